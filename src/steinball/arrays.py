@@ -1,0 +1,324 @@
+"""Arrays of any library, and every check of what a user passes in.
+
+Past this file the code contains mathematics only: samples and scores are finite, two-dimensional, of one array
+library, one device and one floating dtype.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import array_api_compat
+import numpy as np
+from array_api_compat import array_namespace as namespace
+from numpy.typing import NDArray
+
+__all__ = [
+    "Array",
+    "as_number",
+    "as_samples",
+    "as_scores",
+    "as_second_samples",
+    "as_seed",
+    "check_level",
+    "check_resamples",
+    "check_share",
+    "dtype_name",
+    "is_array",
+    "like",
+    "namespace",
+    "spawned_generators",
+    "take_rows",
+    "to_host",
+]
+
+Array: TypeAlias = Any
+"""An array of NumPy, torch, JAX, CuPy or any other library of the array API standard."""
+
+_FLOATS = ("float64", "float32")
+_FRAMES = ("pandas", "polars", "pyarrow")
+_NUMERIC = re.compile(r"(sparse\[)?(u?int\d+|float\d*|halffloat|double)\b")  # how pandas, polars, pyarrow write dtypes
+
+
+def is_array(value: object) -> bool:
+    """Whether ``value`` is an array of a library of the array API standard."""
+    return array_api_compat.is_array_api_obj(value)
+
+
+def dtype_name(x: Array) -> str:
+    """Name of the dtype of ``x``, without the library's prefix: ``"float64"``."""
+    return str(x.dtype).rpartition(".")[2]
+
+
+def like(value: Any, x: Array) -> Array:
+    """``value`` as an array of the library, dtype and device of ``x``, which must be floating."""
+    xp = namespace(x)
+    if not xp.isdtype(x.dtype, "real floating"):  # a parameter cast to whole numbers would be another one
+        raise TypeError(f"arrays must be floating, got {dtype_name(x)}; convert them to float64.")
+    if isinstance(value, np.ndarray) and not value.flags.writeable and not isinstance(x, np.ndarray):
+        value = value.copy()  # torch warns when it is handed memory that must not be written to
+    return xp.asarray(value, dtype=x.dtype, device=array_api_compat.device(x))
+
+
+def to_host(x: Array) -> NDArray[np.float64]:
+    """``x`` as a NumPy array of float64."""
+    if not is_array(x) or array_api_compat.is_numpy_array(x):
+        return np.asarray(x, dtype=np.float64)
+    if array_api_compat.is_torch_array(x):
+        return np.asarray(x.detach().cpu().numpy(), dtype=np.float64)
+    if array_api_compat.is_cupy_array(x):
+        return np.asarray(x.get(), dtype=np.float64)
+    if array_api_compat.is_jax_array(x):
+        return np.asarray(x).astype(np.float64)
+    return np.asarray(np.from_dlpack(x)).astype(np.float64)
+
+
+def take_rows(x: Array, rows: NDArray[np.integer]) -> Array:
+    """The given rows of ``x``, picked on its own device."""
+    xp = namespace(x)
+    return xp.take(x, xp.asarray(np.asarray(rows, dtype=np.int64), device=array_api_compat.device(x)), axis=0)
+
+
+def _library(x: Array) -> str:
+    return str(type(x).__module__.partition(".")[0]).replace("jaxlib", "jax")
+
+
+def _from_frame(x: Any, name: str) -> Any:
+    """The values of a data frame or series as NumPy; anything else unchanged."""
+    if type(x).__module__.partition(".")[0] not in _FRAMES:
+        return x
+    if type(x).__name__ == "LazyFrame":
+        raise TypeError(f"`{name}` is a lazy frame; call its `collect()` first.")
+    if not hasattr(x, "columns"):
+        return _column_values("values", x, name)
+    columns = [_column_values(label, column, name) for label, column in _columns(x)]
+    return np.column_stack(columns) if columns else np.empty((len(x), 0))
+
+
+def _columns(x: Any) -> list[tuple[Any, Any]]:
+    """Labels and columns of a pyarrow table, a polars or a pandas frame (whose labels may repeat)."""
+    if hasattr(x, "column_names"):
+        return list(zip(x.column_names, x.columns, strict=True))
+    if hasattr(x, "iter_columns"):
+        return [(column.name, column) for column in x.iter_columns()]
+    return list(x.items())
+
+
+def _column_values(label: Any, column: Any, name: str) -> NDArray[Any]:
+    """One column as numbers, with NaN for what is missing."""
+    kind = getattr(column, "dtype", None) or getattr(column, "type", "unknown")
+    if _NUMERIC.match(str(kind).lower()):
+        options = {"zero_copy_only": False} if str(type(column).__module__).startswith("pyarrow") else {}
+        values = np.asarray(column.to_numpy(**options))
+        return values if values.dtype.kind in "fiu" else np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    raise TypeError(f"`{name}` must hold numbers only, but column `{label}` is {kind}. Drop or encode it.")
+
+
+def _as_float_array(x: Any, name: str) -> Array:
+    x = _from_frame(x, name)
+    if not is_array(x):
+        try:
+            x = np.asarray(x)
+        except ValueError:
+            raise ValueError(f"`{name}` must be a rectangular array of numbers; its rows differ in length.") from None
+    xp = namespace(x)
+    if isinstance(x, np.ndarray):
+        x = _plain_numpy(x, name)
+    if not xp.isdtype(x.dtype, ("real floating", "integral")):
+        raise TypeError(f"`{name}` must hold real numbers, got dtype {dtype_name(x)}.")
+    return _standard_float(x, xp, name)
+
+
+def _plain_numpy(x: NDArray[Any], name: str) -> NDArray[Any]:
+    """Numbers in this machine's byte order; masked entries become NaN, to be found by the check that follows."""
+    if x.dtype.kind not in "fiu":
+        raise TypeError(f"`{name}` must hold real numbers, got dtype {x.dtype}.")
+    if np.ma.is_masked(x):
+        x = x.astype(np.float64).filled(np.nan)  # type: ignore[attr-defined]
+    return np.asarray(x, dtype=x.dtype.newbyteorder("="))
+
+
+def _standard_float(x: Array, xp: Any, name: str) -> Array:
+    """float64 and float32 stay, half precision becomes float32, integers float64."""
+    kind = dtype_name(x)
+    if kind in _FLOATS:
+        return x
+    if xp.isdtype(x.dtype, "real floating"):
+        if "16" not in kind:  # an 80-bit float has no counterpart elsewhere
+            raise TypeError(f"`{name}` must be float32 or float64, got {kind}.")
+        return xp.astype(x, xp.float32)
+    # JAX has float64 only where its 64-bit mode is on.
+    return xp.astype(x, xp.asarray(0.0).dtype if array_api_compat.is_jax_array(x) else xp.float64)
+
+
+def _as_matrix(x: Array, name: str) -> Array:
+    if x.ndim == 1:
+        x = namespace(x).reshape(x, (-1, 1))
+    if x.ndim != 2:
+        raise ValueError(f"`{name}` must have shape (n, d), got {tuple(x.shape)}.")
+    return x
+
+
+def _check_finite(x: Array, name: str) -> None:
+    xp = namespace(x)
+    if bool(xp.all(xp.isfinite(x))):
+        return
+    bad = np.flatnonzero(~np.isfinite(to_host(x)).all(axis=1))
+    raise ValueError(
+        f"`{name}` must be finite, but {bad.size} of {x.shape[0]} rows hold NaN or infinity (first: row {bad[0]}). "
+        "Remove or impute them before testing."
+    )
+
+
+def as_samples(x: Any, name: str = "samples", *, least: int = 2) -> Array:
+    """Samples as a finite (n, d) floating array of the user's own library.
+
+    Parameters
+    ----------
+    x : array, frame or nested list
+        Shape (n, d), rows are observations; (n,) means d = 1.
+    name : str
+        What errors call it.
+    least : int
+        The smallest number of rows allowed.
+
+    Examples
+    --------
+    >>> as_samples([1, 2, 3]).shape
+    (3, 1)
+    """
+    x = _as_matrix(_as_float_array(x, name), name)
+    n, d = x.shape
+    if n < least:
+        raise ValueError(f"`{name}` must have at least {least} rows, got {n}.")
+    if d < 1:
+        raise ValueError(f"`{name}` must have at least one column, got shape {tuple(x.shape)}.")
+    x = x.detach() if array_api_compat.is_torch_array(x) else x  # no test differentiates through its samples
+    _check_finite(x, name)
+    return x
+
+
+def as_scores(scores: Any, samples: Array, name: str = "scores") -> Array:
+    """Scores as a finite array of the shape, library, device and dtype of ``samples``."""
+    scores = _as_float_array(scores, name)
+    ours, theirs = _library(samples), _library(scores)
+    if ours != theirs:
+        raise TypeError(
+            f"`samples` is a {ours} array but `{name}` is a {theirs} array; return scores from the same array library."
+        )
+    scores = _match_place(_match_shape(scores, samples, name), samples, name)
+    _check_finite(scores, name)
+    return scores
+
+
+def as_second_samples(y: Any, samples: Array, name: str = "y") -> Array:
+    """Another sample, with the columns, library, device and dtype of ``samples``."""
+    y = as_samples(y, name, least=1)
+    ours, theirs = _library(samples), _library(y)
+    if ours != theirs:
+        raise TypeError(
+            f"`samples` is a {ours} array but `{name}` is a {theirs} array; pass both from one array library."
+        )
+    if y.shape[1] != samples.shape[1]:
+        raise ValueError(f"`{name}` must have the {samples.shape[1]} columns of `samples`, got shape {tuple(y.shape)}.")
+    return _match_place(y, samples, name)
+
+
+def _match_place(y: Array, samples: Array, name: str) -> Array:
+    here, there = array_api_compat.device(samples), array_api_compat.device(y)
+    if here != there:
+        raise ValueError(f"`samples` is on device {here} but `{name}` on {there}; put both on one device.")
+    return y if y.dtype == samples.dtype else _match_dtype(y, samples, name)
+
+
+def _match_shape(scores: Array, samples: Array, name: str) -> Array:
+    if tuple(scores.shape) == tuple(samples.shape):
+        return scores
+    if scores.ndim == 1 and tuple(samples.shape) == (scores.shape[0], 1):
+        return _as_matrix(scores, name)
+    hint = ""
+    if scores.ndim == 1 and scores.shape[0] == samples.shape[0]:
+        hint = " One number per row looks like a log density: pass it through `from_log_density`."
+    raise ValueError(
+        f"`{name}` must have the shape of `samples`, {tuple(samples.shape)}, got {tuple(scores.shape)}.{hint}"
+    )
+
+
+def _match_dtype(scores: Array, samples: Array, name: str) -> Array:
+    """Widening loses nothing and is done; narrowing would, and is refused."""
+    if dtype_name(samples) == "float64":
+        xp = namespace(samples)
+        return xp.astype(scores, samples.dtype)
+    raise TypeError(
+        f"`samples` is {dtype_name(samples)} but `{name}` is {dtype_name(scores)}; "
+        f"convert the samples to float64, or give `{name}` their precision."
+    )
+
+
+def as_number(value: Any, name: str, *, low: float = -math.inf, high: float = math.inf, open_low: bool = False) -> float:
+    """A finite float within [low, high], or (low, high] when ``open_low``."""
+    try:
+        if isinstance(value, (str, bytes, bool, np.bool)):  # float() would read them
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"`{name}` must be a number, got {value!r}.") from None
+    inside = (low < number if open_low else low <= number) and number <= high
+    if not (math.isfinite(number) and inside):
+        interval = f"{'(' if open_low or low == -math.inf else '['}{low:g}, {high:g}{')' if high == math.inf else ']'}"
+        raise ValueError(f"`{name}` must be a finite number in {interval}, got {value!r}.")
+    return number
+
+
+def check_share(value: Any, name: str) -> float:
+    """A share: a number in [0, 1]."""
+    return as_number(value, name, low=0.0, high=1.0)
+
+
+def check_level(level: Any, n_resamples: int = 0) -> float:
+    """A level in (0, 1) that ``n_resamples`` bootstrap draws can reach (0 draws: any)."""
+    level = as_number(level, "level", low=0.0, high=1.0, open_low=True)
+    if level == 1.0:
+        raise ValueError("`level` must be below 1: at level 1 every test rejects.")
+    if n_resamples and level * (n_resamples + 1) < 1.0 - 1e-12:
+        least = math.ceil(1.0 / level - 1e-9) - 1
+        raise ValueError(
+            f"`n_resamples={n_resamples}` cannot reach `level={level:g}`: the smallest p-value is "
+            f"1/{n_resamples + 1} = {1 / (n_resamples + 1):.3f}. Use at least {least}."
+        )
+    return level
+
+
+def check_resamples(n_resamples: Any, name: str = "n_resamples") -> int:
+    """A positive whole number of bootstrap draws."""
+    if isinstance(n_resamples, bool) or not isinstance(n_resamples, (int, np.integer)):
+        raise TypeError(f"`{name}` must be a whole number, got {n_resamples!r}.")
+    if n_resamples < 1:
+        raise ValueError(f"`{name}` must be at least 1, got {n_resamples}.")
+    return int(n_resamples)
+
+
+def as_seed(rng: Any) -> np.random.SeedSequence:
+    """The root of all randomness of one test, from anything that SPEC 7 allows.
+
+    A ``Generator`` is advanced by a few numbers, so that two tests with one generator differ.
+    """
+    if isinstance(rng, np.random.RandomState):
+        raise TypeError("`rng` must be None, an int, a SeedSequence or a Generator; the legacy RandomState is not read.")
+    try:
+        generator = np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"`rng` must be None, a non-negative int, a SeedSequence or a Generator, got {rng!r}.") from error
+    return np.random.SeedSequence(generator.integers(0, 2**63, size=4).tolist())
+
+
+def spawned_generators(seed: np.random.SeedSequence, start: int) -> Iterator[np.random.Generator]:
+    """Generators ``start``, ``start + 1``, … below ``seed``; the k-th is the same wherever one starts."""
+    k = start
+    while True:
+        child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, k))
+        yield np.random.Generator(np.random.PCG64(child))
+        k += 1

@@ -1,0 +1,126 @@
+"""The one p-value convention, and what every calibration offers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import dtype_name, spawned_generators
+from steinball.gram.base import CHUNK, GramSummary, Weights
+from steinball.supremum import Supremum
+
+_TIES = {"float64": 1e-10, "float32": 1e-4}
+
+
+class Null(Protocol):
+    """The null distribution of Δ_θ = max(0, D − θ), answering for every radius θ at once."""
+
+    def pvalue(self, ksd: float, radius: float) -> float:
+        """The p-value of an observed D against the radius θ."""
+
+    def threshold(self, level: float, radius: float) -> float:
+        """The value that Δ_θ must exceed for a rejection at ``level``."""
+
+
+@runtime_checkable
+class Calibration(Protocol):
+    """A way to obtain a :class:`Null`: from bootstrap draws of the Gram matrix, or from a bound."""
+
+    @property
+    def n_resamples(self) -> int:
+        """Number of bootstrap draws; 0 for a bound."""
+
+    def weights(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Weights:
+        """The weights of draws ``start``, …, ``n_resamples - 1`` for n points, in chunks."""
+
+    def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> Null:
+        """The null distribution that the draws in ``summary`` (or a bound in τ) give."""
+
+
+@dataclass(frozen=True, eq=False)
+class BootstrapNull:
+    r"""Bootstrap draws of the KSD as a null distribution (paper §2.2 and Algorithm 1)
+
+    .. math:: p(\theta) = \frac{1 + \#\{ D_b \ge D - \theta \}}{B + 1} \quad (D > \theta), \qquad 1 \text{ otherwise}.
+
+    This is the paper's quantile rule, with the observed value among the B + 1: Δ_θ exceeds the (1 − α)-quantile
+    exactly when p ≤ α. Values within a relative 1e-10 (float32: 1e-4) count as equal, and toward the p-value, so
+    that the order of a summation never moves it.
+
+    Parameters
+    ----------
+    draws : (B,) array
+        The draws :math:`D_b`; for U-statistics with the sign of :math:`D_b^2`.
+    tolerance : float
+        The relative difference below which values are ties.
+
+    Examples
+    --------
+    >>> null = BootstrapNull(np.arange(1.0, 20.0))
+    >>> null.pvalue(20.0, 0.0), null.pvalue(20.0, 2.0), null.pvalue(1.0, 2.0)
+    (0.05, 0.15, 1.0)
+    >>> round(null.threshold(0.05, 0.0), 6)
+    19.0
+    """
+
+    draws: NDArray[np.float64]
+    tolerance: float = 1e-10
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_sorted", np.sort(self.draws) * (1.0 + self.tolerance))
+
+    @classmethod
+    def from_summary(cls, summary: GramSummary, estimator: str) -> BootstrapNull:
+        """The draws of the V-statistic (never negative) or of the U-statistic."""
+        squares = np.maximum(summary.quadratic_forms, 0.0) if estimator == "v" else summary.unbiased_forms
+        return cls(np.sign(squares) * np.sqrt(np.abs(squares)), _TIES.get(dtype_name(summary.diagonal), 1e-4))
+
+    def pvalue(self, ksd: float, radius: float) -> float:
+        """The p-value of an observed D against the radius θ."""
+        if ksd <= radius:
+            return 1.0
+        upper: NDArray[np.float64] = self._sorted  # type: ignore[attr-defined]
+        below = int(np.searchsorted(upper, ksd - radius, side="left"))
+        return (1 + upper.size - below) / (upper.size + 1)
+
+    def threshold(self, level: float, radius: float) -> float:
+        """The k-th smallest draw, k = B + 1 − ⌊level (B + 1)⌋; infinite where it does not exist or is negative."""
+        upper: NDArray[np.float64] = self._sorted  # type: ignore[attr-defined]
+        k = upper.size + 1 - largest_count(level, upper.size + 1)
+        if k > upper.size or upper[k - 1] < 0.0:  # App. C: a negative quantile has no root, and nothing is rejected
+            return math.inf
+        return float(upper[k - 1])
+
+
+def largest_count(level: float, total: int) -> int:
+    """The largest c with c / total ≤ level, by the very comparison that decides a p-value."""
+    count = math.floor(level * total)
+    return count + 1 if (count + 1) / total <= level else count - (count / total > level)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightStream:
+    """Rows ``start:stop`` of an endless matrix of weights that depends on ``seed`` and n alone, in chunks.
+
+    ``draw(generator, rows, n)`` gives the rows of one chunk. Chunks are made whole and cut, so that any range of draws
+    is the same whoever asks for it, and may be read again.
+    """
+
+    draw: Callable[[np.random.Generator, int, int], NDArray[np.integer]]
+    n: int
+    seed: np.random.SeedSequence
+    start: int
+    stop: int
+
+    def __iter__(self) -> Iterator[NDArray[np.integer]]:
+        first = self.start // CHUNK
+        for k, generator in enumerate(spawned_generators(self.seed, first), start=first):
+            if k * CHUNK >= self.stop:
+                return
+            rows = self.draw(generator, CHUNK, self.n)
+            yield rows[max(0, self.start - k * CHUNK) : min(CHUNK, self.stop - k * CHUNK)]

@@ -1,0 +1,5 @@
+"""The command ``steinball``."""
+
+from steinball.cli.commands import app, main
+
+__all__ = ["app", "main"]

@@ -1,0 +1,147 @@
+"""The commands: read arguments, call the library, print, and end with the right code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import redirect_stdout
+from typing import Annotated, Any
+
+import typer
+
+import steinball as sb
+from steinball.cli import outcome
+from steinball.cli.datafiles import read_samples
+from steinball.cli.demo import render_demo
+from steinball.cli.specs import kernel_from, model_from
+from steinball.cli.userfile import python_file
+from steinball.result import GofResult
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="steinball",
+    help="Robust kernel Stein goodness-of-fit tests: is the data inside a ball around your model?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """Run the command line; the entry point of ``steinball``. Nothing leaves it with a code of its own choosing."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(outcome.INTERRUPTED)
+    except Exception as error:
+        outcome.say("error: " + outcome.one_line(error))
+        sys.exit(outcome.NOT_A_DECISION)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"steinball {sb.__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _steinball(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def demo() -> None:
+    """Test a model of galaxy velocities, with and without outliers, by the standard and the robust test."""
+    with outcome.ending():
+        outcome.show(render_demo())
+
+
+@app.command("test")
+def run_test(
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="CSV, NPY, NPZ or Parquet file; - reads CSV from standard input.")
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(help="Built-in model such as gaussian:mean=0,cov=1, or FILE.py:NAME of a score or a model."),
+    ] = None,
+    log_density: Annotated[
+        str | None, typer.Option(help="FILE.py:NAME of a log density, up to a constant, in place of --model.")
+    ] = None,
+    backend: Annotated[
+        str, typer.Option(help="What differentiates the log density: numerical (it is written in NumPy), torch or jax.")
+    ] = "numerical",
+    contamination: Annotated[
+        float | None, typer.Option(help="Tolerated share of contamination, between 0 and 1.")
+    ] = None,
+    radius: Annotated[
+        float | None, typer.Option(help="Tolerated distance, in place of --contamination; 0 is the standard test.")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Probability of a false rejection.")] = 0.05,
+    resamples: Annotated[int, typer.Option(help="Number of bootstrap draws.")] = 999,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    tau: Annotated[str, typer.Option(help="Bound of the Stein kernel: sample, optimised or a number.")] = "sample",
+    kernel: Annotated[
+        str, typer.Option(help="imq, gaussian or matern, with parameters such as imq:lengthscale=2.")
+    ] = "imq",
+    columns: Annotated[
+        str | None, typer.Option(help="Columns to read: names, or positions from 1, with commas.")
+    ] = None,
+    key: Annotated[str | None, typer.Option(help="Which array of an NPZ file to read.")] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether the first line of a CSV file names the columns."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error.")] = False,
+) -> None:
+    """Test whether DATA could come from a model, up to a stated amount of contamination.
+
+    The exit code is 0 when the model is not rejected, 1 when it is, 2 when there is no decision, 130 after Ctrl-C.
+    """
+    with outcome.ending(user_file=python_file(model or log_density), debug=debug):
+        samples = read_samples(data, columns=columns, key=key, header=header)
+        with redirect_stdout(sys.stderr):  # what the user's own file prints is not our output
+            result = _run(
+                samples,
+                model_from(model, log_density, dimension=samples.shape[1], backend=backend),
+                contamination,
+                radius,
+                kernel=kernel_from(kernel, samples),
+                tau=_tau(tau),
+                calibration=sb.WeightedBootstrap(resamples),
+                level=level,
+                rng=seed,
+            )
+        _print_result(result, as_json)
+    raise typer.Exit(outcome.REJECTED if result.rejected else outcome.NOT_REJECTED)
+
+
+def _run(samples: Any, model: Any, contamination: float | None, radius: float | None, **options: Any) -> GofResult:
+    if radius is not None and contamination is None:
+        return sb.ksd_test(samples, model, radius=radius, **options)
+    if contamination is not None and radius is None:
+        return sb.robust_ksd_test(samples, model, contamination=contamination, **options)
+    raise ValueError("give one of `--contamination` (a share) and `--radius` (a distance); see steinball test --help.")
+
+
+def _tau(text: str) -> str | float:
+    if text in {"sample", "optimised"}:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"`--tau` must be sample, optimised or a number, got `{text}`.") from None
+
+
+def _print_result(result: GofResult, as_json: bool) -> None:
+    if as_json:
+        outcome.write(json.dumps(result.to_dict(), allow_nan=False, indent=2) + "\n")
+    else:
+        outcome.show(result.summary())

@@ -1,0 +1,164 @@
+"""Models and kernels from short texts: ``gaussian:mean=0,cov=1``, ``rbm:@parameters.npz`` or ``file.py:name``.
+
+Values are JSON (a number or nested lists of numbers); nothing is ever evaluated as code, except the Python file that
+the user names.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball import kernels, models
+from steinball.cli.datafiles import read_npz
+from steinball.cli.userfile import load_log_density, load_model, python_file
+
+__all__ = ["kernel_from", "model_from", "parse_spec"]
+
+# The parameters of a model or kernel are those of its class.
+_MODELS: Mapping[str, type] = {
+    "gaussian": models.Gaussian,
+    "student-t": models.StudentT,
+    "mixture": models.GaussianMixture,
+    "rbm": models.GaussianBernoulliRBM,
+    "kef": models.KernelExponentialFamily,
+}
+_KERNELS: Mapping[str, type] = {
+    "imq": kernels.InverseMultiquadric,
+    "gaussian": kernels.Gaussian,
+    "matern": kernels.Matern,
+}
+_NOT_PARAMETERS = {"dimension", "metric"}  # the first is that of the data; the second has no short form
+
+
+def parse_spec(text: str) -> tuple[str, dict[str, Any]]:
+    """Split ``name:key=value,...`` or ``name:@file`` into the name and its parameters.
+
+    Parameters
+    ----------
+    text : str
+        Values are JSON: ``0.5``, ``[1, 2]``, ``[[1, 0], [0, 1]]``. A file is JSON or NPZ.
+
+    Examples
+    --------
+    >>> parse_spec("gaussian:mean=[0,1],cov=2")
+    ('gaussian', {'mean': [0, 1], 'cov': 2})
+    """
+    name, _, rest = text.strip().partition(":")
+    if rest.startswith("@"):
+        return name, _parameters_of_file(rest[1:])
+    pairs = [_pair(part, text) for part in _split_outside_brackets(rest)]
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError(f"`{text}` gives a parameter twice.")
+    return name, dict(pairs)
+
+
+def _split_outside_brackets(text: str) -> list[str]:
+    parts, depth = [""], 0
+    for character in text:
+        depth += {"[": 1, "]": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part for part in parts if part.strip()]
+
+
+def _pair(part: str, text: str) -> tuple[str, Any]:
+    key, equals, value = part.partition("=")
+    if not equals:
+        raise ValueError(f"`{text}`: `{part.strip()}` must have the form key=value, as in gaussian:mean=0,cov=1.")
+    try:
+        parsed = json.loads(re.sub(r"(?<![\d.])\.(?=\d)", "0.", value), parse_constant=_refuse_constant)  # .5 is 0.5
+    except ValueError:
+        raise ValueError(f"`{text}`: `{value}` must be a number or a list such as [1,2] or [[1,0],[0,1]].") from None
+    return key.strip(), _checked(key.strip(), parsed)
+
+
+def _refuse_constant(word: str) -> float:
+    raise ValueError(word)
+
+
+def _checked(key: str, value: Any) -> Any:
+    """``value`` unchanged, if it is a number or a rectangular list of finite numbers."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"`{key}` must be a rectangular list; its rows differ in length.") from None
+    if array.dtype.kind not in "fiu" or not array.size or not np.isfinite(array).all():
+        raise ValueError(f"`{key}` must hold finite numbers only, got {value!r}.")
+    return value
+
+
+def _parameters_of_file(path: str) -> dict[str, Any]:
+    suffix = Path(path).suffix.lower()
+    if suffix == ".json":
+        loaded = _json_object(path)
+    elif suffix == ".npz":
+        loaded = read_npz(path)
+    else:
+        raise ValueError(f"`@{path}`: a file of parameters must end in .json or .npz.")
+    return {key: _checked(key, value) for key, value in loaded.items()}
+
+
+def _json_object(path: str) -> dict[str, Any]:
+    try:
+        loaded = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+    except ValueError as error:
+        raise ValueError(f"`{path}` must be JSON with finite numbers: {error}.") from None
+    if not isinstance(loaded, dict):
+        raise ValueError(f"`{path}` must hold a JSON object of parameters, got {type(loaded).__name__}.")
+    return loaded
+
+
+def model_from(model: str | None, log_density: str | None = None, *, dimension: int, backend: str = "numerical") -> Any:
+    """The model that ``--model`` or ``--log-density`` names, for data of this dimension.
+
+    Examples
+    --------
+    >>> model_from("gaussian:mean=0,cov=2", dimension=3).covariance.diagonal()
+    array([2., 2., 2.])
+    """
+    if (model is None) == (log_density is None):
+        raise ValueError("give one of `--model` and `--log-density`; see steinball test --help.")
+    if log_density is not None:
+        return models.from_log_density(load_log_density(log_density), backend=backend)
+    assert model is not None
+    if python_file(model):
+        return load_model(model)
+    return _build("model", _MODELS, *parse_spec(model), dimension=dimension)
+
+
+def kernel_from(text: str, samples: NDArray[Any]) -> kernels.Kernel:
+    """The kernel that ``--kernel`` names; without a length scale, at the median distance of the samples.
+
+    Examples
+    --------
+    >>> kernel_from("gaussian", np.array([[0.0], [1.0], [3.0]])).lengthscale
+    2.0
+    """
+    name, parameters = parse_spec(text)
+    if name in _KERNELS and "lengthscale" not in parameters:
+        parameters["lengthscale"] = kernels.median_distance(samples)
+    return _build("kernel", _KERNELS, name, parameters)  # type: ignore[no-any-return]
+
+
+def _build(kind: str, table: Mapping[str, type], name: str, parameters: dict[str, Any], **known: Any) -> Any:
+    """The class that ``name`` stands for, called with the parameters given and those of ``known`` that it takes."""
+    if name not in table:
+        file = " or FILE.py:NAME" if kind == "model" else ""
+        raise ValueError(f"`--{kind}` must be one of {', '.join(table)}{file}, got `{name}`.")
+    signature = {p.name: p.default is p.empty for p in inspect.signature(table[name]).parameters.values()}
+    own = [key for key in signature if key not in _NOT_PARAMETERS]
+    for wrong in (key for key in parameters if key not in own):
+        raise ValueError(f"{kind} `{name}` has no parameter `{wrong}`; it has {', '.join(own)}.")
+    for missing in (key for key in own if signature[key] and key not in parameters):
+        raise ValueError(f"{kind} `{name}` needs `{missing}`, as in {name}:{missing}=...; it has {', '.join(own)}.")
+    return table[name](**parameters, **{key: value for key, value in known.items() if key in signature})

@@ -1,0 +1,147 @@
+"""What the statistic, the calibration, the radius and the explanations share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import Array, namespace, to_host
+
+Weights = Iterable[NDArray[np.integer]]
+"""Chunks of bootstrap weights, each (b, n), in the smallest exact integer dtype. May be read more than once."""
+
+CHUNK = 64
+"""Draws per chunk of weights. It fixes which random numbers a draw sees, so it is part of the results."""
+
+
+@dataclass(frozen=True)
+class ChainedWeights:
+    """Several streams of weights, one behind the other; may be read more than once."""
+
+    streams: tuple[Weights, ...]
+
+    def __iter__(self) -> Iterator[NDArray[np.integer]]:
+        return chain.from_iterable(self.streams)
+
+
+@dataclass(frozen=True, eq=False)
+class GramSummary:
+    r"""The answers of one pass over the pairs.
+
+    Parameters
+    ----------
+    diagonal : (n,) array
+        :math:`u(x_i, x_i)`, in the array library of the samples.
+    row_means : (n,) array
+        :math:`\frac1n \sum_j u(x_i, x_j)`, likewise.
+    mean : float
+        :math:`\frac1{n^2} \sum_{ij} u(x_i, x_j)`, the V-statistic D².
+    quadratic_forms : (B,) NumPy array
+        :math:`\frac1{n^2} w^\top U w` for every row w of the weights.
+    weights : iterable
+        The chunks of weights, to be read again where something else is asked of them.
+    engine, grade : str
+        How it was computed, and how far it can be trusted: ``"exact"``, ``"certified"`` or ``"approximate"``.
+    details : mapping
+        What else a user may want to know: tile size, rank, size of the error.
+    mean_bounds, form_bounds : pairs, optional
+        Where the exact ``mean`` and ``quadratic_forms`` lie, for an engine that approximates them.
+    """
+
+    diagonal: Array
+    row_means: Array
+    mean: float
+    quadratic_forms: NDArray[np.float64]
+    weights: Weights
+    engine: str
+    grade: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+    mean_bounds: tuple[float, float] | None = None
+    form_bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+
+    def __post_init__(self) -> None:
+        _check_rows(self.row_means)
+        _check_draws(self.quadratic_forms)
+
+    def __len__(self) -> int:
+        return int(self.diagonal.shape[0])
+
+    @property
+    def unbiased_mean(self) -> float:
+        """The U-statistic: the mean over pairs of distinct points (paper App. C)."""
+        n = len(self)
+        return (n * n * self.mean - float(to_host(self.diagonal).sum())) / (n * (n - 1))
+
+    @cached_property
+    def diagonal_forms(self) -> NDArray[np.float64]:
+        r""":math:`\frac1{n^2} \sum_i w_i^2 u(x_i, x_i)` for every row w of the weights: what a U-statistic leaves out."""
+        n, diagonal = len(self), to_host(self.diagonal)
+        return np.array([np.square(row, dtype=np.float64) @ diagonal for chunk in self.weights for row in chunk]) / n**2
+
+    @property
+    def unbiased_forms(self) -> NDArray[np.float64]:
+        """The bootstrap draws of the U-statistic."""
+        n = len(self)
+        return np.asarray((self.quadratic_forms - self.diagonal_forms) * (n / (n - 1)))
+
+
+    def ends(self) -> tuple[GramSummary, GramSummary] | None:
+        """The summaries most and least favourable to a rejection within the bounds; ``None`` without bounds."""
+        if self.mean_bounds is None or self.form_bounds is None:
+            return None
+        (low, high), (lower, upper) = self.mean_bounds, self.form_bounds
+        return replace(self, mean=high, quadratic_forms=lower), replace(self, mean=low, quadratic_forms=upper)
+
+    def join(self, more: GramSummary) -> GramSummary:
+        """This summary with the draws of ``more`` behind its own."""
+        bounds = None
+        if self.form_bounds is not None and more.form_bounds is not None:
+            pairs = zip(self.form_bounds, more.form_bounds, strict=True)
+            low, high = (np.concatenate(pair) for pair in pairs)
+            bounds = (low, high)
+        return replace(
+            self,
+            quadratic_forms=np.concatenate([self.quadratic_forms, more.quadratic_forms]),
+            weights=ChainedWeights((self.weights, more.weights)),
+            form_bounds=bounds,
+        )
+
+
+class Gram(Protocol):
+    """A Stein Gram matrix that may never exist as a whole."""
+
+    def summarise(self, weights: Weights) -> GramSummary:
+        """All answers for the chunks of ``weights``, in one pass."""
+
+
+def _check_rows(row_means: Array) -> None:
+    """A NaN is never a rejection: sums of the Stein kernel must be finite."""
+    xp = namespace(row_means)
+    if bool(xp.all(xp.isfinite(row_means))):
+        return
+    bad = np.flatnonzero(~np.isfinite(to_host(row_means)))
+    raise FloatingPointError(
+        f"the Stein kernel overflows at {bad.size} of {row_means.shape[0]} points (first: row {bad[0]}): the samples or "
+        "scores are too large to be squared in their precision. Use float64, rescale `samples`, or use a tilt."
+    )
+
+
+def _check_draws(forms: NDArray[np.float64]) -> None:
+    """Weights multiply the Stein kernel, so draws may overflow where the statistic does not."""
+    if not np.isfinite(forms).all():
+        raise FloatingPointError(
+            f"{int(np.sum(~np.isfinite(forms)))} of {forms.size} bootstrap draws of the Stein kernel overflow: the "
+            "samples or scores are too large for their precision. Use float64, rescale `samples`, or use a tilt."
+        )
+
+
+def gather(weights: Weights, n: int) -> NDArray[np.integer]:
+    """The chunks of weights as one matrix (B, n)."""
+    chunks = list(weights)
+    return np.concatenate(chunks) if chunks else np.empty((0, n), dtype=np.int8)

@@ -1,0 +1,138 @@
+"""A pivoted partial Cholesky factor of the Stein Gram matrix, grown a panel of columns at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from steinball.arrays import Array, like, namespace, take_rows, to_host
+from steinball.stein import SteinPoints, SteinProblem
+
+PANEL = 64
+"""Candidates for pivots that are looked at together."""
+
+_ROWS_AT_ONCE = 2**14
+
+
+@dataclass(eq=False)
+class PivotedCholesky:
+    r"""U = L Lᵀ + R with L of low rank and R positive semi-definite, whose diagonal is known.
+
+    Pivots are drawn with probability proportional to the residual diagonal (randomly pivoted Cholesky: Chen, Epperly,
+    Tropp, Webber 2025), in panels: of :data:`PANEL` candidates drawn at once, each is kept with the probability that
+    it would still be drawn after those before it. A panel is then three matrix products.
+
+    Attributes
+    ----------
+    panels : list of (n, a) arrays
+        The columns of L, in the array library of the samples.
+    residual : (n,) NumPy array
+        The diagonal of R, never negative.
+    """
+
+    problem: SteinProblem
+    n_jobs: int = 1
+    panels: list[Array] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.diagonal = to_host(self.problem.diagonal)
+        self.residual = self.diagonal.copy()
+        self._rng = np.random.default_rng(0)  # which pivots are tried is no part of the test's randomness
+
+    @property
+    def rank(self) -> int:
+        """Number of columns of L."""
+        return sum(int(panel.shape[1]) for panel in self.panels)
+
+    @property
+    def residual_share(self) -> float:
+        """tr R / tr U."""
+        return float(self.residual.sum() / self.diagonal.sum())
+
+    def grow(self, tolerance: float, max_rank: int) -> None:
+        """Add columns until tr R ≤ ``tolerance`` · tr U or the rank reaches ``max_rank``."""
+        while self.residual_share > tolerance and self.rank < max_rank:
+            if not self._add_panel(min(PANEL, max_rank - self.rank)):
+                return
+
+    def rows_at(self, index: NDArray[np.intp]) -> Array:
+        """Rows ``index`` of L, shape (m, rank)."""
+        xp = namespace(self.problem.samples)
+        return xp.concat([take_rows(panel, index) for panel in self.panels], axis=1)
+
+    def _points_at(self, index: NDArray[np.intp]) -> SteinPoints:
+        return self.problem.points.take(index)
+
+    def _add_panel(self, width: int) -> bool:
+        """One panel of columns; ``False`` when nothing is left that rounding does not hide."""
+        candidates = self._candidates(width)
+        if candidates.size == 0:
+            return False
+        points = self._points_at(candidates)
+        small = to_host(self.problem.stein.block(points, points))
+        if self.panels:
+            rows = to_host(self.rows_at(candidates))
+            small = small - rows @ rows.T
+        kept, factor = self._thin(small)
+        if kept.size == 0:
+            self.residual[candidates] = 0.0
+            return True
+        self._append(candidates[kept], factor)
+        return True
+
+    def _candidates(self, width: int) -> NDArray[np.intp]:
+        """Distinct points, drawn with probability proportional to their residual."""
+        total = np.cumsum(self.residual)
+        if total[-1] <= 1e-13 * self.diagonal.sum():
+            return np.empty(0, dtype=np.intp)
+        drawn = np.searchsorted(total, self._rng.random(width) * total[-1], side="right")
+        _, first = np.unique(drawn, return_index=True)
+        return np.minimum(drawn[np.sort(first)], total.size - 1)
+
+    def _thin(self, small: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Candidates kept one after the other, and the Cholesky factor of their residual block."""
+        left, kept = small.copy(), []
+        chances = self._rng.random(len(small))
+        start = np.diag(small).copy()
+        for k in range(len(small)):
+            if left[k, k] > max(chances[k], 1e-6) * start[k] and start[k] > 0.0:
+                kept.append(k)
+                left -= np.outer(left[:, k], left[k]) / left[k, k]
+        index = np.array(kept, dtype=np.intp)
+        return index, np.linalg.cholesky(small[np.ix_(index, index)])
+
+    def _append(self, pivots: NDArray[np.intp], factor: NDArray[np.float64]) -> None:
+        inverse = solve_triangular(factor, np.eye(len(factor)), lower=True)
+        columns = self._points_at(pivots)
+        old = self.rows_at(pivots) if self.panels else None
+        panel = self._panel(columns, old, like(inverse, self.problem.samples))
+        self.panels.append(panel)
+        self.residual -= to_host(namespace(panel).sum(panel * panel, axis=1))
+        np.maximum(self.residual, 0.0, out=self.residual)
+        self.residual[pivots] = 0.0
+
+    def _panel(self, columns: SteinPoints, old: Array | None, inverse: Array) -> Array:
+        """(u(X, pivots) − L L_pivotsᵀ) F⁻ᵀ, a few thousand rows at a time, shared over threads for NumPy."""
+        xp, n = namespace(inverse), len(self.problem)
+
+        def rows(start: int) -> Array:
+            stop = min(start + _ROWS_AT_ONCE, n)
+            block = self.problem.stein.block(self.problem.points.rows(start, stop), columns)
+            first = 0
+            for panel in self.panels:
+                last = first + panel.shape[1]
+                block -= xp.matmul(panel[start:stop, :], old[:, first:last].T)
+                first = last
+            return xp.matmul(block, inverse.T)
+
+        starts = range(0, n, _ROWS_AT_ONCE)
+        if self.n_jobs == 1 or len(starts) == 1 or not isinstance(inverse, np.ndarray):
+            return xp.concat([rows(start) for start in starts], axis=0)
+        work: Any = joblib.Parallel(n_jobs=self.n_jobs, require="sharedmem")
+        return np.concatenate(work(joblib.delayed(rows)(start) for start in starts))
+

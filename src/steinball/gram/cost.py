@@ -1,0 +1,146 @@
+"""What a test will cost, before it is run."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cache
+
+import joblib
+import numpy as np
+
+from steinball.arrays import check_resamples
+from steinball.gram.base import CHUNK
+from steinball.gram.memory import in_words
+
+BLOCKS_AT_ONCE = 6
+"""Arrays of the size of a tile that are alive together."""
+
+_ELEMENT = 8e-9  # seconds for the elementwise work on one pair, on one core
+_WEIGHT = 6e-9  # seconds to draw one bootstrap weight
+_RANKS = (45, 150, 400, 800, 1400)  # at tr R = 1e-3 tr U, for d = 1, 2, …
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Memory in bytes and time in seconds of one engine for one problem."""
+
+    engine: str
+    memory: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.engine}: {in_words(self.memory)}, {_duration(self.seconds)}"
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("h", 3600.0), ("min", 60.0), ("s", 1.0)):
+        if seconds >= 2 * size:
+            return f"about {seconds / size:.0f} {unit}"
+    return "about a second" if seconds > 0.5 else "less than a second"
+
+
+@dataclass(frozen=True)
+class CostPrediction:
+    """What each engine would cost, and which one ``engine="auto"`` takes.
+
+    Examples
+    --------
+    >>> prediction = predict_cost(1_000_000, 2, 500)
+    >>> prediction.engine
+    'lowrank'
+    """
+
+    n: int
+    dimension: int
+    n_resamples: int
+    engine: str
+    costs: tuple[Cost, ...]
+
+    def __getitem__(self, engine: str) -> Cost:
+        return next(cost for cost in self.costs if cost.engine == engine)
+
+    @property
+    def memory(self) -> int:
+        """Bytes that the engine of choice needs."""
+        return self[self.engine].memory
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the engine of choice takes, roughly."""
+        return self[self.engine].seconds
+
+    def __str__(self) -> str:
+        rows = [f"{'*' if cost.engine == self.engine else ' '} {cost}" for cost in self.costs]
+        return "\n".join([f"n = {self.n:,}, d = {self.dimension}, {self.n_resamples} draws", *rows])
+
+
+@cache
+def flops_per_second() -> float:
+    """Rate of a matrix product on one core, measured once."""
+    from threadpoolctl import threadpool_limits
+
+    a = np.random.default_rng(0).standard_normal((256, 256))
+    best = np.inf
+    with threadpool_limits(limits=1, user_api="blas"):
+        for _ in range(5):
+            start = time.perf_counter()
+            a @ a
+            best = min(best, time.perf_counter() - start)
+    return float(2 * 256**3 / best)
+
+
+def likely_rank(dimension: int) -> int | None:
+    """The rank that tr R ≤ 10⁻³ tr U takes with the default kernel, or ``None`` where low rank does not pay."""
+    return _RANKS[dimension - 1] if dimension <= len(_RANKS) else None
+
+
+def dense_cost(n: int, d: int, n_resamples: int, itemsize: int = 8) -> Cost:
+    """The dense engine."""
+    memory = (BLOCKS_AT_ONCE * n * n + 3 * CHUNK * n) * itemsize
+    seconds = n * n * ((8 * d + 2 * n_resamples) / flops_per_second() + 3 * _ELEMENT) + n * n_resamples * _WEIGHT
+    return Cost("dense", memory, seconds)
+
+
+def blocked_cost(n: int, d: int, n_resamples: int, tile: int, jobs: int, itemsize: int = 8) -> Cost:
+    """The blocked engine: weights as single bytes, and a few tiles per worker."""
+    tile = min(tile, n)
+    worker = (BLOCKS_AT_ONCE * tile * tile + 4 * n_resamples * tile + 4 * n + 10 * d * tile) * itemsize
+    pair = (8 * d + 2 * n_resamples) / flops_per_second() + _ELEMENT
+    return Cost("blocked", n * n_resamples + jobs * worker, n * n / 2 * pair / jobs + n * n_resamples * _WEIGHT)
+
+
+def lowrank_cost(n: int, d: int, n_resamples: int, jobs: int, itemsize: int = 8) -> Cost | None:
+    """The low-rank engine, where it pays."""
+    rank = likely_rank(d)
+    if rank is None or rank >= n // 4:
+        return None
+    seconds = n * rank * ((rank + 2 * n_resamples) / flops_per_second() + 3 * _ELEMENT) / jobs
+    return Cost("lowrank", lowrank_memory(n, d, rank, itemsize), seconds + n * n_resamples * _WEIGHT)
+
+
+def lowrank_memory(n: int, d: int, rank: int, itemsize: int) -> int:
+    """The factor, a chunk of weights, and points and residuals."""
+    return n * (rank + 10 * d + 12) * itemsize + 10 * CHUNK * n
+
+
+def choose_engine(n: int, d: int, n_resamples: int, jobs: int, tile: int, dense_up_to: int) -> str:
+    """The engine that ``"auto"`` means: exact unless low rank is clearly faster."""
+    if n <= dense_up_to:
+        return "dense"
+    low_rank = lowrank_cost(n, d, n_resamples, jobs)
+    exact = blocked_cost(n, d, n_resamples, tile, jobs)
+    return "lowrank" if low_rank is not None and 3.0 * low_rank.seconds + 1.0 < exact.seconds else "blocked"
+
+
+def predict_costs(
+    n: int, dimension: int, n_resamples: int, n_jobs: int | None, tile: int, dense_up_to: int
+) -> CostPrediction:
+    """What every engine would cost on this machine."""
+    n, dimension = check_resamples(n, "n"), check_resamples(dimension, "d")
+    n_resamples = check_resamples(n_resamples)
+    jobs = int(joblib.effective_n_jobs(n_jobs or -1))
+    engine = choose_engine(n, dimension, n_resamples, jobs, tile, dense_up_to)
+    costs = [dense_cost(n, dimension, n_resamples), blocked_cost(n, dimension, n_resamples, tile, jobs)]
+    low_rank = lowrank_cost(n, dimension, n_resamples, jobs)
+    return CostPrediction(n, dimension, n_resamples, engine, tuple(costs if low_rank is None else [*costs, low_rank]))

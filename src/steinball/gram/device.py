@@ -1,0 +1,120 @@
+"""Tiles on the device of the samples: torch, JAX, CuPy and other libraries of the array API standard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import array_api_compat
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import Array, dtype_name, namespace, to_host
+from steinball.gram.compiled import compilable, compiled_step, draw_precision, uses_tf32
+from steinball.gram.tiles import Strip, cut_strip, tile_sums
+from steinball.kernels.base import unit_kernel
+from steinball.stein import SteinKernel, SteinPoints, SteinProblem, center_of
+
+Sums = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+@dataclass(eq=False)
+class DeviceTiles:
+    """The sums of every strip of tiles, computed on the device of the samples.
+
+    The weights travel to the device once, as small integers. Of each tile only its sums are kept; they leave the
+    device a strip at a time and are added on the host in float64: single precision costs a tile its digits, never
+    the total.
+
+    Where the library has a compiler, every tile gets the same shape (the last strip is filled up with points of weight
+    0) and the kernel unit length scale, so that neither a new n nor a new length scale compiles anything.
+    """
+
+    problem: SteinProblem
+    weights: NDArray[np.integer]
+    tile: int
+
+    def __post_init__(self) -> None:
+        samples, n = self.problem.samples, len(self.problem)
+        self.center = center_of(samples)
+        self.compiled = n >= 2 * self.tile and compilable(samples)
+        self.stein, self.lengthscale = self.problem.stein, 1.0
+        if self.compiled:
+            kernel, self.lengthscale = unit_kernel(self.stein.kernel)
+            self.stein = SteinKernel(kernel)
+        self.padding = -n % self.tile if self.compiled else 0
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What the result says of this work."""
+        samples = self.problem.samples
+        return {
+            "tile": self.tile,
+            "device": str(array_api_compat.device(samples)),
+            "compiled": self.compiled,
+            "draw_precision": "TF32" if uses_tf32(samples) else dtype_name(samples),
+        }
+
+    def __iter__(self) -> Iterator[Sums]:
+        n, starts = len(self.problem), range(0, len(self.problem), self.tile)
+        step = compiled_step(self.stein, self.problem.samples) if self.compiled else self._plain_step
+        points, bootstrap = [self._points(start) for start in starts], self._bootstrap()
+
+        def cut(k: int) -> Strip:
+            return cut_strip(points[k], bootstrap[:, starts[k] : starts[k] + len(points[k])])
+
+        with draw_precision(self.problem.samples):
+            for k, start in enumerate(starts):
+                here = cut(k)
+                parts = [step(here, here), *(step(here, cut(j)) for j in range(k + 1, len(starts)))]
+                forms, sums = _add_strip(parts)
+                yield forms, sums[: n - start]
+
+    def _plain_step(self, rows: Strip, columns: Strip) -> tuple[Array, Array, Array]:
+        return tile_sums(self.stein, rows, columns)
+
+    def _bootstrap(self) -> Array:
+        samples = self.problem.samples
+        padded = np.pad(self.weights, ((0, 0), (0, self.padding))) if self.padding else self.weights
+        return namespace(samples).asarray(padded, device=array_api_compat.device(samples))
+
+    def _points(self, start: int) -> SteinPoints:
+        """The points of one strip; those for compiled tiles have a weight, unit length scale, and full length."""
+        stop, problem = min(start + self.tile, len(self.problem)), self.problem
+        samples, scores = problem.samples[start:stop, :], problem.scores[start:stop, :]
+        if not self.compiled:
+            return problem.stein.prepare(samples, scores, self.center)
+        # In coordinates x/ℓ the score is ℓ·s and the Stein kernel ℓ² times itself, which the weights take back.
+        xp = namespace(samples)
+        weight, scores = problem.stein.tilted(samples, scores)
+        weight = (xp.ones_like(samples[:, 0]) if weight is None else weight) / self.lengthscale
+        z = (samples - self.center) / self.lengthscale
+        points = self.stein.prepare(z, scores * self.lengthscale, xp.zeros_like(self.center))
+        return fill_up(replace(points, weight=weight), self.tile)
+
+
+def fill_up(points: SteinPoints, length: int) -> SteinPoints:
+    """The points, followed by copies of the first with weight 0 up to ``length``."""
+    missing = length - len(points)
+    if missing == 0:
+        return points
+    xp = namespace(points.z)
+
+    def fill(array: Array | None) -> Array | None:
+        if array is None:
+            return None
+        return xp.concat([array, xp.broadcast_to(array[:1, :], (missing, array.shape[1]))], axis=0)
+
+    weight = xp.concat([points.weight, xp.zeros(missing, dtype=points.z.dtype, device=array_api_compat.device(points.z))])
+    sides = None if points.sides is None else tuple(fill(side) for side in points.sides)
+    return SteinPoints(fill(points.z), fill(points.s), fill(points.t), fill(points.a), weight, sides)  # type: ignore[arg-type]
+
+
+def _add_strip(parts: list[tuple[Array, Array, Array]]) -> Sums:
+    """Sums of one strip: the diagonal tile counts once, every other for itself and its mirror image."""
+    xp = namespace(parts[0][0])
+    forms = to_host(xp.stack([forms for forms, _, _ in parts]))
+    rows = to_host(xp.stack([rows for _, rows, _ in parts])).sum(axis=0)
+    columns = [to_host(columns) for _, _, columns in parts[1:]]
+    return 2.0 * forms.sum(axis=0) - forms[0], np.concatenate([rows, *columns])

@@ -1,0 +1,92 @@
+"""Independent tasks on threads, processes or a cluster, through joblib."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any, TypeVar
+
+import joblib
+from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController
+
+Result = TypeVar("Result")
+
+_ATTEMPTS = 3
+"""How often tasks are handed out when a cluster loses their data."""
+
+
+def run_tasks(
+    function: Callable[..., Result], common: tuple[Any, ...], tasks: Sequence[Any], n_jobs: int | None
+) -> Iterator[Result]:
+    """``function(*common, task)`` for every task, in order, as they finish.
+
+    With ``n_jobs=None`` the backend and number of workers that ``joblib.parallel_config`` names are used, which may be
+    a cluster; without such a configuration, threads on all cores. Linear algebra inside a thread runs on that thread.
+    A cluster that loses the data with a worker gets the data, and the tasks that were left, again.
+    """
+    jobs = _number_of_jobs(n_jobs, len(tasks))
+    if jobs == 1:
+        yield from (function(*common, task) for task in tasks)
+        return
+    done = 0
+    for chances_left in reversed(range(_ATTEMPTS)):
+        try:
+            for result in _spread(function, common, tasks[done:], jobs):
+                yield result
+                done += 1
+            return
+        except CancelledError:  # Dask's word for: the only worker that held the data is gone
+            if chances_left == 0:
+                raise
+
+
+def _spread(
+    function: Callable[..., Result], common: tuple[Any, ...], tasks: Sequence[Any], jobs: int | None
+) -> Iterator[Result]:
+    backend, _ = get_active_backend(prefer="threads")
+    return_as = "generator" if backend.supports_return_generator else "list"  # Ray's hands over all results at the end
+    parallel = joblib.Parallel(n_jobs=jobs, prefer="threads", return_as=return_as)
+    calls: Iterable[Any] = (joblib.delayed(function)(*common, task) for task in tasks)
+    with single_threaded_algebra():
+        yield from parallel(calls)
+
+
+def _number_of_jobs(n_jobs: int | None, n_tasks: int) -> int | None:
+    """1 for serial work, a number of threads, or ``None`` for what joblib is configured for."""
+    if n_tasks == 1:
+        return 1
+    if n_jobs is None and workers_configured():
+        return None
+    return min(available_jobs(n_jobs), n_tasks)
+
+
+def available_jobs(n_jobs: int | None) -> int:
+    """How many workers ``n_jobs`` means: ``None`` is what joblib is configured for, or else all cores.
+
+    Inside a worker of joblib ``None`` means one: the others are busy with tasks of their own.
+    """
+    if n_jobs is None:
+        backend, n_jobs = get_active_backend()
+        if n_jobs is None:
+            n_jobs = 1 if backend.nesting_level else -1
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
+def workers_configured() -> bool:
+    """Whether ``joblib.parallel_config`` names more than one worker, or a cluster (whose default is all of them)."""
+    backend, n_jobs = get_active_backend()
+    return (backend.default_n_jobs if n_jobs is None else n_jobs) != 1
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def single_threaded_algebra() -> AbstractContextManager[Any]:
+    """Linear algebra on the calling thread alone, while other threads do the same."""
+    controller = _controller()
+    return controller.limit(limits=1, user_api="blas") if controller.lib_controllers else nullcontext()

@@ -1,0 +1,195 @@
+"""What a kernel is: one function of the squared distance, and the algebra of such functions."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import Array, as_number
+from steinball.kernels.distance import squared_distances
+
+Profile = tuple[Array, Array, Array]
+
+
+class Kernel(ABC):
+    r"""A radial kernel
+
+    .. math:: h(x, y) = \varphi(r^2), \qquad r^2 = (x - y)^\top C (x - y).
+
+    A subclass is a frozen dataclass (``eq=False``) that gives :meth:`profile`; the metric :math:`C` is ``metric`` (``None`` is the identity). Kernels of one
+    metric add and multiply, and are scaled by positive numbers.
+    """
+
+    metric: NDArray[np.float64] | None
+
+    @abstractmethod
+    def profile(self, r2: Array) -> Profile:
+        r"""Values of :math:`\varphi`, :math:`\varphi'` and :math:`r^2 \varphi''`, derivatives with respect to r².
+
+        The last is a product so that it is finite at 0 even where :math:`\varphi''` is not (Matérn-3/2).
+
+        Parameters
+        ----------
+        r2 : array
+            Squared distances, any shape.
+        """
+
+    def combine(self, r2: Array, inner: Array, cross: Array, stretch: Array | None = None) -> Array:
+        r"""The untilted Stein kernel of pairs from their geometry
+
+        .. math:: \varphi \cdot \text{inner} + \varphi' \cdot \text{cross} - 4 r^2 \varphi'' \cdot \text{stretch},
+
+        with inner = s(x)ᵀs(y), cross = 2(x − y)ᵀC(s(y) − s(x)) − 2 tr C and stretch = |C(x − y)|²/r² (1 without a metric).
+        The arguments may be overwritten. A kernel may override this to save passes over a block.
+        """
+        value, slope, curvature = self.profile(r2)
+        curvature = curvature * 4.0 if stretch is None else curvature * (4.0 * stretch)
+        cross *= slope
+        cross -= curvature
+        inner *= value
+        inner += cross
+        return inner
+
+    def __call__(self, x: Array, y: Array) -> Array:
+        """The Gram matrix :math:`h(x_i, y_j)`, shape (n, m), for samples (n, d) and (m, d)."""
+        return self.profile(squared_distances(x, y, self.metric))[0]
+
+    def _key(self) -> tuple[Any, ...]:
+        fields = (getattr(self, f.name) for f in dataclasses.fields(self))  # type: ignore[arg-type]
+        return (type(self), *(f.tobytes() if isinstance(f, np.ndarray) else f for f in fields))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Kernel) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __add__(self, other: Any) -> Kernel:
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Any) -> Kernel:
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(self, other) if isinstance(other, (int, float, np.number)) else NotImplemented
+
+    def __rmul__(self, other: Any) -> Kernel:
+        return self * other
+
+
+def as_metric(metric: Any, name: str = "metric") -> NDArray[np.float64] | None:
+    """A symmetric positive definite matrix, read-only, or ``None``."""
+    if metric is None:
+        return None
+    matrix = np.array(metric, dtype=np.float64)
+    if matrix.ndim == 1:
+        matrix = np.diag(matrix)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
+        raise ValueError(f"`{name}` must be a finite (d, d) matrix or (d,) diagonal, got shape {matrix.shape}.")
+    if not np.allclose(matrix, matrix.T, rtol=1e-10, atol=0.0):
+        raise ValueError(f"`{name}` must be symmetric; it is the precision C of (x − y)ᵀC(x − y).")
+    if np.linalg.eigvalsh(matrix)[0] <= 0.0:
+        raise ValueError(f"`{name}` must be positive definite, but its smallest eigenvalue is not above 0.")
+    matrix.flags.writeable = False
+    return matrix
+
+
+def _shared_metric(first: Kernel, second: Kernel) -> NDArray[np.float64] | None:
+    same = (first.metric is None and second.metric is None) or (
+        first.metric is not None and second.metric is not None and np.array_equal(first.metric, second.metric)
+    )
+    if not same:
+        raise ValueError("kernels are combined only with equal `metric`s: the Stein kernel has one r².")
+    return first.metric
+
+
+@dataclass(frozen=True, eq=False)
+class Sum(Kernel):
+    """The sum of two kernels; its profile is the sum of theirs.
+
+    Examples
+    --------
+    >>> from steinball.kernels import Gaussian
+    >>> (Gaussian(1.0) + Gaussian(2.0)).profile(0.0 * np.ones(1))[0]
+    array([2.])
+    """
+
+    first: Kernel
+    second: Kernel
+
+    def __post_init__(self) -> None:
+        _shared_metric(self.first, self.second)
+
+    @property
+    def metric(self) -> NDArray[np.float64] | None:  # type: ignore[override]
+        return self.first.metric
+
+    def profile(self, r2: Array) -> Profile:
+        f, f1, f2 = self.first.profile(r2)
+        g, g1, g2 = self.second.profile(r2)
+        return f + g, f1 + g1, f2 + g2
+
+
+@dataclass(frozen=True, eq=False)
+class Product(Kernel):
+    """The product of two kernels; its profile follows from Leibniz' rule.
+
+    Examples
+    --------
+    >>> from steinball.kernels import Gaussian
+    >>> (Gaussian(1.0) * Gaussian(1.0)).profile(np.zeros(1))[1]
+    array([-1.])
+    """
+
+    first: Kernel
+    second: Kernel
+
+    def __post_init__(self) -> None:
+        _shared_metric(self.first, self.second)
+
+    @property
+    def metric(self) -> NDArray[np.float64] | None:  # type: ignore[override]
+        return self.first.metric
+
+    def profile(self, r2: Array) -> Profile:
+        f, f1, f2 = self.first.profile(r2)
+        g, g1, g2 = self.second.profile(r2)
+        return f * g, f1 * g + f * g1, f2 * g + 2.0 * r2 * f1 * g1 + f * g2
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(Kernel):
+    """A kernel times a positive number.
+
+    Examples
+    --------
+    >>> from steinball.kernels import Gaussian
+    >>> (3.0 * Gaussian(1.0)).profile(np.zeros(1))[0]
+    array([3.])
+    """
+
+    kernel: Kernel
+    factor: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factor", as_number(self.factor, "factor", low=0.0, open_low=True))
+
+    @property
+    def metric(self) -> NDArray[np.float64] | None:  # type: ignore[override]
+        return self.kernel.metric
+
+    def profile(self, r2: Array) -> Profile:
+        f, f1, f2 = self.kernel.profile(r2)
+        return self.factor * f, self.factor * f1, self.factor * f2
+
+
+def unit_kernel(kernel: Kernel) -> tuple[Kernel, float]:
+    """The kernel at length scale 1, and its length scale; sums and products, which have several, stay as they are."""
+    lengthscale = getattr(kernel, "lengthscale", None)
+    if lengthscale is None:
+        return kernel, 1.0
+    return dataclasses.replace(kernel, lengthscale=1.0), float(lengthscale)  # type: ignore[type-var]

@@ -1,0 +1,22 @@
+"""Models: what the data should look like, by a score and where possible a log density and a sampler."""
+
+from steinball.models.autodiff import from_log_density
+from steinball.models.base import Model, as_model
+from steinball.models.boltzmann import GaussianBernoulliRBM
+from steinball.models.gaussian import Gaussian
+from steinball.models.kernel_exponential import KernelExponentialFamily
+from steinball.models.mixture import GaussianMixture
+from steinball.models.score_check import check_score
+from steinball.models.student_t import StudentT
+
+__all__ = [
+    "Gaussian",
+    "GaussianBernoulliRBM",
+    "GaussianMixture",
+    "KernelExponentialFamily",
+    "Model",
+    "StudentT",
+    "as_model",
+    "check_score",
+    "from_log_density",
+]

@@ -1,0 +1,209 @@
+"""What a model is: anything with a score, and the shapes in which users bring one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any, ClassVar, NoReturn, Protocol, runtime_checkable
+
+from steinball.arrays import Array, as_samples, as_scores, is_array, namespace
+
+__all__ = [
+    "LOG_DENSITY_METHODS",
+    "Model",
+    "ScoreArray",
+    "ScoreFunction",
+    "as_model",
+    "evaluate_score",
+    "is_array_like",
+    "is_evaluable",
+]
+
+_ACCEPTED = (
+    "an array of scores ∇log p at the samples, a function that returns them, or an object with `score(x)`; "
+    'a bare log density comes in by `sb.from_log_density(f, backend="jax" | "torch" | "numerical")`'
+)
+# What other libraries call a method that returns a log density, or a density.
+LOG_DENSITY_METHODS = ("log_density", "logpdf", "log_prob", "logp", "score_samples")
+_DENSITY_METHODS = ("pdf", "prob")
+_BACKENDS = {"torch": "torch", "pyro": "torch", "jax": "jax", "numpyro": "jax", "distrax": "jax"}
+
+
+@runtime_checkable
+class Model(Protocol):
+    r"""A density known through its score,
+
+    .. math:: s(x) = \nabla_x \log p(x),
+
+    which needs no normalising constant (Liu and Briol 2025, §2.1).
+
+    Notes
+    -----
+    Only ``score`` is required. These are used where an object has them: ``log_density(x)``, shape (n,), up to
+    a constant; ``sample(n, rng)``, shape (n, d); ``dimension``, an int; ``location``, shape (d,), and
+    ``covariance``, shape (d, d), which centre and scale the tilt.
+
+    Examples
+    --------
+    >>> class Laplace:
+    ...     def score(self, x):
+    ...         return -x / abs(x)
+    >>> isinstance(Laplace(), Model)
+    True
+    """
+
+    def score(self, x: Array, /) -> Array:
+        """The score at every row of ``x`` (n, d), an array of the same shape and library."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreFunction:
+    """A plain function x ↦ ∇log p(x), (n, d) to (n, d), as a :class:`Model`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ScoreFunction(lambda x: -x).score(np.array([[2.0]]))
+    array([[-2.]])
+    """
+
+    function: Callable[[Array], Array]
+    evaluable: ClassVar[bool] = True
+
+    def score(self, x: Array, /) -> Array:
+        return self.function(x)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreArray:
+    """Scores that are known at given samples, and nowhere else.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[1.0], [2.0]])
+    >>> ScoreArray(x, -x).score(x)
+    array([[-1.],
+           [-2.]])
+    """
+
+    samples: Array
+    scores: Array
+    evaluable: ClassVar[bool] = False
+
+    def score(self, x: Array, /) -> Array:
+        if x is self.samples or _same_array(x, self.samples):
+            return self.scores
+        raise ValueError(
+            "a score array knows the score only at the samples it was given with; pass a score function to "
+            "evaluate the model elsewhere."
+        )
+
+    def __repr__(self) -> str:
+        return f"ScoreArray(shape={tuple(self.scores.shape)})"
+
+
+def as_model(model: Any, samples: Array) -> Model:
+    """What a user passed as ``model``, as an object with ``score(x)``.
+
+    Parameters
+    ----------
+    model : array, callable or Model
+        Scores at ``samples`` (shape (n, d), or (n,) when d = 1), a function that returns them, or a
+        :class:`Model`, which is used as it is. Anything else is an error that says what to do.
+    samples : array
+        Shape (n, d).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[1.0], [2.0]])
+    >>> as_model(-x, x)
+    ScoreArray(shape=(2, 1))
+    """
+    samples = as_samples(samples, least=1)
+    _refuse_what_is_no_model(model)
+    if is_array_like(model):
+        return ScoreArray(samples, _without_graph(as_scores(model, samples, "model")))
+    _refuse_log_density(model)
+    if callable(getattr(model, "score", None)):
+        _check_dimension(model, samples)
+        return model  # type: ignore[no-any-return]
+    if not callable(model):
+        raise TypeError(f"`model` must be {_ACCEPTED}; got an object of type {type(model).__name__}.")
+    return ScoreFunction(model)
+
+
+def evaluate_score(model: Model, x: Array) -> Array:
+    """The score at ``x``, checked: finite, and of the shape, array library, device and dtype of ``x``.
+
+    float32 scores of float64 samples are widened, which loses nothing; the opposite is an error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> evaluate_score(ScoreFunction(lambda x: -x[:, 0]), np.array([[1.0], [2.0]])).shape
+    (2, 1)
+    """
+    return _without_graph(as_scores(model.score(x), x, "model.score(samples)"))
+
+
+def is_evaluable(model: Model) -> bool:
+    """Whether the score is known at points other than the samples."""
+    return bool(getattr(model, "evaluable", True))
+
+
+def is_array_like(model: Any) -> bool:
+    """Whether ``model`` is an array, a frame or a nested list, so that it can only be a score array."""
+    return is_array(model) or isinstance(model, (list, tuple)) or hasattr(type(model), "__array__")
+
+
+def _same_array(x: Any, y: Array) -> bool:
+    if type(x) is not type(y) or tuple(x.shape) != tuple(y.shape) or x.dtype != y.dtype:
+        return False
+    return bool(namespace(x, y).all(x == y))
+
+
+def _without_graph(scores: Array) -> Array:
+    # A torch network returns its whole graph along with the scores; nothing later differentiates through it.
+    return scores.detach() if hasattr(scores, "detach") else scores
+
+
+def _check_dimension(model: Any, samples: Array) -> None:
+    dimension, columns = getattr(model, "dimension", None), samples.shape[1]
+    if isinstance(dimension, int) and dimension != columns:
+        raise ValueError(
+            f"`model` has dimension {dimension} but `samples` has {columns} columns; rows are observations."
+        )
+
+
+def _refuse_what_is_no_model(model: Any) -> None:
+    if isinstance(model, type):
+        name = model.__name__
+        raise TypeError(f"`model` must be an instance, got the class {name}; make one: `{name}(...)`.")
+    if model is None or isinstance(model, (str, bytes, Number, dict)):
+        raise TypeError(f"`model` must be {_ACCEPTED}; got {model!r}.")
+
+
+def _refuse_log_density(model: Any) -> None:
+    """A log density is no score, and in one dimension its shape does not tell; its name often does."""
+    name = getattr(model, "__name__", "")
+    if name in LOG_DENSITY_METHODS + _DENSITY_METHODS:
+        _explain_log_density(model, f"the function `{name}`", name, name in _DENSITY_METHODS)
+    # scikit-learn's `score` is a mean log likelihood; `score_samples` gives it away.
+    if callable(getattr(model, "score", None)) and not hasattr(model, "score_samples"):
+        return
+    for method in LOG_DENSITY_METHODS + _DENSITY_METHODS:
+        if callable(getattr(model, method, None)):
+            what = f"an object of type {type(model).__name__} with `{method}`"
+            _explain_log_density(model, what, f"model.{method}", method in _DENSITY_METHODS)
+
+
+def _explain_log_density(model: Any, what: str, expression: str, is_density: bool) -> NoReturn:
+    library = str(getattr(type(model), "__module__", "")).partition(".")[0]
+    function = f"lambda x: np.log({expression}(x))" if is_density else expression
+    raise TypeError(
+        f"`model` is {what}, a {'density' if is_density else 'log density'} and not a score ∇log p; "
+        f'use `sb.from_log_density({function}, backend="{_BACKENDS.get(library, "numerical")}")`.'
+    )

@@ -1,0 +1,208 @@
+"""The Gaussian–Bernoulli restricted Boltzmann machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logsumexp
+
+from steinball.arrays import Array, like, namespace
+from steinball.models.gaussian import as_points, frozen
+
+__all__ = ["GaussianBernoulliRBM"]
+
+_MOST_ENUMERATED = 20  # hidden units: 2^20 states
+_CHUNK = 2**16  # states held at once while they are enumerated
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GaussianBernoulliRBM:
+    r"""A restricted Boltzmann machine (RBM) of real visible units x and hidden units :math:`h_j = \pm 1`
+
+    .. math:: p(x, h) \propto \exp\left(\tfrac12 x^\top B h + b^\top x + c^\top h - \tfrac12 |x|^2\right),
+       \qquad s(x) = b - x + \tfrac12 B \tanh\left(\tfrac12 B^\top x + c\right)
+
+    (paper §5.2, whose score lacks both halves).
+
+    Parameters
+    ----------
+    weights : (d, d') array
+        :math:`B`.
+    visible_bias : (d,) array
+        :math:`b`.
+    hidden_bias : (d',) array
+        :math:`c`.
+
+    Notes
+    -----
+    ``log_density`` is that of x, without the normalising constant. Given h, x is
+    :math:`\mathcal N(b + Bh/2, I)`, so the model is a mixture of :math:`2^{d'}` Gaussians with weights
+    proportional to :math:`\exp(c^\top h + |b + Bh/2|^2/2)`; the exact sampler enumerates them. Block Gibbs
+    sampling, the paper's sampler, hardly moves between modes that are far apart: with d = 50, d' = 10 and
+    entries ±1 the shares of the modes after 2,000 sweeps were off by .23 to .63 in total variation on three
+    random machines.
+
+    Examples
+    --------
+    >>> model = GaussianBernoulliRBM([[2.0]], [0.0], [0.0])
+    >>> model.score(np.array([0.0, 100.0]))
+    array([[  0.],
+           [-99.]])
+    """
+
+    weights: Any
+    visible_bias: Any
+    hidden_bias: Any
+    dimension: int = field(init=False)
+    hidden: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        weights = np.asarray(self.weights, dtype=np.float64)
+        if weights.ndim != 2 or 0 in weights.shape:
+            raise ValueError(f"`weights` must have shape (d, d'), visible by hidden, got {weights.shape}.")
+        d, hidden = weights.shape
+        object.__setattr__(self, "weights", _finite(weights, "weights", (d, hidden)))
+        object.__setattr__(self, "visible_bias", _finite(self.visible_bias, "visible_bias", (d,)))
+        object.__setattr__(self, "hidden_bias", _finite(self.hidden_bias, "hidden_bias", (hidden,)))
+        object.__setattr__(self, "dimension", d)
+        object.__setattr__(self, "hidden", hidden)
+
+    def __repr__(self) -> str:
+        return f"GaussianBernoulliRBM(dimension={self.dimension}, hidden={self.hidden})"
+
+    @classmethod
+    def random(
+        cls, dimension: int, hidden: int, rng: Any = None, entries: Literal["signs", "normal"] = "signs"
+    ) -> GaussianBernoulliRBM:
+        """A machine with standard normal biases and random weights.
+
+        ``"signs"`` are ±1, as behind the paper's published figure; ``"normal"`` is N(0, 1), as its text says.
+
+        Examples
+        --------
+        >>> GaussianBernoulliRBM.random(50, 10, rng=0)
+        GaussianBernoulliRBM(dimension=50, hidden=10)
+        """
+        generator, size = np.random.default_rng(rng), (dimension, hidden)
+        if entries not in ("signs", "normal"):
+            raise ValueError(f'`entries` must be "signs" or "normal", got {entries!r}.')
+        signs = entries == "signs"
+        weights = generator.choice([-1.0, 1.0], size=size) if signs else generator.standard_normal(size)
+        return cls(weights, generator.standard_normal(dimension), generator.standard_normal(hidden))
+
+    def _fields(self, x: Array) -> Array:
+        """Half the difference of the hidden units' energies, ½Bᵀx + c, shape (n, d')."""
+        return namespace(x).matmul(x, like(0.5 * self.weights, x)) + like(self.hidden_bias, x)
+
+    def score(self, x: Array) -> Array:
+        """∇ log p at each row of ``x``, shape (n, d)."""
+        x = as_points(x, self.dimension)
+        xp = namespace(x)
+        pull = xp.matmul(xp.tanh(self._fields(x)), like(0.5 * self.weights.T, x))
+        return like(self.visible_bias, x) - x + pull
+
+    def log_density(self, x: Array) -> Array:
+        """log p at each row of ``x`` up to a constant, shape (n,): bᵀx − |x|²/2 + Σ log 2cosh(½Bᵀx + c)."""
+        x = as_points(x, self.dimension)
+        xp, fields = namespace(x), self._fields(x)
+        cosh = xp.sum(xp.logaddexp(fields, -fields), axis=1)
+        return xp.sum(x * (like(self.visible_bias, x) - 0.5 * x), axis=1) + cosh
+
+    def hidden_states(self, indices: NDArray[np.intp]) -> Matrix:
+        """The hidden states of given numbers, shape (m, d') of ±1: unit j is +1 where bit j is set.
+
+        Examples
+        --------
+        >>> GaussianBernoulliRBM([[1.0, 1.0]], [0.0], [0.0, 0.0]).hidden_states(np.arange(3))
+        array([[-1., -1.],
+               [ 1., -1.],
+               [-1.,  1.]])
+        """
+        bits = (np.asarray(indices)[:, None] >> np.arange(self.hidden)) & 1
+        return np.asarray(2.0 * bits - 1.0, dtype=np.float64)
+
+    def hidden_probabilities(self) -> NDArray[np.float64]:
+        """P(h) of every hidden state, shape (2^d',): x is integrated out exactly."""
+        if self.hidden > _MOST_ENUMERATED:
+            raise ValueError(
+                f"enumeration needs 2^{self.hidden} hidden states; at most 2^{_MOST_ENUMERATED} are visited. "
+                'Use `sample(..., method="gibbs")`, knowing that its chains may not mix.'
+            )
+        log_weights = np.concatenate(list(self._log_hidden_weights()))
+        probabilities: NDArray[np.float64] = np.exp(log_weights - logsumexp(log_weights))
+        return probabilities
+
+    def _log_hidden_weights(self) -> Iterator[NDArray[np.float64]]:
+        """cᵀh + |b + Bh/2|²/2, less its constant |b|²/2, in chunks."""
+        linear = self.hidden_bias + 0.5 * self.visible_bias @ self.weights
+        quadratic = self.weights.T @ self.weights / 8.0
+        for start in range(0, 2**self.hidden, _CHUNK):
+            h = self.hidden_states(np.arange(start, min(start + _CHUNK, 2**self.hidden)))
+            yield h @ linear + np.sum((h @ quadratic) * h, axis=1)
+
+    def sample(
+        self, n: int, rng: Any = None, method: Literal["exact", "gibbs"] = "exact", sweeps: int = 2000
+    ) -> Matrix:
+        """``n`` independent draws, shape (n, d).
+
+        Parameters
+        ----------
+        n : int
+            Number of draws.
+        rng : seed or Generator
+            Anything that ``np.random.default_rng`` takes.
+        method : {"exact", "gibbs"}
+            Enumerate the hidden states (20 units at most), or run ``n`` chains from N(0, I) and keep the last
+            states.
+        sweeps : int
+            Gibbs sweeps of each chain.
+        """
+        generator = np.random.default_rng(rng)
+        if method == "gibbs":
+            return self._swept(generator.standard_normal((n, self.dimension)), sweeps, generator)
+        if method != "exact":
+            raise ValueError(f'`method` must be "exact" or "gibbs", got {method!r}.')
+        probabilities = self.hidden_probabilities()
+        states = generator.choice(probabilities.size, size=n, p=probabilities)
+        return self._visible(self.hidden_states(states), generator)
+
+    def sample_chain(self, n: int, rng: Any = None, burn_in: int = 2000, thin: int = 10) -> Matrix:
+        """``n`` states of one Gibbs chain from N(0, I), every ``thin``-th past ``burn_in`` sweeps; (n, d).
+
+        The paper's text takes n = 500 with these defaults: 7,000 sweeps. The states are dependent, and all in
+        one mode where the chain does not mix.
+        """
+        generator = np.random.default_rng(rng)
+        x = self._swept(generator.standard_normal((1, self.dimension)), burn_in, generator)
+        kept = np.empty((n, self.dimension))
+        for i in range(n):
+            x = self._swept(x, thin, generator)
+            kept[i] = x[0]
+        return kept
+
+    def _swept(self, x: Matrix, sweeps: int, generator: np.random.Generator) -> Matrix:
+        """Rows of ``x`` after ``sweeps`` draws of h given x, then x given h."""
+        for _ in range(sweeps):
+            up = generator.random((len(x), self.hidden)) < expit(2.0 * self._fields(x))
+            x = self._visible(2.0 * up - 1.0, generator)
+        return x
+
+    def _visible(self, h: Matrix, generator: np.random.Generator) -> Matrix:
+        """x given h: N(b + Bh/2, I)."""
+        center = self.visible_bias + 0.5 * h @ self.weights.T
+        return np.asarray(center + generator.standard_normal(center.shape))
+
+
+def _finite(value: Any, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f"`{name}` must have shape {shape}, got {array.shape}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"`{name}` must be finite.")
+    return frozen(array)

@@ -1,0 +1,223 @@
+"""The Gaussian model, and the covariance factor that the models built from Gaussians share."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from steinball.arrays import Array, is_array, like, namespace
+
+__all__ = ["Covariance", "Gaussian", "as_points", "as_vector", "common_dimension", "frozen"]
+
+
+def frozen(value: Any) -> NDArray[np.float64]:
+    """A read-only copy as NumPy float64."""
+    array = np.array(value, dtype=np.float64)
+    array.flags.writeable = False
+    return array
+
+
+def as_points(x: Any, dimension: int) -> Array:
+    """Points as an (n, d) floating array of their own library; (n,) means d = 1.
+
+    Values are not looked at, so that tracing (``jax.grad``, ``jax.jit``) passes through.
+    """
+    x = x if is_array(x) else np.asarray(x, dtype=np.float64)
+    xp = namespace(x)
+    if not xp.isdtype(x.dtype, "real floating"):
+        x = xp.astype(x, xp.float64)
+    if x.ndim == 1 and dimension == 1:
+        return xp.reshape(x, (-1, 1))
+    if x.ndim != 2 or x.shape[1] != dimension:
+        raise ValueError(f"`x` must have shape (n, {dimension}), as the model has, got {tuple(x.shape)}.")
+    return x
+
+
+def as_vector(value: Any, name: str, dimension: int) -> NDArray[np.float64]:
+    """A read-only finite (d,) vector; a scalar is repeated."""
+    vector = np.asarray(value, dtype=np.float64)
+    if vector.ndim > 1 or (vector.ndim == 1 and vector.shape != (dimension,)):
+        raise ValueError(f"`{name}` must be a number or have shape ({dimension},), got {vector.shape}.")
+    if not np.isfinite(vector).all():
+        raise ValueError(f"`{name}` must be finite, got {value!r}.")
+    return frozen(np.broadcast_to(vector, (dimension,)))
+
+
+def common_dimension(dimension: int | None, **parameters: Any) -> int:
+    """The dimension that the parameters that are not scalars agree on, or ``dimension``, or 1."""
+    sizes = {name: np.shape(value)[-1] for name, value in parameters.items() if np.ndim(value) > 0}
+    if dimension is not None:
+        sizes["dimension"] = int(dimension)
+    if len(set(sizes.values())) > 1:
+        found = ", ".join(f"`{name}` says {size}" for name, size in sizes.items())
+        raise ValueError(f"parameters must agree on the dimension, but {found}.")
+    d = next(iter(sizes.values()), 1)
+    if d < 1:
+        raise ValueError(f"`dimension` must be at least 1, got {d}.")
+    return d
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    r"""A covariance :math:`\Sigma = L L^\top` with what its use needs, computed once.
+
+    Parameters
+    ----------
+    matrix : (d, d) array
+        :math:`\Sigma`.
+    root : (d, d) array
+        The Cholesky factor :math:`L`.
+    whitener : (d, d) array
+        :math:`L^{-1}`.
+    log_volume : float
+        :math:`\log \det L`.
+
+    Examples
+    --------
+    >>> Covariance.of([4.0, 9.0], "cov", 2).whiten(np.array([[2.0, 3.0]]))
+    array([[1., 1.]])
+    """
+
+    matrix: NDArray[np.float64]
+    root: NDArray[np.float64]
+    whitener: NDArray[np.float64]
+    log_volume: float
+
+    @classmethod
+    def of(cls, value: Any, name: str, dimension: int) -> Covariance:
+        """Factor a variance, (d,) variances or a (d, d) matrix.
+
+        Rows and columns are divided by the standard deviations first: units (metres beside kilometres) cost
+        no digits, and only the correlations decide whether the matrix is definite.
+        """
+        matrix = _as_symmetric(value, name, dimension)
+        deviations = np.sqrt(np.diag(matrix))
+        correlation_root = _cholesky(matrix / deviations / deviations[:, None], name)
+        inverse = solve_triangular(correlation_root, np.eye(dimension), lower=True) / deviations
+        root = correlation_root * deviations[:, None]
+        log_volume = float(np.sum(np.log(np.diag(correlation_root))) + np.sum(np.log(deviations)))
+        return cls(frozen(matrix), frozen(root), frozen(inverse), log_volume)
+
+    def whiten(self, offset: Array) -> Array:
+        """Rows :math:`L^{-1} v` for rows v of ``offset``, shape (n, d)."""
+        return namespace(offset).matmul(offset, like(self.whitener.T, offset))
+
+    def pull_back(self, whitened: Array) -> Array:
+        """Rows :math:`L^{-T} z`: after :meth:`whiten`, the rows of :math:`\\Sigma^{-1} v`."""
+        return namespace(whitened).matmul(whitened, like(self.whitener, whitened))
+
+    def color(self, noise: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rows :math:`L z`: standard normal noise given this covariance."""
+        return np.asarray(noise @ self.root.T)
+
+
+def _as_symmetric(value: Any, name: str, dimension: int) -> NDArray[np.float64]:
+    matrix = np.asarray(value, dtype=np.float64)
+    if matrix.ndim < 2 and matrix.shape in ((), (dimension,)):
+        matrix = np.diag(np.broadcast_to(matrix, (dimension,)))
+    if matrix.shape != (dimension, dimension):
+        wanted = f"a variance, ({dimension},) variances or a ({dimension}, {dimension}) matrix"
+        raise ValueError(f"`{name}` must be {wanted}, got shape {matrix.shape}.")
+    variances = np.diag(matrix)
+    if not np.isfinite(matrix).all() or (variances <= 0.0).any():
+        raise ValueError(f"`{name}` must be finite with positive variances, got the diagonal {variances}.")
+    gap = np.abs(matrix - matrix.T) / np.sqrt(variances) / np.sqrt(variances)[:, None]
+    if gap.max() > 1e-8:
+        raise ValueError(
+            f"`{name}` must be symmetric; its correlations and their transposes differ by {gap.max():.2g}."
+        )
+    return np.asarray((matrix + matrix.T) / 2.0)
+
+
+def _cholesky(correlation: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    try:
+        root = np.linalg.cholesky(correlation)
+    except np.linalg.LinAlgError:
+        root = np.zeros_like(correlation)
+    # A pivot at rounding level is a singular matrix whose factor came out real by luck.
+    if np.diag(root).min() ** 2 <= len(root) * np.finfo(np.float64).eps:
+        smallest = np.linalg.eigvalsh(correlation)[0]
+        raise ValueError(
+            f"`{name}` must be positive definite, but its correlations have the eigenvalue {smallest:.2g}. "
+            "Remove redundant coordinates or add to the diagonal."
+        )
+    return np.asarray(root, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gaussian:
+    r"""The Gaussian distribution :math:`\mathcal N(\mu, \Sigma)`, with score
+
+    .. math:: s(x) = -\Sigma^{-1} (x - \mu)
+
+    (paper §5.1 with :math:`\mu = 0`, :math:`\Sigma = 1`).
+
+    Parameters
+    ----------
+    mean : float or (d,) array
+        :math:`\mu`.
+    cov : float, (d,) or (d, d) array
+        :math:`\Sigma`: a variance, one per coordinate, or the matrix. Held as the matrix.
+    dimension : int, optional
+        d, where neither parameter shows it.
+
+    Notes
+    -----
+    ``log_density`` is normalised.
+
+    Examples
+    --------
+    >>> model = Gaussian(mean=[0.0, 1.0], cov=[1.0, 4.0])
+    >>> model.score(np.array([[1.0, 3.0]]))
+    array([[-1. , -0.5]])
+    """
+
+    mean: Any = 0.0
+    cov: Any = 1.0
+    dimension: Any = field(default=None, kw_only=True)
+    _factor: Covariance = field(init=False)
+
+    def __post_init__(self) -> None:
+        d = common_dimension(self.dimension, mean=self.mean, cov=self.cov)
+        factor = Covariance.of(self.cov, "cov", d)
+        object.__setattr__(self, "mean", as_vector(self.mean, "mean", d))
+        object.__setattr__(self, "cov", factor.matrix)
+        object.__setattr__(self, "dimension", d)
+        object.__setattr__(self, "_factor", factor)
+
+    def __repr__(self) -> str:
+        if self.dimension > 1:
+            return f"Gaussian(dimension={self.dimension})"
+        return f"Gaussian(mean={self.mean[0]:g}, cov={self.cov[0, 0]:g})"
+
+    @property
+    def location(self) -> NDArray[np.float64]:
+        """The mean, shape (d,)."""
+        return np.asarray(self.mean)
+
+    @property
+    def covariance(self) -> NDArray[np.float64]:
+        """The covariance, shape (d, d)."""
+        return self._factor.matrix
+
+    def score(self, x: Array) -> Array:
+        """∇ log p at each row of ``x``, shape (n, d)."""
+        x = as_points(x, self.dimension)
+        return -self._factor.pull_back(self._factor.whiten(x - like(self.mean, x)))
+
+    def log_density(self, x: Array) -> Array:
+        """log p at each row of ``x``, normalised, shape (n,)."""
+        x = as_points(x, self.dimension)
+        z = self._factor.whiten(x - like(self.mean, x))
+        constant = self._factor.log_volume + 0.5 * self.dimension * math.log(2.0 * math.pi)
+        return -0.5 * namespace(x).sum(z * z, axis=1) - constant
+
+    def sample(self, n: int, rng: Any = None) -> NDArray[np.float64]:
+        """``n`` independent draws, shape (n, d)."""
+        noise = np.random.default_rng(rng).standard_normal((n, self.dimension))
+        return np.asarray(self.mean + self._factor.color(noise))

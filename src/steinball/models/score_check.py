@@ -1,0 +1,223 @@
+"""Is this score the gradient of that log density, and if not, what went wrong?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from steinball.arrays import Array, as_samples, as_scores, dtype_name, like, to_host
+from steinball.models.autodiff import check_rows, one_per_row
+from steinball.models.base import as_model, is_array_like
+from steinball.models.differences import Floats, numerical_gradient
+
+__all__ = ["ScoreCheck", "check_score"]
+
+
+@dataclass(frozen=True)
+class ScoreCheck:
+    """What :func:`check_score` found; true where the score is right.
+
+    Attributes
+    ----------
+    ok : bool
+        Whether the score agrees with the log density everywhere, to the tolerance.
+    worst_error : float
+        The largest relative error beyond that of the numerical derivative; infinite for an unusable score.
+    worst_row, worst_coordinate : int or None
+        Where it is.
+    message : str
+        The finding in words, with the likely mistake.
+    """
+
+    ok: bool
+    worst_error: float
+    worst_row: int | None
+    worst_coordinate: int | None
+    message: str
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __repr__(self) -> str:
+        return f"ScoreCheck(ok={self.ok}, worst_error={self.worst_error:.2g})\n  {self.message}"
+
+
+def check_score(
+    model: Any, x: Array = None, *, log_density: Callable[[Array], Array] | None = None, rtol: float = 1e-4
+) -> ScoreCheck:
+    r"""Compare a score with numerical derivatives of the log density,
+
+    .. math:: s_j(x) = \partial_j \log p(x),
+
+    at every row and coordinate, and name the mistake where it is a common one: sign, factor, offset, order of
+    the coordinates or rows, the density in place of its logarithm.
+
+    Parameters
+    ----------
+    model : array, callable or Model
+        What a test would be given.
+    x : array, optional
+        Points (n, d); a few dozen are plenty. Without it, 25 samples of the model, if it can sample.
+    log_density : callable, optional
+        (n, d) to (n,); the model's own by default.
+    rtol : float
+        The relative error allowed, measured against the derivative and its median size in that coordinate.
+
+    Notes
+    -----
+    A wrong score is a result and not an exception. The error of the numerical derivative itself is allowed
+    for; with float32 points it may hide relative errors up to about 1e-2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.linspace(-2.0, 2.0, 9)[:, None]
+    >>> check_score(lambda x: -x, x, log_density=lambda x: -0.5 * x[:, 0] ** 2).ok
+    True
+    >>> check_score(lambda x: x, x, log_density=lambda x: -0.5 * x[:, 0] ** 2)
+    ScoreCheck(ok=False, worst_error=2)
+      The sign is flipped: the score is minus the gradient of the log density.
+    """
+    log_density = _find_log_density(model, log_density)
+    x = _find_points(model, x)
+    claimed = model if is_array_like(model) else as_model(model, x).score(x)
+    try:
+        scores = as_scores(claimed, x, "model.score(x)")
+    except (TypeError, ValueError) as error:
+        return ScoreCheck(False, np.inf, None, None, f"{error}{_transposed_shape(claimed, x)}")
+    values, gradient, uncertainty = _numerical_score(log_density, x)
+    unknown = np.flatnonzero(~np.isfinite(gradient).all(axis=1))
+    if unknown.size:
+        text = f"The log density has no finite derivative in {unknown.size} rows (first: row {unknown[0]})."
+        return ScoreCheck(False, np.inf, int(unknown[0]), None, text)
+    return _compare(to_host(scores), values, gradient, uncertainty, rtol)
+
+
+def _find_log_density(model: Any, log_density: Callable[[Array], Array] | None) -> Callable[[Array], Array]:
+    found = log_density if log_density is not None else getattr(model, "log_density", None)
+    if not callable(found):
+        raise TypeError("`model` has no `log_density` to compare its score with; pass `log_density=`.")
+    return found
+
+
+def _find_points(model: Any, x: Array) -> Array:
+    if x is None and not callable(getattr(model, "sample", None)):
+        raise TypeError("`x` must be given: `model` has no `sample(n, rng)` to draw points with.")
+    return as_samples(model.sample(25, np.random.default_rng(0)) if x is None else x, "x", least=1)
+
+
+def _numerical_score(log_density: Callable[[Array], Array], x: Array) -> tuple[Floats, Floats, Floats]:
+    """The log density (n,), its gradient (n, d) and the error of that; points are of the library of ``x``."""
+    host = to_host(x).astype(np.dtype(dtype_name(x)))
+
+    def values(points: NDArray[Any]) -> Floats:
+        return to_host(one_per_row(log_density(like(points, x)), x))
+
+    here = values(host)
+    check_rows(log_density, x, like(here, x))
+    return here, *numerical_gradient(values, host)
+
+
+def _compare(
+    scores: Floats, values: Floats, gradient: Floats, uncertainty: Floats, rtol: float
+) -> ScoreCheck:
+    error = _relative_error(scores, gradient, uncertainty)
+    row, coordinate = (int(i) for i in np.unravel_index(error.argmax(), error.shape))
+    worst = float(error[row, coordinate])
+    if worst <= rtol:
+        text = f"The score is the gradient of the log density in all {error.size} entries."
+        return ScoreCheck(True, worst, row, coordinate, text)
+    for text, expected, magnified in _mistakes(scores, values, gradient):
+        if _relative_error(scores, expected, magnified * uncertainty.max()).max() <= rtol:
+            return ScoreCheck(False, worst, row, coordinate, text)
+    where = f"row {row}, coordinate {coordinate}"
+    got = f"{scores[row, coordinate]:.6g} where the log density has {gradient[row, coordinate]:.6g}"
+    text = f"The score is wrong in {_extent(error > rtol)}; most at {where}: {got}."
+    return ScoreCheck(False, worst, row, coordinate, text)
+
+
+def _relative_error(scores: Floats, expected: Floats, uncertainty: Floats | float) -> Floats:
+    """|s − g| beyond the error of g, relative to |g| or its median in that coordinate if that is larger."""
+    excess = np.maximum(np.abs(scores - expected) - 4.0 * uncertainty, 0.0)
+    size = np.maximum(np.abs(expected), np.median(np.abs(expected), axis=0))
+    error: Floats = np.divide(excess, size, out=np.where(excess > 0.0, np.inf, 0.0), where=size > 0.0)
+    return error
+
+
+def _extent(wrong: NDArray[np.bool_]) -> str:
+    """Which entries are wrong, in as few words as possible."""
+    n, d = wrong.shape
+    coordinates, rows = np.flatnonzero(wrong.any(axis=0)), np.flatnonzero(wrong.any(axis=1))
+    if d > 1 and coordinates.size < d and coordinates.size <= 5:
+        return f"coordinates {coordinates.tolist()} of {d} only"
+    if rows.size < n and rows.size <= 5:
+        return f"rows {rows.tolist()} of {n} only"
+    return f"{int(wrong.sum())} of {wrong.size} entries"
+
+
+Mistake = tuple[str, Floats, float]
+"""What to say, the score that the mistake would give, and how much it magnifies errors of the gradient."""
+
+
+def _mistakes(scores: Floats, values: Floats, gradient: Floats) -> Iterator[Mistake]:
+    yield from _wrong_factor(scores, gradient)
+    yield from _offset(scores, gradient)
+    yield from _wrong_order(scores, gradient)
+    with np.errstate(over="ignore"):
+        density = np.exp(values)[:, None]
+    if np.isfinite(density).all():
+        text = "The score is the gradient of the density: differentiate its logarithm instead."
+        yield text, gradient * density, float(density.max())
+
+
+def _wrong_factor(scores: Floats, gradient: Floats) -> Iterator[Mistake]:
+    if not scores.any():
+        yield "The score is zero everywhere.", np.zeros_like(scores), 1.0
+    known = {-1.0: "The sign is flipped: the score is minus the gradient of the log density."}
+    known[2.0] = "The score is twice the gradient of the log density: a factor 1/2 is missing."
+    known[0.5] = "The score is half the gradient of the log density: a factor 2 is missing."
+    for factor, text in known.items():
+        yield text, factor * gradient, abs(factor)
+    weight = float((gradient**2).sum())
+    if scores.size >= 3 and weight > 0.0:
+        factor = float((scores * gradient).sum()) / weight
+        text = f"The score is {factor:.6g} times the gradient of the log density."
+        yield text, factor * gradient, abs(factor)
+
+
+def _offset(scores: Floats, gradient: Floats) -> Iterator[Mistake]:
+    if scores.shape[0] < 3:  # one offset for each coordinate explains too much of two rows
+        return
+    offset = np.median(scores - gradient, axis=0)
+    shown = f" {np.array2string(offset, precision=4, suppress_small=True)}" if offset.size <= 6 else ""
+    text = f"The score is off by a constant vector{shown}: is a location or a linear term wrong?"
+    yield text, gradient + offset, 1.0
+
+
+def _wrong_order(scores: Floats, gradient: Floats) -> Iterator[Mistake]:
+    n, d = scores.shape
+    if d > 1:
+        order = _match_columns(scores, gradient)
+        shown = f": they hold {order.tolist()}" if d <= 12 else ""
+        yield f"The coordinates of the score are in another order{shown}.", gradient[:, order], 1.0
+        text = "The score is transposed: (d, n) values were arranged as (n, d)."
+        yield text, gradient.T.reshape(n, d), 1.0
+    if n > 1:
+        order = np.argsort(gradient[:, 0], kind="stable")[np.argsort(np.argsort(scores[:, 0], kind="stable"))]
+        yield "The rows of the score are in another order than those of `x`.", gradient[order], 1.0
+
+
+def _match_columns(scores: Floats, gradient: Floats) -> NDArray[np.intp]:
+    """For every column of the scores the column of the gradient that is nearest, each used once."""
+    cost = np.array([[np.abs(s - g).sum() for g in gradient.T] for s in scores.T])
+    return np.asarray(linear_sum_assignment(cost)[1])
+
+
+def _transposed_shape(claimed: Any, x: Array) -> str:
+    shape = tuple(getattr(claimed, "shape", ()))
+    return " It looks transposed." if shape == tuple(x.shape)[::-1] and shape != tuple(x.shape) else ""

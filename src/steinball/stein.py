@@ -1,0 +1,291 @@
+"""The Stein kernel of a radial kernel, a tilt and a score: blocks of it, and its diagonal (DESIGN §1)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import Array, dtype_name, like, namespace, take_rows, to_host
+from steinball.kernels.base import Kernel
+from steinball.kernels.distance import direct_squared_distances, metric_root
+from steinball.models.base import Model, evaluate_score
+from steinball.tilts import Tilt
+
+__all__ = ["SteinKernel", "SteinPoints", "SteinProblem", "center_of"]
+
+DIRECT_DIMENSIONS = 2
+"""Up to this dimension differences are formed coordinate by coordinate: as fast as matrix products, and exact."""
+
+# |x|² + |y|² − 2xᵀy may replace |x − y|² while its rounding error, up to 4·eps·max|z|², moves φ′ and r²φ″ near 0 by at
+# most this share of φ′(0). A Matérn-3/2 kernel is never expanded: its φ′ moves by the root of the error.
+_EXPANSION_ERROR = {"float64": 3e-11, "float32": 1.5e-4}
+
+
+@dataclass(frozen=True, eq=False)
+class SteinPoints:
+    """Points and scores made ready for blocks; all arrays of one library and device.
+
+    With the metric C = L Lᵀ (or I): ``z`` = (x − centre) L, ``s`` = score + ∇log w, ``t`` = s L, ``a`` = (x − centre) C
+    or ``None`` without a metric, ``weight`` = w or ``None`` without a tilt. ``sides`` are four factors whose products are
+    r² and the cross term of a block, or ``None`` where expanding r² would lose digits.
+    """
+
+    z: Array
+    s: Array
+    t: Array
+    a: Array | None
+    weight: Array | None
+    sides: tuple[Array, Array, Array, Array] | None
+
+    def __len__(self) -> int:
+        return int(self.z.shape[0])
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates d."""
+        return int(self.z.shape[1])
+
+    def rows(self, start: int, stop: int) -> SteinPoints:
+        """The points ``start:stop``."""
+        arrays = (self.z, self.s, self.t, self.a, self.weight)
+        parts = (None if array is None else array[start:stop, ...] for array in arrays)
+        sides = None if self.sides is None else tuple(side[start:stop, :] for side in self.sides)
+        return SteinPoints(*parts, sides)  # type: ignore[arg-type]
+
+
+    def take(self, rows: NDArray[np.integer]) -> SteinPoints:
+        """The points at an index held on the host."""
+
+        def pick(array: Array | None) -> Array | None:
+            return None if array is None else take_rows(array, rows)
+
+        sides = None if self.sides is None else tuple(pick(side) for side in self.sides)
+        return SteinPoints(*(pick(x) for x in (self.z, self.s, self.t, self.a, self.weight)), sides)  # type: ignore[arg-type]
+
+
+def _sides(z: Array, t: Array, trace: float) -> tuple[Array, Array, Array, Array]:
+    """Factors A, B, E, F with A Bᵀ = r² and E Fᵀ = 2(x − y)ᵀC(s(y) − s(x)) − 2 tr C for every pair.
+
+    The squared norms ride along as two more columns of the products, which saves passes over the block.
+    """
+    xp = namespace(z)
+    norm, inner = xp.sum(z * z, axis=1)[:, None], 2.0 * xp.sum(z * t, axis=1)[:, None]
+    one = xp.ones_like(norm)
+    return (
+        xp.concat([-2.0 * z, norm, one], axis=1),
+        xp.concat([z, one, norm], axis=1),
+        xp.concat([2.0 * z, 2.0 * t, -inner - 2.0 * trace, one], axis=1),
+        xp.concat([t, z, one, -inner], axis=1),
+    )
+
+
+def center_of(samples: Array) -> Array:
+    """A centre of the bulk, shape (d,): the coordinatewise median of a few hundred rows.
+
+    Only rounding depends on it. A mean would be dragged off by one far outlier and cost the bulk its digits.
+    """
+    xp = namespace(samples)
+    rows = samples[:: -(-samples.shape[0] // 256), :]
+    return xp.sort(rows, axis=0)[rows.shape[0] // 2, :]
+
+
+@dataclass(frozen=True)
+class SteinKernel:
+    r"""The Langevin Stein kernel of the tilted kernel :math:`k(x, y) = w(x) \varphi(r^2) w(y)` (paper §2.1, eq. 2)
+
+    .. math:: u(x, y) = w(x) w(y) \left[ \varphi s(x)^\top s(y) + 2 \varphi' (x-y)^\top C (s(y) - s(x))
+       - 4 \varphi'' (x-y)^\top C^2 (x-y) - 2 \varphi' \operatorname{tr} C \right],
+
+    where :math:`s = \nabla \log p + \nabla \log w`: tilting is a shift of the score.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The radial base kernel :math:`\varphi`, with its metric :math:`C`.
+    tilt : Tilt, optional
+        The weight :math:`w`; 1 by default.
+
+    Examples
+    --------
+    >>> from steinball.kernels import InverseMultiquadric
+    >>> stein = SteinKernel(InverseMultiquadric(1.0))
+    >>> x = np.array([[0.0], [1.0]])
+    >>> stein(x, -x, x, -x).round(6)
+    array([[ 1.      , -0.53033 ],
+           [-0.53033 ,  2.      ]])
+    """
+
+    kernel: Kernel
+    tilt: Tilt | None = None
+
+    def __call__(self, x: Array, x_scores: Array, y: Array, y_scores: Array) -> Array:
+        """The matrix u(xᵢ, yⱼ), shape (n, m)."""
+        center = center_of(x)
+        return self.block(self.prepare(x, x_scores, center), self.prepare(y, y_scores, center))
+
+    def prepare(self, samples: Array, scores: Array, center: Array) -> SteinPoints:
+        """Points made ready for :meth:`block`; both sides of a block need the same ``center`` (d,)."""
+        xp = namespace(samples)
+        weight, scores = self.tilted(samples, scores)
+        z, t, a = samples - center, scores, None
+        if self.kernel.metric is not None:
+            self._check_metric(samples)
+            root = like(metric_root(self.kernel.metric), samples)
+            a = xp.matmul(z, like(self.kernel.metric, samples))
+            z, t = xp.matmul(z, root), xp.matmul(scores, root)
+        sides = _sides(z, t, self._trace(z.shape[1])) if self._expandable(z) else None
+        return SteinPoints(z, scores, t, a, weight, sides)
+
+    def tilted(self, samples: Array, scores: Array) -> tuple[Array | None, Array]:
+        """w and the shifted score s + ∇log w."""
+        if self.tilt is None:
+            return None, scores
+        weight = namespace(samples).exp(self.tilt.log_weight(samples))
+        return weight, scores + self.tilt.log_weight_gradient(samples)
+
+    def _expandable(self, z: Array) -> bool:
+        """Whether r² may be expanded into norms and products without losing digits."""
+        if z.shape[1] <= DIRECT_DIMENSIONS:
+            return False
+        xp = namespace(z)
+        error = 4.0 * float(xp.finfo(z.dtype).eps) * float(xp.max(xp.sum(z * z, axis=1)))
+        if not math.isfinite(error):
+            return False
+        _, slope, curvature = self.kernel.profile(np.array([0.0, error]))
+        moved = max(abs(slope[1] - slope[0]), abs(curvature[1] - curvature[0]))
+        return bool(moved <= _EXPANSION_ERROR.get(dtype_name(z), 1.5e-4) * abs(slope[0]))
+
+    def _check_metric(self, samples: Array) -> None:
+        d = samples.shape[1]
+        if self.kernel.metric is not None and self.kernel.metric.shape[0] != d:
+            raise ValueError(f"`metric` of the kernel is {self.kernel.metric.shape}, but the samples have {d} columns.")
+
+    def _trace(self, dimension: int) -> float:
+        return float(dimension if self.kernel.metric is None else np.trace(self.kernel.metric))
+
+    def _at_zero(self) -> tuple[float, float]:
+        """φ(0) and φ′(0)."""
+        value, slope, _ = self.kernel.profile(np.zeros(1))
+        return float(value[0]), float(slope[0])
+
+    def diagonal(self, samples: Array, scores: Array) -> Array:
+        """u(xᵢ, xᵢ) = w² (|s|² φ(0) − 2 φ′(0) tr C), shape (n,)."""
+        xp = namespace(samples)
+        weight, scores = self.tilted(samples, scores)
+        value, slope = self._at_zero()
+        diagonal = value * xp.sum(scores * scores, axis=1) - 2.0 * slope * self._trace(samples.shape[1])
+        return diagonal if weight is None else diagonal * weight * weight
+
+    def block(self, rows: SteinPoints, columns: SteinPoints) -> Array:
+        """u(xᵢ, yⱼ) for every row i and column j, shape (n, m)."""
+        block = self.untilted_block(rows, columns)
+        if rows.weight is not None and columns.weight is not None:
+            block *= rows.weight[:, None]
+            block *= columns.weight[None, :]
+        return block
+
+    def untilted_block(self, rows: SteinPoints, columns: SteinPoints, fused: bool = False) -> Array:
+        """u(xᵢ, yⱼ) / (w(xᵢ) w(yⱼ)): the outer factors w can often be applied to something smaller than a block.
+
+        ``fused`` forms everything from differences, coordinate by coordinate: for compilers, which then make one pass.
+        """
+        xp = namespace(rows.z)
+        if fused or rows.sides is None or columns.sides is None:
+            r2, cross = direct_squared_distances(rows.z, columns.z), self._direct_cross(rows, columns)
+        else:
+            r2 = xp.abs(xp.matmul(rows.sides[0], columns.sides[1].T))  # rounding can leave −1e-16 for 0
+            cross = xp.matmul(rows.sides[2], columns.sides[3].T)
+        inner = _direct_inner(rows.s, columns.s) if fused else xp.matmul(rows.s, columns.s.T)
+        if rows.a is None or columns.a is None:
+            return self.kernel.combine(r2, inner, cross)
+        return self.kernel.combine(r2, inner, cross, _stretch(rows.a, columns.a, r2))
+
+    def pairs(self, first: SteinPoints, second: SteinPoints) -> Array:
+        """u(xᵢ, yᵢ) for points paired off one by one, shape (n,)."""
+        xp = namespace(first.z)
+        apart = first.z - second.z
+        r2 = xp.sum(apart * apart, axis=1)
+        cross = 2.0 * xp.sum(apart * (second.t - first.t), axis=1) - 2.0 * self._trace(first.dimension)
+        stretch = None
+        if first.a is not None and second.a is not None:
+            stretch = xp.sum((first.a - second.a) ** 2, axis=1) / xp.where(r2 > 0.0, r2, xp.ones_like(r2))
+        values = self.kernel.combine(r2, xp.sum(first.s * second.s, axis=1), cross, stretch)
+        if first.weight is None or second.weight is None:
+            return values
+        return values * first.weight * second.weight
+
+    def _direct_cross(self, rows: SteinPoints, columns: SteinPoints) -> Array:
+        """2(x − y)ᵀC(s(y) − s(x)) − 2 tr C from the differences themselves."""
+        z, t, v, q = rows.z, 2.0 * rows.t, columns.z, 2.0 * columns.t
+        cross = (z[:, None, 0] - v[None, :, 0]) * (q[None, :, 0] - t[:, None, 0])
+        for k in range(1, rows.dimension):
+            cross += (z[:, None, k] - v[None, :, k]) * (q[None, :, k] - t[:, None, k])
+        cross -= 2.0 * self._trace(rows.dimension)
+        return cross
+
+
+def _direct_inner(s: Array, t: Array) -> Array:
+    """s(x)ᵀs(y), coordinate by coordinate."""
+    inner = s[:, None, 0] * t[None, :, 0]
+    for k in range(1, s.shape[1]):
+        inner += s[:, None, k] * t[None, :, k]
+    return inner
+
+
+def _stretch(a: Array, b: Array, r2: Array) -> Array:
+    """|C(x − y)|² / r², and 0 where the points coincide (r² φ″ vanishes there)."""
+    xp = namespace(a)
+    return direct_squared_distances(a, b) / xp.where(r2 > 0.0, r2, xp.ones_like(r2))
+
+
+@dataclass(frozen=True, eq=False)
+class SteinProblem:
+    """One question: these samples, with these scores, against this model, under this Stein kernel.
+
+    ``samples`` and ``scores`` are checked (n, d) arrays; ``model`` has a ``score`` (usable away from the samples unless
+    it is a bare array of scores).
+    """
+
+    stein: SteinKernel
+    model: Model
+    samples: Array
+    scores: Array
+
+    def __len__(self) -> int:
+        return int(self.samples.shape[0])
+
+    @cached_property
+    def points(self) -> SteinPoints:
+        """The samples made ready for blocks."""
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow is an error of the Gram, by name
+            return self.stein.prepare(self.samples, self.scores, center_of(self.samples))
+
+    @cached_property
+    def host_samples(self) -> NDArray[np.float64]:
+        """The samples as NumPy float64."""
+        return to_host(self.samples)
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """u(xᵢ, xᵢ), shape (n,)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.stein.diagonal(self.samples, self.scores)
+
+    @property
+    def evaluable(self) -> bool:
+        """Whether the score is known away from the samples."""
+        return bool(getattr(self.model, "evaluable", True))
+
+    def at(self, samples: Array) -> SteinProblem:
+        """The same question about other samples of the same array library."""
+        return SteinProblem(self.stein, self.model, samples, evaluate_score(self.model, samples))
+
+    def diagonal_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """u(x, x) at rows of ``x`` (m, d), on the host; NaN where the model gives no finite score."""
+        there = like(x, self.samples)
+        scores = self.model.score(there)
+        return to_host(self.stein.diagonal(there, namespace(there).reshape(scores, x.shape)))

@@ -1,0 +1,56 @@
+"""What a summary of the pairs decides, and whether an approximate one decides it for certain."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from steinball.calibration.base import Calibration, Null
+from steinball.gram.base import GramSummary
+from steinball.supremum import Supremum
+
+__all__ = ["Question", "Verdict"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The numbers of one decision."""
+
+    squared_ksd: float
+    ksd: float
+    statistic: float
+    threshold: float
+    pvalue: float
+    rejected: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Everything but the pairs: calibration, τ, estimator, radius θ and level."""
+
+    calibration: Calibration
+    tau: Supremum
+    estimator: str
+    radius: float
+    level: float
+
+    def answer(self, summary: GramSummary, null: Null | None = None) -> Verdict:
+        """The decision that ``summary`` gives; ``null`` spares making it again."""
+        null = null or self.calibration.null(summary, self.tau, self.estimator)
+        squared = max(0.0, summary.mean) if self.estimator == "v" else summary.unbiased_mean
+        ksd = math.sqrt(max(0.0, squared))
+        statistic, threshold = max(0.0, ksd - self.radius), null.threshold(self.level, self.radius)
+        pvalue = null.pvalue(ksd, self.radius)
+        return Verdict(squared, ksd, statistic, threshold, pvalue, pvalue <= self.level and statistic > threshold)
+
+    def ends(self, summary: GramSummary) -> tuple[Verdict, Verdict] | None:
+        """The decisions most and least inclined to reject within the bounds of ``summary``, if it has bounds."""
+        ends = summary.ends()
+        return None if ends is None else (self.answer(ends[0]), self.answer(ends[1]))
+
+    def grade(self, summary: GramSummary) -> str:
+        """``"exact"``; ``"certified"`` when both ends decide alike; otherwise ``"approximate"``."""
+        if summary.grade == "exact":
+            return "exact"
+        ends = self.ends(summary)
+        return "certified" if ends is not None and ends[0].rejected == ends[1].rejected else "approximate"

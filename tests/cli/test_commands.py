@@ -1,0 +1,237 @@
+"""The command: output, exit codes, and what it says when it cannot decide."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import steinball as sb
+from steinball.cli import commands, outcome
+from steinball.cli.commands import app
+
+pytestmark = pytest.mark.exact
+
+GAUSSIAN = ["--model", "gaussian:mean=0,cov=1"]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    """300 standard normal points, 15 of them (5 %) moved to 10."""
+    x = np.random.default_rng(1).normal(size=300)
+    x[:15] = 10.0
+    np.savetxt(tmp_path / "points.csv", x, header="x", comments="")
+    return str(tmp_path / "points.csv")
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_not_rejected_is_0_and_rejected_is_1(data: str) -> None:
+    tolerant = run("test", data, *GAUSSIAN, "--contamination", "0.1")
+    strict = run("test", data, *GAUSSIAN, "--radius", "0")
+    assert (tolerant.exit_code, strict.exit_code) == (0, 1)
+    assert "NOT REJECTED at level 0.05" in tolerant.stdout
+    assert "\n  REJECTED at level 0.05" in strict.stdout
+    assert tolerant.stderr == strict.stderr == ""
+
+
+def test_json_is_the_result_and_nothing_else(data: str) -> None:
+    options = ["--contamination", "0.02", "--seed", "7", "--resamples", "199", "--level", "0.1", "--tau", "optimised"]
+    done = run("test", data, *GAUSSIAN, *options, "--json")
+    expected = sb.robust_ksd_test(
+        np.loadtxt(data, skiprows=1),
+        sb.models.Gaussian(),
+        contamination=0.02,
+        rng=7,
+        calibration=sb.WeightedBootstrap(199),
+        level=0.1,
+        tau="optimised",
+    )
+    assert json.loads(done.stdout) == json.loads(json.dumps(expected.to_dict()))
+    assert done.exit_code == int(expected.rejected)
+
+
+def test_the_same_command_gives_the_same_answer(data: str) -> None:
+    command = ["test", data, *GAUSSIAN, "--contamination", "0", "--json"]
+    assert run(*command).stdout == run(*command).stdout
+    assert json.loads(run(*command).stdout)["pvalue"] != json.loads(run(*command, "--seed", "3").stdout)["pvalue"]
+
+
+def test_a_number_for_tau_is_a_bound_that_was_given(data: str) -> None:
+    done = run("test", data, *GAUSSIAN, "--contamination", "0", "--tau", "3.5", "--json")
+    result = json.loads(done.stdout)
+    assert (result["tau"], result["tau_kind"]) == (3.5, "given")
+
+
+def test_a_radius_is_a_distance_with_the_untilted_kernel(data: str) -> None:
+    result = json.loads(run("test", data, *GAUSSIAN, "--radius", "0.125", "--json").stdout)
+    assert (result["radius"], result["contamination"], result["tilt"]) == (0.125, None, None)
+
+
+def test_a_kernel_may_be_chosen(data: str) -> None:
+    done = run("test", data, *GAUSSIAN, "--radius", "0.1", "--kernel", "gaussian:lengthscale=1.5")
+    assert "Gaussian(lengthscale=1.5)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.csv", *GAUSSIAN, "--contamination", "0.1"], "nowhere.csv: No such file or directory."),
+        (["DATA", *GAUSSIAN], "give one of `--contamination` (a share) and `--radius`"),
+        (["DATA", *GAUSSIAN, "--contamination", "0.1", "--radius", "1"], "give one of `--contamination`"),
+        (["DATA", "--contamination", "0.1"], "give one of `--model` and `--log-density`"),
+        (["DATA", *GAUSSIAN, "--contamination", "1.5"], "`contamination` must be a finite number in [0, 1], got 1.5."),
+        (["DATA", *GAUSSIAN, "--contamination", "nan"], "`contamination` must be a finite number"),
+        (
+            ["DATA", *GAUSSIAN, "--contamination", "0.1", "--tau", "big"],
+            "`--tau` must be sample, optimised or a number",
+        ),
+        (["DATA", *GAUSSIAN, "--contamination", "0.1", "--resamples", "10"], "Use at least 19."),
+        (["DATA", *GAUSSIAN, "--contamination", "0.1", "--level", "0"], "`level` must be"),
+        (["DATA", *GAUSSIAN, "--contamination", "0.1", "--seed", "-1"], "`rng` must be"),
+        (["DATA", "--model", "nothing", "--contamination", "0.1"], "`--model` must be one of"),
+        (["DATA", *GAUSSIAN, "--contamination", "0.1", "--columns", "y"], "there is no column `y`"),
+        (["DATA", "--model", "mine.py:score", "--contamination", "0.1"], "there is no file `mine.py`"),
+    ],
+)
+def test_what_is_not_a_decision_is_2_and_one_line(data: str, arguments: list[str], message: str) -> None:
+    done = run("test", *(data if word == "DATA" else word for word in arguments))
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("steinball: error: ")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["test"], ["test", "x.csv", "--colour"], ["nothing"], ["test", "x.csv", "--level", "a"]]
+)
+def test_wrong_usage_is_2(arguments: list[str]) -> None:
+    assert run(*arguments).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def score(x):\n    return 1 / 0\n", "mine.py, line 2: ZeroDivisionError: division by zero"),
+        ("import nothing_like_this\n", "mine.py, line 1: ModuleNotFoundError: No module named 'nothing_like_this'"),
+        ("import sys\nsys.exit(0)\n", "mine.py, line 2: SystemExit: 0"),
+        ("raise ValueError('two\\nlines')\n", "mine.py, line 1: ValueError: two lines"),
+        ("def score(x:\n", "SyntaxError: "),
+        ("def score(x):\n    return 0 * x + float('nan')\n", "must be finite"),
+    ],
+)
+@pytest.mark.parametrize("folder", ["", "ABSOLUTE"])
+def test_an_error_in_the_users_file_is_2_with_its_line(
+    data: str, tmp_path: Path, source: str, message: str, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(source)
+    file = Path(folder.replace("ABSOLUTE", str(tmp_path)), "mine.py")
+    done = run("test", data, "--model", f"{file}:score", "--contamination", "0.1")
+    assert done.exit_code == 2
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
+
+
+def test_debug_adds_the_traceback(data: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def score(x):\n    return 1 / 0\n")
+    done = run("test", data, "--model", f"{tmp_path / 'mine.py'}:score", "--contamination", "0.1", "--debug")
+    assert done.exit_code == 2
+    assert "Traceback" in done.stderr
+
+
+def test_what_the_users_file_prints_does_not_reach_the_json(data: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("print('loading')\ndef score(x):\n    print('scoring')\n    return -x\n")
+    done = run("test", data, "--model", f"{tmp_path / 'mine.py'}:score", "--contamination", "0.1", "--json")
+    assert json.loads(done.stdout)["n"] == 300
+    assert "loading" in done.stderr
+
+
+def test_warnings_are_one_line_on_stderr(data: str, tmp_path: Path) -> None:
+    source = "import warnings\ndef score(x):\n    warnings.warn('careful,\\n  please')\n    return -x\n"
+    (tmp_path / "mine.py").write_text(source)
+    done = run("test", data, "--model", f"{tmp_path / 'mine.py'}:score", "--contamination", "0.1", "--json")
+    assert done.stderr == "steinball: warning: careful, please\n"
+    assert json.loads(done.stdout)["rejected"] in (True, False)
+
+
+def test_an_interrupt_is_130(data: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "read_samples", interrupted)
+    done = run("test", data, *GAUSSIAN, "--contamination", "0.1")
+    assert (done.exit_code, done.stdout, done.stderr) == (130, "", "steinball: interrupted\n")
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RecursionError("deep"), OSError("odd"), AssertionError()])
+def test_no_error_of_any_kind_looks_like_a_rejection(
+    data: str, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(commands, "read_samples", fail)
+    done = run("test", data, *GAUSSIAN, "--contamination", "0.1")
+    assert done.exit_code == 2
+    assert type(error).__name__ in done.stderr
+
+
+def test_the_version() -> None:
+    done = run("--version")
+    assert (done.exit_code, done.stdout) == (0, f"steinball {sb.__version__}\n")
+
+
+def test_the_handling_of_warnings_is_put_back() -> None:
+    before = warnings.showwarning
+    with outcome.ending():
+        assert warnings.showwarning is not before
+    assert warnings.showwarning is before
+
+
+def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "steinball", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def test_a_real_interrupt_of_a_real_process_is_130(data: str, tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    source = f"import pathlib, time\ndef score(x):\n    pathlib.Path({str(ready)!r}).touch()\n    time.sleep(60)\n"
+    (tmp_path / "mine.py").write_text(source)
+    process = start("test", data, "--model", f"{tmp_path / 'mine.py'}:score", "--contamination", "0.1")
+    deadline = time.monotonic() + 60
+    while not ready.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "steinball: interrupted\n")
+
+
+def test_a_terminal_without_greek_letters_gets_a_report_too(data: str) -> None:
+    process = start("test", data, *GAUSSIAN, "--contamination", "0.1", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert "NOT REJECTED" in out
+
+
+def test_a_reader_that_leaves_early_is_no_rejection(data: str) -> None:
+    process = start("test", data, *GAUSSIAN, "--contamination", "0.1")
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert process.wait(timeout=60) == 2

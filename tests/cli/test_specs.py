@@ -1,0 +1,123 @@
+"""Short texts to models and kernels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steinball import kernels, models
+from steinball.cli.specs import kernel_from, model_from, parse_spec
+
+pytestmark = pytest.mark.exact
+
+POINTS = np.random.default_rng(0).normal(size=(7, 2))
+
+
+def test_texts_are_split_outside_of_brackets() -> None:
+    assert parse_spec("a") == ("a", {})
+    assert parse_spec("a:x=1,y=-2.5e-3") == ("a", {"x": 1, "y": -2.5e-3})
+    assert parse_spec("a: x = [[1, 2], [3, 4]], y=0") == ("a", {"x": [[1, 2], [3, 4]], "y": 0})
+    assert parse_spec("a:x=.5,y=[-.5,10.5]") == ("a", {"x": 0.5, "y": [-0.5, 10.5]})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a:1", "`1` must have the form key=value"),
+        ("a:x=1,x=2", "gives a parameter twice"),
+        ("a:x=__import__('os')", "must be a number or a list"),
+        ("a:x=NaN", "must be a number or a list"),
+        ("a:x=[1,Infinity]", "must be a number or a list"),
+        ("a:x=1e999", "`x` must hold finite numbers"),
+        ("a:x=true", "`x` must hold finite numbers"),
+        ('a:x="1"', "`x` must hold finite numbers"),
+        ("a:x=[[1],[2,3]]", "rows differ in length"),
+        ("a:x=[]", "`x` must hold finite numbers"),
+        ("a:x=", "must be a number or a list"),
+        ("a:x=[1", "must be a number or a list"),
+        ("a:@p.pkl", "must end in .json or .npz"),
+    ],
+)
+def test_anything_but_numbers_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_spec(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("gaussian", models.Gaussian(0.0, 1.0, dimension=2)),
+        ("gaussian:mean=[1,2],cov=3", models.Gaussian([1.0, 2.0], 3 * np.eye(2))),
+        ("gaussian:mean=1,cov=[[2,0.5],[0.5,1]]", models.Gaussian([1.0, 1.0], [[2.0, 0.5], [0.5, 1.0]])),
+        ("student-t:df=5,location=0,scale=2", models.StudentT(5.0, [0.0, 0.0], 2.0)),
+        ("mixture:weights=[.3,.7],means=[[0,0],[1,1]]", models.GaussianMixture([0.3, 0.7], [[0.0, 0.0], [1.0, 1.0]])),
+    ],
+)
+def test_built_in_models_have_the_score_of_their_class(text: str, expected: Any) -> None:
+    np.testing.assert_array_equal(model_from(text, dimension=2).score(POINTS), expected.score(POINTS))
+
+
+@pytest.mark.parametrize("suffix", [".json", ".npz"])
+def test_parameters_come_from_a_file(tmp_path: Path, suffix: str) -> None:
+    parameters = {"weights": np.eye(2).tolist(), "visible_bias": [0.5, 0.0], "hidden_bias": [0.0, 1.0]}
+    path = tmp_path / f"rbm{suffix}"
+    if suffix == ".json":
+        path.write_text(json.dumps(parameters))
+    else:
+        np.savez(path, weights=np.eye(2), visible_bias=[0.5, 0.0], hidden_bias=[0.0, 1.0])
+    expected = models.GaussianBernoulliRBM(*parameters.values()).score(POINTS)
+    np.testing.assert_array_equal(model_from(f"rbm:@{path}", dimension=2).score(POINTS), expected)
+
+
+def test_a_bad_file_of_parameters_is_refused(tmp_path: Path) -> None:
+    for content, message in [
+        ("[1]", "must hold a JSON object"),
+        ("{", "must be JSON"),
+        ('{"mean": NaN}', "must be JSON"),
+    ]:
+        (tmp_path / "p.json").write_text(content)
+        with pytest.raises(ValueError, match=message):
+            model_from(f"gaussian:@{tmp_path / 'p.json'}", dimension=1)
+    np.savez(tmp_path / "p.npz", mean=np.array([object()]))
+    with pytest.raises(ValueError, match="never unpickles"):
+        model_from(f"gaussian:@{tmp_path / 'p.npz'}", dimension=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "normal:mean=0",
+            r"`--model` must be one of gaussian, student-t, mixture, rbm, kef or FILE.py:NAME, got `normal`",
+        ),
+        ("gaussian:mu=0", "model `gaussian` has no parameter `mu`; it has mean, cov"),
+        ("gaussian:dimension=2", "has no parameter `dimension`"),
+        ("student-t:location=0", "model `student-t` needs `df`, as in student-t:df="),
+        ("gaussian:mean=[0,1,2]", "must agree on the dimension"),
+        ("gaussian:cov=-1", "positive variances"),
+    ],
+)
+def test_a_model_that_does_not_exist_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        model_from(text, dimension=2)
+
+
+def test_exactly_one_of_model_and_log_density_is_given() -> None:
+    for pair in [(None, None), ("gaussian", "f.py:g")]:
+        with pytest.raises(ValueError, match="give one of `--model` and `--log-density`"):
+            model_from(*pair, dimension=1)
+
+
+def test_kernels_take_the_median_distance_unless_told_otherwise() -> None:
+    assert kernel_from("imq", POINTS) == kernels.InverseMultiquadric(kernels.median_distance(POINTS))
+    assert kernel_from("imq:lengthscale=2,exponent=1", POINTS) == kernels.InverseMultiquadric(2.0, 1.0)
+    assert kernel_from("gaussian:lengthscale=3", POINTS) == kernels.Gaussian(3.0)
+    assert kernel_from("matern:smoothness=3.5,lengthscale=1", POINTS) == kernels.Matern(1.0, 3.5)
+    same = np.zeros((5, 1))
+    assert kernel_from("imq:lengthscale=2", same) == kernels.InverseMultiquadric(2.0)
+    with pytest.raises(ValueError, match="`--kernel` must be one of imq, gaussian, matern, got `rbf`"):
+        kernel_from("rbf", same)

@@ -1,0 +1,34 @@
+"""What every test shares: the array libraries, and properties that are checked on the same examples every time."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+import array_api_compat
+import pytest
+from hypothesis import settings
+
+os.environ.setdefault("JAX_ENABLE_X64", "1")  # read when JAX is first imported: float64 as in the other libraries
+
+settings.register_profile("steinball", derandomize=True, deadline=None, print_blob=True)
+settings.load_profile("steinball")
+
+LIBRARIES = ("numpy", "array_api_strict", "torch", "jax")
+
+
+def _load(library: str) -> Any:
+    """The array API namespace of a library."""
+    module = importlib.import_module("jax.numpy" if library == "jax" else library)
+    return array_api_compat.array_namespace(module.asarray([0.0]))
+
+
+@pytest.fixture(params=LIBRARIES)
+def xp(request: pytest.FixtureRequest) -> Any:
+    """The array API namespace of each installed library in turn."""
+    library: str = request.param
+    try:
+        return _load(library)
+    except ImportError:
+        pytest.skip(f"{library} is not installed")

@@ -1,0 +1,197 @@
+"""``ksd_test`` and ``robust_ksd_test`` as wholes: against the definition, against each other, and what they refuse."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import steinball as sb
+from steinball.arrays import as_seed
+
+pytestmark = pytest.mark.exact
+
+RNG = np.random.default_rng(21)
+X = RNG.normal(size=(30, 3))
+FEW = sb.WeightedBootstrap(99)
+
+
+def stein_matrix(
+    x: NDArray[np.float64], s: NDArray[np.float64], lengthscale: float, exponent: float
+) -> NDArray[np.float64]:
+    """u from the definition, s(x)ᵀs(y)k + s(x)ᵀ∇_y k + s(y)ᵀ∇_x k + tr ∇_x∇_y k, point by point.
+
+    k(x, y) = w(x)(1 + |x − y|²/ℓ²)^(−½)w(y) with w(x) = (1 + |x|²)^(−exponent): exponent 0 is no tilt.
+    """
+    n, d = x.shape
+    u = np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            a, b, r = x[i], x[j], x[i] - x[j]
+            wa, wb = (1 + a @ a) ** -exponent, (1 + b @ b) ** -exponent
+            ga, gb = (-2 * exponent * v * (1 + v @ v) ** (-exponent - 1) for v in (a, b))
+            q = 1 + r @ r / lengthscale**2
+            h, slope = q**-0.5, -r / lengthscale**2 * q**-1.5
+            mixed = d / lengthscale**2 * q**-1.5 - 3 * r @ r / lengthscale**4 * q**-2.5
+            k_a, k_b = (ga * h + wa * slope) * wb, wa * (h * gb - slope * wb)
+            k_ab = ga @ gb * h - ga @ slope * wb + wa * slope @ gb + wa * wb * mixed
+            u[i, j] = s[i] @ s[j] * wa * h * wb + s[i] @ k_b + s[j] @ k_a + k_ab
+    return u
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("estimator", ["v", "u"])
+@pytest.mark.parametrize("calibration", [FEW, sb.WildBootstrap(99)], ids=repr)
+def test_every_number_of_a_test_against_the_definition(exponent: float, estimator: str, calibration: Any) -> None:
+    """D, τ, θ, every draw, p-value and threshold by plain loops from the same weights."""
+    n, lengthscale, share = 30, 1.7, 0.02
+    tilt = sb.PolynomialTilt(exponent) if exponent else None
+    u = stein_matrix(X, -X, lengthscale, exponent)
+    off = u - np.diag(np.diag(u))
+    matrix, pairs = (u, n**2) if estimator == "v" else (off, n * (n - 1))
+    squared = matrix.sum() / pairs
+    ksd = math.sqrt(max(0.0, squared))
+    weights = np.concatenate(list(calibration.weights(n, as_seed(7)))).astype(float)
+    draws = np.array([w @ matrix @ w for w in weights]) / pairs
+    draws = np.sign(draws) * np.sqrt(np.abs(draws))
+    theta = share * math.sqrt(np.diag(u).max())
+
+    result = sb.ksd_test(
+        X,
+        lambda x: -x,
+        kernel=sb.InverseMultiquadric(lengthscale),
+        tilt=tilt,
+        radius=theta,
+        calibration=calibration,
+        estimator=estimator,
+        level=0.1,
+        rng=7,
+    )
+    assert result.squared_ksd == pytest.approx(squared, rel=1e-10)
+    assert result.ksd == pytest.approx(ksd, rel=1e-10)
+    assert result.tau == pytest.approx(np.diag(u).max(), rel=1e-12)
+    assert result.draws == pytest.approx(draws, rel=1e-7, abs=1e-9)
+    assert result.statistic == pytest.approx(max(0.0, ksd - theta), rel=1e-9)
+    assert result.pvalue == (1.0 if ksd <= theta else (1 + np.sum(draws >= ksd - theta)) / 100)
+    assert result.threshold == pytest.approx(np.sort(draws)[99 - 10], rel=1e-7)
+
+
+def test_the_worked_example_of_the_papers_code() -> None:
+    """500 points, 50 of them outliers near 10, tolerance 15 %: D², τ and θ to all digits that are known."""
+    np.random.seed(2024)  # noqa: NPY002 - the example was made with the legacy generator
+    x = np.random.normal(size=(500, 1))  # noqa: NPY002
+    outliers = np.random.multivariate_normal([10.0], [[0.01]], 50)  # noqa: NPY002
+    x[np.random.choice(range(500), 50, replace=False)] = outliers  # noqa: NPY002
+    result = sb.robust_ksd_test(x, lambda x: -x, 0.15, tilt=sb.PolynomialTilt(), rng=0)
+    assert result.squared_ksd == pytest.approx(0.0123315955, rel=1e-8)
+    assert result.tau == pytest.approx(1.43842223, rel=1e-8)
+    assert result.radius == pytest.approx(0.17990136, rel=1e-7)
+    assert result.kernel.lengthscale**2 == pytest.approx(1.60354668, rel=1e-8)  # type: ignore[attr-defined]
+    assert result.ksd < result.radius
+    assert result.pvalue == 1.0
+    assert not result.rejected
+
+
+def test_the_default_kernel_is_the_inverse_multiquadric_at_the_median_distance() -> None:
+    distances = [np.linalg.norm(X[i] - X[j]) for i in range(30) for j in range(i)]
+    default = sb.ksd_test(X, -X, calibration=FEW, rng=0)
+    # 435 pairs: an odd number, so the median is one of them
+    assert default.kernel == sb.InverseMultiquadric(default.kernel.lengthscale)  # type: ignore[attr-defined]
+    assert default.kernel.lengthscale == pytest.approx(np.median(distances), rel=1e-12)  # type: ignore[attr-defined]
+    explicit = sb.ksd_test(X, -X, kernel=sb.InverseMultiquadric(float(np.median(distances))), calibration=FEW, rng=0)
+    assert default.ksd == pytest.approx(explicit.ksd, rel=1e-12)
+
+
+def test_the_robust_test_is_the_test_with_a_huber_ball_and_an_automatic_tilt() -> None:
+    model = sb.models.Gaussian(dimension=3)
+    robust = sb.robust_ksd_test(X, model, 0.1, calibration=FEW, rng=0, level=0.2, estimator="u", tau="optimised")
+    options: dict[str, Any] = {"calibration": FEW, "rng": 0, "level": 0.2, "estimator": "u", "tau": "optimised"}
+    plain = sb.ksd_test(X, model, tilt="auto", radius=sb.Huber(0.1), **options)
+    assert robust.to_dict() == plain.to_dict()
+    assert sb.robust_ksd_test(X, model, calibration=FEW).contamination == 0.05
+
+
+def test_no_tolerance_is_the_tilted_test_and_no_tilt_the_standard_one() -> None:
+    model = sb.models.Gaussian(dimension=3)
+    robust = sb.robust_ksd_test(X, model, 0.0, calibration=FEW, rng=0).to_dict()
+    tilted = sb.ksd_test(X, model, tilt="auto", calibration=FEW, rng=0).to_dict()
+    assert {**robust, "contamination": None} == tilted
+    standard = sb.ksd_test(X, model, calibration=FEW, rng=0)
+    assert standard.tilt is None
+    assert standard.radius == 0.0
+    assert sb.robust_ksd_test(X, model, 0.0, tilt=None, calibration=FEW, rng=0).ksd == standard.ksd
+
+
+@pytest.mark.parametrize(
+    "model", [-X, (-X).tolist(), lambda x: -x, sb.models.Gaussian(dimension=3)], ids=["array", "list", "function", "model"]
+)
+def test_every_form_of_a_model_gives_the_same_test(model: Any) -> None:
+    tilt = sb.PolynomialTilt()
+    found = sb.robust_ksd_test(X, model, tilt=tilt, calibration=FEW, rng=0).to_dict()
+    wanted = sb.robust_ksd_test(X, lambda x: -x, tilt=tilt, calibration=FEW, rng=0).to_dict()
+    assert found == pytest.approx(wanted, rel=1e-12)
+
+
+def test_one_column_may_be_a_vector() -> None:
+    x = X[:, 0]
+    vector = sb.ksd_test(x, -x, calibration=FEW, rng=0).to_dict()
+    assert vector == sb.ksd_test(x[:, None], -x[:, None], calibration=FEW, rng=0).to_dict()
+    assert vector == sb.ksd_test(x, lambda x: -x[:, 0], calibration=FEW, rng=0).to_dict()
+
+
+def test_the_order_of_the_points_does_not_matter_for_the_statistic() -> None:
+    order = np.random.default_rng(0).permutation(30)
+    assert sb.ksd(X[order], -X[order]) == pytest.approx(sb.ksd(X, -X), rel=1e-12)
+
+
+def test_the_arguments_are_those_of_the_contract() -> None:
+    parameters = inspect.signature(sb.ksd_test).parameters
+    defaults = {name: p.default for name, p in parameters.items() if p.default is not inspect.Parameter.empty}
+    wanted = {"kernel": None, "tilt": None, "radius": 0.0, "tau": "sample", "calibration": sb.WeightedBootstrap(999)}
+    wanted |= {"estimator": "v", "level": 0.05, "rng": None}
+    assert wanted.items() <= defaults.items()
+    assert list(parameters)[:2] == ["x", "model"]
+    assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in wanted)
+    assert list(inspect.signature(sb.robust_ksd_test).parameters)[:3] == ["x", "model", "contamination"]
+
+
+def test_samples_scores_and_settings_are_left_as_they_were() -> None:
+    x, scores = X.copy(), -X
+    before = np.geterr()
+    sb.robust_ksd_test(x, scores, calibration=FEW, tilt=sb.PolynomialTilt())
+    assert np.array_equal(x, X)
+    assert np.array_equal(scores, -X)
+    assert np.geterr() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"estimator": "w"}, ValueError, '`estimator` must be "v" or "u"'),
+        ({"calibration": 999}, TypeError, "`calibration` must be a calibration"),
+        ({"calibration": sb.WeightedBootstrap}, TypeError, "`calibration` must be a calibration"),
+        ({"kernel": "imq"}, TypeError, "`kernel` must be a kernel"),
+        ({"kernel": sb.InverseMultiquadric}, TypeError, "`kernel` must be a kernel"),
+        ({"kernel": lambda x, y: 1.0}, TypeError, "`kernel` must be a kernel"),
+        ({"tilt": "automatic"}, ValueError, '`tilt` must be a tilt, None or "auto"'),
+        ({"tilt": 0.5}, TypeError, "`tilt` must be a tilt"),
+        ({"level": "5%"}, TypeError, "`level` must be a number"),
+        ({"kernel": sb.InverseMultiquadric(1.0, metric=np.eye(2))}, ValueError, "samples have 3 columns"),
+        ({"tilt": sb.PolynomialTilt(center=(0.0, 0.0))}, ValueError, "samples have 3 columns"),
+        ({"tilt": sb.PolynomialTilt(precision=np.eye(2))}, ValueError, "samples have 3 columns"),
+    ],
+)
+def test_wrong_arguments_are_named(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        sb.ksd_test(X, lambda x: -x, **options)
+
+
+def test_the_robust_test_takes_no_radius() -> None:
+    with pytest.raises(TypeError, match="`contamination`, not `radius`"):
+        sb.robust_ksd_test(X, lambda x: -x, radius=0.1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'bandwidth'"):
+        sb.robust_ksd_test(X, lambda x: -x, bandwidth=0.1)

@@ -1,0 +1,240 @@
+"""What users may pass as a model, and what they are told about everything else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import array_api_compat
+import numpy as np
+import pytest
+from scipy import stats
+
+from steinball.models import Gaussian, Model, as_model, from_log_density
+from steinball.models.base import ScoreArray, ScoreFunction, evaluate_score, is_evaluable
+
+X = np.random.default_rng(0).normal(size=(6, 2))
+
+
+class Scored:
+    """The smallest model."""
+
+    def score(self, x: Any) -> Any:
+        return -x
+
+
+class Distribution:
+    """An object of another library: one method, no score."""
+
+    def __init__(self, method: str) -> None:
+        setattr(self, method, lambda x: -0.5 * (x**2).sum(axis=1))
+
+
+@pytest.mark.exact
+def test_an_object_with_a_score_is_used_as_it_is() -> None:
+    model = Scored()
+    assert isinstance(model, Model)
+    assert as_model(model, X) is model
+    assert is_evaluable(model)
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize(
+    "model", [Gaussian(np.zeros(2), np.eye(2)), from_log_density(lambda x: x, backend="numerical")]
+)
+def test_our_own_models_obey_the_protocol(model: Any) -> None:
+    assert isinstance(model, Model)
+    assert as_model(model, X) is model
+
+
+@pytest.mark.exact
+def test_an_object_without_a_score_is_no_model() -> None:
+    assert not isinstance(Distribution("logpdf"), Model)
+
+
+@pytest.mark.exact
+def test_a_function_is_a_score_everywhere() -> None:
+    model = as_model(lambda x: -3.0 * x, X)
+    assert isinstance(model, ScoreFunction)
+    assert is_evaluable(model)
+    np.testing.assert_array_equal(model.score(2.0 * X), -6.0 * X)
+
+
+@pytest.mark.backend
+def test_an_array_of_any_library_is_the_score_at_the_samples(xp: Any) -> None:
+    x = xp.asarray(X)
+    model = as_model(-2.0 * x, x)
+    assert isinstance(model, ScoreArray)
+    assert not is_evaluable(model)
+    scores = model.score(x + 0.0)  # an equal array, not the same one
+    assert array_api_compat.array_namespace(scores) is array_api_compat.array_namespace(x)
+    assert bool(xp.all(scores == -2.0 * x))
+    with pytest.raises(ValueError, match="a score array knows the score only at the samples"):
+        model.score(x + 1e-9)
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize(
+    "elsewhere",
+    [X[:3], X[::-1], X.astype(np.float32), X[:, :1], X.tolist()],
+    ids=["fewer", "reordered", "float32", "one column", "a list"],
+)
+def test_a_score_array_is_silent_about_all_other_points(elsewhere: Any) -> None:
+    with pytest.raises(ValueError, match="pass a score function"):
+        as_model(-X, X).score(elsewhere)
+
+
+@pytest.mark.exact
+def test_lists_frames_and_flat_arrays_are_score_arrays() -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    # A column called "score" must not turn a frame into a model.
+    for scores in (
+        (-X).tolist(),
+        tuple(map(tuple, -X)),
+        pandas.DataFrame(-X, columns=["score", "b"]),
+        polars.DataFrame(-X, schema=["score", "b"]),
+    ):
+        np.testing.assert_array_equal(as_model(scores, X).score(X), -X)
+    column = X[:, :1]
+    np.testing.assert_array_equal(as_model(-X[:, 0], column).score(column), -column)
+    np.testing.assert_array_equal(as_model(-X[:, 0], X[:, 0]).score(column), -column)
+
+
+@pytest.mark.exact
+def test_the_repr_of_a_score_array_is_its_shape() -> None:
+    assert repr(as_model(-X, X)) == "ScoreArray(shape=(6, 2))"
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("model", [None, "gaussian", 1.5, np.float64(1.5), True, {"mean": 0}, object()])
+def test_what_is_no_model_at_all_is_told_what_is_accepted(model: Any) -> None:
+    with pytest.raises(
+        TypeError, match=r"`model` must be an array of scores.*sb\.from_log_density\(f, backend="
+    ):
+        as_model(model, X)
+
+
+@pytest.mark.exact
+def test_a_class_is_told_to_become_an_instance() -> None:
+    with pytest.raises(
+        TypeError, match=r"must be an instance, got the class Scored; make one: `Scored\(...\)`"
+    ):
+        as_model(Scored, X)
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        stats.norm(0.0, 2.0),
+        stats.multivariate_normal(np.zeros(2)),
+        stats.Normal(mu=0.0, sigma=1.0),
+        stats.norm,
+    ],
+    ids=["frozen", "multivariate", "new", "not frozen"],
+)
+def test_a_scipy_distribution_is_pointed_to_its_log_density(distribution: Any) -> None:
+    with pytest.raises(TypeError, match=r'sb\.from_log_density\(model\.logpdf, backend="numerical"\)'):
+        as_model(distribution, X)
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("method", ["log_density", "log_prob", "logp", "score_samples"])
+def test_a_log_density_under_another_name_is_recognised(method: str) -> None:
+    with pytest.raises(TypeError, match=rf"log density and not a score.*from_log_density\(model\.{method}, "):
+        as_model(Distribution(method), X)
+
+
+@pytest.mark.exact
+def test_a_plain_density_is_told_to_take_its_logarithm() -> None:
+    with pytest.raises(TypeError, match=r"a density and not a score.*lambda x: np\.log\(model\.pdf\(x\)\)"):
+        as_model(Distribution("pdf"), X)
+
+
+@pytest.mark.exact
+def test_the_score_of_scikit_learn_is_not_a_score() -> None:
+    class KernelDensity(Scored):
+        def score_samples(self, x: Any) -> Any:
+            return -0.5 * (x**2).sum(axis=1)
+
+    with pytest.raises(TypeError, match=r"from_log_density\(model\.score_samples"):
+        as_model(KernelDensity(), X)
+
+
+@pytest.mark.exact
+def test_a_log_density_passed_as_a_function_is_recognised_by_its_name() -> None:
+    """In one dimension the shape does not tell: (n, 1) in, (n, 1) out."""
+    with pytest.raises(TypeError, match=r'from_log_density\(logpdf, backend="numerical"\)'):
+        as_model(stats.norm().logpdf, X[:, :1])
+
+
+@pytest.mark.backend
+def test_a_torch_distribution_is_pointed_to_the_torch_backend() -> None:
+    torch = pytest.importorskip("torch")
+    normal = torch.distributions.Normal(0.0, 1.0)
+    with pytest.raises(TypeError, match=r'from_log_density\(model\.log_prob, backend="torch"\)'):
+        as_model(normal, torch.tensor(X))
+
+
+@pytest.mark.exact
+def test_a_model_of_another_dimension_is_refused_before_it_is_evaluated() -> None:
+    with pytest.raises(ValueError, match="`model` has dimension 3 but `samples` has 2 columns"):
+        as_model(Gaussian(np.zeros(3), np.eye(3)), X)
+
+
+@pytest.mark.exact
+def test_a_score_array_of_another_shape_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"`model` must have the shape of `samples`, \(6, 2\), got \(2, 6\)"):
+        as_model(-X.T, X)
+
+
+@pytest.mark.backend
+def test_evaluated_scores_have_the_library_and_shape_of_the_points(xp: Any) -> None:
+    x = xp.asarray(X)
+    scores = evaluate_score(ScoreFunction(lambda x: -x), x)
+    assert bool(xp.all(scores == -x))
+    column = evaluate_score(ScoreFunction(lambda x: -x[:, 0]), x[:, :1])
+    assert tuple(column.shape) == (6, 1)
+
+
+@pytest.mark.exact
+def test_a_function_that_returns_one_number_per_row_looks_like_a_log_density() -> None:
+    with pytest.raises(ValueError, match=r"looks like a log density.*from_log_density"):
+        evaluate_score(ScoreFunction(lambda x: -0.5 * (x**2).sum(axis=1)), X)
+
+
+@pytest.mark.exact
+def test_non_finite_scores_are_counted_and_the_first_is_named() -> None:
+    def score(x: Any) -> Any:
+        return np.where(np.arange(6)[:, None] >= 4, np.nan, -x)
+
+    with pytest.raises(
+        ValueError, match=r"`model\.score\(samples\)` must be finite, but 2 of 6 rows .*first: row 4"
+    ):
+        evaluate_score(ScoreFunction(score), X)
+
+
+@pytest.mark.backend
+def test_scores_of_another_library_are_refused() -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match=r"`samples` is a torch array but .* is a numpy array"):
+        evaluate_score(ScoreFunction(lambda x: -x.numpy()), torch.tensor(X))
+
+
+@pytest.mark.exact
+def test_precision_is_widened_but_never_narrowed() -> None:
+    wide = evaluate_score(ScoreFunction(lambda x: -x.astype(np.float32)), X)
+    assert wide.dtype == np.float64
+    narrow = X.astype(np.float32)
+    assert evaluate_score(ScoreFunction(lambda x: -x), narrow).dtype == np.float32
+    with pytest.raises(TypeError, match=r"`samples` is float32 but .* is float64"):
+        evaluate_score(ScoreFunction(lambda x: -x.astype(np.float64)), narrow)
+
+
+@pytest.mark.backend
+def test_the_graph_of_a_torch_network_is_dropped() -> None:
+    torch = pytest.importorskip("torch")
+    network = torch.nn.Linear(2, 2, dtype=torch.float64)
+    x = torch.tensor(X)
+    assert network(x).requires_grad
+    assert not evaluate_score(as_model(network, x), x).requires_grad
+    assert not as_model(network(x), x).score(x).requires_grad

@@ -1,0 +1,168 @@
+"""`check_score` recognises the mistakes that people make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steinball.models import (
+    Gaussian,
+    GaussianMixture,
+    StudentT,
+    check_score,
+    from_log_density,
+)
+from steinball.models.score_check import ScoreCheck
+
+pytestmark = pytest.mark.exact
+
+MODEL = Gaussian([1.0, -2.0, 0.5], [[2.0, 0.3, -0.4], [0.3, 1.0, 0.1], [-0.4, 0.1, 0.5]])
+X = np.random.default_rng(0).normal(size=(12, 3))
+SHIFT = np.array([0.25, 0.0, -3.0])
+
+
+def check(score: Callable[[Any], Any], **options: Any) -> ScoreCheck:
+    return check_score(score, X, log_density=MODEL.log_density, **options)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MODEL,
+        StudentT(3.0, [1.0, 2.0]),
+        GaussianMixture([0.3, 0.7], [[0.0, 1.0], [3.0, -1.0]], np.stack([np.eye(2)] * 2)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_right_scores_pass_at_samples_of_the_model(model: Any) -> None:
+    found = check_score(model)
+    assert found.ok
+    assert found
+    assert found.worst_error < 1e-8
+    assert found.message.startswith("The score is the gradient of the log density")
+
+
+def test_right_scores_pass_as_a_function_and_as_an_array() -> None:
+    assert check(MODEL.score)
+    assert check_score(MODEL.score(X), X, log_density=MODEL.log_density)
+
+
+MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "sign": (lambda x: -MODEL.score(x), "sign is flipped"),
+    "twice": (lambda x: 2.0 * MODEL.score(x), "twice the gradient"),
+    "half": (lambda x: 0.5 * MODEL.score(x), "half the gradient"),
+    "factor": (lambda x: -3.7 * MODEL.score(x), r"is -3\.7 times the gradient"),
+    "zero": (lambda x: 0.0 * x, "zero everywhere"),
+    "offset": (lambda x: MODEL.score(x) + SHIFT, r"off by a constant vector \[ 0\.25 -?0\. +-3\. *\]"),
+    "swapped": (lambda x: MODEL.score(x)[:, [1, 2, 0]], r"another order: they hold \[1, 2, 0\]"),
+    "reversed": (lambda x: MODEL.score(x)[:, ::-1], r"another order: they hold \[2, 1, 0\]"),
+    "transposed": (lambda x: MODEL.score(x).T.reshape(x.shape), "is transposed"),
+    "rows": (lambda x: MODEL.score(x)[::-1], "rows of the score are in another order"),
+    "density": (lambda x: MODEL.score(x) * np.exp(MODEL.log_density(x))[:, None], "gradient of the density"),
+    "coordinate": (lambda x: MODEL.score(x) * [1.0, 1.0, 1.01], r"wrong in coordinates \[2\] of 3 only"),
+    "row": (
+        lambda x: MODEL.score(x) + 2.0 * (np.arange(12)[:, None] == 4),
+        r"wrong in rows \[4\] of 12 only",
+    ),
+    "other": (lambda x: MODEL.score(x) + np.sin(9.0 * x), "wrong in 3[0-9] of 36 entries; most at row"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_each_mistake_is_found_and_named(name: str) -> None:
+    score, says = MISTAKES[name]
+    found = check(score)
+    assert not found.ok
+    assert not found
+    assert found.worst_error > 1e-3
+    assert re.search(says, found.message)
+
+
+def test_the_worst_entry_is_located() -> None:
+    wrong = MODEL.score(X)
+    wrong[3, 1] += 0.1
+    wrong[7, 2] += 5.0
+    found = check_score(wrong, X, log_density=MODEL.log_density)
+    assert (found.worst_row, found.worst_coordinate) == (7, 2)
+    gradient = MODEL.score(X)[:, 2]
+    expected = 5.0 / max(abs(gradient[7]), float(np.median(np.abs(gradient))))
+    assert found.worst_error == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_tolerance_separates_right_from_wrong() -> None:
+    """An error of 1e-6 relative is within the default, and beyond a stricter tolerance."""
+    assert check(lambda x: MODEL.score(x) * (1.0 + 1e-6))
+    assert not check(lambda x: MODEL.score(x) * (1.0 + 1e-6), rtol=1e-7)
+    assert not check(lambda x: MODEL.score(x) * (1.0 + 1e-3))
+
+
+def test_the_order_of_many_coordinates_is_found() -> None:
+    d = 30
+    order = np.random.default_rng(1).permutation(d)
+    model = Gaussian(np.arange(d, dtype=float), np.diag(1.0 + np.arange(d)))
+    x = np.random.default_rng(2).normal(size=(5, d))
+    found = check_score(lambda x: model.score(x)[:, order], x, log_density=model.log_density)
+    assert found.message == "The coordinates of the score are in another order."
+
+
+def test_an_unusable_score_is_a_result_and_not_an_exception() -> None:
+    shape = check(lambda x: MODEL.score(x).T)
+    assert "must have the shape of `samples`" in shape.message
+    assert shape.message.endswith("It looks transposed.")
+    assert "must be finite, but 12 of 12" in check(lambda x: np.nan * x).message
+    array = check_score(MODEL.score(X)[:5], X, log_density=MODEL.log_density)
+    for found in (shape, array):
+        assert not found
+        assert found.worst_error == np.inf
+        assert found.worst_row is None
+
+
+def test_a_log_density_that_is_not_finite_is_named() -> None:
+    x = np.array([[1.0], [-1.0], [2.0]])
+    found = check_score(lambda x: 1.0 / x, x, log_density=lambda x: np.log(np.where(x > 0, x, np.nan))[:, 0])
+    assert not found
+    assert found.message == "The log density has no finite derivative in 1 rows (first: row 1)."
+
+
+def test_a_missing_or_unusable_log_density_is_an_error() -> None:
+    with pytest.raises(TypeError, match=r"`model` has no `log_density`.*pass `log_density=`"):
+        check_score(lambda x: -x, X)
+    with pytest.raises(TypeError, match="`x` must be given: `model` has no `sample"):
+        check_score(from_log_density(MODEL.log_density, backend="numerical"))
+    with pytest.raises(ValueError, match="one number for each of the 12 rows"):
+        check_score(MODEL.score, X, log_density=lambda x: MODEL.log_density(x).sum())
+    with pytest.raises(ValueError, match="must treat each row by itself"):
+        check_score(MODEL.score, X, log_density=lambda x: MODEL.log_density(x) - MODEL.log_density(x).mean())
+
+
+def test_the_repr_says_it_in_words() -> None:
+    assert repr(check(MISTAKES["sign"][0])) == (
+        "ScoreCheck(ok=False, worst_error=2)\n"
+        "  The sign is flipped: the score is minus the gradient of the log density."
+    )
+
+
+@pytest.mark.backend
+def test_points_of_any_library_are_checked_in_that_library(xp: Any) -> None:
+    x = xp.asarray(X)
+    assert check_score(MODEL, x)
+    assert "twice" in check_score(lambda x: 2.0 * MODEL.score(x), x, log_density=MODEL.log_density).message
+
+
+@pytest.mark.backend
+def test_single_precision_does_not_raise_false_alarms(xp: Any) -> None:
+    x = xp.asarray(X, dtype=xp.float32)
+    assert check_score(MODEL, x)
+    assert "sign" in check_score(lambda x: -MODEL.score(x), x, log_density=MODEL.log_density).message
+
+
+@pytest.mark.backend
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_automatic_and_numerical_differentiation_agree(backend: str) -> None:
+    pytest.importorskip(backend)
+    model = from_log_density(lambda x: -(x[:, 0] ** 4) - (x[:, 1] - x[:, 2]) ** 2, backend=backend)
+    assert check_score(model, X).worst_error < 1e-8
