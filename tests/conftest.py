@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import array_api_compat
 import pytest
@@ -32,3 +38,34 @@ def xp(request: pytest.FixtureRequest) -> Any:
         return _load(library)
     except ImportError:
         pytest.skip(f"{library} is not installed")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+def _run_command(*arguments: str) -> Ended:
+    from steinball.cli import main
+
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", ["steinball", *arguments]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as ending,
+    ):
+        main()
+    code = ending.value.code
+    assert code is None or isinstance(code, int)
+    return Ended(code or 0, out.getvalue(), err.getvalue())
+
+
+@pytest.fixture
+def command() -> Callable[..., Ended]:
+    """The command ``steinball`` as a function of its arguments, in this process."""
+    return _run_command

@@ -11,15 +11,15 @@ import contextlib
 import io
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
-
-from steinball.cli import app
 
 pytestmark = pytest.mark.exact
+
+Command = Callable[..., Any]
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -39,23 +39,16 @@ def run_python(code: str, names: dict[str, Any], page: str) -> str:
     return printed.getvalue()
 
 
-def run_command(command: str) -> str:
-    words = shlex.split(command)
-    assert words[0] == "steinball", command
-    done = CliRunner().invoke(app, words[1:])
-    assert done.exit_code in (0, 1, 2)
-    return str(done.output)
-
-
-def check_console(block: str) -> None:
+def check_console(block: str, command: Command) -> None:
     for part in re.split(r"(?m)^\$ ", block)[1:]:
-        command, _, expected = part.partition("\n")
-        if command.startswith("steinball"):
-            printed = run_command(command)
-            assert not expected.strip() or matches(expected, printed), f"$ {command}\n{printed}"
+        line, _, expected = part.partition("\n")
+        if line.startswith("steinball"):
+            done = command(*shlex.split(line)[1:])
+            printed = done.stdout + done.stderr
+            assert not expected.strip() or matches(expected, printed), f"$ {line}\n{printed}"
 
 
-def check_page(text: str, page: str) -> int:
+def check_page(text: str, page: str, command: Command) -> int:
     """Run every block of a page; the number of blocks that were run."""
     names: dict[str, Any] = {"__name__": "__page__"}
     printed, ran = "", 0
@@ -66,14 +59,16 @@ def check_page(text: str, page: str) -> int:
         ran += language in {"python", "console"}
         printed = run_python(block, names, page) if language == "python" else ""
         if language == "console":
-            check_console(block)
+            check_console(block, command)
     return ran
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_a_page_runs_and_prints_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_runs_and_prints_what_it_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
     monkeypatch.chdir(tmp_path)
-    check_page(page.read_text(encoding="utf-8"), page.name)
+    check_page(page.read_text(encoding="utf-8"), page.name, command)
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "VISION.md"], ids=lambda p: p.name)
@@ -82,16 +77,16 @@ def test_links_lead_to_files(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
-def test_a_page_that_lies_is_caught() -> None:
-    assert check_page("```python\nprint(1)\n```\n\n```text\n1\n```\n", "true") == 1
+def test_a_page_that_lies_is_caught(command: Command) -> None:
+    assert check_page("```python\nprint(1)\n```\n\n```text\n1\n```\n", "true", command) == 1
     for lie in (
         "```python\nprint(1)\n```\n\n```text\n2\n```\n",
         "```console\n$ steinball --version\nsteinball 9\n```\n",
     ):
         with pytest.raises(AssertionError):
-            check_page(lie, "lie")
+            check_page(lie, "lie", command)
     with pytest.raises(NameError):
-        check_page("```python\nnothing\n```\n", "broken")
+        check_page("```python\nnothing\n```\n", "broken", command)
     assert matches("a\n...\nd\n", "a\nb\nc\nd\n")
     assert not matches("a\n...\nd\n", "a\nb\nc\n")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import array_api_compat
@@ -27,10 +26,10 @@ __all__ = [
     "check_resamples",
     "check_share",
     "dtype_name",
+    "generator_at",
     "is_array",
     "like",
     "namespace",
-    "spawned_generators",
     "take_rows",
     "to_host",
 ]
@@ -45,7 +44,7 @@ _NUMERIC = re.compile(r"(sparse\[)?(u?int\d+|float\d*|halffloat|double)\b")  # h
 
 def is_array(value: object) -> bool:
     """Whether ``value`` is an array of a library of the array API standard."""
-    return array_api_compat.is_array_api_obj(value)
+    return bool(array_api_compat.is_array_api_obj(value))
 
 
 def dtype_name(x: Array) -> str:
@@ -258,7 +257,9 @@ def _match_dtype(scores: Array, samples: Array, name: str) -> Array:
     )
 
 
-def as_number(value: Any, name: str, *, low: float = -math.inf, high: float = math.inf, open_low: bool = False) -> float:
+def as_number(
+    value: Any, name: str, *, low: float = -math.inf, high: float = math.inf, open_low: bool = False
+) -> float:
     """A finite float within [low, high], or (low, high] when ``open_low``."""
     try:
         if isinstance(value, (str, bytes, bool, np.bool)):  # float() would read them
@@ -278,7 +279,7 @@ def check_share(value: Any, name: str) -> float:
     return as_number(value, name, low=0.0, high=1.0)
 
 
-def check_level(level: Any, n_resamples: int = 0) -> float:
+def check_level(level: float, n_resamples: int = 0) -> float:
     """A level in (0, 1) that ``n_resamples`` bootstrap draws can reach (0 draws: any)."""
     level = as_number(level, "level", low=0.0, high=1.0, open_low=True)
     if level == 1.0:
@@ -307,18 +308,19 @@ def as_seed(rng: Any) -> np.random.SeedSequence:
     A ``Generator`` is advanced by a few numbers, so that two tests with one generator differ.
     """
     if isinstance(rng, np.random.RandomState):
-        raise TypeError("`rng` must be None, an int, a SeedSequence or a Generator; the legacy RandomState is not read.")
+        raise TypeError(
+            "`rng` must be None, an int, a SeedSequence or a Generator; the legacy RandomState is not read."
+        )
     try:
         generator = np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"`rng` must be None, a non-negative int, a SeedSequence or a Generator, got {rng!r}.") from error
+        raise TypeError(
+            f"`rng` must be None, a non-negative int, a SeedSequence or a Generator, got {rng!r}."
+        ) from error
     return np.random.SeedSequence(generator.integers(0, 2**63, size=4).tolist())
 
 
-def spawned_generators(seed: np.random.SeedSequence, start: int) -> Iterator[np.random.Generator]:
-    """Generators ``start``, ``start + 1``, … below ``seed``; the k-th is the same wherever one starts."""
-    k = start
-    while True:
-        child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, k))
-        yield np.random.Generator(np.random.PCG64(child))
-        k += 1
+def generator_at(seed: np.random.SeedSequence, k: int) -> np.random.Generator:
+    """The k-th generator below ``seed``, the same in whatever order they are asked for."""
+    child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, k))
+    return np.random.Generator(np.random.PCG64(child))

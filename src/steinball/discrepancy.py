@@ -29,7 +29,9 @@ def pose(x: Any, model: Any, kernel: Kernel | None = None, tilt: Tilt | str | No
     if kernel is None:
         kernel = InverseMultiquadric(median_distance(samples))
     if not isinstance(kernel, Kernel):
-        raise TypeError(f"`kernel` must be a kernel of `steinball.kernels`, e.g. InverseMultiquadric(1.0), got {kernel!r}.")
+        raise TypeError(
+            f"`kernel` must be a kernel of `steinball.kernels`, e.g. InverseMultiquadric(1.0), got {kernel!r}."
+        )
     model = as_model(model, samples)
     if isinstance(tilt, str):
         if tilt != "auto":
@@ -58,7 +60,7 @@ def ksd(
     --------
     >>> from steinball.kernels import InverseMultiquadric
     >>> round(ksd([0.0, 1.0], lambda x: -x, kernel=InverseMultiquadric(1.0)), 6)
-    0.696298
+    0.696301
     """
     summary = DenseGram(pose(x, model, kernel, tilt)).summarise(())
     return math.sqrt(max(0.0, squared_ksd(summary.mean, summary.unbiased_mean, estimator)))
@@ -106,4 +108,4 @@ def targeted_ksd(x: Any, y: Any, model: Any, *, kernel: Kernel | None = None, ti
 
 def _mean(block: Array) -> float:
     xp = namespace(block)
-    return float(to_host(xp.sum(block, axis=1)).sum()) / (block.shape[0] * block.shape[1])
+    return float(to_host(xp.sum(block, axis=1)).sum() / (block.shape[0] * block.shape[1]))

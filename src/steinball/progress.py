@@ -46,10 +46,16 @@ class Progress:
         from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+        )
         bar = Bar(*columns, console=Console(stderr=True), transient=True)
         bar.start()
-        self._task = bar.add_task(self._title, total=self._total, completed=0.0)
+        self._task = bar.add_task(self._title, total=self._total, completed=0)
         return bar
 
     def __exit__(

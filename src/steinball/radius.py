@@ -1,4 +1,4 @@
-"""How much misfit is tolerated: radii θ of KSD balls that contain a stated set of distributions (paper §4.2, App. A)."""
+"""How much misfit is tolerated: radii θ of KSD balls that contain a stated set (paper §4.2, App. A)."""
 
 from __future__ import annotations
 
@@ -247,7 +247,9 @@ class StudentTails:
         """The promise is about Gaussian models on the line, whose score is affine with negative slope."""
         x, s = to_host(problem.samples), to_host(problem.scores)
         if x.shape[1] != 1:
-            raise ValueError(f"`StudentTails` is for one-dimensional data, got d = {x.shape[1]}. Use DensityBand(mass).")
+            raise ValueError(
+                f"`StudentTails` is for one-dimensional data, got d = {x.shape[1]}. Use DensityBand(mass)."
+            )
         order = np.argsort(x[:, 0])
         x, s = x[order, 0], s[order, 0]
         # Quartiles: a far outlier must not set the scale that residuals are compared with.

@@ -151,9 +151,9 @@ class GofResult:
         --------
         >>> import steinball as sb
         >>> x = np.random.default_rng(0).normal(size=200)
-        >>> x[:20] = 10.0
+        >>> x[:40] = 10.0
         >>> result = sb.robust_ksd_test(x, sb.models.Gaussian(), contamination=0.0, rng=0)
-        >>> result.rejected, result.at(contamination=0.1).rejected
+        >>> result.rejected, result.at(contamination=0.2).rejected
         (True, False)
         """
         if contamination is not None and radius is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,8 +31,8 @@ class SteinPoints:
     """Points and scores made ready for blocks; all arrays of one library and device.
 
     With the metric C = L Lᵀ (or I): ``z`` = (x − centre) L, ``s`` = score + ∇log w, ``t`` = s L, ``a`` = (x − centre) C
-    or ``None`` without a metric, ``weight`` = w or ``None`` without a tilt. ``sides`` are four factors whose products are
-    r² and the cross term of a block, or ``None`` where expanding r² would lose digits.
+    or ``None`` without a metric, ``weight`` = w or ``None`` without a tilt. ``sides`` are four factors whose products
+    are r² and the cross term of a block, or ``None`` where expanding r² would lose digits.
     """
 
     z: Array
@@ -49,22 +50,27 @@ class SteinPoints:
         """Number of coordinates d."""
         return int(self.z.shape[1])
 
+    def map(self, change: Callable[[Array], Array]) -> SteinPoints:
+        """The points with every array changed along its rows."""
+
+        def apply(array: Array | None) -> Array | None:
+            return None if array is None else change(array)
+
+        z, s, t, a, weight = (apply(x) for x in (self.z, self.s, self.t, self.a, self.weight))
+        return SteinPoints(z, s, t, a, weight, None if self.sides is None else _four(map(change, self.sides)))
+
     def rows(self, start: int, stop: int) -> SteinPoints:
         """The points ``start:stop``."""
-        arrays = (self.z, self.s, self.t, self.a, self.weight)
-        parts = (None if array is None else array[start:stop, ...] for array in arrays)
-        sides = None if self.sides is None else tuple(side[start:stop, :] for side in self.sides)
-        return SteinPoints(*parts, sides)  # type: ignore[arg-type]
-
+        return self.map(lambda array: array[start:stop, ...])
 
     def take(self, rows: NDArray[np.integer]) -> SteinPoints:
         """The points at an index held on the host."""
+        return self.map(lambda array: take_rows(array, rows))
 
-        def pick(array: Array | None) -> Array | None:
-            return None if array is None else take_rows(array, rows)
 
-        sides = None if self.sides is None else tuple(pick(side) for side in self.sides)
-        return SteinPoints(*(pick(x) for x in (self.z, self.s, self.t, self.a, self.weight)), sides)  # type: ignore[arg-type]
+def _four(arrays: Iterable[Array]) -> tuple[Array, Array, Array, Array]:
+    first, second, third, fourth = arrays
+    return first, second, third, fourth
 
 
 def _sides(z: Array, t: Array, trace: float) -> tuple[Array, Array, Array, Array]:
@@ -115,8 +121,8 @@ class SteinKernel:
     >>> stein = SteinKernel(InverseMultiquadric(1.0))
     >>> x = np.array([[0.0], [1.0]])
     >>> stein(x, -x, x, -x).round(6)
-    array([[ 1.      , -0.53033 ],
-           [-0.53033 ,  2.      ]])
+    array([[ 1.     , -0.53033],
+           [-0.53033,  2.     ]])
     """
 
     kernel: Kernel

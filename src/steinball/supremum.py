@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from steinball.arrays import as_number, namespace, to_host
+from steinball.gram.base import check_rows
 from steinball.stein import SteinProblem
 
 __all__ = ["Ball", "Box", "Supremum", "UnboundedSteinKernelWarning", "find_supremum", "warn_if_unbounded"]
@@ -122,6 +123,7 @@ class Box:
 
 def find_supremum(tau: Any, problem: SteinProblem) -> Supremum:
     """τ for what the user asked: ``"sample"``, ``"optimised"``, a number, or a region (:class:`Ball`, :class:`Box`)."""
+    check_rows(problem.diagonal)  # names the points that overflow, before anything is searched around them
     sample = float(to_host(problem.diagonal).max())
     if isinstance(tau, (Ball, Box)):
         return Supremum(_localised(problem, tau), "localised")
@@ -131,7 +133,9 @@ def find_supremum(tau: Any, problem: SteinProblem) -> Supremum:
         return Supremum(sample, "sample")
     if tau == "optimised":
         return Supremum(max(sample, _optimised(problem)), "optimised")
-    raise ValueError(f'`tau` must be "sample", "optimised", a number, or a Ball or Box of `steinball.supremum`, got {tau!r}.')
+    raise ValueError(
+        f'`tau` must be "sample", "optimised", a number, or a Ball or Box of `steinball.supremum`, got {tau!r}.'
+    )
 
 
 def _given(tau: Any, sample: float) -> float:

@@ -80,7 +80,9 @@ class PolynomialTilt:
     def _offset(self, x: Array) -> Array:
         center = np.asarray(self.center)
         if center.ndim and center.size != x.shape[1]:
-            raise ValueError(f"`center` of the tilt has {center.size} entries, but the samples have {x.shape[1]} columns.")
+            raise ValueError(
+                f"`center` of the tilt has {center.size} entries, but the samples have {x.shape[1]} columns."
+            )
         return x - like(center, x)
 
     def _curved(self, offset: Array) -> Array:

@@ -49,8 +49,14 @@ class Question:
         return None if ends is None else (self.answer(ends[0]), self.answer(ends[1]))
 
     def grade(self, summary: GramSummary) -> str:
-        """``"exact"``; ``"certified"`` when both ends decide alike; otherwise ``"approximate"``."""
+        """``"exact"``; ``"certified"`` when both ends decide alike; otherwise ``"approximate"``.
+
+        Between two ends that decide alike so does everything else, unless a U-statistic's quantile crosses 0 on the
+        way: below 0 nothing is rejected (App. C), and a larger quantile then favours a rejection.
+        """
         if summary.grade == "exact":
             return "exact"
         ends = self.ends(summary)
-        return "certified" if ends is not None and ends[0].rejected == ends[1].rejected else "approximate"
+        if ends is None or math.isinf(ends[0].threshold) != math.isinf(ends[1].threshold):
+            return "approximate"
+        return "certified" if ends[0].rejected == ends[1].rejected else "approximate"

@@ -9,19 +9,19 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import steinball as sb
 from steinball.cli import commands, outcome
-from steinball.cli.commands import app
 
 pytestmark = pytest.mark.exact
 
+Command = Callable[..., Any]
 GAUSSIAN = ["--model", "gaussian:mean=0,cov=1"]
 
 
@@ -34,22 +34,18 @@ def data(tmp_path: Path) -> str:
     return str(tmp_path / "points.csv")
 
 
-def run(*arguments: str) -> Any:
-    return CliRunner().invoke(app, list(arguments))
-
-
-def test_not_rejected_is_0_and_rejected_is_1(data: str) -> None:
-    tolerant = run("test", data, *GAUSSIAN, "--contamination", "0.1")
-    strict = run("test", data, *GAUSSIAN, "--radius", "0")
+def test_not_rejected_is_0_and_rejected_is_1(command: Command, data: str) -> None:
+    tolerant = command("test", data, *GAUSSIAN, "--contamination", "0.1")
+    strict = command("test", data, *GAUSSIAN, "--radius", "0")
     assert (tolerant.exit_code, strict.exit_code) == (0, 1)
     assert "NOT REJECTED at level 0.05" in tolerant.stdout
     assert "\n  REJECTED at level 0.05" in strict.stdout
     assert tolerant.stderr == strict.stderr == ""
 
 
-def test_json_is_the_result_and_nothing_else(data: str) -> None:
+def test_json_is_the_result_and_nothing_else(command: Command, data: str) -> None:
     options = ["--contamination", "0.02", "--seed", "7", "--resamples", "199", "--level", "0.1", "--tau", "optimised"]
-    done = run("test", data, *GAUSSIAN, *options, "--json")
+    done = command("test", data, *GAUSSIAN, *options, "--json")
     expected = sb.robust_ksd_test(
         np.loadtxt(data, skiprows=1),
         sb.models.Gaussian(),
@@ -63,25 +59,25 @@ def test_json_is_the_result_and_nothing_else(data: str) -> None:
     assert done.exit_code == int(expected.rejected)
 
 
-def test_the_same_command_gives_the_same_answer(data: str) -> None:
-    command = ["test", data, *GAUSSIAN, "--contamination", "0", "--json"]
-    assert run(*command).stdout == run(*command).stdout
-    assert json.loads(run(*command).stdout)["pvalue"] != json.loads(run(*command, "--seed", "3").stdout)["pvalue"]
+def test_the_same_command_gives_the_same_answer(command: Command, data: str) -> None:
+    words = ["test", data, *GAUSSIAN, "--contamination", "0", "--json"]
+    assert command(*words).stdout == command(*words).stdout
+    assert json.loads(command(*words).stdout)["pvalue"] != json.loads(command(*words, "--seed", "3").stdout)["pvalue"]
 
 
-def test_a_number_for_tau_is_a_bound_that_was_given(data: str) -> None:
-    done = run("test", data, *GAUSSIAN, "--contamination", "0", "--tau", "3.5", "--json")
+def test_a_number_for_tau_is_a_bound_that_was_given(command: Command, data: str) -> None:
+    done = command("test", data, *GAUSSIAN, "--contamination", "0", "--tau", "3.5", "--json")
     result = json.loads(done.stdout)
     assert (result["tau"], result["tau_kind"]) == (3.5, "given")
 
 
-def test_a_radius_is_a_distance_with_the_untilted_kernel(data: str) -> None:
-    result = json.loads(run("test", data, *GAUSSIAN, "--radius", "0.125", "--json").stdout)
+def test_a_radius_is_a_distance_with_the_untilted_kernel(command: Command, data: str) -> None:
+    result = json.loads(command("test", data, *GAUSSIAN, "--radius", "0.125", "--json").stdout)
     assert (result["radius"], result["contamination"], result["tilt"]) == (0.125, None, None)
 
 
-def test_a_kernel_may_be_chosen(data: str) -> None:
-    done = run("test", data, *GAUSSIAN, "--radius", "0.1", "--kernel", "gaussian:lengthscale=1.5")
+def test_a_kernel_may_be_chosen(command: Command, data: str) -> None:
+    done = command("test", data, *GAUSSIAN, "--radius", "0.1", "--kernel", "gaussian:lengthscale=1.5")
     assert "Gaussian(lengthscale=1.5)" in done.stdout
 
 
@@ -106,8 +102,10 @@ def test_a_kernel_may_be_chosen(data: str) -> None:
         (["DATA", "--model", "mine.py:score", "--contamination", "0.1"], "there is no file `mine.py`"),
     ],
 )
-def test_what_is_not_a_decision_is_2_and_one_line(data: str, arguments: list[str], message: str) -> None:
-    done = run("test", *(data if word == "DATA" else word for word in arguments))
+def test_what_is_not_a_decision_is_2_and_one_line(
+    command: Command, data: str, arguments: list[str], message: str
+) -> None:
+    done = command("test", *(data if word == "DATA" else word for word in arguments))
     assert done.exit_code == 2
     assert done.stdout == ""
     assert done.stderr.startswith("steinball: error: ")
@@ -118,8 +116,8 @@ def test_what_is_not_a_decision_is_2_and_one_line(data: str, arguments: list[str
 @pytest.mark.parametrize(
     "arguments", [["test"], ["test", "x.csv", "--colour"], ["nothing"], ["test", "x.csv", "--level", "a"]]
 )
-def test_wrong_usage_is_2(arguments: list[str]) -> None:
-    assert run(*arguments).exit_code == 2
+def test_wrong_usage_is_2(command: Command, arguments: list[str]) -> None:
+    assert command(*arguments).exit_code == 2
 
 
 @pytest.mark.parametrize(
@@ -135,63 +133,63 @@ def test_wrong_usage_is_2(arguments: list[str]) -> None:
 )
 @pytest.mark.parametrize("folder", ["", "ABSOLUTE"])
 def test_an_error_in_the_users_file_is_2_with_its_line(
-    data: str, tmp_path: Path, source: str, message: str, folder: str, monkeypatch: pytest.MonkeyPatch
+    command: Command, data: str, tmp_path: Path, source: str, message: str, folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(source)
     file = Path(folder.replace("ABSOLUTE", str(tmp_path)), "mine.py")
-    done = run("test", data, "--model", f"{file}:score", "--contamination", "0.1")
+    done = command("test", data, "--model", f"{file}:score", "--contamination", "0.1")
     assert done.exit_code == 2
     assert done.stderr.count("\n") == 1
     assert message in done.stderr
 
 
-def test_debug_adds_the_traceback(data: str, tmp_path: Path) -> None:
+def test_debug_adds_the_traceback(command: Command, data: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def score(x):\n    return 1 / 0\n")
-    done = run("test", data, "--model", f"{tmp_path / 'mine.py'}:score", "--contamination", "0.1", "--debug")
+    done = command("test", data, "--model", f"{tmp_path / 'mine.py'}:score", "--contamination", "0.1", "--debug")
     assert done.exit_code == 2
     assert "Traceback" in done.stderr
 
 
-def test_what_the_users_file_prints_does_not_reach_the_json(data: str, tmp_path: Path) -> None:
+def test_what_the_users_file_prints_does_not_reach_the_json(command: Command, data: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("print('loading')\ndef score(x):\n    print('scoring')\n    return -x\n")
-    done = run("test", data, "--model", f"{tmp_path / 'mine.py'}:score", "--contamination", "0.1", "--json")
+    done = command("test", data, "--model", f"{tmp_path / 'mine.py'}:score", "--contamination", "0.1", "--json")
     assert json.loads(done.stdout)["n"] == 300
     assert "loading" in done.stderr
 
 
-def test_warnings_are_one_line_on_stderr(data: str, tmp_path: Path) -> None:
+def test_warnings_are_one_line_on_stderr(command: Command, data: str, tmp_path: Path) -> None:
     source = "import warnings\ndef score(x):\n    warnings.warn('careful,\\n  please')\n    return -x\n"
     (tmp_path / "mine.py").write_text(source)
-    done = run("test", data, "--model", f"{tmp_path / 'mine.py'}:score", "--contamination", "0.1", "--json")
+    done = command("test", data, "--model", f"{tmp_path / 'mine.py'}:score", "--contamination", "0.1", "--json")
     assert done.stderr == "steinball: warning: careful, please\n"
     assert json.loads(done.stdout)["rejected"] in (True, False)
 
 
-def test_an_interrupt_is_130(data: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_is_130(command: Command, data: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(commands, "read_samples", interrupted)
-    done = run("test", data, *GAUSSIAN, "--contamination", "0.1")
+    done = command("test", data, *GAUSSIAN, "--contamination", "0.1")
     assert (done.exit_code, done.stdout, done.stderr) == (130, "", "steinball: interrupted\n")
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RecursionError("deep"), OSError("odd"), AssertionError()])
 def test_no_error_of_any_kind_looks_like_a_rejection(
-    data: str, monkeypatch: pytest.MonkeyPatch, error: Exception
+    command: Command, data: str, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr(commands, "read_samples", fail)
-    done = run("test", data, *GAUSSIAN, "--contamination", "0.1")
+    done = command("test", data, *GAUSSIAN, "--contamination", "0.1")
     assert done.exit_code == 2
     assert type(error).__name__ in done.stderr
 
 
-def test_the_version() -> None:
-    done = run("--version")
+def test_the_version(command: Command) -> None:
+    done = command("--version")
     assert (done.exit_code, done.stdout) == (0, f"steinball {sb.__version__}\n")
 
 

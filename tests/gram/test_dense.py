@@ -69,7 +69,7 @@ def test_chunks_of_weights_only_follow_one_another(sizes: list[int]) -> None:
     x = np.random.default_rng(0).normal(size=(6, 2))
     weights = np.random.default_rng(1).integers(0, 4, size=(sum(sizes), 6))
     chunks = np.split(weights, np.cumsum(sizes)[:-1])
-    whole, parts = summary_of(x, [weights]), summary_of(x, iter(chunks))
+    whole, parts = summary_of(x, [weights]), summary_of(x, chunks)
     np.testing.assert_allclose(parts.quadratic_forms, whole.quadratic_forms, rtol=1e-12)
     np.testing.assert_allclose(parts.diagonal_forms, whole.diagonal_forms, rtol=1e-12)
 
@@ -90,6 +90,14 @@ def test_uniform_weights_give_the_statistic_itself() -> None:
     assert summary.unbiased_forms[0] == pytest.approx(summary.unbiased_mean, rel=1e-12)
     assert float(summary.row_means.mean()) == pytest.approx(summary.mean, rel=1e-12)
     assert summary.mean >= 0.0
+
+
+def test_joined_summaries_are_one_of_all_their_draws() -> None:
+    x, weights = np.random.default_rng(6).normal(size=(6, 2)), np.random.default_rng(7).integers(0, 4, size=(7, 6))
+    joined, whole = summary_of(x, [weights[:3]]).join(summary_of(x, [weights[3:]])), summary_of(x, [weights])
+    np.testing.assert_allclose(joined.quadratic_forms, whole.quadratic_forms, rtol=1e-13)
+    np.testing.assert_allclose(joined.unbiased_forms, whole.unbiased_forms, rtol=1e-11)
+    assert (joined.mean, joined.grade, joined.ends()) == (whole.mean, "exact", None)
 
 
 def test_single_precision_is_summed_within_its_own_error() -> None:

@@ -82,6 +82,24 @@ def test_up_to_the_limit_all_pairs_are_used() -> None:
     assert median_distance(longer) != median_distance(longer, subsample_seed=1)
 
 
+@pytest.mark.parametrize("shape", ["sorted", "two clusters", "ties", "almost all tie", "heavy tails", "one far away"])
+@pytest.mark.parametrize("n", [129, 300, 1001])
+def test_the_median_of_many_pairs_is_exact_however_they_are_ordered(shape: str, n: int) -> None:
+    """Past some thousand pairs only those near the middle are sorted; np.median of all of them is the truth."""
+    rng = np.random.default_rng(n)
+    x = {
+        "sorted": np.sort(rng.normal(size=n)),
+        "two clusters": np.where(np.arange(n) < n // 2, 0.0, 10.0) + 1e-3 * rng.normal(size=n),
+        "ties": rng.integers(0, 5, size=n).astype(float),
+        "almost all tie": np.where(np.arange(n) < 0.6 * n, 0.0, rng.normal(size=n)),
+        "heavy tails": rng.standard_cauchy(size=n) ** 3,
+        "one far away": np.append(rng.normal(size=n - 1), 1e200),
+    }[shape][:, None]
+    with np.errstate(over="ignore"):
+        squares = ((x - x.T) ** 2)[np.triu_indices(n, 1)]
+    assert median_distance(x) == pytest.approx(np.median(squares) ** 0.5, rel=1e-12)
+
+
 def test_no_global_randomness_is_read_or_set() -> None:
     x = np.random.default_rng(7).normal(size=(EXACT_UP_TO + 1, 1))
     before = np.random.get_state()[1].copy()  # type: ignore[index]  # noqa: NPY002

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import dtype_name, spawned_generators
-from steinball.gram.base import CHUNK, GramSummary, Weights
+from steinball.arrays import dtype_name
+from steinball.gram.base import GramSummary
+from steinball.gram.weights import Weights
 from steinball.supremum import Supremum
 
 _TIES = {"float64": 1e-10, "float32": 1e-4}
@@ -101,26 +101,3 @@ def largest_count(level: float, total: int) -> int:
     """The largest c with c / total ≤ level, by the very comparison that decides a p-value."""
     count = math.floor(level * total)
     return count + 1 if (count + 1) / total <= level else count - (count / total > level)
-
-
-@dataclass(frozen=True, eq=False)
-class WeightStream:
-    """Rows ``start:stop`` of an endless matrix of weights that depends on ``seed`` and n alone, in chunks.
-
-    ``draw(generator, rows, n)`` gives the rows of one chunk. Chunks are made whole and cut, so that any range of draws
-    is the same whoever asks for it, and may be read again.
-    """
-
-    draw: Callable[[np.random.Generator, int, int], NDArray[np.integer]]
-    n: int
-    seed: np.random.SeedSequence
-    start: int
-    stop: int
-
-    def __iter__(self) -> Iterator[NDArray[np.integer]]:
-        first = self.start // CHUNK
-        for k, generator in enumerate(spawned_generators(self.seed, first), start=first):
-            if k * CHUNK >= self.stop:
-                return
-            rows = self.draw(generator, CHUNK, self.n)
-            yield rows[max(0, self.start - k * CHUNK) : min(CHUNK, self.stop - k * CHUNK)]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steinball.gram.base import GramSummary, Weights
+from steinball.gram.base import GramSummary
+from steinball.gram.weights import Weights
 from steinball.supremum import Supremum
 
 

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import check_resamples
-from steinball.calibration.base import BootstrapNull, WeightStream
-from steinball.gram.base import GramSummary, Weights
+from steinball.calibration.base import BootstrapNull
+from steinball.gram.base import GramSummary
+from steinball.gram.weights import Weights, WeightStream
 from steinball.supremum import Supremum
 
 

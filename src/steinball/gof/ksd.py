@@ -46,8 +46,8 @@ def ksd_test(
         Observations, shape (n, d), or (n,) for d = 1. NumPy, torch, JAX, CuPy, or a pandas or polars frame. The rows
         must be independent.
     model : Model, callable or array
-        A model with a ``score`` method, a function ``score(x) -> (n, d)``, or the scores at ``x``. A log density comes in
-        through :func:`steinball.from_log_density`.
+        A model with a ``score`` method, a function ``score(x) -> (n, d)``, or the scores at ``x``. A log density comes
+        in through :func:`steinball.from_log_density`.
     kernel : Kernel, optional
         Base kernel; by default the inverse multiquadric at the median distance.
     tilt : Tilt, "auto" or None
@@ -118,10 +118,10 @@ def robust_ksd_test(
 ) -> GofResult:
     r"""Test whether a sample comes from a model up to a share of contamination.
 
-    .. math:: H_0: Q = (1 - \varepsilon') P + \varepsilon' R, \quad \varepsilon' \le \varepsilon, \quad R \text{ arbitrary}.
+    .. math:: H_0: Q = (1 - \varepsilon') P + \varepsilon' R, \quad \varepsilon' \le \varepsilon, \quad R \text{ any}.
 
-    The robust KSD test (paper, Algorithm 1) with the radius :math:`\theta = \varepsilon \sqrt{\tau}` that contains all of
-    those distributions.
+    The robust KSD test (paper, Algorithm 1) with the radius :math:`\theta = \varepsilon \sqrt{\tau}` that contains all
+    of those distributions.
 
     Parameters
     ----------
@@ -131,7 +131,8 @@ def robust_ksd_test(
         The tolerated share ε, in [0, 1].
     tilt : Tilt, "auto" or None
         By default centred and scaled by the model where it knows its location and covariance, otherwise by the median
-        and the median absolute deviation of the data. The paper's experiments use ``PolynomialTilt()``: centre 0, scale 1.
+        and the median absolute deviation of the data. The paper's experiments use ``PolynomialTilt()``: centre 0,
+        scale 1.
     **options
         Every other option of :func:`ksd_test`, except ``radius``.
 

@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, namespace, to_host
-
-Weights = Iterable[NDArray[np.integer]]
-"""Chunks of bootstrap weights, each (b, n), in the smallest exact integer dtype. May be read more than once."""
-
-CHUNK = 64
-"""Draws per chunk of weights. It fixes which random numbers a draw sees, so it is part of the results."""
-
-
-@dataclass(frozen=True)
-class ChainedWeights:
-    """Several streams of weights, one behind the other; may be read more than once."""
-
-    streams: tuple[Weights, ...]
-
-    def __iter__(self) -> Iterator[NDArray[np.integer]]:
-        return chain.from_iterable(self.streams)
+from steinball.gram.weights import ChainedWeights, Weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +50,7 @@ class GramSummary:
     form_bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     def __post_init__(self) -> None:
-        _check_rows(self.row_means)
+        check_rows(self.row_means)
         _check_draws(self.quadratic_forms)
 
     def __len__(self) -> int:
@@ -80,7 +64,7 @@ class GramSummary:
 
     @cached_property
     def diagonal_forms(self) -> NDArray[np.float64]:
-        r""":math:`\frac1{n^2} \sum_i w_i^2 u(x_i, x_i)` for every row w of the weights: what a U-statistic leaves out."""
+        r""":math:`\frac1{n^2} \sum_i w_i^2 u(x_i, x_i)` for every row w: what a U-statistic leaves out."""
         n, diagonal = len(self), to_host(self.diagonal)
         return np.array([np.square(row, dtype=np.float64) @ diagonal for chunk in self.weights for row in chunk]) / n**2
 
@@ -90,7 +74,6 @@ class GramSummary:
         n = len(self)
         return np.asarray((self.quadratic_forms - self.diagonal_forms) * (n / (n - 1)))
 
-
     def ends(self) -> tuple[GramSummary, GramSummary] | None:
         """The summaries most and least favourable to a rejection within the bounds; ``None`` without bounds."""
         if self.mean_bounds is None or self.form_bounds is None:
@@ -99,18 +82,26 @@ class GramSummary:
         return replace(self, mean=high, quadratic_forms=lower), replace(self, mean=low, quadratic_forms=upper)
 
     def join(self, more: GramSummary) -> GramSummary:
-        """This summary with the draws of ``more`` behind its own."""
-        bounds = None
-        if self.form_bounds is not None and more.form_bounds is not None:
-            pairs = zip(self.form_bounds, more.form_bounds, strict=True)
-            low, high = (np.concatenate(pair) for pair in pairs)
-            bounds = (low, high)
-        return replace(
+        """This summary with the draws of ``more`` behind its own; it is exact only where both are."""
+        joined = replace(
             self,
             quadratic_forms=np.concatenate([self.quadratic_forms, more.quadratic_forms]),
             weights=ChainedWeights((self.weights, more.weights)),
-            form_bounds=bounds,
         )
+        if self.grade == more.grade == "exact":
+            return joined
+        means, bounds, more_bounds = self._mean_bounds(), self._form_bounds(), more._form_bounds()
+        if means is None or bounds is None or more_bounds is None:
+            return replace(joined, grade="approximate", form_bounds=None)
+        low, high = (np.concatenate(pair) for pair in zip(bounds, more_bounds, strict=True))
+        return replace(joined, grade="approximate", mean_bounds=means, form_bounds=(low, high))
+
+    def _mean_bounds(self) -> tuple[float, float] | None:
+        """Where the exact mean lies; an exact one lies where it is."""
+        return (self.mean, self.mean) if self.grade == "exact" else self.mean_bounds
+
+    def _form_bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        return (self.quadratic_forms, self.quadratic_forms) if self.grade == "exact" else self.form_bounds
 
 
 class Gram(Protocol):
@@ -120,15 +111,15 @@ class Gram(Protocol):
         """All answers for the chunks of ``weights``, in one pass."""
 
 
-def _check_rows(row_means: Array) -> None:
+def check_rows(row_means: Array) -> None:
     """A NaN is never a rejection: sums of the Stein kernel must be finite."""
     xp = namespace(row_means)
     if bool(xp.all(xp.isfinite(row_means))):
         return
     bad = np.flatnonzero(~np.isfinite(to_host(row_means)))
     raise FloatingPointError(
-        f"the Stein kernel overflows at {bad.size} of {row_means.shape[0]} points (first: row {bad[0]}): the samples or "
-        "scores are too large to be squared in their precision. Use float64, rescale `samples`, or use a tilt."
+        f"the Stein kernel overflows at {bad.size} of {row_means.shape[0]} points (first: row {bad[0]}): the samples "
+        "or scores are too large to be squared in their precision. Use float64, rescale `samples`, or use a tilt."
     )
 
 
@@ -139,9 +130,3 @@ def _check_draws(forms: NDArray[np.float64]) -> None:
             f"{int(np.sum(~np.isfinite(forms)))} of {forms.size} bootstrap draws of the Stein kernel overflow: the "
             "samples or scores are too large for their precision. Use float64, rescale `samples`, or use a tilt."
         )
-
-
-def gather(weights: Weights, n: int) -> NDArray[np.integer]:
-    """The chunks of weights as one matrix (B, n)."""
-    chunks = list(weights)
-    return np.concatenate(chunks) if chunks else np.empty((0, n), dtype=np.int8)

@@ -11,18 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import like
-from steinball.gram.base import GramSummary, Weights, gather
+from steinball.gram.base import GramSummary
+from steinball.gram.cost import KEPT_WEIGHTS
 from steinball.gram.device import DeviceTiles
 from steinball.gram.tiles import Strip, cut_strip, tile_sums
+from steinball.gram.weights import Weights, gather
 from steinball.gram.workers import run_tasks
 from steinball.progress import Progress
 from steinball.stein import SteinKernel, SteinProblem, center_of
 
 CPU_TILE = 256
 """Rows of a tile on a CPU: a few such blocks of float64 fit its second-level cache."""
-
-_KEPT_STRIPS = 2**23
-"""Up to this many weights, serial work converts them to floating point once and keeps them."""
 
 Sums = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -52,14 +51,12 @@ class BlockedGram:
     def summarise(self, weights: Weights) -> GramSummary:
         """The four answers of :class:`GramSummary`, in one pass over the upper triangle."""
         problem, n = self.problem, len(self.problem)
-        rows = gather(weights, n)
+        rows = gather(weights, n, self.n_jobs)
         with np.errstate(over="ignore", invalid="ignore"):  # caught by the summary, by name
             forms, sums = self._accumulate(rows)
         row_means = like(sums / n, problem.samples)
         mean = float(sums.sum()) / n**2
-        return GramSummary(
-            problem.diagonal, row_means, mean, forms / n**2, weights, "blocked", "exact", self.details
-        )
+        return GramSummary(problem.diagonal, row_means, mean, forms / n**2, weights, "blocked", "exact", self.details)
 
     def _accumulate(self, weights: NDArray[np.integer]) -> Sums:
         """Totals of the quadratic forms and of the rows, added strip by strip in a fixed order, in float64."""
@@ -83,7 +80,7 @@ class BlockedGram:
             self.details.update(tiles.details)
             return iter(tiles)
         common = (problem.samples, problem.scores, weights, problem.stein, self.tile)
-        if self.n_jobs == 1 and weights.size < _KEPT_STRIPS:
+        if self.n_jobs == 1 and weights.size < KEPT_WEIGHTS:
             cut = functools.cache(_cutter(*common))
             return (_strip_sums(problem.stein, cut, starts[k:]) for k in range(len(starts)))
         return run_tasks(strip_task, common, starts, self.n_jobs)

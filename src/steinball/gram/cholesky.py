@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from steinball.arrays import Array, like, namespace, take_rows, to_host
+from steinball.gram.cost import PANEL
+from steinball.gram.workers import share_threads
 from steinball.stein import SteinPoints, SteinProblem
-
-PANEL = 64
-"""Candidates for pivots that are looked at together."""
 
 _ROWS_AT_ONCE = 2**14
 
@@ -92,7 +89,7 @@ class PivotedCholesky:
             return np.empty(0, dtype=np.intp)
         drawn = np.searchsorted(total, self._rng.random(width) * total[-1], side="right")
         _, first = np.unique(drawn, return_index=True)
-        return np.minimum(drawn[np.sort(first)], total.size - 1)
+        return np.asarray(np.minimum(drawn[np.sort(first)], total.size - 1), dtype=np.intp)
 
     def _thin(self, small: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Candidates kept one after the other, and the Cholesky factor of their residual block."""
@@ -102,37 +99,32 @@ class PivotedCholesky:
         for k in range(len(small)):
             if left[k, k] > max(chances[k], 1e-6) * start[k] and start[k] > 0.0:
                 kept.append(k)
-                left -= np.outer(left[:, k], left[k]) / left[k, k]
+                left -= np.outer(left[:, k] / left[k, k], left[k])  # divided first: a square may overflow
         index = np.array(kept, dtype=np.intp)
-        return index, np.linalg.cholesky(small[np.ix_(index, index)])
+        return index, np.asarray(np.linalg.cholesky(small[np.ix_(index, index)]), dtype=np.float64)
 
     def _append(self, pivots: NDArray[np.intp], factor: NDArray[np.float64]) -> None:
         inverse = solve_triangular(factor, np.eye(len(factor)), lower=True)
         columns = self._points_at(pivots)
-        old = self.rows_at(pivots) if self.panels else None
+        old = [take_rows(panel, pivots) for panel in self.panels]
         panel = self._panel(columns, old, like(inverse, self.problem.samples))
         self.panels.append(panel)
         self.residual -= to_host(namespace(panel).sum(panel * panel, axis=1))
         np.maximum(self.residual, 0.0, out=self.residual)
         self.residual[pivots] = 0.0
 
-    def _panel(self, columns: SteinPoints, old: Array | None, inverse: Array) -> Array:
+    def _panel(self, columns: SteinPoints, old: list[Array], inverse: Array) -> Array:
         """(u(X, pivots) − L L_pivotsᵀ) F⁻ᵀ, a few thousand rows at a time, shared over threads for NumPy."""
         xp, n = namespace(inverse), len(self.problem)
 
         def rows(start: int) -> Array:
             stop = min(start + _ROWS_AT_ONCE, n)
             block = self.problem.stein.block(self.problem.points.rows(start, stop), columns)
-            first = 0
-            for panel in self.panels:
-                last = first + panel.shape[1]
-                block -= xp.matmul(panel[start:stop, :], old[:, first:last].T)
-                first = last
+            for panel, at_pivots in zip(self.panels, old, strict=True):
+                block -= xp.matmul(panel[start:stop, :], at_pivots.T)
             return xp.matmul(block, inverse.T)
 
         starts = range(0, n, _ROWS_AT_ONCE)
-        if self.n_jobs == 1 or len(starts) == 1 or not isinstance(inverse, np.ndarray):
+        if not isinstance(inverse, np.ndarray):
             return xp.concat([rows(start) for start in starts], axis=0)
-        work: Any = joblib.Parallel(n_jobs=self.n_jobs, require="sharedmem")
-        return np.concatenate(work(joblib.delayed(rows)(start) for start in starts))
-
+        return np.concatenate(list(share_threads(rows, starts, self.n_jobs)))

@@ -24,7 +24,7 @@ from steinball.gram.cost import (
 from steinball.gram.dense import DenseGram
 from steinball.gram.lowrank import LowRankGram
 from steinball.gram.memory import SHARE_OF_FREE, as_bytes, free_memory, in_words
-from steinball.gram.workers import workers_configured
+from steinball.gram.workers import available_jobs, workers_configured
 from steinball.stein import SteinProblem
 
 ENGINES = ("auto", "dense", "blocked", "lowrank")
@@ -104,14 +104,15 @@ def make_gram(
     if engine == "blocked":
         return _blocked(problem, n_resamples, settings, jobs)
     fallback = _fallback(problem, n_resamples, settings, jobs) if settings.engine == "auto" else None
-    rank = _affordable_rank(n, d, _itemsize(samples), settings.limit(samples))
-    return LowRankGram(problem, rank, jobs, settings.progress, settled, fallback)
+    here = min(jobs, joblib.cpu_count())  # its threads share memory: a cluster is of no use to them
+    rank = _affordable_rank(n, d, here, _itemsize(samples), settings.limit(samples))
+    return LowRankGram(problem, rank, here, settings.progress, settled, fallback)
 
 
 def _automatic(samples: Array, n_resamples: int, jobs: int) -> str:
     n, d = (int(size) for size in samples.shape)
-    if not isinstance(samples, np.ndarray) and n > DENSE_UP_TO:
-        return "blocked"  # what runs on an accelerator is fastest there as plain products
+    if n > DENSE_UP_TO and (not isinstance(samples, np.ndarray) or dtype_name(samples) != "float64"):
+        return "blocked"  # an accelerator is fastest at plain products; low rank certifies nothing in single precision
     return choose_engine(n, d, n_resamples, jobs, CPU_TILE, DENSE_UP_TO)
 
 
@@ -120,7 +121,7 @@ def _jobs(samples: Array, settings: Settings) -> int:
         return 1
     if settings.n_jobs is None and samples.shape[0] < _SERIAL_BELOW and not workers_configured():
         return 1
-    return int(joblib.effective_n_jobs(settings.n_jobs or -1))
+    return available_jobs(settings.n_jobs)
 
 
 def _blocked(problem: SteinProblem, n_resamples: int, settings: Settings, jobs: int) -> BlockedGram:
@@ -140,11 +141,10 @@ def _fallback(problem: SteinProblem, n_resamples: int, settings: Settings, jobs:
     return _blocked(problem, n_resamples, replace(settings, engine="blocked"), jobs) if affordable else None
 
 
-def _affordable_rank(n: int, d: int, itemsize: int, limit: int) -> int:
-    per_column = lowrank_memory(n, d, 1, itemsize) - lowrank_memory(n, d, 0, itemsize)
-    rank = (limit - lowrank_memory(n, d, 0, itemsize)) // per_column
+def _affordable_rank(n: int, d: int, jobs: int, itemsize: int, limit: int) -> int:
+    rank = (limit - lowrank_memory(n, d, 0, jobs, itemsize)) // (n * itemsize)
     if rank < _LEAST_RANK:
-        least = lowrank_memory(n, d, _LEAST_RANK, itemsize)
+        least = lowrank_memory(n, d, _LEAST_RANK, jobs, itemsize)
         _check_fits(Cost("lowrank", least, 0.0), limit, n)
     return int(min(rank, n))
 

@@ -28,7 +28,7 @@ def is_accelerated(samples: Array) -> bool:
 
 def on_cuda(samples: Array) -> bool:
     """Whether ``samples`` is a torch tensor on a CUDA device."""
-    return is_torch_array(samples) and samples.device.type == "cuda"
+    return bool(is_torch_array(samples) and samples.device.type == "cuda")
 
 
 def compilable(samples: Array) -> bool:
@@ -76,7 +76,9 @@ def _flatten(strip: Strip) -> tuple[Any, ...]:
     return (points.z, points.s, t, points.a, points.sides, strip.weight, strip.bootstrap)
 
 
-def _restore(z: Array, s: Array, t: Array | None, a: Array | None, sides: Any, weight: Array, bootstrap: Array) -> Strip:
+def _restore(
+    z: Array, s: Array, t: Array | None, a: Array | None, sides: Any, weight: Array, bootstrap: Array
+) -> Strip:
     return Strip(SteinPoints(z, s, s if t is None else t, a, None, sides), weight, bootstrap)
 
 
@@ -106,7 +108,7 @@ def _torch_step(stein: SteinKernel, fused: bool, dimension: int) -> Callable[...
 
     plain = _flat_step(stein, fused)
     # torch keeps at most eight compiled versions per code object; each kernel and dimension gets one of its own.
-    plain.__code__ = plain.__code__.replace(co_name=f"tile_{dimension}")  # type: ignore[attr-defined]
+    plain.__code__ = plain.__code__.replace(co_name=f"tile_{dimension}")
     compiled = torch.compile(plain, dynamic=False)
 
     def step(rows: tuple[Any, ...], columns: tuple[Any, ...]) -> tuple[Array, Array, Array]:

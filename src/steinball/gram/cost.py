@@ -10,11 +10,20 @@ import joblib
 import numpy as np
 
 from steinball.arrays import check_resamples
-from steinball.gram.base import CHUNK
 from steinball.gram.memory import in_words
+from steinball.gram.weights import CHUNK
 
 BLOCKS_AT_ONCE = 6
 """Arrays of the size of a tile that are alive together."""
+
+KEPT_WEIGHTS = 2**23
+"""Up to this many weights, serial work converts them to floating point once and keeps them."""
+
+PANEL = 64
+"""Candidates for pivots that the low-rank engine looks at together."""
+
+COLUMNS_AT_ONCE = 2**16
+"""Points whose weights the low-rank engine has in floating point at once."""
 
 _ELEMENT = 8e-9  # seconds for the elementwise work on one pair, on one core
 _WEIGHT = 6e-9  # seconds to draw one bootstrap weight
@@ -46,7 +55,8 @@ class CostPrediction:
 
     Examples
     --------
-    >>> prediction = predict_cost(1_000_000, 2, 500)
+    >>> import steinball as sb
+    >>> prediction = sb.predict_cost(1_000_000, 2, 500)
     >>> prediction.engine
     'lowrank'
     """
@@ -58,7 +68,10 @@ class CostPrediction:
     costs: tuple[Cost, ...]
 
     def __getitem__(self, engine: str) -> Cost:
-        return next(cost for cost in self.costs if cost.engine == engine)
+        for cost in self.costs:
+            if cost.engine == engine:
+                return cost
+        raise KeyError(f"no cost of {engine!r} here, only of {', '.join(repr(cost.engine) for cost in self.costs)}")
 
     @property
     def memory(self) -> int:
@@ -97,17 +110,19 @@ def likely_rank(dimension: int) -> int | None:
 
 def dense_cost(n: int, d: int, n_resamples: int, itemsize: int = 8) -> Cost:
     """The dense engine."""
-    memory = (BLOCKS_AT_ONCE * n * n + 3 * CHUNK * n) * itemsize
+    memory = (BLOCKS_AT_ONCE * n * n + 4 * n_resamples * n) * itemsize
     seconds = n * n * ((8 * d + 2 * n_resamples) / flops_per_second() + 3 * _ELEMENT) + n * n_resamples * _WEIGHT
     return Cost("dense", memory, seconds)
 
 
 def blocked_cost(n: int, d: int, n_resamples: int, tile: int, jobs: int, itemsize: int = 8) -> Cost:
-    """The blocked engine: weights as single bytes, and a few tiles per worker."""
+    """The blocked engine: weights as single bytes (twice, while they are gathered), and a few tiles per worker."""
     tile = min(tile, n)
+    kept = n * (n_resamples + 10 * d + 8) * itemsize if jobs == 1 and n * n_resamples < KEPT_WEIGHTS else 0
     worker = (BLOCKS_AT_ONCE * tile * tile + 4 * n_resamples * tile + 4 * n + 10 * d * tile) * itemsize
     pair = (8 * d + 2 * n_resamples) / flops_per_second() + _ELEMENT
-    return Cost("blocked", n * n_resamples + jobs * worker, n * n / 2 * pair / jobs + n * n_resamples * _WEIGHT)
+    memory = 2 * n * n_resamples + kept + jobs * worker
+    return Cost("blocked", memory, n * n / 2 * pair / jobs + n * n_resamples * _WEIGHT)
 
 
 def lowrank_cost(n: int, d: int, n_resamples: int, jobs: int, itemsize: int = 8) -> Cost | None:
@@ -116,12 +131,13 @@ def lowrank_cost(n: int, d: int, n_resamples: int, jobs: int, itemsize: int = 8)
     if rank is None or rank >= n // 4:
         return None
     seconds = n * rank * ((rank + 2 * n_resamples) / flops_per_second() + 3 * _ELEMENT) / jobs
-    return Cost("lowrank", lowrank_memory(n, d, rank, itemsize), seconds + n * n_resamples * _WEIGHT)
+    return Cost("lowrank", lowrank_memory(n, d, rank, jobs, itemsize), seconds + n * n_resamples * _WEIGHT)
 
 
-def lowrank_memory(n: int, d: int, rank: int, itemsize: int) -> int:
-    """The factor, a chunk of weights, and points and residuals."""
-    return n * (rank + 10 * d + 12) * itemsize + 10 * CHUNK * n
+def lowrank_memory(n: int, d: int, rank: int, jobs: int, itemsize: int = 8) -> int:
+    """The factor (its newest panel twice), points and residuals; and for each worker a chunk of weights being drawn."""
+    worker = CHUNK * (2 * min(n, COLUMNS_AT_ONCE) * 8 + 3 * n) + 24 * min(2**20, CHUNK * n)
+    return n * (rank + PANEL + 10 * d + 12) * itemsize + jobs * worker
 
 
 def choose_engine(n: int, d: int, n_resamples: int, jobs: int, tile: int, dense_up_to: int) -> str:

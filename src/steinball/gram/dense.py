@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from steinball.arrays import like, namespace, to_host
-from steinball.gram.base import GramSummary, Weights, gather
+from steinball.gram.base import GramSummary
+from steinball.gram.weights import Weights, gather
 from steinball.stein import SteinProblem
 
 

@@ -101,14 +101,12 @@ def fill_up(points: SteinPoints, length: int) -> SteinPoints:
         return points
     xp = namespace(points.z)
 
-    def fill(array: Array | None) -> Array | None:
-        if array is None:
-            return None
-        return xp.concat([array, xp.broadcast_to(array[:1, :], (missing, array.shape[1]))], axis=0)
+    def fill(array: Array) -> Array:
+        return xp.concat([array, xp.broadcast_to(array[:1, ...], (missing, *array.shape[1:]))], axis=0)
 
-    weight = xp.concat([points.weight, xp.zeros(missing, dtype=points.z.dtype, device=array_api_compat.device(points.z))])
-    sides = None if points.sides is None else tuple(fill(side) for side in points.sides)
-    return SteinPoints(fill(points.z), fill(points.s), fill(points.t), fill(points.a), weight, sides)  # type: ignore[arg-type]
+    filled = points.map(fill)
+    inside = xp.arange(length, device=array_api_compat.device(points.z)) < len(points)
+    return replace(filled, weight=xp.where(inside, filled.weight, xp.zeros_like(filled.weight)))
 
 
 def _add_strip(parts: list[tuple[Array, Array, Array]]) -> Sums:

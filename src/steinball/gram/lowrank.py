@@ -11,8 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, dtype_name, like, namespace, to_host
-from steinball.gram.base import Gram, GramSummary, Weights
+from steinball.gram.base import Gram, GramSummary, check_rows
 from steinball.gram.cholesky import PivotedCholesky
+from steinball.gram.cost import COLUMNS_AT_ONCE
+from steinball.gram.weights import Chunk, Weights, chunk_makers
+from steinball.gram.workers import share_threads
 from steinball.progress import Progress
 from steinball.stein import SteinProblem
 
@@ -25,7 +28,7 @@ PAIRS = (2**17, 2**20)
 FAILURE = 1e-6
 """Probability that a certified bound is wrong."""
 
-_COLUMNS_AT_ONCE = 2**16
+_PAIR_ENTRIES = 2**18  # entries of L that are gathered at once for random pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,9 @@ class LowRankGram:
 
         Where they leave the decision open and there is a ``fallback``, that engine is asked instead.
         """
-        summary = self._raise_rank(weights)
+        check_rows(self.problem.diagonal)
+        with np.errstate(over="ignore", invalid="ignore"):  # caught by the summary, by name
+            summary = self._raise_rank(weights)
         if self.fallback is not None and not self.settled(summary):
             return self.fallback.summarise(weights)
         return summary
@@ -57,7 +62,7 @@ class LowRankGram:
         factor = PivotedCholesky(self.problem, self.n_jobs)
         projections = Projections(factor, weights)
         with Progress("low rank", len(TOLERANCES), self.progress) as progress:
-            for tolerance in TOLERANCES:
+            for tolerance in self._tolerances():
                 factor.grow(tolerance, self.max_rank)
                 projections.update()
                 summary = self._settle(factor, projections)
@@ -65,6 +70,10 @@ class LowRankGram:
                 if self.settled(summary) or factor.residual_share > tolerance:
                     break
         return summary
+
+    def _tolerances(self) -> tuple[float, ...]:
+        """Single precision can never settle anything, and hides what the later ones would bring."""
+        return TOLERANCES if dtype_name(self.problem.samples) == "float64" else TOLERANCES[:1]
 
     def _settle(self, factor: PivotedCholesky, projections: Projections) -> GramSummary:
         """The summary at the present rank, with as many random pairs as it takes."""
@@ -76,36 +85,30 @@ class LowRankGram:
 
 
 class Projections:
-    """|Lᵀw|² and Σ wᵢ² Rᵢᵢ for every row w of the weights, brought up to date as L grows."""
+    """|Lᵀw|² for every row w of the weights, brought up to date as L grows."""
 
     def __init__(self, factor: PivotedCholesky, weights: Weights) -> None:
         self._factor, self.weights, self._panels = factor, weights, 0
         self.squares: NDArray[np.float64] = np.empty(0)
-        self.residual: NDArray[np.float64] = np.empty(0)
 
     def update(self) -> None:
         """Add what the panels grown since the last call contribute; the weights are read once."""
         new = self._factor.panels[self._panels :]
         self._panels = len(self._factor.panels)
-        rows = [self._chunk(chunk, new) for chunk in self.weights]
-        squares, self.residual = np.concatenate(rows, axis=1) if rows else np.empty((2, 0))
+        chunks = share_threads(lambda make: self._chunk(make(), new), chunk_makers(self.weights), self._factor.n_jobs)
+        squares = np.concatenate([np.empty(0), *chunks])
         self.squares = squares + (self.squares if self.squares.size else 0.0)
 
-    def _chunk(self, chunk: NDArray[np.integer], panels: list[Array]) -> NDArray[np.float64]:
-        """Of a few rows w: |Lᵀw|² over the panels, and Σ wᵢ² Rᵢᵢ."""
-        factor = self._factor
+    def _chunk(self, chunk: Chunk, panels: list[Array]) -> NDArray[np.float64]:
+        """|Lᵀw|² over the given panels, for a few rows w."""
+        samples = self._factor.problem.samples
         sums: list[Any] = [0.0 for _ in panels]
-        residual = np.zeros(len(chunk))
-        for start in range(0, chunk.shape[1], _COLUMNS_AT_ONCE):
-            part = slice(start, start + _COLUMNS_AT_ONCE)
-            rows = chunk[:, part].astype(np.float64)
-            moved = like(rows, factor.problem.samples)
+        for start in range(0, chunk.shape[1], COLUMNS_AT_ONCE):
+            part = slice(start, start + COLUMNS_AT_ONCE)
+            rows = like(chunk[:, part], samples)
             for k, panel in enumerate(panels):
-                sums[k] = sums[k] + namespace(moved).matmul(moved, panel[part, :])
-            np.square(rows, out=rows)
-            residual += rows @ factor.residual[part]
-        squares = sum((np.square(to_host(total)).sum(axis=1) for total in sums), np.zeros(len(chunk)))
-        return np.stack([squares, residual])
+                sums[k] = sums[k] + namespace(rows).matmul(rows, panel[part, :])
+        return sum((np.square(to_host(total)).sum(axis=1) for total in sums), np.zeros(len(chunk)))
 
 
 def _summary(factor: PivotedCholesky, projections: Projections, residual: tuple[float, float, float]) -> GramSummary:
@@ -123,7 +126,7 @@ def _summary(factor: PivotedCholesky, projections: Projections, residual: tuple[
         factor.problem.diagonal,
         row_means,
         estimate,
-        forms + projections.residual / n**2,
+        forms + float(factor.residual.sum()) / n**2,  # the mean of what R adds to a draw
         projections.weights,
         "lowrank",
         "approximate",
@@ -139,7 +142,8 @@ def draw_slack(residual: NDArray[np.float64], n_draws: int) -> float:
     Each is the squared norm of a mean of n independent centred vectors whose squared lengths are at most 4 max Rᵢᵢ and
     sum to tr R in expectation, so by Bernstein's inequality in a Hilbert space (Pinelis and Sakhanenko 1985)
 
-    .. math:: \sqrt{w^\top R w} \le \sqrt{2 \operatorname{tr} R \, l} + 4 l \sqrt{\max R_{ii}}, \qquad l = \log(2B/\delta).
+    .. math:: \sqrt{w^\top R w} \le \sqrt{2 \operatorname{tr} R \, l} + 4 l \sqrt{\max R_{ii}},
+       \qquad l = \log(2B/\delta).
     """
     log = math.log(2.0 * max(n_draws, 1) / FAILURE)
     norm = math.sqrt(2.0 * float(residual.sum()) * log) + 4.0 * log * math.sqrt(float(residual.max(initial=0.0)))
@@ -160,7 +164,9 @@ def sampled_residual(factor: PivotedCholesky, pairs: int) -> tuple[float, float,
         return 0.0, 0.0, 0.0
     rng = np.random.default_rng(pairs)
     total = np.cumsum(root)
-    values = np.concatenate([_pair_values(factor, total, rng, scale) for _ in range(0, pairs, _COLUMNS_AT_ONCE)])
+    together = max(1, _PAIR_ENTRIES // (factor.rank + 1))
+    sizes = [min(together, pairs - done) for done in range(0, pairs, together)]
+    values = np.concatenate([_pair_values(factor, total, rng, scale, size) for size in sizes])
     log = math.log(4.0 / FAILURE)
     margin = math.sqrt(2.0 * float(values.var(ddof=1)) * log / values.size)
     margin += 14.0 * scale * log / (3.0 * (values.size - 1))
@@ -170,10 +176,10 @@ def sampled_residual(factor: PivotedCholesky, pairs: int) -> tuple[float, float,
 
 
 def _pair_values(
-    factor: PivotedCholesky, total: NDArray[np.float64], rng: np.random.Generator, scale: float
+    factor: PivotedCholesky, total: NDArray[np.float64], rng: np.random.Generator, scale: float, size: int
 ) -> NDArray[np.float64]:
     """R_ij / √(R_ii R_jj) · scale at random pairs i ≠ j (0 at i = j), each within ± scale."""
-    drawn = np.searchsorted(total, rng.random((2, _COLUMNS_AT_ONCE)) * total[-1], side="right")
+    drawn = np.searchsorted(total, rng.random((2, size)) * total[-1], side="right")
     first, second = np.minimum(drawn, total.size - 1)
     points = factor.problem.points
     exact = factor.problem.stein.pairs(points.take(first), points.take(second))

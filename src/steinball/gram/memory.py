@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from typing import Any
@@ -13,7 +14,8 @@ from steinball.arrays import Array
 SHARE_OF_FREE = 0.5
 """Of the memory that is free, how much is used unless a limit is given."""
 
-_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+_UNITS = {"": 1, "b": 1} | {f"{letter}b": 10 ** (3 * k) for k, letter in enumerate("kmgt", 1)}
+_UNITS |= {f"{letter}ib": 2 ** (10 * k) for k, letter in enumerate("kmgt", 1)}
 
 
 def as_bytes(limit: Any) -> int:
@@ -24,12 +26,13 @@ def as_bytes(limit: Any) -> int:
     >>> as_bytes("1.5 GB")
     1500000000
     """
-    if isinstance(limit, (int, float)) and not isinstance(limit, bool) and limit > 0:
+    if isinstance(limit, (int, float)) and not isinstance(limit, bool) and 1 <= limit < math.inf:
         return int(limit)
-    match = re.fullmatch(r"\s*([0-9.]+)\s*([kmg]?i?b?)\s*", str(limit).lower())
-    if match is None or match[2] not in _UNITS:
+    match = re.fullmatch(r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*([kmgt]?i?b?)\s*", str(limit).lower())
+    size = int(float(match[1]) * _UNITS[match[2]]) if match is not None and match[2] in _UNITS else 0
+    if size < 1:
         raise ValueError(f"`memory_limit` must be a positive number of bytes or a text such as '2 GB', got {limit!r}.")
-    return int(float(match[1]) * _UNITS[match[2]])
+    return size
 
 
 def free_memory(samples: Array) -> int:
@@ -63,10 +66,7 @@ def in_words(size: float) -> str:
     >>> in_words(2.5e9)
     '2.5 GB'
     """
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if size < 1000:
-            break
-        size /= 1000
-    else:
-        unit, size = "TB", size
-    return f"{size:.0f} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
+    if size < 1000:
+        return f"{size:.0f} bytes"
+    power = min(4, int(math.log10(size)) // 3)
+    return f"{size / 1000.0**power:.1f} {('kB', 'MB', 'GB', 'TB')[power - 1]}"

@@ -12,7 +12,7 @@ from steinball.stein import SteinKernel, SteinPoints
 
 @dataclass(frozen=True, eq=False)
 class Strip:
-    """Points of one strip, with their tilt weights (ones without a tilt) and w·v for every row v of bootstrap weights."""
+    """Points of one strip, their tilt weights (ones without a tilt), and w·v for every row v of bootstrap weights."""
 
     points: SteinPoints
     weight: Array

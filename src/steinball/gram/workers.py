@@ -13,6 +13,7 @@ from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
+Item = TypeVar("Item")
 
 _ATTEMPTS = 3
 """How often tasks are handed out when a cluster loses their data."""
@@ -54,6 +55,17 @@ def _spread(
         yield from parallel(calls)
 
 
+def share_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None) -> Iterator[Result]:
+    """``function(item)`` for every item, in order, on threads of this process: what it reads and writes is shared."""
+    jobs = min(available_jobs(n_jobs), joblib.cpu_count(), len(items))  # a cluster is of no use to shared memory
+    if jobs <= 1:
+        yield from map(function, items)
+        return
+    parallel = joblib.Parallel(n_jobs=jobs, require="sharedmem", return_as="generator")
+    with single_threaded_algebra():
+        yield from parallel(joblib.delayed(function)(item) for item in items)
+
+
 def _number_of_jobs(n_jobs: int | None, n_tasks: int) -> int | None:
     """1 for serial work, a number of threads, or ``None`` for what joblib is configured for."""
     if n_tasks == 1:
@@ -78,7 +90,7 @@ def available_jobs(n_jobs: int | None) -> int:
 def workers_configured() -> bool:
     """Whether ``joblib.parallel_config`` names more than one worker, or a cluster (whose default is all of them)."""
     backend, n_jobs = get_active_backend()
-    return (backend.default_n_jobs if n_jobs is None else n_jobs) != 1
+    return bool((backend.default_n_jobs if n_jobs is None else n_jobs) != 1)
 
 
 @cache

@@ -21,8 +21,8 @@ class Kernel(ABC):
 
     .. math:: h(x, y) = \varphi(r^2), \qquad r^2 = (x - y)^\top C (x - y).
 
-    A subclass is a frozen dataclass (``eq=False``) that gives :meth:`profile`; the metric :math:`C` is ``metric`` (``None`` is the identity). Kernels of one
-    metric add and multiply, and are scaled by positive numbers.
+    A subclass is a frozen dataclass (``eq=False``) that gives :meth:`profile`; the metric :math:`C` is ``metric``
+    (``None`` is the identity). Kernels of one metric add and multiply, and are scaled by positive numbers.
     """
 
     metric: NDArray[np.float64] | None
@@ -44,8 +44,8 @@ class Kernel(ABC):
 
         .. math:: \varphi \cdot \text{inner} + \varphi' \cdot \text{cross} - 4 r^2 \varphi'' \cdot \text{stretch},
 
-        with inner = s(x)ᵀs(y), cross = 2(x − y)ᵀC(s(y) − s(x)) − 2 tr C and stretch = |C(x − y)|²/r² (1 without a metric).
-        The arguments may be overwritten. A kernel may override this to save passes over a block.
+        with inner = s(x)ᵀs(y), cross = 2(x − y)ᵀC(s(y) − s(x)) − 2 tr C and stretch = |C(x − y)|²/r² (1 without
+        a metric). The arguments may be overwritten. A kernel may override this to save passes over a block.
         """
         value, slope, curvature = self.profile(r2)
         curvature = curvature * 4.0 if stretch is None else curvature * (4.0 * stretch)
@@ -75,10 +75,10 @@ class Kernel(ABC):
     def __mul__(self, other: Any) -> Kernel:
         if isinstance(other, Kernel):
             return Product(self, other)
-        return Scaled(self, other) if isinstance(other, (int, float, np.number)) else NotImplemented
+        return Scaled(self, float(other)) if isinstance(other, (int, float, np.floating)) else NotImplemented
 
     def __rmul__(self, other: Any) -> Kernel:
-        return self * other
+        return self.__mul__(other)
 
 
 def as_metric(metric: Any, name: str = "metric") -> NDArray[np.float64] | None:

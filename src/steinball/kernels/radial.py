@@ -59,7 +59,6 @@ class InverseMultiquadric(Kernel):
         curvature *= -(b + 1.0)
         return value, slope, curvature
 
-
     def combine(self, r2: Array, inner: Array, cross: Array, stretch: Array | None = None) -> Array:
         """The Stein kernel of pairs, φ (inner + ψ (4b(b+1)α (ψ − 1) − bα cross)), α = ℓ⁻² and ψ = 1/(1 + αr²)."""
         if stretch is not None:
@@ -131,7 +130,7 @@ class Matern(Kernel):
     --------
     >>> import numpy as np
     >>> float(Matern(1.0, 1.5)(np.array([[0.0]]), np.array([[1.0]]))[0, 0].round(6))
-    0.483336
+    0.483358
     """
 
     lengthscale: float

@@ -21,9 +21,7 @@ Function = Callable[[Array], Array]
 Task = Callable[[Any, Array], Any]
 
 
-def from_log_density(
-    log_density: Function, *, backend: str, dimension: int | None = None
-) -> DifferentiatedDensity:
+def from_log_density(log_density: Function, *, backend: str, dimension: int | None = None) -> DifferentiatedDensity:
     r"""The model of a log density, with its score by differentiation,
 
     .. math:: s(x) = \nabla_x \log p(x)
@@ -217,9 +215,7 @@ def _library(backend: str) -> Any:
     try:
         return import_module(backend)
     except ImportError as error:
-        text = (
-            f'`backend="{backend}"` needs {backend}, which is not installed: pip install steinball[{backend}]'
-        )
+        text = f'`backend="{backend}"` needs {backend}, which is not installed: pip install steinball[{backend}]'
         raise ImportError(text) from error
 
 

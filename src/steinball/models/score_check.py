@@ -123,9 +123,7 @@ def _numerical_score(log_density: Callable[[Array], Array], x: Array) -> tuple[F
     return here, *numerical_gradient(values, host)
 
 
-def _compare(
-    scores: Floats, values: Floats, gradient: Floats, uncertainty: Floats, rtol: float
-) -> ScoreCheck:
+def _compare(scores: Floats, values: Floats, gradient: Floats, uncertainty: Floats, rtol: float) -> ScoreCheck:
     error = _relative_error(scores, gradient, uncertainty)
     row, coordinate = (int(i) for i in np.unravel_index(error.argmax(), error.shape))
     worst = float(error[row, coordinate])

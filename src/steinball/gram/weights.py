@@ -1,0 +1,74 @@
+"""Streams of bootstrap weights: any range of an endless matrix, in chunks, the same for everybody who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import generator_at
+from steinball.gram.workers import share_threads
+
+Chunk = NDArray[np.integer]
+Weights = Iterable[Chunk]
+"""Chunks of bootstrap weights, each (b, n), in the smallest exact integer dtype. May be read more than once."""
+
+CHUNK = 64
+"""Draws per chunk of weights. It fixes which random numbers a draw sees, so it is part of the results."""
+
+_THREADS_FROM = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class WeightStream:
+    """Rows ``start:stop`` of an endless matrix of weights that depends on ``seed`` and n alone, in chunks.
+
+    ``draw(generator, rows, n)`` gives the rows of one chunk. Chunks are made whole and cut, so that any range of draws
+    is the same whoever asks for it, in whatever order.
+    """
+
+    draw: Callable[[np.random.Generator, int, int], Chunk]
+    n: int
+    seed: np.random.SeedSequence
+    start: int
+    stop: int
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return (make() for make in self.makers())
+
+    def makers(self) -> list[Callable[[], Chunk]]:
+        """One function per chunk that draws it; they may run at the same time."""
+        return [lambda k=k: self._chunk(k) for k in range(self.start // CHUNK, -(-self.stop // CHUNK))]  # type: ignore[misc]
+
+    def _chunk(self, k: int) -> Chunk:
+        rows = self.draw(generator_at(self.seed, k), CHUNK, self.n)
+        return rows[max(0, self.start - k * CHUNK) : min(CHUNK, self.stop - k * CHUNK)]
+
+
+@dataclass(frozen=True)
+class ChainedWeights:
+    """Several streams of weights, one behind the other."""
+
+    streams: tuple[Weights, ...]
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return chain.from_iterable(self.streams)
+
+
+def chunk_makers(weights: Weights) -> list[Callable[[], Chunk]]:
+    """The chunks as functions still to be called, where the stream allows it, so that threads can draw them."""
+    if isinstance(weights, WeightStream):
+        return weights.makers()
+    return [lambda chunk=chunk: chunk for chunk in weights]  # type: ignore[misc]
+
+
+def gather(weights: Weights, n: int, n_jobs: int | None = 1) -> Chunk:
+    """All chunks as one matrix (B, n), drawn by several threads when they are large."""
+    makers = chunk_makers(weights)
+    if not makers:
+        return np.empty((0, n), dtype=np.int8)
+    jobs = n_jobs if len(makers) * CHUNK * n >= _THREADS_FROM else 1
+    return np.concatenate(list(share_threads(lambda make: make(), makers, jobs)))

@@ -1,0 +1,194 @@
+"""Level and power by simulation, and the proof that these tests can fail.
+
+Every rate is over 400 samples with fixed seeds, bootstraps of 199 draws, at level 0.05. A test of level exactly 0.05
+rejects between 8 and 36 times out of 400 with probability 0.9991: rates ``LOW`` = 0.02 to ``HIGH`` = 0.09. In the second
+half each claim is repeated, over 100 samples, with one thing taken away from the method (the shift θ, the −1 in W − 1,
+a factor 2), and must then not hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import steinball as sb
+from steinball.kernels import Kernel
+
+pytestmark = pytest.mark.calibration
+
+REPEATS, FEWER = 400, 100
+LOW, HIGH = 8 / 400, 36 / 400
+
+WEIGHTED, WILD = sb.WeightedBootstrap(199), sb.WildBootstrap(199)
+TILT = sb.PolynomialTilt(0.5)
+# Length scale² 2d: c = d/ℓ² = ½ in every dimension, so that u(x, x) is largest at |x| = 1.109 (τ = 1.38138).
+WORST = 1.1091161285491298
+KINDS = [(WEIGHTED, "v"), (WEIGHTED, "u"), (WILD, "v")]
+KIND_NAMES = ["weighted-v", "weighted-u", "wild-v"]
+
+
+def kernel(d: int) -> Kernel:
+    return sb.InverseMultiquadric(math.sqrt(2.0 * d))
+
+
+def samples(n: int, d: int, share: float = 0.0, place: float = 0.0) -> Iterator[NDArray[np.float64]]:
+    """N(0, I) with exactly int(n·share) points replaced by (place, 0, …, 0)."""
+    for seed in range(REPEATS):
+        x = np.random.default_rng([seed, n, d]).normal(size=(n, d))
+        outliers = int(n * share)
+        x[:outliers] = 0.0
+        x[:outliers, 0] = place
+        yield x
+
+
+def rate(xs: Iterator[NDArray[np.float64]], repeats: int = REPEATS, **options: Any) -> float:
+    """The share of samples for which the test against N(0, I) rejects."""
+    tests = (sb.ksd_test(x, lambda x: -x, rng=i, **options) for i, x in enumerate(islice(xs, repeats)))
+    return sum(test.rejected for test in tests) / repeats
+
+
+# The point null
+
+
+@pytest.mark.parametrize(("calibration", "estimator"), KINDS, ids=KIND_NAMES)
+@pytest.mark.parametrize("tilt", [None, TILT], ids=["standard", "tilted"])
+@pytest.mark.parametrize("d", [1, 5])
+def test_the_point_null_is_rejected_at_the_level(d: int, tilt: Any, calibration: Any, estimator: str) -> None:
+    options = {"kernel": kernel(d), "tilt": tilt, "calibration": calibration, "estimator": estimator}
+    assert LOW <= rate(samples(150, d), **options) <= HIGH
+
+
+def test_the_point_null_is_rejected_at_the_level_with_the_median_heuristic() -> None:
+    assert LOW <= rate(samples(150, 2), calibration=WEIGHTED) <= HIGH
+
+
+def test_the_standard_test_sees_a_shift() -> None:
+    """Mean 0.4 at n = 150: at least 99 % of the samples are rejected."""
+    shifted = (x + 0.4 for x in samples(150, 1))
+    assert rate(shifted, kernel=kernel(1), calibration=WEIGHTED) >= 0.99
+
+
+# The edge of the ball
+
+EDGE = pytest.mark.parametrize("place", [WORST, 10.0, 100.0], ids=["worst", "ten", "hundred"])
+
+
+@EDGE
+@pytest.mark.parametrize(("calibration", "estimator"), KINDS, ids=KIND_NAMES)
+@pytest.mark.parametrize("d", [1, 5])
+def test_contamination_within_the_tolerance_keeps_the_level(
+    d: int, place: float, calibration: Any, estimator: str
+) -> None:
+    """ε = ε₀ = 0.2, n = 100: where u is largest, where the bound is tight, and far away."""
+    options = {"kernel": kernel(d), "tilt": TILT, "calibration": calibration, "estimator": estimator}
+    assert rate(samples(100, d, 0.2, place), radius=sb.Huber(0.2), **options) <= HIGH
+
+
+@EDGE
+def test_small_contamination_within_the_tolerance_keeps_the_level(place: float) -> None:
+    """ε = ε₀ = 0.05 as in the paper, n = 200, everything at its default but the tilt."""
+    rejected = rate(samples(200, 1, 0.05, place), tilt=TILT, radius=sb.Huber(0.05), calibration=WEIGHTED)
+    assert rejected <= HIGH
+
+
+@EDGE
+@pytest.mark.parametrize("d", [1, 5])
+def test_contamination_far_beyond_the_tolerance_is_found(d: int, place: float) -> None:
+    """ε = 0.3 against ε₀ = 0.05, n = 200: at least 99 % of the samples are rejected."""
+    options = {"kernel": kernel(d), "tilt": TILT, "calibration": WEIGHTED}
+    assert rate(samples(200, d, 0.3, place), radius=sb.Huber(0.05), **options) >= 0.99
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_the_contamination_conceded_is_rarely_more_than_there_is(share: float) -> None:
+    """The bound exceeds the true share of contaminated points in at most 5 % of samples, and says something."""
+    bounds = []
+    for i, x in enumerate(samples(150, 1, share, WORST)):
+        result = sb.robust_ksd_test(x, lambda x: -x, kernel=kernel(1), tilt=TILT, calibration=WEIGHTED, rng=i)
+        bounds.append(result.contamination_bound)
+    assert np.mean(np.array(bounds) > share) <= HIGH
+    assert share == 0.0 or np.median(bounds) > share / 4
+
+
+# The same claims with something taken away
+
+
+class Uncentred(sb.WeightedBootstrap):
+    """W in place of W − 1."""
+
+    def weights(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Any:
+        return (chunk + 1 for chunk in super().weights(n, seed, start))
+
+
+class Unshifted(sb.Huber):
+    """Δ = D in place of max(0, D − θ)."""
+
+    def __call__(self, problem: Any, tau: Any) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Halved(Kernel):
+    """A kernel whose profile has lost a factor 2: in φ′ or in r²φ″."""
+
+    base: Kernel
+    which: int
+
+    @property
+    def metric(self) -> None:  # type: ignore[override]
+        return None
+
+    def profile(self, r2: Any) -> Any:
+        parts = list(self.base.profile(r2))
+        parts[self.which] = parts[self.which] / 2.0
+        return tuple(parts)
+
+
+def test_the_mutants_differ_from_the_method_by_what_they_say_and_by_nothing_else() -> None:
+    x = next(samples(100, 1))
+
+    def ksd(changed: Kernel) -> float:
+        return sb.ksd(x, -x, kernel=changed, tilt=TILT)
+
+    # φ, φ′ and r²φ″ all halved are the kernel halved; one alone is another function.
+    every = Halved(Halved(Halved(kernel(1), 0), 1), 2)
+    assert ksd(every) == pytest.approx(ksd(0.5 * kernel(1)), rel=1e-12)
+    assert all(abs(ksd(Halved(kernel(1), which)) / ksd(kernel(1)) - 1.0) > 1e-3 for which in (1, 2))
+    weights = next(iter(Uncentred(5).weights(30, np.random.SeedSequence(0))))
+    assert np.array_equal(weights - 1, next(iter(sb.WeightedBootstrap(5).weights(30, np.random.SeedSequence(0)))))
+
+
+@pytest.mark.parametrize("tilt", [None, TILT], ids=["standard", "tilted"])
+@pytest.mark.parametrize("d", [1, 5])
+def test_without_the_minus_one_the_level_is_lost(d: int, tilt: Any) -> None:
+    rejected = rate(samples(150, d), FEWER, kernel=kernel(d), tilt=tilt, calibration=Uncentred(199))
+    assert not LOW <= rejected <= HIGH
+
+
+@EDGE
+@pytest.mark.parametrize("d", [1, 5])
+def test_without_the_minus_one_contamination_is_not_found(d: int, place: float) -> None:
+    options = {"kernel": kernel(d), "tilt": TILT, "calibration": Uncentred(199)}
+    assert rate(samples(200, d, 0.3, place), FEWER, radius=sb.Huber(0.05), **options) < 0.99
+
+
+@EDGE
+@pytest.mark.parametrize(("calibration", "estimator"), KINDS, ids=KIND_NAMES)
+@pytest.mark.parametrize("d", [1, 5])
+def test_without_the_shift_the_edge_is_rejected(d: int, place: float, calibration: Any, estimator: str) -> None:
+    options = {"kernel": kernel(d), "tilt": TILT, "calibration": calibration, "estimator": estimator}
+    assert rate(samples(100, d, 0.2, place), FEWER, radius=Unshifted(0.2), **options) > HIGH
+
+
+@pytest.mark.parametrize("tilt", [None, TILT], ids=["standard", "tilted"])
+@pytest.mark.parametrize(("d", "which"), [(1, 2), (5, 1), (5, 2)], ids=["1-curvature", "5-slope", "5-curvature"])
+def test_without_a_factor_two_the_level_is_lost(d: int, which: int, tilt: Any) -> None:
+    rejected = rate(samples(150, d), FEWER, kernel=Halved(kernel(d), which), tilt=tilt, calibration=WEIGHTED)
+    assert not LOW <= rejected <= HIGH

@@ -1,0 +1,453 @@
+"""The low-rank engine: bounds hold, certified decisions are the exact ones, and what is not certain says so."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import steinball as sb
+import steinball.gram.choose
+import steinball.gram.lowrank
+from steinball.arrays import to_host
+from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
+from steinball.discrepancy import pose
+from steinball.gram import BlockedGram, DenseGram, GramSummary, LowRankGram
+from steinball.gram.cholesky import PivotedCholesky
+from steinball.gram.lowrank import FAILURE, draw_slack, sampled_residual
+from steinball.kernels import InverseMultiquadric
+from steinball.stein import SteinProblem
+from steinball.supremum import Supremum
+from steinball.tilts import PolynomialTilt
+from steinball.verdict import Question
+
+pytestmark = pytest.mark.exact
+Floats = NDArray[np.float64]
+
+BOOTSTRAPS = (WeightedBootstrap, WildBootstrap)
+
+
+def sample_of(seed: int, n: int, d: int, outliers: float) -> Floats:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d))
+    x[: int(outliers * n)] = 4.0 + 0.1 * rng.normal(size=(int(outliers * n), d))
+    return x
+
+
+def problem_of(x: Any, tilted: bool = True) -> SteinProblem:
+    return pose(x, lambda x: -x, InverseMultiquadric(1.3), PolynomialTilt() if tilted else None)
+
+
+def matrix_of(problem: SteinProblem) -> Floats:
+    return to_host(problem.stein.block(problem.points, problem.points))
+
+
+def residual_of(factor: PivotedCholesky) -> Floats:
+    """R = U − L Lᵀ in full."""
+    low = np.concatenate([to_host(panel) for panel in factor.panels], axis=1)
+    return matrix_of(factor.problem) - low @ low.T
+
+
+@pytest.fixture
+def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer random pairs: the bounds are wider, and no less valid."""
+    monkeypatch.setattr(steinball.gram.lowrank, "PAIRS", (2**11, 2**13))
+
+
+def problems(count: int, n: int = 120) -> Iterator[tuple[int, SteinProblem]]:
+    """Null, 3 % and 15 % of outliers in d = 1, 2, 3, with and without a tilt, over and over."""
+    for seed in range(count):
+        d, outliers = 1 + seed % 3, (0.0, 0.03, 0.15)[seed // 3 % 3]
+        yield seed, problem_of(sample_of(seed, n, d, outliers), tilted=seed % 2 == 0)
+
+
+@pytest.mark.usefixtures("few_pairs")
+@pytest.mark.parametrize("bootstrap", BOOTSTRAPS)
+@pytest.mark.parametrize("most", [8, 24, 120])
+def test_the_bounds_contain_the_exact_values(bootstrap: Any, most: int) -> None:
+    for seed, problem in problems(36):
+        weights = bootstrap(99).weights(len(problem), np.random.SeedSequence(seed))
+        exact = DenseGram(problem).summarise(weights)
+        near = LowRankGram(problem, most).summarise(weights)
+        assert near.mean_bounds is not None
+        assert near.form_bounds is not None
+        slip = 1e-12 * float(to_host(exact.diagonal).mean())
+        low, high = near.mean_bounds
+        assert low - slip <= exact.mean <= high + slip
+        assert low - slip <= near.mean <= high + slip
+        lower, upper = near.form_bounds
+        assert (lower - slip <= exact.quadratic_forms).all()
+        assert (exact.quadratic_forms <= upper + slip).all()
+        assert near.details["rank"] <= most
+        np.testing.assert_allclose(near.diagonal_forms, exact.diagonal_forms, rtol=1e-12)
+        np.testing.assert_array_equal(near.diagonal, exact.diagonal)
+        assert (near.engine, near.grade) == ("lowrank", "approximate")
+
+
+def test_the_estimates_are_close_and_contributions_too() -> None:
+    """At tr R = 10⁻³ tr U draws are within a percent, and their 95 % quantile within 4·10⁻³."""
+    for d in (1, 2, 3):
+        problem = pose(sample_of(d, 1500, d, 0.02), lambda x: -x, tilt=PolynomialTilt())
+        weights = WeightedBootstrap(200).weights(1500, np.random.SeedSequence(d))
+        exact = DenseGram(problem).summarise(weights)
+        near = LowRankGram(problem, 1500, settled=lambda summary: True).summarise(weights)
+        assert near.details["residual_share"] <= 1e-3
+        np.testing.assert_allclose(near.quadratic_forms, exact.quadratic_forms, rtol=0.03)
+        assert np.mean(near.quadratic_forms / exact.quadratic_forms) == pytest.approx(1.0, abs=2e-3)
+        assert np.quantile(near.quadratic_forms, 0.95) == pytest.approx(np.quantile(exact.quadratic_forms, 0.95), rel=4e-3)
+        scale = math.sqrt(near.details["residual_share"] * float(np.square(to_host(exact.diagonal)).mean()))
+        np.testing.assert_allclose(near.row_means, exact.row_means, rtol=0, atol=scale)
+
+
+def _near_the_boundary(exact: GramSummary, question: Question) -> Iterator[Question]:
+    """The same question at radii around the one where the exact decision turns."""
+    verdict = question.answer(exact)
+    if math.isinf(verdict.threshold):
+        return
+    for push in (-0.5, -0.05, -0.01, -1e-3, -1e-6, 0.0, 1e-6, 1e-3, 0.01, 0.05, 0.5):
+        radius = verdict.ksd - verdict.threshold * (1.0 + push)
+        if radius >= 0.0:
+            yield dataclasses.replace(question, radius=radius)
+
+
+@pytest.mark.usefixtures("few_pairs")
+@pytest.mark.parametrize("estimator", ["v", "u"])
+def test_certified_decisions_are_the_exact_ones_near_the_boundary(estimator: str) -> None:
+    """240 problems at up to eleven radii and two levels each; enough of each kind must occur for this to mean anything."""
+    count = {"certified": 0, "approximate": 0}
+    decisions = set()
+    for seed, problem in problems(240, n=60):
+        bootstrap = BOOTSTRAPS[seed // 2 % 2](39)
+        weights = bootstrap.weights(len(problem), np.random.SeedSequence(seed))
+        exact = DenseGram(problem).summarise(weights)
+        near = LowRankGram(problem, (10, 20, 30, 60)[seed % 4]).summarise(weights)
+        tau = Supremum(float(np.max(exact.diagonal)), "sample")
+        for level in (0.05, 0.5):
+            for question in _near_the_boundary(exact, Question(bootstrap, tau, estimator, 0.0, level)):
+                grade = question.grade(near)
+                count[grade] += 1
+                if grade == "certified":
+                    truth = question.answer(exact).rejected
+                    decisions.add(truth)
+                    assert question.answer(near).rejected == truth, (seed, question)
+                ends = question.ends(near)
+                assert ends is not None
+                slip = 1e-9
+                assert ends[1].ksd - slip <= question.answer(exact).ksd <= ends[0].ksd + slip
+    assert count["certified"] > 200
+    assert count["approximate"] > 200
+    assert decisions == {True, False}
+
+
+def test_a_quantile_that_may_be_negative_is_not_certified() -> None:
+    """Below 0 a U-statistic's quantile rejects nothing, so both ends can agree while the truth between them differs."""
+    n = 4
+    draws = np.array([-1.0, -1.0, 0.01])
+    summary = GramSummary(
+        np.ones(n), np.ones(n), 1.0, draws, [np.zeros((3, n), dtype=np.int8)], "lowrank", "approximate"
+    )
+    mean = (0.27 * n * (n - 1) + n) / n**2  # the U-statistic is 0.27
+    slack = 0.75 * np.array([0.0, 0.0, 0.02])  # (n − 1)/n, so that unbiased draws have these ends
+    middle = 0.75 * draws
+    near = dataclasses.replace(
+        summary, mean=mean, quadratic_forms=middle, mean_bounds=(mean, mean), form_bounds=(middle - slack, middle + slack)
+    )
+    exact = dataclasses.replace(near, grade="exact")
+    radius = math.sqrt(0.27) - 0.15  # Δ = 0.15: above √0.01 = 0.1, below √0.03 = 0.173
+    question = Question(WeightedBootstrap(3), Supremum(1.0, "given"), "u", radius, 0.25)
+    assert question.answer(exact).rejected
+    ends = question.ends(near)
+    assert ends is not None
+    assert not ends[0].rejected
+    assert not ends[1].rejected
+    assert question.grade(near) == "approximate"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_slack_of_draws_is_bernsteins_inequality(seed: int) -> None:
+    """P(|Σ ξ| ≥ t) ≤ 2 exp(−t² / 2(σ² + M t / 3)) for centred vectors of length ≤ M: at most δ/B at the bound's t."""
+    rng = np.random.default_rng(seed)
+    n, n_draws = 200, 10**seed
+    for residual in (rng.random(n), rng.random(n) ** 8, np.eye(n)[0] * 5.0, np.full(n, 1e-9)):
+        t = n * math.sqrt(draw_slack(residual, n_draws))
+        variance, most = residual.sum(), 2.0 * math.sqrt(residual.max())
+        chance = 2.0 * math.exp(-(t**2) / (2.0 * (variance + most * t / 3.0)))
+        assert chance <= FAILURE / n_draws
+        assert t <= 4.0 * (math.sqrt(2.0 * variance) + most) * math.log(2.0 * n_draws / FAILURE)
+    assert draw_slack(np.zeros(n), n_draws) == 0.0
+
+
+@pytest.mark.parametrize("bootstrap", BOOTSTRAPS)
+@pytest.mark.parametrize("spread", ["even", "one point", "few directions"])
+def test_no_draw_exceeds_its_slack(bootstrap: Any, spread: str) -> None:
+    """wᵀRw/n² of a thousand draws; a direction that all points share makes them largest."""
+    n, rng = 80, np.random.default_rng(0)
+    root = {"even": np.eye(n), "one point": np.eye(n)[:, :1] * 9.0, "few directions": rng.normal(size=(n, 2))}[spread]
+    rest = root @ root.T
+    w = np.concatenate(list(bootstrap(1000).weights(n, np.random.SeedSequence(1)))).astype(float)
+    forms = np.einsum("bi,ij,bj->b", w, rest, w, optimize=True) / n**2
+    slack = draw_slack(np.diag(rest).copy(), 1000)
+    assert forms.max() <= slack
+    assert slack <= 3000.0 * forms.mean()
+
+
+def _law_of_pairs(rest: Floats) -> tuple[float, float, float]:
+    """Mean and variance of the sampled values by enumeration of all pairs, and their largest size."""
+    root = np.sqrt(np.maximum(np.diag(rest), 0.0))
+    n, chance = len(root), np.outer(root, root) / root.sum() ** 2
+    scale = (root.sum() / n) ** 2
+    bound = np.outer(root, root)
+    values = scale * np.divide(rest, bound, out=np.zeros_like(rest), where=bound > 0.0)
+    np.fill_diagonal(values, 0.0)
+    mean = float((chance * values).sum())
+    return mean, float((chance * values**2).sum() - mean**2), scale
+
+
+def test_the_sampled_residual_is_unbiased_and_its_margin_is_an_empirical_bernstein_bound() -> None:
+    """Against enumeration: z-scores have mean square 1 (±0.35: four standard errors of 250 values), the truth is inside."""
+    pairs, squares = 2**12, []
+    for seed, problem in problems(250, n=50):
+        factor = PivotedCholesky(problem)
+        factor.grow(0.0, 6 + seed % 20)
+        rest = residual_of(factor)
+        truth = float(rest.mean())
+        estimate, low, high = sampled_residual(factor, pairs + seed)  # the seed of the pairs is their number
+        mean, variance, scale = _law_of_pairs(rest)
+        assert truth == pytest.approx(mean + np.trace(rest) / 50**2, rel=1e-6, abs=1e-15)
+        assert low <= truth * (1 + 1e-12) <= high * (1 + 1e-9)
+        assert low <= estimate <= high
+        assert low >= 0.0
+        assert high <= np.trace(rest) / 50 * (1 + 1e-9)
+        log = math.log(4.0 / FAILURE)
+        margin = math.sqrt(2.0 * variance * log / pairs) + 14.0 * scale * log / (3.0 * pairs)
+        if high < 0.999 * np.trace(rest) / 50 and low > 0.0:
+            assert high - low >= 1.8 * margin
+            squares.append((estimate - truth) ** 2 / (variance / pairs))
+    assert len(squares) > 20
+    assert np.mean(squares) == pytest.approx(1.0, abs=4.0 * math.sqrt(2.0 / len(squares)))
+
+
+def test_nothing_left_is_nothing_to_sample() -> None:
+    factor = PivotedCholesky(problem_of(np.tile(np.array([[0.5], [1.0]]), (20, 1))))
+    factor.grow(0.0, 40)
+    factor.residual[:] = 0.0
+    assert sampled_residual(factor, 2**10) == (0.0, 0.0, 0.0)
+
+
+def test_duplicated_points_are_decided_exactly() -> None:
+    x = np.repeat(np.random.default_rng(0).normal(size=(10, 2)), 20, axis=0)
+    exact = sb.ksd_test(x, lambda x: -x, kernel=InverseMultiquadric(1.0), engine="dense", rng=0)
+    near = sb.ksd_test(x, lambda x: -x, kernel=InverseMultiquadric(1.0), engine="lowrank", rng=0)
+    assert near.grade == "certified"
+    assert near.details["rank"] <= 20
+    assert near.rejected == exact.rejected
+    assert near.ksd == pytest.approx(exact.ksd, rel=1e-6)
+
+
+@pytest.mark.usefixtures("few_pairs")
+def test_a_bound_in_place_of_draws_is_certified_too() -> None:
+    for mean, rejected in ((0.0, False), (1.5, True)):
+        x = np.random.default_rng(1).normal(loc=mean, size=(400, 1))
+        result = sb.ksd_test(x, lambda x: -x, tilt=PolynomialTilt(), calibration=DeviationBound(), engine="lowrank")
+        assert (result.grade, result.rejected, result.engine) == ("certified", rejected, "lowrank")
+        low, high = result.details["ksd_bounds"]
+        exact = sb.ksd_test(x, lambda x: -x, tilt=PolynomialTilt(), calibration=DeviationBound(), engine="dense")
+        assert low <= exact.ksd <= high
+
+
+def test_single_precision_is_never_certified() -> None:
+    for mean in (0.0, 3.0):
+        x = np.random.default_rng(2).normal(loc=mean, size=(300, 1)).astype(np.float32)
+        result = sb.ksd_test(x, lambda x: -x, engine="lowrank", rng=0)
+        assert (result.grade, result.rejected) == ("approximate", mean > 0)
+        assert "ksd_bounds" not in result.details
+        assert result.details["residual_share"] > 1e-5  # it does not chase digits that it does not have
+
+
+@pytest.fixture
+def borderline() -> Floats:
+    return sample_of(3, 400, 1, 0.05)
+
+
+def at_the_boundary(x: Floats) -> float:
+    """The radius at which the exact decision turns."""
+    exact = sb.ksd_test(x, lambda x: -x, tilt=PolynomialTilt(), engine="dense", rng=0)
+    assert exact.ksd > exact.threshold
+    return exact.ksd - exact.threshold
+
+
+@pytest.mark.usefixtures("few_pairs")
+def test_a_decision_on_the_boundary_is_not_certified(borderline: Floats) -> None:
+    radius = at_the_boundary(borderline)
+    result = sb.ksd_test(
+        borderline, lambda x: -x, tilt=PolynomialTilt(), radius=radius, engine="lowrank", rng=0, n_jobs=1
+    )
+    assert (result.engine, result.grade) == ("lowrank", "approximate")
+    low, high = result.details["pvalue_bounds"]
+    assert low <= 0.05 < high
+
+
+@pytest.mark.usefixtures("few_pairs")
+def test_what_low_rank_leaves_open_the_exact_engine_decides(
+    borderline: Floats, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steinball.gram.choose, "choose_engine", lambda *args, **kwargs: "lowrank")
+    options: dict[str, Any] = {"tilt": PolynomialTilt(), "rng": 0}
+    radius = at_the_boundary(borderline)
+    undecided = sb.ksd_test(borderline, lambda x: -x, radius=radius, **options)
+    assert (undecided.engine, undecided.grade) == ("blocked", "exact")
+    exact = sb.ksd_test(borderline, lambda x: -x, radius=radius, engine="dense", **options)
+    assert undecided.pvalue == exact.pvalue
+    decided = sb.ksd_test(borderline, lambda x: -x, radius=0.0, **options)
+    assert (decided.engine, decided.grade) == ("lowrank", "certified")
+
+
+@pytest.mark.usefixtures("few_pairs")
+def test_another_radius_or_level_is_graded_anew(borderline: Floats) -> None:
+    result = sb.ksd_test(borderline, lambda x: -x, tilt=PolynomialTilt(), engine="lowrank", rng=0)
+    exact = sb.ksd_test(borderline, lambda x: -x, tilt=PolynomialTilt(), engine="dense", rng=0)
+    assert result.grade == "certified"
+    on_the_edge = result.at(radius=at_the_boundary(borderline))
+    assert on_the_edge.grade == "approximate"
+    assert on_the_edge.at(radius=0.0).grade == "certified"
+    grades = set()
+    for radius in np.linspace(0.0, 1.2 * exact.ksd, 60):
+        for level in (0.01, 0.05, 0.3):
+            there = result.at(radius=float(radius), level=level)
+            grades.add(there.grade)
+            assert there.grade != "exact"
+            if there.grade == "certified":
+                assert there.rejected == exact.at(radius=float(radius), level=level).rejected
+    assert grades == {"certified", "approximate"}
+
+
+@pytest.mark.usefixtures("few_pairs")
+@pytest.mark.parametrize("more", [10, 64, 500])
+def test_more_draws_keep_the_bounds_of_the_earlier_ones_and_are_graded_together(borderline: Floats, more: int) -> None:
+    options: dict[str, Any] = {"tilt": PolynomialTilt(), "rng": 0, "calibration": WeightedBootstrap(199)}
+    longer = {**options, "calibration": WeightedBootstrap(199 + more)}
+    result = sb.ksd_test(borderline, lambda x: -x, engine="lowrank", **options).extend(more)
+    exact = sb.ksd_test(borderline, lambda x: -x, engine="dense", **longer)
+    assert result.n_resamples == 199 + more
+    bounds = result._evidence.summary.form_bounds
+    assert bounds is not None
+    forms = exact._evidence.summary.quadratic_forms
+    assert (bounds[0] <= forms * (1 + 1e-12)).all()
+    assert (forms <= bounds[1]).all()
+    assert result.grade in ("certified", "approximate")
+    if result.grade == "certified":
+        assert result.rejected == exact.rejected
+
+
+@pytest.mark.usefixtures("few_pairs")
+def test_exact_draws_joined_with_approximate_ones_are_not_called_exact(
+    borderline: Floats, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the boundary the exact engine decides; ten more draws alone are settled at once by low rank."""
+    monkeypatch.setattr(steinball.gram.choose, "choose_engine", lambda *args, **kwargs: "lowrank")
+    first = sb.ksd_test(
+        borderline, lambda x: -x, tilt=PolynomialTilt(), radius=at_the_boundary(borderline), rng=0
+    )
+    assert first.grade == "exact"
+    joined = first.extend(10)
+    assert joined._evidence.summary.form_bounds is not None
+    assert joined.grade != "exact"
+    assert joined.ksd == first.ksd
+
+
+def test_approximate_draws_joined_with_exact_ones_keep_their_bounds() -> None:
+    problem = problem_of(sample_of(4, 200, 1, 0.0))
+    stream = WeightedBootstrap(99)
+    first = stream.weights(200, np.random.SeedSequence(0))
+    more = WeightedBootstrap(150).weights(200, np.random.SeedSequence(0), 99)
+    near, exact = LowRankGram(problem, 200, settled=lambda s: True).summarise(first), DenseGram(problem).summarise(more)
+    joined = near.join(exact)
+    assert joined.form_bounds is not None
+    np.testing.assert_array_equal(joined.form_bounds[0][99:], exact.quadratic_forms)
+    np.testing.assert_array_equal(joined.form_bounds[1][99:], exact.quadratic_forms)
+    assert joined.mean_bounds == near.mean_bounds
+    assert joined.grade == "approximate"
+    both = exact.join(exact)
+    assert (both.grade, both.form_bounds) == ("exact", None)
+
+
+@pytest.mark.backend
+@pytest.mark.usefixtures("few_pairs")
+def test_every_array_library_gives_the_same_summary(xp: Any) -> None:
+    x = sample_of(5, 300, 1, 0.05)
+    weights = list(WeightedBootstrap(70).weights(300, np.random.SeedSequence(0)))
+    done: Callable[[GramSummary], bool] = lambda summary: True  # noqa: E731
+    ours = LowRankGram(problem_of(x), 300, settled=done).summarise(weights)
+    theirs = LowRankGram(problem_of(xp.asarray(x)), 300, settled=done).summarise(weights)
+    assert type(theirs.row_means) is type(xp.asarray(x))
+    np.testing.assert_allclose(theirs.quadratic_forms, ours.quadratic_forms, rtol=1e-9)
+    np.testing.assert_allclose(to_host(theirs.row_means), ours.row_means, rtol=1e-7, atol=1e-9)
+    assert theirs.mean == pytest.approx(ours.mean, rel=1e-7)
+    assert theirs.details["rank"] == ours.details["rank"]
+
+
+@pytest.mark.backend
+@pytest.mark.usefixtures("few_pairs")
+def test_jax_reads_the_weights_before_they_are_squared(xp: Any) -> None:
+    """Large arrays reach JAX without a copy, and its products run later: nothing may overwrite what it still reads."""
+    if "jax" not in xp.__name__:
+        pytest.skip("only JAX computes asynchronously on a CPU")
+    x = sample_of(6, 70_000, 1, 0.0)
+    weights = list(WeightedBootstrap(64).weights(len(x), np.random.SeedSequence(0)))
+    done: Callable[[GramSummary], bool] = lambda summary: True  # noqa: E731
+    summaries = [LowRankGram(problem_of(data), 40, settled=done).summarise(weights) for data in (x, xp.asarray(x))]
+    np.testing.assert_allclose(summaries[1].quadratic_forms, summaries[0].quadratic_forms, rtol=1e-6)
+
+
+def test_overflow_is_an_error_that_names_the_remedy() -> None:
+    x = np.random.default_rng(7).normal(size=(100, 1))
+    x[60] = 1e200
+    with pytest.raises(FloatingPointError, match=r"overflows at 1 of 100 points \(first: row 60\).*use a tilt"):
+        sb.ksd_test(x, lambda x: -x, engine="lowrank", rng=0)
+
+
+def test_a_point_whose_square_overflows_in_the_factor_does_not_spoil_it() -> None:
+    x = np.random.default_rng(8).normal(size=(100, 1))
+    x[60] = 1e120
+    results = [
+        sb.ksd_test(x, lambda x: -x, kernel=InverseMultiquadric(1.0), engine=engine, rng=0)
+        for engine in ("dense", "lowrank")
+    ]
+    assert results[0].ksd == pytest.approx(results[1].ksd, rel=1e-10)
+    assert results[0].rejected == results[1].rejected
+
+
+def test_the_fallback_is_asked_only_where_needed() -> None:
+    problem = problem_of(sample_of(9, 100, 1, 0.0))
+
+    class Refuses:
+        def summarise(self, weights: Any) -> GramSummary:
+            raise AssertionError("asked although the decision was settled")
+
+    weights = WeightedBootstrap(19).weights(100, np.random.SeedSequence(0))
+    settled = LowRankGram(problem, 100, settled=lambda s: True, fallback=Refuses()).summarise(weights)
+    assert settled.engine == "lowrank"
+    open_ = LowRankGram(problem, 100, fallback=BlockedGram(problem, 32, 1)).summarise(weights)
+    assert (open_.engine, open_.grade) == ("blocked", "exact")
+
+
+def test_the_rank_is_raised_until_the_decision_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steinball.gram.lowrank, "PAIRS", (2**10,))
+    problem = problem_of(sample_of(10, 400, 1, 0.0))
+    weights = WeightedBootstrap(19).weights(400, np.random.SeedSequence(0))
+    shares: list[float] = []
+
+    def settled(summary: GramSummary) -> bool:
+        share = summary.details["residual_share"]
+        if not shares or shares[-1] != share:
+            shares.append(share)
+        return bool(share < 1e-5)
+
+    summary = LowRankGram(problem, 400, settled=settled).summarise(weights)
+    assert 1 <= sum(share > 1e-5 for share in shares) == len(shares) - 1
+    assert summary.details["residual_share"] == shares[-1] < 1e-5
