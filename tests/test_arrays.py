@@ -23,6 +23,7 @@ from steinball.arrays import (
     generator_at,
     is_array,
     like,
+    take_rows,
     to_host,
 )
 
@@ -368,6 +369,14 @@ def test_values_move_to_the_library_dtype_and_device_and_back(xp: Any) -> None:
         np.testing.assert_array_equal(host, [[0.5, 1.5]])
     with pytest.raises(TypeError, match="must be floating, got int"):
         like(0.5, xp.asarray([1, 2]))
+
+
+@pytest.mark.backend
+def test_rows_are_picked_in_the_order_asked_for(xp: Any) -> None:
+    x = xp.asarray(SAMPLES)
+    picked = take_rows(x, np.array([2, 0, 2], dtype=np.int32))
+    assert type(picked) is type(x)
+    np.testing.assert_array_equal(to_host(picked), SAMPLES[[2, 0, 2]])
 
 
 def test_plain_values_come_to_the_host_as_float64() -> None:

@@ -18,6 +18,9 @@ pytestmark = pytest.mark.exact
 RNG = np.random.default_rng(5)
 X = np.append(RNG.normal(size=110), np.full(40, 4.0))
 OPTIONS: dict[str, Any] = {"tilt": sb.PolynomialTilt(), "calibration": sb.WeightedBootstrap(199), "rng": 1}
+EACH_CALIBRATION = pytest.mark.parametrize(
+    "calibration", [sb.WeightedBootstrap(199), sb.WildBootstrap(199), sb.DeviationBound()], ids=repr
+)
 ESTIMATORS = pytest.mark.parametrize("estimator", ["v", "u"])
 
 
@@ -38,7 +41,7 @@ def numbers(result: sb.GofResult) -> dict[str, Any]:
 
 
 @ESTIMATORS
-@pytest.mark.parametrize("calibration", [sb.WeightedBootstrap(199), sb.WildBootstrap(199), sb.DeviationBound()], ids=repr)
+@EACH_CALIBRATION
 def test_at_gives_what_the_test_itself_would_have_given(estimator: str, calibration: Any) -> None:
     if estimator == "u" and isinstance(calibration, sb.DeviationBound):
         return
@@ -183,7 +186,7 @@ def test_outliers_contribute_most() -> None:
 
 
 @ESTIMATORS
-@pytest.mark.parametrize("calibration", [sb.WeightedBootstrap(199), sb.WildBootstrap(199), sb.DeviationBound()], ids=repr)
+@EACH_CALIBRATION
 def test_the_contamination_bound_is_where_the_decision_turns(calibration: Any, estimator: str) -> None:
     if estimator == "u" and isinstance(calibration, sb.DeviationBound):
         return
@@ -262,7 +265,7 @@ def test_the_dictionary_has_a_stable_schema_and_survives_json(estimator: str) ->
 def test_the_dictionary_is_plain_whatever_the_samples_were(dtype: Any) -> None:
     x = np.round(3 * X).astype(dtype)
     options = {**OPTIONS, "level": np.float64(0.1), "radius": np.float32(0.125)}
-    found = sb.ksd_test(x, gaussian, kernel=sb.InverseMultiquadric(np.float32(1.5)), **options).to_dict()
+    found = sb.ksd_test(x, gaussian, kernel=sb.InverseMultiquadric(1.5), **options).to_dict()
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert type(found["radius"]) is type(found["level"]) is float
 

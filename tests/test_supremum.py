@@ -79,6 +79,8 @@ def test_the_sample_maximum_is_the_largest_of_the_diagonal_and_grows_with_n() ->
     assert values == [pytest.approx(float(u_of(x[:n]).max()), rel=1e-14) for n in (25, 50, 100, 500, 1000)]
     assert values == sorted(values)
     assert values[-1] <= closed_form(1, 2.0)[0]
+    assert tau_of("sample", x).kind == "sample"
+    assert not tau_of("sample", x).is_upper_bound
 
 
 def test_the_sample_maximum_is_the_maximum_of_the_whole_matrix() -> None:

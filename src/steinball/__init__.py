@@ -3,7 +3,7 @@
 from steinball import calibration, datasets, estimation, kernels, models, radius, supremum, tilts
 from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.discrepancy import ksd, targeted_ksd
-from steinball.gof import ksd_test, robust_ksd_test
+from steinball.gof import dcmmd_test, ksd_test, ksdagg_test, mmd_dev_test, robust_ksd_test
 from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
 from steinball.models import check_score, from_log_density
@@ -31,11 +31,14 @@ __all__ = [
     "calibration",
     "check_score",
     "datasets",
+    "dcmmd_test",
     "estimation",
     "from_log_density",
     "kernels",
     "ksd",
     "ksd_test",
+    "ksdagg_test",
+    "mmd_dev_test",
     "models",
     "predict_cost",
     "radius",

@@ -11,6 +11,12 @@ PATIENCE = 2.0
 """Seconds of silence before a bar appears."""
 
 
+def check_show(show: bool | str) -> None:
+    """What a user may say of progress."""
+    if show not in (True, False, "auto"):
+        raise ValueError(f'`progress` must be True, False or "auto", got {show!r}.')
+
+
 class Progress:
     """A bar with the time left, on stderr; with ``"auto"`` only on a terminal and after two seconds.
 
@@ -21,8 +27,7 @@ class Progress:
     """
 
     def __init__(self, title: str, total: float, show: bool | str = "auto") -> None:
-        if show not in (True, False, "auto"):
-            raise ValueError(f'`progress` must be True, False or "auto", got {show!r}.')
+        check_show(show)
         self._title, self._total = title, total
         self._wanted = sys.stderr.isatty() if show == "auto" else bool(show)
         self._patience = PATIENCE if show == "auto" else 0.0

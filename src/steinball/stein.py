@@ -30,7 +30,7 @@ _EXPANSION_ERROR = {"float64": 3e-11, "float32": 1.5e-4}
 class SteinPoints:
     """Points and scores made ready for blocks; all arrays of one library and device.
 
-    With the metric C = L Lᵀ (or I): ``z`` = (x − centre) L, ``s`` = score + ∇log w, ``t`` = s L, ``a`` = (x − centre) C
+    ``z`` = x, or (x − centre) L with a metric C = L Lᵀ; ``s`` = score + ∇log w, ``t`` = s L, ``a`` = (x − centre) C
     or ``None`` without a metric, ``weight`` = w or ``None`` without a tilt. ``sides`` are four factors whose products
     are r² and the cross term of a block, or ``None`` where expanding r² would lose digits.
     """
@@ -144,7 +144,8 @@ class SteinKernel:
             a = xp.matmul(z, like(self.kernel.metric, samples))
             z, t = xp.matmul(z, root), xp.matmul(scores, root)
         sides = _sides(z, t, self._trace(z.shape[1])) if self._expandable(z) else None
-        return SteinPoints(z, scores, t, a, weight, sides)
+        # Differences of the samples as they are need no centre, and lose nothing wherever it lies.
+        return SteinPoints(samples if a is None else z, scores, t, a, weight, sides)
 
     def tilted(self, samples: Array, scores: Array) -> tuple[Array | None, Array]:
         """w and the shifted score s + ∇log w."""

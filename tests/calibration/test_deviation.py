@@ -15,7 +15,7 @@ import steinball as sb
 from steinball.calibration import DeviationNull
 from steinball.supremum import UnboundedSteinKernelWarning
 
-# N(0, 1), lengthscale² = 2, tilt exponent ½: with c = ½ the supremum is 1 + (1 + c)v − v² − v³ at v = (√(4 + 3c) − 1)/3.
+# N(0, 1), lengthscale² = 2, tilt exponent ½: the supremum is 1 + (1 + c)v − v² − v³ at v = (√(4 + 3c) − 1)/3, c = ½.
 _V = (math.sqrt(5.5) - 1) / 3
 TAU = 1 + 1.5 * _V - _V**2 - _V**3
 WORST = math.sqrt(1 / _V - 1)
@@ -51,7 +51,6 @@ def test_the_pvalue_is_one_up_to_the_mean_part_of_the_bound() -> None:
 
 def bounded_test(x: Any, **options: Any) -> sb.GofResult:
     return sb.ksd_test(x, lambda x: -x, kernel=KERNEL, tilt=TILT, calibration=sb.DeviationBound(), **options)
-
 
 
 @pytest.mark.exact

@@ -156,11 +156,11 @@ def test_none_is_fresh_every_time_and_nothing_global_is_read_or_set(calibration:
     np.random.seed(0)  # noqa: NPY002
     assert not np.array_equal(first, draws(None, calibration))
     after = np.random.get_state(legacy=False)  # noqa: NPY002
-    assert np.array_equal(before["state"]["key"], after["state"]["key"])  # type: ignore[call-overload, index]
-    assert before["state"]["pos"] == after["state"]["pos"]  # type: ignore[call-overload, index]
+    assert np.array_equal(before["state"]["key"], after["state"]["key"])
+    assert before["state"]["pos"] == after["state"]["pos"]
 
 
-@pytest.mark.parametrize("rng", [np.random.RandomState(0), -1, "seed", 1.5, np.random])  # noqa: NPY002
+@pytest.mark.parametrize("rng", [np.random.RandomState(0), -1, "seed", 1.5, np.random])
 def test_other_kinds_of_rng_are_refused(rng: Any) -> None:
     with pytest.raises(TypeError, match="`rng` must be None, a"):
         sb.ksd_test(X, -X, rng=rng)

@@ -60,7 +60,7 @@ def test_draws_take_exactly_the_values_of_the_enumerated_signs() -> None:
 
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_draws_that_repeat_the_statistic_count_as_ties(n: int) -> None:
-    """All signs equal give D itself, up to the order of summation; with few points that happens often, and must count."""
+    """All signs equal give D itself, up to the order of summation: with few points that is frequent, and must count."""
     rng = np.random.default_rng(n)
     for _ in range(20):
         x = rng.normal(loc=3.0, size=(n, 3))

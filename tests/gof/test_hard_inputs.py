@@ -80,7 +80,7 @@ def test_an_offset_of_a_million_changes_nothing(test: Test, d: int, offset: floa
 def test_units_of_a_millionth_or_a_million_only_rescale_the_answer(
     test: Test, d: int, scale: float, known: bool
 ) -> None:
-    """D has the unit of a score, 1/scale; the p-value has none. With a model that knows its scale and one that does not."""
+    """D has the unit of a score, 1/scale; the p-value has none. With models that know their scale and that do not."""
     x = grid_normal(40, d)
     model: Any = sb.models.Gaussian(0.0, scale**2, dimension=d) if known else lambda x: -x / scale**2
     plain: Any = sb.models.Gaussian(dimension=d) if known else gaussian
@@ -363,7 +363,9 @@ def test_samples_and_scores_must_come_from_one_library(test: Test, samples_in: s
     if samples_in == scores_in:
         stated_numbers(test(data, scores, calibration=FEW))
         return
-    message = f"`samples` is a {samples_in} array but .* is a {scores_in} array; return scores from the same array library"
+    message = (
+        f"`samples` is a {samples_in} array but .* is a {scores_in} array; return scores from the same array library"
+    )
     for model in (scores, lambda _: scores):
         with pytest.raises(TypeError, match=message):
             test(data, model)

@@ -127,7 +127,9 @@ def test_no_tolerance_is_the_tilted_test_and_no_tilt_the_standard_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "model", [-X, (-X).tolist(), lambda x: -x, sb.models.Gaussian(dimension=3)], ids=["array", "list", "function", "model"]
+    "model",
+    [-X, (-X).tolist(), lambda x: -x, sb.models.Gaussian(dimension=3)],
+    ids=["array", "list", "function", "model"],
 )
 def test_every_form_of_a_model_gives_the_same_test(model: Any) -> None:
     tilt = sb.PolynomialTilt()

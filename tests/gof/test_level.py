@@ -1,9 +1,10 @@
 """Level and power by simulation, and the proof that these tests can fail.
 
 Every rate is over 400 samples with fixed seeds, bootstraps of 199 draws, at level 0.05. A test of level exactly 0.05
-rejects between 8 and 36 times out of 400 with probability 0.9991: rates ``LOW`` = 0.02 to ``HIGH`` = 0.09. In the second
-half each claim is repeated, over 100 samples, with one thing taken away from the method (the shift θ, the −1 in W − 1,
-a factor 2), and must then not hold.
+rejects between 8 and 36 times out of 400 with probability 0.9991: rates ``LOW`` = 0.02 to ``HIGH`` = 0.09.
+
+In the second half each claim is repeated, over 100 samples, with one thing taken away from the method (the shift θ, the
+−1 in W − 1, a factor 2), and must then not hold.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def rate(xs: Iterator[NDArray[np.float64]], repeats: int = REPEATS, **options: A
 @pytest.mark.parametrize("tilt", [None, TILT], ids=["standard", "tilted"])
 @pytest.mark.parametrize("d", [1, 5])
 def test_the_point_null_is_rejected_at_the_level(d: int, tilt: Any, calibration: Any, estimator: str) -> None:
-    options = {"kernel": kernel(d), "tilt": tilt, "calibration": calibration, "estimator": estimator}
+    options: dict[str, Any] = {"kernel": kernel(d), "tilt": tilt, "calibration": calibration, "estimator": estimator}
     assert LOW <= rate(samples(150, d), **options) <= HIGH
 
 
@@ -87,7 +88,7 @@ def test_contamination_within_the_tolerance_keeps_the_level(
     d: int, place: float, calibration: Any, estimator: str
 ) -> None:
     """ε = ε₀ = 0.2, n = 100: where u is largest, where the bound is tight, and far away."""
-    options = {"kernel": kernel(d), "tilt": TILT, "calibration": calibration, "estimator": estimator}
+    options: dict[str, Any] = {"kernel": kernel(d), "tilt": TILT, "calibration": calibration, "estimator": estimator}
     assert rate(samples(100, d, 0.2, place), radius=sb.Huber(0.2), **options) <= HIGH
 
 
@@ -102,7 +103,7 @@ def test_small_contamination_within_the_tolerance_keeps_the_level(place: float) 
 @pytest.mark.parametrize("d", [1, 5])
 def test_contamination_far_beyond_the_tolerance_is_found(d: int, place: float) -> None:
     """ε = 0.3 against ε₀ = 0.05, n = 200: at least 99 % of the samples are rejected."""
-    options = {"kernel": kernel(d), "tilt": TILT, "calibration": WEIGHTED}
+    options: dict[str, Any] = {"kernel": kernel(d), "tilt": TILT, "calibration": WEIGHTED}
     assert rate(samples(200, d, 0.3, place), radius=sb.Huber(0.05), **options) >= 0.99
 
 
@@ -175,7 +176,7 @@ def test_without_the_minus_one_the_level_is_lost(d: int, tilt: Any) -> None:
 @EDGE
 @pytest.mark.parametrize("d", [1, 5])
 def test_without_the_minus_one_contamination_is_not_found(d: int, place: float) -> None:
-    options = {"kernel": kernel(d), "tilt": TILT, "calibration": Uncentred(199)}
+    options: dict[str, Any] = {"kernel": kernel(d), "tilt": TILT, "calibration": Uncentred(199)}
     assert rate(samples(200, d, 0.3, place), FEWER, radius=sb.Huber(0.05), **options) < 0.99
 
 
@@ -183,7 +184,7 @@ def test_without_the_minus_one_contamination_is_not_found(d: int, place: float) 
 @pytest.mark.parametrize(("calibration", "estimator"), KINDS, ids=KIND_NAMES)
 @pytest.mark.parametrize("d", [1, 5])
 def test_without_the_shift_the_edge_is_rejected(d: int, place: float, calibration: Any, estimator: str) -> None:
-    options = {"kernel": kernel(d), "tilt": TILT, "calibration": calibration, "estimator": estimator}
+    options: dict[str, Any] = {"kernel": kernel(d), "tilt": TILT, "calibration": calibration, "estimator": estimator}
     assert rate(samples(100, d, 0.2, place), FEWER, radius=Unshifted(0.2), **options) > HIGH
 
 

@@ -19,7 +19,7 @@ from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstr
 from steinball.discrepancy import pose
 from steinball.gram import BlockedGram, DenseGram, GramSummary, LowRankGram
 from steinball.gram.cholesky import PivotedCholesky
-from steinball.gram.lowrank import FAILURE, draw_slack, sampled_residual
+from steinball.gram.lowrank import FAILURE, Projections, draw_slack, sampled_residual
 from steinball.kernels import InverseMultiquadric
 from steinball.stein import SteinProblem
 from steinball.supremum import Supremum
@@ -28,6 +28,9 @@ from steinball.verdict import Question
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]
+
+LOOKS = 15
+"""Five ranks at which one bound on the draws and two on the statistic are looked at: the failures share 10⁻⁶."""
 
 BOOTSTRAPS = (WeightedBootstrap, WildBootstrap)
 
@@ -59,7 +62,7 @@ def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steinball.gram.lowrank, "PAIRS", (2**11, 2**13))
 
 
-def problems(count: int, n: int = 120) -> Iterator[tuple[int, SteinProblem]]:
+def problems(count: int, n: int = 80) -> Iterator[tuple[int, SteinProblem]]:
     """Null, 3 % and 15 % of outliers in d = 1, 2, 3, with and without a tilt, over and over."""
     for seed in range(count):
         d, outliers = 1 + seed % 3, (0.0, 0.03, 0.15)[seed // 3 % 3]
@@ -68,7 +71,7 @@ def problems(count: int, n: int = 120) -> Iterator[tuple[int, SteinProblem]]:
 
 @pytest.mark.usefixtures("few_pairs")
 @pytest.mark.parametrize("bootstrap", BOOTSTRAPS)
-@pytest.mark.parametrize("most", [8, 24, 120])
+@pytest.mark.parametrize("most", [8, 24, 80])
 def test_the_bounds_contain_the_exact_values(bootstrap: Any, most: int) -> None:
     for seed, problem in problems(36):
         weights = bootstrap(99).weights(len(problem), np.random.SeedSequence(seed))
@@ -177,7 +180,7 @@ def test_the_slack_of_draws_is_bernsteins_inequality(seed: int) -> None:
         t = n * math.sqrt(draw_slack(residual, n_draws))
         variance, most = residual.sum(), 2.0 * math.sqrt(residual.max())
         chance = 2.0 * math.exp(-(t**2) / (2.0 * (variance + most * t / 3.0)))
-        assert chance <= FAILURE / n_draws
+        assert chance <= FAILURE / LOOKS / n_draws
         assert t <= 4.0 * (math.sqrt(2.0 * variance) + most) * math.log(2.0 * n_draws / FAILURE)
     assert draw_slack(np.zeros(n), n_draws) == 0.0
 
@@ -193,7 +196,7 @@ def test_no_draw_exceeds_its_slack(bootstrap: Any, spread: str) -> None:
     forms = np.einsum("bi,ij,bj->b", w, rest, w, optimize=True) / n**2
     slack = draw_slack(np.diag(rest).copy(), 1000)
     assert forms.max() <= slack
-    assert slack <= 3000.0 * forms.mean()
+    assert slack <= 2e4 * forms.mean()
 
 
 def _law_of_pairs(rest: Floats) -> tuple[float, float, float]:
@@ -223,7 +226,7 @@ def test_the_sampled_residual_is_unbiased_and_its_margin_is_an_empirical_bernste
         assert low <= estimate <= high
         assert low >= 0.0
         assert high <= np.trace(rest) / 50 * (1 + 1e-9)
-        log = math.log(4.0 / FAILURE)
+        log = math.log(4.0 * LOOKS / FAILURE)
         margin = math.sqrt(2.0 * variance * log / pairs) + 14.0 * scale * log / (3.0 * pairs)
         if high < 0.999 * np.trace(rest) / 50 and low > 0.0:
             assert high - low >= 1.8 * margin
@@ -260,6 +263,7 @@ def test_a_bound_in_place_of_draws_is_certified_too() -> None:
         assert low <= exact.ksd <= high
 
 
+@pytest.mark.usefixtures("few_pairs")
 def test_single_precision_is_never_certified() -> None:
     for mean in (0.0, 3.0):
         x = np.random.default_rng(2).normal(loc=mean, size=(300, 1)).astype(np.float32)
@@ -271,7 +275,7 @@ def test_single_precision_is_never_certified() -> None:
 
 @pytest.fixture
 def borderline() -> Floats:
-    return sample_of(3, 400, 1, 0.05)
+    return sample_of(3, 400, 1, 0.15)
 
 
 def at_the_boundary(x: Floats) -> float:
@@ -316,7 +320,8 @@ def test_another_radius_or_level_is_graded_anew(borderline: Floats) -> None:
     assert on_the_edge.grade == "approximate"
     assert on_the_edge.at(radius=0.0).grade == "certified"
     grades = set()
-    for radius in np.linspace(0.0, 1.2 * exact.ksd, 60):
+    around = on_the_edge.radius * (1.0 + np.linspace(-0.02, 0.02, 21))
+    for radius in [*np.linspace(0.0, 1.2 * exact.ksd, 40), *around]:
         for level in (0.01, 0.05, 0.3):
             there = result.at(radius=float(radius), level=level)
             grades.add(there.grade)
@@ -392,16 +397,17 @@ def test_every_array_library_gives_the_same_summary(xp: Any) -> None:
 
 
 @pytest.mark.backend
-@pytest.mark.usefixtures("few_pairs")
-def test_jax_reads_the_weights_before_they_are_squared(xp: Any) -> None:
+def test_libraries_that_compute_later_read_the_weights_unchanged(xp: Any) -> None:
     """Large arrays reach JAX without a copy, and its products run later: nothing may overwrite what it still reads."""
-    if "jax" not in xp.__name__:
-        pytest.skip("only JAX computes asynchronously on a CPU")
-    x = sample_of(6, 70_000, 1, 0.0)
-    weights = list(WeightedBootstrap(64).weights(len(x), np.random.SeedSequence(0)))
-    done: Callable[[GramSummary], bool] = lambda summary: True  # noqa: E731
-    summaries = [LowRankGram(problem_of(data), 40, settled=done).summarise(weights) for data in (x, xp.asarray(x))]
-    np.testing.assert_allclose(summaries[1].quadratic_forms, summaries[0].quadratic_forms, rtol=1e-6)
+    rng, n = np.random.default_rng(6), 2**16
+    panel = rng.normal(size=(n, 64))
+    factor = PivotedCholesky(problem_of(xp.asarray(rng.normal(size=(n, 1)))))
+    factor.panels.append(xp.asarray(panel))
+    weights = [rng.integers(-1, 4, size=(64, n)).astype(np.int8) for _ in range(3)]
+    projections = Projections(factor, weights)
+    projections.update()
+    w = np.concatenate(weights).astype(float)
+    np.testing.assert_allclose(projections.squares, np.square(w @ panel).sum(axis=1), rtol=1e-10)
 
 
 def test_overflow_is_an_error_that_names_the_remedy() -> None:
@@ -422,6 +428,7 @@ def test_a_point_whose_square_overflows_in_the_factor_does_not_spoil_it() -> Non
     assert results[0].rejected == results[1].rejected
 
 
+@pytest.mark.usefixtures("few_pairs")
 def test_the_fallback_is_asked_only_where_needed() -> None:
     problem = problem_of(sample_of(9, 100, 1, 0.0))
 

@@ -13,6 +13,7 @@ import steinball as sb
 from steinball.cli import outcome
 from steinball.cli.datafiles import read_samples
 from steinball.cli.demo import render_demo
+from steinball.cli.paper import app as paper_app
 from steinball.cli.specs import kernel_from, model_from
 from steinball.cli.userfile import python_file
 from steinball.result import GofResult
@@ -27,6 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(paper_app, name="paper")
 
 
 def main() -> None:

@@ -1,5 +1,15 @@
-"""The tests."""
+"""The tests: the paper's own, and those it compares with."""
 
+from steinball.gof.aggregated import AggregatedResult, ksdagg_test
 from steinball.gof.ksd import ksd_test, robust_ksd_test
+from steinball.gof.mmd import MMDResult, dcmmd_test, mmd_dev_test
 
-__all__ = ["ksd_test", "robust_ksd_test"]
+__all__ = [
+    "AggregatedResult",
+    "MMDResult",
+    "dcmmd_test",
+    "ksd_test",
+    "ksdagg_test",
+    "mmd_dev_test",
+    "robust_ksd_test",
+]

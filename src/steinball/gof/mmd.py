@@ -53,16 +53,17 @@ def dcmmd_test(
 
     .. math:: \text{reject when } D(x, y) > q_{1-\alpha} + 2 \varepsilon_0 \sqrt{2K},
 
-    where D is the maximum mean discrepancy (V-statistic, not squared) of the data ``x`` and a sample ``y`` of the model, q the
-    quantile of D over random splits of the pooled sample, the observed one among the B + 1, and K = k(x, x).
+    where D is the maximum mean discrepancy (V-statistic, not squared) of the data ``x`` from a sample ``y`` of the
+    model, q the quantile of D over random splits of the pooled sample, the observed one among the B + 1, and
+    K = k(x, x).
 
     Parameters
     ----------
     x : array
         Observations, shape (n, d), or (n,) for d = 1.
     y : array or model
-        A sample of the model, shape (m, d), of the array library of ``x``; or a model with ``sample(n, rng)``, from which n
-        points are drawn.
+        A sample of the model, shape (m, d), of the array library of ``x``; or a model with ``sample(n, rng)``, from
+        which n points are drawn.
     contamination : float
         ε₀ in [0, 1]: the share of ``x`` that may have been replaced by anything.
     kernel : Kernel, optional
@@ -81,10 +82,11 @@ def dcmmd_test(
 
     Notes
     -----
-    Guaranteed at every n: at most α rejections if at most a share ε₀ of ``x``, chosen by whatever means, was replaced and the
-    rest is an independent sample of the model that ``y`` samples. Replacing r points of ``x`` moves D by at most r√(2K)/n, and D of
-    a split by at most r√(2K)/min(m, n); with m < n the shift is therefore 2 ε₀ √(2K) n/m. Kernels here are positive, which
-    √(2K) needs.
+    Guaranteed at every n, for a kernel fixed in advance: rejection with probability at most α if ``x`` was an
+    independent sample of the model of which at most a share ε₀, chosen by whatever means, was then replaced. Replacing
+    r points moves D by at most r√(2K)/n, and D of a split by at most r√(2K)/min(m, n), since kernels here are positive;
+    with m < n the shift is therefore 2ε₀√(2K)·n/m. The default kernel is the same for every split, but what was
+    replaced may have moved it.
 
     Examples
     --------
@@ -111,7 +113,8 @@ def mmd_dev_test(
     .. math:: \text{reject when } D(x, y) > \varepsilon_0 \sqrt{2K} +
        \sqrt{K \left(\tfrac1n + \tfrac1m\right)} \left(1 + \sqrt{-\log \alpha}\right).
 
-    With m = n this is the paper's threshold. The ball contains all distributions with at most a share ε₀ of contamination.
+    With m = n this is the paper's threshold. The ball contains all distributions with at most a share ε₀ of
+    contamination.
 
     Parameters
     ----------
@@ -124,16 +127,17 @@ def mmd_dev_test(
 
     Notes
     -----
-    Guaranteed at every n and m, uniformly over the ball, for a positive kernel fixed in advance: the mean of
-    ‖(Qₙ − Q) − (Pₘ − P)‖ is at most √(K/n + K/m), one point of either sample moves it by at most √(2K)/n or √(2K)/m, and McDiarmid's
-    inequality does the rest. The p-value inverts the bound, p = exp(−((D − θ)/s − 1)₊²) with s = √(K/n + K/m). It has little power.
+    Guaranteed at every n and m, uniformly over the ball, for a kernel fixed in advance: the distance of Qₙ − Q from
+    Pₘ − P has a mean of at most s = √(K/n + K/m), one point moves it by at most √(2K)/n or √(2K)/m, and McDiarmid's
+    inequality gives the rest. The p-value inverts the bound: p = exp(−((D − θ)/s − 1)₊²). It is a bound for all
+    distributions at once, and has little power.
 
     Examples
     --------
     >>> import steinball as sb
     >>> x = np.random.default_rng(0).normal(size=300)
     >>> x[:150] = 10.0
-    >>> [sb.mmd_dev_test(x, sb.models.Gaussian(), contamination=share, rng=0).rejected for share in (0.05, 0.3)]
+    >>> [sb.mmd_dev_test(x, sb.models.Gaussian(), contamination=share, rng=0).rejected for share in (0.05, 0.5)]
     [True, False]
     """
     contamination, level, seed = check_share(contamination, "contamination"), check_level(level), as_seed(rng)
@@ -238,8 +242,9 @@ class MMDResult:
 
     def __repr__(self) -> str:
         return (
-            f"MMDResult({self.test}, rejected={self.rejected}, pvalue={self.pvalue:.4g}, statistic={self.statistic:.4g}, "
-            f"threshold={self.threshold:.4g}, mmd={self.mmd:.4g}, radius={self.radius:.4g})"
+            f"MMDResult({self.test}, rejected={self.rejected}, pvalue={self.pvalue:.4g}, "
+            f"statistic={self.statistic:.4g}, threshold={self.threshold:.4g}, mmd={self.mmd:.4g}, "
+            f"radius={self.radius:.4g})"
         )
 
 
@@ -307,6 +312,8 @@ def split_squares(pooled: Array, kernel: Kernel, splits: NDArray[np.bool_]) -> N
             for j, (others, w) in enumerate(strips[k:]):
                 forms = xp.sum(xp.matmul(v, kernel(points, others)) * w, axis=1)
                 squares += (2.0 if j else 1.0) * to_host(forms)  # once for itself, once for its mirror image
+    if not np.isfinite(squares).all():
+        raise FloatingPointError("the kernel overflows: rescale `x` and `y`, or use a Gaussian kernel.")
     return squares
 
 

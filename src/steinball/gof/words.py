@@ -40,4 +40,5 @@ def short(thing: Any) -> str:
     if not dataclasses.is_dataclass(thing):
         return repr(thing)
     fields = ((field.name, getattr(thing, field.name)) for field in dataclasses.fields(thing))
-    return f"{type(thing).__name__}({', '.join(f'{name}={short(value)}' for name, value in fields if value is not None)})"
+    parts = ", ".join(f"{name}={short(value)}" for name, value in fields if value is not None)
+    return f"{type(thing).__name__}({parts})"

@@ -14,6 +14,9 @@ from steinball.arrays import Array, namespace, to_host
 from steinball.gram.weights import ChainedWeights, Weights
 
 
+_SWAMPED = 1e10
+
+
 @dataclass(frozen=True, eq=False)
 class GramSummary:
     r"""The answers of one pass over the pairs.
@@ -59,8 +62,13 @@ class GramSummary:
     @property
     def unbiased_mean(self) -> float:
         """The U-statistic: the mean over pairs of distinct points (paper App. C)."""
-        n = len(self)
-        return (n * n * self.mean - float(to_host(self.diagonal).sum())) / (n * (n - 1))
+        n, diagonal = len(self), to_host(self.diagonal)
+        if diagonal.max() > _SWAMPED * np.median(diagonal):
+            raise FloatingPointError(
+                "one u(x, x) is so much larger than the others that the U-statistic, which leaves it out, keeps no "
+                'digits. Use a tilt, or estimator="v".'
+            )
+        return (n * n * self.mean - float(diagonal.sum())) / (n * (n - 1))
 
     @cached_property
     def diagonal_forms(self) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import joblib
 import numpy as np
@@ -13,11 +13,11 @@ from steinball.gram.base import Gram, GramSummary
 from steinball.gram.blocked import CPU_TILE, BlockedGram
 from steinball.gram.compiled import is_accelerated
 from steinball.gram.cost import (
-    Cost,
     CostPrediction,
     blocked_cost,
     choose_engine,
     dense_cost,
+    likely_rank,
     lowrank_memory,
     predict_costs,
 )
@@ -25,6 +25,7 @@ from steinball.gram.dense import DenseGram
 from steinball.gram.lowrank import LowRankGram
 from steinball.gram.memory import SHARE_OF_FREE, as_bytes, free_memory, in_words
 from steinball.gram.workers import available_jobs, workers_configured
+from steinball.progress import check_show
 from steinball.stein import SteinProblem
 
 ENGINES = ("auto", "dense", "blocked", "lowrank")
@@ -52,6 +53,7 @@ class Settings:
             as_bytes(self.memory_limit)
         if self.n_jobs is not None and (not isinstance(self.n_jobs, int) or self.n_jobs == 0):
             raise ValueError(f"`n_jobs` must be None or a non-zero whole number, got {self.n_jobs!r}.")
+        check_show(self.progress)
 
     def limit(self, samples: Array) -> int:
         """Bytes that may be used."""
@@ -93,27 +95,56 @@ def make_gram(
 
     ``settled`` tells a low-rank engine that a summary already decides the test for certain.
     """
-    samples, engine = problem.samples, settings.engine
-    n, d = (int(size) for size in samples.shape)
+    samples, limit = problem.samples, settings.limit(problem.samples)
     jobs = _jobs(samples, settings)
-    if engine == "auto":
-        engine = _automatic(samples, n_resamples, jobs)
+    memory = _memory(samples, n_resamples, jobs, settings.engine)
+    engine = _automatic(samples, n_resamples, jobs, memory, limit) if settings.engine == "auto" else settings.engine
+    _check_fits(engine, memory, limit, len(problem))
     if engine == "dense":
-        _check_fits(dense_cost(n, d, n_resamples, _itemsize(samples)), settings.limit(samples), n)
         return DenseGram(problem)
+    exact = BlockedGram(problem, _tile(samples), _configured(settings, jobs), settings.progress)
     if engine == "blocked":
-        return _blocked(problem, n_resamples, settings, jobs)
-    fallback = _fallback(problem, n_resamples, settings, jobs) if settings.engine == "auto" else None
-    here = min(jobs, joblib.cpu_count())  # its threads share memory: a cluster is of no use to them
-    rank = _affordable_rank(n, d, here, _itemsize(samples), settings.limit(samples))
-    return LowRankGram(problem, rank, here, settings.progress, settled, fallback)
+        return exact
+    can_wait = memory["blocked"] <= limit and _seconds(samples, n_resamples, jobs) <= _PATIENCE
+    fallback = exact if settings.engine == "auto" and can_wait else None
+    return LowRankGram(problem, _affordable_rank(samples, jobs, limit), _here(jobs), settings.progress, settled, fallback)
 
 
-def _automatic(samples: Array, n_resamples: int, jobs: int) -> str:
+def _memory(samples: Array, n_resamples: int, jobs: int, wanted: str) -> dict[str, int]:
+    """Bytes that each engine needs; low rank, which is for few dimensions, at the smallest rank worth trying."""
     n, d = (int(size) for size in samples.shape)
+    size = _itemsize(samples)
+    memory = {
+        "blocked": blocked_cost(n, d, n_resamples, _tile(samples), jobs, size).memory,
+        "dense": dense_cost(n, d, n_resamples, size).memory,
+    }
+    if wanted == "lowrank" or likely_rank(d) is not None:
+        memory["lowrank"] = lowrank_memory(n, d, min(n, _LEAST_RANK), _here(jobs), size)
+    return memory
+
+
+def _automatic(samples: Array, n_resamples: int, jobs: int, memory: dict[str, int], limit: int) -> str:
+    """The fastest engine that fits; the fastest of all where none does."""
+    n, d = (int(size) for size in samples.shape)
+    fastest = choose_engine(n, d, n_resamples, jobs, CPU_TILE, DENSE_UP_TO)
     if n > DENSE_UP_TO and (not isinstance(samples, np.ndarray) or dtype_name(samples) != "float64"):
-        return "blocked"  # an accelerator is fastest at plain products; low rank certifies nothing in single precision
-    return choose_engine(n, d, n_resamples, jobs, CPU_TILE, DENSE_UP_TO)
+        fastest = "blocked"  # an accelerator is fastest at plain products; single precision is never certified
+    return next((engine for engine in (fastest, *memory) if memory[engine] <= limit), fastest)
+
+
+def _seconds(samples: Array, n_resamples: int, jobs: int) -> float:
+    """Time of an exact pass."""
+    n, d = (int(size) for size in samples.shape)
+    return blocked_cost(n, d, n_resamples, CPU_TILE, jobs).seconds
+
+
+def _here(jobs: int) -> int:
+    """Threads that share memory: of a cluster, those of this machine."""
+    return min(jobs, joblib.cpu_count())
+
+
+def _configured(settings: Settings, jobs: int) -> int | None:
+    return None if settings.n_jobs is None and workers_configured() else jobs
 
 
 def _jobs(samples: Array, settings: Settings) -> int:
@@ -124,29 +155,11 @@ def _jobs(samples: Array, settings: Settings) -> int:
     return available_jobs(settings.n_jobs)
 
 
-def _blocked(problem: SteinProblem, n_resamples: int, settings: Settings, jobs: int) -> BlockedGram:
-    samples, tile = problem.samples, _tile(problem.samples)
+def _affordable_rank(samples: Array, jobs: int, limit: int) -> int:
+    """The largest rank whose factor fits."""
     n, d = (int(size) for size in samples.shape)
-    cost = blocked_cost(n, d, n_resamples, tile, jobs, _itemsize(samples))
-    _check_fits(cost, settings.limit(samples), n)
-    n_jobs = None if settings.n_jobs is None and workers_configured() else jobs
-    return BlockedGram(problem, tile, n_jobs, settings.progress)
-
-
-def _fallback(problem: SteinProblem, n_resamples: int, settings: Settings, jobs: int) -> BlockedGram | None:
-    """The exact engine, where it may be waited for and fits."""
-    n, d = (int(size) for size in problem.samples.shape)
-    cost = blocked_cost(n, d, n_resamples, CPU_TILE, jobs)
-    affordable = cost.seconds <= _PATIENCE and cost.memory <= settings.limit(problem.samples)
-    return _blocked(problem, n_resamples, replace(settings, engine="blocked"), jobs) if affordable else None
-
-
-def _affordable_rank(n: int, d: int, jobs: int, itemsize: int, limit: int) -> int:
-    rank = (limit - lowrank_memory(n, d, 0, jobs, itemsize)) // (n * itemsize)
-    if rank < _LEAST_RANK:
-        least = lowrank_memory(n, d, _LEAST_RANK, jobs, itemsize)
-        _check_fits(Cost("lowrank", least, 0.0), limit, n)
-    return int(min(rank, n))
+    size = _itemsize(samples)
+    return min(n, (limit - lowrank_memory(n, d, 0, _here(jobs), size)) // (n * size))
 
 
 def _itemsize(samples: Array) -> int:
@@ -160,16 +173,13 @@ def _tile(samples: Array) -> int:
     return DEVICE_TILE if is_accelerated(samples) else HOST_TILE
 
 
-_REMEDIES = {
-    "dense": 'Use engine="blocked"',
-    "blocked": "Use fewer `n_resamples`, or engine='lowrank' in few dimensions",
-    "lowrank": 'Use engine="blocked"',
-}
-
-
-def _check_fits(cost: Cost, limit: int, n: int) -> None:
-    if cost.memory > limit:
-        raise MemoryError(
-            f"the {cost.engine} engine needs {in_words(cost.memory)} for n = {n:,}, but `memory_limit` is "
-            f"{in_words(limit)}. {_REMEDIES[cost.engine]}, or raise `memory_limit`."
-        )
+def _check_fits(engine: str, memory: dict[str, int], limit: int, n: int) -> None:
+    if memory[engine] <= limit:
+        return
+    least = min(memory, key=lambda other: memory[other])
+    needs = f'engine="{least}", which needs {in_words(memory[least])}'
+    remedy = f"Use {needs}" if memory[least] <= limit else f"Use fewer `n_resamples`, or {needs}"
+    raise MemoryError(
+        f"the {engine} engine needs {in_words(memory[engine])} for n = {n:,}, but `memory_limit` is {in_words(limit)}. "
+        f"{remedy}, or raise `memory_limit`."
+    )

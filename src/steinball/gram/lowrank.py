@@ -26,8 +26,11 @@ PAIRS = (2**17, 2**20)
 """Random pairs that the residual of D² is measured on."""
 
 FAILURE = 1e-6
-"""Probability that a certified bound is wrong."""
+"""Probability that a certified bound is wrong, at whichever rank and number of pairs one stops."""
 
+_FAILURE_OF_ONE = FAILURE / (len(TOLERANCES) * (1 + len(PAIRS)))  # every look is another chance to be wrong
+
+_ROUNDING = 1e-12  # how far, as a share of the mean diagonal, rounding may move a mean of the Stein kernel
 _PAIR_ENTRIES = 2**18  # entries of L that are gathered at once for random pairs
 
 
@@ -104,7 +107,7 @@ class Projections:
         samples = self._factor.problem.samples
         sums: list[Any] = [0.0 for _ in panels]
         for start in range(0, chunk.shape[1], COLUMNS_AT_ONCE):
-            part = slice(start, start + COLUMNS_AT_ONCE)
+            part = slice(start, min(start + COLUMNS_AT_ONCE, chunk.shape[1]))
             rows = like(chunk[:, part], samples)
             for k, panel in enumerate(panels):
                 sums[k] = sums[k] + namespace(rows).matmul(rows, panel[part, :])
@@ -122,6 +125,7 @@ def _summary(factor: PivotedCholesky, projections: Projections, residual: tuple[
     forms = projections.squares / n**2
     slack = draw_slack(factor.residual, forms.size)
     double = dtype_name(factor.problem.samples) == "float64"
+    rounding = _ROUNDING * float(factor.diagonal.mean())
     return GramSummary(
         factor.problem.diagonal,
         row_means,
@@ -131,13 +135,13 @@ def _summary(factor: PivotedCholesky, projections: Projections, residual: tuple[
         "lowrank",
         "approximate",
         {"rank": factor.rank, "residual_share": factor.residual_share, "draw_slack": slack},
-        (least, most) if double else None,
-        (forms, forms + slack) if double else None,
+        (least - rounding, most + rounding) if double else None,
+        (forms - rounding, forms + (slack + rounding)) if double else None,
     )
 
 
 def draw_slack(residual: NDArray[np.float64], n_draws: int) -> float:
-    r"""A bound on wᵀRw/n² for all bootstrap draws together, except with probability 10⁻⁶.
+    r"""A bound on wᵀRw/n² for all bootstrap draws together, except with probability δ.
 
     Each is the squared norm of a mean of n independent centred vectors whose squared lengths are at most 4 max Rᵢᵢ and
     sum to tr R in expectation, so by Bernstein's inequality in a Hilbert space (Pinelis and Sakhanenko 1985)
@@ -145,13 +149,13 @@ def draw_slack(residual: NDArray[np.float64], n_draws: int) -> float:
     .. math:: \sqrt{w^\top R w} \le \sqrt{2 \operatorname{tr} R \, l} + 4 l \sqrt{\max R_{ii}},
        \qquad l = \log(2B/\delta).
     """
-    log = math.log(2.0 * max(n_draws, 1) / FAILURE)
+    log = math.log(2.0 * max(n_draws, 1) / _FAILURE_OF_ONE)
     norm = math.sqrt(2.0 * float(residual.sum()) * log) + 4.0 * log * math.sqrt(float(residual.max(initial=0.0)))
     return (norm / residual.size) ** 2
 
 
 def sampled_residual(factor: PivotedCholesky, pairs: int) -> tuple[float, float, float]:
-    r"""1ᵀR1/n² as (estimate, lower bound, upper bound), the bounds wrong with probability 10⁻⁶ at most.
+    r"""1ᵀR1/n² as (estimate, lower bound, upper bound), the bounds wrong with probability δ at most.
 
     The diagonal is known. The rest is the mean of :math:`R_{ij}` over random pairs, drawn in proportion to
     :math:`\sqrt{R_{ii} R_{jj}}`, which bounds :math:`|R_{ij}|`; an empirical Bernstein bound (Maurer and Pontil 2009)
@@ -167,7 +171,7 @@ def sampled_residual(factor: PivotedCholesky, pairs: int) -> tuple[float, float,
     together = max(1, _PAIR_ENTRIES // (factor.rank + 1))
     sizes = [min(together, pairs - done) for done in range(0, pairs, together)]
     values = np.concatenate([_pair_values(factor, total, rng, scale, size) for size in sizes])
-    log = math.log(4.0 / FAILURE)
+    log = math.log(4.0 / _FAILURE_OF_ONE)
     margin = math.sqrt(2.0 * float(values.var(ddof=1)) * log / values.size)
     margin += 14.0 * scale * log / (3.0 * (values.size - 1))
     estimate = float(values.mean()) + worst / n

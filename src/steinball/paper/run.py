@@ -18,7 +18,7 @@ import numpy as np
 from joblib.parallel import get_active_backend
 
 from steinball.gram.workers import single_threaded_algebra, workers_configured
-from steinball.paper.base import Experiment
+from steinball.paper.base import Cell, Experiment, Trial
 from steinball.paper.table import COLUMNS, Record, as_record, as_text, read_records, write_curves, write_records
 from steinball.progress import Progress
 
@@ -107,13 +107,12 @@ def _tasks(experiment: Experiment, variants: tuple[str, ...], repeats: int, done
     return [task for task in tasks if task.repeats]
 
 
-def _work(experiment: Experiment, task: _Task, seed: int) -> tuple[list[Record], int]:
-    """The records of one task."""
-    cell = experiment.cell(task.cell, task.variant)
+def _work(trial: Trial, cell: Cell, task: _Task, seed: int) -> tuple[list[Record], int]:
+    """The records of one task, and how many trials they are."""
     records = []
     for repeat in task.repeats:
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(task.cell, repeat)))
-        rows = experiment.trial(cell, rng)
+        rows = trial(cell, rng)
         records += [as_record({**row, "repeat": repeat, "variant": task.variant}) for row in rows]
     return records, len(task.repeats)
 
@@ -122,15 +121,16 @@ def _spread(
     experiment: Experiment, tasks: list[_Task], seed: int, jobs: int | None
 ) -> Iterator[tuple[list[Record], int]]:
     """The records of every task, as they finish."""
+    calls = [(experiment.trial, experiment.cell(task.cell, task.variant), task, seed) for task in tasks]
     if jobs == 1 or not tasks:
         with single_threaded_algebra():
-            yield from (_work(experiment, task, seed) for task in tasks)
+            yield from (_work(*call) for call in calls)
         return
     with _workers(jobs):
         backend, _ = get_active_backend()
         return_as = "generator_unordered" if backend.supports_return_generator else "list"
         parallel = joblib.Parallel(n_jobs=jobs, return_as=return_as)
-        yield from parallel(joblib.delayed(_work)(experiment, task, seed) for task in tasks)
+        yield from parallel(joblib.delayed(_work)(*call) for call in calls)
 
 
 def _workers(jobs: int | None) -> AbstractContextManager[Any]:

@@ -1,0 +1,154 @@
+"""Sizes in words and bytes, and measured memory against what was predicted."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import steinball.gram.memory
+from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
+from steinball.discrepancy import pose
+from steinball.gram import BlockedGram, DenseGram, LowRankGram
+from steinball.gram.cost import blocked_cost, dense_cost, lowrank_memory
+from steinball.gram.memory import as_bytes, free_memory, in_words
+from steinball.stein import SteinProblem
+
+pytestmark = pytest.mark.exact
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("1.5 GB", 1_500_000_000),
+        ("2gb", 2 * 10**9),
+        (" 3 MiB ", 3 * 2**20),
+        ("4KB", 4000),
+        ("5 kib", 5 * 1024),
+        ("2 TB", 2 * 10**12),
+        ("1 TiB", 2**40),
+        (".5 GB", 5 * 10**8),
+        ("7", 7),
+        ("7b", 7),
+        (123, 123),
+        (1e9, 10**9),
+        (np.int64(12), 12),
+        (np.float64(12.7), 12),
+    ],
+)
+def test_sizes_are_numbers_or_texts(text: Any, size: int) -> None:
+    assert as_bytes(text) == size
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    ["", "GB", "lots", "1.2.3 GB", ".", "-1 GB", "1 XB", "1 ib", "2 GBs", "0", "0 GB", 0, -5, 0.5, True, None]
+    + [math.inf, -math.inf, math.nan, "nan", "inf", [1]],
+)
+def test_other_sizes_are_refused_with_an_example(nonsense: Any) -> None:
+    with pytest.raises(ValueError, match="`memory_limit` must be a positive number of bytes or a text such as '2 GB'"):
+        as_bytes(nonsense)
+
+
+@given(st.integers(min_value=1, max_value=10**15))
+def test_words_say_the_size_to_a_tenth_of_their_unit(size: int) -> None:
+    words = in_words(size)
+    number, unit = words.split()
+    scale = {"bytes": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}[unit]
+    assert abs(float(number) * scale - size) <= 0.0501 * scale
+    assert float(number) <= 1000.0 or unit == "TB"
+    if unit in ("kB", "MB", "GB"):
+        assert as_bytes(words) == pytest.approx(size, rel=0.06)
+
+
+def test_words_of_round_sizes() -> None:
+    assert [in_words(10**k) for k in (0, 3, 6, 9, 12)] == ["1 bytes", "1.0 kB", "1.0 MB", "1.0 GB", "1.0 TB"]
+
+
+def test_some_memory_is_free_and_less_than_a_petabyte() -> None:
+    assert 10**6 < free_memory(np.zeros(1)) < 10**15
+
+
+def test_without_the_kernels_file_half_of_the_memory_counts_as_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any, **options: Any) -> Any:
+        raise OSError
+
+    monkeypatch.setattr("builtins.open", refuse)
+    monkeypatch.setattr(steinball.gram.memory.os, "sysconf", {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 4096}.__getitem__)
+    assert free_memory(np.zeros(1)) == 2_048_000
+
+
+def peak(work: Callable[[], Any]) -> int:
+    """The most memory that NumPy and Python held at one moment of ``work``, beyond what was held before."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def problem_of(n: int, d: int, dtype: Any = np.float64) -> SteinProblem:
+    problem = pose(np.random.default_rng(0).normal(size=(n, d)).astype(dtype), lambda x: -x, tilt="auto")
+    assert problem.diagonal.shape == (n,)  # computed now, and counted by neither side
+    return problem
+
+
+@pytest.mark.parametrize("calibration", [WeightedBootstrap(199), WildBootstrap(199), DeviationBound()])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_blocked_engine_stays_within_its_prediction(calibration: Any, jobs: int) -> None:
+    """At n = 6000, where the matrix has 288 MB; and the prediction is no wild guess."""
+    n, d, problem = 6000, 3, problem_of(6000, 3)
+    weights = calibration.weights(n, np.random.SeedSequence(0))
+    used = peak(lambda: BlockedGram(problem, 256, jobs).summarise(weights))
+    predicted = blocked_cost(n, d, calibration.n_resamples, 256, jobs).memory
+    assert predicted / 3 < used <= predicted < n * n * 8 / 10
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_weights_too_many_to_keep_are_not_kept(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("blocked", "cost"):
+        monkeypatch.setattr(f"steinball.gram.{module}.KEPT_WEIGHTS", 10**5)
+    n, problem = 3000, problem_of(3000, 2)
+    weights = WeightedBootstrap(499).weights(n, np.random.SeedSequence(0))
+    used = peak(lambda: BlockedGram(problem, 256, jobs).summarise(weights))
+    predicted = blocked_cost(n, 2, 499, 256, jobs).memory
+    assert predicted / 3 < used <= predicted
+
+
+def test_single_precision_takes_half_the_memory() -> None:
+    n, problem = 2000, problem_of(2000, 3, np.float32)
+    weights = WeightedBootstrap(99).weights(n, np.random.SeedSequence(0))
+    used = peak(lambda: BlockedGram(problem, 256, 1).summarise(weights))
+    assert used <= blocked_cost(n, 3, 99, 256, 1, itemsize=4).memory < blocked_cost(n, 3, 99, 256, 1).memory
+
+
+@pytest.mark.parametrize(("n", "n_resamples"), [(200, 999), (1000, 99)])
+def test_the_dense_engine_stays_within_its_prediction(n: int, n_resamples: int) -> None:
+    problem = problem_of(n, 3)
+    weights = WeightedBootstrap(n_resamples).weights(n, np.random.SeedSequence(0))
+    used = peak(lambda: DenseGram(problem).summarise(weights))
+    predicted = dense_cost(n, 3, n_resamples).memory
+    assert predicted / 3 < used <= predicted
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(("n", "d"), [(6000, 1), (20_000, 1), (6000, 2)])
+def test_the_low_rank_engine_stays_within_its_prediction(n: int, d: int, jobs: int) -> None:
+    problem = problem_of(n, d)
+    weights = WeightedBootstrap(129).weights(n, np.random.SeedSequence(0))
+    ranks = []
+
+    def work() -> None:
+        summary = LowRankGram(problem, 200, jobs, settled=lambda summary: True).summarise(weights)
+        ranks.append(summary.details["rank"])
+
+    used = peak(work)
+    predicted = lowrank_memory(n, d, ranks[0], jobs)
+    assert predicted / 8 < used <= predicted
