@@ -38,6 +38,7 @@ ROOMS = (
     "gof",
     "estimation",
     "datasets",
+    "paper",
     "report",
     "cli",
 )

@@ -18,7 +18,7 @@ from steinball.radius import Huber, Radius, as_radius
 from steinball.stein import SteinProblem
 from steinball.supremum import Supremum, warn_if_unbounded
 from steinball.tilts import Tilt
-from steinball.verdict import Question
+from steinball.verdict import Question, Verdict
 
 __all__ = ["Evidence", "GofResult", "decide"]
 
@@ -71,6 +71,10 @@ class GofResult:
         θ, on the scale of D.
     contamination : float or None
         The tolerated share of contamination, where the radius came from one.
+    contamination_bound : float
+        max(0, D − q) / √τ, the smallest contamination that the data force one to concede: at confidence 1 − ``level``,
+        at least this share *of these points* is contaminated when τ is the maximum over the sample; also of the
+        distribution they come from when τ is an upper bound of u(x, x).
     tau, tau_kind : float, str
         The supremum of u(x, x) used, and how it was obtained.
     level : float
@@ -101,6 +105,7 @@ class GofResult:
     squared_ksd: float
     radius: float
     contamination: float | None
+    contamination_bound: float
     tau: float
     tau_kind: str
     level: float
@@ -116,17 +121,6 @@ class GofResult:
     tilt: Tilt | None
     _evidence: Evidence
     _radius: Radius
-
-    @property
-    def contamination_bound(self) -> float:
-        """max(0, D − q) / √τ: the smallest contamination that the data force one to concede.
-
-        At confidence 1 − ``level``, at least this share *of these points* is contaminated when τ is the maximum over
-        the sample; also of the distribution they come from when τ is an upper bound of u(x, x).
-        """
-        if self.tau <= 0.0 or math.isinf(self.threshold):
-            return 0.0
-        return min(1.0, max(0.0, self.ksd - self.threshold) / math.sqrt(self.tau))
 
     @property
     def contributions(self) -> Array:
@@ -187,7 +181,7 @@ class GofResult:
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in skip}
         fields["threshold"] = None if math.isinf(self.threshold) else self.threshold
         described = {"kernel": repr(self.kernel), "tilt": None if self.tilt is None else repr(self.tilt)}
-        return {"schema": SCHEMA, **fields, "contamination_bound": self.contamination_bound, **described}
+        return {"schema": SCHEMA, **fields, **described}
 
     def summary(self) -> str:
         """The result in words, for people."""
@@ -211,12 +205,13 @@ def decide(evidence: Evidence, radius: Radius, level: float, theta: float | None
     level = check_level(level, evidence.calibration.n_resamples)
     theta = radius_of(radius, evidence.problem, evidence.tau) if theta is None else theta
     question = Question(evidence.calibration, evidence.tau, evidence.estimator, theta, level)
-    verdict = question.answer(evidence.summary, evidence.null)
+    verdict, ends = question.answer(evidence.summary, evidence.null), question.ends(evidence.summary)
     n, dimension = (int(size) for size in evidence.problem.samples.shape)
     return GofResult(
         **dataclasses.asdict(verdict),
         radius=theta,
         contamination=getattr(radius, "contamination", None),
+        contamination_bound=_conceded(verdict if ends is None else ends[1], evidence.tau),
         tau=evidence.tau.value,
         tau_kind=evidence.tau.kind,
         level=level,
@@ -227,7 +222,7 @@ def decide(evidence: Evidence, radius: Radius, level: float, theta: float | None
         n_resamples=evidence.calibration.n_resamples,
         engine=evidence.summary.engine,
         grade=question.grade(evidence.summary),
-        details=_details(question, evidence.summary),
+        details=_details(evidence.summary, ends),
         kernel=evidence.problem.stein.kernel,
         tilt=evidence.problem.stein.tilt,
         _evidence=evidence,
@@ -242,9 +237,16 @@ def radius_of(radius: Radius, problem: SteinProblem, tau: Supremum) -> float:
     return radius(problem, tau)
 
 
-def _details(question: Question, summary: GramSummary) -> dict[str, Any]:
+def _conceded(verdict: Verdict, tau: Supremum) -> float:
+    """The share (D − q) / √τ, within [0, 1]."""
+    if tau.value <= 0.0 or math.isinf(verdict.threshold):
+        return 0.0
+    return min(1.0, max(0.0, verdict.ksd - verdict.threshold) / math.sqrt(tau.value))
+
+
+def _details(summary: GramSummary, ends: tuple[Verdict, Verdict] | None) -> dict[str, Any]:
     """How the engine worked, and between which values the exact KSD and p-value lie."""
-    details, ends = dict(summary.details), question.ends(summary)
+    details = dict(summary.details)
     if ends is not None:
         details["ksd_bounds"] = (ends[1].ksd, ends[0].ksd)
         details["pvalue_bounds"] = (ends[0].pvalue, ends[1].pvalue)

@@ -81,6 +81,33 @@ def test_a_kernel_may_be_chosen(command: Command, data: str) -> None:
     assert "Gaussian(lengthscale=1.5)" in done.stdout
 
 
+@pytest.mark.parametrize("engine", ["dense", "blocked", "lowrank"])
+def test_an_engine_may_be_chosen(command: Command, data: str, engine: str) -> None:
+    words = ["test", data, *GAUSSIAN, "--contamination", "0", "--json", "--jobs", "1", "--memory-limit", "1 GB"]
+    chosen, automatic = (json.loads(command(*words, *more).stdout) for more in (["--engine", engine], []))
+    assert chosen["engine"] == engine
+    assert (chosen["pvalue"], chosen["rejected"]) == (automatic["pvalue"], automatic["rejected"])
+
+
+def test_how_the_work_is_done_reaches_the_library(command: Command, data: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every option arrives under its own name, and its absence as the library's default."""
+    seen: list[dict[str, Any]] = []
+    real = sb.robust_ksd_test
+
+    def spy(*args: Any, **options: Any) -> Any:
+        seen.append({name: options[name] for name in ("engine", "n_jobs", "memory_limit", "progress")})
+        return real(*args, **options)
+
+    monkeypatch.setattr(sb, "robust_ksd_test", spy)
+    words = ["test", data, *GAUSSIAN, "--contamination", "0.1"]
+    command(*words)
+    command(*words, "--engine", "blocked", "--jobs", "2", "--memory-limit", "2GB", "--no-progress")
+    assert seen == [
+        {"engine": "auto", "n_jobs": None, "memory_limit": None, "progress": "auto"},
+        {"engine": "blocked", "n_jobs": 2, "memory_limit": "2GB", "progress": False},
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -97,6 +124,10 @@ def test_a_kernel_may_be_chosen(command: Command, data: str) -> None:
         (["DATA", *GAUSSIAN, "--contamination", "0.1", "--resamples", "10"], "Use at least 19."),
         (["DATA", *GAUSSIAN, "--contamination", "0.1", "--level", "0"], "`level` must be"),
         (["DATA", *GAUSSIAN, "--contamination", "0.1", "--seed", "-1"], "`rng` must be"),
+        (["DATA", *GAUSSIAN, "--contamination", "0.1", "--engine", "steam"], "`engine` must be one of 'auto', 'dense'"),
+        (["DATA", *GAUSSIAN, "--contamination", "0.1", "--jobs", "0"], "`n_jobs` must be None or a non-zero whole"),
+        (["DATA", *GAUSSIAN, "--contamination", "0.1", "--memory-limit", "lots"], "`memory_limit` must be a positive"),
+        (["DATA", *GAUSSIAN, "--contamination", "0.1", "--memory-limit", "9kB"], "or raise `memory_limit`."),
         (["DATA", "--model", "nothing", "--contamination", "0.1"], "`--model` must be one of"),
         (["DATA", *GAUSSIAN, "--contamination", "0.1", "--columns", "y"], "there is no column `y`"),
         (["DATA", "--model", "mine.py:score", "--contamination", "0.1"], "there is no file `mine.py`"),

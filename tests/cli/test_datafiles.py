@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import pickle
 import sys
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import steinball as sb
+from steinball.arrays import as_samples
+from steinball.cli import datafiles
 from steinball.cli.csvtext import read_csv_text
 from steinball.cli.datafiles import read_samples
 
@@ -211,11 +216,142 @@ def test_parquet(tmp_path: Path) -> None:
         ValueError, match=r"column `id` of .* holds string, not numbers; choose others with `--columns`"
     ):
         read_samples(path)
-    with pytest.raises(ValueError, match=r"column `m` of .* has no finite number in row 2"):
+    with pytest.raises(ValueError, match=r"column `m` of .* has no number \(null\) in row 2"):
         read_samples(path, columns="m")
     Path(path).write_bytes(b"not parquet")
     with pytest.raises(ValueError, match="could not be read as Parquet"):
         read_samples(path)
+
+
+def write_parquet(path: Path, columns: dict[str, Any] | Any, rows_per_group: int) -> str:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pa.table(columns) if isinstance(columns, dict) else columns
+    parquet.write_table(table, path, row_group_size=rows_per_group)
+    return str(path)
+
+
+def test_row_groups_and_batches_are_put_together_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups of 30 rows read 7 rows at a time, columns in another order than in the file."""
+    monkeypatch.setattr(datafiles, "_ROWS_AT_ONCE", 7)
+    x = np.random.default_rng(0).normal(size=(100, 3))
+    path = write_parquet(tmp_path / "a.parquet", {name: x[:, k] for k, name in enumerate("abc")}, 30)
+    np.testing.assert_array_equal(read_samples(path), x)
+    np.testing.assert_array_equal(read_samples(path, columns="c,a"), x[:, [2, 0]])
+    np.testing.assert_array_equal(read_samples(path, columns="b,b,1"), x[:, [1, 1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("value", "message"), [(None, r"no number \(null\)"), (float("nan"), "nan"), (-np.inf, "-inf")]
+)
+def test_what_is_missing_in_a_later_row_group_is_named_with_its_row_and_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float | None, message: str
+) -> None:
+    monkeypatch.setattr(datafiles, "_ROWS_AT_ONCE", 7)
+    values: list[float | None] = list(range(100))
+    values[82] = value
+    path = write_parquet(tmp_path / "a.parquet", {"x": np.zeros(100), "y": values}, 30)
+    with pytest.raises(ValueError, match=rf"column `y` of .* has {message} in row 83; remove or impute it"):
+        read_samples(path)
+    np.testing.assert_array_equal(read_samples(path, columns="x"), np.zeros((100, 1)))
+
+
+def test_integers_with_a_null_do_not_become_floats_first(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "a.parquet", {"k": [2**60 + 1, None]}, 10)
+    with pytest.raises(ValueError, match=r"column `k` of .* has no number \(null\) in row 2"):
+        read_samples(path)
+
+
+def test_types_are_read_from_the_schema_before_any_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_parquet(
+        tmp_path / "a.parquet", {"x": [1.0, 2.0], "day": np.array(["2020-01-01"] * 2, dtype="M8[D]")}, 1
+    )
+    parquet = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", None)  # reading would fail in another way
+    with pytest.raises(ValueError, match=r"column `day` of .* holds date32.*, not numbers"):
+        read_samples(path)
+
+
+def test_the_dtype_of_a_parquet_file_is_the_common_one_of_its_columns(tmp_path: Path) -> None:
+    columns = {"h": np.arange(3, dtype=np.float32), "i": np.arange(3, dtype=np.int16), "d": np.arange(3.0)}
+    path = write_parquet(tmp_path / "a.parquet", columns, 2)
+    assert read_samples(path, columns="h").dtype == np.float32
+    assert read_samples(path, columns="h,i").dtype == np.float32
+    assert read_samples(path, columns="i").dtype == np.int16
+    assert read_samples(path).dtype == np.float64
+
+
+def test_columns_that_share_a_name_are_told_apart_by_position(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    table = pa.Table.from_arrays([pa.array([1.0, 2.0]), pa.array([5, 6]), pa.array([3.0, 4.0])], names=["x", "a", "x"])
+    path = write_parquet(tmp_path / "a.parquet", table, 1)
+    np.testing.assert_array_equal(read_samples(path), [[1.0, 5.0, 3.0], [2.0, 6.0, 4.0]])
+    np.testing.assert_array_equal(read_samples(path, columns="3,a"), [[3.0, 5.0], [4.0, 6.0]])
+    with pytest.raises(ValueError, match="several columns are called `x`"):
+        read_samples(path, columns="x")
+
+
+def test_a_numpy_file_is_mapped_and_not_copied(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", EXPECTED)
+    for read in (read_samples(str(tmp_path / "a.npy")), as_samples(read_samples(str(tmp_path / "a.npy")))):
+        assert is_mapped(read)
+        assert not read.flags.writeable
+    np.save(tmp_path / "b.npy", EXPECTED[:, 0])
+    assert is_mapped(as_samples(read_samples(str(tmp_path / "b.npy"))))
+    np.save(tmp_path / "c.npy", np.asfortranarray(EXPECTED))
+    np.testing.assert_array_equal(read_samples(str(tmp_path / "c.npy")), EXPECTED)
+
+
+def is_mapped(x: Any) -> bool:
+    """Whether the memory of an array is a file's."""
+    while isinstance(x, np.ndarray) and not isinstance(x, np.memmap):
+        x = x.base
+    return isinstance(x, np.memmap)
+
+
+def test_a_number_that_is_not_finite_is_found_far_into_a_mapped_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(datafiles, "_ROWS_AT_ONCE", 10)
+    x = np.zeros((40, 2))
+    x[[33, 37], [1, 0]] = np.nan, np.inf
+    np.save(tmp_path / "a.npy", x)
+    with pytest.raises(ValueError, match="has nan in row 34, column 2"):
+        read_samples(str(tmp_path / "a.npy"))
+
+
+def peak(work: Callable[[], Any]) -> int:
+    """The most memory that NumPy and Python held at one moment of ``work``, beyond what was held before."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_large_files_are_read_in_little_memory(tmp_path: Path) -> None:
+    """200,000 × 2 numbers are 3.2 MB: mapped they cost next to nothing, and Parquet little more than themselves."""
+    x = np.random.default_rng(0).normal(size=(200_000, 2))
+    np.save(tmp_path / "a.npy", x)
+    assert peak(lambda: read_samples(str(tmp_path / "a.npy"))) < 0.15 * x.nbytes
+    path = write_parquet(tmp_path / "a.parquet", {"x": x[:, 0], "y": x[:, 1], "unused": [["words"]] * len(x)}, 20_000)
+    read_samples(path, columns="x")  # what pyarrow loads once
+    assert peak(lambda: read_samples(path, columns="x,y")) < 1.5 * x.nbytes
+    np.testing.assert_array_equal(read_samples(path, columns="x,y"), x)
+
+
+def test_a_mapped_file_is_tested_as_the_array_it_holds(tmp_path: Path) -> None:
+    """200,000 points, whose matrix would take 320 GB, within a limit that the predicted cost states."""
+    x = np.random.default_rng(0).normal(size=(200_000, 2))
+    np.save(tmp_path / "a.npy", x)
+    options: dict[str, Any] = {"calibration": sb.WeightedBootstrap(19), "rng": 0, "memory_limit": "300 MB", "n_jobs": 1}
+    results = [
+        sb.robust_ksd_test(data, sb.models.Gaussian([0.0, 0.0]), 0.05, engine="lowrank", **options)
+        for data in (x, read_samples(str(tmp_path / "a.npy")))
+    ]
+    assert results[0].to_dict() == results[1].to_dict()
+    assert results[1].grade == "certified"
 
 
 def test_parquet_without_pyarrow_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

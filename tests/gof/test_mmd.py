@@ -1,7 +1,7 @@
 """The robust two-sample tests dcMMD and MMD-Dev: against plain loops over every split, by simulation, and as results.
 
-Simulations: 400 repeats with fixed seeds at level 0.05. A test of level exactly 0.05 rejects between 8 and 36 times with
-probability 0.9991: rates ``LOW`` = 0.02 to ``HIGH`` = 0.09.
+Simulations: 400 repeats with fixed seeds at level 0.05. A test of level exactly 0.05 rejects between 8 and 36 times
+with probability 0.9991: rates ``LOW`` = 0.02 to ``HIGH`` = 0.09.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def test_the_observed_split_is_among_the_values() -> None:
     x = np.arange(20.0)
     result = sb.dcmmd_test(x, x + 1000.0, contamination=0.0, kernel=Gaussian(5.0), n_resamples=99, rng=0)
     assert result.pvalue == 1 / 100
-    assert not result.at(level=0.01).rejected == (result.at(level=0.01).pvalue > 0.01)
+    assert result.at(level=0.01).rejected
 
 
 # The numbers of the definitions
@@ -433,7 +433,9 @@ def test_every_array_library_gives_the_same_numbers(xp: Any, test: Test) -> None
     assert found.mmd == pytest.approx(expected.mmd, rel=1e-10)
     assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-10)
     model = test(xp.asarray(x), sb.models.Gaussian(dimension=2), contamination=0.01, rng=0)
-    assert model.mmd == pytest.approx(test(x, sb.models.Gaussian(dimension=2), contamination=0.01, rng=0).mmd, rel=1e-10)
+    assert model.mmd == pytest.approx(
+        test(x, sb.models.Gaussian(dimension=2), contamination=0.01, rng=0).mmd, rel=1e-10
+    )
 
 
 @pytest.mark.backend

@@ -100,6 +100,14 @@ def run_test(
         bool | None,
         typer.Option("--header/--no-header", help="Whether the first line of a CSV file names the columns."),
     ] = None,
+    engine: Annotated[
+        str, typer.Option(help="How pairs of points are worked through: auto, dense, blocked or lowrank.")
+    ] = "auto",
+    jobs: Annotated[int | None, typer.Option(help="Number of threads; all cores by default.")] = None,
+    memory_limit: Annotated[
+        str | None, typer.Option(help="Memory that may be used, such as 2GB; half of what is free by default.")
+    ] = None,
+    no_progress: Annotated[bool, typer.Option("--no-progress", help="Show no progress, also on a terminal.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error.")] = False,
 ) -> None:
@@ -120,6 +128,10 @@ def run_test(
                 calibration=sb.WeightedBootstrap(resamples),
                 level=level,
                 rng=seed,
+                engine=engine,
+                n_jobs=jobs,
+                memory_limit=memory_limit,
+                progress=False if no_progress else "auto",
             )
         _print_result(result, as_json)
     raise typer.Exit(outcome.REJECTED if result.rejected else outcome.NOT_REJECTED)

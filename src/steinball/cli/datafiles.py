@@ -17,12 +17,16 @@ from steinball.cli.csvtext import choose_columns, read_csv_text
 __all__ = ["read_npz", "read_samples"]
 
 _TEXT = {".csv", ".tsv", ".txt", ".dat"}
+_ROWS_AT_ONCE = 2**16
 
 
 def read_samples(
     source: str, *, columns: str | None = None, key: str | None = None, header: bool | None = None
 ) -> NDArray[Any]:
     """Read samples of shape (n, d), rows are observations, from the file ``source``.
+
+    An NPY file is mapped into memory, read-only, and not read as a whole. A Parquet file is read a few rows at a time
+    into one array of the columns asked for.
 
     Parameters
     ----------
@@ -82,8 +86,8 @@ def read_npz(source: str) -> dict[str, NDArray[Any]]:
 def _load_numpy(source: str, key: str | None) -> NDArray[Any]:
     if Path(source).suffix.lower() == ".npz":
         return _pick(read_npz(source), source, key)
-    with _numpy_errors(source), open(source, "rb") as file:
-        return np.asarray(np.load(file, allow_pickle=False))
+    with _numpy_errors(source):
+        return np.asarray(np.load(source, mmap_mode="r", allow_pickle=False))  # it stays on the disk until it is used
 
 
 @contextmanager
@@ -91,7 +95,7 @@ def _numpy_errors(source: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, AttributeError, EOFError, BadZipFile) as error:
-        if "allow_pickle" in str(error):
+        if "allow_pickle" in str(error) or "Python objects" in str(error):
             raise ValueError(
                 f"`{source}` holds Python objects, which steinball never unpickles; save a plain array of numbers."
             ) from None
@@ -112,15 +116,16 @@ def _numeric_matrix(values: NDArray[Any], source: str, columns: str | None) -> N
         raise ValueError(f"`{source}` must hold real numbers, got dtype {values.dtype}.")
     if values.ndim not in (1, 2):
         raise ValueError(f"`{source}` must hold an array of shape (n,) or (n, d), got {values.shape}.")
-    matrix = values.reshape(values.shape[0], -1)
+    matrix = values[:, None] if values.ndim == 1 else values
     if columns is not None:
         matrix = matrix[:, choose_columns(columns, None, matrix.shape[1])]
-    bad = np.argwhere(~np.isfinite(matrix))
-    if bad.size:
-        row, column = bad[0]
-        raise ValueError(
-            f"`{source}` has {matrix[row, column]} in row {row + 1}, column {column + 1}; remove or impute it."
-        )
+    for start in range(0, len(matrix), _ROWS_AT_ONCE):
+        bad = np.argwhere(~np.isfinite(matrix[start : start + _ROWS_AT_ONCE]))
+        if bad.size:
+            row, column = start + bad[0, 0], bad[0, 1]
+            raise ValueError(
+                f"`{source}` has {matrix[row, column]} in row {row + 1}, column {column + 1}; remove or impute it."
+            )
     return matrix
 
 
@@ -130,24 +135,51 @@ def _read_parquet(source: str, columns: str | None) -> NDArray[Any]:
     except ImportError:
         raise ValueError("Parquet files need pyarrow: pip install 'steinball[io]'.") from None
     try:
-        table = pyarrow.parquet.read_table(source)
+        with pyarrow.parquet.ParquetFile(source, pre_buffer=False, buffer_size=2**20) as file:
+            names = file.schema_arrow.names
+            chosen = range(len(names)) if columns is None else choose_columns(columns, names, len(names))
+            return _parquet_matrix(file, list(chosen), source)
     except pyarrow.ArrowException as error:
         raise ValueError(f"`{source}` could not be read as Parquet: {error}") from None
-    chosen = (
-        range(table.num_columns) if columns is None else choose_columns(columns, table.column_names, table.num_columns)
+
+
+def _parquet_matrix(file: Any, chosen: list[int], source: str) -> NDArray[Any]:
+    """The chosen columns as one array, filled a few rows at a time, row group by row group."""
+    names = file.schema_arrow.names
+    types = [_parquet_type(file.schema_arrow.field(i), source) for i in chosen]
+    matrix = np.empty((file.metadata.num_rows, len(chosen)), dtype=np.result_type(*types))
+    start, wanted = 0, sorted({names[i] for i in chosen})
+    for group in range(file.num_row_groups):
+        for batch in file.iter_batches(_ROWS_AT_ONCE, row_groups=[group], columns=wanted):
+            stop = start + batch.num_rows
+            for k, i in enumerate(chosen):
+                same_name = batch.schema.get_all_field_indices(names[i])
+                column = batch.column(same_name[names[:i].count(names[i])])
+                matrix[start:stop, k] = _parquet_numbers(column, names[i], start, source)
+            start = stop
+    return matrix
+
+
+def _parquet_type(field: Any, source: str) -> type[np.generic]:
+    """The NumPy type of a column, by the file's schema."""
+    import pyarrow
+
+    if pyarrow.types.is_integer(field.type) or pyarrow.types.is_floating(field.type):
+        numpy_type: type[np.generic] = field.type.to_pandas_dtype()
+        return numpy_type
+    raise ValueError(
+        f"column `{field.name}` of `{source}` holds {field.type}, not numbers; choose others with `--columns`."
     )
-    return np.column_stack([_parquet_column(table, i, source) for i in chosen])
 
 
-def _parquet_column(table: Any, position: int, source: str) -> NDArray[Any]:
-    name, column = table.column_names[position], table.column(position)
-    kind = str(column.type)
-    if not kind.startswith(("int", "uint", "float", "double", "halffloat")):
-        raise ValueError(f"column `{name}` of `{source}` holds {kind}, not numbers; choose others with `--columns`.")
-    values = np.asarray(column.to_numpy())
-    bad = np.flatnonzero(column.is_null().to_numpy() | ~np.isfinite(values.astype(np.float64)))
+def _parquet_numbers(column: Any, name: str, start: int, source: str) -> NDArray[Any]:
+    """Some values of one column, the first of them in row ``start`` (from 0) of the file."""
+    if column.null_count:
+        row = start + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))) + 1
+        raise ValueError(f"column `{name}` of `{source}` has no number (null) in row {row}; remove or impute it.")
+    values = np.asarray(column.to_numpy(zero_copy_only=False))
+    bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
-        raise ValueError(
-            f"column `{name}` of `{source}` has no finite number in row {bad[0] + 1}; remove or impute it."
-        )
+        row = start + int(bad[0]) + 1
+        raise ValueError(f"column `{name}` of `{source}` has {values[bad[0]]} in row {row}; remove or impute it.")
     return values

@@ -103,7 +103,7 @@ def ksd_test(
     settings = Settings(engine, memory_limit, n_jobs, progress)
     problem = pose(x, model, kernel, tilt)
     found = find_supremum(tau, problem)
-    if isinstance(calibration, DeviationBound):
+    if isinstance(calibration, DeviationBound) and not radius.needs_bounded:  # which warns by itself
         warn_if_unbounded(problem, "`DeviationBound`")
     theta = radius_of(radius, problem, found)
     question = Question(calibration, found, estimator, theta, level)

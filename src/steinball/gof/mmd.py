@@ -304,7 +304,7 @@ def split_squares(pooled: Array, kernel: Kernel, splits: NDArray[np.bool_]) -> N
     xp, (count, total) = namespace(pooled), splits.shape
     n = int(splits[0].sum())
     vectors = np.where(splits, 1.0 / n, -1.0 / (total - n))
-    parts = [slice(start, start + _TILE) for start in range(0, total, _TILE)]
+    parts = [slice(start, min(start + _TILE, total)) for start in range(0, total, _TILE)]
     strips = [(pooled[part, :], like(vectors[:, part], pooled)) for part in parts]
     squares = np.zeros(count)
     with np.errstate(over="ignore", invalid="ignore"):  # far points are simply not alike

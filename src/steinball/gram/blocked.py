@@ -51,7 +51,7 @@ class BlockedGram:
     def summarise(self, weights: Weights) -> GramSummary:
         """The four answers of :class:`GramSummary`, in one pass over the upper triangle."""
         problem, n = self.problem, len(self.problem)
-        rows = gather(weights, n, self.n_jobs)
+        rows = gather(weights, n, self.n_jobs if isinstance(problem.samples, np.ndarray) else None)
         with np.errstate(over="ignore", invalid="ignore"):  # caught by the summary, by name
             forms, sums = self._accumulate(rows)
         row_means = like(sums / n, problem.samples)

@@ -107,15 +107,16 @@ def make_gram(
         return exact
     can_wait = memory["blocked"] <= limit and _seconds(samples, n_resamples, jobs) <= _PATIENCE
     fallback = exact if settings.engine == "auto" and can_wait else None
-    return LowRankGram(problem, _affordable_rank(samples, jobs, limit), _here(jobs), settings.progress, settled, fallback)
+    rank = _affordable_rank(samples, jobs, limit)
+    return LowRankGram(problem, rank, _here(jobs), settings.progress, settled, fallback)
 
 
 def _memory(samples: Array, n_resamples: int, jobs: int, wanted: str) -> dict[str, int]:
-    """Bytes that each engine needs; low rank, which is for few dimensions, at the smallest rank worth trying."""
+    """Bytes that each engine needs here; low rank, which is for few dimensions, at the smallest rank worth trying."""
     n, d = (int(size) for size in samples.shape)
     size = _itemsize(samples)
     memory = {
-        "blocked": blocked_cost(n, d, n_resamples, _tile(samples), jobs, size).memory,
+        "blocked": blocked_cost(n, d, n_resamples, _tile(samples), _here(jobs), size).memory,
         "dense": dense_cost(n, d, n_resamples, size).memory,
     }
     if wanted == "lowrank" or likely_rank(d) is not None:
@@ -140,7 +141,7 @@ def _seconds(samples: Array, n_resamples: int, jobs: int) -> float:
 
 def _here(jobs: int) -> int:
     """Threads that share memory: of a cluster, those of this machine."""
-    return min(jobs, joblib.cpu_count())
+    return min(jobs, int(joblib.cpu_count()))
 
 
 def _configured(settings: Settings, jobs: int) -> int | None:
@@ -176,9 +177,10 @@ def _tile(samples: Array) -> int:
 def _check_fits(engine: str, memory: dict[str, int], limit: int, n: int) -> None:
     if memory[engine] <= limit:
         return
-    least = min(memory, key=lambda other: memory[other])
-    needs = f'engine="{least}", which needs {in_words(memory[least])}'
-    remedy = f"Use {needs}" if memory[least] <= limit else f"Use fewer `n_resamples`, or {needs}"
+    smallest = min(memory, key=lambda other: memory[other])
+    other = next((name for name in memory if memory[name] <= limit), smallest)
+    needs = f'engine="{other}", which needs {in_words(memory[other])}'
+    remedy = f"Use {needs}" if memory[other] <= limit else f"Use fewer `n_resamples`, or {needs}"
     raise MemoryError(
         f"the {engine} engine needs {in_words(memory[engine])} for n = {n:,}, but `memory_limit` is {in_words(limit)}. "
         f"{remedy}, or raise `memory_limit`."

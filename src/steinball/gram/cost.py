@@ -136,7 +136,8 @@ def lowrank_cost(n: int, d: int, n_resamples: int, jobs: int, itemsize: int = 8)
 
 def lowrank_memory(n: int, d: int, rank: int, jobs: int, itemsize: int = 8) -> int:
     """The factor (its newest panel twice), points and residuals; and for each worker a chunk of weights being drawn."""
-    worker = CHUNK * (2 * min(n, COLUMNS_AT_ONCE) * 8 + 3 * n) + 24 * min(2**20, CHUNK * n)
+    drawing, projecting = 24 * min(2**20, CHUNK * n), 8 * CHUNK * min(n, COLUMNS_AT_ONCE)
+    worker = 2 * CHUNK * n + max(drawing, projecting)
     return n * (rank + PANEL + 10 * d + 12) * itemsize + jobs * worker
 
 

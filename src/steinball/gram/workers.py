@@ -68,7 +68,7 @@ def share_threads(function: Callable[[Item], Result], items: Sequence[Item], n_j
 
 def _number_of_jobs(n_jobs: int | None, n_tasks: int) -> int | None:
     """1 for serial work, a number of threads, or ``None`` for what joblib is configured for."""
-    if n_tasks == 1:
+    if n_tasks <= 1:
         return 1
     if n_jobs is None and workers_configured():
         return None

@@ -4,7 +4,27 @@ from __future__ import annotations
 
 import difflib
 
-from steinball.paper import outliers, weights
+from steinball.paper import (
+    bandwidth_robust,
+    bandwidth_standard,
+    bootstraps,
+    contamination_rate,
+    deviation,
+    dimension,
+    kef_level,
+    kef_power,
+    mean_shift,
+    mixture,
+    noise,
+    non_robustness,
+    oracle,
+    outliers,
+    rbm,
+    supremum,
+    tails,
+    tightness,
+    weights,
+)
 from steinball.paper.base import Experiment
 
 __all__ = ["EXPERIMENTS", "experiment"]
@@ -13,7 +33,24 @@ EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (
         weights,
+        bandwidth_robust,
         outliers,
+        tails,
+        rbm,
+        kef_level,
+        kef_power,
+        mixture,
+        contamination_rate,
+        supremum,
+        bandwidth_standard,
+        mean_shift,
+        dimension,
+        noise,
+        bootstraps,
+        deviation,
+        non_robustness,
+        tightness,
+        oracle,
     )
 }
 

@@ -13,7 +13,6 @@ from steinball.calibration import BootstrapNull, DeviationNull, WeightedBootstra
 from steinball.calibration.base import Null
 from steinball.discrepancy import pose
 from steinball.gof.ksd import ksd_test
-from steinball.gram.base import GramSummary
 from steinball.gram.choose import Settings, make_gram
 from steinball.gram.weights import ChainedWeights
 from steinball.kernels.base import Kernel
@@ -23,7 +22,7 @@ from steinball.radius import Radius
 from steinball.result import GofResult
 from steinball.tilts import PolynomialTilt
 
-__all__ = ["TOLERANCE", "bandwidth_kernel", "bootstrap_rows", "standard_row", "tilted_rows"]
+__all__ = ["TOLERANCE", "bandwidth_kernel", "bootstrap_rows", "decision_row", "standard_row", "tilted_rows"]
 
 TOLERANCE = 0.05
 STANDARD_DRAWS = 1000
@@ -43,14 +42,24 @@ def _shared(cell: Cell) -> Row:
     return {name: value for name, value in cell.items() if name != "tolerance"}
 
 
-def result_row(test: str, result: GofResult, seconds: float, cell: Cell, **grid: Any) -> Row:
+def decision_row(
+    test: str, null: Null | None, ksd: float, radius: float, cell: Cell, *, pvalue: float | None = None, **columns: Any
+) -> Row:
+    """A row by the p-value of a null distribution, or by a p-value already known."""
+    if pvalue is None:
+        assert null is not None
+        pvalue = null.pvalue(ksd, radius)
+    decision = {"rejected": int(pvalue <= _LEVEL), "pvalue": pvalue, "ksd": ksd, "radius": radius}
+    return {"test": test, **decision, **_shared(cell), **columns}
+
+
+def result_row(test: str, result: GofResult, seconds: float, cell: Cell, **columns: Any) -> Row:
     """The row of a result."""
     measured = {
         "rejected": int(result.rejected), "pvalue": result.pvalue, "ksd": result.ksd, "radius": result.radius,
-        "tau": result.tau, "seconds": seconds,
+        "tau": result.tau, "seconds": seconds, "bootstrap": "weighted",
     }  # fmt: skip
-    size = {"n": result.n, "dimension": result.dimension, "bootstrap": "weighted"}
-    return {"test": test, **measured, **size, **_shared(cell), **grid}
+    return {"test": test, **measured, **_shared(cell), **columns}
 
 
 def _timed(x: Any, model: Any, rng: np.random.Generator, **options: Any) -> tuple[GofResult, float]:
@@ -60,11 +69,11 @@ def _timed(x: Any, model: Any, rng: np.random.Generator, **options: Any) -> tupl
 
 
 def standard_row(
-    x: Any, model: Any, rng: np.random.Generator, cell: Cell, kernel: Kernel | None = None, **grid: Any
+    x: Any, model: Any, rng: np.random.Generator, cell: Cell, kernel: Kernel | None = None, **columns: Any
 ) -> Row:
     """The standard test with the untilted kernel, 1000 draws."""
     result, seconds = _timed(x, model, rng, kernel=kernel, calibration=WeightedBootstrap(STANDARD_DRAWS))
-    return result_row("imq-ksd", result, seconds, cell, exponent=0.0, **grid)
+    return result_row("imq-ksd", result, seconds, cell, exponent=0.0, **columns)
 
 
 def tilted_result(
@@ -88,37 +97,29 @@ def tilted_rows(
     kernel: Kernel | None = None,
     tolerances: Iterable[float] = (TOLERANCE,),
     deviation: bool = False,
-    **grid: Any,
+    **columns: Any,
 ) -> list[Row]:
     """Tilted-KSD, R-KSD for every tolerance and, if asked for, R-KSD-Dev: one pass over the pairs."""
     result, seconds = tilted_result(x, model, rng, kernel)
-    rows = [result_row("tilted-ksd", result, seconds, cell, exponent=0.5, **grid)]
+    rows = [result_row("tilted-ksd", result, seconds, cell, exponent=0.5, **columns)]
     for tolerance in tolerances:
-        given = {"exponent": 0.5, "tolerance": tolerance, **grid}
-        rows.append(result_row("r-ksd", result.at(contamination=tolerance), seconds, cell, **given))
+        given = {"exponent": 0.5, "tolerance": tolerance, **columns}
+        moved = result.at(contamination=tolerance)
+        rows.append(result_row("r-ksd", moved, seconds, cell, **given))
         if deviation:
-            rows.append(deviation_row(result, seconds, cell, **given))
+            rows.append(_deviation_row(moved, seconds, cell, **given))
     return rows
 
 
-def radius_row(result: GofResult, radius: float | Radius, seconds: float, cell: Cell, **grid: Any) -> Row:
+def radius_row(result: GofResult, radius: float | Radius, seconds: float, cell: Cell, **columns: Any) -> Row:
     """R-KSD at any radius, from a tilted result."""
-    return result_row("r-ksd", result.at(radius=radius), seconds, cell, exponent=0.5, **grid)
+    return result_row("r-ksd", result.at(radius=radius), seconds, cell, exponent=0.5, **columns)
 
 
-def deviation_row(result: GofResult, seconds: float, cell: Cell, *, tolerance: float, **grid: Any) -> Row:
-    """R-KSD-Dev (App. D): the bound in place of the draws, from the D and τ of a tilted result."""
-    radius = result.at(contamination=tolerance).radius
-    row = null_row("r-ksd-dev", DeviationNull(result.tau, result.n), result, radius)
-    return {**row, "seconds": seconds, **_shared(cell), "tolerance": tolerance, **grid}
-
-
-def null_row(test: str, null: Null, result: GofResult, radius: float) -> Row:
-    """A row for the D of a result against another null distribution."""
-    pvalue = null.pvalue(result.ksd, radius)
-    rejected = int(pvalue <= _LEVEL)
-    size = {"n": result.n, "dimension": result.dimension}
-    return {"test": test, "rejected": rejected, "pvalue": pvalue, "ksd": result.ksd, "radius": radius, "tau": result.tau, **size}
+def _deviation_row(result: GofResult, seconds: float, cell: Cell, **columns: Any) -> Row:
+    """R-KSD-Dev (App. D): the bound in place of the draws, at the D, τ and radius of a robust result."""
+    null = DeviationNull(result.tau, result.n)
+    return decision_row("r-ksd-dev", null, result.ksd, result.radius, cell, tau=result.tau, seconds=seconds, **columns)
 
 
 def bootstrap_rows(
@@ -127,30 +128,15 @@ def bootstrap_rows(
     """R-KSD by the weighted and by the wild bootstrap: one Gram matrix, both sets of draws."""
     start = time.perf_counter()
     problem = pose(x, model, None, PolynomialTilt())
-    seeds = [as_seed(rng), as_seed(rng)]
-    streams = tuple(
-        calibration.weights(len(problem), seed)
-        for calibration, seed in zip((WeightedBootstrap(TILTED_DRAWS), WildBootstrap(TILTED_DRAWS)), seeds, strict=True)
-    )
+    calibrations = (WeightedBootstrap(TILTED_DRAWS), WildBootstrap(TILTED_DRAWS))
+    streams = tuple(calibration.weights(len(problem), as_seed(rng)) for calibration in calibrations)
     gram = make_gram(problem, 2 * TILTED_DRAWS, Settings("auto", None, 1, False), lambda _: True)
     summary = gram.summarise(ChainedWeights(streams))
-    seconds = (time.perf_counter() - start) / 2.0
-    return [
-        _bootstrap_row(summary, name, part, tolerance, seconds, cell)
-        for name, part in (("weighted", slice(0, TILTED_DRAWS)), ("wild", slice(TILTED_DRAWS, None)))
-        for tolerance in tolerances
-    ]
-
-
-def _bootstrap_row(
-    summary: GramSummary, name: str, part: slice, tolerance: float, seconds: float, cell: Cell
-) -> Row:
-    """One decision from one of the two sets of draws."""
-    null = BootstrapNull(np.sqrt(np.maximum(summary.quadratic_forms[part], 0.0)))
     tau, ksd = float(np.max(summary.diagonal)), max(0.0, summary.mean) ** 0.5
-    radius = tolerance * tau**0.5
-    pvalue = null.pvalue(ksd, radius)
-    measured = {"rejected": int(pvalue <= _LEVEL), "pvalue": pvalue, "ksd": ksd, "radius": radius, "tau": tau}
-    grid = {"tolerance": tolerance, "exponent": 0.5, "bootstrap": name}
-    return {"test": "r-ksd", **measured, "seconds": seconds, **_shared(cell), **grid}
-
+    draws = np.sqrt(np.maximum(summary.quadratic_forms, 0.0))
+    shared = {"tau": tau, "seconds": (time.perf_counter() - start) / 2.0, "exponent": 0.5}
+    return [
+        decision_row("r-ksd", null, ksd, e0 * tau**0.5, cell, tolerance=e0, bootstrap=name, **shared)
+        for name, null in zip(("weighted", "wild"), map(BootstrapNull, np.split(draws, 2)), strict=True)
+        for e0 in tolerances
+    ]

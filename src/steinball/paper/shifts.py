@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 
+from steinball.datasets.contamination import mean_shift
 from steinball.discrepancy import pose
 from steinball.gram.dense import DenseGram
 from steinball.models import Gaussian
@@ -19,13 +20,6 @@ __all__ = ["SHIFTS", "reference_radius", "shift_rows"]
 
 SHIFTS = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 1, 2)
 _SAMPLES = 50
-
-
-def _shifted(shift: float, n: int, dimension: int, rng: np.random.Generator) -> np.ndarray:  # type: ignore[type-arg]
-    """n draws of N(μ e₁, I)."""
-    x = rng.standard_normal((n, dimension))
-    x[:, 0] += shift
-    return x
 
 
 @cache
@@ -42,7 +36,7 @@ def reference_radius(shift: float, n: int, dimension: int) -> float:
     squares = []
     for k in range(_SAMPLES):  # a stream of its own: the radius is stated before any data are seen
         rng = np.random.default_rng(np.random.SeedSequence(2025, spawn_key=(k,)))
-        problem = pose(_shifted(shift, n, dimension, rng), Gaussian(dimension=dimension), None, PolynomialTilt())
+        problem = pose(mean_shift(n, dimension, shift, rng), Gaussian(dimension=dimension), None, PolynomialTilt())
         squares.append(DenseGram(problem).summarise(()).unbiased_mean)
     return math.sqrt(max(0.0, float(np.mean(squares))))
 
@@ -51,7 +45,7 @@ def shift_rows(cell: Cell, rng: np.random.Generator, references: Iterable[float]
     """One sample of N(μ e₁, I), every test; R-KSD at each reference radius from the same pass."""
     n, dimension = cell["n"], cell["dimension"]
     model = Gaussian(dimension=dimension)
-    x = _shifted(cell["shift"], n, dimension, rng)
+    x = mean_shift(n, dimension, cell["shift"], rng)
     result, seconds = tilted_result(x, model, rng)
     rows = [standard_row(x, model, rng, cell), result_row("tilted-ksd", result, seconds, cell, exponent=0.5)]
     for reference in references:

@@ -9,7 +9,7 @@ import numpy as np
 
 from steinball.models import Gaussian
 from steinball.paper.base import Cell, Experiment, Row
-from steinball.paper.data import point_mass
+from steinball.paper.data import gaussian_cell, point_mass
 from steinball.paper.expectations import agree, below, number, published
 from steinball.paper.figures import Series, draw_curves, rate_panel, shades
 from steinball.paper.rows import bandwidth_kernel, result_row, standard_row, tilted_result
@@ -78,9 +78,7 @@ EXPERIMENT = Experiment(
         "The faster the weight (1+x²)^(−b) falls, the smaller the Stein kernel far out, and the less the standard test sees of "
         "outliers at z = 10. The exponent b = ½ is the smallest that keeps u(x, x) bounded for a Gaussian model."
     ),
-    grid=tuple(
-        {"contamination": share, "outlier": 10, "bandwidth": "median", "n": 500, "dimension": 1, "noise": 0} for share in SHARES
-    ),
+    grid=tuple(gaussian_cell(contamination=share) for share in SHARES),
     trial=trial,
     repeats=200,
     expectations=(

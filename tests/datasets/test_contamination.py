@@ -1,0 +1,344 @@
+"""Generators of data that are not quite the model's: exact counts, moments within four standard errors, determinism."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.integrate import quad
+
+import steinball as sb
+from steinball.datasets import (
+    contaminate,
+    density_band,
+    load_galaxies,
+    mean_shift,
+    mixture_pair,
+    scaled_student_t,
+    split_with_outliers,
+)
+from steinball.models import Gaussian
+
+pytestmark = pytest.mark.exact
+
+
+# contaminate
+
+
+@pytest.mark.parametrize("n", [1, 7, 100, 500])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.05, 0.075, 0.29, 0.5, 0.57, 1.0])
+def test_exactly_the_whole_part_of_n_epsilon_rows_are_replaced(n: int, share: float) -> None:
+    x = np.random.default_rng(0).normal(size=(n, 2))
+    changed = contaminate(x, share, 99.0, rng=0)
+    replaced = (changed == 99.0).all(axis=1)
+    assert replaced.sum() == round(n * share * 1000) // 1000  # in whole thousandths: 100 · 0.29 is 29
+    assert np.array_equal(changed[~replaced], x[~replaced])
+
+
+def test_the_papers_cells_have_the_counts_of_its_scripts() -> None:
+    for n in (25, 50, 100, 500, 1000, 2000):
+        for share in (0.0, 0.01, 0.025, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5):
+            assert np.sum(contaminate(np.zeros(n), share, 1.0, rng=0)) == int(n * share)
+
+
+def test_the_sample_given_is_not_changed() -> None:
+    x = np.zeros((50, 1))
+    contaminate(x, 0.5, 1.0, rng=0)
+    assert not x.any()
+
+
+def test_a_binomial_number_of_rows_has_its_mean_and_variance() -> None:
+    """500 repeats of Binomial(40, 0.3): mean 12, variance 8.4, each within four standard errors."""
+    counts = [np.sum(contaminate(np.zeros(40), 0.3, 1.0, rng=seed, count="binomial")) for seed in range(500)]
+    assert np.mean(counts) == pytest.approx(12.0, abs=4.0 * math.sqrt(8.4 / 500))
+    assert np.var(counts) == pytest.approx(8.4, abs=4.0 * 8.4 * math.sqrt(2.0 / 500))
+
+
+def test_every_row_is_replaced_equally_often() -> None:
+    """1000 repeats, 3 of 10 rows: each row 300 times, standard deviation 14.5; four of them allowed."""
+    counts = sum(contaminate(np.zeros(10), 0.3, 1.0, rng=seed)[:, 0] for seed in range(1000))
+    assert np.all(np.abs(counts - 300.0) < 4.0 * math.sqrt(1000 * 0.3 * 0.7))
+
+
+def test_a_point_may_be_a_vector() -> None:
+    changed = contaminate(np.zeros((10, 3)), 0.5, [1.0, 2.0, 3.0], rng=0)
+    assert np.sum(np.all(changed == [1.0, 2.0, 3.0], axis=1)) == 5
+
+
+@pytest.mark.parametrize("pool", [np.array([5.0, 6.0, 7.0]), np.array([[5.0], [6.0], [7.0]])], ids=["(k,)", "(k, 1)"])
+def test_rows_are_drawn_from_an_array_with_replacement(pool: Any) -> None:
+    changed = contaminate(np.zeros(900), 1.0, pool, rng=0)
+    values, counts = np.unique(changed, return_counts=True)
+    assert values.tolist() == [5.0, 6.0, 7.0]
+    assert np.all(np.abs(counts - 300) < 4.0 * math.sqrt(900 * 2 / 9))
+
+
+def test_rows_of_several_columns_stay_together() -> None:
+    pool = np.array([[1.0, 10.0], [2.0, 20.0]])
+    changed = contaminate(np.zeros((50, 2)), 1.0, pool, rng=0)
+    assert {tuple(row) for row in changed.tolist()} == {(1.0, 10.0), (2.0, 20.0)}
+
+
+def test_a_function_and_a_model_are_asked_for_as_many_rows_as_are_replaced() -> None:
+    asked = []
+
+    def draw(m: int, rng: np.random.Generator) -> Any:
+        asked.append(m)
+        return rng.normal(10.0, 0.1, size=m)
+
+    changed = contaminate(np.zeros(200), 0.1, draw, rng=0)
+    assert asked == [20]
+    assert np.sum(np.abs(changed - 10.0) < 1.0) == 20
+    by_model = contaminate(np.zeros((200, 2)), 0.1, Gaussian([5.0, -5.0], 0.01), rng=0)
+    far = by_model[np.abs(by_model).sum(axis=1) > 1.0]
+    assert far.shape == (20, 2)
+    assert far.mean(axis=0) == pytest.approx([5.0, -5.0], abs=4 * 0.1 / math.sqrt(20))
+
+
+def test_a_seed_fixes_the_contamination() -> None:
+    x = np.arange(100.0)
+    first, again, other = (contaminate(x, 0.2, Gaussian(), rng=seed) for seed in (1, 1, 2))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_one_generator_gives_another_sample_every_time() -> None:
+    rng = np.random.default_rng(0)
+    first, second = (contaminate(np.arange(100.0), 0.2, Gaussian(), rng) for _ in range(2))
+    assert not np.array_equal(first, second)
+
+
+def test_frames_and_single_precision_come_back_as_arrays_of_their_own_kind() -> None:
+    pd = pytest.importorskip("pandas")
+    assert contaminate(pd.DataFrame({"a": [0.0] * 10}), 0.5, 1.0, rng=0).sum() == 5.0
+    assert contaminate(np.zeros(10), 0.5, pd.DataFrame({"a": [1.0, 1.0]}), rng=0).sum() == 5.0
+    assert contaminate(np.zeros(10, dtype=np.float32), 0.5, 1.0, rng=0).dtype == np.float32
+
+
+@pytest.mark.backend
+def test_samples_stay_in_their_library(xp: Any) -> None:
+    changed = contaminate(xp.asarray([[0.0], [0.0], [0.0], [0.0]], dtype=xp.float64), 0.5, 1.0, rng=0)
+    assert type(changed) is type(xp.asarray([0.0]))
+    assert float(xp.sum(changed)) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((1.5, 1.0), ValueError, "`share`"),
+        ((0.1, "outlier"), TypeError, "`contamination` must be a point"),
+        ((0.1, None), TypeError, "`contamination` must be a point"),
+        ((0.1, Gaussian), TypeError, "`contamination` must be a point"),
+        ((0.1, [1.0, 2.0, 3.0]), ValueError, r"a point of 2 numbers or have shape \(k, 2\), got \(3,\)"),
+        ((0.1, math.inf), ValueError, "must be finite"),
+        ((0.1, lambda m, rng: np.zeros((m + 1, 2))), ValueError, "must return 1 rows of 2 numbers"),
+        ((0.1, lambda m, rng: np.full((m, 2), np.nan)), ValueError, "must return finite"),
+        ((0.1, Gaussian()), ValueError, "must return 1 rows of 2 numbers"),
+    ],
+)
+def test_what_is_no_contamination_is_refused(arguments: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        contaminate(np.zeros((10, 2)), *arguments)
+
+
+def test_another_way_to_count_is_refused() -> None:
+    with pytest.raises(ValueError, match='"exact" or "binomial", got \'poisson\''):
+        contaminate(np.zeros(10), 0.1, 1.0, count="poisson")
+
+
+# scaled t, mean shift
+
+
+@pytest.mark.parametrize("df", [3.0, 5.0, 50.0])
+def test_the_scaled_t_has_its_distribution(df: float) -> None:
+    x = scaled_student_t(4000, df, rng=0)
+    assert x.shape == (4000, 1)
+    scale = math.sqrt((df - 2.0) / df)
+    assert stats.kstest(x[:, 0], stats.t(df, scale=scale).cdf).pvalue > 1e-3
+    assert np.array_equal(x, scaled_student_t(4000, df, rng=0))
+
+
+def test_the_scaled_t_has_unit_variance() -> None:
+    """df = 10: excess kurtosis 1, so the variance of 20,000 draws has standard error √(3 / 20,000)."""
+    assert scaled_student_t(20_000, 10.0, rng=0).var() == pytest.approx(1.0, abs=4.0 * math.sqrt(3.0 / 20_000))
+
+
+def test_the_mean_is_shifted_in_the_first_coordinate_alone() -> None:
+    x = mean_shift(10_000, 4, 0.3, rng=0)
+    assert x.shape == (10_000, 4)
+    assert x.mean(axis=0) == pytest.approx([0.3, 0.0, 0.0, 0.0], abs=4.0 / 100.0)
+    assert np.cov(x.T) == pytest.approx(np.eye(4), abs=4.0 * math.sqrt(2.0 / 10_000))
+    np.testing.assert_allclose(x - mean_shift(10_000, 4, 0.0, rng=0), np.tile([0.3, 0, 0, 0], (10_000, 1)), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: scaled_student_t(10, 2.0), "`df`"),
+        (lambda: scaled_student_t(0, 5.0), "`n` must be at least 1"),
+        (lambda: mean_shift(10, 0, 1.0), "`dimension` must be at least 1"),
+        (lambda: mean_shift(10, 2, math.nan), "`shift`"),
+        (lambda: mixture_pair(0.0), "`separation`"),
+    ],
+)
+def test_parameters_out_of_range_are_refused(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+# mixture
+
+
+def test_the_mixture_is_that_of_the_published_seed() -> None:
+    """Means, model weights, data weights, in this order; the first numbers of the legacy stream of 4321."""
+    before = repr(np.random.get_state(legacy=False))  # noqa: NPY002
+    model, data = mixture_pair(2.0)
+    assert repr(np.random.get_state(legacy=False)) == before  # noqa: NPY002 - nothing global was touched
+    uniforms = np.random.RandomState(4321).random_sample(20)
+    np.testing.assert_allclose(model.means, 2.0 * (4.0 * uniforms[:10].reshape(5, 2) - 2.0), rtol=1e-14)
+    np.testing.assert_allclose(model.weights, uniforms[10:15] / uniforms[10:15].sum(), rtol=1e-14)
+    np.testing.assert_allclose(data.weights, uniforms[15:] / uniforms[15:].sum(), rtol=1e-14)
+    assert np.array_equal(model.means, data.means)
+    assert model.weights[:2] == pytest.approx([0.234386, 0.174352], abs=1e-3)
+
+
+def test_separation_scales_the_means_and_nothing_else() -> None:
+    near, far = mixture_pair(1.0), mixture_pair(20.0)
+    np.testing.assert_allclose(far.model.means, 20.0 * near.model.means, rtol=1e-14)
+    assert np.array_equal(far.data.weights, near.data.weights)
+    assert np.array_equal(far.model.cov, np.tile(np.eye(2), (5, 1, 1)))
+
+
+# density band
+
+BANDS = [
+    (Gaussian(), 0.2, (-1.0, 0.0), (2.0, 3.0)),
+    (Gaussian(1.0, 4.0), 0.5, (1.0, math.inf), (-8.0, -7.0)),
+    (sb.models.StudentT(3.0), 0.1, (-math.inf, -1.0), (-1.0, 0.5)),
+    (Gaussian(1000.0, 0.01), 0.3, (999.0, 1000.0), (1001.0, 1002.0)),
+]
+BAND_NAMES = ["normal", "wide", "t", "far"]
+
+
+@pytest.mark.parametrize(("model", "mass", "source", "target"), BANDS, ids=BAND_NAMES)
+def test_the_density_differs_from_the_models_by_exactly_the_mass(
+    model: Any, mass: float, source: Any, target: Any
+) -> None:
+    q = density_band(model, mass, source, target)
+
+    def p(x: float) -> float:
+        return math.exp(float(model.log_density(np.array([[x]]))[0]))
+
+    def density(x: float) -> float:
+        return float(q.density(np.array([x]))[0])
+
+    center = float(model.location[0])
+    edges = sorted({-math.inf, math.inf, *source, *target, center, center - 1.0, center + 1.0})
+    pieces = list(pairwise(edges))
+    total = sum(quad(density, *piece)[0] for piece in pieces)
+    apart = sum(quad(lambda x: abs(density(x) - p(x)), *piece)[0] for piece in pieces)
+    assert total == pytest.approx(1.0, abs=1e-7)
+    assert apart == pytest.approx(mass, abs=1e-7)
+    assert min(density(x) for x in np.linspace(center - 5.0, center + 5.0, 201)) >= 0.0
+
+
+@pytest.mark.parametrize(("model", "mass", "source", "target"), BANDS, ids=BAND_NAMES)
+def test_the_draws_have_that_density(model: Any, mass: float, source: Any, target: Any) -> None:
+    """The share of 20,000 draws in S and in T, within four standard errors; outside both the model is untouched."""
+    q = density_band(model, mass, source, target)
+    x, p = q.sample(20_000, rng=0)[:, 0], model.sample(20_000, rng=1)[:, 0]
+    for (low, high), moved in ((source, -mass / 2.0), (target, mass / 2.0)):
+        before, after = np.mean((low <= p) & (p < high)), np.mean((low <= x) & (x < high))
+        assert after - before == pytest.approx(moved, abs=4.0 * math.sqrt(2.0 * 0.25 / 20_000))
+    inside = x[(target[0] <= x) & (x < target[1])]
+    if target[0] > 500.0:  # next to no mass of the model there: all that is there arrived, uniformly
+        assert stats.kstest(inside, stats.uniform(target[0], target[1] - target[0]).cdf).pvalue > 1e-3
+    assert np.array_equal(x, q.sample(20_000, rng=0)[:, 0])
+
+
+def test_the_band_is_the_one_that_the_radius_tolerates() -> None:
+    q = density_band(Gaussian(), 0.2, (-1.0, 0.0), (2.0, 3.0))
+    band = sb.DensityBand.between(stats.norm.pdf, lambda x: float(q.density(x)[0]), points=(-1.0, 0.0, 2.0, 3.0))
+    assert band.mass == pytest.approx(0.2, abs=1e-8)
+
+
+def test_a_missing_constant_of_the_log_density_does_not_matter() -> None:
+    class Unnormalised:
+        location, covariance = np.zeros(1), np.eye(1)
+
+        def log_density(self, x: Any) -> Any:
+            return -0.5 * np.sum(x * x, axis=1) + 5.0
+
+        def sample(self, n: int, rng: Any) -> Any:
+            return np.random.default_rng(rng).normal(size=(n, 1))
+
+    ours, theirs = (density_band(m, 0.2, (-1.0, 0.0), (2.0, 3.0)) for m in (Gaussian(), Unnormalised()))
+    assert theirs.moved == pytest.approx(ours.moved, rel=1e-9)
+    assert theirs.density([-0.5, 2.5]) == pytest.approx(ours.density([-0.5, 2.5]), rel=1e-9)
+
+
+def test_no_mass_is_the_model_itself() -> None:
+    q = density_band(Gaussian(), 0.0, (-1.0, 0.0), (2.0, 3.0))
+    x = q.sample(1000, rng=3)
+    assert np.array_equal(x, Gaussian().sample(1000, np.random.default_rng(3)))
+    np.testing.assert_allclose(q.density(x), stats.norm.pdf(x[:, 0]), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("model", "mass", "source", "target", "message"),
+    [
+        (Gaussian(), 0.8, (-1.0, 0.0), (2.0, 3.0), "which holds 0.3413. Use at most 0.6827"),
+        (Gaussian(), 0.1, (-1.0, 1.0), (0.0, 3.0), "must not overlap"),
+        (Gaussian(), 0.1, (-1.0, 1.0), (2.0, math.inf), "`target` must be a finite interval"),
+        (Gaussian(), 0.1, (1.0, -1.0), (2.0, 3.0), "`source` must be an interval"),
+        (Gaussian(), 2.5, (-1.0, 1.0), (2.0, 3.0), "`mass`"),
+        (mixture_pair(1.0).model, 0.1, (0.0, 1.0), (2.0, 3.0), "one dimension, got 2"),
+    ],
+)
+def test_a_band_that_cannot_be_is_refused(model: Any, mass: float, source: Any, target: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        density_band(model, mass, source, target)
+
+
+# split with outliers
+
+
+@pytest.mark.parametrize(("share", "outliers"), [(0.0, 0), (0.05, 2), (0.1, 4), (0.2, 10)])
+def test_each_half_of_the_galaxies_gets_the_papers_number_of_outliers(share: float, outliers: int) -> None:
+    galaxies = load_galaxies()
+    fit, test = split_with_outliers(galaxies, share, 30.0, rng=0)
+    assert len(fit) == len(test) == 41 + outliers
+    kept = np.concatenate([fit[:41], test[:41]])
+    assert np.array_equal(np.sort(kept, axis=0), galaxies)  # every galaxy once
+    added = np.concatenate([fit[41:], test[41:]])
+    assert np.all(np.abs(added - 30.0) < 0.5)
+    assert len(np.unique(added)) == 2 * outliers  # drawn apart
+
+
+def test_outliers_have_their_mean_and_deviation() -> None:
+    fit, _ = split_with_outliers(np.zeros((2000, 1)), 0.5, -3.0, rng=0, noise=2.0)
+    added = fit[1000:]
+    assert len(added) == 1000
+    assert added.mean() == pytest.approx(-3.0, abs=4.0 * 2.0 / math.sqrt(1000))
+    assert added.std() == pytest.approx(2.0, abs=4.0 * 2.0 / math.sqrt(2000))
+
+
+def test_splits_are_random_and_fixed_by_the_seed() -> None:
+    first, again, other = (split_with_outliers(load_galaxies(), 0.1, 5.0, rng=seed) for seed in (1, 1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not np.array_equal(first[0], other[0])
+
+
+def test_an_odd_sample_is_split_nearly_in_half() -> None:
+    first, second = split_with_outliers(np.arange(7.0), 0.0, 0.0, rng=0)
+    assert (first.shape, second.shape) == ((3, 1), (4, 1))
+
+
+def test_a_share_of_one_cannot_be_added() -> None:
+    with pytest.raises(ValueError, match="`share` must be below 1"):
+        split_with_outliers(np.arange(10.0), 1.0, 0.0)

@@ -1,0 +1,161 @@
+"""Tiles on the device of the samples: nothing large leaves it, nothing compiles twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import steinball as sb
+from steinball.arrays import Array, to_host
+from steinball.discrepancy import pose
+from steinball.gram.blocked import BlockedGram
+from steinball.gram.compiled import compilable, uses_tf32
+from steinball.gram.dense import DenseGram
+from steinball.gram.device import DeviceTiles, fill_up
+
+pytestmark = pytest.mark.backend
+
+N, TILE, DRAWS = 300, 64, 40
+
+
+def samples(n: int = N, d: int = 3) -> np.ndarray[Any, Any]:
+    x = np.random.default_rng(0).normal(size=(n, d))
+    x[: n // 10] += 4.0
+    return x
+
+
+def largest_square(shapes: list[tuple[int, ...]]) -> int:
+    """The smaller side of the most square array seen: a block has two long sides, sums and strips have one."""
+    return max((min(shape) for shape in shapes if len(shape) == 2), default=0)
+
+
+def test_no_block_of_a_torch_gram_matrix_becomes_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch", reason="torch is an extra")
+    seen: list[tuple[int, ...]] = []
+    for name in ("numpy", "__array__"):
+        original = getattr(torch.Tensor, name)
+
+        def spy(self: Any, *args: Any, _original: Any = original, **options: Any) -> Any:
+            seen.append(tuple(self.shape))
+            return _original(self, *args, **options)
+
+        monkeypatch.setattr(torch.Tensor, name, spy)
+    x = torch.asarray(samples())
+    for engine in ("dense", "blocked", "lowrank"):
+        sb.robust_ksd_test(x, lambda x: -x, engine=engine, rng=0, calibration=sb.WeightedBootstrap(DRAWS))
+    assert len(seen) > 3, "the spy saw nothing at all"
+    assert largest_square(seen) <= 64, f"a block of shape {max(seen)} left the device"
+
+
+def test_no_block_of_a_jax_gram_matrix_becomes_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    jax = pytest.importorskip("jax", reason="jax is an extra")
+    seen: list[tuple[int, ...]] = []
+    for name in ("asarray", "array", "from_dlpack"):  # the ways out: NumPy reads JAX's memory directly
+        original = getattr(np, name)
+
+        def spy(value: Any, *args: Any, _original: Any = original, **options: Any) -> Any:
+            if isinstance(value, jax.Array):
+                seen.append(tuple(value.shape))
+            return _original(value, *args, **options)
+
+        monkeypatch.setattr(np, name, spy)
+    x = jax.numpy.asarray(samples())
+    for engine in ("dense", "blocked", "lowrank"):
+        sb.robust_ksd_test(x, lambda x: -x, engine=engine, rng=0, calibration=sb.WeightedBootstrap(DRAWS))
+    assert len(seen) > 3, "the spy saw nothing at all"
+    assert largest_square(seen) <= 64, f"a block of shape {max(seen)} left the device"
+
+
+@dataclass(frozen=True, eq=False)
+class Counting(sb.InverseMultiquadric):
+    """A kernel that counts how often Python runs through it: once per compilation under a compiler."""
+
+    def combine(self, r2: Array, inner: Array, cross: Array, stretch: Array | None = None) -> Array:
+        CALLS.append(tuple(r2.shape))
+        return super().combine(r2, inner, cross, stretch)
+
+
+CALLS: list[tuple[int, ...]] = []
+
+
+def jax_tiles(n: int, lengthscale: float) -> tuple[Any, Any]:
+    jax = pytest.importorskip("jax", reason="jax is an extra")
+    x = samples(n)
+    weights = sb.WeightedBootstrap(DRAWS).weights(n, np.random.SeedSequence(1))
+    kernel = Counting(lengthscale)
+    problem = pose(jax.numpy.asarray(x), lambda x: -x, kernel, "auto")
+    whole = DenseGram(pose(x, lambda x: -x, kernel, "auto"))
+    return BlockedGram(problem, TILE).summarise(weights), whole.summarise(weights)
+
+
+def test_neither_a_new_n_nor_a_new_lengthscale_compiles_again() -> None:
+    CALLS.clear()
+    jax_tiles(N, 1.0)
+    traced = [shape for shape in CALLS if shape == (TILE, TILE)]
+    assert len(traced) == 1, "one compilation serves every tile"
+    CALLS.clear()
+    for n, lengthscale in ((N + 17, 1.0), (N, 2.5), (5 * TILE, 0.3)):
+        blocked, dense = jax_tiles(n, lengthscale)
+        assert blocked.details["compiled"]
+        assert blocked.mean == pytest.approx(dense.mean, rel=1e-12)
+        np.testing.assert_allclose(blocked.quadratic_forms, dense.quadratic_forms, rtol=1e-11)
+        np.testing.assert_allclose(to_host(blocked.row_means), dense.row_means, rtol=1e-9, atol=1e-15)
+    assert (TILE, TILE) not in CALLS
+
+
+@pytest.mark.parametrize(
+    ("d", "metric", "tilt"),
+    [(1, False, "auto"), (3, True, None), (3, True, "auto"), (40, False, "auto"), (40, True, None)],
+)
+def test_compiled_tiles_equal_the_whole_matrix(d: int, metric: bool, tilt: str | None) -> None:
+    """d = 40 is past the dimension up to which blocks are formed from differences."""
+    jax = pytest.importorskip("jax", reason="jax is an extra")
+    x = samples(200, d)
+    kernel = sb.InverseMultiquadric(1.7, metric=np.diag(1.0 + np.arange(d) / d) if metric else None)
+    weights = sb.WildBootstrap(DRAWS).weights(200, np.random.SeedSequence(1))
+    whole = DenseGram(pose(x, lambda x: -x, kernel, tilt)).summarise(weights)
+    tiles = BlockedGram(pose(jax.numpy.asarray(x), lambda x: -x, kernel, tilt), TILE).summarise(weights)
+    assert tiles.details["compiled"]
+    assert tiles.mean == pytest.approx(whole.mean, rel=1e-11)
+    np.testing.assert_allclose(tiles.quadratic_forms, whole.quadratic_forms, rtol=1e-10)
+
+
+def test_sums_of_kernels_are_compiled_at_their_own_lengthscales() -> None:
+    jax = pytest.importorskip("jax", reason="jax is an extra")
+    x, kernel = samples(150), sb.kernels.Gaussian(0.7) + sb.Matern(2.0, 3.5)
+    weights = sb.WildBootstrap(DRAWS).weights(150, np.random.SeedSequence(1))
+    whole = DenseGram(pose(x, lambda x: -x, kernel)).summarise(weights)
+    tiles = BlockedGram(pose(jax.numpy.asarray(x), lambda x: -x, kernel), TILE).summarise(weights)
+    assert tiles.mean == pytest.approx(whole.mean, rel=1e-11)
+
+
+def test_single_precision_is_added_in_double() -> None:
+    """Row sums of float32 tiles agree with float64 to the rounding of a tile, not of the total."""
+    torch = pytest.importorskip("torch", reason="torch is an extra")
+    x = samples(2_000, 2)
+    exact = sb.ksd(x, lambda x: -x, kernel=sb.InverseMultiquadric(1.0), tilt="auto")
+    problem = pose(torch.asarray(x, dtype=torch.float32), lambda x: -x, sb.InverseMultiquadric(1.0), "auto")
+    single = BlockedGram(problem, 128).summarise(())
+    assert np.sqrt(single.mean) == pytest.approx(exact, rel=1e-5)
+
+
+def test_points_that_fill_a_strip_up_weigh_nothing() -> None:
+    problem = pose(samples(10), lambda x: -x, sb.InverseMultiquadric(1.0), "auto")
+    filled = fill_up(problem.points, 16)
+    assert len(filled) == 16
+    np.testing.assert_array_equal(filled.weight[10:], 0.0)
+    np.testing.assert_array_equal(filled.z[:10], problem.points.z)
+    assert fill_up(problem.points, 10) is problem.points
+
+
+def test_what_is_compiled_and_where_tf32_is_used() -> None:
+    torch = pytest.importorskip("torch", reason="torch is an extra")
+    on_host = torch.zeros((2, 1), dtype=torch.float32)
+    assert not compilable(on_host), "on a CPU torch's compiler takes longer than it saves"
+    assert not uses_tf32(on_host)
+    problem = pose(torch.asarray(samples()), lambda x: -x, sb.InverseMultiquadric(1.0))
+    details = DeviceTiles(problem, np.zeros((1, N), dtype=np.int8), TILE).details
+    assert details == {"tile": TILE, "device": "cpu", "compiled": False, "draw_precision": "float64"}
