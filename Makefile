@@ -3,7 +3,8 @@
 #   make demo    the robust test on the galaxy velocities (light environment, .venv-demo)
 #   make test    the whole suite                          (full environment, .venv)
 #   make check   ruff and mypy --strict
-#   make bench   timings
+#   make paper   every experiment of the paper at its own repeats, its figures and its page (out/paper, docs/paper)
+#   make bench   timings, as ratios within the run, and the figure of docs/scaling.md
 #   make clean   remove environments, caches and builds
 #
 # Another interpreter: make test PYTHON=python3.12. More workers: make test WORKERS=8. One file: make test ARGS=tests/test_stein.py
@@ -16,7 +17,7 @@ ARGS    ?=
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench clean
+.PHONY: help demo test check paper bench clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -49,8 +50,15 @@ check: .venv/.stamp
 	@.venv/bin/python -m ruff format --check .
 	@.venv/bin/python -m mypy
 
+# A run that was stopped goes on where it was: the rows lie in out/paper. It ends with the list of what holds.
+paper: .venv/.stamp
+	@$(ONE_THREAD) .venv/bin/python -m steinball paper run all --jobs $(WORKERS)
+	@.venv/bin/python -m steinball paper page
+	@.venv/bin/python -m steinball paper check all
+
 bench: .venv/.stamp
 	@$(ONE_THREAD) .venv/bin/python -m benchmarks $(ARGS)
+	@.venv/bin/python -m benchmarks.plot
 
 clean:
 	rm -rf .venv .venv-demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

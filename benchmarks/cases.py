@@ -25,6 +25,8 @@ class Case:
     """At most this many bytes beyond the interpreter and its libraries."""
     most_growth: float | None = None
     """At most this many times the time of a tenth of the points."""
+    compared: bool = True
+    """Whether the matrix product is timed too."""
 
     @property
     def name(self) -> str:

@@ -87,7 +87,8 @@ def agreement(n: int, d: int) -> list[dict[str, Any]]:
 
     x = contaminated(n, d, 0.04)
     reference = run_test(x)
-    spread = np.std([np.quantile(part, 0.95) for part in np.array_split(reference.draws, 10)]) / np.sqrt(10)
+    draws = np.asarray(reference.draws)
+    spread = np.std([np.quantile(part, 0.95) for part in np.array_split(draws, 10)]) / np.sqrt(10)
     arrays: dict[str, Callable[[], Any]] = {
         "torch float64": lambda: torch.asarray(x, device="cuda"),
         "torch float32": lambda: torch.asarray(x, dtype=torch.float32, device="cuda"),
@@ -97,12 +98,12 @@ def agreement(n: int, d: int) -> list[dict[str, Any]]:
     rows = []
     for name, make in arrays.items():
         result = run_test(make())
-        quantile = float(np.quantile(result.draws, 0.95))
+        quantile = float(np.quantile(np.asarray(result.draws), 0.95))
         rows.append(
             {
                 "library": name,
                 "ksd_relative_error": abs(result.ksd / reference.ksd - 1),
-                "quantile_shift": abs(quantile - float(np.quantile(reference.draws, 0.95))),
+                "quantile_shift": abs(quantile - float(np.quantile(draws, 0.95))),
                 "quantile_monte_carlo_error": float(spread),
                 "pvalue": result.pvalue,
                 "reference_pvalue": reference.pvalue,

@@ -282,6 +282,11 @@ def test_a_missing_constant_of_the_log_density_does_not_matter() -> None:
     assert theirs.density([-0.5, 2.5]) == pytest.approx(ours.density([-0.5, 2.5]), rel=1e-9)
 
 
+def test_a_narrow_model_far_from_the_ends_of_the_intervals_is_not_overlooked() -> None:
+    q = density_band(Gaussian(1000.0, 0.01), 0.2, (-math.inf, 5000.0), (6000.0, 6001.0))
+    assert q.moved == pytest.approx(0.1, rel=1e-8)
+
+
 def test_no_mass_is_the_model_itself() -> None:
     q = density_band(Gaussian(), 0.0, (-1.0, 0.0), (2.0, 3.0))
     x = q.sample(1000, rng=3)
@@ -331,7 +336,7 @@ def test_outliers_have_their_mean_and_deviation() -> None:
 def test_splits_are_random_and_fixed_by_the_seed() -> None:
     first, again, other = (split_with_outliers(load_galaxies(), 0.1, 5.0, rng=seed) for seed in (1, 1, 2))
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
-    assert not np.array_equal(first[0], other[0])
+    assert not np.array_equal(first[0][:41], other[0][:41])
 
 
 def test_an_odd_sample_is_split_nearly_in_half() -> None:

@@ -236,10 +236,21 @@ def test_no_pvalue_is_zero() -> None:
     evidence = AggregationEvidence((problem,), np.array([1000.0]), draws, others, 50)
     assert evidence.pvalue() == 1 / 50
     assert decide_aggregated(evidence, 1 / 50).rejected
-    # A draw as large as the statistic ties with it and counts; one that is larger counts too.
-    for tied in (1000.0, 1000.0 * (1.0 + 1e-12), 2000.0):
-        assert dataclasses.replace(evidence, level_draws=np.array([[tied, 0.0, 0.0, 0.0]])).pvalue() == 1 / 4
-        assert dataclasses.replace(evidence, draws=np.array([[tied, 0.0, 0.0]])).ranks.tolist() == [2]
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("value", [1000.0, -1000.0, 0.0])
+def test_ties_count_against_a_rejection(value: float) -> None:
+    """A value within rounding of another ranks no higher than it, whether it is above or below."""
+    points = np.zeros((5, 1))
+    problem = SteinProblem(SteinKernel(KERNELS[0]), MODEL, points, points)
+    far = np.full(4, -5000.0)
+    for tied in (value, value * (1.0 + 1e-12), value * (1.0 - 1e-12)):
+        others = np.array([[tied, *far]])
+        evidence = AggregationEvidence((problem,), np.array([value]), others, others, 50)
+        assert evidence.ranks.tolist() == [2]  # itself and the draw
+        assert evidence.level_ranks.tolist() == [2, 6, 6, 6, 6]
+        assert evidence.pvalue() == 1 / 5
 
 
 @pytest.mark.exact
@@ -292,6 +303,8 @@ def test_the_median_collection_follows_the_scale_of_the_data() -> None:
     )
     assert len(small.kernels) == 11
     assert small.kernels == median_kernels(x)
+    scales = [k.lengthscale / sb.kernels.median_distance(x) for k in small.kernels]  # type: ignore[attr-defined]
+    assert scales == pytest.approx([1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16, 32])
     assert large.pvalue == small.pvalue
     assert large.squared_ksds == pytest.approx(np.array(small.squared_ksds) * 1e-6, rel=1e-9)
 

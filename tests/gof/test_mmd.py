@@ -319,8 +319,8 @@ def test_a_model_is_sampled_as_often_as_there_are_data(test: Test) -> None:
 
 
 @pytest.mark.exact
-def test_drawing_from_the_model_and_splitting_do_not_share_random_numbers() -> None:
-    """Else the groups would depend on the values; the splits are the same whether the model is drawn from or not."""
+def test_the_splits_are_the_same_whether_the_model_was_drawn_from_or_not() -> None:
+    """Drawing and splitting have random numbers of their own."""
     x, _ = small(0, 25)
     model = Recorder()
     drawn = sb.dcmmd_test(x, model, contamination=0.0, rng=7).draws

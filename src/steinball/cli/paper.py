@@ -18,12 +18,15 @@ from steinball.paper.table import read_results
 
 __all__ = ["app"]
 
-app = typer.Typer(help="The paper's experiments: run them, draw their figures, check what they must show.", no_args_is_help=True)
+app = typer.Typer(
+    help="The paper's experiments: run them, draw their figures, check what they must show.", no_args_is_help=True
+)
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Experiments, or all.")]
 Out = Annotated[Path, typer.Option(help="Folder of the tables.")]
 
 _OUT = Path("out/paper")
+_PAGE = Path("docs/paper")
 
 
 def _named(names: list[str]) -> list[Experiment]:
@@ -86,7 +89,7 @@ def check_experiments(names: Names, out: Out = _OUT) -> None:
 @app.command("page")
 def make_page(
     out: Out = _OUT,
-    to: Annotated[Path, typer.Option(help="Folder of the page, its figures and aggregated tables.")] = Path("docs/paper"),
+    to: Annotated[Path, typer.Option(help="Folder of the page, its figures and aggregated tables.")] = _PAGE,
 ) -> None:
     """Write the page that shows every figure beside what the paper says of it."""
     with outcome.ending():

@@ -217,7 +217,7 @@ class AggregationEvidence:
     def pvalue(self) -> float:
         """The smallest level at which :meth:`correct` allows the smallest rank of the data."""
         step = -((-int(self.ranks.min()) << self.n_bisections) // (self.draws.shape[1] + 1))  # rounded up
-        return 1.0 if step >> self.n_bisections else max(self.rate(step), 1.0 / (self.level_ranks.size + 1))
+        return max(self.rate(step), 1.0 / (self.level_ranks.size + 1))
 
     def thresholds(self, step: int) -> NDArray[np.float64]:
         """What each D² must exceed: the quantile among the draws alone, infinite where nothing is rejected."""

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, namespace, to_host
 from steinball.gram.weights import ChainedWeights, Weights
 
-
 _SWAMPED = 1e10
 
 

@@ -13,6 +13,7 @@ from steinball.gram.base import Gram, GramSummary
 from steinball.gram.blocked import CPU_TILE, BlockedGram
 from steinball.gram.compiled import is_accelerated
 from steinball.gram.cost import (
+    NOMINAL_RATE,
     CostPrediction,
     blocked_cost,
     choose_engine,
@@ -33,7 +34,7 @@ HOST_TILE = 1024  # for array libraries that run on the host by their own thread
 DEVICE_TILE = 8192
 DENSE_UP_TO = 200
 _SERIAL_BELOW = 3000  # starting threads takes longer than this few points
-_PATIENCE = 120.0  # seconds that an exact pass may take when a low-rank one leaves the decision open
+_PATIENCE = 300.0  # seconds of one core that an exact pass may take when a low-rank one leaves the decision open
 _LEAST_RANK = 16
 
 
@@ -98,14 +99,14 @@ def make_gram(
     samples, limit = problem.samples, settings.limit(problem.samples)
     jobs = _jobs(samples, settings)
     memory = _memory(samples, n_resamples, jobs, settings.engine)
-    engine = _automatic(samples, n_resamples, jobs, memory, limit) if settings.engine == "auto" else settings.engine
+    engine = _automatic(samples, n_resamples, memory, limit) if settings.engine == "auto" else settings.engine
     _check_fits(engine, memory, limit, len(problem))
     if engine == "dense":
         return DenseGram(problem)
     exact = BlockedGram(problem, _tile(samples), _configured(settings, jobs), settings.progress)
     if engine == "blocked":
         return exact
-    can_wait = memory["blocked"] <= limit and _seconds(samples, n_resamples, jobs) <= _PATIENCE
+    can_wait = memory["blocked"] <= limit and _seconds(samples, n_resamples) <= _PATIENCE
     fallback = exact if settings.engine == "auto" and can_wait else None
     rank = _affordable_rank(samples, jobs, limit)
     return LowRankGram(problem, rank, _here(jobs), settings.progress, settled, fallback)
@@ -124,19 +125,19 @@ def _memory(samples: Array, n_resamples: int, jobs: int, wanted: str) -> dict[st
     return memory
 
 
-def _automatic(samples: Array, n_resamples: int, jobs: int, memory: dict[str, int], limit: int) -> str:
+def _automatic(samples: Array, n_resamples: int, memory: dict[str, int], limit: int) -> str:
     """The fastest engine that fits; the fastest of all where none does."""
     n, d = (int(size) for size in samples.shape)
-    fastest = choose_engine(n, d, n_resamples, jobs, CPU_TILE, DENSE_UP_TO)
+    fastest = choose_engine(n, d, n_resamples, CPU_TILE, DENSE_UP_TO)
     if n > DENSE_UP_TO and (not isinstance(samples, np.ndarray) or dtype_name(samples) != "float64"):
         fastest = "blocked"  # an accelerator is fastest at plain products; single precision is never certified
     return next((engine for engine in (fastest, *memory) if memory[engine] <= limit), fastest)
 
 
-def _seconds(samples: Array, n_resamples: int, jobs: int) -> float:
-    """Time of an exact pass."""
+def _seconds(samples: Array, n_resamples: int) -> float:
+    """Time of an exact pass on one core of the speed by which engines are chosen."""
     n, d = (int(size) for size in samples.shape)
-    return blocked_cost(n, d, n_resamples, CPU_TILE, jobs).seconds
+    return blocked_cost(n, d, n_resamples, CPU_TILE, 1, rate=NOMINAL_RATE).seconds
 
 
 def _here(jobs: int) -> int:

@@ -25,6 +25,7 @@ PANEL = 64
 COLUMNS_AT_ONCE = 2**16
 """Points whose weights the low-rank engine has in floating point at once."""
 
+NOMINAL_RATE = 4e10  # floating-point operations a second by which an engine is chosen
 _ELEMENT = 8e-9  # seconds for the elementwise work on one pair, on one core
 _WEIGHT = 6e-9  # seconds to draw one bootstrap weight
 _RANKS = (45, 150, 400, 800, 1400)  # at tr R = 1e-3 tr U, for d = 1, 2, …
@@ -115,22 +116,26 @@ def dense_cost(n: int, d: int, n_resamples: int, itemsize: int = 8) -> Cost:
     return Cost("dense", memory, seconds)
 
 
-def blocked_cost(n: int, d: int, n_resamples: int, tile: int, jobs: int, itemsize: int = 8) -> Cost:
+def blocked_cost(
+    n: int, d: int, n_resamples: int, tile: int, jobs: int, itemsize: int = 8, rate: float | None = None
+) -> Cost:
     """The blocked engine: weights as single bytes (twice, while they are gathered), and a few tiles per worker."""
     tile = min(tile, n)
     kept = n * (n_resamples + 10 * d + 8) * itemsize if jobs == 1 and n * n_resamples < KEPT_WEIGHTS else 0
     worker = (BLOCKS_AT_ONCE * tile * tile + 4 * n_resamples * tile + 4 * n + 10 * d * tile) * itemsize
-    pair = (8 * d + 2 * n_resamples) / flops_per_second() + _ELEMENT
+    pair = (8 * d + 2 * n_resamples) / (rate or flops_per_second()) + _ELEMENT
     memory = 2 * n * n_resamples + kept + jobs * worker
     return Cost("blocked", memory, n * n / 2 * pair / jobs + n * n_resamples * _WEIGHT)
 
 
-def lowrank_cost(n: int, d: int, n_resamples: int, jobs: int, itemsize: int = 8) -> Cost | None:
+def lowrank_cost(
+    n: int, d: int, n_resamples: int, jobs: int, itemsize: int = 8, rate: float | None = None
+) -> Cost | None:
     """The low-rank engine, where it pays."""
     rank = likely_rank(d)
     if rank is None or rank >= n // 4:
         return None
-    seconds = n * rank * ((rank + 2 * n_resamples) / flops_per_second() + 3 * _ELEMENT) / jobs
+    seconds = n * rank * ((rank + 2 * n_resamples) / (rate or flops_per_second()) + 3 * _ELEMENT) / jobs
     return Cost("lowrank", lowrank_memory(n, d, rank, jobs, itemsize), seconds + n * n_resamples * _WEIGHT)
 
 
@@ -141,12 +146,15 @@ def lowrank_memory(n: int, d: int, rank: int, jobs: int, itemsize: int = 8) -> i
     return n * (rank + PANEL + 10 * d + 12) * itemsize + jobs * worker
 
 
-def choose_engine(n: int, d: int, n_resamples: int, jobs: int, tile: int, dense_up_to: int) -> str:
-    """The engine that ``"auto"`` means: exact unless low rank is clearly faster."""
+def choose_engine(n: int, d: int, n_resamples: int, tile: int, dense_up_to: int) -> str:
+    """The engine that ``"auto"`` means: exact unless low rank is clearly faster on one core of a fixed speed.
+
+    Neither this machine nor the number of workers has a say: the same data and seed give the same answer everywhere.
+    """
     if n <= dense_up_to:
         return "dense"
-    low_rank = lowrank_cost(n, d, n_resamples, jobs)
-    exact = blocked_cost(n, d, n_resamples, tile, jobs)
+    low_rank = lowrank_cost(n, d, n_resamples, 1, rate=NOMINAL_RATE)
+    exact = blocked_cost(n, d, n_resamples, tile, 1, rate=NOMINAL_RATE)
     return "lowrank" if low_rank is not None and 3.0 * low_rank.seconds + 1.0 < exact.seconds else "blocked"
 
 
@@ -157,7 +165,7 @@ def predict_costs(
     n, dimension = check_resamples(n, "n"), check_resamples(dimension, "d")
     n_resamples = check_resamples(n_resamples)
     jobs = int(joblib.effective_n_jobs(n_jobs or -1))
-    engine = choose_engine(n, dimension, n_resamples, jobs, tile, dense_up_to)
+    engine = choose_engine(n, dimension, n_resamples, tile, dense_up_to)
     costs = [dense_cost(n, dimension, n_resamples), blocked_cost(n, dimension, n_resamples, tile, jobs)]
     low_rank = lowrank_cost(n, dimension, n_resamples, jobs)
     return CostPrediction(n, dimension, n_resamples, engine, tuple(costs if low_rank is None else [*costs, low_rank]))

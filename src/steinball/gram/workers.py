@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, nullcontext
@@ -82,15 +83,27 @@ def available_jobs(n_jobs: int | None) -> int:
     """
     if n_jobs is None:
         backend, n_jobs = get_active_backend()
-        if n_jobs is None:
-            n_jobs = 1 if backend.nesting_level else -1
-    return int(joblib.effective_n_jobs(n_jobs))
+        if _inside_dask() or (n_jobs is None and backend.nesting_level):
+            return 1
+    return int(joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs))
 
 
 def workers_configured() -> bool:
     """Whether ``joblib.parallel_config`` names more than one worker, or a cluster (whose default is all of them)."""
     backend, n_jobs = get_active_backend()
-    return bool((backend.default_n_jobs if n_jobs is None else n_jobs) != 1)
+    return bool((backend.default_n_jobs if n_jobs is None else n_jobs) != 1) and not _inside_dask()
+
+
+def _inside_dask() -> bool:
+    """Whether this is a task of a Dask worker, where joblib offers the whole cluster once more."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return False
+    try:
+        distributed.get_worker()
+    except ValueError:
+        return False
+    return True
 
 
 @cache

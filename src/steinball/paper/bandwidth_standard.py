@@ -42,8 +42,9 @@ EXPERIMENT = Experiment(
     title="the bandwidth of the standard test",
     reference="App. B.4",
     says=(
-        "With 5 % of outliers the standard test rejects for far outliers whatever its bandwidth, since u(z, z) grows without limit for all of "
-        "them; KSDAgg is more sensitive still. No bandwidth makes the standard test robust."
+        "With 5 % of outliers the standard test rejects for far outliers whatever its bandwidth, since u(z, z) "
+        "grows without limit for all of them; KSDAgg is more sensitive still. No bandwidth makes the standard test "
+        "robust."
     ),
     grid=tuple(
         {k: v for k, v in gaussian_cell(contamination=0.05, outlier=z).items() if k != "bandwidth"} for z in OUTLIERS

@@ -30,6 +30,11 @@ def no_curves(variant: str) -> list[Curve]:
     return []
 
 
+def no_extra(results: Results) -> str:
+    """For an experiment whose page needs no table of its own."""
+    return ""
+
+
 @dataclass(frozen=True, eq=False)
 class Experiment:
     """One figure of the paper.
@@ -61,6 +66,8 @@ class Experiment:
         Where text, published curve and our table differ, and why.
     explanations : mapping
         Label of a finding that misses, to the written reason.
+    extra : callable
+        ``extra(results)`` gives Markdown that the page shows below the claims, from the tables alone.
     size : (width, height)
         Of the figure, in inches.
     """
@@ -79,6 +86,7 @@ class Experiment:
     always: tuple[str, ...] = (PUBLISHED,)
     differences: str = ""
     explanations: Mapping[str, str] = field(default_factory=dict)
+    extra: Callable[[Results], str] = no_extra
     size: tuple[float, float] = (7.0, 3.2)
 
     @property

@@ -46,7 +46,9 @@ def _above_level(results: Results) -> list[Finding]:
     for n in SIZES[2:]:
         where = {"test": "tilted-ksd", "rate": 0.5, "n": n}
         rate = results.rates.one(**where)
-        findings.append(Finding(describe(where), "interval above .05", rate.rate, rate.interval[0] > 0.05, rate.interval))
+        findings.append(
+            Finding(describe(where), "interval above .05", rate.rate, rate.interval[0] > 0.05, rate.interval)
+        )
     return findings
 
 
@@ -55,23 +57,32 @@ EXPERIMENT = Experiment(
     title="how fast contamination may vanish",
     reference="App. B.1",
     says=(
-        "With ε_n = n^(−r) outliers at z = 10 the rejection rate of the tilted test falls to the level when r > ½, as its qualitative "
-        "robustness says, and does not when r ≤ ½: the condition is no artifact of the proof. Beyond the paper: R-KSD with θ > 0 is "
-        "qualitatively robust too, and rejects nothing once ε_n is below its tolerance."
+        "With ε_n = n^(−r) outliers at z = 10 the rejection rate of the tilted test falls to the level when r > ½, "
+        "as its qualitative robustness says, and does not when r ≤ ½: the condition is no artifact of the proof. "
+        "Beyond the paper: R-KSD with θ > 0 is qualitatively robust too, and rejects nothing once ε_n is below its "
+        "tolerance."
     ),
-    grid=tuple(
-        {**gaussian_cell(n=n), "rate": rate, "contamination": n**-rate} for rate in RATES for n in SIZES
-    ),
+    grid=tuple({**gaussian_cell(n=n), "rate": rate, "contamination": n**-rate} for rate in RATES for n in SIZES),
     trial=trial,
     repeats=400,
     expectations=(
         *(
-            monotone(f"r = {rate:g} > ½: from n = 100 the rate falls", "n", SIZES[1:], falling=True, test="tilted-ksd", rate=rate)
+            monotone(
+                f"r = {rate:g} > ½: from n = 100 the rate falls",
+                "n",
+                SIZES[1:],
+                falling=True,
+                test="tilted-ksd",
+                rate=rate,
+            )
             for rate in RATES[3:]
         ),
         level("r > ½: near the level at n = 2000", test="tilted-ksd", n=2000, axes={"rate": (0.6, 0.7)}),
         Expectation("r = ½ stays above the level", _above_level),
-        *(monotone(f"r = {rate:g} < ½: the rate rises", "n", SIZES, test="tilted-ksd", rate=rate) for rate in RATES[:2]),
+        *(
+            monotone(f"r = {rate:g} < ½: the rate rises", "n", SIZES, test="tilted-ksd", rate=rate)
+            for rate in RATES[:2]
+        ),
         above("r = .4 ends in rejection", 0.9, test="tilted-ksd", n=2000, axes={"rate": (0.4,)}),
         level("R-KSD keeps the level where ε_n ≤ ε₀", test="r-ksd", axes={"rate": RATES[2:], "n": SIZES[2:]}),
         below("R-KSD ends at 0 for every r", 0.01, test="r-ksd", n=2000, axes={"rate": RATES}),

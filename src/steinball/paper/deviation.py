@@ -52,14 +52,19 @@ EXPERIMENT = Experiment(
     title="a finite-sample test",
     reference="App. D",
     says=(
-        "R-KSD-Dev puts a deviation bound in place of the bootstrap and so controls the level at every n, at the price of power: R-KSD and the "
-        "robust MMD tests reject earlier beyond ε₀."
+        "R-KSD-Dev puts a deviation bound in place of the bootstrap and so controls the level at every n, at the "
+        "price of power: R-KSD and the robust MMD tests reject earlier beyond ε₀."
     ),
     grid=tuple(gaussian_cell(contamination=share) for share in SHARES),
     trial=trial,
     repeats=100,
     expectations=(
-        below("R-KSD-Dev is 0 up to ε = .2", 0.01, test="r-ksd-dev", axes={"tolerance": TOLERANCES, "contamination": SHARES[:8]}),
+        below(
+            "R-KSD-Dev is 0 up to ε = .2",
+            0.01,
+            test="r-ksd-dev",
+            axes={"tolerance": TOLERANCES, "contamination": SHARES[:8]},
+        ),
         above("R-KSD-Dev is ≈ 1 at ε = .4", test="r-ksd-dev", contamination=0.4, axes={"tolerance": TOLERANCES}),
         *(
             level(
@@ -85,7 +90,7 @@ EXPERIMENT = Experiment(
     },
     size=(9.5, 3.2),
     differences=(
-        "A published curve of dcMMD in this figure rejects 41 % at ε = 0. That is not dcMMD, which keeps the level there (here 0): the script "
-        "takes one square root too many."
+        "A published curve of dcMMD in this figure rejects 41 % at ε = 0. That is not dcMMD, which keeps the level "
+        "there (here 0): the script takes one square root too many."
     ),
 )

@@ -61,7 +61,12 @@ EXPERIMENT = Experiment(
     expectations=(
         *(
             monotone(
-                "power falls with d", "dimension", DIMENSIONS, falling=True, test=test, axes={"shift": (0.2, 0.4, 0.5, 0.6, 1)}
+                "power falls with d",
+                "dimension",
+                DIMENSIONS,
+                falling=True,
+                test=test,
+                axes={"shift": (0.2, 0.4, 0.5, 0.6, 1)},
             )
             for test in ("imq-ksd", "tilted-ksd", "r-ksd")
         ),

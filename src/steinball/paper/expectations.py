@@ -46,7 +46,7 @@ def describe(where: Where) -> str:
     'r-ksd at outlier=10'
     """
     rest = ", ".join(f"{name}={as_text(value)}" for name, value in where.items() if name != "test")
-    return f"{where.get('test', '')} at {rest}".strip()
+    return " at ".join(part for part in (where.get("test", ""), rest) if part)
 
 
 def _points(where: Where, axes: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from steinball.paper.base import Experiment
 from steinball.paper.expectations import LEVEL
 from steinball.paper.table import Curve, Rate, Rates, Results
 
-__all__ = ["Series", "Style", "mark", "render", "rate_panel", "shades", "value_panel"]
+__all__ = ["Series", "Style", "mark", "rate_panel", "render", "shades", "value_panel"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ TESTS = {
 _SHADES = ("#440154", "#3B528B", "#21918C", "#5EC962", "#D9B300", "#F8766D", "#A0522D")
 _MARKERS = "osD^vPX"
 
-_STYLE: Mapping[str, Any] = {
+_STYLE: Any = {
     "font.size": 9, "axes.titlesize": 9, "axes.labelsize": 9, "legend.fontsize": 7.5, "xtick.labelsize": 8,
     "ytick.labelsize": 8, "axes.spines.top": False, "axes.spines.right": False, "lines.linewidth": 1.3,
     "lines.markersize": 3.8, "legend.frameon": False, "svg.hashsalt": "steinball", "svg.fonttype": "none",
@@ -65,7 +65,9 @@ def tests(rates: Rates, names: Iterable[str]) -> list[Series]:
     return [Series(rates.select(test=name), TESTS[name]) for name in names]
 
 
-def rate_panel(ax: Any, axis: str, series: Iterable[Series], *, xlabel: str, title: str = "", log: bool = False) -> None:
+def rate_panel(
+    ax: Any, axis: str, series: Iterable[Series], *, xlabel: str, title: str = "", log: bool = False
+) -> None:
     """Rejection rates along an axis, with 95 % Wilson intervals and a dotted line at the level."""
     for line in series:
         rows = line.rates.along(axis)
@@ -79,7 +81,13 @@ def rate_panel(ax: Any, axis: str, series: Iterable[Series], *, xlabel: str, tit
 
 
 def value_panel(
-    ax: Any, axis: str, series: Iterable[Series], value: Callable[[Rate], tuple[float, float]], *, xlabel: str, ylabel: str
+    ax: Any,
+    axis: str,
+    series: Iterable[Series],
+    value: Callable[[Rate], tuple[float, float]],
+    *,
+    xlabel: str,
+    ylabel: str,
 ) -> None:
     """Another column along an axis: ``value(row)`` gives its mean and half its interval."""
     for line in series:
@@ -129,7 +137,7 @@ def render(experiment: Experiment, results: Results, folder: Path) -> list[Path]
     except ImportError as error:
         raise ModuleNotFoundError("figures need matplotlib: install `steinball[plot]`.") from error
     folder.mkdir(parents=True, exist_ok=True)
-    with matplotlib.rc_context(dict(_STYLE)):
+    with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=experiment.size)
         experiment.draw(results, figure)
         paths = [folder / f"{experiment.name}.{kind}" for kind in ("png", "svg")]

@@ -42,7 +42,7 @@ def draw(results: Results, figure: Any) -> None:
     top, bottom = figure.subplots(2, 1)
     lines = tests(results.rates.select(variant=PUBLISHED), ("imq-ksd", "tilted-ksd", "r-ksd"))
     rate_panel(top, "offset", lines, xlabel="offset δ", title="no outliers, ε₀ = .2")
-    top.legend(loc="center right")
+    top.legend(loc="upper left", bbox_to_anchor=(0.02, 1.0))
     data = np.asarray(results.panel("data")["clean"].x)
     bottom.hist(data, bins=np.linspace(-9.0, 9.0, 37), density=True, color="0.85", label="data")
     draw_curves(bottom, results.panel("fit"), shades([format(offset, "g") for offset in OFFSETS], "δ = {}"))
@@ -55,15 +55,16 @@ EXPERIMENT = Experiment(
     title="a density fitted to the galaxies: power",
     reference="§5.3",
     says=(
-        "No outliers, but an offset δ added to the fitted coefficients. The standard tests reject first; R-KSD with ε₀ = .2 needs more, and rejects "
-        "with high probability in the end."
+        "No outliers, but an offset δ added to the fitted coefficients. The standard tests reject first; R-KSD with "
+        "ε₀ = .2 needs more, and rejects with high probability in the end."
     ),
     grid=tuple({"offset": offset, "contamination": 0} for offset in OFFSETS),
     trial=trial,
     repeats=100,
     expectations=(
         *(
-            monotone("every test rises with δ", "offset", OFFSETS, test=test) for test in ("imq-ksd", "tilted-ksd", "r-ksd")
+            monotone("every test rises with δ", "offset", OFFSETS, test=test)
+            for test in ("imq-ksd", "tilted-ksd", "r-ksd")
         ),
         *(
             agree(
@@ -82,7 +83,10 @@ EXPERIMENT = Experiment(
     ),
     draw=draw,
     curves=curves,
-    variants={PUBLISHED: "δ added to all 25 coefficients", TEXT: "δ added to the first coefficient alone; the text's kernels"},
+    variants={
+        PUBLISHED: "δ added to all 25 coefficients",
+        TEXT: "δ added to the first coefficient alone; the text's kernels",
+    },
     size=(5.0, 5.4),
     differences="The published curve adds δ to all 25 coefficients, the text to the first.",
 )

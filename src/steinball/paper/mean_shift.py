@@ -40,8 +40,8 @@ EXPERIMENT = Experiment(
     title="a mean shift in fifty dimensions",
     reference="App. B.5",
     says=(
-        "Data from N(μe₁, I) in d = 50, with θ the tilted KSD at a reference shift. R-KSD keeps the level up to the reference and rejects "
-        "beyond; with reference 0 it is the tilted test."
+        "Data from N(μe₁, I) in d = 50, with θ the tilted KSD at a reference shift. R-KSD keeps the level up to the "
+        "reference and rejects beyond; with reference 0 it is the tilted test."
     ),
     grid=tuple({"shift": shift, "bandwidth": "median", "n": 500, "dimension": 50} for shift in SHIFTS),
     trial=trial,
@@ -62,6 +62,7 @@ EXPERIMENT = Experiment(
     draw=draw,
     size=(8.5, 2.9),
     differences=(
-        "θ is the root of the averaged U-statistic (the V-statistic would add E u(X, X)/n, which in d = 50 is larger than D² itself)."
+        "θ is the root of the averaged U-statistic (the V-statistic would add E u(X, X)/n, which in d = 50 is "
+        "larger than D² itself)."
     ),
 )

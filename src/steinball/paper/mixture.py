@@ -43,7 +43,7 @@ def draw(results: Results, figure: Any) -> None:
     panels = figure.subplots(1, 4, width_ratios=[1, 1, 1.2, 1.4])
     for ax, separation in zip(panels, _SHOWN, strict=False):
         curve = results.panel("contour")[str(separation)]
-        x, y, value = (np.reshape(part, (_GRID, _GRID)) for part in (curve.x, curve.y, curve.value))
+        x, y, value = (np.asarray(part).reshape(_GRID, _GRID) for part in (curve.x, curve.y, curve.value))
         ax.contourf(x, y, value, levels=12, cmap="Blues")
         ax.set(xlabel="x₁", ylabel="x₂", title=f"model, γ = {separation}", aspect="equal")
     rates = results.rates.select(variant="published")
@@ -70,8 +70,9 @@ EXPERIMENT = Experiment(
     title="limitations: multimodal models",
     reference="§5.4",
     says=(
-        "Data from a mixture whose components are right and whose weights are wrong. As the modes move apart the KSD shrinks, and all tests cease to "
-        "see it, the robust ones first: a limitation of the score, which knows only the local shape."
+        "Data from a mixture whose components are right and whose weights are wrong. As the modes move apart the "
+        "KSD shrinks, and all tests cease to see it, the robust ones first: a limitation of the score, which knows "
+        "only the local shape."
     ),
     grid=tuple({"separation": gamma, "bandwidth": "median", "n": 1000, "dimension": 2} for gamma in SEPARATIONS),
     trial=trial,

@@ -57,17 +57,29 @@ EXPERIMENT = Experiment(
     title="other contamination distributions",
     reference="App. B.7",
     says=(
-        "Outliers from N(10, σ²). The wider they lie, the smaller the KSD and the power of every test; R-KSD keeps the level for every σ, since "
-        "its radius holds for every R."
+        "Outliers from N(10, σ²). The wider they lie, the smaller the KSD and the power of every test; R-KSD keeps "
+        "the level for every σ, since its radius holds for every R."
     ),
     grid=tuple(gaussian_cell(noise=noise, contamination=share) for noise in NOISES for share in SHARES),
     trial=trial,
     repeats=100,
     expectations=(
         level("R-KSD ≤ level at ε ≤ ε₀ for every σ", test="r-ksd", axes={"noise": NOISES, "contamination": (0, 0.05)}),
-        monotone("power falls with σ: R-KSD", "noise", NOISES, falling=True, test="r-ksd", axes={"contamination": (0.15, 0.2, 0.3)}),
         monotone(
-            "power falls with σ: Tilted-KSD", "noise", NOISES, falling=True, test="tilted-ksd", axes={"contamination": SHARES[2:]}
+            "power falls with σ: R-KSD",
+            "noise",
+            NOISES,
+            falling=True,
+            test="r-ksd",
+            axes={"contamination": (0.15, 0.2, 0.3)},
+        ),
+        monotone(
+            "power falls with σ: Tilted-KSD",
+            "noise",
+            NOISES,
+            falling=True,
+            test="tilted-ksd",
+            axes={"contamination": SHARES[2:]},
         ),
         Expectation("the KSD falls with σ", _falling),
         above("R-KSD has power at ε = .3 for σ ≤ 5", test="r-ksd", contamination=0.3, axes={"noise": NOISES[:3]}),

@@ -45,15 +45,18 @@ EXPERIMENT = Experiment(
     title="the standard test is not qualitatively robust",
     reference="Theorem 1",
     says=(
-        "However slowly the number nε_n of outliers grows, the standard test ends in rejection when the outlier may lie anywhere, although ε_n → 0. "
-        "The condition nε_n → ∞ is needed: a single outlier, however far, dominates every bootstrap draw as much as the statistic."
+        "However slowly the number nε_n of outliers grows, the standard test ends in rejection when the outlier may "
+        "lie anywhere, although ε_n → 0. The condition nε_n → ∞ is needed: a single outlier, however far, dominates "
+        "every bootstrap draw as much as the statistic."
     ),
     grid=tuple(gaussian_cell(n=n, outlier=n, rate=rate, contamination=n**-rate) for rate in RATES for n in SIZES),
     trial=trial,
     repeats=100,
     expectations=(
         above("r = .6: IMQ-KSD rejects from n = 100", test="imq-ksd", rate=0.6, axes={"n": SIZES[1:]}),
-        above("r = .75: IMQ-KSD rejects once there are five outliers", test="imq-ksd", rate=0.75, axes={"n": (1000, 2000)}),
+        above(
+            "r = .75: IMQ-KSD rejects once there are five outliers", test="imq-ksd", rate=0.75, axes={"n": (1000, 2000)}
+        ),
         below("r = .75: and not with four or fewer", 0.05, test="imq-ksd", rate=0.75, axes={"n": (50, 100, 500)}),
         below("r = 1: one outlier is never enough", 0.05, test="imq-ksd", rate=1.0, axes={"n": SIZES}),
         level("the tilted test ends at the level", test="tilted-ksd", n=2000, axes={"rate": RATES}),
@@ -62,7 +65,8 @@ EXPERIMENT = Experiment(
     draw=draw,
     size=(9.5, 3.2),
     differences=(
-        "Not a figure of the paper but its Theorem 1. With m outliers at one far point D² and a draw D_W² are in the ratio m² : (W − m)² with W "
-        "nearly Poisson(m), so that the test rejects when P(W = 0) + P(W ≥ 2m) < .05: from m = 5 on (.038; for m = 4 it is .069)."
+        "Not a figure of the paper but its Theorem 1. With m outliers at one far point D² and a draw D_W² are in "
+        "the ratio m² : (W − m)² with W nearly Poisson(m), so that the test rejects when P(W = 0) + P(W ≥ 2m) < "
+        ".05: from m = 5 on (.038; for m = 4 it is .069)."
     ),
 )

@@ -101,7 +101,9 @@ def _exact(results: Results) -> Iterator[Finding]:
                 where = {"test": "s-oracle", "outlier": z, "contamination": share, "n": n}
                 rate = results.rates.one(**where)
                 room = 3.0 * math.sqrt(0.05 * 0.95 * (1.0 / rate.repeats + 1.0 / _DRAWS))
-                yield Finding(describe(where), f".05 ± {room:.3f}", rate.rate, abs(rate.rate - 0.05) <= room, rate.interval)
+                yield Finding(
+                    describe(where), f".05 ± {room:.3f}", rate.rate, abs(rate.rate - 0.05) <= room, rate.interval
+                )
 
 
 EXPERIMENT = Experiment(
@@ -109,11 +111,15 @@ EXPERIMENT = Experiment(
     title="the true quantile holds the level at every n",
     reference="remark after Theorem 4",
     says=(
-        "Were the quantile of S_P(Xₙ, Q) known, Δ_θ ≤ S_P would give a test of level α at every n and uniformly over the ball. The bootstrap imitates "
-        "that quantile; its control is shown pointwise, as n → ∞, and uniformity is left open."
+        "Were the quantile of S_P(Xₙ, Q) known, Δ_θ ≤ S_P would give a test of level α at every n and uniformly "
+        "over the ball. The bootstrap imitates that quantile; its control is shown pointwise, as n → ∞, and "
+        "uniformity is left open."
     ),
     grid=tuple(
-        gaussian_cell(outlier=z, contamination=share, n=n, bandwidth=1) for z in OUTLIERS for share in SHARES for n in SIZES
+        gaussian_cell(outlier=z, contamination=share, n=n, bandwidth=1)
+        for z in OUTLIERS
+        for share in SHARES
+        for n in SIZES
     ),
     trial=trial,
     repeats=400,
@@ -133,7 +139,7 @@ EXPERIMENT = Experiment(
     draw=draw,
     size=(11.0, 2.9),
     differences=(
-        "Not a figure of the paper. Contamination is binomial here, as Huber's model says. Tests `r-ksd-oracle` and `s-oracle` in the table are "
-        "R-KSD with the true quantile, and S_P against its own quantile."
+        "Not a figure of the paper. Contamination is binomial here, as Huber's model says. Tests `r-ksd-oracle` and "
+        "`s-oracle` in the table are R-KSD with the true quantile, and S_P against its own quantile."
     ),
 )

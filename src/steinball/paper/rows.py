@@ -122,9 +122,7 @@ def _deviation_row(result: GofResult, seconds: float, cell: Cell, **columns: Any
     return decision_row("r-ksd-dev", null, result.ksd, result.radius, cell, tau=result.tau, seconds=seconds, **columns)
 
 
-def bootstrap_rows(
-    x: Any, model: Any, rng: np.random.Generator, cell: Cell, tolerances: Iterable[float]
-) -> list[Row]:
+def bootstrap_rows(x: Any, model: Any, rng: np.random.Generator, cell: Cell, tolerances: Iterable[float]) -> list[Row]:
     """R-KSD by the weighted and by the wild bootstrap: one Gram matrix, both sets of draws."""
     start = time.perf_counter()
     problem = pose(x, model, None, PolynomialTilt())

@@ -176,7 +176,7 @@ class _Table:
         if unfinished is not None:
             kept = [record for record, group in zip(records, groups, strict=True) if group != unfinished]
             write_records(self.path, COLUMNS, kept)
-        self.done = set(groups) - {unfinished}  # type: ignore[arg-type]
+        self.done = set(groups) - {unfinished}
 
     def close(self) -> None:
         """Sort the rows by variant, cell and repeat, and write what the figure shows beside them."""

@@ -47,7 +47,9 @@ def draw(results: Results, figure: Any) -> None:
 def _rising(results: Results) -> Iterator[Finding]:
     taus = [results.rates.one(test="r-ksd", contamination=0, n=n).tau for n in SIZES]
     for before, after, n in zip([0.0, *taus[:-1]], taus, SIZES, strict=True):
-        yield Finding(f"mean τ at n={n}", f"between {before:.5f} before it and {TAU}", after, before <= after <= TAU + 1e-5)
+        yield Finding(
+            f"mean τ at n={n}", f"between {before:.5f} before it and {TAU}", after, before <= after <= TAU + 1e-5
+        )
     yield Finding("mean τ at n=1000", "within .001 of 1.38138", taus[-1], TAU - taus[-1] <= 1e-3)
 
 
@@ -56,8 +58,8 @@ EXPERIMENT = Experiment(
     title="the sample maximum in place of the supremum",
     reference="App. B.3",
     says=(
-        "The largest u(xᵢ, xᵢ) of the sample approaches τ∞ from below as n grows. Although it is too small at n = 25, R-KSD keeps the level "
-        "at every n: it suffices to bound what a point of this sample can add."
+        "The largest u(xᵢ, xᵢ) of the sample approaches τ∞ from below as n grows. Although it is too small at n = "
+        "25, R-KSD keeps the level at every n: it suffices to bound what a point of this sample can add."
     ),
     grid=tuple(gaussian_cell(n=n, contamination=share, bandwidth=1) for n in SIZES for share in SHARES),
     trial=trial,
@@ -68,6 +70,9 @@ EXPERIMENT = Experiment(
         above("and has power beyond", test="r-ksd", axes={"n": SIZES[2:], "contamination": (0.4, 0.5)}),
     ),
     draw=draw,
-    variants={PUBLISHED: "length scale² = 2λ² = 2", TEXT: "length scale² = λ² = 1, as the text's formula has it: another τ∞"},
+    variants={
+        PUBLISHED: "length scale² = 2λ² = 2",
+        TEXT: "length scale² = λ² = 1, as the text's formula has it: another τ∞",
+    },
     differences="λ² = 1 is length scale² = 2 in the published figure, whose true value 1.38138 belongs to it.",
 )

@@ -22,7 +22,8 @@ MEASURED = ("rejected", "pvalue", "ksd", "radius", "tau", "seconds")
 COLUMNS = ("test", "repeat", *MEASURED, "variant", *GRID)
 
 _KEYS = ("variant", "test", *GRID)
-_SUMMARY = ("repeats", "rejections", "rejection_rate", "low", "high", "ksd", "ksd_sd", "radius", "tau", "tau_sd", "seconds")
+_MOMENTS = ("ksd", "ksd_sd", "radius", "tau", "tau_sd", "seconds")
+_SUMMARY = ("repeats", "rejections", "rejection_rate", "low", "high", *_MOMENTS)
 _RATE_COLUMNS = (*_KEYS, *_SUMMARY)
 _CURVE_COLUMNS = ("panel", "series", "x", "y", "value")
 
@@ -124,7 +125,7 @@ class Rates:
         found = self.select(**where)
         if len(found) != 1:
             described = ", ".join(f"{name}={as_text(value)}" for name, value in where.items())
-            raise LookupError(f"the table has {len(found)} rows with {described}; one is needed. Run the experiment again.")
+            raise ValueError(f"the table has {len(found)} rows with {described}, not one; run the experiment again.")
         return found.rows[0]
 
     def along(self, axis: str) -> list[Rate]:
@@ -219,7 +220,7 @@ def _rate(key: tuple[str, ...], group: list[Record]) -> Rate:
 def _as_rate(record: Record) -> Rate:
     numbers = {name: float(record[name] or "nan") for name in _SUMMARY}
     where = {name: record[name] for name in _KEYS}
-    rest = (numbers[name] for name in ("ksd", "ksd_sd", "radius", "tau", "tau_sd", "seconds"))
+    rest = (numbers[name] for name in _MOMENTS)
     return Rate(where, int(numbers["repeats"]), int(numbers["rejections"]), *rest)
 
 

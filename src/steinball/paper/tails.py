@@ -59,6 +59,8 @@ def draw(results: Results, figure: Any) -> None:
     ]
     lines = [*tests(rates, ("imq-ksd", "tilted-ksd")), *robust]
     rate_panel(right, "df", lines, xlabel="degrees of freedom ν", title="rejection", log=True)
+    right.set_xticks(DEGREES, [str(df) for df in DEGREES])
+    right.minorticks_off()
     right.legend()
 
 
@@ -71,9 +73,10 @@ EXPERIMENT = Experiment(
     title="misspecified tails",
     reference="§5.1.4",
     says=(
-        "Data from a t distribution scaled to unit variance. R-KSD with the radius of the density band that holds all ν ≥ ν₀ keeps the level "
-        "there; with ν₀ = 10 or 20 it still sees the heaviest tails, with ν₀ = 5 its radius is too large to see anything. All are "
-        "more conservative than the standard test, and for large ν nothing is left to see."
+        "Data from a t distribution scaled to unit variance. R-KSD with the radius of the density band that holds "
+        "all ν ≥ ν₀ keeps the level there; with ν₀ = 10 or 20 it still sees the heaviest tails, with ν₀ = 5 its "
+        "radius is too large to see anything. All are more conservative than the standard test, and for large ν "
+        "nothing is left to see."
     ),
     grid=tuple({"df": df, "bandwidth": "median", "n": 500, "dimension": 1} for df in DEGREES),
     trial=trial,
@@ -88,7 +91,12 @@ EXPERIMENT = Experiment(
         published("R-KSD, ν₀ = 10", "df", _values(0.76, 0, 0, 0), test="r-ksd", df0=10),
         below("R-KSD, ν₀ = 5 never rejects", 0.01, test="r-ksd", df0=5, axes={"df": DEGREES}),
         *(
-            level(f"R-KSD keeps the level for ν ≥ ν₀ = {df0}", test="r-ksd", df0=df0, axes={"df": [d for d in DEGREES if d >= df0]})
+            level(
+                f"R-KSD keeps the level for ν ≥ ν₀ = {df0}",
+                test="r-ksd",
+                df0=df0,
+                axes={"df": [d for d in DEGREES if d >= df0]},
+            )
             for df0 in REFERENCES
         ),
         monotone("the lighter the tails, the fewer rejections", "df", DEGREES, falling=True, test="tilted-ksd"),

@@ -65,7 +65,6 @@ def _model_mean() -> float:
     return float(weights @ stein_diagonal(0.5, nodes) / weights.sum())
 
 
-
 def draw(results: Results, figure: Any) -> None:
     """Left the share of the radius that is used, right rejection at tolerances below ε."""
     left, right = figure.subplots(1, 2)
@@ -81,7 +80,8 @@ def draw(results: Results, figure: Any) -> None:
     share = SHARES[-1]
     factors = shades([format(f, "g") for f in FACTORS], "ε₀ = {} ε")
     beyond = [
-        Series(rates.select(contamination=share, tolerance=round(float(f) * share, 6)), style) for f, style in factors.items()
+        Series(rates.select(contamination=share, tolerance=round(float(f) * share, 6)), style)
+        for f, style in factors.items()
     ]
     rate_panel(right, "outlier", beyond, xlabel="contamination at z", title=f"R-KSD, ε = {share:g}")
     right.set(xscale="symlog", xlim=(0, 130))
@@ -95,7 +95,9 @@ def _tight(results: Results) -> Iterator[Finding]:
         worst, error = rows[WORST]
         yield Finding(f"D / (ε√τ∞) at z={WORST}, ε={share:g}", "1 ± .03", worst, abs(worst - 1.0) <= 0.03)
         largest = max(value for value, _ in rows.values())
-        yield Finding(f"largest D / (ε√τ∞) over z, ε={share:g}", "≤ 1 + 3 s.e.", largest, largest <= 1.0 + 1.5 * error + 0.01)
+        yield Finding(
+            f"largest D / (ε√τ∞) over z, ε={share:g}", "≤ 1 + 3 s.e.", largest, largest <= 1.0 + 1.5 * error + 0.01
+        )
 
 
 EXPERIMENT = Experiment(
@@ -103,8 +105,8 @@ EXPERIMENT = Experiment(
     title="the radius is as small as it can be",
     reference="Proposition 5",
     says=(
-        "All distributions with a share ε₀ of contamination lie within θ = ε₀√τ∞ of the model, and no smaller radius holds them: contamination at the "
-        "maximum of u(x, x) reaches it."
+        "All distributions with a share ε₀ of contamination lie within θ = ε₀√τ∞ of the model, and no smaller "
+        "radius holds them: contamination at the maximum of u(x, x) reaches it."
     ),
     grid=tuple(gaussian_cell(contamination=share, outlier=z, bandwidth=1) for share in SHARES for z in OUTLIERS),
     trial=trial,
@@ -112,7 +114,12 @@ EXPERIMENT = Experiment(
     expectations=(
         Expectation("contamination at the maximum reaches the radius, and none exceeds it", _tight),
         *(
-            level("R-KSD keeps the level at ε = ε₀ for every z", contamination=share, tolerance=share, axes={"outlier": OUTLIERS})
+            level(
+                "R-KSD keeps the level at ε = ε₀ for every z",
+                contamination=share,
+                tolerance=share,
+                axes={"outlier": OUTLIERS},
+            )
             for share in SHARES
         ),
         above("a radius a quarter smaller does not", 0.5, contamination=0.4, tolerance=0.3, axes={"outlier": (WORST,)}),
@@ -120,5 +127,7 @@ EXPERIMENT = Experiment(
     draw=draw,
     curves=curves,
     size=(8.5, 3.3),
-    differences="Not a figure of the paper but its Proposition 5. τ∞ is the exact maximum here, not that of the sample.",
+    differences=(
+        "Not a figure of the paper but its Proposition 5. τ∞ is the exact maximum here, not that of the sample."
+    ),
 )

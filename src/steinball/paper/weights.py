@@ -75,8 +75,9 @@ EXPERIMENT = Experiment(
     title="how fast the weight decays",
     reference="§5.1.1",
     says=(
-        "The faster the weight (1+x²)^(−b) falls, the smaller the Stein kernel far out, and the less the standard test sees of "
-        "outliers at z = 10. The exponent b = ½ is the smallest that keeps u(x, x) bounded for a Gaussian model."
+        "The faster the weight (1+x²)^(−b) falls, the smaller the Stein kernel far out, and the less the standard "
+        "test sees of outliers at z = 10. The exponent b = ½ is the smallest that keeps u(x, x) bounded for a "
+        "Gaussian model."
     ),
     grid=tuple(gaussian_cell(contamination=share) for share in SHARES),
     trial=trial,
@@ -105,6 +106,7 @@ EXPERIMENT = Experiment(
     draw=draw,
     curves=curves,
     differences=(
-        "The published left panel has the kernel (1 + r²/(2λ²))^(−½) with λ² = 1, length scale² = 2; the text writes r²/λ²."
+        "The published left panel has the kernel (1 + r²/(2λ²))^(−½) with λ² = 1, length scale² = 2; the text writes "
+        "r²/λ², with which u(3, 3) would be 10 at b = 0."
     ),
 )
