@@ -59,6 +59,7 @@ paper: .venv/.stamp
 bench: .venv/.stamp
 	@$(ONE_THREAD) .venv/bin/python -m benchmarks $(ARGS)
 	@.venv/bin/python -m benchmarks.plot
+	@.venv/bin/python -m benchmarks.page
 
 clean:
 	rm -rf .venv .venv-demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ UPPER_BOUNDS = ("given", "closed form", "certified")
 """The kinds of τ that bound u(x, x) for every x, not only where somebody has looked."""
 
 _STARTS = 8
+_GROWTH: WeakKeyDictionary[SteinProblem, bool] = WeakKeyDictionary()
 _Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
@@ -264,8 +266,7 @@ def warn_if_unbounded(problem: SteinProblem, what: str) -> None:
     bare array of scores, an untilted kernel whose scores still grow like |x|^½ or faster among the outermost
     samples is taken to be growing.
     """
-    grows = _grows_along_rays(problem) if problem.evaluable else _grows_in_sample(problem)
-    if not grows:
+    if not _grows(problem):
         return
     remedy = (
         "Use a tilt: `tilt=PolynomialTilt()` or `tilt='auto'`"
@@ -278,6 +279,13 @@ def warn_if_unbounded(problem: SteinProblem, what: str) -> None:
         UnboundedSteinKernelWarning,
         stacklevel=_levels_to_caller(),
     )
+
+
+def _grows(problem: SteinProblem) -> bool:
+    """Whether u(x, x) grows without bound, found out once for every problem."""
+    if problem not in _GROWTH:
+        _GROWTH[problem] = _grows_along_rays(problem) if problem.evaluable else _grows_in_sample(problem)
+    return _GROWTH[problem]
 
 
 def _levels_to_caller() -> int:

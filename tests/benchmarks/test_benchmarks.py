@@ -14,7 +14,7 @@ import pytest
 
 import steinball as sb
 from benchmarks import __main__ as table
-from benchmarks import growth, peers, plot
+from benchmarks import growth, page, peers, plot
 from benchmarks.cases import LARGE, SMALL, Case
 from benchmarks.reference import four_terms, plain_test, product_seconds, shortest
 from steinball.kernels import InverseMultiquadric
@@ -212,6 +212,33 @@ def test_without_tables_there_is_no_figure(tables: Path) -> None:
     pytest.importorskip("matplotlib")
     with pytest.raises(SystemExit, match=r"run `python -m benchmarks.growth` first"):
         plot.main()
+
+
+def test_the_page_shows_what_was_recorded() -> None:
+    """After a new measurement, ``python -m benchmarks.page`` brings it up to date."""
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert page.fill(text) == text
+    for name in page.TABLES:
+        assert f"<!-- {name} -->" in text
+
+
+def test_a_table_of_the_page_says_what_was_missed(tables: Path) -> None:
+    row = {**ROW, "jobs": 2, "engine": "lowrank", "grade": "certified", "when": "2026-01-02", "speedup": None}
+    target = [{"target": "≤ 1 products", "met": False}, {"target": "≤ 4.0 GB", "met": True}]
+    (tables / "cpu.json").write_text(json.dumps([{**row, "targets": target}]))
+    filled = page.fill("before\n<!-- cpu -->\nold\n<!-- end -->\nafter\n<!-- peers -->\nkept\n<!-- end -->\n")
+    assert "old" not in filled
+    assert "<!-- peers -->\nkept\n<!-- end -->" in filled
+    assert "Measured on 2026-01-02." in filled
+    assert "| 1,000 | 2 | 0 % | 2 | lowrank, certified | 11 s | 1.2 |  | 2.0 GB | ≤ 1 products: **missed**; " in filled
+    assert page.fill(filled) == filled
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(0.0123, "12.3 ms"), (1.234, "1.23 s"), (99.5, "99.5 s"), (1234.5, "1234 s")]
+)
+def test_times_have_three_digits(value: float, words: str) -> None:
+    assert page.seconds(value) == words
 
 
 def test_peers_that_are_not_installed_are_skipped_with_the_reason(

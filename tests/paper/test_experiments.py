@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
+from steinball.arrays import as_seed
 from steinball.paper import EXPERIMENTS, Experiment, experiment
 from steinball.paper.check import check
 from steinball.paper.figures import render
@@ -175,25 +177,22 @@ def test_the_shared_passes_agree_with_the_public_tests() -> None:
     assert rows["mmd-dev", 0.1]["radius"] == pytest.approx(pair.radius)
 
 
-def test_ksdagg_beside_single_bandwidths_is_the_public_test() -> None:
+def test_ksdagg_and_single_bandwidths_of_one_pass_are_the_public_tests() -> None:
+    """The same draws for both, so p-values agree exactly."""
     found = experiment("bandwidth-robust")
-    cell = {**found.cell(4, "published"), "n": 60}
-    rows = found.trial(cell, np.random.default_rng(5))
-    x = sb.datasets.contaminate(sb.models.Gaussian().sample(60, rng := np.random.default_rng(5)), 0.15, 10, rng)
-    public = sb.ksdagg_test(x, sb.models.Gaussian(), tilt=sb.PolynomialTilt(), rng=0)
-    [aggregated] = [row for row in rows if row["test"] == "ksdagg"]
-    assert aggregated["rejected"] == int(public.rejected)
-    # Two runs of 2000 draws: the p-values differ by their Monte Carlo error, 5 s.e. at most.
-    error = 5.0 * np.sqrt(2.0 * public.pvalue * (1.0 - public.pvalue) / 2000) + 2.0 / 2001
-    assert abs(aggregated["pvalue"] - public.pvalue) <= error
+    rows = found.trial({**found.cell(1, "published"), "n": 60}, np.random.default_rng(5))
+    x = sb.datasets.contaminate(sb.models.Gaussian().sample(60, rng := np.random.default_rng(5)), 0.025, 10, rng)
     for row in rows[:5]:
+        options: dict[str, Any] = {"tilt": sb.PolynomialTilt(), "radius": sb.Huber(0.05), "rng": copy.deepcopy(rng)}
         kernel = sb.InverseMultiquadric((2.0 * row["bandwidth"]) ** 0.5)
-        single = sb.ksd_test(
-            x, sb.models.Gaussian(), kernel=kernel, tilt=sb.PolynomialTilt(), radius=sb.Huber(0.05), rng=0
-        )
-        assert row["ksd"] == pytest.approx(single.ksd)
+        single = sb.ksd_test(x, sb.models.Gaussian(), kernel=kernel, calibration=sb.WeightedBootstrap(500), **options)
+        assert (row["pvalue"], row["ksd"]) == pytest.approx((single.pvalue, single.ksd))
         assert row["radius"] == pytest.approx(single.radius)
-        assert abs(row["pvalue"] - single.pvalue) <= 0.1
+    as_seed(rng)  # the weighted draws come first
+    public = sb.ksdagg_test(x, sb.models.Gaussian(), tilt=sb.PolynomialTilt(), rng=rng)
+    [aggregated] = [row for row in rows if row["test"] == "ksdagg"]
+    assert 0.01 < public.pvalue < 0.99
+    assert aggregated["pvalue"] == pytest.approx(public.pvalue)
 
 
 def test_the_text_variant_changes_what_it_says() -> None:
