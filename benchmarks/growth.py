@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import time
@@ -38,21 +39,28 @@ def point(n: int, d: int, engine: str) -> dict[str, Any] | None:
     return row
 
 
-def within_time(last: dict[str, Any] | None, n: int) -> bool:
-    """Whether n points can be expected to take less than a minute, when time grows as its square."""
-    return last is None or float(last["seconds"]) * (n / last["n"]) ** 2 <= SECONDS_PER_POINT
+def next_seconds(rows: list[dict[str, Any]], n: int) -> float:
+    """What n points can be expected to take: time grows at least as n², and at least as fast as it last did."""
+    if not rows:
+        return 0.0
+    last, power = rows[-1], 2.0
+    if len(rows) > 1:
+        before = rows[-2]
+        power = max(power, math.log(last["seconds"] / before["seconds"]) / math.log(last["n"] / before["n"]))
+    return float(last["seconds"] * (n / last["n"]) ** power)
 
 
 def line(engine: str, d: int, sizes: tuple[int, ...], deadline: float) -> Iterator[dict[str, Any]]:
     """The sizes that one engine can do, from small to large."""
-    last: dict[str, Any] | None = None
+    rows: list[dict[str, Any]] = []
     for n in sizes:
-        if time.monotonic() > deadline or not within_time(last, n):
+        if time.monotonic() > deadline or next_seconds(rows, n) > SECONDS_PER_POINT:
             return
-        last = point(n, d, engine)
-        if last is None:
+        row = point(n, d, engine)
+        if row is None:
             return
-        yield last
+        rows.append(row)
+        yield row
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import sys
@@ -13,9 +14,11 @@ import joblib
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_info
 
 import steinball as sb
 from steinball.calibration import WeightedBootstrap
+from steinball.gram.workers import available_jobs, run_tasks
 
 pytestmark = [
     pytest.mark.exact,
@@ -40,8 +43,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def client(cluster: Any) -> Iterator[Any]:
-    import distributed
-
+    distributed: Any = importlib.import_module("distributed")
     with distributed.Client(cluster) as client:
         client.wait_for_workers(WORKERS, timeout=30)
         client.run(__import__, "steinball")  # so that no worker is late for its first task
@@ -52,14 +54,13 @@ class Watch:
     """Listens to the scheduler: which worker finished which strip, who left; ``react`` is told of every step."""
 
     def __init__(self, cluster: Any, react: Callable[[Watch, str, str, str], None] | None = None) -> None:
-        from distributed.diagnostics.plugin import SchedulerPlugin
-
+        base: Any = importlib.import_module("distributed").SchedulerPlugin
         self.finished: list[str] = []
         self.gone: list[str] = []
         self.scheduler = cluster.scheduler
         watch = self
 
-        class Plugin(SchedulerPlugin):  # type: ignore[misc]
+        class Plugin(base):  # type: ignore[misc]
             name = "watch"
 
             def transition(self, key: Any, start: str, finish: str, *args: Any, **options: Any) -> None:
@@ -87,8 +88,7 @@ class Traffic:
     """What goes from the client to the cluster: arrays that are scattered, and arrays inside tasks."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        import distributed
-
+        distributed: Any = importlib.import_module("distributed")
         self.scattered: list[tuple[int, ...]] = []
         self.inside_tasks = 0
         scatter, submit = distributed.Client.scatter, distributed.Client.submit
@@ -124,7 +124,9 @@ def assert_same(result: Any, serial: Any) -> None:
 
 
 @pytest.mark.parametrize("n", [1500, 4000])
-def test_tiles_run_on_several_worker_processes_and_the_answer_is_the_serial_one(cluster: Any, client: Any, n: int) -> None:
+def test_tiles_run_on_several_worker_processes_and_the_answer_is_the_serial_one(
+    cluster: Any, client: Any, n: int
+) -> None:
     x = sample_of(n)
     processes = client.run(os.getpid)
     assert len({os.getpid(), *processes.values()}) == WORKERS + 1
@@ -146,22 +148,17 @@ def test_data_are_scattered_once(client: Any, monkeypatch: pytest.MonkeyPatch) -
 
 
 def _algebra_threads(task: int) -> tuple[int, list[int]]:
-    from threadpoolctl import threadpool_info
-
     return os.getpid(), [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
 
 
 def _by_value(function: Any) -> Any:
     """A function of this file as a cluster can take it: its workers cannot import the tests."""
-    import cloudpickle
-
+    cloudpickle: Any = importlib.import_module("cloudpickle")
     cloudpickle.register_pickle_by_value(sys.modules[function.__module__])
     return function
 
 
 def test_linear_algebra_on_a_worker_runs_on_one_thread(client: Any) -> None:
-    from steinball.gram.workers import run_tasks
-
     with joblib.parallel_config(backend="dask"):
         places = list(run_tasks(_by_value(_algebra_threads), (), range(8), None))
     assert os.getpid() not in {process for process, _ in places}
@@ -169,19 +166,18 @@ def test_linear_algebra_on_a_worker_runs_on_one_thread(client: Any) -> None:
 
 
 def _cell(seed: int) -> tuple[float, int, int]:
-    from steinball.gram.workers import available_jobs
-
     x = np.random.default_rng(seed).normal(size=(300, 2))
     return sb.ksd_test(x, -x, engine="blocked", rng=seed).pvalue, os.getpid(), available_jobs(None)
 
 
-def test_whole_tests_run_on_the_workers_without_cutting_themselves_up(client: Any) -> None:
+def test_whole_tests_run_on_the_workers_without_cutting_themselves_up(cluster: Any, client: Any) -> None:
     """Cells of an experiment share the cluster among themselves; each is serial on its worker."""
-    with joblib.parallel_config(backend="dask"):
+    with Watch(cluster) as watch, joblib.parallel_config(backend="dask"):
         cells = joblib.Parallel()(joblib.delayed(_by_value(_cell))(seed) for seed in range(8))
     assert [pvalue for pvalue, _, _ in cells] == [_cell(seed)[0] for seed in range(8)]
     assert os.getpid() not in {process for _, process, _ in cells}
     assert {jobs for _, _, jobs in cells} == {1}
+    assert watch.finished == []  # no strips
 
 
 def test_a_worker_that_dies_in_the_middle_changes_nothing(cluster: Any, client: Any) -> None:
@@ -237,10 +233,7 @@ def test_ray_runs_tiles_too(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("RAY_USAGE_STATS_ENABLED", "0"), ("RAY_AUTH_MODE", "disabled")):
         monkeypatch.setenv(name, value)
     ray: Any = pytest.importorskip("ray", reason="needs Ray")
-    from ray.util.joblib import register_ray
-
-    from steinball.gram.workers import run_tasks
-
+    register_ray: Any = importlib.import_module("ray.util.joblib").register_ray
     x = sample_of(1500)
     ray.init(num_cpus=WORKERS, include_dashboard=False, log_to_driver=False)
     try:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
+from steinball.gram.tiles import tile_sums
 from steinball.progress import Progress
 
 pytestmark = pytest.mark.exact
@@ -119,9 +120,13 @@ def test_a_bar_appears_once_patience_ends(terminal: Terminal, monkeypatch: pytes
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("error", [ValueError("odd"), KeyboardInterrupt()])
 def test_the_terminal_is_as_before_after_an_error(terminal: Terminal, error: BaseException) -> None:
-    with redirect_stderr(terminal), pytest.raises(type(error)), Progress("some work", 4, "auto") as progress:
-        progress.advance(1)
-        raise error
+    def fail() -> None:
+        with Progress("some work", 4, "auto") as progress:
+            progress.advance(1)
+            raise error
+
+    with redirect_stderr(terminal), pytest.raises(type(error)):
+        fail()
     text = terminal.text
     assert text.count(HIDDEN) == text.count(SHOWN) == 1
     assert text.index(HIDDEN) < text.index(SHOWN)
@@ -169,18 +174,15 @@ def test_an_engine_that_fails_leaves_a_clean_terminal(
     n_jobs: int, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tiles that break in the middle of the work."""
-    import steinball.gram.blocked
-
     calls: list[int] = []
-    original: Callable[..., Any] = steinball.gram.blocked.tile_sums
 
     def breaks(*args: Any) -> Any:
         calls.append(1)
         if len(calls) > 76:  # of 78
             raise RuntimeError("broken tile")
-        return original(*args)
+        return tile_sums(*args)
 
-    monkeypatch.setattr(steinball.gram.blocked, "tile_sums", breaks)
+    monkeypatch.setattr("steinball.gram.blocked.tile_sums", breaks)
     x = np.random.default_rng(0).normal(size=(3000, 1))
     with redirect_stderr(terminal), pytest.raises(RuntimeError, match="broken tile"):
         sb.ksd_test(x, lambda x: -x, engine="blocked", n_jobs=n_jobs, rng=0)

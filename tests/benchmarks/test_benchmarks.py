@@ -167,6 +167,16 @@ def test_a_line_ends_where_time_or_memory_does(monkeypatch: pytest.MonkeyPatch) 
     assert [row["n"] for row in growth.line("dense", 2, sizes, later)] == [1_000, 2_000, 4_000]
 
 
+def test_time_is_expected_to_grow_at_least_as_the_square_and_as_it_did() -> None:
+    def rows(*seconds: float) -> list[dict[str, Any]]:
+        return [{"n": 1_000 * 2**k, "seconds": value} for k, value in enumerate(seconds)]
+
+    assert growth.next_seconds([], 1_000) == 0.0
+    assert growth.next_seconds(rows(3.0), 2_000) == pytest.approx(12.0)
+    assert growth.next_seconds(rows(1.0, 1.5), 4_000) == pytest.approx(6.0)
+    assert growth.next_seconds(rows(1.0, 8.0), 4_000) == pytest.approx(64.0)
+
+
 @pytest.fixture
 def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(plot, "RESULTS", tmp_path)

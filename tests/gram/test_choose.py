@@ -12,7 +12,7 @@ import pytest
 import steinball as sb
 from steinball.discrepancy import pose
 from steinball.gram import BlockedGram, DenseGram, LowRankGram, Settings, make_gram
-from steinball.gram.cost import lowrank_memory
+from steinball.gram.cost import cheaper_rank, lowrank_memory
 from steinball.gram.memory import as_bytes
 from steinball.kernels import InverseMultiquadric
 
@@ -70,12 +70,13 @@ def test_low_rank_has_an_exact_fallback_only_where_it_chose_itself_and_one_can_w
     assert gram_of(50_000, 1, memory_limit="110 MB").fallback is None
 
 
-def test_low_rank_may_use_all_the_memory_it_is_given() -> None:
+def test_low_rank_may_use_all_the_memory_it_is_given_while_it_is_cheaper_than_the_exact_pass() -> None:
     for limit in ("100 MB", "300 MB", "1 GB"):
         gram = gram_of(20_000, 2, memory_limit=limit, engine="lowrank")
         assert lowrank_memory(20_000, 2, gram.max_rank, 2) <= as_bytes(limit)
-        assert lowrank_memory(20_000, 2, gram.max_rank + 1, 2) > as_bytes(limit) or gram.max_rank == 20_000
-    assert gram_of(100, 2, engine="lowrank").max_rank == 100
+        fits_no_more = lowrank_memory(20_000, 2, gram.max_rank + 1, 2) > as_bytes(limit)
+        assert fits_no_more == (limit != "1 GB")
+        assert fits_no_more or gram.max_rank == cheaper_rank(20_000, 2, 999)
 
 
 def test_other_libraries_and_single_precision_are_worked_on_exactly() -> None:
@@ -111,7 +112,10 @@ def test_auto_prefers_a_slower_engine_to_an_error() -> None:
         ({"engine": "dense", "memory_limit": "300 MB"}, r"the dense engine needs 1\.\d GB .*Use engine=\"blocked\""),
         ({"engine": "blocked", "memory_limit": "1 MB"}, r"blocked engine needs .* Use fewer `n_resamples`, or engine="),
         ({"engine": "lowrank", "memory_limit": "1 MB"}, r"lowrank engine needs .* Use fewer `n_resamples`, or engine="),
-        ({"engine": "auto", "memory_limit": 1000}, r"`memory_limit` is 1\.0 kB\. Use fewer .* or raise `memory_limit`\."),
+        (
+            {"engine": "auto", "memory_limit": 1000},
+            r"`memory_limit` is 1\.0 kB\. Use fewer .* or raise `memory_limit`\.",
+        ),
     ],
 )
 def test_too_little_memory_is_an_error_that_says_what_suffices(options: dict[str, Any], says: str) -> None:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.gram.cost import Cost, blocked_cost, dense_cost, flops_per_second, likely_rank, lowrank_cost
+from steinball.gram.cost import (
+    Cost,
+    blocked_cost,
+    cheaper_rank,
+    dense_cost,
+    flops_per_second,
+    likely_rank,
+    lowrank_cost,
+)
 
 pytestmark = pytest.mark.exact
 
@@ -29,7 +38,7 @@ SIZES = (10, 199, 201, 300, 1000, 5000, 20_000, 10**5, 10**6, 10**7)
 def test_more_points_never_cost_less(d: int, engine: str) -> None:
     costs = [prediction[engine] for n in SIZES if engine in _engines(prediction := sb.predict_cost(n, d, n_jobs=2))]
     assert bool(costs) == (engine != "lowrank" or d <= 5)
-    for fewer, more in zip(costs, costs[1:], strict=False):
+    for fewer, more in pairwise(costs):
         assert fewer.memory < more.memory
         assert fewer.seconds < more.seconds
 
@@ -45,8 +54,8 @@ def test_more_draws_or_dimensions_never_cost_less() -> None:
             draws = [sb.predict_cost(n, 3, b, n_jobs=2)[engine] for b in (19, 99, 999, 9999)]
             dimensions = [sb.predict_cost(n, d, 999, n_jobs=2)[engine] for d in (1, 2, 10, 100)]
             for costs in (draws, dimensions):
-                assert all(a.seconds < b.seconds for a, b in zip(costs, costs[1:], strict=False))
-                assert all(a.memory <= b.memory for a, b in zip(costs, costs[1:], strict=False))
+                assert all(a.seconds < b.seconds for a, b in pairwise(costs))
+                assert all(a.memory <= b.memory for a, b in pairwise(costs))
 
 
 @pytest.mark.usefixtures("machine")
@@ -142,3 +151,10 @@ def test_predicted_times_have_the_right_order() -> None:
     took = time.perf_counter() - start
     assert took / 10 < blocked_cost(n, 10, 999, 256, 1).seconds < took * 10
     assert dense_cost(n, 10, 999).seconds > blocked_cost(n, 10, 999, 256, 1).seconds
+
+
+def test_the_rank_stops_where_the_exact_pass_is_cheaper() -> None:
+    for n, d, draws in ((1000, 1, 199), (10**5, 5, 999), (10**6, 2, 500)):
+        rank = cheaper_rank(n, d, draws)
+        exact = n**2 * (4 * d + draws)
+        assert n * rank * (rank + 2 * draws) <= exact < n * (rank + 1) * (rank + 1 + 2 * draws)

@@ -146,6 +146,7 @@ def test_points_that_fill_a_strip_up_weigh_nothing() -> None:
     problem = pose(samples(10), lambda x: -x, sb.InverseMultiquadric(1.0), "auto")
     filled = fill_up(problem.points, 16)
     assert len(filled) == 16
+    assert filled.weight is not None
     np.testing.assert_array_equal(filled.weight[10:], 0.0)
     np.testing.assert_array_equal(filled.z[:10], problem.points.z)
     assert fill_up(problem.points, 10) is problem.points

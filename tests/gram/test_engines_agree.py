@@ -89,7 +89,12 @@ def test_low_rank_contributions_add_up_nearly() -> None:
 @pytest.mark.parametrize("engine", ["dense", "blocked"])
 def test_every_array_library_gives_the_same_pvalue(xp: Any, engine: str) -> None:
     x = sample_of(3, 0.1, 230)
-    options: dict[str, Any] = {"engine": engine, "rng": 3, "tilt": PolynomialTilt(), "calibration": WeightedBootstrap(99)}
+    options: dict[str, Any] = {
+        "engine": engine,
+        "rng": 3,
+        "tilt": PolynomialTilt(),
+        "calibration": WeightedBootstrap(99),
+    }
     ours = sb.ksd_test(x, functools.partial(np.multiply, -1.0), **options)
     theirs = sb.ksd_test(xp.asarray(x), lambda x: -x, **options)
     assert theirs.pvalue == ours.pvalue
@@ -113,10 +118,13 @@ def test_single_precision_agrees_to_four_digits(engine: str) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_more_draws_extend_the_earlier_ones(engine: str) -> None:
     """The draws of B + more are those of B and then more, on every engine; the low-rank ones nearly so."""
-    x, options = sample_of(1, 0.1), {"tilt": PolynomialTilt(), "rng": 5, "engine": engine}
+    x = sample_of(1, 0.1)
+    options: dict[str, Any] = {"tilt": PolynomialTilt(), "rng": 5, "engine": engine}
     grown = sb.ksd_test(x, lambda x: -x, calibration=WeightedBootstrap(100), **options).extend(77).extend(23)
     whole = sb.ksd_test(x, lambda x: -x, calibration=WeightedBootstrap(200), **options)
     assert grown.n_resamples == whole.n_resamples == 200
+    assert grown.draws is not None
+    assert whole.draws is not None
     np.testing.assert_allclose(grown.draws, whole.draws, rtol=1e-2 if engine == "lowrank" else 1e-10)
     assert grown.rejected == whole.rejected
     assert grown.engine == engine

@@ -53,7 +53,7 @@ def matrix_of(problem: SteinProblem) -> Floats:
 def residual_of(factor: PivotedCholesky) -> Floats:
     """R = U − L Lᵀ in full."""
     low = np.concatenate([to_host(panel) for panel in factor.panels], axis=1)
-    return matrix_of(factor.problem) - low @ low.T
+    return np.asarray(matrix_of(factor.problem) - low @ low.T)
 
 
 @pytest.fixture
@@ -102,7 +102,9 @@ def test_the_estimates_are_close_and_contributions_too() -> None:
         assert near.details["residual_share"] <= 1e-3
         np.testing.assert_allclose(near.quadratic_forms, exact.quadratic_forms, rtol=0.03)
         assert np.mean(near.quadratic_forms / exact.quadratic_forms) == pytest.approx(1.0, abs=2e-3)
-        assert np.quantile(near.quadratic_forms, 0.95) == pytest.approx(np.quantile(exact.quadratic_forms, 0.95), rel=4e-3)
+        assert np.quantile(near.quadratic_forms, 0.95) == pytest.approx(
+            np.quantile(exact.quadratic_forms, 0.95), rel=4e-3
+        )
         scale = math.sqrt(near.details["residual_share"] * float(np.square(to_host(exact.diagonal)).mean()))
         np.testing.assert_allclose(near.row_means, exact.row_means, rtol=0, atol=scale)
 
@@ -121,7 +123,7 @@ def _near_the_boundary(exact: GramSummary, question: Question) -> Iterator[Quest
 @pytest.mark.usefixtures("few_pairs")
 @pytest.mark.parametrize("estimator", ["v", "u"])
 def test_certified_decisions_are_the_exact_ones_near_the_boundary(estimator: str) -> None:
-    """240 problems at up to eleven radii and two levels each; enough of each kind must occur for this to mean anything."""
+    """240 problems at up to eleven radii and two levels each; enough of each kind must occur to mean anything."""
     count = {"certified": 0, "approximate": 0}
     decisions = set()
     for seed, problem in problems(240, n=60):
@@ -158,7 +160,11 @@ def test_a_quantile_that_may_be_negative_is_not_certified() -> None:
     slack = 0.75 * np.array([0.0, 0.0, 0.02])  # (n − 1)/n, so that unbiased draws have these ends
     middle = 0.75 * draws
     near = dataclasses.replace(
-        summary, mean=mean, quadratic_forms=middle, mean_bounds=(mean, mean), form_bounds=(middle - slack, middle + slack)
+        summary,
+        mean=mean,
+        quadratic_forms=middle,
+        mean_bounds=(mean, mean),
+        form_bounds=(middle - slack, middle + slack),
     )
     exact = dataclasses.replace(near, grade="exact")
     radius = math.sqrt(0.27) - 0.15  # Δ = 0.15: above √0.01 = 0.1, below √0.03 = 0.173
@@ -176,8 +182,8 @@ def test_the_slack_of_draws_is_bernsteins_inequality(seed: int) -> None:
     """P(|Σ ξ| ≥ t) ≤ 2 exp(−t² / 2(σ² + M t / 3)) for centred vectors of length ≤ M: at most δ/B at the bound's t."""
     rng = np.random.default_rng(seed)
     n, n_draws = 200, 10**seed
-    for residual in (rng.random(n), rng.random(n) ** 8, np.eye(n)[0] * 5.0, np.full(n, 1e-9)):
-        t = n * math.sqrt(draw_slack(residual, n_draws))
+    for residual in (rng.random(n), rng.random(n) ** 8, np.eye(n)[0] * 5.0, np.full(n, 1e-9), np.ones(10**6)):
+        t = residual.size * math.sqrt(draw_slack(residual, n_draws))
         variance, most = residual.sum(), 2.0 * math.sqrt(residual.max())
         chance = 2.0 * math.exp(-(t**2) / (2.0 * (variance + most * t / 3.0)))
         assert chance <= FAILURE / LOOKS / n_draws
@@ -212,7 +218,7 @@ def _law_of_pairs(rest: Floats) -> tuple[float, float, float]:
 
 
 def test_the_sampled_residual_is_unbiased_and_its_margin_is_an_empirical_bernstein_bound() -> None:
-    """Against enumeration: z-scores have mean square 1 (±0.35: four standard errors of 250 values), the truth is inside."""
+    """Against enumeration: the truth is inside, and z-scores have mean square 1, up to four standard errors."""
     pairs, squares = 2**12, []
     for seed, problem in problems(250, n=50):
         factor = PivotedCholesky(problem)
@@ -355,9 +361,7 @@ def test_exact_draws_joined_with_approximate_ones_are_not_called_exact(
 ) -> None:
     """On the boundary the exact engine decides; ten more draws alone are settled at once by low rank."""
     monkeypatch.setattr(steinball.gram.choose, "choose_engine", lambda *args, **kwargs: "lowrank")
-    first = sb.ksd_test(
-        borderline, lambda x: -x, tilt=PolynomialTilt(), radius=at_the_boundary(borderline), rng=0
-    )
+    first = sb.ksd_test(borderline, lambda x: -x, tilt=PolynomialTilt(), radius=at_the_boundary(borderline), rng=0)
     assert first.grade == "exact"
     joined = first.extend(10)
     assert joined._evidence.summary.form_bounds is not None
@@ -383,7 +387,8 @@ def test_approximate_draws_joined_with_exact_ones_keep_their_bounds() -> None:
 
 @pytest.mark.backend
 @pytest.mark.usefixtures("few_pairs")
-def test_every_array_library_gives_the_same_summary(xp: Any) -> None:
+def test_every_array_library_gives_the_same_summary(xp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steinball.gram.lowrank, "TOLERANCES", (0.05,))  # one panel: JAX compiles every new shape
     x = sample_of(5, 300, 1, 0.05)
     weights = list(WeightedBootstrap(70).weights(300, np.random.SeedSequence(0)))
     done: Callable[[GramSummary], bool] = lambda summary: True  # noqa: E731
@@ -414,7 +419,7 @@ def test_overflow_is_an_error_that_names_the_remedy() -> None:
     x = np.random.default_rng(7).normal(size=(100, 1))
     x[60] = 1e200
     with pytest.raises(FloatingPointError, match=r"overflows at 1 of 100 points \(first: row 60\).*use a tilt"):
-        sb.ksd_test(x, lambda x: -x, engine="lowrank", rng=0)
+        LowRankGram(problem_of(x, tilted=False), 100).summarise(())
 
 
 def test_a_point_whose_square_overflows_in_the_factor_does_not_spoil_it() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import steinball.gram.memory
 from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.discrepancy import pose
 from steinball.gram import BlockedGram, DenseGram, LowRankGram
@@ -48,8 +48,10 @@ def test_sizes_are_numbers_or_texts(text: Any, size: int) -> None:
 
 @pytest.mark.parametrize(
     "nonsense",
-    ["", "GB", "lots", "1.2.3 GB", ".", "-1 GB", "1 XB", "1 ib", "2 GBs", "0", "0 GB", 0, -5, 0.5, True, None]
-    + [math.inf, -math.inf, math.nan, "nan", "inf", [1]],
+    [
+        *("", "GB", "lots", "1.2.3 GB", ".", "-1 GB", "1 XB", "1 ib", "2 GBs", "0", "0 GB", "nan", "inf"),
+        *(0, -5, 0.5, True, None, math.inf, -math.inf, math.nan, [1]),
+    ],
 )
 def test_other_sizes_are_refused_with_an_example(nonsense: Any) -> None:
     with pytest.raises(ValueError, match="`memory_limit` must be a positive number of bytes or a text such as '2 GB'"):
@@ -80,7 +82,7 @@ def test_without_the_kernels_file_half_of_the_memory_counts_as_free(monkeypatch:
         raise OSError
 
     monkeypatch.setattr("builtins.open", refuse)
-    monkeypatch.setattr(steinball.gram.memory.os, "sysconf", {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 4096}.__getitem__)
+    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 4096}.__getitem__)
     assert free_memory(np.zeros(1)) == 2_048_000
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import joblib
 import numpy as np
 import pytest
+from joblib.parallel import ThreadingBackend
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import steinball as sb
@@ -55,9 +56,17 @@ def test_results_come_in_the_order_of_the_tasks(n_jobs: int | None, count: int) 
     assert list(share_threads(lambda k: add(10, 20, k), range(count), n_jobs)) == [30 + k for k in range(count)]
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing", "sequential"])
+class AllAtOnce(ThreadingBackend):  # type: ignore[misc]
+    """A backend that hands over all results at the end, as Ray's does."""
+
+    supports_return_generator = False
+
+
+joblib.register_parallel_backend("all-at-once", AllAtOnce)
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky", "sequential", "all-at-once"])
 def test_every_backend_of_joblib_can_be_configured(backend: str) -> None:
-    """Also those that hand over all results at once."""
     with joblib.parallel_config(backend=backend, n_jobs=2):
         assert list(run_tasks(add, (10, 20), range(7), None)) == [30 + k for k in range(7)]
 

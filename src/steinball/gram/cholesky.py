@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.linalg import solve_triangular
 from steinball.arrays import Array, like, namespace, take_rows, to_host
 from steinball.gram.cost import PANEL
 from steinball.gram.workers import share_threads
+from steinball.progress import Progress
 from steinball.stein import SteinPoints, SteinProblem
 
 _ROWS_AT_ONCE = 2**14
@@ -51,11 +53,21 @@ class PivotedCholesky:
         """tr R / tr U."""
         return float(self.residual.sum() / self.diagonal.sum())
 
-    def grow(self, tolerance: float, max_rank: int) -> None:
+    def grow(self, tolerance: float, max_rank: int, show: bool | str = False) -> None:
         """Add columns until tr R ≤ ``tolerance`` · tr U or the rank reaches ``max_rank``."""
+        with Progress("low-rank factor", self._digits() - math.log10(tolerance), show) as progress:
+            self._grow(tolerance, max_rank, progress)
+
+    def _digits(self) -> float:
+        """log₁₀ tr R / tr U, which falls about evenly with the rank: a measure of how far the factor is."""
+        return math.log10(max(self.residual_share, 1e-16))
+
+    def _grow(self, tolerance: float, max_rank: int, progress: Progress) -> None:
         while self.residual_share > tolerance and self.rank < max_rank:
+            before = self._digits()
             if not self._add_panel(min(PANEL, max_rank - self.rank)):
                 return
+            progress.advance(before - self._digits())
 
     def rows_at(self, index: NDArray[np.intp]) -> Array:
         """Rows ``index`` of L, shape (m, rank)."""

@@ -16,6 +16,7 @@ from steinball.gram.cost import (
     NOMINAL_RATE,
     CostPrediction,
     blocked_cost,
+    cheaper_rank,
     choose_engine,
     dense_cost,
     likely_rank,
@@ -108,7 +109,7 @@ def make_gram(
         return exact
     can_wait = memory["blocked"] <= limit and _seconds(samples, n_resamples) <= _PATIENCE
     fallback = exact if settings.engine == "auto" and can_wait else None
-    rank = _affordable_rank(samples, jobs, limit)
+    rank = _affordable_rank(samples, n_resamples, jobs, limit)
     return LowRankGram(problem, rank, _here(jobs), settings.progress, settled, fallback)
 
 
@@ -157,11 +158,12 @@ def _jobs(samples: Array, settings: Settings) -> int:
     return available_jobs(settings.n_jobs)
 
 
-def _affordable_rank(samples: Array, jobs: int, limit: int) -> int:
-    """The largest rank whose factor fits."""
+def _affordable_rank(samples: Array, n_resamples: int, jobs: int, limit: int) -> int:
+    """The largest rank whose factor fits, and costs no more than the exact pass would."""
     n, d = (int(size) for size in samples.shape)
     size = _itemsize(samples)
-    return min(n, (limit - lowrank_memory(n, d, 0, _here(jobs), size)) // (n * size))
+    fits = (limit - lowrank_memory(n, d, 0, _here(jobs), size)) // (n * size)
+    return max(1, min(n, fits, cheaper_rank(n, d, n_resamples)))
 
 
 def _itemsize(samples: Array) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from functools import cache
@@ -137,6 +138,11 @@ def lowrank_cost(
         return None
     seconds = n * rank * ((rank + 2 * n_resamples) / (rate or flops_per_second()) + 3 * _ELEMENT) / jobs
     return Cost("lowrank", lowrank_memory(n, d, rank, jobs, itemsize), seconds + n * n_resamples * _WEIGHT)
+
+
+def cheaper_rank(n: int, d: int, n_resamples: int) -> int:
+    """The rank r at which n·r·(r + 2B) products are as many as the n²(4d + B) of the exact pass."""
+    return int(math.sqrt(n_resamples**2 + n * (n_resamples + 4 * d)) - n_resamples)
 
 
 def lowrank_memory(n: int, d: int, rank: int, jobs: int, itemsize: int = 8) -> int:

@@ -64,14 +64,12 @@ class LowRankGram:
     def _raise_rank(self, weights: Weights) -> GramSummary:
         factor = PivotedCholesky(self.problem, self.n_jobs)
         projections = Projections(factor, weights)
-        with Progress("low rank", len(TOLERANCES), self.progress) as progress:
-            for tolerance in self._tolerances():
-                factor.grow(tolerance, self.max_rank)
-                projections.update()
-                summary = self._settle(factor, projections)
-                progress.advance(1)
-                if self.settled(summary) or factor.residual_share > tolerance:
-                    break
+        for tolerance in self._tolerances():
+            factor.grow(tolerance, self.max_rank, self.progress)
+            projections.update(self.progress)
+            summary = self._settle(factor, projections)
+            if self.settled(summary) or factor.residual_share > tolerance:
+                break
         return summary
 
     def _tolerances(self) -> tuple[float, ...]:
@@ -94,12 +92,15 @@ class Projections:
         self._factor, self.weights, self._panels = factor, weights, 0
         self.squares: NDArray[np.float64] = np.empty(0)
 
-    def update(self) -> None:
+    def update(self, show: bool | str = False) -> None:
         """Add what the panels grown since the last call contribute; the weights are read once."""
-        new = self._factor.panels[self._panels :]
+        new, makers = self._factor.panels[self._panels :], chunk_makers(self.weights)
         self._panels = len(self._factor.panels)
-        chunks = share_threads(lambda make: self._chunk(make(), new), chunk_makers(self.weights), self._factor.n_jobs)
-        squares = np.concatenate([np.empty(0), *chunks])
+        squares = np.empty(0)
+        with Progress("bootstrap draws", len(makers), show) as progress:
+            for part in share_threads(lambda make: self._chunk(make(), new), makers, self._factor.n_jobs):
+                squares = np.concatenate([squares, part])
+                progress.advance(1)
         self.squares = squares + (self.squares if self.squares.size else 0.0)
 
     def _chunk(self, chunk: Chunk, panels: list[Array]) -> NDArray[np.float64]:

@@ -131,15 +131,17 @@ EXPERIMENT = Experiment(
             axes={"outlier": OUTLIERS, "contamination": SHARES, "n": SIZES},
         ),
         level(
-            "and so, here, does the bootstrap",
+            "and so, here, does the bootstrap from n = 25",
             test="r-ksd",
-            axes={"outlier": OUTLIERS, "contamination": SHARES, "n": SIZES},
+            axes={"outlier": OUTLIERS, "contamination": SHARES, "n": SIZES[1:]},
         ),
     ),
     draw=draw,
     size=(11.0, 2.9),
     differences=(
         "Not a figure of the paper. Contamination is binomial here, as Huber's model says. Tests `r-ksd-oracle` and "
-        "`s-oracle` in the table are R-KSD with the true quantile, and S_P against its own quantile."
+        "`s-oracle` in the table are R-KSD with the true quantile, and S_P against its own quantile. At n = 10 the "
+        "bootstrap rejects more often than the level (.08 at z = 10, ε = .05, interval .057 to .111) and the true "
+        "quantile does not (.045): what is proved of the bootstrap is a limit."
     ),
 )

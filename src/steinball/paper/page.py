@@ -65,7 +65,9 @@ def _summary(experiment: Experiment, verdicts: list[Verdict]) -> str:
 
 def _section(experiment: Experiment, results: Results, verdicts: list[Verdict]) -> str:
     parts = [f"## {experiment.name}", f"*{experiment.title[0].upper()}{experiment.title[1:]}*, {experiment.reference}."]
-    parts += [experiment.says, f"![{experiment.title}](figures/{experiment.name}.svg)", _claims(verdicts)]
+    figure = f"![{experiment.title}](figures/{experiment.name}.png)"
+    links = f"[SVG](figures/{experiment.name}.svg) · [table](tables/{experiment.name}.csv)"
+    parts += [experiment.says, figure, links, _claims(verdicts)]
     parts += [text for text in (experiment.extra(results),) if text]
     if experiment.differences:
         parts.append(f"**Differences.** {experiment.differences}")
