@@ -55,7 +55,7 @@ class PivotedCholesky:
 
     def grow(self, tolerance: float, max_rank: int, show: bool | str = False) -> None:
         """Add columns until tr R ≤ ``tolerance`` · tr U or the rank reaches ``max_rank``."""
-        with Progress("low-rank factor", self._digits() - math.log10(tolerance), show) as progress:
+        with Progress("low rank: factor", self._digits() - math.log10(max(tolerance, 1e-16)), show) as progress:
             self._grow(tolerance, max_rank, progress)
 
     def _digits(self) -> float:

@@ -97,7 +97,7 @@ class Projections:
         new, makers = self._factor.panels[self._panels :], chunk_makers(self.weights)
         self._panels = len(self._factor.panels)
         squares = np.empty(0)
-        with Progress("bootstrap draws", len(makers), show) as progress:
+        with Progress("low rank: draws", len(makers), show) as progress:
             for part in share_threads(lambda make: self._chunk(make(), new), makers, self._factor.n_jobs):
                 squares = np.concatenate([squares, part])
                 progress.advance(1)
