@@ -73,8 +73,8 @@ EXPERIMENT = Experiment(
     },
     size=(5.6, 3.6),
     differences=(
-        "The text says that the median heuristic has the highest power. At ε = .1 of the published figure, and here, "
-        "it does not: λ² = 10 and 100 reject more often there. λ² = .01 rejects only at ε = .5: its "
-        "τ is that of points near 0, about 50, and the radius grows with it."
+        "The text says that the median heuristic has the highest power. At ε = .1 of the published figure, and "
+        "here, it does not: λ² = 10 and 100 reject more often there. λ² = .01 rejects only at ε = .5: its τ is that "
+        "of points near 0, about 50, and the radius grows with it."
     ),
 )

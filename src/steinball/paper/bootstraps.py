@@ -68,8 +68,8 @@ EXPERIMENT = Experiment(
     ),
     draw=draw,
     differences=(
-        "Both bootstraps see the same samples here. Where they differ the wild one is a little more conservative (ε₀ = "
-        ".2, ε = .3): its weights do not sum to zero, so that its draws contain some of the misfit itself."
+        "Both bootstraps see the same samples here. Where they differ the wild one is a little more conservative "
+        "(ε₀ = .2, ε = .3): its weights do not sum to zero, so that its draws contain some of the misfit itself."
     ),
     size=(10.0, 2.9),
 )

@@ -105,12 +105,19 @@ def _verdict(group: list[Verdict]) -> str:
 
 def _numbers(group: list[Verdict]) -> str:
     """All numbers of a short claim, the extremes of a long one."""
-    if len(group) <= 7:
-        return ", ".join(f"{_short(measured(v.finding))} ({_short(v.finding.expected)})" for v in group)
-    values = [v.finding.measured for v in group]
-    return f"{_short(f'{min(values):.3f}')} to {_short(f'{max(values):.3f}')} in {len(group)} cells"
+    expected = list(dict.fromkeys(_short(v.finding.expected) for v in group))
+    values = [measured(v.finding) for v in group]
+    common = f" (each {expected[0]})" if len(expected) == 1 else ""
+    if len(group) > 1 and len(set(values)) == 1:
+        return f"{values[0]} in all {len(group)} cells{common}"
+    if len(group) > 7:
+        ordered = sorted((v.finding.measured, measured(v.finding)) for v in group)
+        return f"{ordered[0][1]} to {ordered[-1][1]} in {len(group)} cells{common}"
+    if len(group) > 1 and common:
+        return ", ".join(values) + common
+    return ", ".join(f"{value} ({_short(v.finding.expected)})" for value, v in zip(values, group, strict=True))
 
 
 def _short(text: str) -> str:
     """Without what the head of the page has said already."""
-    return text.replace(" ± 0.15", "").replace(" (level + 2 s.e.)", "")
+    return text.replace(" ± 0.15", "").replace(" (level + 2 s.e.)", "").replace(" before it (2 s.e.)", "")

@@ -106,7 +106,7 @@ EXPERIMENT = Experiment(
     draw=draw,
     curves=curves,
     differences=(
-        "The published left panel has the kernel (1 + r²/(2λ²))^(−½) with λ² = 1, length scale² = 2; the text writes "
-        "r²/λ², with which u(3, 3) would be 10 at b = 0."
+        "The published left panel has the kernel (1 + r²/(2λ²))^(−½) with λ² = 1, length scale² = 2; the text "
+        "writes r²/λ², with which u(3, 3) would be 10 at b = 0."
     ),
 )
