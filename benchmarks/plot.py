@@ -76,16 +76,16 @@ def draw_lines(ax: Any, lines: Iterable[Line], value: int) -> None:
 
 
 def draw_slope(ax: Any, start: tuple[float, float], power: int, label: str) -> None:
-    """A grey line of slope ``power`` over a decade and a half."""
+    """A grey line of slope ``power`` over most of a decade."""
     x0, y0 = start
-    x1 = x0 * 10**1.3
+    x1 = x0 * 10**0.8
     ax.plot([x0, x1], [y0, y0 * (x1 / x0) ** power], color="0.6", linewidth=0.9, linestyle=":", zorder=1)
     ax.annotate(
         label, (x1, y0 * (x1 / x0) ** power), color="0.4", xytext=(3, 0), textcoords="offset points", va="center"
     )
 
 
-def draw_peers(ax: Any, peers: Any, d: int = 10) -> None:
+def draw_peers(ax: Any, peers: Any, d: int = 2) -> None:
     """Other libraries' tests, where they were measured."""
     for row in peers["rows"] if peers else []:
         if row["name"] in PEER_MARKS:
@@ -111,10 +111,10 @@ def draw() -> Any:
         ax.grid(True, which="major", color="0.92", linewidth=0.8)
     left.yaxis.set_major_formatter(FuncFormatter(lambda value, _: seconds_in_words(value)))
     right.yaxis.set_major_formatter(FuncFormatter(lambda value, _: bytes_in_words(value)))
-    draw_slope(left, (1_300, 1.1e-2), 1, "n")
-    draw_slope(left, (1_300, 1.1e-2), 2, "n²")
-    draw_slope(right, (9_000, 3e6), 1, "n")
-    draw_slope(right, (9_000, 3e6), 2, "n²")
+    draw_slope(left, (100_000, 8e-3), 1, "n")
+    draw_slope(left, (100_000, 8e-3), 2, "n²")
+    draw_slope(right, (40_000, 2.5e6), 1, "n")
+    draw_slope(right, (40_000, 2.5e6), 2, "n²")
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 

@@ -94,7 +94,7 @@ def _resident() -> int:
 def measure(case: Case) -> dict[str, Any]:
     """Times, ratios, memory and the answer of one case."""
     x = contaminated(case)
-    repeats = 9 if case.n <= 1_000 and case.compared else 3 if case.n <= 5_000 else 1
+    repeats = 25 if case.n <= 1_000 and case.compared else 3 if case.n <= 5_000 else 1
     few = replace(case, n=min(case.n, 200))
     run_case(few, contaminated(few))  # the first call loads what it needs
     with Peak() as peak:

@@ -91,8 +91,8 @@ def test_other_libraries_and_single_precision_are_worked_on_exactly() -> None:
     ("n", "d", "limit", "kind"),
     [
         (50_000, 1, "110 MB", LowRankGram),
-        (50_000, 2, "70 MB", BlockedGram),
-        (3000, 2, "20 MB", BlockedGram),
+        (50_000, 2, "100 MB", BlockedGram),
+        (3000, 2, "60 MB", BlockedGram),
         (50_000, 10, "150 MB", BlockedGram),
     ],
 )

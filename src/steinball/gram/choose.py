@@ -87,7 +87,7 @@ def predict_cost(n: int, d: int, n_resamples: int = 999, *, n_jobs: int | None =
     >>> predict_cost(500, 10, 999).engine
     'blocked'
     """
-    return predict_costs(n, d, n_resamples, n_jobs, CPU_TILE, DENSE_UP_TO)
+    return predict_costs(n, d, n_resamples, n_jobs, _cpu_tile(n), DENSE_UP_TO)
 
 
 def make_gram(
@@ -171,10 +171,17 @@ def _itemsize(samples: Array) -> int:
 
 
 def _tile(samples: Array) -> int:
-    """Small tiles waste less of the triangle of a small matrix, and stay in a core's cache on a CPU."""
     if isinstance(samples, np.ndarray):
-        return CPU_TILE // 2 if samples.shape[0] < 3 * CPU_TILE else CPU_TILE
+        return _cpu_tile(int(samples.shape[0]))
     return DEVICE_TILE if is_accelerated(samples) else HOST_TILE
+
+
+def _cpu_tile(n: int) -> int:
+    """Small tiles waste less of the triangle of a small matrix and stay in a core's cache; large ones convert fewer
+    weights to floating point."""
+    if n < 3 * CPU_TILE:
+        return CPU_TILE // 2
+    return CPU_TILE if n < _SERIAL_BELOW else 2 * CPU_TILE
 
 
 def _check_fits(engine: str, memory: dict[str, int], limit: int, n: int) -> None:

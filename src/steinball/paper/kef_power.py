@@ -88,5 +88,9 @@ EXPERIMENT = Experiment(
         TEXT: "δ added to the first coefficient alone; the text's kernels",
     },
     size=(5.0, 5.4),
-    differences="The published curve adds δ to all 25 coefficients, the text to the first.",
+    differences=(
+        "The published curve adds δ to all 25 coefficients, the text to the first. Followed to the letter (variant "
+        "`text`, 100 repeats) δ = 2 is seen by IMQ-KSD at a rate of .67, by Tilted-KSD at .83 and by R-KSD at .05: "
+        "the published curve does not come out."
+    ),
 )

@@ -62,7 +62,7 @@ EXPERIMENT = Experiment(
     draw=draw,
     size=(8.5, 2.9),
     differences=(
-        "θ is the root of the averaged U-statistic. The V-statistic would add E u(X, X)/n, in d = 50 .0021 against D² = "
-        ".0006 at μ = .2, and the radius would tolerate twice the shift that it names."
+        "θ is the root of the averaged U-statistic. The V-statistic would add E u(X, X)/n, in d = 50 .0021 against "
+        "D² = .0006 at μ = .2, and the radius would tolerate twice the shift that it names."
     ),
 )

@@ -1,0 +1,68 @@
+"""The generated pages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from steinball.paper import experiment
+from steinball.paper.page import write_page
+from steinball.paper.run import run
+from steinball.paper.table import Results, as_record, rates_of, read_results
+from steinball.paper.table1 import NEEDS, render_table1
+
+pytestmark = pytest.mark.paper
+
+
+def test_the_page_shows_figure_claims_and_misses_and_keeps_the_tables(tmp_path: Path) -> None:
+    out, to = tmp_path / "out", tmp_path / "docs"
+    run(experiment("kef-power"), out, repeats=2, jobs=1)
+    page = write_page([experiment("kef-power")], out, to).read_text(encoding="utf-8")
+    assert "## kef-power" in page
+    assert experiment("kef-power").says in page
+    assert "| R-KSD rejects mostly at δ = 2 |" in page
+    for target in re.findall(r"\]\(([^)#]+)\)", page):
+        assert (to / target).exists() or target == "table1.md"
+    # The aggregated table is enough to draw and to check again.
+    again = read_results(to / "tables" / "kef-power.csv")
+    assert [r.rejections for r in again.rates] == [r.rejections for r in read_results(out / "kef-power.csv").rates]
+    assert len(again.curves) == len(read_results(out / "kef-power.csv").curves) > 0
+
+
+def rates(imq: int, tilted: int, robust: int) -> dict[str, Results]:
+    """Tables with so many rejections of a hundred by each test, wherever Table 1 looks."""
+    hits = {"imq-ksd": imq, "tilted-ksd": tilted, "r-ksd": robust}
+    cells = [{"rate": rate, "n": 2000} for rate in (0.6, 0.7)]
+    cells += [{"outlier": z, "contamination": 0.05} for z in (0.1, 1, 10, 100)]
+    rows = [
+        as_record(
+            {"test": test, "variant": "published", "repeat": k, "rejected": int(k < count), "seconds": 0.0, **cell}
+        )
+        for test, count in hits.items()
+        for cell in cells
+        for k in range(100)
+    ]
+    return dict.fromkeys(NEEDS, Results(rates_of(rows)))
+
+
+def marks(page: str) -> list[list[str]]:
+    """The two middle columns of every line."""
+    lines = [line.split("|") for line in page.splitlines() if line.startswith("| ") and "Theorem" in line]
+    return [[cell.strip() for cell in line[2:4]] for line in lines]
+
+
+def test_table_1_confirms_the_paper_where_the_rates_do() -> None:
+    assert marks(render_table1(rates(imq=100, tilted=5, robust=0))) == [
+        ["✗", "✗"],
+        ["✓", "✗ (not confirmed)"],
+        ["✓", "✓"],
+    ]
+
+
+def test_table_1_says_so_where_the_rates_do_not_confirm_it() -> None:
+    page = marks(render_table1(rates(imq=5, tilted=30, robust=30)))
+    assert page[0] == ["✗ (not confirmed)", "✗ (not confirmed)"]
+    assert page[1] == ["✓ (not confirmed)", "✗"]
+    assert page[2] == ["✓ (not confirmed)", "✓ (not confirmed)"]
