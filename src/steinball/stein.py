@@ -90,12 +90,12 @@ def _sides(z: Array, t: Array, trace: float) -> tuple[Array, Array, Array, Array
 
 
 def center_of(samples: Array) -> Array:
-    """A centre of the bulk, shape (d,): the coordinatewise median of a few hundred rows.
+    """A centre of the bulk, shape (d,): the coordinatewise median of about a hundred rows.
 
     Only rounding depends on it. A mean would be dragged off by one far outlier and cost the bulk its digits.
     """
     xp = namespace(samples)
-    rows = samples[:: -(-samples.shape[0] // 256), :]
+    rows = samples[:: -(-samples.shape[0] // 128), :]
     return xp.sort(rows, axis=0)[rows.shape[0] // 2, :]
 
 

@@ -240,7 +240,7 @@ class _Cloud:
 
     @classmethod
     def of(cls, x: NDArray[np.float64]) -> _Cloud:
-        center = np.median(x[:: -(-len(x) // 4096)], axis=0)
+        center = np.median(x[:: -(-len(x) // 256)], axis=0)
         distance = np.linalg.norm(x - center, axis=1)
         farthest = np.argpartition(-distance, min(_STARTS, len(x)) - 1)[:_STARTS]
         directions = np.vstack([x[farthest] - center, np.random.default_rng(0).standard_normal((_STARTS, x.shape[1]))])
@@ -300,7 +300,8 @@ def _grows_along_rays(problem: SteinProblem) -> bool:
     cloud = _Cloud.of(problem.host_samples)
     try:
         # Beyond every sample: an outlier at 10⁸ must not hide that u grows.
-        near, far = (_best(cloud.rays(length * cloud.reach), problem.diagonal_at) for length in (1e4, 1e6))
+        values = problem.diagonal_at(np.vstack([cloud.rays(length * cloud.reach) for length in (1e4, 1e6)]))
+        near, far = (float(part[np.isfinite(part)].max(initial=0.0)) for part in np.split(values, 2))
     except Exception:  # the user's score need not be defined so far out: then nothing is known
         return False
     return far > 3.0 * max(near, float(to_host(problem.diagonal).max()))

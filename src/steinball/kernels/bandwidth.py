@@ -62,7 +62,7 @@ def median_distance(samples: Array, metric: NDArray[np.float64] | None = None, *
 
 def _exact_median(values: NDArray[np.float64]) -> float:
     """The median, sorting only what lies between two quantiles of a sample that bracket it: a third of the time."""
-    sample = np.sort(values[:: max(1, values.size // 8192)])
+    sample = np.sort(values[:: max(1, values.size // 2048)])
     margin = int(2.0 * np.sqrt(sample.size)) + 1
     if values.size < 8192 or not np.isfinite(sample[-1]):
         return float(np.median(values))
