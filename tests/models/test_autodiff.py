@@ -146,9 +146,7 @@ def test_torch_leaves_the_points_and_the_parameters_alone() -> None:
 @pytest.mark.backend
 def test_torch_distributions_and_reversed_arrays_come_in() -> None:
     torch = pytest.importorskip("torch")
-    normal = torch.distributions.MultivariateNormal(
-        torch.tensor(MEAN), precision_matrix=torch.tensor(PRECISION)
-    )
+    normal = torch.distributions.MultivariateNormal(torch.tensor(MEAN), precision_matrix=torch.tensor(PRECISION))
     scores = from_log_density(normal.log_prob, backend="torch").score(X[::-1])
     np.testing.assert_allclose(scores, -(X[::-1] - MEAN) @ PRECISION, rtol=1e-12)
 
@@ -231,9 +229,7 @@ def test_float32_points_are_differentiated_in_float64_and_come_back_as_float32()
 @BACKENDS
 def test_one_number_for_all_rows_is_refused(backend: str) -> None:
     model = from_log_density(lambda x: -0.5 * (x**2).sum(), backend=backend)
-    with pytest.raises(
-        ValueError, match=r"one number for each of the 7 rows, got one number for all.*`vmap`"
-    ):
+    with pytest.raises(ValueError, match=r"one number for each of the 7 rows, got one number for all.*`vmap`"):
         model.score(X)
 
 
@@ -313,13 +309,9 @@ def test_a_missing_library_is_named_with_its_extra(backend: str, monkeypatch: py
 def test_points_of_a_third_library_are_refused() -> None:
     torch, jnp = pytest.importorskip("torch"), pytest.importorskip("jax.numpy")
     function = log_density_in("numerical")
-    with pytest.raises(
-        TypeError, match=r'`x` is a torch array but .*backend="jax", which takes jax or NumPy arrays'
-    ):
+    with pytest.raises(TypeError, match=r'`x` is a torch array but .*backend="jax", which takes jax or NumPy arrays'):
         from_log_density(function, backend="jax").score(torch.tensor(X))
-    with pytest.raises(
-        TypeError, match=r'`x` is a jax array but .*backend="torch", which takes torch or NumPy'
-    ):
+    with pytest.raises(TypeError, match=r'`x` is a jax array but .*backend="torch", which takes torch or NumPy'):
         from_log_density(function, backend="torch").score(jnp.asarray(X))
     with pytest.raises(TypeError, match=r'backend="numerical", which takes NumPy arrays'):
         from_log_density(function, backend="numerical").score(torch.tensor(X))

@@ -107,17 +107,13 @@ def test_the_repr_of_a_score_array_is_its_shape() -> None:
 @pytest.mark.exact
 @pytest.mark.parametrize("model", [None, "gaussian", 1.5, np.float64(1.5), True, {"mean": 0}, object()])
 def test_what_is_no_model_at_all_is_told_what_is_accepted(model: Any) -> None:
-    with pytest.raises(
-        TypeError, match=r"`model` must be an array of scores.*sb\.from_log_density\(f, backend="
-    ):
+    with pytest.raises(TypeError, match=r"`model` must be an array of scores.*sb\.from_log_density\(f, backend="):
         as_model(model, X)
 
 
 @pytest.mark.exact
 def test_a_class_is_told_to_become_an_instance() -> None:
-    with pytest.raises(
-        TypeError, match=r"must be an instance, got the class Scored; make one: `Scored\(...\)`"
-    ):
+    with pytest.raises(TypeError, match=r"must be an instance, got the class Scored; make one: `Scored\(...\)`"):
         as_model(Scored, X)
 
 
@@ -207,9 +203,7 @@ def test_non_finite_scores_are_counted_and_the_first_is_named() -> None:
     def score(x: Any) -> Any:
         return np.where(np.arange(6)[:, None] >= 4, np.nan, -x)
 
-    with pytest.raises(
-        ValueError, match=r"`model\.score\(samples\)` must be finite, but 2 of 6 rows .*first: row 4"
-    ):
+    with pytest.raises(ValueError, match=r"`model\.score\(samples\)` must be finite, but 2 of 6 rows .*first: row 4"):
         evaluate_score(ScoreFunction(score), X)
 
 
