@@ -184,7 +184,7 @@ def test_an_engine_that_fails_leaves_a_clean_terminal(
         return tile_sums(*args)
 
     monkeypatch.setattr("steinball.gram.blocked.tile_sums", breaks)
-    x = np.random.default_rng(0).normal(size=(3000, 1))
+    x = np.random.default_rng(0).normal(size=(2900, 1))
     with redirect_stderr(terminal), pytest.raises(RuntimeError, match="broken tile"):
         sb.ksd_test(x, lambda x: -x, engine="blocked", n_jobs=n_jobs, rng=0)
     text = terminal.text
