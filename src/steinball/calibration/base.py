@@ -9,12 +9,17 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import dtype_name
+from steinball.arrays import Array, dtype_name
 from steinball.gram.base import GramSummary
 from steinball.gram.weights import Weights
 from steinball.supremum import Supremum
 
 _TIES = {"float64": 1e-10, "float32": 1e-4}
+
+
+def tie_tolerance(x: Array) -> float:
+    """The relative difference below which values computed in the precision of ``x`` are ties."""
+    return _TIES.get(dtype_name(x), 1e-4)
 
 
 class Null(Protocol):
@@ -78,7 +83,7 @@ class BootstrapNull:
     def from_summary(cls, summary: GramSummary, estimator: str) -> BootstrapNull:
         """The draws of the V-statistic (never negative) or of the U-statistic."""
         squares = np.maximum(summary.quadratic_forms, 0.0) if estimator == "v" else summary.unbiased_forms
-        return cls(np.sign(squares) * np.sqrt(np.abs(squares)), _TIES.get(dtype_name(summary.diagonal), 1e-4))
+        return cls(np.sign(squares) * np.sqrt(np.abs(squares)), tie_tolerance(summary.diagonal))
 
     def pvalue(self, ksd: float, radius: float) -> float:
         """The p-value of an observed D against the radius θ."""

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import as_samples, as_seed, check_level, check_resamples, dtype_name, to_host
+from steinball.arrays import as_samples, as_seed, check_level, check_resamples, to_host
 from steinball.calibration import WildBootstrap
+from steinball.calibration.base import tie_tolerance
 from steinball.discrepancy import pose
 from steinball.gof.words import render, short
 from steinball.gram.base import GramSummary
@@ -37,8 +38,6 @@ __all__ = [
 SCHEMA = "steinball.ksdagg/1"
 PAPER_BANDWIDTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
 """The paper's collection Λ of λ² (§5.1)."""
-
-_TIES = {"float64": 1e-10, "float32": 1e-4}
 
 
 def ksdagg_test(
@@ -173,7 +172,7 @@ class AggregationEvidence:
         quantiles, the others for the correction."""
         forms = np.stack([_sign_forms(summary) for summary in summaries])
         squares = np.array([summary.unbiased_mean for summary in summaries])
-        tolerance = _TIES.get(dtype_name(problems[0].samples), 1e-4)
+        tolerance = tie_tolerance(problems[0].samples)
         draws, level_draws = forms[:, :n_resamples], forms[:, n_resamples:]
         return cls(tuple(problems), squares, draws, level_draws, n_bisections, tolerance, summaries[0].engine)
 

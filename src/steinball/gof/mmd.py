@@ -18,13 +18,13 @@ from steinball.arrays import (
     check_level,
     check_resamples,
     check_share,
-    dtype_name,
     generator_at,
     like,
     namespace,
     to_host,
 )
 from steinball.calibration import BootstrapNull, Null
+from steinball.calibration.base import tie_tolerance
 from steinball.gof.words import render, short
 from steinball.gram.weights import WeightStream, gather
 from steinball.kernels.bandwidth import median_distance
@@ -36,7 +36,6 @@ __all__ = ["MMDResult", "dcmmd_test", "mmd_dev_test", "split_squares"]
 
 SCHEMA = "steinball.mmd/1"
 _TILE = 256
-_TIES = {"float64": 1e-10, "float32": 1e-4}
 
 
 def dcmmd_test(
@@ -100,7 +99,7 @@ def dcmmd_test(
     level, seed = check_level(level, n_resamples), as_seed(rng)
     pair = _pair(x, y, kernel, seed)
     squares = np.maximum(split_squares(pair.pooled, pair.kernel, pair.splits(n_resamples, seed)), 0.0)
-    null = BootstrapNull(np.sqrt(squares[1:]), _TIES.get(dtype_name(pair.pooled), 1e-4))
+    null = BootstrapNull(np.sqrt(squares[1:]), tie_tolerance(pair.pooled))
     shift = 2.0 * math.sqrt(2.0 * pair.peak) * pair.n / min(pair.n, pair.m)
     return _decide(Evidence("dcMMD", pair, float(squares[0]), null, shift), contamination, level)
 
