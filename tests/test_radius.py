@@ -106,8 +106,20 @@ def test_the_huber_ball_is_tight_where_u_is_largest() -> None:
 
 
 @pytest.mark.parametrize("mass", [0.0, 0.3, 2.0])
-def test_a_density_band_is_its_mass_times_the_root_of_tau(mass: float) -> None:
-    assert run(X, gaussian, tilt=TILT, radius=sb.DensityBand(mass), tau=2.5).radius == mass * math.sqrt(2.5)
+def test_the_papers_density_band_is_its_mass_times_the_root_of_tau(mass: float) -> None:
+    radius = sb.DensityBand(mass, sharp=False)
+    assert run(X, gaussian, tilt=TILT, radius=radius, tau=2.5).radius == mass * math.sqrt(2.5)
+
+
+@pytest.mark.parametrize("mass", [0.0, 0.3, 0.9, 2.0])
+def test_a_sharp_density_band_is_half_its_mass_times_the_diameter(mass: float) -> None:
+    """Without a known diameter that is the paper's, but for √τ, beyond which there is nothing."""
+    radius = sb.DensityBand(mass)
+    assert run(X, gaussian, tilt=TILT, radius=radius, tau=2.5).radius == pytest.approx(min(1, mass) * math.sqrt(2.5))
+    result = run(X, sb.models.Gaussian(), tilt=TILT, radius=radius, tau=2.5)
+    delta = result.at(radius=sb.radius.TotalVariation(0.1)).radius / 0.1
+    assert result.radius == pytest.approx(min(mass / 2 * delta, math.sqrt(2.5)))
+    assert delta < 2 * math.sqrt(2.5) * 0.9
 
 
 @pytest.mark.parametrize("mass", [-0.1, 2.1, math.nan])
@@ -212,17 +224,20 @@ def test_student_tails_need_a_variance(df: float) -> None:
 @pytest.mark.parametrize(("mean", "deviation"), [(0.0, 1.0), (5.0, 3.0), (1e6, 1.0), (0.0, 1e-6), (-2e6, 1e6)])
 def test_student_tails_serve_every_gaussian_on_the_line(mean: float, deviation: float) -> None:
     model = sb.models.Gaussian(mean, deviation**2)
-    result = run(mean + deviation * X, model, tilt="auto", radius=sb.StudentTails(5))
+    result = run(mean + deviation * X, model, tilt="auto", radius=sb.StudentTails(5, sharp=False))
     assert result.radius == pytest.approx(0.17448047283441173 * math.sqrt(result.tau), rel=1e-12)
-    standard = run(X, sb.models.Gaussian(), tilt="auto", radius=sb.StudentTails(5))
+    standard = run(X, sb.models.Gaussian(), tilt="auto", radius=sb.StudentTails(5, sharp=False))
     assert result.radius * deviation == pytest.approx(standard.radius, rel=1e-6)
+    sharper, sharp = (r.at(radius=sb.StudentTails(5)).radius for r in (result, standard))
+    assert sharper * deviation == pytest.approx(sharp, rel=2e-3)
+    assert sharp < 0.96 * standard.radius
 
 
 def test_student_tails_accept_outliers_duplicates_and_single_precision() -> None:
     model = sb.models.Gaussian(100.0)
     for x in (np.append(X + 100.0, 1e20), np.repeat([99.0, 100.0, 101.0], [1, 8, 1]), (X + 100.0).astype(np.float32)):
         kernel = sb.InverseMultiquadric(1.0)
-        result = run(x, model, kernel=kernel, tilt="auto", radius=sb.StudentTails(5))
+        result = run(x, model, kernel=kernel, tilt="auto", radius=sb.StudentTails(5, sharp=False))
         assert result.radius == pytest.approx(0.17448047 * math.sqrt(result.tau), rel=1e-6)
 
 

@@ -193,7 +193,7 @@ def test_the_contamination_bound_is_where_the_decision_turns(calibration: Any, e
     level = 0.6 if isinstance(calibration, sb.DeviationBound) else 0.2
     result = run(calibration=calibration, estimator=estimator, level=level)
     bound = result.contamination_bound
-    assert bound == pytest.approx((result.ksd - result.threshold) / math.sqrt(result.tau), rel=1e-12)
+    assert bound == pytest.approx(result.lower_bound / math.sqrt(result.tau), rel=1e-12)
     assert 0.0 < bound < 1.0
     assert result.at(contamination=bound * (1 - 1e-9)).rejected
     assert not result.at(contamination=bound * (1 + 1e-9)).rejected
@@ -244,6 +244,9 @@ KEYS = {
     "grade": str,
     "details": dict,
     "contamination_bound": float,
+    "verdict": str,
+    "lower_bound": float,
+    "upper_bound": float,
     "kernel": str,
     "tilt": str,
 }

@@ -27,24 +27,28 @@ ROOMS = (
     "kernels",
     "tilts",
     "models",
+    "jumps",
     "stein",
     "gram",
-    "discrepancy",
     "supremum",
+    "discrepancy",
     "calibration",
+    "equivalence",
     "verdict",
     "radius",
     "result",
     "gof",
     "estimation",
+    "explain",
     "datasets",
     "paper",
+    "evidence",
     "report",
     "cli",
 )
 
-# A result renders itself: inside its methods it may look down the list.
-MAY_LOOK_DOWN_INSIDE_FUNCTIONS = {"result": {"report"}}
+# A result renders and explains itself: inside its methods it may look down the list.
+MAY_LOOK_DOWN_INSIDE_FUNCTIONS = {"result": {"explain", "report"}}
 
 # Not in the list of rooms: the public names themselves, and `python -m steinball`.
 DOORS = {"__init__", "__main__"}
@@ -166,6 +170,9 @@ def public_callables() -> list[tuple[str, Any]]:
 # Each with its reason.
 NO_EXAMPLE_NEEDED = {
     "steinball.GofResult": "made by the tests, whose docstrings show it",
+    "steinball.jumps.SeparatedModesWarning": "a warning",
+    "steinball.jumps.as_jumps": "between rooms: called by the tests with what the user passed",
+    "steinball.jumps.warn_if_multimodal": "between rooms",
     "steinball.kernels.Kernel": "abstract",
     "steinball.radius.as_radius": "between rooms: called by the tests with what the user passed",
     "steinball.supremum.Supremum": "between rooms: a value and its kind",

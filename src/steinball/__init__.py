@@ -1,9 +1,9 @@
 """Is the data inside a ball around your model? Robust kernel Stein goodness-of-fit tests."""
 
-from steinball import calibration, datasets, estimation, kernels, models, radius, supremum, tilts
-from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
+from steinball import calibration, datasets, estimation, explain, jumps, kernels, models, radius, supremum, tilts
+from steinball.calibration import Betting, BoundaryBootstrap, DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.discrepancy import ksd, targeted_ksd
-from steinball.gof import dcmmd_test, ksd_test, ksdagg_test, mmd_dev_test, robust_ksd_test
+from steinball.gof import dcmmd_test, ksd_test, ksdagg_test, mmd_dev_test, robust_ksd_test, robust_ksdagg_test
 from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
 from steinball.models import check_score, from_log_density
@@ -16,6 +16,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Alternative",
+    "Betting",
+    "BoundaryBootstrap",
     "DensityBand",
     "DeviationBound",
     "FixedRadius",
@@ -33,7 +35,9 @@ __all__ = [
     "datasets",
     "dcmmd_test",
     "estimation",
+    "explain",
     "from_log_density",
+    "jumps",
     "kernels",
     "ksd",
     "ksd_test",
@@ -43,6 +47,7 @@ __all__ = [
     "predict_cost",
     "radius",
     "robust_ksd_test",
+    "robust_ksdagg_test",
     "supremum",
     "targeted_ksd",
     "tilts",

@@ -14,7 +14,8 @@ from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import as_model, evaluate_score
 from steinball.stein import SteinKernel, SteinProblem, center_of
-from steinball.tilts import Tilt, automatic_tilt
+from steinball.supremum.tilting import choose_tilt
+from steinball.tilts import Tilt
 
 __all__ = ["ksd", "pose", "targeted_ksd"]
 
@@ -23,7 +24,8 @@ def pose(x: Any, model: Any, kernel: Kernel | None = None, tilt: Tilt | str | No
     """Everything that a user may pass, checked and put together.
 
     ``kernel=None`` is the inverse multiquadric at the median distance; ``tilt="auto"`` is centred and scaled by the
-    model where it knows how, otherwise by robust statistics of the data; ``tilt=None`` is no tilt.
+    model where it knows how, for a large E u/τ (:func:`steinball.supremum.choose_tilt`), otherwise by robust statistics
+    of the data; ``tilt=None`` is no tilt.
     """
     samples = as_samples(x)
     if kernel is None:
@@ -36,7 +38,7 @@ def pose(x: Any, model: Any, kernel: Kernel | None = None, tilt: Tilt | str | No
     if isinstance(tilt, str):
         if tilt != "auto":
             raise ValueError(f'`tilt` must be a tilt, None or "auto", got {tilt!r}.')
-        tilt = automatic_tilt(samples, model)
+        tilt = choose_tilt(samples, model, kernel)
     if not (tilt is None or isinstance(tilt, Tilt)):
         raise TypeError(f"`tilt` must be a tilt of `steinball.tilts`, e.g. PolynomialTilt(), or None, got {tilt!r}.")
     return SteinProblem(SteinKernel(kernel, tilt), model, samples, evaluate_score(model, samples))
@@ -62,15 +64,16 @@ def ksd(
     >>> round(ksd([0.0, 1.0], lambda x: -x, kernel=InverseMultiquadric(1.0)), 6)
     0.696301
     """
+    check_estimator(estimator)
     summary = DenseGram(pose(x, model, kernel, tilt)).summarise(())
-    return math.sqrt(max(0.0, squared_ksd(summary.mean, summary.unbiased_mean, estimator)))
+    return math.sqrt(max(0.0, summary.mean if estimator == "v" else summary.unbiased_mean))
 
 
-def squared_ksd(biased: float, unbiased: float, estimator: str) -> float:
-    """The squared statistic of the named estimator."""
+def check_estimator(estimator: str) -> str:
+    """``estimator``, if it names one."""
     if estimator not in ("v", "u"):
         raise ValueError(f'`estimator` must be "v" or "u", got {estimator!r}.')
-    return biased if estimator == "v" else unbiased
+    return estimator
 
 
 def targeted_ksd(x: Any, y: Any, model: Any, *, kernel: Kernel | None = None, tilt: Tilt | str | None = None) -> float:

@@ -6,12 +6,13 @@ import dataclasses
 import html
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steinball.arrays import Array, check_level, check_resamples
-from steinball.calibration.base import Calibration, Null
+from steinball.calibration.base import BoundingNull, Calibration
+from steinball.equivalence import Credibility, credibility, three_way_verdict, two_sided_interval
 from steinball.gram.base import Gram, GramSummary
 from steinball.kernels.base import Kernel
 from steinball.radius import Huber, Radius, as_radius
@@ -19,6 +20,9 @@ from steinball.stein import SteinProblem
 from steinball.supremum import Supremum, warn_if_unbounded
 from steinball.tilts import Tilt
 from steinball.verdict import Question, Verdict
+
+if TYPE_CHECKING:
+    from steinball.explain import Fragility, Removal
 
 __all__ = ["Evidence", "GofResult", "decide"]
 
@@ -36,7 +40,7 @@ class Evidence:
     seed: np.random.SeedSequence
     tau: Supremum
     estimator: str
-    null: Null
+    null: BoundingNull
 
     def extended(self, n_more: int) -> Evidence:
         """The same evidence with more bootstrap draws; the earlier ones are kept."""
@@ -48,6 +52,17 @@ class Evidence:
         summary = self.summary.join(more)
         null = calibration.null(summary, self.tau, self.estimator)
         return dataclasses.replace(self, calibration=calibration, summary=summary, null=null)
+
+    def recalibrated(self, calibration: Calibration) -> Evidence:
+        """The same draws, read by another calibration that would have made them too, or that needs none."""
+        ours, theirs = (c.weights(len(self.summary), self.seed) for c in (self.calibration, calibration))
+        if calibration.n_resamples and ours != theirs:
+            raise ValueError(
+                f"`calibration={calibration!r}` makes other draws than {self.calibration!r}. Only one with the same "
+                "weights and as many of them can be answered from this result; otherwise run the test again."
+            )
+        null = calibration.null(self.summary, self.tau, self.estimator)
+        return dataclasses.replace(self, calibration=calibration, null=null)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,10 +86,16 @@ class GofResult:
         θ, on the scale of D.
     contamination : float or None
         The tolerated share of contamination, where the radius came from one.
+    verdict : {"misfit", "good enough", "undecided"}
+        ``"misfit"`` where rejected; ``"good enough"`` where ``upper_bound <= radius``: the data show, at confidence
+        1 − ``level``, that they come from within the ball; ``"undecided"`` otherwise.
+    lower_bound, upper_bound : float
+        One-sided confidence bounds for the KSD of the distribution behind the data, each at 1 − ``level``.
     contamination_bound : float
-        max(0, D − q) / √τ, the smallest contamination that the data force one to concede: at confidence 1 − ``level``,
-        at least this share *of these points* is contaminated when τ is the maximum over the sample; also of the
-        distribution they come from when τ is an upper bound of u(x, x).
+        ε_L = ``lower_bound`` / √τ, the smallest contamination that the data force one to concede: at confidence
+        1 − ``level``, at least this share *of these points* is contaminated when τ is the maximum over the sample; also
+        of the distribution they come from when τ is an upper bound of u(x, x). There is no upper bound on the share
+        from any statistic: contamination may look like the model.
     tau, tau_kind : float, str
         The supremum of u(x, x) used, and how it was obtained.
     level : float
@@ -105,6 +126,9 @@ class GofResult:
     squared_ksd: float
     radius: float
     contamination: float | None
+    verdict: str
+    lower_bound: float
+    upper_bound: float
     contamination_bound: float
     tau: float
     tau_kind: str
@@ -136,10 +160,59 @@ class GofResult:
         draws = getattr(self._evidence.null, "draws", None)
         return None if draws is None else np.array(draws)
 
+    def interval(self, level: float | None = None) -> tuple[float, float]:
+        """A two-sided interval for the KSD of the distribution behind the data, at confidence 1 − ``level``.
+
+        Examples
+        --------
+        >>> import steinball as sb
+        >>> x = np.random.default_rng(0).normal(size=300)
+        >>> low, high = sb.robust_ksd_test(x, sb.models.Gaussian(0.5), rng=0).interval()
+        >>> 0.0 < low < high
+        True
+        """
+        return two_sided_interval(self._evidence.null, self.ksd, self.level if level is None else check_level(level, 0))
+
+    def credibility(self) -> Credibility:
+        """Up to which sample size the model could not have been told from the truth (Lindsay and Liu 2009).
+
+        Examples
+        --------
+        >>> import steinball as sb
+        >>> x = np.random.default_rng(0).normal(size=300)
+        >>> 20 < sb.ksd_test(x, sb.models.Gaussian(0.5), rng=0).credibility().size < 80
+        True
+        """
+        evidence = self._evidence
+        return credibility(evidence.null, evidence.summary, self.interval(), self.level, self.radius)
+
+    def fragility(self) -> Fragility:
+        """How many points an adversary would have to change to turn the decision: :func:`steinball.explain.fragility`.
+
+        Needs τ to be an upper bound: ``tau="auto"``.
+        """
+        from steinball.explain import fragility
+
+        return fragility(self)
+
+    def least_removal(self) -> Removal:
+        """The least data to remove for the test no longer to reject: :func:`steinball.explain.least_removal`."""
+        from steinball.explain import least_removal
+
+        return least_removal(self)
+
     def at(
-        self, *, contamination: float | None = None, radius: float | Radius | None = None, level: float | None = None
+        self,
+        *,
+        contamination: float | None = None,
+        radius: float | Radius | None = None,
+        level: float | None = None,
+        calibration: Calibration | None = None,
     ) -> GofResult:
         """The decision at another tolerance or level, from the same draws: nothing is recomputed.
+
+        ``calibration`` may be one that reads the same draws (:class:`WeightedBootstrap` and
+        :class:`BoundaryBootstrap`), or one that needs none (:class:`DeviationBound`).
 
         Examples
         --------
@@ -153,11 +226,12 @@ class GofResult:
         if contamination is not None and radius is not None:
             raise ValueError("give `contamination` or `radius`, not both: each of them sets the radius.")
         level = self.level if level is None else level
+        evidence = self._evidence if calibration is None else self._evidence.recalibrated(calibration)
         if contamination is not None:
-            return decide(self._evidence, Huber(contamination), level)
+            return decide(evidence, Huber(contamination), level)
         if radius is not None:
-            return decide(self._evidence, as_radius(radius), level)
-        return decide(self._evidence, self._radius, level, theta=self.radius)
+            return decide(evidence, as_radius(radius), level)
+        return decide(evidence, self._radius, level, theta=self.radius)
 
     def extend(self, n_more: int) -> GofResult:
         """The same test with ``n_more`` further bootstrap draws; the earlier ones are kept.
@@ -175,11 +249,12 @@ class GofResult:
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON, with a versioned schema (``"schema": "steinball.gof/1"``).
 
-        An infinite threshold is ``None``.
+        An infinite threshold or bound is ``None``.
         """
         skip = {"kernel", "tilt", "_evidence", "_radius"}
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in skip}
-        fields["threshold"] = None if math.isinf(self.threshold) else self.threshold
+        for name in ("threshold", "upper_bound"):
+            fields[name] = None if math.isinf(fields[name]) else fields[name]
         described = {"kernel": repr(self.kernel), "tilt": None if self.tilt is None else repr(self.tilt)}
         return {"schema": SCHEMA, **fields, **described}
 
@@ -207,11 +282,13 @@ def decide(evidence: Evidence, radius: Radius, level: float, theta: float | None
     question = Question(evidence.calibration, evidence.tau, evidence.estimator, theta, level)
     verdict, ends = question.answer(evidence.summary, evidence.null), question.ends(evidence.summary)
     n, dimension = (int(size) for size in evidence.problem.samples.shape)
+    bounds = _bounds(verdict, ends)
     return GofResult(
-        **dataclasses.asdict(verdict),
+        **{**dataclasses.asdict(verdict), **bounds},
         radius=theta,
         contamination=getattr(radius, "contamination", None),
-        contamination_bound=_conceded(verdict if ends is None else ends[1], evidence.tau),
+        verdict=three_way_verdict(verdict.rejected, bounds["upper_bound"], theta),
+        contamination_bound=_conceded(bounds["lower_bound"], evidence.tau),
         tau=evidence.tau.value,
         tau_kind=evidence.tau.kind,
         level=level,
@@ -237,11 +314,16 @@ def radius_of(radius: Radius, problem: SteinProblem, tau: Supremum) -> float:
     return radius(problem, tau)
 
 
-def _conceded(verdict: Verdict, tau: Supremum) -> float:
-    """The share (D − q) / √τ, within [0, 1]."""
-    if tau.value <= 0.0 or math.isinf(verdict.threshold):
-        return 0.0
-    return min(1.0, max(0.0, verdict.ksd - verdict.threshold) / math.sqrt(tau.value))
+def _bounds(verdict: Verdict, ends: tuple[Verdict, Verdict] | None) -> dict[str, float]:
+    """The bounds on the KSD; where the summary is approximate, whatever holds at both of its ends."""
+    verdicts = (verdict,) if ends is None else ends
+    low, high = min(v.lower_bound for v in verdicts), max(v.upper_bound for v in verdicts)
+    return {"lower_bound": low, "upper_bound": high}
+
+
+def _conceded(lower_bound: float, tau: Supremum) -> float:
+    """The share that a misfit of that size takes at least, within [0, 1]."""
+    return 0.0 if tau.value <= 0.0 else min(1.0, lower_bound / math.sqrt(tau.value))
 
 
 def _details(summary: GramSummary, ends: tuple[Verdict, Verdict] | None) -> dict[str, Any]:

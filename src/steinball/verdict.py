@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from steinball.calibration.base import Calibration, Null
+from steinball.calibration.base import BoundingNull, Calibration
+from steinball.equivalence import upper_bound
 from steinball.gram.base import GramSummary
 from steinball.supremum import Supremum
 
@@ -22,6 +23,8 @@ class Verdict:
     threshold: float
     pvalue: float
     rejected: bool
+    lower_bound: float
+    upper_bound: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +37,16 @@ class Question:
     radius: float
     level: float
 
-    def answer(self, summary: GramSummary, null: Null | None = None) -> Verdict:
+    def answer(self, summary: GramSummary, null: BoundingNull | None = None) -> Verdict:
         """The decision that ``summary`` gives; ``null`` spares making it again."""
         null = null or self.calibration.null(summary, self.tau, self.estimator)
         squared = max(0.0, summary.mean) if self.estimator == "v" else summary.unbiased_mean
         ksd = math.sqrt(max(0.0, squared))
         statistic, threshold = max(0.0, ksd - self.radius), null.threshold(self.level, self.radius)
         pvalue = null.pvalue(ksd, self.radius)
-        return Verdict(squared, ksd, statistic, threshold, pvalue, pvalue <= self.level and statistic > threshold)
+        rejected = pvalue <= self.level and statistic > threshold
+        bounds = null.lower_bound(ksd, self.level), upper_bound(null, ksd, self.level)
+        return Verdict(squared, ksd, statistic, threshold, pvalue, rejected, *bounds)
 
     def ends(self, summary: GramSummary) -> tuple[Verdict, Verdict] | None:
         """The decisions most and least inclined to reject within the bounds of ``summary``, if it has bounds."""

@@ -13,6 +13,8 @@ from scipy import stats
 
 import steinball as sb
 from steinball.calibration import DeviationNull
+from steinball.calibration.deviation import BOUNDS
+from steinball.calibration.moments import ModelMoments
 from steinball.supremum import UnboundedSteinKernelWarning
 
 # N(0, 1), lengthscale² = 2, tilt exponent ½: the supremum is 1 + (1 + c)v − v² − v³ at v = (√(4 + 3c) − 1)/3, c = ½.
@@ -40,6 +42,126 @@ def test_the_pvalue_inverts_the_bound(tau: float, n: int, level: float, radius: 
     assert null.pvalue(threshold * 0.999, 0.0) > level
 
 
+MOMENTS = ModelMoments(trace=1.1, norm=0.5, failure=1e-3)
+
+
+def by_hand(kind: str, tau: float, n: int, level: float, radius: float) -> float:
+    """The bounds as they stand in docs/theory/deviation.md, written out once more."""
+    root, share = math.sqrt(tau), min(1.0, radius / math.sqrt(tau))
+    if kind == "mcdiarmid":
+        return gamma_n(tau, n, level)
+    if kind == "norm":
+        return math.sqrt(radius**2 + (tau - radius**2) / n) - radius + math.sqrt(-2 * tau * math.log(level) / n)
+    if kind == "pinelis":
+        return (root + radius) * math.sqrt(2 * math.log(2 / level) / n)
+    level -= MOMENTS.failure
+    trace, norm = ((1 - share) * m + share * tau for m in (MOMENTS.trace, MOMENTS.norm))
+    if kind == "bernstein":  # n γ² = 2 log(2/α) (σ² + b γ/3)
+        c = 2 * math.log(2 / level) / n
+        b = c * (root + radius) / 3
+        return (b + math.sqrt(b**2 + 4 * c * trace)) / 2
+    mean, x = math.sqrt(trace / n), math.log(1 / level) / n
+    return mean + math.sqrt(2 * x * (norm + 2 * (root + radius) * mean)) + (root + radius) * x / 3
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("kind", BOUNDS)
+@given(tau=st.floats(1.2, 50.0), n=st.integers(2, 10**6), level=st.floats(2e-3, 0.9), share=st.floats(0.0, 0.99))
+def test_every_bound_is_its_formula_and_its_pvalue_inverts_it(
+    kind: str, tau: float, n: int, level: float, share: float
+) -> None:
+    null, radius = DeviationNull(tau, n, (kind,), MOMENTS), share * math.sqrt(tau)
+    threshold = null.threshold(level, radius)
+    assert threshold == pytest.approx(by_hand(kind, tau, n, level, radius), rel=1e-9)
+    assert null.pvalue(radius + threshold, radius) == pytest.approx(level, rel=1e-5)
+
+
+@pytest.mark.exact
+@given(
+    tau=st.floats(1.2, 50.0), n=st.integers(2, 10**5), level=st.floats(2e-3, 0.5), share=st.floats(0.0, 0.9),
+    excess=st.floats(0.0, 3.0),
+)  # fmt: skip
+def test_the_smallest_of_several_bounds_has_the_smallest_of_their_pvalues(
+    tau: float, n: int, level: float, share: float, excess: float
+) -> None:
+    """Rejected at a level ⇔ p ≤ level, at every level; and no bound alone rejects where they do not."""
+    null, radius = DeviationNull(tau, n, BOUNDS, MOMENTS), share * math.sqrt(tau)
+    single = [DeviationNull(tau, n, (kind,), MOMENTS) for kind in BOUNDS]
+    assert null.threshold(level, radius) == min(one.threshold(level, radius) for one in single)
+    ksd = radius + excess
+    pvalue = null.pvalue(ksd, radius)
+    assert pvalue == min(one.pvalue(ksd, radius) for one in single)
+    if abs(pvalue - level) > 1e-9:
+        assert (ksd - radius > null.threshold(level, radius)) == (pvalue < level)
+    assert pvalue <= null.pvalue(ksd, min(ksd, radius * 1.1)) + 1e-15
+
+
+@pytest.mark.exact
+@given(tau=st.floats(1.2, 50.0), n=st.integers(2, 10**5), level=st.floats(2e-3, 0.5), share=st.floats(0.0, 1.0))
+def test_the_lower_bound_is_the_largest_radius_rejected(tau: float, n: int, level: float, share: float) -> None:
+    for bounds in (("mcdiarmid",), ("norm", "pinelis"), BOUNDS):
+        null, ksd = DeviationNull(tau, n, bounds, MOMENTS), share * math.sqrt(tau)
+        low = null.lower_bound(ksd, level)
+        assert 0.0 <= low <= ksd
+        if low > 1e-6:
+            assert null.pvalue(ksd, low * (1 - 1e-6)) < level < null.pvalue(ksd, low * (1 + 1e-6))
+        else:
+            assert null.pvalue(ksd, 1e-5) >= level * (1 - 1e-3)
+        assert ksd < null.upper_bound(ksd, level) * (1 + 1e-12)
+    paper = DeviationNull(tau, n)
+    assert paper.lower_bound(ksd, level) == pytest.approx(max(0.0, ksd - gamma_n(tau, n, level)), abs=1e-9)
+
+
+@pytest.mark.exact
+@given(tau=st.floats(1e-6, 1e6), n=st.integers(2, 10**6), level=st.floats(1e-9, 0.9), share=st.floats(0.0, 1.0))
+def test_mcdiarmid_for_the_norm_is_never_above_the_papers_bound(tau: float, n: int, level: float, share: float) -> None:
+    radius = share * math.sqrt(tau)
+    norm, paper = (DeviationNull(tau, n, (kind,)).threshold(level, radius) for kind in ("norm", "mcdiarmid"))
+    assert norm <= paper * (1 + 1e-12)
+
+
+@pytest.mark.exact
+def test_pinelis_gains_a_sixth_at_five_percent_and_nothing_beyond_a_quarter() -> None:
+    """17 % at ε₀ = .05; no better than the paper's from ε₀ = .269 on (level .05), whatever n and τ."""
+    pinelis, paper = (DeviationNull(2.0, 300, (kind,)) for kind in ("pinelis", "mcdiarmid"))
+    ratio = {e: pinelis.threshold(0.05, e * 2**0.5) / paper.threshold(0.05, 0.0) for e in (0.05, 0.269, 0.27)}
+    assert ratio[0.05] == pytest.approx(0.827, abs=1e-3)
+    assert ratio[0.269] < 1.0 < ratio[0.27]
+
+
+@pytest.mark.exact
+def test_the_automatic_choice_goes_by_n_and_radius_and_not_by_the_data() -> None:
+    """Pinelis at radius 0, McDiarmid for the norm at a large radius or n, Bousquet with many dimensions' moments."""
+
+    def best(n: int, share: float, moments: ModelMoments | None = None) -> str:
+        bounds = sb.DeviationBound(moments=moments).bounds
+        return min(bounds, key=lambda kind: DeviationNull(1.4, n, (kind,), moments).threshold(0.05, share * 1.4**0.5))
+
+    assert best(100, 0.0) == best(10**6, 0.0) == best(100, 0.05) == "pinelis"
+    assert best(1000, 0.05) == best(100, 0.2) == "norm"
+    assert best(1000, 0.05, ModelMoments(1.2, 0.12)) == "bousquet"
+    assert best(30, 0.0, ModelMoments(0.8, 0.7)) == "bernstein"
+
+
+@pytest.mark.exact
+def test_kinds_are_checked_and_say_what_they_need() -> None:
+    with pytest.raises(ValueError, match='`kind` must be "auto" or one of mcdiarmid, norm'):
+        sb.DeviationBound("hoeffding")
+    with pytest.raises(ValueError, match=r"`kind='bousquet'` needs `moments`"):
+        sb.DeviationBound("bousquet")
+    assert not sb.DeviationBound().needs_huber
+    assert not sb.DeviationBound("norm", MOMENTS).needs_huber
+    assert sb.DeviationBound("auto", MOMENTS).needs_huber
+    assert sb.DeviationBound("mcdiarmid").bounds == ("mcdiarmid",)
+
+
+@pytest.mark.exact
+def test_a_level_below_the_risk_of_the_moments_is_not_reached_by_them() -> None:
+    null = DeviationNull(1.4, 10**6, ("bernstein", "bousquet"), MOMENTS)
+    assert null.threshold(5e-4, 0.0) == math.inf
+    assert null.pvalue(1.0, 0.0) == MOMENTS.failure
+
+
 @pytest.mark.exact
 def test_the_pvalue_is_one_up_to_the_mean_part_of_the_bound() -> None:
     null = DeviationNull(4.0, 100)
@@ -49,8 +171,8 @@ def test_the_pvalue_is_one_up_to_the_mean_part_of_the_bound() -> None:
     assert null.pvalue(0.7, 0.3) == pytest.approx(math.exp(-0.5))
 
 
-def bounded_test(x: Any, **options: Any) -> sb.GofResult:
-    return sb.ksd_test(x, lambda x: -x, kernel=KERNEL, tilt=TILT, calibration=sb.DeviationBound(), **options)
+def bounded_test(x: Any, kind: str = "mcdiarmid", **options: Any) -> sb.GofResult:
+    return sb.ksd_test(x, lambda x: -x, kernel=KERNEL, tilt=TILT, calibration=sb.DeviationBound(kind), **options)
 
 
 @pytest.mark.exact
@@ -114,6 +236,55 @@ def test_the_level_holds_at_every_sample_size_with_a_certified_tau(n: int) -> No
         unshifted += result.at(radius=0.0, level=0.5).rejected
     assert all(count <= stats.binom.ppf(0.999, 400, level) for level, count in counts.items())
     assert n < 100 or unshifted > 390
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("n", [5, 60])
+def test_every_bound_keeps_the_level_on_the_edge_of_the_ball(n: int) -> None:
+    """ε = ε₀ = 0.2 where u(x, x) is largest, so that D(Q, P) = θ exactly; 400 repeats, the 99.9 % point of Binomial.
+
+    Both confidence bounds for D(Q, P) together cover in at least nine of ten.
+    """
+    moments = ModelMoments.of(sb.models.Gaussian(), kernel=KERNEL, tilt=TILT, tau=TAU)
+    rng, radius = np.random.default_rng(n), 0.2 * math.sqrt(TAU)
+    nulls = {kind: DeviationNull(TAU, n, (kind,), moments) for kind in BOUNDS}
+    nulls["auto"] = DeviationNull(TAU, n, BOUNDS, moments)
+    counts = {(name, level): 0 for name in nulls for level in (0.05, 0.5)}
+    covered = 0
+    for _ in range(400):
+        x = np.where(rng.random(n) < 0.2, WORST, rng.normal(size=n))
+        ksd = sb.ksd(x, lambda x: -x, kernel=KERNEL, tilt=TILT)
+        for name, level in counts:
+            counts[name, level] += nulls[name].pvalue(ksd, radius) <= level
+        covered += nulls["auto"].lower_bound(ksd, 0.05) <= radius <= nulls["auto"].upper_bound(ksd, 0.05)
+    assert all(count <= stats.binom.ppf(0.999, 400, level) for (_, level), count in counts.items())
+    assert covered >= 360
+
+
+@pytest.mark.calibration
+def test_sharper_bounds_reject_earlier() -> None:
+    """The paper's bound, the automatic choice, and the one with moments in ten dimensions: 60 samples of 400."""
+    d, share, rng = 10, 0.17, np.random.default_rng(3)
+    kernel, tilt, model = sb.InverseMultiquadric(4.3), sb.PolynomialTilt(), sb.models.Gaussian(dimension=10)
+    c = d / 4.3**2
+    v = min(1.0, (math.sqrt(4 + 3 * c) - 1) / 3)
+    tau, place = 1 + (1 + c) * v - v**2 - v**3, math.sqrt(1 / v - 1)
+    moments = ModelMoments.of(model, kernel=kernel, tilt=tilt, tau=tau)
+    tests = {
+        "paper": sb.DeviationBound("mcdiarmid"),
+        "auto": sb.DeviationBound(),
+        "huber": sb.DeviationBound(moments=moments),
+    }
+    counts = dict.fromkeys(tests, 0)
+    for _ in range(60):
+        x = rng.normal(size=(400, d))
+        x[rng.random(400) < share] = place * np.eye(d)[0]
+        ksd = sb.ksd(x, model, kernel=kernel, tilt=tilt)
+        for name, bound in tests.items():
+            null = DeviationNull(tau, 400, bound.bounds, bound.moments)
+            counts[name] += null.pvalue(ksd, 0.05 * math.sqrt(tau)) <= 0.05
+    assert counts["paper"] < counts["auto"] < counts["huber"]
+    assert counts["huber"] > 30
 
 
 @pytest.mark.calibration

@@ -51,12 +51,39 @@ def test_json_is_the_result_and_nothing_else(command: Command, data: str) -> Non
         sb.models.Gaussian(),
         contamination=0.02,
         rng=7,
-        calibration=sb.WeightedBootstrap(199),
+        calibration=sb.BoundaryBootstrap(199),
         level=0.1,
         tau="optimised",
     )
     assert json.loads(done.stdout) == json.loads(json.dumps(expected.to_dict()))
     assert done.exit_code == int(expected.rejected)
+
+
+@pytest.mark.parametrize(
+    ("name", "calibration"),
+    [
+        ("weighted", sb.WeightedBootstrap(199)),
+        ("wild", sb.WildBootstrap(199)),
+        ("betting", sb.Betting()),
+        ("deviation", sb.DeviationBound()),
+    ],
+)
+def test_every_calibration_has_a_name(command: Command, data: str, name: str, calibration: Any) -> None:
+    options = ["--contamination", "0.02", "--resamples", "199", "--calibration", name, "--json"]
+    done = command("test", data, *GAUSSIAN, *options)
+    x = np.loadtxt(data, skiprows=1)
+    expected = sb.robust_ksd_test(x, sb.models.Gaussian(), contamination=0.02, rng=0, calibration=calibration)
+    assert json.loads(done.stdout) == json.loads(json.dumps(expected.to_dict()))
+
+
+def test_jumps_see_the_weights_of_modes(command: Command, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=300) + np.where(np.arange(300) < 270, -6.0, 6.0)
+    path = tmp_path / "x.csv"
+    np.savetxt(path, x)
+    model = tmp_path / "modes.py"
+    model.write_text("import steinball as sb\nmodel = sb.models.GaussianMixture([0.5, 0.5], [-6.0, 6.0])\n")
+    done = command("test", str(path), "--model", f"{model}:model", "--radius", "0", "--jumps")
+    assert done.exit_code == 1, done.stderr
 
 
 def test_the_same_command_gives_the_same_answer(command: Command, data: str) -> None:
@@ -119,8 +146,9 @@ def test_how_the_work_is_done_reaches_the_library(command: Command, data: str, m
         (["DATA", *GAUSSIAN, "--contamination", "nan"], "`contamination` must be a finite number"),
         (
             ["DATA", *GAUSSIAN, "--contamination", "0.1", "--tau", "big"],
-            "`--tau` must be sample, optimised or a number",
+            "`--tau` must be sample, auto, optimised or a number",
         ),
+        (["DATA", *GAUSSIAN, "--radius", "0", "--calibration", "jackknife"], "`--calibration` must be one of boundary"),
         (["DATA", *GAUSSIAN, "--contamination", "0.1", "--resamples", "10"], "Use at least 19."),
         (["DATA", *GAUSSIAN, "--contamination", "0.1", "--level", "0"], "`level` must be"),
         (["DATA", *GAUSSIAN, "--contamination", "0.1", "--seed", "-1"], "`rng` must be"),

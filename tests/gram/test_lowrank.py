@@ -165,6 +165,7 @@ def test_a_quantile_that_may_be_negative_is_not_certified() -> None:
         quadratic_forms=middle,
         mean_bounds=(mean, mean),
         form_bounds=(middle - slack, middle + slack),
+        linear_bounds=(np.zeros(3), np.zeros(3)),
     )
     exact = dataclasses.replace(near, grade="exact")
     radius = math.sqrt(0.27) - 0.15  # Δ = 0.15: above √0.01 = 0.1, below √0.03 = 0.173

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
 import pytest
 
 from steinball.paper import experiment
+from steinball.paper.collection import Collection
+from steinball.paper.expectations import below
 from steinball.paper.page import write_page
-from steinball.paper.run import run
+from steinball.paper.run import run, run_again
 from steinball.paper.table import Results, as_record, rates_of, read_results
 from steinball.paper.table1 import NEEDS, render_table1
 
@@ -19,7 +22,9 @@ pytestmark = pytest.mark.paper
 def test_the_page_shows_figure_claims_and_misses_and_keeps_the_tables(tmp_path: Path) -> None:
     out, to = tmp_path / "out", tmp_path / "docs"
     run(experiment("kef-power"), out, repeats=2, jobs=1)
-    page = write_page([experiment("kef-power")], out, to).read_text(encoding="utf-8")
+    collection = Collection("paper", "about", "# Head\n", {"kef-power": experiment("kef-power")})
+    page = write_page(collection, out, to).read_text(encoding="utf-8")
+    assert page.startswith("# Head\n\n| experiment |")
     assert "## kef-power" in page
     assert experiment("kef-power").says in page
     assert "| R-KSD rejects mostly at δ = 2 |" in page
@@ -29,6 +34,22 @@ def test_the_page_shows_figure_claims_and_misses_and_keeps_the_tables(tmp_path: 
     again = read_results(to / "tables" / "kef-power.csv")
     assert [r.rejections for r in again.rates] == [r.rejections for r in read_results(out / "kef-power.csv").rates]
     assert len(again.curves) == len(read_results(out / "kef-power.csv").curves) > 0
+
+
+def test_the_page_says_which_cells_were_run_again(tmp_path: Path) -> None:
+    """The toy rejects always, so every cell misses, and is extended."""
+    found = dataclasses.replace(
+        experiment("kef-power"),
+        expectations=(below("never", 0.0, test="imq-ksd", axes={"offset": (2,)}),),
+        repeats=1,
+        again=3,
+    )
+    collection = Collection("paper", "about", "# Head\n", {"kef-power": found})
+    run(found, tmp_path / "out", jobs=1)
+    assert "extended" not in write_page(collection, tmp_path / "out", tmp_path / "docs").read_text(encoding="utf-8")
+    run_again(found, tmp_path / "out", jobs=1)
+    page = write_page(collection, tmp_path / "out", tmp_path / "docs").read_text(encoding="utf-8")
+    assert f"1 of {len(found.grid)} cells missed a claim at 1 repeats and were extended to 3" in page
 
 
 def rates(imq: int, tilted: int, robust: int) -> dict[str, Results]:

@@ -14,8 +14,9 @@ import pytest
 
 from steinball.paper import experiment
 from steinball.paper.base import Cell, Experiment, Row
-from steinball.paper.run import run
-from steinball.paper.table import COLUMNS, Curve, read_results
+from steinball.paper.expectations import below
+from steinball.paper.run import run, run_again
+from steinball.paper.table import COLUMNS, Curve, read_results, write_records
 
 pytestmark = pytest.mark.exact
 
@@ -58,7 +59,7 @@ def test_the_table_has_the_columns_of_the_contract_in_their_order(tmp_path: Path
     assert header == [
         "test", "repeat", "rejected", "pvalue", "ksd", "radius", "tau", "seconds", "variant",
         "contamination", "tolerance", "outlier", "bandwidth", "exponent", "df", "df0", "shift", "reference_shift",
-        "dimension", "separation", "offset", "n", "rate", "noise", "bootstrap",
+        "dimension", "separation", "offset", "n", "rate", "noise", "bootstrap", "kind", "strategy",
     ]  # fmt: skip
     assert tuple(header) == COLUMNS
 
@@ -93,7 +94,7 @@ def without_seconds(path: Path) -> Records:
 
 def test_the_table_is_the_same_whatever_the_number_of_processes(tmp_path: Path) -> None:
     serial = without_seconds(run(small_tails(), tmp_path / "serial", jobs=1, repeats=5))
-    assert len(serial) == 3 * 5 * 5
+    assert len(serial) == 3 * 5 * 8
     assert without_seconds(run(small_tails(), tmp_path / "parallel", jobs=2, repeats=5)) == serial
 
 
@@ -188,3 +189,71 @@ def test_curves_are_written_beside_the_table_and_read_back(tmp_path: Path) -> No
     assert found.y is None
     assert found.value is not None
     assert list(found.value) == [2.0, 3.5]
+
+
+def test_a_table_that_is_older_than_a_column_is_gone_on_with(tmp_path: Path) -> None:
+    """As a run left it before the table had `kind` and `strategy`."""
+    whole = run(toy(), tmp_path / "whole", jobs=1).read_bytes()
+    path = run(toy(), tmp_path / "old", repeats=3, jobs=1)
+    old = [{name: text for name, text in r.items() if name not in ("kind", "strategy")} for r in records_of(path)]
+    write_records(path, COLUMNS[:-2], old)
+    assert run(toy(), tmp_path / "old", jobs=1).read_bytes() == whole
+    write_records(path, COLUMNS[:-2], old)
+    assert [r.where["kind"] for r in read_results(path).rates] == 18 * [""]
+
+
+def test_some_cells_may_be_repeated_more_often_than_others(tmp_path: Path) -> None:
+    run(toy(), tmp_path, repeats=2, jobs=1)
+    records = records_of(run(toy(), tmp_path, repeats=4, cells={1, 5}, jobs=1))
+    counts: dict[tuple[str, str], int] = {}
+    for r in records:
+        counts[r["n"], r["contamination"]] = counts.get((r["n"], r["contamination"]), 0) + 1
+    assert counts == {(n, share): 6 for n in ("50", "100") for share in ("0", "0.05", "0.1")} | {
+        ("50", "0.05"): 12,
+        ("100", "0.1"): 12,
+    }
+    assert records_of(run(toy(), tmp_path, repeats=4, jobs=1)) == records_of(
+        run(toy(), tmp_path / "b", repeats=4, jobs=1)
+    )
+
+
+def claims(bound: float) -> Any:
+    """At most so many rejections of the first test, in the cells with 100 points."""
+    return below("few", bound, test="imq-ksd", n=100, axes={"contamination": (0, 0.05, 0.1)})
+
+
+def test_cells_that_miss_are_run_again_and_the_others_are_not(tmp_path: Path) -> None:
+    found = toy(repeats=5, again=9, expectations=(claims(0.0),))
+    rates = {
+        r.where["contamination"]: r
+        for r in read_results(run(found, tmp_path, jobs=1)).rates.select(n=100, test="imq-ksd")
+    }
+    missed = {share for share, rate in rates.items() if rate.rate > 0.0}
+    assert len(missed) > 0
+    extended = read_results(run_again(found, tmp_path, jobs=1))
+    for row in extended.rates:
+        longer = row.where["n"] == "100" and row.where["contamination"] in missed
+        assert row.repeats == (9 if longer else 5)
+    assert records_of(tmp_path / "toy.csv")[0]["repeat"] == "0"
+
+
+def test_nothing_is_run_again_where_everything_holds_or_the_experiment_does_not_ask(tmp_path: Path) -> None:
+    for name, found in (
+        ("holds", toy(again=9, expectations=(claims(1.0),))),
+        ("never", toy(expectations=(claims(0.0),))),
+    ):
+        before = run(found, tmp_path / name, jobs=1).read_bytes()
+        assert run_again(found, tmp_path / name, jobs=1).read_bytes() == before
+
+
+def test_running_again_goes_by_variant(tmp_path: Path) -> None:
+    text = below("few", 0.0, "text", test="imq-ksd", n=100, axes={"contamination": (0, 0.05, 0.1)})
+    found = toy(again=9, expectations=(text,))
+    run(found, tmp_path, variant="text", jobs=1)
+    run(found, tmp_path, jobs=1)
+    run_again(found, tmp_path, jobs=1)
+    assert {r.repeats for r in read_results(tmp_path / "toy.csv").rates} == {5}
+    run_again(found, tmp_path, variant="text", jobs=1)
+    rates = read_results(tmp_path / "toy.csv").rates
+    assert {r.repeats for r in rates.select(variant="published")} == {5}
+    assert {r.repeats for r in rates.select(variant="text", n=100, test="imq-ksd")} & {9}

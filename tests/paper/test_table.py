@@ -9,17 +9,23 @@ from scipy import stats
 
 from steinball.paper.table import (
     COLUMNS,
+    GRID,
     Rates,
     as_record,
     as_text,
     rates_of,
+    read_records,
     read_results,
+    sort_records,
     wilson,
     write_rates,
     write_records,
 )
 
 pytestmark = pytest.mark.exact
+
+TABLES = Path(__file__).parents[2] / "docs" / "paper" / "tables"
+COMMITTED = [path for path in sorted(TABLES.glob("*.csv")) if not path.stem.endswith("-curves")]
 
 
 def table() -> Rates:
@@ -86,3 +92,18 @@ def test_rows_and_their_aggregate_are_read_by_the_same_function(tmp_path: Path) 
 def test_a_missing_table_says_how_to_make_it(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="paper run weights"):
         read_results(tmp_path / "weights.csv")
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
+def test_the_tables_of_the_documents_are_read_whatever_columns_have_come_since(path: Path) -> None:
+    rates = read_results(path).rates
+    assert len(rates) > 0
+    assert all(set(row.where) == {"variant", "test", *GRID} for row in rates)
+
+
+def test_sorting_moves_whole_rows_and_keeps_equal_ones_in_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    records = [{"a": str(k), "b": f"row {k}"} for k in (2, 0, 1, 0)]
+    write_records(path, ("a", "b"), [{**r, "b": f"{r['b']}, {i}"} for i, r in enumerate(records)])
+    sort_records(path, lambda record: record["a"])
+    assert [r["b"] for r in read_records(path)] == ["row 0, 1", "row 0, 3", "row 1, 2", "row 2, 0"]

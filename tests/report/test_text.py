@@ -32,7 +32,7 @@ def test_the_numbers_of_the_result_are_in_the_summary(rejected: sb.GofResult) ->
     for value in (rejected.ksd, rejected.radius, rejected.tau, rejected.threshold, rejected.statistic, rejected.pvalue):
         assert f"{value:.4g}" in text
     assert "300 points in 1 dimension\n" in text
-    assert "weighted bootstrap, 999 draws" in text
+    assert "boundary bootstrap, 999 draws" in text
     assert rejected.summary() == text
 
 
@@ -51,6 +51,8 @@ def test_not_rejecting_is_never_worded_as_support(contamination: float) -> None:
     text = " ".join(render_summary(result).lower().split())
     assert "not rejected" in text
     assert "does not prove the model" in text
+    assert ("undecided" in text) == (result.verdict == "undecided" and contamination > 0.0)
+    assert ("good enough: at confidence" in text) == (result.verdict == "good enough")
     for word in ("fits", "good fit", "accepted", "holds", "correct", "confirmed"):
         assert word not in text
 

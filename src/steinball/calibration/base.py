@@ -32,9 +32,20 @@ class Null(Protocol):
         """The value that Δ_θ must exceed for a rejection at ``level``."""
 
 
+class BoundingNull(Null, Protocol):
+    """A null distribution whose decisions over all radii are also confidence bounds for D(Q, P)."""
+
+    def lower_bound(self, ksd: float, level: float) -> float:
+        """The largest radius such that every smaller one is rejected: D(Q, P) is at least that, at confidence
+        1 − ``level``."""
+
+    def upper_bound(self, ksd: float, level: float) -> float:
+        """D(Q, P) is at most that, at confidence 1 − ``level``; infinite where nothing can be said."""
+
+
 @runtime_checkable
 class Calibration(Protocol):
-    """A way to obtain a :class:`Null`: from bootstrap draws of the Gram matrix, or from a bound."""
+    """A way to obtain a null distribution: from bootstrap draws of the Gram matrix, or from a bound."""
 
     @property
     def n_resamples(self) -> int:
@@ -43,7 +54,7 @@ class Calibration(Protocol):
     def weights(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Weights:
         """The weights of draws ``start``, …, ``n_resamples - 1`` for n points, in chunks."""
 
-    def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> Null:
+    def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BoundingNull:
         """The null distribution that the draws in ``summary`` (or a bound in τ) give."""
 
 
@@ -96,10 +107,24 @@ class BootstrapNull:
     def threshold(self, level: float, radius: float) -> float:
         """The k-th smallest draw, k = B + 1 − ⌊level (B + 1)⌋; infinite where it does not exist or is negative."""
         upper: NDArray[np.float64] = self._sorted  # type: ignore[attr-defined]
-        k = upper.size + 1 - largest_count(level, upper.size + 1)
-        if k > upper.size or upper[k - 1] < 0.0:  # App. C: a negative quantile has no root, and nothing is rejected
+        k = kth_largest_index(level, upper.size)
+        if k is None or upper[k] < 0.0:  # App. C: a negative quantile has no root, and nothing is rejected
             return math.inf
-        return float(upper[k - 1])
+        return float(upper[k])
+
+    def lower_bound(self, ksd: float, level: float) -> float:
+        """max(0, D − q): the draws imitate |gₙ − μ|, by which D exceeds D(Q, P) at most."""
+        return max(0.0, ksd - self.threshold(level, 0.0))
+
+    def upper_bound(self, ksd: float, level: float) -> float:
+        """D + q: by the same triangle inequality, D(Q, P) exceeds D by no more."""
+        return ksd + self.threshold(level, 0.0)
+
+
+def kth_largest_index(level: float, draws: int) -> int | None:
+    """Where, among the sorted draws, the threshold of a test at ``level`` stands; ``None`` beyond the largest."""
+    k = draws - largest_count(level, draws + 1)
+    return None if k == draws else k
 
 
 def largest_count(level: float, total: int) -> int:

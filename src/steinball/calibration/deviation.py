@@ -1,22 +1,163 @@
-"""A finite-sample bound in place of the bootstrap."""
+"""Finite-sample bounds in place of the bootstrap."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+from scipy.optimize import brentq
 
+from steinball.calibration.moments import ModelMoments
 from steinball.gram.base import GramSummary
 from steinball.gram.weights import Weights
 from steinball.supremum import Supremum
 
+__all__ = ["BOUNDS", "DeviationBound", "DeviationNull"]
+
+
+class _Inequality(Protocol):
+    """P(D − θ > γ(α)) ≤ α for every Q in the null: γ, and the α at which γ is a given excess of D over θ."""
+
+    def gamma(self, level: float, radius: float) -> float: ...
+
+    def tail(self, excess: float, radius: float) -> float: ...
+
+
+@dataclass(frozen=True)
+class _McDiarmid:
+    """The paper's: |gₙ − μ| has mean ≤ √(τ/n) and bounded differences 2√τ/n (Tolstikhin et al. 2017, Prop. A.1)."""
+
+    tau: float
+    n: int
+
+    def gamma(self, level: float, radius: float) -> float:
+        return math.sqrt(self.tau / self.n) * (1.0 + math.sqrt(-2.0 * math.log(level)))
+
+    def tail(self, excess: float, radius: float) -> float:
+        beyond = excess * math.sqrt(self.n / self.tau) - 1.0
+        return math.exp(-0.5 * max(0.0, beyond) ** 2)
+
+
+@dataclass(frozen=True)
+class _Norm:
+    """The same inequality for D = |gₙ| itself, whose mean is at most √(θ² + (τ − θ²)/n): never worse."""
+
+    tau: float
+    n: int
+
+    def _mean_excess(self, radius: float) -> float:
+        rest = max(0.0, self.tau - radius**2) / self.n
+        return rest / (math.sqrt(radius**2 + rest) + radius) if rest > 0.0 else 0.0  # √(θ² + rest) − θ, with its digits
+
+    def gamma(self, level: float, radius: float) -> float:
+        return self._mean_excess(radius) + math.sqrt(-2.0 * self.tau * math.log(level) / self.n)
+
+    def tail(self, excess: float, radius: float) -> float:
+        beyond = max(0.0, excess - self._mean_excess(radius))
+        return math.exp(-0.5 * self.n * beyond**2 / self.tau)
+
+
+@dataclass(frozen=True)
+class _Pinelis:
+    """Sums in a Hilbert space (Pinelis 1994, Theorem 3.5), with |φ(X) − μ_Q| ≤ √τ + θ over the null."""
+
+    tau: float
+    n: int
+
+    def gamma(self, level: float, radius: float) -> float:
+        return (math.sqrt(self.tau) + radius) * math.sqrt(2.0 * math.log(2.0 / level) / self.n)
+
+    def tail(self, excess: float, radius: float) -> float:
+        return min(1.0, 2.0 * math.exp(-0.5 * self.n * (excess / (math.sqrt(self.tau) + radius)) ** 2))
+
+
+@dataclass(frozen=True)
+class _UnderHuber:
+    """What Huber's model with ε = θ/√τ allows: E_Q f ≤ (1 − ε) E_P f + ε τ for every f with values in [0, τ]."""
+
+    tau: float
+    n: int
+    moments: ModelMoments
+
+    def _spread(self, moment: float, radius: float) -> float:
+        share = min(1.0, radius / math.sqrt(self.tau))
+        return min(self.tau, (1.0 - share) * moment + share * self.tau)
+
+    def _level(self, level: float) -> float:
+        """What is left of a level when the moments may be wrong; nothing may be left."""
+        return level - self.moments.failure
+
+
+@dataclass(frozen=True)
+class _Bernstein(_UnderHuber):
+    """Bernstein in a Hilbert space (Pinelis 1994, Theorem 3.4): σ² = E_Q|φ − μ_Q|² ≤ E_Q u."""
+
+    def gamma(self, level: float, radius: float) -> float:
+        left = self._level(level)
+        if left <= 0.0:
+            return math.inf
+        x, variance = math.log(2.0 / left) / self.n, self._spread(self.moments.trace, radius)
+        linear = (math.sqrt(self.tau) + radius) * x / 3.0
+        return linear + math.sqrt(linear**2 + 2.0 * variance * x)
+
+    def tail(self, excess: float, radius: float) -> float:
+        scale = self._spread(self.moments.trace, radius) + (math.sqrt(self.tau) + radius) * excess / 3.0
+        return min(1.0, 2.0 * math.exp(-0.5 * self.n * excess**2 / scale) + self.moments.failure)
+
+
+@dataclass(frozen=True)
+class _Bousquet(_UnderHuber):
+    """Talagrand's inequality in Bousquet's form (2002): the norm ‖C_Q‖ in place of the trace, beyond the mean."""
+
+    def _parts(self, radius: float) -> tuple[float, float, float]:
+        """The mean of |gₙ − μ|, the variance factor v, and the bound b of |φ − μ|."""
+        mean = math.sqrt(self._spread(self.moments.trace, radius) / self.n)
+        bound = math.sqrt(self.tau) + radius
+        return mean, self._spread(self.moments.norm, radius) + 2.0 * bound * mean, bound
+
+    def gamma(self, level: float, radius: float) -> float:
+        left = self._level(level)
+        if left <= 0.0:
+            return math.inf
+        mean, variance, bound = self._parts(radius)
+        x = -math.log(left) / self.n
+        return mean + math.sqrt(2.0 * variance * x) + bound * x / 3.0
+
+    def tail(self, excess: float, radius: float) -> float:
+        mean, variance, bound = self._parts(radius)
+        beyond = max(0.0, excess - mean)
+        # y = √x solves (b/3) y² + √(2v) y = beyond.
+        root = math.sqrt(2.0 * variance)
+        y = 2.0 * beyond / (root + math.sqrt(root**2 + 4.0 * bound * beyond / 3.0))
+        return min(1.0, math.exp(-self.n * y**2) + self.moments.failure)
+
+
+_PLAIN: dict[str, type[_McDiarmid | _Norm | _Pinelis]] = {"mcdiarmid": _McDiarmid, "norm": _Norm, "pinelis": _Pinelis}
+_HUBER: dict[str, type[_Bernstein | _Bousquet]] = {"bernstein": _Bernstein, "bousquet": _Bousquet}
+BOUNDS = (*_PLAIN, *_HUBER)
+"""The names of the bounds."""
+
 
 @dataclass(frozen=True)
 class DeviationNull:
-    r"""McDiarmid's bound as a null distribution, with the p-value that inverts it
+    r"""One or several deviation bounds as a null distribution: the smallest threshold, and the p-value that inverts it
 
-    .. math:: p = \exp\left(-\tfrac12 \left(\Delta_\theta \sqrt{n/\tau} - 1\right)_+^2\right).
+    .. math:: \gamma(\alpha, \theta) = \min_k \gamma_k(\alpha, \theta), \qquad
+       p(\theta) = \inf\{ \alpha : D - \theta > \gamma(\alpha, \theta) \} = \min_k p_k(\theta).
+
+    At a fixed level the smallest of finitely many thresholds is known before the data, so the level is that of one
+    bound; and D − θ exceeds the smallest exactly when it exceeds one of them, so the p-value is the smallest too.
+
+    Parameters
+    ----------
+    tau, n : float, int
+        The upper bound of u(x, x), and the number of points.
+    bounds : tuple of str
+        Of ``"mcdiarmid"`` (the paper's, alone by default), ``"norm"``, ``"pinelis"``, ``"bernstein"``, ``"bousquet"``.
+    moments : ModelMoments, optional
+        What the last two need.
 
     Examples
     --------
@@ -27,29 +168,66 @@ class DeviationNull:
 
     tau: float
     n: int
+    bounds: tuple[str, ...] = ("mcdiarmid",)
+    moments: ModelMoments | None = None
+
+    @property
+    def _inequalities(self) -> list[_Inequality]:
+        found: list[_Inequality] = [_PLAIN[name](self.tau, self.n) for name in self.bounds if name in _PLAIN]
+        if self.moments is not None:
+            found += [_HUBER[name](self.tau, self.n, self.moments) for name in self.bounds if name in _HUBER]
+        return found
 
     def pvalue(self, ksd: float, radius: float) -> float:
         """The p-value of an observed D against the radius θ."""
         if ksd <= radius:
             return 1.0
-        excess = (ksd - radius) * math.sqrt(self.n / self.tau) - 1.0
-        return math.exp(-0.5 * max(0.0, excess) ** 2)
+        return min(bound.tail(ksd - radius, radius) for bound in self._inequalities)
 
     def threshold(self, level: float, radius: float) -> float:
-        """γₙ = √(τ/n) + √(−2 τ log(level) / n)."""
-        return math.sqrt(self.tau / self.n) * (1.0 + math.sqrt(-2.0 * math.log(level)))
+        """The smallest γ at this level and radius."""
+        return min(bound.gamma(level, radius) for bound in self._inequalities)
+
+    def lower_bound(self, ksd: float, level: float) -> float:
+        """The largest θ that is rejected: the root of θ + γ(α, θ) = D, which rises in θ."""
+        if ksd <= self.threshold(level, 0.0):
+            return 0.0
+        return float(brentq(lambda radius: radius + self.threshold(level, radius) - ksd, 0.0, ksd, xtol=1e-15))
+
+    def upper_bound(self, ksd: float, level: float) -> float:
+        """min(√τ, D + √(2 τ log(1/α) / n)), for every Q: D has mean at least D(Q, P) and bounded differences 2√τ/n."""
+        return min(math.sqrt(self.tau), ksd + math.sqrt(-2.0 * self.tau * math.log(level) / self.n))
 
 
 @dataclass(frozen=True)
 class DeviationBound:
-    r"""The finite-sample test R-KSD-Dev (paper App. D): reject when
+    r"""A finite-sample test by a deviation bound (paper App. D): reject when
 
-    .. math:: \Delta_\theta > \gamma_n = \sqrt{\tau_\infty / n} + \sqrt{-2 \tau_\infty \log(\alpha) / n}.
+    .. math:: \Delta_\theta = \max(0, D - \theta) > \gamma_n, \qquad
+       \gamma_n = \sqrt{\tau_\infty / n} + \sqrt{-2 \tau_\infty \log(\alpha) / n} \quad \text{(the paper's R-KSD-Dev)}.
+
+    Parameters
+    ----------
+    kind : str
+        Which bound:
+
+        - ``"mcdiarmid"``: γₙ above;
+        - ``"norm"``: McDiarmid's inequality for D itself,
+          √(θ² + (τ − θ²)/n) − θ + √(−2 τ log(α) / n): never above γₙ;
+        - ``"pinelis"``: (√τ + θ) √(2 log(2/α) / n): the smaller one at small θ or n;
+        - ``"bernstein"``, ``"bousquet"``: with the variance and the operator norm that Huber's model allows; they
+          need ``moments`` and a :class:`~steinball.radius.Huber` radius, and gain in many dimensions;
+        - ``"auto"``: the smallest of them, by τ, n, θ, α (and the moments): known before the data are seen.
+    moments : ModelMoments, optional
+        Moments of the model under the kernel and tilt of the test. With them a rejection speaks about Huber's model
+        with ε = θ/√τ, no longer about the whole KSD ball.
 
     Notes
     -----
-    With τ an upper bound of u(x, x), the level holds for every n and uniformly over the KSD ball. With τ the maximum
-    over the sample that is no longer proved. It has little power: it is a bound for all distributions at once.
+    Proved: with τ an upper bound of u(x, x), and kernel and tilt fixed in advance, the level holds for every n and
+    uniformly over the KSD ball (with ``moments``: over Huber's model). With τ the maximum over the sample that is no
+    longer proved. It has little power: it is a bound for all distributions at once. The proofs are in
+    docs/theory/deviation.md.
 
     Examples
     --------
@@ -59,10 +237,34 @@ class DeviationBound:
     True
     """
 
+    kind: str = "auto"
+    moments: ModelMoments | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind != "auto" and self.kind not in BOUNDS:
+            raise ValueError(f'`kind` must be "auto" or one of {", ".join(BOUNDS)}, got {self.kind!r}.')
+        if self.kind in _HUBER and self.moments is None:
+            raise ValueError(
+                f"`kind={self.kind!r}` needs `moments` of the model: "
+                "ModelMoments.of(model, kernel=..., tilt=..., tau=...)."
+            )
+
     @property
     def n_resamples(self) -> int:
         """No draws."""
         return 0
+
+    @property
+    def needs_huber(self) -> bool:
+        """Whether it holds for Huber's model only, and not for every distribution within the radius."""
+        return self.moments is not None and self.kind in ("auto", *_HUBER)
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """The bounds of which the smallest is taken."""
+        if self.kind != "auto":
+            return (self.kind,)
+        return ("norm", "pinelis") if self.moments is None else ("norm", "pinelis", *_HUBER)
 
     def weights(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Weights:
         """No weights."""
@@ -72,4 +274,4 @@ class DeviationBound:
         """The bound for n points."""
         if estimator != "v":
             raise ValueError('`DeviationBound` bounds the V-statistic: use estimator="v".')
-        return DeviationNull(tau.value, len(summary))
+        return DeviationNull(tau.value, len(summary), self.bounds, self.moments)

@@ -14,6 +14,7 @@ from steinball.cli import outcome
 from steinball.cli.datafiles import read_samples
 from steinball.cli.demo import render_demo
 from steinball.cli.paper import app as paper_app
+from steinball.cli.paper import evidence_app
 from steinball.cli.specs import kernel_from, model_from
 from steinball.cli.userfile import python_file
 from steinball.result import GofResult
@@ -29,6 +30,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(paper_app, name="paper")
+app.add_typer(evidence_app, name="evidence")
 
 
 def main() -> None:
@@ -86,9 +88,24 @@ def run_test(
         float | None, typer.Option(help="Tolerated distance, in place of --contamination; 0 is the standard test.")
     ] = None,
     level: Annotated[float, typer.Option(help="Probability of a false rejection.")] = 0.05,
+    calibration: Annotated[
+        str,
+        typer.Option(
+            help="boundary, weighted (the paper's) or wild bootstrap; for finite samples betting or deviation."
+        ),
+    ] = "boundary",
     resamples: Annotated[int, typer.Option(help="Number of bootstrap draws.")] = 999,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
-    tau: Annotated[str, typer.Option(help="Bound of the Stein kernel: sample, optimised or a number.")] = "sample",
+    tau: Annotated[
+        str | None,
+        typer.Option(
+            help="Bound of the Stein kernel: sample, auto (a proven one), optimised or a number; sample by default, "
+            "auto for betting and deviation."
+        ),
+    ] = None,
+    jumps: Annotated[
+        bool, typer.Option("--jumps", help="Jump between the modes of the model first, so that their weights are seen.")
+    ] = False,
     kernel: Annotated[
         str, typer.Option(help="imq, gaussian or matern, with parameters such as imq:lengthscale=2.")
     ] = "imq",
@@ -123,9 +140,10 @@ def run_test(
                 model_from(model, log_density, dimension=samples.shape[1], backend=backend),
                 contamination,
                 radius,
-                kernel=kernel_from(kernel, samples),
-                tau=_tau(tau),
-                calibration=sb.WeightedBootstrap(resamples),
+                kernel=_kernel(kernel, samples, calibration),
+                tau=_tau(tau, calibration),
+                calibration=_calibration(calibration, resamples),
+                jumps="auto" if jumps else None,
                 level=level,
                 rng=seed,
                 engine=engine,
@@ -145,13 +163,33 @@ def _run(samples: Any, model: Any, contamination: float | None, radius: float | 
     raise ValueError("give one of `--contamination` (a share) and `--radius` (a distance); see steinball test --help.")
 
 
-def _tau(text: str) -> str | float:
-    if text in {"sample", "optimised"}:
+_BOUNDS = {"betting": sb.Betting, "deviation": sb.DeviationBound}
+_BOOTSTRAPS = {"boundary": sb.BoundaryBootstrap, "weighted": sb.WeightedBootstrap, "wild": sb.WildBootstrap}
+
+
+def _calibration(name: str, resamples: int) -> Any:
+    if name in _BOUNDS:
+        return _BOUNDS[name]()
+    if name in _BOOTSTRAPS:
+        return _BOOTSTRAPS[name](resamples)
+    known = ", ".join([*_BOOTSTRAPS, *_BOUNDS])
+    raise ValueError(f"`--calibration` must be one of {known}, got `{name}`.")
+
+
+def _kernel(text: str, samples: Any, calibration: str) -> Any:
+    """The kernel; bets must not take its length scale from the data, so theirs is left to the model."""
+    return None if calibration == "betting" and text == "imq" else kernel_from(text, samples)
+
+
+def _tau(text: str | None, calibration: str) -> str | float:
+    if text is None:
+        return "auto" if calibration in _BOUNDS else "sample"
+    if text in {"auto", "sample", "optimised"}:
         return text
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"`--tau` must be sample, optimised or a number, got `{text}`.") from None
+        raise ValueError(f"`--tau` must be sample, auto, optimised or a number, got `{text}`.") from None
 
 
 def _print_result(result: GofResult, as_json: bool) -> None:

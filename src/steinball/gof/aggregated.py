@@ -105,8 +105,8 @@ def ksdagg_test(
     n_bisections = check_resamples(n_bisections, "n_bisections")
     samples = as_samples(x)
     n = int(samples.shape[0])
-    settings = Settings(_exact_engine(engine, n), memory_limit, n_jobs, progress)
-    problems = _pose_all(samples, model, _collection(kernels, samples), tilt)
+    settings = Settings(exact_engine(engine, n), memory_limit, n_jobs, progress)
+    problems = pose_all(samples, model, collection(kernels, samples), tilt)
     signs = gather(WildBootstrap(sum(counts)).weights(n, seed), n, n_jobs)
     grams = (make_gram(problem, sum(counts), settings, lambda _: True) for problem in problems)
     summaries = [gram.summarise((signs,)) for gram in grams]
@@ -360,13 +360,13 @@ def _sign_forms(summary: GramSummary) -> NDArray[np.float64]:
     return np.asarray((summary.quadratic_forms - trace / n**2) * (n / (n - 1)))
 
 
-def _pose_all(samples: Any, model: Any, kernels: tuple[Kernel, ...], tilt: Tilt | str | None) -> list[SteinProblem]:
+def pose_all(samples: Any, model: Any, kernels: tuple[Kernel, ...], tilt: Tilt | str | None) -> list[SteinProblem]:
     """One problem per kernel; the score is evaluated once."""
     first = pose(samples, model, kernels[0], tilt)
     return [dataclasses.replace(first, stein=SteinKernel(kernel, first.stein.tilt)) for kernel in kernels]
 
 
-def _collection(kernels: Any, samples: Any) -> tuple[Kernel, ...]:
+def collection(kernels: Any, samples: Any) -> tuple[Kernel, ...]:
     if kernels is None:
         return paper_kernels()
     if isinstance(kernels, str):
@@ -384,7 +384,7 @@ def _collection(kernels: Any, samples: Any) -> tuple[Kernel, ...]:
     return found
 
 
-def _exact_engine(engine: str, n: int) -> str:
+def exact_engine(engine: str, n: int) -> str:
     if engine == "lowrank":
         raise ValueError(
             '`engine` must be "auto", "dense" or "blocked", got "lowrank": the correction needs exact draws.'

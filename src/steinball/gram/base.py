@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,6 +15,10 @@ from steinball.arrays import Array, namespace, to_host
 from steinball.gram.weights import ChainedWeights, Weights
 
 _SWAMPED = 1e10
+_COLUMNS_AT_ONCE = 2**14
+
+Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Below and above, one entry per draw."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +41,12 @@ class GramSummary:
         How it was computed, and how far it can be trusted: ``"exact"``, ``"certified"`` or ``"approximate"``.
     details : mapping
         What else a user may want to know: tile size, rank, size of the error.
-    mean_bounds, form_bounds : pairs, optional
-        Where the exact ``mean`` and ``quadratic_forms`` lie, for an engine that approximates them.
+    linear_forms : (B,) NumPy array
+        :math:`\frac1{n^2} w^\top U 1` for every row w: how far each draw points where the data point.
+    mean_bounds, form_bounds, linear_bounds : pairs, optional
+        Where the exact ``mean``, ``quadratic_forms`` and ``linear_forms`` lie, for an engine that approximates them.
+    prefix_sums : PrefixSums, optional
+        :math:`\sum_{s \text{ before } t} u(x_s, x_t)` of every point t, in K orders, where a calibration asks for them.
     """
 
     diagonal: Array
@@ -48,8 +57,11 @@ class GramSummary:
     engine: str
     grade: str
     details: Mapping[str, Any] = field(default_factory=dict)
+    linear_forms: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     mean_bounds: tuple[float, float] | None = None
-    form_bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    form_bounds: Bounds | None = None
+    linear_bounds: Bounds | None = None
+    prefix_sums: Any = None
 
     def __post_init__(self) -> None:
         check_rows(self.row_means)
@@ -83,32 +95,56 @@ class GramSummary:
 
     def ends(self) -> tuple[GramSummary, GramSummary] | None:
         """The summaries most and least favourable to a rejection within the bounds; ``None`` without bounds."""
-        if self.mean_bounds is None or self.form_bounds is None:
+        if self.mean_bounds is None or self.form_bounds is None or self.linear_bounds is None:
             return None
-        (low, high), (lower, upper) = self.mean_bounds, self.form_bounds
-        return replace(self, mean=high, quadratic_forms=lower), replace(self, mean=low, quadratic_forms=upper)
+        (low, high), (lower, upper), (less, more) = self.mean_bounds, self.form_bounds, self.linear_bounds
+        # What counts of a linear form is its quotient by D, so its end also depends on which D divides it.
+        ratio = math.sqrt(max(high, 0.0) / low) if low > 0.0 else math.inf
+        favourable = np.where(less < 0.0, less * ratio, less)
+        unfavourable = np.where(more < 0.0, more / ratio, more)
+        return (
+            replace(self, mean=high, quadratic_forms=lower, linear_forms=favourable),
+            replace(self, mean=low, quadratic_forms=upper, linear_forms=unfavourable),
+        )
 
     def join(self, more: GramSummary) -> GramSummary:
         """This summary with the draws of ``more`` behind its own; it is exact only where both are."""
         joined = replace(
             self,
             quadratic_forms=np.concatenate([self.quadratic_forms, more.quadratic_forms]),
+            linear_forms=np.concatenate([self.linear_forms, more.linear_forms]),
             weights=ChainedWeights((self.weights, more.weights)),
         )
         if self.grade == more.grade == "exact":
             return joined
-        means, bounds, more_bounds = self._mean_bounds(), self._form_bounds(), more._form_bounds()
-        if means is None or bounds is None or more_bounds is None:
+        ours, theirs = self._bounds(), more._bounds()
+        if ours is None or theirs is None:
             return replace(joined, grade="approximate", form_bounds=None)
-        low, high = (np.concatenate(pair) for pair in zip(bounds, more_bounds, strict=True))
-        return replace(joined, grade="approximate", mean_bounds=means, form_bounds=(low, high))
+        forms, linear = (_chain(*pair) for pair in zip(ours[1:], theirs[1:], strict=True))
+        return replace(joined, grade="approximate", mean_bounds=ours[0], form_bounds=forms, linear_bounds=linear)
 
-    def _mean_bounds(self) -> tuple[float, float] | None:
-        """Where the exact mean lies; an exact one lies where it is."""
-        return (self.mean, self.mean) if self.grade == "exact" else self.mean_bounds
+    def _bounds(self) -> tuple[tuple[float, float], Bounds, Bounds] | None:
+        """Where the exact mean and forms lie; exact ones lie where they are."""
+        if self.grade == "exact":
+            forms, linear = self.quadratic_forms, self.linear_forms
+            return (self.mean, self.mean), (forms, forms), (linear, linear)
+        if self.mean_bounds is None or self.form_bounds is None or self.linear_bounds is None:
+            return None
+        return self.mean_bounds, self.form_bounds, self.linear_bounds
 
-    def _form_bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        return (self.quadratic_forms, self.quadratic_forms) if self.grade == "exact" else self.form_bounds
+
+def _chain(first: Bounds, second: Bounds) -> Bounds:
+    return np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])
+
+
+def linear_forms(weights: NDArray[np.integer], row_means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(1/n) Σ wᵢ rᵢ for every row w of the weights, a few columns at a time: the small integers stay small."""
+    n = len(row_means)
+    forms = np.zeros(weights.shape[0])
+    for start in range(0, n, _COLUMNS_AT_ONCE):
+        part = slice(start, start + _COLUMNS_AT_ONCE)
+        forms += weights[:, part].astype(np.float64) @ row_means[part]
+    return forms / n
 
 
 class Gram(Protocol):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import like
-from steinball.gram.base import GramSummary
+from steinball.gram.base import GramSummary, linear_forms
 from steinball.gram.cost import KEPT_WEIGHTS
 from steinball.gram.device import DeviceTiles
 from steinball.gram.tiles import Strip, cut_strip, tile_sums
@@ -49,22 +49,35 @@ class BlockedGram:
     details: dict[str, Any] = field(default_factory=dict)
 
     def summarise(self, weights: Weights) -> GramSummary:
-        """The four answers of :class:`GramSummary`, in one pass over the upper triangle."""
+        """The answers of :class:`GramSummary`, in one pass over the upper triangle."""
         problem, n = self.problem, len(self.problem)
-        rows = gather(weights, n, self.n_jobs if isinstance(problem.samples, np.ndarray) else None)
+        on_host = isinstance(problem.samples, np.ndarray)
+        rows = gather(weights, n, self.n_jobs if on_host else None)
+        tiles = None if on_host else DeviceTiles(problem, rows, self.tile)
+        if tiles is not None:
+            self.details.update(tiles.details)
         with np.errstate(over="ignore", invalid="ignore"):  # caught by the summary, by name
-            forms, sums = self._accumulate(rows)
-        row_means = like(sums / n, problem.samples)
-        mean = float(sums.sum()) / n**2
-        return GramSummary(problem.diagonal, row_means, mean, forms / n**2, weights, "blocked", "exact", self.details)
+            forms, sums = self._accumulate(rows.shape[0], self._strips(rows) if tiles is None else iter(tiles))
+            linear = linear_forms(rows, sums / n) if tiles is None else tiles.linear_forms(sums / n)
+        return GramSummary(
+            problem.diagonal,
+            like(sums / n, problem.samples),
+            float(sums.sum()) / n**2,
+            forms / n**2,
+            weights,
+            "blocked",
+            "exact",
+            self.details,
+            linear,
+        )
 
-    def _accumulate(self, weights: NDArray[np.integer]) -> Sums:
+    def _accumulate(self, draws: int, strips: Iterator[Sums]) -> Sums:
         """Totals of the quadratic forms and of the rows, added strip by strip in a fixed order, in float64."""
         n = len(self.problem)
-        forms, sums = np.zeros(weights.shape[0]), np.zeros(n)
+        forms, sums = np.zeros(draws), np.zeros(n)
         starts = range(0, n, self.tile)
         with Progress("Stein kernel", self._work(starts), self.progress) as progress:
-            for start, (strip_forms, strip_sums) in zip(starts, self._strips(weights, starts), strict=True):
+            for start, (strip_forms, strip_sums) in zip(starts, strips, strict=True):
                 forms += strip_forms
                 sums[start:] += strip_sums
                 progress.advance(n - start)
@@ -73,12 +86,8 @@ class BlockedGram:
     def _work(self, starts: range) -> int:
         return sum(len(self.problem) - start for start in starts)
 
-    def _strips(self, weights: NDArray[np.integer], starts: range) -> Iterator[Sums]:
-        problem = self.problem
-        if not isinstance(problem.samples, np.ndarray):
-            tiles = DeviceTiles(problem, weights, self.tile)
-            self.details.update(tiles.details)
-            return iter(tiles)
+    def _strips(self, weights: NDArray[np.integer]) -> Iterator[Sums]:
+        problem, starts = self.problem, range(0, len(self.problem), self.tile)
         common = (problem.samples, problem.scores, weights, problem.stein, self.tile)
         if self.n_jobs == 1 and weights.size < KEPT_WEIGHTS:
             cut = functools.cache(_cutter(*common))

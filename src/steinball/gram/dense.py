@@ -27,5 +27,6 @@ class DenseGram:
             row_means = xp.sum(matrix, axis=1) / n
             rows = like(gather(weights, n), matrix)
             forms = to_host(xp.sum(xp.matmul(rows, matrix) * rows, axis=1)) / n**2
+            linear = to_host(xp.matmul(rows, row_means)) / n
         mean = float(to_host(row_means).mean())
-        return GramSummary(problem.diagonal, row_means, mean, forms, weights, "dense", "exact")
+        return GramSummary(problem.diagonal, row_means, mean, forms, weights, "dense", "exact", linear_forms=linear)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import array_api_compat
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, dtype_name, namespace, to_host
+from steinball.arrays import Array, dtype_name, like, namespace, to_host
 from steinball.gram.compiled import compilable, compiled_step, draw_precision, uses_tf32
 from steinball.gram.tiles import Strip, cut_strip, tile_sums
 from steinball.kernels.base import unit_kernel
@@ -59,7 +60,7 @@ class DeviceTiles:
     def __iter__(self) -> Iterator[Sums]:
         n, starts = len(self.problem), range(0, len(self.problem), self.tile)
         step = compiled_step(self.stein, self.problem.samples) if self.compiled else self._plain_step
-        points, bootstrap = [self._points(start) for start in starts], self._bootstrap()
+        points, bootstrap = [self._points(start) for start in starts], self._bootstrap
 
         def cut(k: int) -> Strip:
             return cut_strip(points[k], bootstrap[:, starts[k] : starts[k] + len(points[k])])
@@ -74,6 +75,18 @@ class DeviceTiles:
     def _plain_step(self, rows: Strip, columns: Strip) -> tuple[Array, Array, Array]:
         return tile_sums(self.stein, rows, columns)
 
+    def linear_forms(self, row_means: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(1/n) Σ wᵢ rᵢ for every row w of the weights, tile by tile."""
+        n, means = len(self.problem), like(row_means, self.problem.samples)
+        forms = np.zeros(self.weights.shape[0])
+        for start in range(0, n, self.tile):
+            stop = min(start + self.tile, n)
+            part = means[start:stop]
+            rows = namespace(part).astype(self._bootstrap[:, start:stop], part.dtype)
+            forms += to_host(namespace(part).matmul(rows, part))
+        return forms / n
+
+    @cached_property
     def _bootstrap(self) -> Array:
         samples = self.problem.samples
         padded = np.pad(self.weights, ((0, 0), (0, self.padding))) if self.padding else self.weights

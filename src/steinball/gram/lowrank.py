@@ -86,25 +86,30 @@ class LowRankGram:
 
 
 class Projections:
-    """|Lᵀw|² for every row w of the weights, brought up to date as L grows."""
+    """|Lᵀw|² and wᵀLLᵀ1 for every row w of the weights, brought up to date as L grows."""
 
     def __init__(self, factor: PivotedCholesky, weights: Weights) -> None:
-        self._factor, self.weights, self._panels = factor, weights, 0
+        self._factor, self.weights = factor, weights
+        self.totals: list[NDArray[np.float64]] = []
         self.squares: NDArray[np.float64] = np.empty(0)
+        self.linear: NDArray[np.float64] = np.empty(0)
 
     def update(self, show: bool | str = False) -> None:
         """Add what the panels grown since the last call contribute; the weights are read once."""
-        new, makers = self._factor.panels[self._panels :], chunk_makers(self.weights)
-        self._panels = len(self._factor.panels)
-        squares = np.empty(0)
+        new, makers = self._factor.panels[len(self.totals) :], chunk_makers(self.weights)
+        totals = [to_host(namespace(panel).sum(panel, axis=0)) for panel in new]
+        parts = []
         with Progress("low rank: draws", len(makers), show) as progress:
-            for part in share_threads(lambda make: self._chunk(make(), new), makers, self._factor.n_jobs):
-                squares = np.concatenate([squares, part])
+            for part in share_threads(lambda make: self._chunk(make(), new, totals), makers, self._factor.n_jobs):
+                parts.append(part)
                 progress.advance(1)
+        squares, linear = np.concatenate(parts, axis=1) if parts else np.empty((2, 0))
+        self.totals += totals
         self.squares = squares + (self.squares if self.squares.size else 0.0)
+        self.linear = linear + (self.linear if self.linear.size else 0.0)
 
-    def _chunk(self, chunk: Chunk, panels: list[Array]) -> NDArray[np.float64]:
-        """|Lᵀw|² over the given panels, for a few rows w."""
+    def _chunk(self, chunk: Chunk, panels: list[Array], totals: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Both answers over the given panels, for a few rows w: shape (2, rows)."""
         samples = self._factor.problem.samples
         sums: list[Any] = [0.0 for _ in panels]
         for start in range(0, chunk.shape[1], COLUMNS_AT_ONCE):
@@ -112,21 +117,25 @@ class Projections:
             rows = like(chunk[:, part], samples)
             for k, panel in enumerate(panels):
                 sums[k] = sums[k] + namespace(rows).matmul(rows, panel[part, :])
-        return sum((np.square(to_host(total)).sum(axis=1) for total in sums), np.zeros(len(chunk)))
+        both = np.zeros((2, len(chunk)))
+        for projected, total in zip(map(to_host, sums), totals, strict=True):
+            both += np.stack([np.square(projected).sum(axis=1), projected @ total])
+        return both
 
 
 def _summary(factor: PivotedCholesky, projections: Projections, residual: tuple[float, float, float]) -> GramSummary:
     """Estimates and bounds; ``residual`` is 1ᵀR1/n² as estimate, lower and upper bound."""
-    n, xp = len(factor.residual), namespace(factor.problem.samples)
-    totals = [xp.sum(panel, axis=0) for panel in factor.panels]
-    low = sum(float(np.square(to_host(total)).sum()) for total in totals) / n**2
-    rows = sum(xp.matmul(panel, total) for panel, total in zip(factor.panels, totals, strict=True))
-    row_means = (rows + like(factor.residual, factor.problem.samples)) / n
+    n, samples = len(factor.residual), factor.problem.samples
+    xp, totals = namespace(samples), projections.totals
+    low = sum(float(np.square(total).sum()) for total in totals) / n**2
+    rows = sum(xp.matmul(panel, like(total, samples)) for panel, total in zip(factor.panels, totals, strict=True))
+    row_means = (rows + like(factor.residual, samples)) / n
     estimate, least, most = (low + r for r in residual)
-    forms = projections.squares / n**2
+    forms, linear = projections.squares / n**2, projections.linear / n**2
     slack = draw_slack(factor.residual, forms.size)
-    double = dtype_name(factor.problem.samples) == "float64"
+    double = dtype_name(samples) == "float64"
     rounding = _ROUNDING * float(factor.diagonal.mean())
+    tilted = math.sqrt(slack * residual[2]) + rounding  # |wᵀR1| ≤ √(wᵀRw · 1ᵀR1), since R is positive semi-definite
     return GramSummary(
         factor.problem.diagonal,
         row_means,
@@ -136,8 +145,10 @@ def _summary(factor: PivotedCholesky, projections: Projections, residual: tuple[
         "lowrank",
         "approximate",
         {"rank": factor.rank, "residual_share": factor.residual_share, "draw_slack": slack},
+        linear,
         (least - rounding, most + rounding) if double else None,
         (forms - rounding, forms + (slack + rounding)) if double else None,
+        (linear - tilted, linear + tilted) if double else None,
     )
 
 

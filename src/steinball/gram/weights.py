@@ -36,6 +36,20 @@ class WeightStream:
     start: int
     stop: int
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the rows are the same, known without drawing them."""
+        if not isinstance(other, WeightStream):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        seed = self.seed
+        entropy = seed.entropy if isinstance(seed.entropy, int | None) else tuple(seed.entropy)
+        return self.draw, self.n, entropy, tuple(seed.spawn_key), self.start, self.stop
+
     def __iter__(self) -> Iterator[Chunk]:
         return (make() for make in self.makers())
 

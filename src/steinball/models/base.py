@@ -42,7 +42,10 @@ class Model(Protocol):
     -----
     Only ``score`` is required. These are used where an object has them: ``log_density(x)``, shape (n,), up to
     a constant; ``sample(n, rng)``, shape (n, d); ``dimension``, an int; ``location``, shape (d,), and
-    ``covariance``, shape (d, d), which centre and scale the tilt.
+    ``covariance``, shape (d, d), which centre and scale the tilt. With ``score_growth(center)``, a pair (A, B) such
+    that \|s(x)\| ≤ A + B\|x − center\| for every x, the supremum of the Stein kernel gets a certified upper bound
+    (:class:`steinball.models.growth.ScoreGrowth`); ``score_bounds(lower, upper)``, NumPy bounds of each coordinate of
+    the score over boxes, rows (m, d), sharpens it in up to three dimensions.
 
     Examples
     --------

@@ -12,10 +12,12 @@ from scipy.special import expit, logsumexp
 
 from steinball.arrays import Array, like, namespace
 from steinball.models.gaussian import as_points, frozen
+from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds, unit_root
 
 __all__ = ["GaussianBernoulliRBM"]
 
 _MOST_ENUMERATED = 20  # hidden units: 2^20 states
+_FEW = 12  # hidden units whose states are enumerated for a bound
 _CHUNK = 2**16  # states held at once while they are enumerated
 
 Matrix = NDArray[np.float64]
@@ -107,6 +109,39 @@ class GaussianBernoulliRBM:
         pull = xp.matmul(xp.tanh(self._fields(x)), like(0.5 * self.weights.T, x))
         return like(self.visible_bias, x) - x + pull
 
+    def score_growth(self, center: Any, precision: Matrix | None = None) -> list[ScoreGrowth]:
+        """How the score grows with the distance from ``center``, in the metric ``precision``; both hold.
+
+        The score is m(x) − x with m(x) = b + ½B tanh(·), whose derivative is positive semi-definite: along a ray from
+        the centre m moves forward, so |m − x|² ≤ |y|² + 2|m(a) − a||y| + max |m − a|². Near the centre
+        m(x) − m(a) = ¼BDBᵀy with a diagonal D between 0 and the steepest chords of tanh from where it is at a, so
+        |s| ≤ |s(a)| + max(1, ¼‖BDBᵀ‖ − 1)|y|.
+        """
+        center = np.asarray(center, dtype=np.float64)[None, :]
+        slope = float(np.linalg.norm(unit_root(precision, self.dimension), 2))
+        drift = float(np.linalg.norm(np.asarray(self.score(center))))
+        chords = _steepest_chords(np.abs(np.asarray(self._fields(center))[0]))
+        stretch = float(np.linalg.norm(self.weights * np.sqrt(chords), 2)) ** 2 / 4.0
+        return [
+            ScoreGrowth(self._reach_from(self.visible_bias - center[0]), slope, drift * slope),
+            ScoreGrowth(drift, slope * max(1.0, stretch - 1.0)),
+        ]
+
+    def _reach_from(self, offset: NDArray[np.float64]) -> float:
+        """A bound on |v + ½Bz| over z in [−1, 1]^d': at a corner, enumerated where there are few, else term by term."""
+        if self.hidden <= _FEW:
+            corners = self.hidden_states(np.arange(2**self.hidden))
+            return float(np.linalg.norm(offset + 0.5 * corners @ self.weights.T, axis=1).max())
+        gram = self.weights.T @ self.weights
+        spread = min(self.hidden * float(np.linalg.eigvalsh(gram)[-1]), float(np.abs(gram).sum())) / 4.0
+        return float(np.sqrt(offset @ offset + np.abs(self.weights.T @ offset).sum() + spread))
+
+    def score_bounds(self, lower: Matrix, upper: Matrix) -> Bounds:
+        """Bounds of each coordinate of the score over boxes, shapes (m, d): tanh rises, and the rest is linear."""
+        fields = linear_bounds(0.5 * self.weights.T, lower, upper)
+        low, high = linear_bounds(0.5 * self.weights, *(np.tanh(side + self.hidden_bias) for side in fields))
+        return self.visible_bias - upper + low, self.visible_bias - lower + high
+
     def log_density(self, x: Array) -> Array:
         """log p at each row of ``x`` up to a constant, shape (n,): bᵀx − |x|²/2 + Σ log 2cosh(½Bᵀx + c)."""
         x = as_points(x, self.dimension)
@@ -197,6 +232,19 @@ class GaussianBernoulliRBM:
         """x given h: N(b + Bh/2, I)."""
         center = self.visible_bias + 0.5 * h @ self.weights.T
         return np.asarray(center + generator.standard_normal(center.shape))
+
+
+def _steepest_chords(fields: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A bound on (tanh f − tanh(f − δ))/δ over δ, for f ≥ 0: how fast tanh can be left behind.
+
+    Between two points of a grid of δ the gain is at most that at the larger, over the smaller; before the first it is
+    a slope of tanh, beyond the last at most 2. Towards larger f tanh is flatter than any of these.
+    """
+    steps = np.linspace(0.0, 1.0, 513)[1:, None] * (fields + 20.0)
+    gain = np.tanh(fields) - np.tanh(fields - steps)
+    first = 1.0 - np.tanh(np.maximum(fields - steps[0], 0.0)) ** 2
+    rest = np.concatenate([gain[1:], np.full_like(gain[:1], 2.0)]) / steps
+    return np.asarray(np.minimum(1.0, np.maximum(first, rest.max(axis=0))))
 
 
 def _finite(value: Any, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:

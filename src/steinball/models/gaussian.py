@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from steinball.arrays import Array, is_array, like, namespace
+from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds, unit_root
 
 __all__ = ["Covariance", "Gaussian", "as_points", "as_vector", "common_dimension", "frozen"]
 
@@ -115,6 +116,21 @@ class Covariance:
         """Rows :math:`L z`: standard normal noise given this covariance."""
         return np.asarray(noise @ self.root.T)
 
+    @property
+    def inverse(self) -> NDArray[np.float64]:
+        """:math:`\\Sigma^{-1}`, shape (d, d)."""
+        return np.asarray(self.whitener.T @ self.whitener)
+
+    def score_growth(
+        self, mean: NDArray[np.float64], center: Any, precision: NDArray[np.float64] | None
+    ) -> ScoreGrowth:
+        """The growth of −Σ⁻¹(x − μ) = −Σ⁻¹y − Σ⁻¹(a − μ): the three terms of its square, each at its largest."""
+        offset = self.inverse @ (np.asarray(center) - mean)
+        slope = self.inverse @ unit_root(precision, len(mean))
+        return ScoreGrowth(
+            float(np.linalg.norm(offset)), float(np.linalg.norm(slope, 2)), float(np.linalg.norm(offset @ slope))
+        )
+
 
 def _as_symmetric(value: Any, name: str, dimension: int) -> NDArray[np.float64]:
     matrix = np.asarray(value, dtype=np.float64)
@@ -209,6 +225,19 @@ class Gaussian:
         """∇ log p at each row of ``x``, shape (n, d)."""
         x = as_points(x, self.dimension)
         return -self._factor.pull_back(self._factor.whiten(x - like(self.mean, x)))
+
+    @property
+    def radial_score(self) -> RadialScore:
+        """The score as a function of the distance from the mean, for a closed form of sup u(x, x)."""
+        return RadialScore(self.location, self._factor.inverse)
+
+    def score_growth(self, center: Any, precision: NDArray[np.float64] | None = None) -> ScoreGrowth:
+        """How the score grows with the distance from ``center``, in the metric ``precision``; each term is attained."""
+        return self._factor.score_growth(self.location, center, precision)
+
+    def score_bounds(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> Bounds:
+        """The smallest and largest of each coordinate of the score over boxes, shapes (m, d)."""
+        return linear_bounds(-self._factor.inverse, lower - self.mean, upper - self.mean)
 
     def log_density(self, x: Array) -> Array:
         """log p at each row of ``x``, normalised, shape (n,)."""

@@ -14,6 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from steinball.arrays import Array, as_number, like, namespace
 from steinball.models.gaussian import as_points, frozen
+from steinball.models.growth import Bounds, ScoreGrowth, unit_root
 
 __all__ = ["KernelExponentialFamily"]
 
@@ -111,6 +112,37 @@ class KernelExponentialFamily:
         x = as_points(x, 1)
         slope = namespace(x).matmul(self.basis_gradient(x), like(self.coefficients[:, None], x))
         return self.base_score(x) + slope
+
+    def _derivative(self, order: int) -> Vector:
+        """Coefficients ζ₀, ζ₁, … of a derivative of Σ ηₗφₗ. Since Σₗ φₗ² = 1, its size is at most |ζ|."""
+        zeta = np.concatenate([[0.0], self.coefficients])
+        for _ in range(order):  # φₗ′ = √l φₗ₋₁ − √(l+1) φₗ₊₁
+            orders = np.arange(zeta.size + 1.0)
+            raised = np.concatenate([[0.0], zeta]) * np.sqrt(orders)
+            lowered = np.concatenate([zeta[1:] * np.sqrt(orders[1:-1]), [0.0, 0.0]])
+            zeta = lowered - raised
+        return np.asarray(zeta)
+
+    def score_growth(self, center: Any, precision: Vector | None = None) -> list[ScoreGrowth]:
+        """How the score grows with the distance from ``center``; both hold.
+
+        The score is −x/σ₀² + g with |g| ≤ |ζ|; and x g = Σ ζₗ √(l+1) φₗ₊₁ is bounded as well, which is sharper far out:
+        |s|² ≤ x²/σ₀⁴ + 2 max|x g|/σ₀² + |ζ|².
+        """
+        rate, away = self.base_scale**-2, abs(float(np.ravel(center)[0]))
+        slope, zeta = float(rate * unit_root(precision, 1)[0, 0]), self._derivative(1)
+        most, turn = np.linalg.norm(zeta), np.linalg.norm(zeta * np.sqrt(np.arange(1.0, zeta.size + 1)))
+        far = math.sqrt((rate * away) ** 2 + 2.0 * rate * turn + most**2)
+        return [ScoreGrowth(float(most) + rate * away, slope), ScoreGrowth(far, slope, rate * away * slope)]
+
+    def score_bounds(self, lower: Vector, upper: Vector) -> Bounds:
+        """Bounds of the score over intervals, shapes (m, 1): its value in the middle, and the second derivative."""
+        middle, half = (lower + upper) / 2.0, (upper - lower) / 2.0
+        slope = np.asarray(self.score(middle)) - self.base_score(middle)
+        slack = np.linalg.norm(self._derivative(2)) * half
+        most = np.linalg.norm(self._derivative(1))  # for intervals so wide that the slack is larger
+        low, high = np.maximum(slope - slack, -most), np.minimum(slope + slack, most)
+        return self.base_score(upper) + low, self.base_score(lower) + high
 
     def log_density(self, x: Array) -> Array:
         """log p at each point up to a constant, shape (n,); see :attr:`log_normaliser`."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Array, like, namespace
 from steinball.models.gaussian import Covariance, as_points, frozen
+from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds, unit_root
 
 __all__ = ["GaussianMixture"]
 
@@ -111,6 +112,95 @@ class GaussianMixture:
         pulls = [shares[:, j : j + 1] * f.pull_back(z[j]) for j, f in enumerate(self._factors)]
         return -xp.sum(xp.stack(pulls, axis=0), axis=0)
 
+    def score_growth(self, center: Any, precision: NDArray[np.float64] | None = None) -> list[ScoreGrowth]:
+        """How the score grows with the distance from ``center``, in the metric ``precision``; all of these hold.
+
+        The score is a weighted mean of those of the components, so the largest of their bounds holds. Components of
+        one covariance allow a sharper one (:meth:`_shared_growth`); one that is widest in every direction wins far out
+        (:meth:`_excess_over`).
+        """
+        center = np.asarray(center, dtype=np.float64)
+        present = np.flatnonzero(self.weights > 0.0)
+        each = [self._factors[j].score_growth(self.means[j], center, precision) for j in present]
+        bounds = [ScoreGrowth(*(max(numbers) for numbers in zip(*each, strict=True)))]
+        if all(np.array_equal(self.cov[j], self.cov[present[0]]) for j in present):
+            return [*bounds, self._shared_growth(center, precision, present)]
+        for j, own in zip(present.tolist(), each, strict=True):
+            excess = self._excess_over(j, present)
+            if math.isfinite(excess):
+                bounds.append(ScoreGrowth(own.offset + excess, own.slope))
+        return bounds
+
+    def _excess_over(self, j: int, present: NDArray[np.intp]) -> float:
+        """A bound on |s − sⱼ| = |Σ rₖ (sₖ − sⱼ)| if component j is the widest in every direction, else ∞.
+
+        For Δ = Σₖ⁻¹ − Σⱼ⁻¹ positive definite the log odds of k against j are α − t²/2 with t² = (x − n)ᵀΔ(x − n) for
+        some n, and sₖ − sⱼ = −Δ(x − n): so rₖ|sₖ − sⱼ| ≤ √‖Δ‖ · max t / (1 + exp(t²/2 − α)). For Δ = 0 the
+        difference of scores is constant.
+        """
+        own, mean, height = self._factors[j].inverse, self.means[j], self._log_heights()
+        excess = shift = 0.0
+        for k in present:
+            inverse, apart = self._factors[k].inverse, self.means[k] - mean
+            if np.array_equal(self.cov[k], self.cov[j]):
+                shift = max(shift, float(np.linalg.norm(own @ apart)))
+                continue
+            difference = inverse - own
+            least, *_, most = np.repeat(np.linalg.eigvalsh(difference), 2)
+            if least <= 1e-9 * most:
+                return math.inf
+            # The log odds at their peak n: −½ min over x of |x − μₖ|² − |x − μⱼ|² in the two metrics.
+            alpha = height[k] - height[j] + 0.5 * float(apart @ inverse @ np.linalg.solve(difference, own @ apart))
+            excess += math.sqrt(most) * _largest_pull(alpha)
+        return excess + shift
+
+    def _shared_growth(
+        self, center: NDArray[np.float64], precision: NDArray[np.float64] | None, present: NDArray[np.intp]
+    ) -> ScoreGrowth:
+        """With one Σ the score is −Σ⁻¹(x − m(x)), m(x) the mean of the μⱼ under the responsibilities.
+
+        Along a ray from the centre m moves forward (its derivative is a covariance), so in whitened coordinates
+        |z − m|² ≤ |z|² + 2|m(a)||z| + max|μⱼ|², all relative to the centre.
+        """
+        factor = self._factors[present[0]]
+        widest = float(np.linalg.norm(factor.whitener, 2))
+        slope = widest * float(np.linalg.norm(factor.whitener @ unit_root(precision, self.dimension), 2))
+        radius = float(np.linalg.norm((self.means[present] - center) @ factor.whitener.T, axis=1).max())
+        drift = float(np.linalg.norm(factor.root.T @ np.asarray(self.score(center[None, :]))[0]))
+        return ScoreGrowth(widest * radius, slope, widest * drift * slope)
+
+    def score_bounds(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> Bounds:
+        """Bounds of each coordinate of the score over boxes, shapes (m, d).
+
+        The responsibilities are bounded through the log odds, quadratics in x; then the weighted mean of the
+        components' scores is made as small and as large as they allow, with sum 1.
+        """
+        inverses = np.stack([factor.inverse for factor in self._factors])
+        parts = [
+            linear_bounds(-inverse, lower - mean, upper - mean)
+            for inverse, mean in zip(inverses, self.means, strict=True)
+        ]
+        low, high = (np.stack([part[side] for part in parts], axis=1) for side in (0, 1))  # (m, k, d)
+        least, most = self._share_bounds(inverses, (lower + upper) / 2.0, (upper - lower) / 2.0)
+        return -_largest_mean(-low, least, most), _largest_mean(high, least, most)
+
+    def _share_bounds(
+        self, inverses: NDArray[np.float64], middle: NDArray[np.float64], half: NDArray[np.float64]
+    ) -> Bounds:
+        """Bounds of the responsibilities over boxes, shapes (m, k): 1 over the sum of odds against a component."""
+        offsets = middle[:, None, :] - self.means  # (m, k, d)
+        pulls = np.einsum("kij,mkj->mki", inverses, offsets)
+        logs = self._log_heights() - 0.5 * np.sum(pulls * offsets, axis=2)
+        most, least = np.zeros_like(logs), np.zeros_like(logs)
+        for j in np.flatnonzero(self.weights > 0.0):
+            bend = 0.5 * np.einsum("mi,kij,mj->mk", half, np.abs(inverses - inverses[j]), half)
+            slack = np.einsum("mki,mi->mk", np.abs(pulls - pulls[:, j : j + 1]), half) + bend
+            odds = logs - logs[:, j : j + 1]
+            with np.errstate(over="ignore"):
+                most[:, j] = 1.0 / np.exp(odds - slack).sum(axis=1)
+                least[:, j] = 1.0 / np.exp(odds + slack).sum(axis=1)
+        return least, np.minimum(most, 1.0)
+
     def log_density(self, x: Array) -> Array:
         """log p at each row of ``x``, normalised, shape (n,)."""
         x = as_points(x, self.dimension)
@@ -128,6 +218,31 @@ class GaussianMixture:
             chosen = component == j
             draws[chosen] = self.means[j] + factor.color(draws[chosen])
         return draws
+
+
+def _largest_pull(alpha: float) -> float:
+    """max t / (1 + exp(t²/2 − α)) over t ≥ 0: t − 1/t where t² = 1 + exp(α − t²/2), a root found from above."""
+    low, high = 1.0, math.sqrt(2.0 + 2.0 * max(alpha, 0.0)) + 1.0
+    for _ in range(60):
+        t = (low + high) / 2.0
+        low, high = (low, t) if t * t > 1.0 + math.exp(min(alpha - t * t / 2.0, 700.0)) else (t, high)
+    return high - 1.0 / high
+
+
+def _largest_mean(
+    values: NDArray[np.float64], least: NDArray[np.float64], most: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The largest Σ rⱼ vⱼ over least ≤ r ≤ most with Σ r = 1: what is left over goes to the largest values first.
+
+    ``values`` is (m, k, d), the bounds (m, k).
+    """
+    order = np.argsort(-values, axis=1)
+    ranked = np.take_along_axis(values, order, axis=1)
+    floor, room = (
+        np.take_along_axis(np.broadcast_to(b[:, :, None], values.shape), order, axis=1) for b in (least, most - least)
+    )
+    spare = 1.0 - least.sum(axis=1)[:, None, None] - (np.cumsum(room, axis=1) - room)
+    return np.asarray(np.sum(ranked * (floor + np.clip(spare, 0.0, room)), axis=1))
 
 
 def _as_weights(value: Any) -> NDArray[np.float64]:

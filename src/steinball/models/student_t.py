@@ -12,6 +12,7 @@ from scipy.special import betaln, gammaln
 
 from steinball.arrays import Array, as_number, like, namespace
 from steinball.models.gaussian import Covariance, as_points, as_vector, common_dimension
+from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds
 
 __all__ = ["StudentT"]
 
@@ -106,6 +107,27 @@ class StudentT:
         v, m, q = self._scaled(x)
         rate = (self.df + self.dimension) * self.df**-0.5
         return -rate * self._factor.pull_back(v) / (1.0 / m / m + q) / m
+
+    @property
+    def radial_score(self) -> RadialScore:
+        """The score as a function of the distance from the location, for sharp bounds of sup u(x, x)."""
+        rate = (self.df + self.dimension) / self.df
+        return RadialScore(self.location, self._factor.inverse, rate, 1.0 / self.df)
+
+    def score_growth(self, center: Any, precision: NDArray[np.float64] | None = None) -> ScoreGrowth:
+        """The score is bounded, whatever the centre: |s| ≤ (ν + d) √‖Σ⁻¹‖ / (2√ν), attained."""
+        return ScoreGrowth(float(self.radial_score.most(0.0, np.inf)), 0.0)
+
+    def score_bounds(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> Bounds:
+        """Bounds of each coordinate of the score over boxes, shapes (m, d): −(ν + d) Σ⁻¹y over ν + t, t = yᵀΣ⁻¹y."""
+        lower, upper = lower - self.location, upper - self.location
+        middle, half = (lower + upper) / 2.0 @ self._factor.whitener.T, (upper - lower) / 2.0
+        root = np.linalg.norm(middle, axis=1)
+        slack = np.sqrt(np.sum(half @ np.abs(self._factor.inverse) * half, axis=1))  # √t moves by no more
+        least, most = (self.df + np.maximum(root + sign * slack, 0.0) ** 2 for sign in (-1.0, 1.0))
+        low, high = linear_bounds(-(self.df + self.dimension) * self._factor.inverse, lower, upper)
+        quotients = np.stack([side / t[:, None] for side in (low, high) for t in (least, most)])
+        return quotients.min(axis=0), quotients.max(axis=0)
 
     def log_density(self, x: Array) -> Array:
         """log p at each row of ``x``, normalised, shape (n,)."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from steinball.models import Gaussian
 from steinball.paper.base import PUBLISHED, TEXT, Cell, Experiment, Row
+from steinball.paper.boundary import beside
 from steinball.paper.competitors import BANDWIDTHS, Collection, bandwidth_rows
 from steinball.paper.data import gaussian_cell, point_mass
 from steinball.paper.expectations import above, agree, level, monotone
@@ -32,7 +33,7 @@ def draw(results: Results, figure: Any) -> None:
     ax = figure.subplots()
     rates = results.rates.select(variant=PUBLISHED)
     styles = shades([format(b, "g") if not isinstance(b, str) else b for b in ALL], "λ² = {}")
-    lines = [Series(rates.select(test="r-ksd", bandwidth=b), style) for b, style in styles.items()]
+    lines = beside([Series(rates.select(test="r-ksd", bandwidth=b), style) for b, style in styles.items()], rates)
     lines.append(Series(rates.select(test="ksdagg"), TESTS["ksdagg"]))
     rate_panel(ax, "contamination", lines, xlabel="contamination ε", title="R-KSD, ε₀ = .05, z = 10")
     mark(ax, TOLERANCE)

@@ -37,7 +37,7 @@ def no_extra(results: Results) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """One figure of the paper.
+    """One figure of the paper, or one piece of evidence.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Experiment:
     trial : callable
         ``trial(cell, rng)`` draws one sample and gives one row per test. ``cell["variant"]`` says which variant.
     repeats : int
-        The paper's number of repeats.
+        How often every cell is repeated; the paper's number, for a figure of the paper.
     expectations : tuple of Expectation
         Claims about the table that can fail.
     draw : callable
@@ -70,6 +70,8 @@ class Experiment:
         ``extra(results)`` gives Markdown that the page shows below the claims, from the tables alone.
     size : (width, height)
         Of the figure, in inches.
+    again : int
+        Where a rate misses its claim, its cell is extended to so many repeats before the miss counts; 0 for never.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Experiment:
     explanations: Mapping[str, str] = field(default_factory=dict)
     extra: Callable[[Results], str] = no_extra
     size: tuple[float, float] = (7.0, 3.2)
+    again: int = 0
 
     @property
     def axes(self) -> tuple[str, ...]:

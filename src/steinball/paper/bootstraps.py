@@ -10,7 +10,7 @@ from steinball.models import Gaussian
 from steinball.paper.base import Cell, Experiment, Row
 from steinball.paper.data import gaussian_cell, point_mass
 from steinball.paper.expectations import agree, level
-from steinball.paper.figures import Series, Style, mark, rate_panel
+from steinball.paper.figures import TESTS, Series, Style, mark, rate_panel
 from steinball.paper.rows import bootstrap_rows
 from steinball.paper.table import Results
 
@@ -34,7 +34,8 @@ def draw(results: Results, figure: Any) -> None:
     panels = figure.subplots(1, len(TOLERANCES), sharey=True)
     for ax, tolerance in zip(panels, TOLERANCES, strict=True):
         rates = results.rates.select(variant="published", tolerance=tolerance)
-        lines = [Series(rates.select(bootstrap=name), style) for name, style in _STYLES.items()]
+        lines = [Series(rates.select(test="r-ksd", bootstrap=name), style) for name, style in _STYLES.items()]
+        lines.append(Series(rates.select(test="r-ksd-boundary"), TESTS["r-ksd-boundary"]))
         rate_panel(ax, "contamination", lines, xlabel="contamination ε", title=f"ε₀ = {tolerance:g}")
         mark(ax, tolerance)
     for ax in panels[1:]:
@@ -53,13 +54,14 @@ EXPERIMENT = Experiment(
     expectations=(
         agree(
             "the two agree within sampling error",
-            {"bootstrap": "weighted"},
-            {"bootstrap": "wild"},
+            {"test": "r-ksd", "bootstrap": "weighted"},
+            {"test": "r-ksd", "bootstrap": "wild"},
             axes={"tolerance": TOLERANCES, "contamination": SHARES},
         ),
         *(
             level(
                 "both keep the level up to ε₀",
+                test="r-ksd",
                 tolerance=tolerance,
                 axes={"bootstrap": ("weighted", "wild"), "contamination": [s for s in SHARES if s <= tolerance]},
             )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from steinball.paper.base import Experiment
+from steinball.paper.base import Cell, Experiment
 from steinball.paper.expectations import Finding
-from steinball.paper.table import Results
+from steinball.paper.table import Results, as_text
 
-__all__ = ["Verdict", "check", "render_check"]
+__all__ = ["Verdict", "check", "missed_cells", "render_check"]
 
 HOLDS, EXPLAINED, MISSES = "holds", "explained", "MISSES"
 
@@ -38,6 +40,19 @@ def check(experiment: Experiment, results: Results) -> list[Verdict]:
         if e.variant in present
         for finding in e.findings(results.variant(e.variant))
     ]
+
+
+def missed_cells(experiment: Experiment, results: Results, variant: str) -> set[int]:
+    """The cells of the grid whose rates miss a claim about a variant, by their position."""
+    here = results.variant(variant)
+    found = (finding for e in experiment.expectations if e.variant == variant for finding in e.findings(here))
+    places = [finding.where for finding in found if not finding.holds and finding.where is not None]
+    return {k for k, cell in enumerate(experiment.grid) if any(_covers(where, cell) for where in places)}
+
+
+def _covers(where: Mapping[str, Any], cell: Cell) -> bool:
+    """Whether a place that a finding names is in this cell; a column that one of them leaves open does not matter."""
+    return all(as_text(where[name]) == as_text(cell[name]) for name in where.keys() & cell.keys())
 
 
 def render_check(experiment: Experiment, verdicts: list[Verdict]) -> str:

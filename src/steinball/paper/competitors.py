@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import as_seed
-from steinball.calibration import BootstrapNull, WeightedBootstrap, WildBootstrap
+from steinball.calibration import WeightedBootstrap, WildBootstrap
 from steinball.discrepancy import pose
 from steinball.gof.aggregated import AggregationEvidence, decide_aggregated
 from steinball.gof.mmd import MMDDeviationNull, dcmmd_test
@@ -21,7 +21,7 @@ from steinball.gram.weights import gather
 from steinball.kernels import Gaussian as GaussianKernel
 from steinball.kernels.base import Kernel
 from steinball.paper.base import Cell, Row
-from steinball.paper.rows import bandwidth_kernel, decision_row
+from steinball.paper.rows import bandwidth_kernel, decision_row, robust_nulls
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import Tilt
 
@@ -56,11 +56,11 @@ def bandwidth_rows(x: Any, model: Any, rng: np.random.Generator, cell: Cell, col
         begin = time.perf_counter()
         summary = _summary(problem, [weighted, signs])
         summaries.append(replace(summary, quadratic_forms=summary.quadratic_forms[collection.draws :]))
-        rows.append(_single(summary, collection, cell, square, time.perf_counter() - begin))
+        rows += _single(summary, collection, cell, square, time.perf_counter() - begin)
     aggregated = _aggregated(problems, summaries, cell, collection, start)
     begin = time.perf_counter()
     median = _single(_summary(first, [weighted]), collection, cell, "median", time.perf_counter() - begin)
-    return [*rows, median, aggregated]
+    return [*rows, *median, aggregated]
 
 
 def _summary(problem: SteinProblem, weights: Sequence[Any]) -> GramSummary:
@@ -69,13 +69,15 @@ def _summary(problem: SteinProblem, weights: Sequence[Any]) -> GramSummary:
     return make_gram(problem, draws, Settings(engine, None, 1, False), lambda _: True).summarise(weights)
 
 
-def _single(summary: GramSummary, collection: Collection, cell: Cell, square: Any, seconds: float) -> Row:
-    """The test with one bandwidth, from the first draws of its pass."""
-    null = BootstrapNull(np.sqrt(np.maximum(summary.quadratic_forms[: collection.draws], 0.0)))
+def _single(summary: GramSummary, collection: Collection, cell: Cell, square: Any, seconds: float) -> list[Row]:
+    """The test with one bandwidth, from the first draws of its pass; a robust one by both readings of them."""
+    nulls = robust_nulls(summary, slice(collection.draws))
+    if collection.tolerance is None:
+        nulls = [(collection.test, nulls[0][1])]
     tau, ksd = float(np.max(summary.diagonal)), max(0.0, summary.mean) ** 0.5
     radius = (collection.tolerance or 0.0) * tau**0.5
     grid = {"bandwidth": square, "tolerance": collection.tolerance, "bootstrap": "weighted", **_exponent(collection)}
-    return decision_row(collection.test, null, ksd, radius, cell, tau=tau, seconds=seconds, **grid)
+    return [decision_row(test, null, ksd, radius, cell, tau=tau, seconds=seconds, **grid) for test, null in nulls]
 
 
 def _exponent(collection: Collection) -> Row:

@@ -8,6 +8,7 @@ import numpy as np
 
 from steinball.models import Gaussian
 from steinball.paper.base import Cell, Experiment, Row
+from steinball.paper.boundary import beside
 from steinball.paper.data import gaussian_cell, point_mass
 from steinball.paper.expectations import Expectation, Finding, above, below, describe, level, monotone
 from steinball.paper.figures import Series, rate_panel, shades
@@ -30,7 +31,7 @@ def draw(results: Results, figure: Any) -> None:
     rates = results.rates.select(variant="published")
     styles = shades([format(r, "g") for r in RATES], "r = {}")
     for ax, test, title in ((left, "tilted-ksd", "Tilted-KSD"), (right, "r-ksd", "R-KSD, ε₀ = .05")):
-        lines = [Series(rates.select(test=test, rate=r), style) for r, style in styles.items()]
+        lines = beside([Series(rates.select(test=test, rate=r), style) for r, style in styles.items()], rates)
         rate_panel(ax, "n", lines, xlabel="sample size n", title=title, log=True)
         ax.set_yscale("symlog", linthresh=0.02, linscale=0.3)
         ax.set(ylim=(-0.005, 1.15), yticks=[0, 0.05, 0.1, 0.2, 0.5, 1], yticklabels=["0", ".05", ".1", ".2", ".5", "1"])

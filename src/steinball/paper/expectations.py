@@ -19,13 +19,17 @@ Where = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Finding:
-    """One number of a claim: what was expected, what was measured, and whether that will do."""
+    """One number of a claim: what was expected, what was measured, and whether that will do.
+
+    ``where`` is the cell that a rate belongs to, for a run that looks again at cells that miss.
+    """
 
     label: str
     expected: str
     measured: float
     holds: bool
     interval: tuple[float, float] | None = None
+    where: Where | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ def _points(where: Where, axes: Mapping[str, Sequence[Any]]) -> Iterator[dict[st
 
 
 def _finding(rate: Rate, where: Where, expected: str, holds: bool) -> Finding:
-    return Finding(describe(where), expected, rate.rate, holds, rate.interval)
+    return Finding(describe(where), expected, rate.rate, holds, rate.interval, where)
 
 
 def published(

@@ -28,6 +28,7 @@ TESTS = {
     "imq-ksd": Style("IMQ-KSD", "#D55E00", "s"),
     "tilted-ksd": Style("Tilted-KSD", "#0072B2", "^"),
     "r-ksd": Style("R-KSD", "#009E73", "o"),
+    "r-ksd-boundary": Style("R-KSD, boundary", "#009E73", "o", "--"),
     "r-ksd-dev": Style("R-KSD-Dev", "#56B4E9", "v"),
     "ksdagg": Style("KSDAgg", "#CC79A7", "D"),
     "dcmmd": Style("dcMMD", "#E69F00", "P"),

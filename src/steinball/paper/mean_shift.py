@@ -25,9 +25,8 @@ def draw(results: Results, figure: Any) -> None:
     panels = figure.subplots(1, len(REFERENCES), sharey=True)
     rates = results.rates.select(variant="published")
     for ax, reference in zip(panels, REFERENCES, strict=True):
-        robust = rates.select(test="r-ksd", reference_shift=reference)
-        shown = Rates((*rates.select(reference_shift=None), *robust))
-        lines = tests(shown, ("imq-ksd", "tilted-ksd", "r-ksd"))
+        shown = Rates((*rates.select(reference_shift=None), *rates.select(reference_shift=reference)))
+        lines = tests(shown, ("imq-ksd", "tilted-ksd", "r-ksd", "r-ksd-boundary"))
         rate_panel(ax, "shift", lines, xlabel="mean shift μ", title=f"θ at μ = {reference:g}")
         mark(ax, reference)
     for ax in panels[1:]:

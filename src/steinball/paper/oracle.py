@@ -17,7 +17,7 @@ from steinball.paper.base import Cell, Experiment, Row
 from steinball.paper.data import gaussian_cell
 from steinball.paper.expectations import Expectation, Finding, describe, level
 from steinball.paper.figures import Series, Style, rate_panel
-from steinball.paper.rows import bandwidth_kernel, decision_row, result_row, tilted_result
+from steinball.paper.rows import bandwidth_kernel, decision_row, robust_rows, tilted_result
 from steinball.paper.table import Results
 from steinball.paper.tightness import WORST, supremum
 from steinball.stein import SteinKernel
@@ -29,6 +29,7 @@ SHARES = (0.05, 0.2)
 _DRAWS = 2000
 _STYLES = {
     "r-ksd": Style("bootstrap", "#009E73", "o"),
+    "r-ksd-boundary": Style("boundary bootstrap", "#009E73", "o", "--"),
     "r-ksd-oracle": Style("true quantile", "#0072B2", "^"),
     "s-oracle": Style("S_P itself, true quantile", "black", "", ":"),
 }
@@ -71,7 +72,7 @@ def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
     null = true_null(n, share, outlier)
     shared = {"exponent": 0.5, "tolerance": share, "tau": result.tau, "seconds": time.perf_counter() - start}
     return [
-        result_row("r-ksd", robust, seconds, cell, exponent=0.5, tolerance=share),
+        *robust_rows(robust, seconds, cell, exponent=0.5, tolerance=share),
         decision_row("r-ksd-oracle", null, result.ksd, robust.radius, cell, **shared),
         decision_row("s-oracle", null, distance_from_q(x, share, outlier), 0.0, cell, **shared),
     ]

@@ -1,4 +1,4 @@
-"""The generated page: each figure beside what the paper says of it, what holds, and every difference explained."""
+"""The generated page: each figure beside what is said of it, what holds, and every difference explained."""
 
 from __future__ import annotations
 
@@ -7,32 +7,20 @@ from pathlib import Path
 
 from steinball.paper.base import Experiment
 from steinball.paper.check import EXPLAINED, HOLDS, MISSES, Verdict, check, measured
+from steinball.paper.collection import Collection
 from steinball.paper.figures import render
-from steinball.paper.table import Results, read_results, write_curves, write_rates
+from steinball.paper.table import Rate, Results, write_curves, write_rates
 from steinball.paper.table1 import NEEDS, render_table1
 
 __all__ = ["write_page"]
 
-_HEAD = """# The paper's experiments
 
-Every figure of Liu and Briol, *On the Robustness of Kernel Goodness-of-Fit Tests* (JMLR 26, 2025), drawn again by this
-library, beside what the paper says of it and whether that came out. `make paper` makes this page from nothing;
-`steinball paper run NAME`, `figure NAME` and `check NAME` do one experiment. Shaded bands are 95 % Wilson intervals,
-the dotted line is the level .05, the dash-dotted one the tolerance or the reference. The tables behind the figures lie
-in [`tables/`](tables). Unless said otherwise n = 500, the model is N(0, 1), the weight (1+|x|²)^(−½), the length scale
-the median distance, ε₀ = .05, and 100 repeats. [Table 1](table1.md) of the paper has a page of its own.
-
-A claim *holds* when every number of it does: rates within .15 of the published ones, or no more than the level plus two
-standard errors, or whatever the claim says. A miss has its reason written below it.
-"""
-
-
-def write_page(experiments: list[Experiment], out: Path, to: Path) -> Path:
+def write_page(collection: Collection, out: Path, to: Path) -> Path:
     """Write ``to/index.md``, with figures and aggregated tables beside it, from the tables in ``out``."""
     (to / "tables").mkdir(parents=True, exist_ok=True)
     parts, summary, found = [], [], {}
-    for experiment in experiments:
-        results = found[experiment.name] = read_results(out / f"{experiment.name}.csv")
+    for experiment in collection.experiments.values():
+        results = found[experiment.name] = collection.results(experiment, out)
         _copy_tables(experiment, results, to / "tables")
         render(experiment, results, to / "figures")
         verdicts = check(experiment, results)
@@ -41,7 +29,7 @@ def write_page(experiments: list[Experiment], out: Path, to: Path) -> Path:
     page = to / "index.md"
     head = ["| experiment | where | numbers that hold | missed, explained | missed |", "|---|---|---|---|---|"]
     table = "\n".join([*head, *summary])
-    page.write_text("\n\n".join([_HEAD.strip(), table, *parts]) + "\n", encoding="utf-8")
+    page.write_text("\n\n".join([collection.head.strip(), table, *parts]) + "\n", encoding="utf-8")
     if set(NEEDS) <= set(found):
         (to / "table1.md").write_text(render_table1(found), encoding="utf-8")
     return page
@@ -68,13 +56,30 @@ def _section(experiment: Experiment, results: Results, verdicts: list[Verdict]) 
     figure = f"![{experiment.title}](figures/{experiment.name}.png)"
     links = f"[SVG](figures/{experiment.name}.svg) · [table](tables/{experiment.name}.csv)"
     parts += [experiment.says, figure, links, _claims(verdicts)]
-    parts += [text for text in (experiment.extra(results),) if text]
+    parts += [text for text in (_again(experiment, results), experiment.extra(results)) if text]
     if experiment.differences:
         parts.append(f"**Differences.** {experiment.differences}")
     if len(experiment.variants) > 1:
         lines = [f"- `{name}`: {text}" for name, text in experiment.variants.items()]
         parts.append("Variants (`--variant`):\n\n" + "\n".join(lines))
     return "\n\n".join(parts)
+
+
+def _again(experiment: Experiment, results: Results) -> str:
+    """How many cells had to be run again."""
+    longer = {
+        tuple(row.where[name] for name in experiment.axes) for row in results.rates if _was_extended(experiment, row)
+    }
+    if not longer:
+        return ""
+    return (
+        f"{len(longer)} of {len(experiment.grid)} cells missed a claim at {experiment.repeats} repeats and were "
+        f"extended to {experiment.again}; the numbers are those of the longer runs."
+    )
+
+
+def _was_extended(experiment: Experiment, row: Rate) -> bool:
+    return 0 < experiment.repeats < row.repeats == experiment.again
 
 
 def _claims(verdicts: list[Verdict]) -> str:

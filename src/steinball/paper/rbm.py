@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from steinball.models import GaussianBernoulliRBM
 from steinball.paper.base import PUBLISHED, TEXT, Cell, Experiment, Row
+from steinball.paper.boundary import beside
 from steinball.paper.data import normal_outliers
 from steinball.paper.expectations import Expectation, above, level, monotone
 from steinball.paper.figures import TESTS, Series, Style, mark, rate_panel, tests
@@ -100,6 +101,7 @@ def _draw_rates(ax: Any, results: Results) -> None:
         style = Style(f"R-KSD, ε₀ = {tolerance:g}", color, TESTS["r-ksd"].marker)
         lines.append(Series(rates.select(test="r-ksd", tolerance=tolerance), style))
         mark(ax, tolerance)
+    lines = beside(lines, rates)
     if len(exact):
         style = Style("the same, exact sampler", "black", "", ":")
         lines += [Series(exact.select(tolerance=tolerance), style) for tolerance in TOLERANCES]

@@ -9,10 +9,18 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import as_seed
-from steinball.calibration import BootstrapNull, DeviationNull, WeightedBootstrap, WildBootstrap
+from steinball.calibration import (
+    BootstrapNull,
+    BoundaryBootstrap,
+    BoundaryNull,
+    DeviationNull,
+    WeightedBootstrap,
+    WildBootstrap,
+)
 from steinball.calibration.base import Null
 from steinball.discrepancy import pose
 from steinball.gof.ksd import ksd_test
+from steinball.gram.base import GramSummary
 from steinball.gram.choose import Settings, make_gram
 from steinball.gram.weights import ChainedWeights
 from steinball.kernels.base import Kernel
@@ -22,8 +30,12 @@ from steinball.radius import Radius
 from steinball.result import GofResult
 from steinball.tilts import PolynomialTilt
 
-__all__ = ["TOLERANCE", "bandwidth_kernel", "bootstrap_rows", "decision_row", "standard_row", "tilted_rows"]
+__all__ = [
+    "BOUNDARY", "PAPER", "TOLERANCE", "bandwidth_kernel", "bootstrap_rows", "decision_row", "radius_rows",
+    "result_row", "robust_nulls", "robust_rows", "standard_row", "tilted_result", "tilted_rows",
+]  # fmt: skip
 
+PAPER, BOUNDARY = "r-ksd", "r-ksd-boundary"
 TOLERANCE = 0.05
 STANDARD_DRAWS = 1000
 TILTED_DRAWS = 500
@@ -105,15 +117,30 @@ def tilted_rows(
     for tolerance in tolerances:
         given = {"exponent": 0.5, "tolerance": tolerance, **columns}
         moved = result.at(contamination=tolerance)
-        rows.append(result_row("r-ksd", moved, seconds, cell, **given))
+        rows += robust_rows(moved, seconds, cell, **given)
         if deviation:
             rows.append(_deviation_row(moved, seconds, cell, **given))
     return rows
 
 
-def radius_row(result: GofResult, radius: float | Radius, seconds: float, cell: Cell, **columns: Any) -> Row:
-    """R-KSD at any radius, from a tilted result."""
-    return result_row("r-ksd", result.at(radius=radius), seconds, cell, exponent=0.5, **columns)
+def robust_rows(result: GofResult, seconds: float, cell: Cell, **columns: Any) -> list[Row]:
+    """R-KSD, and the same draws read by the boundary bootstrap."""
+    boundary = result.at(calibration=BoundaryBootstrap(result.n_resamples))
+    both = ((PAPER, result), (BOUNDARY, boundary))
+    return [result_row(test, answer, seconds, cell, **columns) for test, answer in both]
+
+
+def radius_rows(result: GofResult, radius: float | Radius, seconds: float, cell: Cell, **columns: Any) -> list[Row]:
+    """R-KSD at any radius, from a tilted result, by both readings of its draws."""
+    return robust_rows(result.at(radius=radius), seconds, cell, exponent=0.5, **columns)
+
+
+def robust_nulls(summary: GramSummary, draws: slice) -> list[tuple[str, Null]]:
+    """Both readings of some draws of a summary, by the name of their test."""
+    ksd = max(0.0, summary.mean) ** 0.5
+    lengths = np.sqrt(np.maximum(summary.quadratic_forms[draws], 0.0))
+    along = summary.linear_forms[draws] / (ksd or 1.0)
+    return [(PAPER, BootstrapNull(lengths)), (BOUNDARY, BoundaryNull(ksd, lengths, along))]
 
 
 def _deviation_row(result: GofResult, seconds: float, cell: Cell, **columns: Any) -> Row:
@@ -131,10 +158,11 @@ def bootstrap_rows(x: Any, model: Any, rng: np.random.Generator, cell: Cell, tol
     gram = make_gram(problem, 2 * TILTED_DRAWS, Settings("auto", None, 1, False), lambda _: True)
     summary = gram.summarise(ChainedWeights(streams))
     tau, ksd = float(np.max(summary.diagonal)), max(0.0, summary.mean) ** 0.5
-    draws = np.sqrt(np.maximum(summary.quadratic_forms, 0.0))
+    weighted, wild = (robust_nulls(summary, part) for part in (slice(TILTED_DRAWS), slice(TILTED_DRAWS, None)))
+    nulls = [("weighted", *null) for null in weighted] + [("wild", *wild[0])]  # signs that do not sum to 0 have no edge
     shared = {"tau": tau, "seconds": (time.perf_counter() - start) / 2.0, "exponent": 0.5}
     return [
-        decision_row("r-ksd", null, ksd, e0 * tau**0.5, cell, tolerance=e0, bootstrap=name, **shared)
-        for name, null in zip(("weighted", "wild"), map(BootstrapNull, np.split(draws, 2)), strict=True)
+        decision_row(test, null, ksd, e0 * tau**0.5, cell, tolerance=e0, bootstrap=name, **shared)
+        for name, test, null in nulls
         for e0 in tolerances
     ]

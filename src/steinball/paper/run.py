@@ -7,7 +7,7 @@ import hashlib
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +19,22 @@ from joblib.parallel import get_active_backend
 
 from steinball.gram.workers import single_threaded_algebra, workers_configured
 from steinball.paper.base import Cell, Experiment, Trial
-from steinball.paper.table import COLUMNS, Record, as_record, as_text, read_records, write_curves, write_records
+from steinball.paper.check import missed_cells
+from steinball.paper.table import (
+    COLUMNS,
+    Record,
+    as_record,
+    as_text,
+    header_of,
+    read_results,
+    records_in,
+    sort_records,
+    write_curves,
+    write_records,
+)
 from steinball.progress import Progress
 
-__all__ = ["run"]
+__all__ = ["run", "run_again"]
 
 _TASKS_PER_CELL = 20
 
@@ -38,6 +50,7 @@ def run(
     jobs: int | None = None,
     seed: int = 0,
     variant: str | None = None,
+    cells: Collection[int] | None = None,
     progress: bool | str = "auto",
 ) -> Path:
     """Fill ``out/NAME.csv`` with every trial that it does not have yet, and sort it.
@@ -49,13 +62,15 @@ def run(
     out : Path
         The folder of tables; made if need be.
     repeats : int, optional
-        Repeats of every cell; the paper's number by default.
+        Repeats of every cell; the number that the experiment states by default.
     jobs : int, optional
         Processes; by default what ``joblib.parallel_config`` says, or all cores.
     seed : int
         Trial (cell, repeat) is seeded by ``SeedSequence(seed, spawn_key=(cell, repeat))``.
     variant : str, optional
         One variant; by default those that the experiment always runs.
+    cells : collection of int, optional
+        Positions in the grid; the others are left as they are.
     progress : bool or "auto"
         A bar with the time left, on a terminal.
 
@@ -69,7 +84,8 @@ def run(
     table = _Table(experiment, out / f"{experiment.name}.csv", seed)
     table.open()
     wanted = experiment.repeats if repeats is None else _positive(repeats)
-    tasks = _tasks(experiment, variants, wanted, table.done)
+    chosen = range(len(experiment.grid)) if cells is None else sorted(cells)
+    tasks = _tasks(chosen, variants, wanted, table.done)
     total = sum(len(task.repeats) for task in tasks)
     with Progress(experiment.name, total, progress) as bar, table.path.open("a", encoding="utf-8", newline="") as file:
         for records, count in _spread(experiment, tasks, seed, jobs):
@@ -78,6 +94,21 @@ def run(
             bar.advance(count)
     table.close()
     return table.path
+
+
+def run_again(experiment: Experiment, out: Path, *, variant: str | None = None, **options: Any) -> Path:
+    """Extend the cells whose rates miss a claim to ``experiment.again`` repeats, their first ones among them.
+
+    A cell of many may miss by chance. Its earlier repeats are kept although they are why it was chosen: that biases
+    the longer run towards a miss, so what then holds, holds. ``options`` are those of :func:`run`.
+    """
+    path = out / f"{experiment.name}.csv"
+    variants = experiment.always if variant is None else (experiment.check_variant(variant),)
+    for name in variants if experiment.again > experiment.repeats else ():
+        cells = missed_cells(experiment, read_results(path), name)
+        if cells:
+            run(experiment, out, repeats=experiment.again, variant=name, cells=cells, **options)
+    return path
 
 
 def _positive(repeats: int) -> int:
@@ -95,13 +126,13 @@ class _Task:
     repeats: tuple[int, ...]
 
 
-def _tasks(experiment: Experiment, variants: tuple[str, ...], repeats: int, done: set[Group]) -> list[_Task]:
+def _tasks(cells: Collection[int], variants: tuple[str, ...], repeats: int, done: set[Group]) -> list[_Task]:
     """What is left to do, all cells side by side, so that the time left can be told from the time taken."""
     size = -(-repeats // _TASKS_PER_CELL)
     tasks = []
     for start in range(0, repeats, size):
         for variant in variants:
-            for cell in range(len(experiment.grid)):
+            for cell in cells:
                 left = [k for k in range(start, min(start + size, repeats)) if (variant, cell, k) not in done]
                 tasks.append(_Task(variant, cell, tuple(left)))
     return [task for task in tasks if task.repeats]
@@ -170,11 +201,10 @@ class _Table:
         if not self.path.exists():
             write_records(self.path, COLUMNS, ())
         _drop_torn_line(self.path)
-        records = read_records(self.path)
-        groups = [self._group(record) for record in records]
+        groups = [self._group(record) for record in records_in(self.path)]
         unfinished = _unfinished(groups)
-        if unfinished is not None:
-            kept = [record for record, group in zip(records, groups, strict=True) if group != unfinished]
+        if unfinished is not None or header_of(self.path) != COLUMNS:  # or the table is older than a column
+            kept = (record for record in records_in(self.path) if self._group(record) != unfinished)
             write_records(self.path, COLUMNS, kept)
         self.done = set(groups) - {unfinished}
 
@@ -186,7 +216,7 @@ class _Table:
             variant, cell, repeat = self._group(record)
             return order[variant], cell, repeat
 
-        write_records(self.path, COLUMNS, sorted(read_records(self.path), key=place))
+        sort_records(self.path, place)
         curves = self.experiment.curves("published")
         if curves:
             write_curves(self.path, curves)

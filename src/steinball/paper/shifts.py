@@ -13,7 +13,7 @@ from steinball.discrepancy import pose
 from steinball.gram.dense import DenseGram
 from steinball.models import Gaussian
 from steinball.paper.base import Cell, Row
-from steinball.paper.rows import radius_row, result_row, standard_row, tilted_result
+from steinball.paper.rows import radius_rows, result_row, standard_row, tilted_result
 from steinball.tilts import PolynomialTilt
 
 __all__ = ["SHIFTS", "reference_radius", "shift_rows"]
@@ -50,5 +50,5 @@ def shift_rows(cell: Cell, rng: np.random.Generator, references: Iterable[float]
     rows = [standard_row(x, model, rng, cell), result_row("tilted-ksd", result, seconds, cell, exponent=0.5)]
     for reference in references:
         radius = reference_radius(float(reference), n, dimension)
-        rows.append(radius_row(result, radius, seconds, cell, reference_shift=reference))
+        rows += radius_rows(result, radius, seconds, cell, reference_shift=reference)
     return rows

@@ -9,6 +9,7 @@ import numpy as np
 
 from steinball.models import Gaussian
 from steinball.paper.base import PUBLISHED, TEXT, Cell, Experiment, Row
+from steinball.paper.boundary import beside
 from steinball.paper.data import gaussian_cell, point_mass
 from steinball.paper.expectations import Expectation, Finding, above, level
 from steinball.paper.figures import Series, mark, mean_tau, rate_panel, shades, value_panel
@@ -30,15 +31,16 @@ def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
 def draw(results: Results, figure: Any) -> None:
     """Left the estimate against n, right rejection against ε."""
     left, right = figure.subplots(1, 2)
-    rates = results.rates.select(variant=PUBLISHED, test="r-ksd")
+    rates = results.rates.select(variant=PUBLISHED)
+    robust = rates.select(test="r-ksd")
     styles = shades([str(n) for n in SIZES], "n = {}")
-    series = Series(rates.select(contamination=0), next(iter(shades(["largest u(xᵢ, xᵢ)"]).values())))
+    series = Series(robust.select(contamination=0), next(iter(shades(["largest u(xᵢ, xᵢ)"]).values())))
     value_panel(left, "n", [series], mean_tau, xlabel="sample size n", ylabel="estimate of τ∞")
     left.axhline(TAU, color="black", linestyle="--", linewidth=1.0, label="τ∞ = 1.38138")
     left.set_xscale("log")
     left.set_title("no contamination")
     left.legend()
-    lines = [Series(rates.select(n=n), style) for n, style in styles.items()]
+    lines = beside([Series(robust.select(n=n), style) for n, style in styles.items()], rates)
     rate_panel(right, "contamination", lines, xlabel="contamination ε", title="R-KSD, ε₀ = .05, z = 10")
     mark(right, TOLERANCE)
     right.legend()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,13 @@ __all__ = ["COLUMNS", "GRID", "Curve", "Rate", "Rates", "Results", "as_text", "r
 
 GRID = (
     "contamination", "tolerance", "outlier", "bandwidth", "exponent", "df", "df0", "shift", "reference_shift",
-    "dimension", "separation", "offset", "n", "rate", "noise", "bootstrap",
+    "dimension", "separation", "offset", "n", "rate", "noise", "bootstrap", "kind", "strategy",
 )  # fmt: skip
 MEASURED = ("rejected", "pvalue", "ksd", "radius", "tau", "seconds")
 COLUMNS = ("test", "repeat", *MEASURED, "variant", *GRID)
 
 _KEYS = ("variant", "test", *GRID)
+_AVERAGED = ("rejected", "ksd", "radius", "tau", "seconds")
 _MOMENTS = ("ksd", "ksd_sd", "radius", "tau", "tau_sd", "seconds")
 _SUMMARY = ("repeats", "rejections", "rejection_rate", "low", "high", *_MOMENTS)
 _RATE_COLUMNS = (*_KEYS, *_SUMMARY)
@@ -117,8 +120,21 @@ class Rates:
 
     def select(self, **where: Any) -> Rates:
         """The rows with these values; ``None`` means empty."""
-        wanted = {name: as_text(value) for name, value in where.items()}
-        return Rates(tuple(r for r in self.rows if all(r.where[name] == text for name, text in wanted.items())))
+        names, texts = tuple(where), tuple(as_text(value) for value in where.values())
+        if names not in self._indexes:
+            self._indexes[names] = self._index(names)
+        return Rates(tuple(self._indexes[names].get(texts, ())))
+
+    @cached_property
+    def _indexes(self) -> dict[tuple[str, ...], dict[tuple[str, ...], list[Rate]]]:
+        """Rows by their values of some columns: a check of a thousand cells asks for as many rows."""
+        return {}
+
+    def _index(self, names: tuple[str, ...]) -> dict[tuple[str, ...], list[Rate]]:
+        index: dict[tuple[str, ...], list[Rate]] = {}
+        for row in self.rows:
+            index.setdefault(tuple(row.where[name] for name in names), []).append(row)
+        return index
 
     def one(self, **where: Any) -> Rate:
         """The one row with these values."""
@@ -179,10 +195,21 @@ class Results:
         return {curve.series: curve for curve in self.curves if curve.panel == name}
 
 
+def records_in(path: Path) -> Iterator[Record]:
+    """The rows of a CSV file as texts, one at a time: a table of rows may be larger than memory likes."""
+    with path.open(encoding="utf-8", newline="") as lines:
+        yield from csv.DictReader(lines)
+
+
 def read_records(path: Path) -> list[Record]:
     """The rows of a CSV file as texts."""
+    return list(records_in(path))
+
+
+def header_of(path: Path) -> tuple[str, ...]:
+    """The columns of a CSV file."""
     with path.open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
+        return tuple(next(csv.reader(lines), ()))
 
 
 def write_records(path: Path, columns: Sequence[str], records: Iterable[Record]) -> None:
@@ -195,31 +222,43 @@ def write_records(path: Path, columns: Sequence[str], records: Iterable[Record])
     part.replace(path)
 
 
-def _mean(records: Sequence[Record], name: str) -> tuple[float, float]:
+def sort_records(path: Path, place: Callable[[Record], Any]) -> None:
+    """The rows of a CSV file put in the order of ``place``; they are moved as lines, which are small."""
+    places = [place(record) for record in records_in(path)]
+    part = path.with_suffix(".part")
+    with path.open(encoding="utf-8", newline="") as lines, part.open("w", encoding="utf-8", newline="") as file:
+        file.write(next(lines))
+        rows = list(lines)
+        file.writelines(rows[i] for i in sorted(range(len(rows)), key=places.__getitem__))
+    part.replace(path)
+
+
+def _mean(values: NDArray[np.float64]) -> tuple[float, float]:
     """Mean and standard deviation of a column where it is filled in."""
-    values = np.array([float(r[name]) for r in records if r[name] != ""])
+    values = values[~np.isnan(values)]
     return (float(values.mean()), float(values.std())) if values.size else (math.nan, math.nan)
 
 
 def rates_of(records: Iterable[Record]) -> Rates:
     """Rows to rates: one per variant, test and cell, in the order of the rows."""
-    groups: dict[tuple[str, ...], list[Record]] = {}
+    groups: dict[tuple[str, ...], array[float]] = {}
     for record in records:
-        groups.setdefault(tuple(record[name] for name in _KEYS), []).append(record)
-    return Rates(tuple(_rate(key, group) for key, group in groups.items()))
+        key = tuple(record.get(name, "") for name in _KEYS)
+        numbers = (float(record[name] or "nan") for name in _AVERAGED)
+        groups.setdefault(key, array("d")).extend(numbers)
+    return Rates(tuple(_rate(key, numbers) for key, numbers in groups.items()))
 
 
-def _rate(key: tuple[str, ...], group: list[Record]) -> Rate:
-    ksd, tau = _mean(group, "ksd"), _mean(group, "tau")
-    seconds = float(np.median([float(r["seconds"]) for r in group]))
-    rejections = sum(r["rejected"] == "1" for r in group)
+def _rate(key: tuple[str, ...], numbers: array[float]) -> Rate:
+    rejected, ksd, radius, tau, seconds = np.array(numbers).reshape(-1, len(_AVERAGED)).T
     where = dict(zip(_KEYS, key, strict=True))
-    return Rate(where, len(group), rejections, *ksd, _mean(group, "radius")[0], *tau, seconds)
+    moments = (*_mean(ksd), _mean(radius)[0], *_mean(tau), float(np.median(seconds)))
+    return Rate(where, len(rejected), int(rejected.sum()), *moments)
 
 
 def _as_rate(record: Record) -> Rate:
     numbers = {name: float(record[name] or "nan") for name in _SUMMARY}
-    where = {name: record[name] for name in _KEYS}
+    where = {name: record.get(name, "") for name in _KEYS}  # a table may be older than a column
     rest = (numbers[name] for name in _MOMENTS)
     return Rate(where, int(numbers["repeats"]), int(numbers["rejections"]), *rest)
 
@@ -257,12 +296,12 @@ def _column(group: list[Record], name: str) -> NDArray[np.float64] | None:
     return None if "" in texts else np.array(texts, dtype=np.float64)
 
 
-def read_results(path: Path) -> Results:
+def read_results(path: Path, command: str = "paper") -> Results:
     """The tables of an experiment: of rows as a run leaves them, or aggregated as the documents have them."""
     if not path.exists():
-        raise FileNotFoundError(2, f"there is no table; run `steinball paper run {path.stem}` first", str(path))
-    records = read_records(path)
-    aggregated = bool(records) and "rejections" in records[0]
+        raise FileNotFoundError(2, f"there is no table; run `steinball {command} run {path.stem}` first", str(path))
+    records = records_in(path)
+    aggregated = "rejections" in header_of(path)
     rates = Rates(tuple(_as_rate(r) for r in records)) if aggregated else rates_of(records)
     curves = curves_path(path)
     return Results(rates, _read_curves(curves) if curves.exists() else ())

@@ -9,9 +9,10 @@ import numpy as np
 from steinball.datasets.contamination import scaled_student_t
 from steinball.models import Gaussian, StudentT
 from steinball.paper.base import Cell, Experiment, Row
+from steinball.paper.boundary import beside
 from steinball.paper.expectations import below, level, monotone, number, published
 from steinball.paper.figures import TESTS, Series, Style, draw_curves, rate_panel, shades, tests
-from steinball.paper.rows import radius_row, result_row, standard_row, tilted_result
+from steinball.paper.rows import radius_rows, result_row, standard_row, tilted_result
 from steinball.paper.table import Curve, Results
 from steinball.radius import StudentTails
 
@@ -27,7 +28,9 @@ def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
     x = scaled_student_t(cell["n"], cell["df"], rng)
     result, seconds = tilted_result(x, model, rng)
     rows = [standard_row(x, model, rng, cell), result_row("tilted-ksd", result, seconds, cell, exponent=0.5)]
-    return rows + [radius_row(result, StudentTails(df0), seconds, cell, df0=df0) for df0 in REFERENCES]
+    for df0 in REFERENCES:
+        rows += radius_rows(result, StudentTails(df0, sharp=False), seconds, cell, df0=df0)
+    return rows
 
 
 def curves(variant: str) -> list[Curve]:
@@ -57,7 +60,7 @@ def draw(results: Results, figure: Any) -> None:
         Series(rates.select(test="r-ksd", df0=df0), Style(f"R-KSD, ν₀ = {df0}", color, TESTS["r-ksd"].marker, line))
         for df0, line, color in looks
     ]
-    lines = [*tests(rates, ("imq-ksd", "tilted-ksd")), *robust]
+    lines = [*tests(rates, ("imq-ksd", "tilted-ksd")), *beside(robust, rates)]
     rate_panel(right, "df", lines, xlabel="degrees of freedom ν", title="rejection", log=True)
     right.set_xticks(DEGREES, [str(df) for df in DEGREES])
     right.minorticks_off()

@@ -11,10 +11,11 @@ from scipy.optimize import minimize_scalar
 
 from steinball.models import Gaussian
 from steinball.paper.base import Cell, Experiment, Row
+from steinball.paper.boundary import beside
 from steinball.paper.data import gaussian_cell, point_mass
 from steinball.paper.expectations import Expectation, Finding, above, level
 from steinball.paper.figures import Series, rate_panel, shades, value_panel
-from steinball.paper.rows import bandwidth_kernel, result_row, tilted_result
+from steinball.paper.rows import bandwidth_kernel, robust_rows, tilted_result
 from steinball.paper.table import Curve, Rate, Results
 from steinball.paper.weights import stein_diagonal
 
@@ -40,7 +41,7 @@ def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
     result, seconds = tilted_result(x, model, rng, bandwidth_kernel(1.0), tau=supremum())
     shares = [round(factor * cell["contamination"], 6) for factor in FACTORS]
     moved = [(share, result.at(contamination=share)) for share in shares]
-    return [result_row("r-ksd", here, seconds, cell, exponent=0.5, tolerance=share) for share, here in moved]
+    return [row for e0, here in moved for row in robust_rows(here, seconds, cell, exponent=0.5, tolerance=e0)]
 
 
 def curves(variant: str) -> list[Curve]:
@@ -68,7 +69,8 @@ def _model_mean() -> float:
 def draw(results: Results, figure: Any) -> None:
     """Left the share of the radius that is used, right rejection at tolerances below ε."""
     left, right = figure.subplots(1, 2)
-    rates = results.rates.select(variant="published")
+    both = results.rates.select(variant="published")
+    rates = both.select(test="r-ksd")
     curve = results.panel("share")["exact"]
     left.plot(curve.x, curve.value, color="black", linestyle="--", linewidth=1.0, label="√(u(z, z)/τ∞)")
     styles = shades([format(share, "g") for share in SHARES], "ε = {}")
@@ -84,7 +86,7 @@ def draw(results: Results, figure: Any) -> None:
         Series(rates.select(contamination=share, tolerance=round(float(f) * share, 6)), style)
         for f, style in factors.items()
     ]
-    rate_panel(right, "outlier", beyond, xlabel="contamination at z", title=f"R-KSD, ε = {share:g}")
+    rate_panel(right, "outlier", beside(beyond, both), xlabel="contamination at z", title=f"R-KSD, ε = {share:g}")
     right.set(xscale="symlog", xlim=(0, 130))
     _plain_ticks(right)
     right.axvline(WORST, color="black", linestyle="-.", linewidth=0.9)
@@ -97,7 +99,8 @@ def _plain_ticks(ax: Any) -> None:
 
 def _tight(results: Results) -> Iterator[Finding]:
     for share in SHARES:
-        rows = {z: used(results.rates.one(contamination=share, tolerance=share, outlier=z)) for z in OUTLIERS}
+        rates = results.rates.select(test="r-ksd", contamination=share, tolerance=share)
+        rows = {z: used(rates.one(outlier=z)) for z in OUTLIERS}
         worst, error = rows[WORST]
         yield Finding(f"D / (ε√τ∞) at z={WORST}, ε={share:g}", "1 ± .03", worst, abs(worst - 1.0) <= 0.03)
         largest = max(value for value, _ in rows.values())
@@ -120,13 +123,21 @@ EXPERIMENT = Experiment(
         *(
             level(
                 "R-KSD keeps the level at ε = ε₀ for every z",
+                test="r-ksd",
                 contamination=share,
                 tolerance=share,
                 axes={"outlier": OUTLIERS},
             )
             for share in SHARES
         ),
-        above("a radius a quarter smaller does not", 0.5, contamination=0.4, tolerance=0.3, axes={"outlier": (WORST,)}),
+        above(
+            "a radius a quarter smaller does not",
+            0.5,
+            test="r-ksd",
+            contamination=0.4,
+            tolerance=0.3,
+            axes={"outlier": (WORST,)},
+        ),
     ),
     draw=draw,
     curves=curves,

@@ -71,6 +71,7 @@ def _rows(result: GofResult) -> list[tuple[str, str, str]]:
         ("kernel", describe(result.kernel), ""),
         ("tilt", describe(result.tilt), ""),
         ("D", number(result.ksd), f"distance of the data from the model (KSD, {result.estimator.upper()}-statistic)"),
+        ("", _range(result), f"where that of their distribution lies, at confidence {percent(1 - result.level)}"),
         ("θ", number(result.radius), _tolerance(result)),
         ("τ", number(result.tau), _TAU_KINDS.get(result.tau_kind, result.tau_kind)),
         ("statistic", number(result.statistic), f"max(0, D − θ); {_rule(result)}"),
@@ -85,6 +86,12 @@ def _tolerance(result: GofResult) -> str:
     if result.contamination is not None:
         return f"tolerated: {percent(result.contamination)} of contamination, wherever it lies"
     return "tolerated distance"
+
+
+def _range(result: GofResult) -> str:
+    """The two-sided interval for the distance of the distribution."""
+    low, high = result.interval()
+    return f"{low:.3g} – {high:.3g}" if math.isfinite(high) else f"≥ {low:.3g}"
 
 
 def _rule(result: GofResult) -> str:
@@ -104,8 +111,17 @@ def decision(result: GofResult) -> str:
     if result.rejected:
         even = f", even {tolerated}" if tolerated else ""
         return f"REJECTED {level}: the data contradict the model{even}."
+    if result.verdict == "good enough":
+        confidence = percent(1 - result.level)
+        return (
+            f"NOT REJECTED {level}, and GOOD ENOUGH: at confidence {confidence} the data come from within θ of the "
+            "model. This does not prove the model."
+        )
     words = f" {tolerated}" if tolerated else ""
-    return f"NOT REJECTED {level}: the data do not contradict the model{words}. This does not prove the model."
+    undecided = " Nor do they show that it is good enough: undecided." if result.radius > 0 else ""
+    return (
+        f"NOT REJECTED {level}: the data do not contradict the model{words}. This does not prove the model.{undecided}"
+    )
 
 
 def _tolerated(result: GofResult) -> str:

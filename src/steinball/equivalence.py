@@ -1,0 +1,341 @@
+"""Three answers instead of two: upper bounds of the misfit, the verdict they allow, and how much data would tell."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import ndtri
+
+from steinball.arrays import Array, to_host
+from steinball.gram.base import GramSummary
+
+if TYPE_CHECKING:  # only how a null distribution looks: calibrations may use the bounds of this file
+    from steinball.calibration.base import BoundingNull, Null
+
+__all__ = [
+    "Credibility",
+    "credibility",
+    "credibility_size",
+    "direction_error",
+    "three_way_verdict",
+    "two_sided_interval",
+    "upper_bound",
+    "upper_bound_asymptotic",
+    "upper_bound_direction",
+    "upper_bound_triangle",
+]
+
+_SMALLEST, _LARGEST = 1e-6, 1e12  # sizes, as multiples of n, between which a credibility size is looked for
+
+
+def upper_bound_triangle(ksd: float, quantile: float) -> float:
+    r"""An upper bound of D(Q, P) from the paper's own quantile
+
+    .. math:: D(Q, P) \le D_n + |g_n - \mu_Q| \le D_n + q.
+
+    Parameters
+    ----------
+    ksd, quantile : float
+        The V-statistic :math:`D_n`, and the (1 − α)-quantile q of the bootstrap draws.
+
+    Notes
+    -----
+    Proved, as n → ∞, under the conditions of the paper's theorem (``docs/theory/equivalence.md``). It holds together
+    with the lower bound :math:`D_n - q`: both follow from one event. Simulated level ≤ .02.
+
+    Examples
+    --------
+    >>> upper_bound_triangle(0.25, 0.125)
+    0.375
+    """
+    return ksd + quantile
+
+
+def direction_error(draws: NDArray[np.float64]) -> float:
+    r"""The largest standard error that the mean of one Stein function of norm 1 can have, from bootstrap draws
+
+    .. math:: s = \left(\tfrac12 \operatorname{Var} D_b^2\right)^{1/4} \approx
+       n^{-1/2} \Big(\sum_k \lambda_k^2\Big)^{1/4} \ge \sqrt{\lambda_{\max} / n},
+
+    with :math:`\lambda_k` the eigenvalues of the covariance of the Stein features.
+
+    Parameters
+    ----------
+    draws : (B,) array
+        The draws :math:`D_b`; a negative one stands for a negative square, as U-statistics have them.
+
+    Examples
+    --------
+    >>> z = np.random.default_rng(0).normal(size=100_000)
+    >>> round(direction_error(np.abs(0.3 * z)), 2)  # one direction of standard error 0.3
+    0.3
+    """
+    squares = np.sign(draws) * np.square(draws)
+    return float((0.5 * np.var(squares)) ** 0.25)
+
+
+def upper_bound_direction(ksd: float, draws: NDArray[np.float64], level: float) -> float:
+    r"""An upper bound of D(Q, P) that looks along one direction only
+
+    .. math:: D(Q, P) \le D_n + z_{1-\alpha} s, \qquad s = \left(\tfrac12 \operatorname{Var} D_b^2\right)^{1/4}.
+
+    With :math:`f = \mu_Q / |\mu_Q|`, which does not depend on the data, :math:`D(Q, P) = E f(X)` while
+    :math:`D_n \ge \frac1n \sum f(X_i)`. So a bound for the mean of one fixed function is enough, and its standard error
+    is at most s whichever function it is.
+
+    Parameters
+    ----------
+    ksd : float
+        The V-statistic :math:`D_n`.
+    draws : (B,) array
+        The bootstrap draws :math:`D_b`.
+    level : float
+        α.
+
+    Notes
+    -----
+    Proved, as n → ∞, for a kernel fixed in advance and bounded, whatever the size of D(Q, P)
+    (``docs/theory/equivalence.md``). Simulated level ≤ .05, below the triangle inequality's bound.
+
+    Examples
+    --------
+    >>> draws = np.abs(np.random.default_rng(0).normal(size=999)) / 10
+    >>> bool(upper_bound_direction(0.2, draws, 0.05) < 0.2 + np.quantile(draws, 0.95))
+    True
+    """
+    return ksd + float(ndtri(1.0 - level)) * direction_error(draws)
+
+
+def upper_bound_asymptotic(ksd: float, row_means: Array, level: float) -> float:
+    r"""An upper bound of D(Q, P) with the standard error along the direction that the data point to
+
+    .. math:: D_n + z_{1-\alpha} \frac{\mathrm{sd}(r)}{D_n \sqrt n}, \qquad r_i = \frac1n \sum_j u(x_i, x_j),
+
+    the smallest θ with :math:`D_n \le \theta - z_{1-\alpha}\,\mathrm{sd}(r) / (D_n \sqrt n)`.
+
+    Parameters
+    ----------
+    ksd : float
+        The V-statistic :math:`D_n`.
+    row_means : (n,) array
+        r.
+    level : float
+        α.
+
+    Notes
+    -----
+    Proved only for fixed D(Q, P) > 0 as n → ∞: it takes the standard error along the direction that the data happen to
+    point to. Simulated level up to .085, where D√n is between 1 and 4. Infinite where :math:`D_n = 0`, which has no
+    direction.
+
+    Examples
+    --------
+    >>> round(upper_bound_asymptotic(0.5, np.array([0.1, 0.4, 0.1, 0.4]), 0.05), 6)
+    0.746728
+    """
+    if ksd <= 0.0:
+        return math.inf
+    rows = to_host(row_means)
+    return ksd + float(ndtri(1.0 - level)) * float(rows.std()) / (ksd * math.sqrt(rows.size))
+
+
+def upper_bound(null: BoundingNull, ksd: float, level: float) -> float:
+    """The upper bound of D(Q, P) at confidence 1 − ``level`` that this library uses.
+
+    Where there are draws, the smaller of :func:`upper_bound_direction` and the null's own; where there are none, the
+    null's own. What the two add to D tends to constants as n grows, so the smaller one is as valid as either.
+
+    Examples
+    --------
+    >>> from steinball.calibration import BootstrapNull
+    >>> null = BootstrapNull(np.abs(np.random.default_rng(0).normal(size=999)))
+    >>> upper_bound(null, 1.0, 0.05) < null.upper_bound(1.0, 0.05)
+    True
+    """
+    draws = getattr(null, "draws", None)
+    own = null.upper_bound(ksd, level)
+    return own if draws is None else min(own, upper_bound_direction(ksd, draws, level))
+
+
+def two_sided_interval(null: BoundingNull, ksd: float, level: float) -> tuple[float, float]:
+    """A confidence interval for D(Q, P): one-sided bounds at half of ``level`` each.
+
+    Examples
+    --------
+    >>> from steinball.calibration import BootstrapNull
+    >>> null = BootstrapNull(np.abs(np.random.default_rng(0).normal(size=999)))
+    >>> low, high = two_sided_interval(null, 3.0, 0.05)
+    >>> low < 3.0 < high
+    True
+    """
+    return null.lower_bound(ksd, level / 2.0), upper_bound(null, ksd, level / 2.0)
+
+
+def three_way_verdict(rejected: bool, upper: float, radius: float) -> str:
+    """``"misfit"``, ``"good enough"`` or ``"undecided"``.
+
+    *Misfit*: the hypothesis D(Q, P) ≤ θ was rejected. *Good enough*: the reversed hypothesis D(Q, P) ≥ θ was, since an
+    upper confidence bound lies within the radius; never at θ = 0, which no data can certify. *Undecided*: neither.
+
+    Examples
+    --------
+    >>> three_way_verdict(False, 0.08, 0.1), three_way_verdict(False, 0.12, 0.1), three_way_verdict(True, 0.4, 0.1)
+    ('good enough', 'undecided', 'misfit')
+    """
+    if rejected:
+        return "misfit"
+    return "good enough" if radius > 0.0 and upper <= radius else "undecided"
+
+
+def credibility_size(
+    null: Null, squared_ksd: float, scatter: float, n: int, level: float, radius: float = 0.0
+) -> float:
+    r"""The sample size N at which the test would have power ½ against a distribution with this D
+
+    .. math:: D^2 + \frac{c}{N} = \left(\theta + q_N\right)^2, \qquad q_N = q_n \sqrt{n / N}.
+
+    The left side is the median of the squared statistic at N points, as far as D is normal along its direction and c
+    is what the other directions add. At θ = 0 that gives :math:`N = (n q_n^2 - c) / D^2`.
+
+    Parameters
+    ----------
+    null : Null
+        Of the test at n points; its threshold must shrink like :math:`1/\sqrt n`, as all of ours do. That of the
+        boundary bootstrap also turns with the radius, which shrinks along with the draws.
+    squared_ksd : float
+        D², without bias: the U-statistic.
+    scatter : float
+        c = E u(X, X) − D² − Var ⟨μ/|μ|, φ(X)⟩ ≥ 0.
+    n : int
+        The size that ``null`` belongs to.
+    level, radius : float
+        α and θ.
+
+    Returns
+    -------
+    float
+        Infinite where D ≤ θ: then no sample size is enough.
+
+    Examples
+    --------
+    >>> from steinball.calibration import DeviationNull
+    >>> null = DeviationNull(tau=1.0, n=100)
+    >>> round(credibility_size(null, 0.04, 0.0, 100, 0.05)), round(100 * null.threshold(0.05, 0.0) ** 2 / 0.04)
+    (297, 297)
+    """
+    if squared_ksd <= radius * radius:
+        return math.inf
+
+    def excess(log_ratio: float) -> float:
+        """N·(median of D² − critical value²)/n at N = n·e^log_ratio: rises from below 0 to above it."""
+        root = math.exp(0.5 * log_ratio)
+        # Of the boundary bootstrap, |θĝ + δ√(n/N)| · √(N/n): in units of today's draws it is the radius that grows.
+        seen = radius * root if hasattr(null, "projections") else radius
+        critical = radius * root + null.threshold(level, seen)
+        return squared_ksd * root * root + scatter / n - critical * critical
+
+    ends = math.log(_SMALLEST), math.log(_LARGEST)
+    if excess(ends[0]) >= 0.0:
+        return n * _SMALLEST
+    if not excess(ends[1]) > 0.0:
+        return math.inf
+    return n * math.exp(float(brentq(excess, *ends, xtol=1e-10)))
+
+
+@dataclass(frozen=True)
+class Credibility:
+    """Up to which sample size the model could not be told from the truth (Lindsay and Liu 2009).
+
+    Attributes
+    ----------
+    size : float
+        The number of points at which the test has power ½ against the misfit that was seen; infinite where the
+        bias-corrected D does not exceed the radius.
+    low, high : float
+        The same for the upper and the lower end of the interval for D.
+    n : int
+        How many points were seen.
+    radius, level : float
+        Of the test.
+
+    Examples
+    --------
+    >>> Credibility(80.0, 55.0, math.inf, 500, 0.0, 0.05).size
+    80.0
+    """
+
+    size: float
+    low: float
+    high: float
+    n: int
+    radius: float
+    level: float
+
+    def summary(self) -> str:
+        """In a sentence.
+
+        Examples
+        --------
+        >>> print(Credibility(80.0, 55.0, math.inf, 500, 0.0, 0.05).summary())
+        A test at level 0.05 would notice the misfit every second time with about 80 points (at least 55;
+        these are 500).
+        """
+        if math.isinf(self.size):
+            return f"These {self.n} points show no misfit that more of them would be sure to confirm ({self._range()})."
+        return (
+            f"A test at level {self.level:g} would notice the misfit every second time with about "
+            f"{_round(self.size)} points ({self._range()}; these are {self.n})."
+        )
+
+    def _range(self) -> str:
+        low = f"at least {_round(self.low)}"
+        return low if math.isinf(self.high) else f"{_round(self.low)} to {_round(self.high)}"
+
+
+def _round(size: float) -> str:
+    """Three digits."""
+    return "∞" if math.isinf(size) else f"{float(f'{max(1.0, size):.3g}'):,.0f}"
+
+
+def credibility(
+    null: Null, summary: GramSummary, interval: tuple[float, float], level: float, radius: float = 0.0
+) -> Credibility:
+    """The credibility size of a test, with the range that an interval for D(Q, P) gives.
+
+    Parameters
+    ----------
+    null, summary
+        Of the test.
+    interval : (float, float)
+        For D(Q, P), from :func:`two_sided_interval`.
+    level, radius : float
+        α and θ.
+
+    Notes
+    -----
+    An estimate, checked by simulation: fresh samples of the size it names are rejected about every second time. The
+    range inherits the confidence of the interval, up to the approximation in :func:`credibility_size`.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> x = np.random.default_rng(0).normal(0.5, size=300)
+    >>> result = sb.ksd_test(x, sb.models.Gaussian(), rng=0)
+    >>> evidence = result._evidence
+    >>> interval = two_sided_interval(evidence.null, result.ksd, 0.05)
+    >>> 20 < credibility(evidence.null, evidence.summary, interval, 0.05).size < 80
+    True
+    """
+    n, unbiased, rows = len(summary), summary.unbiased_mean, to_host(summary.row_means)
+    along = float(rows.var()) / summary.mean if summary.mean > 0.0 else 0.0
+    scatter = max(0.0, float(to_host(summary.diagonal).mean()) - max(0.0, unbiased) - along)
+
+    def size(squared: float) -> float:
+        return credibility_size(null, squared, scatter, n, level, radius)
+
+    return Credibility(size(unbiased), size(interval[1] ** 2), size(interval[0] ** 2), n, radius, level)

@@ -1,0 +1,226 @@
+"""How many points an adversary must change before a test decides otherwise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import as_number
+from steinball.calibration import BootstrapNull, BoundaryNull, DeviationNull
+from steinball.calibration.base import kth_largest_index
+from steinball.gram.weights import Weights
+from steinball.result import GofResult
+
+__all__ = ["Fragility", "fragility"]
+
+Vector = NDArray[np.float64]
+Survives = Callable[[int], bool]
+
+
+@dataclass(frozen=True)
+class Fragility:
+    """How many adversarial changes a decision survives, for sure.
+
+    Attributes
+    ----------
+    changes : int
+        The decision is the same whichever ``changes`` points are replaced, and by whatever.
+    rejected : bool
+        The decision.
+    margin : float
+        \\|D − θ − q\\|, how far D was from the place where it would have been another.
+    diameter : float
+        The bound Δ of how far apart two points are in the eyes of the Stein kernel.
+    n : int
+        Number of points.
+    calibration : str
+        By which draws or bound it was decided.
+
+    Examples
+    --------
+    >>> Fragility(7, True, 0.1, 2.4, 500, "WeightedBootstrap").share
+    0.014
+    """
+
+    changes: int
+    rejected: bool
+    margin: float
+    diameter: float
+    n: int
+    calibration: str
+
+    @property
+    def share(self) -> float:
+        """``changes`` as a share of the points."""
+        return self.changes / self.n
+
+    def summary(self) -> str:
+        """In a sentence.
+
+        Examples
+        --------
+        >>> print(Fragility(7, True, 0.1, 2.4, 500, "WeightedBootstrap").summary())
+        Rejected, and still so if any 7 of the 500 points (1.4%) were replaced by whatever an adversary likes,
+        with kernel, tilt and τ as they are.
+        """
+        word = "Rejected" if self.rejected else "Not rejected"
+        if self.changes == 0:
+            return f"{word}; one of the {self.n} points, replaced by an adversary, might change that."
+        return (
+            f"{word}, and still so if any {self.changes} of the {self.n} points ({self.share:.1%}) were replaced by "
+            "whatever an adversary likes,\nwith kernel, tilt and τ as they are."
+        )
+
+
+def fragility(result: GofResult, *, diameter: float | None = None) -> Fragility:
+    r"""How many points an adversary must change to flip the decision of a test: a number that it survives for sure.
+
+    Replacing K points moves D by at most KΔ/n and the bootstrap draw with weights v by at most
+    :math:`T(K)\,\Delta/n`, with T(K) the sum of the K largest |vᵢ|. So the decision survives K changes if
+
+    .. math:: D - \frac{K\Delta}{n} - \theta > q\Big(D_b + \frac{T_b(K)\,\Delta}{n}\Big)
+       \quad\text{or}\quad
+       D + \frac{K\Delta}{n} - \theta \le q\Big(D_b - \frac{T_b(K)\,\Delta}{n}\Big),
+
+    where it was rejected or not. That is never less than :math:`\lceil m n/((1 + \max|v|)\Delta) \rceil - 1` with the
+    margin m = \|D − θ − q\|. A deviation bound does not move: T = 0. The boundary bootstrap's draws
+    :math:`|\theta \hat g + \delta_b|` also turn with the direction :math:`\hat g` of the data, by no more than
+    :math:`\theta \cdot 2 \sin(\tfrac12 \arcsin \tfrac{K\Delta}{nD})`.
+
+    Parameters
+    ----------
+    result : GofResult
+        Of a V-statistic, with exact pairs and a τ that is an upper bound of u(x, x).
+    diameter : float, optional
+        :math:`\Delta \ge \sup_{x, y} |\varphi(x) - \varphi(y)|`; by default :math:`2\sqrt\tau`.
+
+    Returns
+    -------
+    Fragility
+
+    Notes
+    -----
+    Proved (``docs/theory/explanations.md``) for a kernel, tilt, τ and radius that stay as they are: a length scale or
+    a tilt taken from the data would move with them. The weights of the draws are those that were drawn; the adversary
+    may know them. It is a lower bound: the points that really flip the decision may be several times as many.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> x = np.random.default_rng(0).normal(0.8, 1.0, size=300)
+    >>> fixed = {"kernel": sb.InverseMultiquadric(1.0), "tilt": sb.PolynomialTilt(), "tau": 1.7}
+    >>> result = sb.ksd_test(x, sb.models.Gaussian(), radius=sb.Huber(0.02), rng=0, **fixed)
+    >>> result.rejected, fragility(result).changes
+    (True, 9)
+    """
+    _check(result)
+    width = 2.0 * math.sqrt(result.tau) if diameter is None else as_number(diameter, "diameter", low=0.0, open_low=True)
+    survives = _survivor(result, width / result.n)
+    margin = abs(result.ksd - result.radius - result.threshold)
+    return Fragility(_largest(survives, result.n), result.rejected, margin, width, result.n, result.calibration)
+
+
+def _check(result: GofResult) -> None:
+    evidence = result._evidence
+    if not evidence.tau.is_upper_bound:
+        raise ValueError(
+            f'`fragility` needs an upper bound of u(x, x) for every x, but `tau` is of kind "{result.tau_kind}": a new '
+            'point may exceed it. Test with tau="auto" where the model has a bound, or with a number that you know.'
+        )
+    if result.estimator != "v":
+        raise ValueError('`fragility` is about V-statistics: use estimator="v".')
+    if evidence.summary.grade != "exact":
+        raise ValueError('`fragility` needs every pair of points: use engine="blocked".')
+    if not isinstance(evidence.null, BootstrapNull | BoundaryNull | DeviationNull):
+        raise TypeError(
+            f"`fragility` knows how bootstraps and deviation bounds move, not {result.calibration}. "
+            "Test with WeightedBootstrap or BoundaryBootstrap."
+        )
+
+
+def _largest(survives: Survives, n: int) -> int:
+    """The largest K ≤ n with survives(K), which holds at 0 and no longer beyond the first K where it fails."""
+    low, high = 0, n + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if survives(middle) else (low, middle)
+    return low
+
+
+def _survivor(result: GofResult, step: float) -> Survives:
+    """Whether the decision survives K changes, each of which moves D by at most ``step`` = Δ/n."""
+    null = result._evidence.null
+    if not isinstance(null, BootstrapNull | BoundaryNull):
+        critical = result.radius + result.threshold
+        return lambda k: _holds(result, k * step, critical, critical)
+    moves = _Moves.of(result._evidence.summary.weights, step)
+    if isinstance(null, BoundaryNull):
+        return _boundary_survivor(result, null, moves)
+
+    def survives(k: int) -> bool:
+        low, high = (_quantile(null, result.level, sign * moves.of_draws(k)) for sign in (-1.0, 1.0))
+        return _holds(result, k * step, result.radius + low, result.radius + high)
+
+    return survives
+
+
+def _holds(result: GofResult, moved: float, low: float, high: float) -> bool:
+    """Whether D, moved by up to ``moved``, is on the same side of a critical value between ``low`` and ``high``."""
+    if result.rejected:
+        return result.ksd - moved > high
+    return result.ksd + moved <= max(result.radius, low)
+
+
+def _quantile(null: BootstrapNull | BoundaryNull, level: float, moves: Vector, draws: Vector | None = None) -> float:
+    """The threshold among the draws, each of them moved."""
+    draws = null.draws if draws is None else draws
+    k = kth_largest_index(level, draws.size)
+    if k is None:
+        return math.inf
+    return float(np.partition(np.maximum(0.0, draws + moves), k)[k]) * (1.0 + null.tolerance)
+
+
+def _boundary_survivor(result: GofResult, null: BoundaryNull, moves: _Moves) -> Survives:
+    """The same for draws max(D_b, |θĝ + δ_b|), whose direction ĝ may turn."""
+    theta, ksd = result.radius, result.ksd
+    around = np.sqrt(np.maximum(0.0, theta**2 + 2.0 * theta * null.projections + null.draws**2))
+    draws = np.maximum(null.draws, around)
+
+    def survives(k: int) -> bool:
+        both = moves.of_draws(k) + theta * _turn(k * moves.step, ksd)
+        low, high = (_quantile(null, result.level, sign * both, draws) for sign in (-1.0, 1.0))
+        return _holds(result, k * moves.step, low, max(theta, high))
+
+    return survives
+
+
+def _turn(moved: float, length: float) -> float:
+    """How far the unit vector along g moves when g, of this length, moves that far: a chord of the unit sphere."""
+    return 2.0 if moved >= length else 2.0 * math.sin(0.5 * math.asin(moved / length))
+
+
+@dataclass(frozen=True, eq=False)
+class _Moves:
+    """How far each draw can move: ``counts[b, j]`` of its weights are at least j + 1 in absolute value."""
+
+    step: float
+    counts: NDArray[np.int64] = field(repr=False)
+
+    @classmethod
+    def of(cls, weights: Weights, step: float) -> _Moves:
+        rows = [_tails(np.abs(row.astype(np.int64))) for chunk in weights for row in chunk]
+        longest = max((len(row) for row in rows), default=0)
+        return cls(step, np.array([np.pad(row, (0, longest - len(row))) for row in rows]).reshape(len(rows), longest))
+
+    def of_draws(self, k: int) -> Vector:
+        """T_b(K) Δ/n: the K largest |v| sum to Σ_j min(K, #{|v| ≥ j}), since the weights are whole numbers."""
+        return np.asarray(self.step * np.minimum(self.counts, k).sum(axis=1))
+
+
+def _tails(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """#{i : sizeᵢ ≥ j} for j = 1, 2, …"""
+    return np.asarray(np.cumsum(np.bincount(sizes)[::-1])[::-1][1:], dtype=np.int64)

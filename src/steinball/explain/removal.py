@@ -1,0 +1,167 @@
+"""The least data whose removal brings a sample within the threshold of a test."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import as_number, to_host
+from steinball.explain.kept_mass import Product, certify, keep_most
+from steinball.gram.cholesky import PivotedCholesky
+from steinball.result import GofResult
+from steinball.stein import SteinProblem
+
+__all__ = ["Removal", "least_removal"]
+
+DENSE_UP_TO = 5_000
+"""Points up to which the Gram matrix is held as a whole; beyond, a low-rank factor of it."""
+
+LARGEST = 50_000
+"""Points beyond which even the exact product that certifies the answer takes minutes."""
+
+_TOLERANCE = 1e-6  # the gap that is good enough: a hundredth of a point among ten thousand
+_FACTOR_ENTRIES, _RESIDUAL = 2**26, 1e-9
+_ROWS_AT_ONCE = 512
+_FULLY, _AT_ALL = 0.999, 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Removal:
+    """The least data to remove; a description of this sample, not a confidence statement.
+
+    Attributes
+    ----------
+    share : float
+        The least share of the sample whose removal brings D to ``threshold``; the optimum lies within
+        [``share`` − ``gap``, ``share``].
+    weights : (n,) NumPy array
+        The share of each point that is removed, in [0, 1].
+    ranked : NumPy array of int
+        The points with a weight above 1/1000, the largest first; among equals the one that pulls hardest.
+    ksd, threshold : float
+        D of the whole sample, and what it was to be brought to.
+    gap : float
+        How far ``share`` may lie above the optimum, from a dual bound.
+
+    Examples
+    --------
+    >>> print(Removal(0.0, np.zeros(9), np.empty(0, dtype=np.intp), 0.1, 0.2, 0.0).summary())
+    Nothing has to go: D = 0.1 is within 0.2 already.
+    """
+
+    share: float
+    weights: NDArray[np.float64]
+    ranked: NDArray[np.intp]
+    ksd: float
+    threshold: float
+    gap: float
+
+    def summary(self) -> str:
+        """In a few lines."""
+        n = self.weights.size
+        if self.share == 0.0:
+            return f"Nothing has to go: D = {self.ksd:.4g} is within {self.threshold:.4g} already."
+        whole = int(np.sum(self.weights > _FULLY))
+        first = ", ".join(str(i) for i in self.ranked[:10]) + (", …" if self.ranked.size > 10 else "")
+        return (
+            f"Removing {self.share:.2%} of the {n} points ({self.share * n:.3g} of them) brings D from {self.ksd:.4g} "
+            f"to {self.threshold:.4g}, and no less does (gap {self.gap:.1e}).\n"
+            f"It takes {whole} points as a whole and {self.ranked.size - whole} in part: {first}.\n"
+            "What remains is not scaled up again. This describes these points; it is not a confidence statement."
+        )
+
+
+def least_removal(problem: GofResult | SteinProblem, threshold: float | None = None) -> Removal:
+    r"""The least data to remove so that the rest is within the threshold of a test
+
+    .. math:: \min \sum_i a_i \quad\text{subject to}\quad 0 \le a_i \le \tfrac1n, \qquad
+       \Big| \sum_i \big(\tfrac1n - a_i\big) \varphi(x_i) \Big| \le \rho.
+
+    Parameters
+    ----------
+    problem : GofResult or SteinProblem
+        The result of a test with V-statistics, or what it was made from.
+    threshold : float, optional
+        ρ > 0 on the scale of D. By default what D had to exceed for a rejection: ``result.radius + result.threshold``.
+
+    Returns
+    -------
+    Removal
+
+    Notes
+    -----
+    What remains has total weight 1 − Σa and is *not* scaled up again: that keeps the problem convex, and asks how much
+    of the sample must be left out of an average over n points. The threshold is held fixed; it is not the threshold of
+    a test of the remaining points. The answer is exact up to the reported ``gap`` (a proved bound,
+    ``docs/theory/explanations.md``). Points at the same place may share a removal in any way. Up to 5,000 points the
+    whole Gram matrix is held; up to 50,000 a low-rank factor guides the search, and the exact matrix certifies it.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> x = np.random.default_rng(0).normal(size=200)
+    >>> x[:40] = 3.0
+    >>> result = sb.ksd_test(x, sb.models.Gaussian(), tilt="auto", radius=sb.Huber(0.02), rng=0)
+    >>> removal = least_removal(result)
+    >>> set(removal.ranked.tolist()) <= set(range(40)), round(removal.share, 2)
+    (True, 0.09)
+    """
+    problem, rho = _question(problem, threshold)
+    n = len(problem)
+    if n > LARGEST:
+        raise ValueError(
+            f"`least_removal` compares all pairs of points and is limited to {LARGEST:,}, got {n:,}. "
+            "Ask it about a random subsample, with the threshold of the full sample."
+        )
+    ones = np.ones(n)
+    products = exact_product(problem, ones)
+    ksd = math.sqrt(max(0.0, float(products.mean()) / n))
+    if ksd <= rho:
+        return Removal(0.0, np.zeros(n), np.empty(0, dtype=np.intp), ksd, rho, 0.0)
+    found = keep_most(_product(problem), n, rho, _TOLERANCE)
+    if n > DENSE_UP_TO:
+        found = certify(exact_product(problem, found.kept), found.kept, rho)
+    weights = 1.0 - found.kept
+    order = np.lexsort((-products, -weights.round(6)))
+    ranked = order[: int(np.sum(weights > _AT_ALL))]
+    return Removal(float(weights.mean()), weights, ranked, ksd, rho, found.gap)
+
+
+def _question(problem: GofResult | SteinProblem, threshold: float | None) -> tuple[SteinProblem, float]:
+    """The pairs of points, and ρ."""
+    if isinstance(problem, SteinProblem):
+        if threshold is None:
+            raise ValueError("`threshold` must be given with a bare problem; a result of `ksd_test` has its own.")
+        return problem, as_number(threshold, "threshold", low=0.0, open_low=True)
+    if not isinstance(problem, GofResult):
+        raise TypeError(f"`problem` must be the result of a test or a SteinProblem, got {problem!r}.")
+    if threshold is not None:
+        return problem._evidence.problem, as_number(threshold, "threshold", low=0.0, open_low=True)
+    if problem.estimator != "v":
+        raise ValueError('`least_removal` is about V-statistics: use estimator="v", or give `threshold`.')
+    # Where nothing can be rejected nothing has to go: any bound of D will do.
+    infinite = math.isinf(problem.threshold)
+    return problem._evidence.problem, 2.0 * problem.ksd if infinite else problem.radius + problem.threshold
+
+
+def exact_product(problem: SteinProblem, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+    """U v on the host, a few hundred rows of u at a time."""
+    n, points = len(problem), problem.points
+    starts = range(0, n, _ROWS_AT_ONCE)
+    blocks = (problem.stein.block(points.rows(start, min(start + _ROWS_AT_ONCE, n)), points) for start in starts)
+    return np.concatenate([to_host(block) @ vector for block in blocks])
+
+
+def _product(problem: SteinProblem) -> Product:
+    """v → U v, with the whole matrix in memory or, for many points, with a low-rank factor of it."""
+    n = len(problem)
+    if n <= DENSE_UP_TO:
+        matrix = to_host(problem.stein.block(problem.points, problem.points))
+        return lambda vector: np.asarray(matrix @ vector)
+    factor = PivotedCholesky(problem)
+    factor.grow(_RESIDUAL, max(1, _FACTOR_ENTRIES // n))
+    columns = np.concatenate([to_host(panel) for panel in factor.panels], axis=1)
+    return lambda vector: np.asarray(columns @ (columns.T @ vector))

@@ -1,0 +1,92 @@
+"""A stream's test in a plain file: arrays, and one text of JSON. Nothing in it can be run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steinball import kernels
+from steinball.kernels.base import Kernel, Product, Scaled, Sum
+from steinball.tilts import PolynomialTilt, Tilt
+
+__all__ = ["describe", "read", "rebuild", "recall", "write"]
+
+SCHEMA = "steinball.sequential/1"
+
+OWN: dict[str, Any] = {"type": None}
+"""A kernel or tilt that is not of this library."""
+
+_BUILT_IN: dict[str, Any] = {
+    "InverseMultiquadric": kernels.InverseMultiquadric,
+    "Gaussian": kernels.Gaussian,
+    "Matern": kernels.Matern,
+    "Sum": Sum,
+    "Product": Product,
+    "Scaled": Scaled,
+    "PolynomialTilt": PolynomialTilt,
+}
+
+
+def describe(part: Any) -> Any:
+    """A built-in kernel or tilt as plain values; ``OWN`` for any other, which the user must bring again.
+
+    Examples
+    --------
+    >>> describe(kernels.Gaussian(2.0))
+    {'type': 'Gaussian', 'lengthscale': 2.0, 'metric': None}
+    """
+    if type(part) not in _BUILT_IN.values():
+        return OWN
+    plain = {name: _plain(value) for name, value in vars(part).items()}
+    return OWN if OWN in plain.values() else {"type": type(part).__name__, **plain}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Kernel):
+        return describe(value)
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def rebuild(plain: Any) -> Kernel | Tilt:
+    """The kernel or tilt that :func:`describe` described; its type is looked up among the built-in ones."""
+    if not isinstance(plain, dict) or plain.get("type") not in _BUILT_IN:
+        raise ValueError(f"the file describes no built-in kernel or tilt: {plain!r}.")
+    values = {name: rebuild(v) if isinstance(v, dict) else v for name, v in plain.items() if name != "type"}
+    return _BUILT_IN[plain["type"]](**values)  # type: ignore[no-any-return]
+
+
+def recall(described: Any, given: Any, name: str) -> Any:
+    """What a test was saved with: rebuilt, or given again where it was the user's own."""
+    parts = described if isinstance(described, list) else [described]
+    if described is None or isinstance(described, str):
+        return described
+    if OWN not in parts:
+        built = [rebuild(part) for part in parts]
+        return built if isinstance(described, list) else built[0]
+    if given is None:
+        raise ValueError(f"the test was saved with a `{name}` that is not of this library: pass it to `restore` again.")
+    return given
+
+
+def write(path: Any, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """The file, whole or not at all."""
+    path = Path(path)
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as file:
+        np.savez(file, facts=np.array(json.dumps({"schema": SCHEMA, **facts})), **arrays)
+    os.replace(part, path)
+
+
+def read(path: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The facts and arrays of a file; anything pickled in it is refused."""
+    with np.load(Path(path), allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    facts = json.loads(str(arrays.pop("facts", "{}")))
+    if facts.get("schema") != SCHEMA:
+        raise ValueError(f"`{path}` is no saved SequentialTest of this version: its schema is {facts.get('schema')!r}.")
+    return facts, arrays

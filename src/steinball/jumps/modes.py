@@ -1,0 +1,224 @@
+"""Modes of a model, found from the model alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from steinball.arrays import Array, as_samples, like, namespace, to_host
+from steinball.models.base import ScoreFunction
+from steinball.models.gaussian import Covariance, frozen
+from steinball.models.mixture import GaussianMixture
+
+__all__ = ["Modes", "find_modes", "home_of", "host_log_density"]
+
+MOST_MODES = 64
+_STARTS = 64
+_MERGE = 0.5
+
+Host = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Modes:
+    r"""Places :math:`m_i` and shapes :math:`\Sigma_i = L_i L_i^\top` of modes.
+
+    They give every point a cell, that of the mode nearest in its own metric, and coordinates in it,
+
+    .. math:: c(x) = \arg\min_i |L_i^{-1}(x - m_i)|^2 + 2 \log\det L_i, \qquad z(x) = L_c^{-1} (x - m_c).
+
+    Parameters
+    ----------
+    locations : (k, d) array
+        :math:`m_i`; (k,) means d = 1.
+    covariances : float, (d, d) or (k, d, d) array
+        :math:`\Sigma_i`: one variance or matrix for all modes, or a matrix each.
+
+    Examples
+    --------
+    >>> modes = Modes([-6.0, 6.0])
+    >>> modes.cells(np.array([[-5.0], [7.5]])), modes.coordinates(np.array([[7.5]]), np.array([1]))
+    (array([0, 1]), array([[1.5]]))
+    """
+
+    locations: Any
+    covariances: Any = 1.0
+    _factors: tuple[Covariance, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        locations = np.asarray(self.locations, dtype=np.float64)
+        locations = locations[:, None] if locations.ndim == 1 else locations
+        if locations.ndim != 2 or not locations.size or not np.isfinite(locations).all():
+            raise ValueError(f"`modes` must be finite, of shape (k, d), or (k,) for d = 1; got {locations.shape}.")
+        k, d = locations.shape
+        shape = np.shape(self.covariances)
+        each = np.asarray(self.covariances) if shape == (k, d, d) else [self.covariances] * k
+        factors = tuple(Covariance.of(c, "covariances", d) for c in each)
+        object.__setattr__(self, "locations", frozen(locations))
+        object.__setattr__(self, "covariances", frozen([factor.matrix for factor in factors]))
+        object.__setattr__(self, "_factors", factors)
+
+    def __len__(self) -> int:
+        return len(self.locations)
+
+    def __repr__(self) -> str:
+        return f"Modes({len(self)} in dimension {self.dimension})"
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return int(self.locations.shape[1])
+
+    @property
+    def log_volumes(self) -> Host:
+        """log det L_i, shape (k,)."""
+        return np.array([factor.log_volume for factor in self._factors])
+
+    def cells(self, x: Host) -> NDArray[np.intp]:
+        """The number of the cell of each row, shape (n,)."""
+        squares = [np.sum(f.whiten(x - m) ** 2, axis=1) for f, m in zip(self._factors, self.locations, strict=True)]
+        return np.asarray(np.argmin(np.stack(squares, axis=1) + 2.0 * self.log_volumes, axis=1))
+
+    def coordinates(self, x: Host, cells: NDArray[np.intp]) -> Host:
+        """z = L_i⁻¹(x − m_i) with i the given cell of each row, shape (n, d)."""
+        whiteners = np.stack([factor.whitener for factor in self._factors])
+        return np.asarray(np.einsum("nij,nj->ni", whiteners[cells], x - self.locations[cells]))
+
+    def places(self, z: Host, cells: NDArray[np.intp]) -> Host:
+        """x = m_i + L_i z, the inverse of :meth:`coordinates`."""
+        roots = np.stack([factor.root for factor in self._factors])
+        return np.asarray(self.locations[cells] + np.einsum("nij,nj->ni", roots[cells], z))
+
+
+def find_modes(model: Any, *, starts: Any = None, template: Array | None = None, rng: Any = 0) -> Modes:
+    """The modes of a model by climbing its log density; the data that are tested play no part.
+
+    Parameters
+    ----------
+    model : Model
+        With ``log_density`` and ``score``.
+    starts : (m, d) array, optional
+        Where to climb from. By default the means of a :class:`GaussianMixture`, else 64 draws of ``model.sample``.
+    template : array, optional
+        Any array of the library, dtype and device that the model computes in; NumPy by default.
+    rng : int, SeedSequence or Generator
+        For the draws; fixed by default, so that the modes are those of the model and of nothing else.
+
+    Returns
+    -------
+    Modes
+        Maxima that lie at least half a standard deviation apart, the highest 64 at most, in the order of their
+        coordinates, with the inverse of the curvature of −log p as their shape.
+
+    Notes
+    -----
+    Multistart finds what its starts lead to: a mode that no start reaches is missed, which costs power, not validity.
+
+    Examples
+    --------
+    >>> model = GaussianMixture([0.3, 0.3, 0.4], [-6.0, -5.5, 6.0])
+    >>> find_modes(model).locations.round(2).tolist()
+    [[-5.75], [6.0]]
+    """
+    surface = _Surface(model, home_of(model, template))
+    tops = np.array([surface.climb(start) for start in _starts(model, starts, rng)])
+    return _merged(surface, tops[np.isfinite(tops).all(axis=1)])
+
+
+def _starts(model: Any, starts: Any, rng: Any) -> Host:
+    if starts is not None:
+        return to_host(as_samples(starts, "starts", least=1))
+    if isinstance(model, GaussianMixture):
+        return np.asarray(model.means[model.weights > 0.0])
+    if not callable(getattr(model, "sample", None)):
+        raise TypeError(
+            "finding modes needs places to climb from: `model` has no `sample(n, rng)`. Pass `starts`, or the modes "
+            "themselves: `ModeJumps(modes)`."
+        )
+    drawn = to_host(model.sample(_STARTS, rng))
+    return drawn[:, None] if drawn.ndim == 1 else drawn
+
+
+def home_of(model: Any, template: Array | None) -> Array:
+    """An array of the library to evaluate a model in: NumPy, unless it is the user's own and may know one alone."""
+    ours = type(model).__module__.startswith("steinball.") and not isinstance(model, ScoreFunction)
+    return np.zeros(1) if template is None or ours else template
+
+
+def host_log_density(model: Any, template: Array) -> Callable[[Host], Host]:
+    """log p as a function of NumPy rows, computed in the library of ``template``."""
+
+    def evaluate(x: Host) -> Host:
+        with np.errstate(all="ignore"):
+            values = to_host(model.log_density(like(x, template))).reshape(len(x))
+        return np.where(np.isnan(values), -np.inf, values)
+
+    return evaluate
+
+
+class _Surface:
+    """log p, its gradient and its curvature, for climbing."""
+
+    def __init__(self, model: Any, template: Array) -> None:
+        if not callable(getattr(model, "log_density", None)):
+            raise TypeError(
+                "finding modes climbs `model.log_density`, which this model does not have. Pass the modes themselves: "
+                "`ModeJumps(modes)`, or build the model with `from_log_density`."
+            )
+        self.model, self.template = model, template
+        self.value = host_log_density(model, template)
+
+    def gradient(self, x: Host) -> Host:
+        there = like(x, self.template)
+        return to_host(namespace(there).reshape(self.model.score(there), x.shape))
+
+    def climb(self, start: Host) -> Host:
+        """A local maximum, by quasi-Newton steps in units of the local scale where that is known."""
+        scale = 1.0 / max(float(np.sqrt(np.abs(self.curvature(start)).max())), 1e-8)
+
+        def objective(y: Host) -> tuple[float, Host]:
+            x = (start + scale * y)[None, :]
+            value = float(self.value(x)[0])
+            return -value if np.isfinite(value) else 1e300, -scale * self.gradient(x)[0]
+
+        found = minimize(objective, np.zeros(len(start)), jac=True, method="L-BFGS-B", options={"gtol": 1e-9})
+        return np.asarray(start + scale * found.x)
+
+    def curvature(self, x: Host, step: float = 1e-4) -> Host:
+        """−∇∇ log p by central differences of the score, symmetrised, shape (d, d)."""
+        moves = step * max(1.0, float(np.abs(x).max())) * np.eye(len(x))
+        slopes = self.gradient(np.vstack([x + moves, x - moves]))
+        hessian = -(slopes[: len(x)] - slopes[len(x) :]) / (2.0 * moves[0, 0])
+        return np.asarray((hessian + hessian.T) / 2.0)
+
+
+def _merged(surface: _Surface, tops: Host) -> Modes:
+    """The highest maxima, each at least half a standard deviation from those before it."""
+    if not len(tops):
+        raise ValueError("no mode was found: the log density climbs to infinity from every start. Pass other `starts`.")
+    order = np.argsort(-surface.value(tops), kind="stable")
+    kept: list[Host] = []
+    shapes: list[Host] = []
+    for top in tops[order]:
+        apart = [np.sqrt((top - m) @ np.linalg.solve(c, top - m)) for m, c in zip(kept, shapes, strict=True)]
+        if len(kept) < MOST_MODES and min(apart, default=np.inf) >= _MERGE:
+            kept.append(top)
+            shapes.append(_covariance(surface.curvature(top)))
+    places, deviations = np.array(kept), np.sqrt(np.array([np.diag(c) for c in shapes]))
+    # Equal heights would leave the order to rounding, and the order sets the signs of the offsets.
+    keys = np.round(places / deviations.min(axis=0), 4)
+    order = np.lexsort(keys.T[::-1])
+    return Modes(places[order], np.array(shapes)[order])
+
+
+def _covariance(curvature: Host) -> Host:
+    """The inverse of a curvature; directions that are flat, or curve upward, take the scale of the flattest other."""
+    values, vectors = np.linalg.eigh(curvature)
+    usable = values > 1e-8 * max(float(values.max()), 1e-300)
+    values = np.where(usable, values, values[usable].min() if usable.any() else 1.0)
+    return np.asarray((vectors / values) @ vectors.T)

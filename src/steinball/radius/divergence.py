@@ -1,0 +1,140 @@
+"""Divergences between densities: Hellinger, Kullback–Leibler, χ²."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from steinball.arrays import as_number, as_samples, check_resamples, check_share, like
+from steinball.calibration.moments import CONFIDENCE, N_DRAWS, chernoff_upper, draws_of, largest_eigenvalue
+from steinball.radius.base import Additive, within_all
+from steinball.radius.diameter import diameter
+from steinball.stein import SteinProblem
+from steinball.supremum import Supremum
+
+__all__ = ["ChiSquared", "Hellinger", "KullbackLeibler"]
+
+
+@dataclass(frozen=True)
+class Hellinger(Additive):
+    r"""All distributions within a Hellinger distance H of the model, H² = 1 − ∫√(pq)
+
+    .. math:: \theta = \min\left(\Delta H \sqrt{2 - H^2}, \sqrt{\tau_\infty}\right), \qquad
+       \Delta = \sup_{x, y} |\varphi(x) - \varphi(y)| \le 2 \sqrt{\tau_\infty},
+
+    since the total variation is at most H√(2 − H²) (Le Cam; docs/theory/radii.md).
+
+    Parameters
+    ----------
+    distance : float
+        H in [0, 1]. (Where H² is defined without the factor ½, as ∫(√p − √q)², give H/√2.)
+
+    Examples
+    --------
+    >>> Hellinger(0.05)
+    Hellinger(distance=0.05)
+    """
+
+    distance: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "distance", check_share(self.distance, "distance"))
+
+    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+        """Δ H √(2 − H²), at most √τ."""
+        variation = self.distance * math.sqrt(2.0 - self.distance**2)
+        return within_all(variation * diameter(problem, tau), tau)
+
+
+@dataclass(frozen=True)
+class KullbackLeibler(Additive):
+    r"""All distributions within a Kullback–Leibler divergence of the model, in nats and in either direction
+
+    .. math:: \theta = \min\left(\Delta \sqrt{K/2},\; \Delta \sqrt{1 - e^{-K}},\; \sqrt{\tau_\infty}\right), \qquad
+       \Delta \sqrt{K/2} \le \sqrt{2 \tau_\infty K},
+
+    by the inequalities of Pinsker and of Bretagnolle and Huber for the total variation (docs/theory/radii.md).
+
+    Parameters
+    ----------
+    nats : float
+        K ≥ 0.
+
+    Examples
+    --------
+    >>> KullbackLeibler(0.01)
+    KullbackLeibler(nats=0.01)
+    """
+
+    nats: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nats", as_number(self.nats, "nats", low=0.0))
+
+    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+        """Δ times the smaller of two bounds of the total variation, at most √τ."""
+        variation = math.sqrt(min(0.5 * self.nats, -math.expm1(-self.nats)))
+        return within_all(variation * diameter(problem, tau), tau)
+
+
+@dataclass(frozen=True, eq=False)
+class ChiSquared(Additive):
+    r"""All distributions with χ²(Q‖P) = ∫ (q − p)²/p at most a given value
+
+    .. math:: \theta = \min\left(\sqrt{\|C_P\| \chi^2}, \sqrt{\tau_\infty}\right), \qquad
+       \|C_P\| = \sup_{|f| = 1} \operatorname{Var}_P f(X),
+
+    the largest eigenvalue of the covariance operator of the features under the model, from draws of the model and never
+    of the data. Sharp where the best f is bounded below: q = p (1 + c f) reaches it.
+
+    Parameters
+    ----------
+    value : float
+        χ² ≥ 0.
+    draws : (m, d) array, optional
+        Independent draws of the model; by default ``n_draws`` of its ``sample``, the same every time.
+    n_draws : int
+        Their number.
+    confidence : float
+        With which ‖C_P‖ lies below the value used, over the draws. By chance it does not: that adds 1 − ``confidence``
+        to the level of a test.
+
+    Notes
+    -----
+    Proved, where τ is an upper bound: the largest eigenvalue λ̂ of the empirical operator is at least the mean of f₁²
+    over the draws, for the best f₁; these lie in [0, τ] and have expectation ‖C_P‖, so that Hoeffding's inequality in
+    its Kullback–Leibler form turns λ̂ into an upper confidence value, in any dimension and for any m.
+
+    Examples
+    --------
+    >>> ChiSquared(0.01)
+    ChiSquared(value=0.01)
+    """
+
+    value: float
+    draws: Any = field(default=None, repr=False)
+    n_draws: int = field(default=N_DRAWS, repr=False)
+    confidence: float = field(default=CONFIDENCE, repr=False)
+    anchored: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", as_number(self.value, "value", low=0.0))
+        object.__setattr__(self, "n_draws", check_resamples(self.n_draws, "n_draws"))
+        object.__setattr__(self, "confidence", check_share(self.confidence, "confidence"))
+        if self.draws is not None:
+            object.__setattr__(self, "draws", as_samples(self.draws, "draws"))
+
+    def operator_norm(self, problem: SteinProblem, tau: Supremum) -> float:
+        """The upper confidence value of ‖C_P‖, at most τ."""
+        if not problem.evaluable:
+            raise TypeError("`ChiSquared` needs the score at draws of the model; `model` is an array of scores.")
+        draws = draws_of(problem.model, self.n_draws, 0) if self.draws is None else self.draws
+        found = largest_eigenvalue(problem.at(like(draws, problem.samples)))
+        return tau.value * chernoff_upper(found / tau.value, len(draws), 1.0 - self.confidence)
+
+    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+        """√(‖C_P‖ χ²), at most √τ."""
+        if self.value == 0.0:
+            return 0.0
+        return within_all(math.sqrt(self.operator_norm(problem, tau) * self.value), tau)
