@@ -263,6 +263,15 @@ def test_memberships_are_the_law_of_the_cell_given_the_coordinates() -> None:
             assert abs(float(np.sum(mass * weight * ((cells == m) - shares[:, m])))) < 1e-4
 
 
+def test_a_wide_mode_reaches_farther_and_its_bulk_is_its_own() -> None:
+    modes = Modes([0.0, 10.0], np.array([1.0, 16.0]).reshape(2, 1, 1))
+    x = np.linspace(-20.0, 40.0, 601)[:, None]
+    heights = [stats.norm.logpdf(x[:, 0], 0.0, 1.0), stats.norm.logpdf(x[:, 0], 10.0, 4.0)]
+    assert np.array_equal(modes.cells(x), np.argmax(heights, axis=0))
+    z = modes.coordinates(x, modes.cells(x))
+    assert np.allclose(modes.places(z, modes.cells(x)), x)
+
+
 def test_memberships_where_the_density_vanishes_are_numbers() -> None:
     @dataclass(frozen=True)
     class Boxes:
@@ -303,6 +312,10 @@ def test_models_with_far_modes_are_known_at_once() -> None:
     assert not is_multimodal(GaussianMixture([1.0, 0.0], [-6.0, 6.0]))  # a component of weight 0 is not there
     assert not is_multimodal(GaussianMixture(np.full(9, 1 / 9), 3.0 * np.arange(9)))  # a chain without gaps
     assert is_multimodal(GaussianMixture([0.5, 0.5], [-6.0, 6.0], [16.0, 16.0])) is False
+    for variance in (0.25, 4.0):
+        for apart, far in ((4.99, False), (5.01, True)):
+            scale = variance**0.5
+            assert is_multimodal(GaussianMixture([0.5, 0.5], [0.0, apart * scale], variance)) is far
     assert is_multimodal(Gaussian()) is None
     assert is_multimodal(type("Known", (), {"modes": Modes([-6.0, 6.0])})())
     assert [bool(is_multimodal(mixture_pair(gamma).model)) for gamma in (1, 2, 3, 5)] == [False, False, True, True]

@@ -296,7 +296,7 @@ def test_a_box_is_finite() -> None:
 def test_a_result_carries_tau_and_its_kind() -> None:
     x = sample()
     options: dict[str, Any] = {"kernel": sb.InverseMultiquadric(math.sqrt(2.0)), "tilt": sb.PolynomialTilt(), "rng": 0}
-    kinds = {"sample": "sample", "optimised": "optimised", 1.4: "given", Ball(2.0): "localised"}
+    kinds: dict[Any, str] = {"sample": "sample", "optimised": "optimised", 1.4: "given", Ball(2.0): "localised"}
     for tau, kind in kinds.items():
         result = sb.robust_ksd_test(x, lambda x: -x, 0.1, tau=tau, **options)
         assert result.tau_kind == kind

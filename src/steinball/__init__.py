@@ -3,31 +3,62 @@
 from steinball import calibration, datasets, estimation, explain, jumps, kernels, models, radius, supremum, tilts
 from steinball.calibration import Betting, BoundaryBootstrap, DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.discrepancy import ksd, targeted_ksd
-from steinball.gof import dcmmd_test, ksd_test, ksdagg_test, mmd_dev_test, robust_ksd_test, robust_ksdagg_test
+from steinball.gof import (
+    SequentialTest,
+    dcmmd_test,
+    ksd_test,
+    ksdagg_test,
+    mmd_dev_test,
+    mode_weights_test,
+    robust_ksd_test,
+    robust_ksdagg_test,
+    sharp_huber_test,
+)
 from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
 from steinball.models import check_score, from_log_density
-from steinball.radius import Alternative, DensityBand, FixedRadius, Huber, StudentTails
+from steinball.radius import (
+    Alternative,
+    ChiSquared,
+    DensityBand,
+    FixedRadius,
+    Hellinger,
+    Huber,
+    KullbackLeibler,
+    LikeModel,
+    ScoreError,
+    StudentTails,
+    TotalVariation,
+    Wasserstein,
+)
 from steinball.result import GofResult
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Alternative",
     "Betting",
     "BoundaryBootstrap",
+    "ChiSquared",
     "DensityBand",
     "DeviationBound",
     "FixedRadius",
     "GofResult",
+    "Hellinger",
     "Huber",
     "InverseMultiquadric",
+    "KullbackLeibler",
+    "LikeModel",
     "Matern",
     "PolynomialTilt",
+    "ScoreError",
+    "SequentialTest",
     "SteinKernel",
     "StudentTails",
+    "TotalVariation",
+    "Wasserstein",
     "WeightedBootstrap",
     "WildBootstrap",
     "calibration",
@@ -43,11 +74,13 @@ __all__ = [
     "ksd_test",
     "ksdagg_test",
     "mmd_dev_test",
+    "mode_weights_test",
     "models",
     "predict_cost",
     "radius",
     "robust_ksd_test",
     "robust_ksdagg_test",
+    "sharp_huber_test",
     "supremum",
     "targeted_ksd",
     "tilts",

@@ -75,8 +75,11 @@ def direction_error(draws: NDArray[np.float64]) -> float:
     >>> round(direction_error(np.abs(0.3 * z)), 2)  # one direction of standard error 0.3
     0.3
     """
-    squares = np.sign(draws) * np.square(draws)
-    return float((0.5 * np.var(squares)) ** 0.25)
+    scale = float(np.max(np.abs(draws), initial=0.0))
+    if scale == 0.0:
+        return 0.0
+    units = draws / scale  # fourth powers of the draws themselves may overflow
+    return scale * float((0.5 * np.var(np.sign(units) * np.square(units))) ** 0.25)
 
 
 def upper_bound_direction(ksd: float, draws: NDArray[np.float64], level: float) -> float:

@@ -314,10 +314,12 @@ def test_a_tilt_is_that_of_the_ksd_test() -> None:
     x = np.random.default_rng(0).normal(0.3, 1.0, size=40)
     for tilt in (sb.PolynomialTilt(), "auto"):
         result = sb.ksdagg_test(x, MODEL, tilt=tilt, rng=0, **FEW)
+        options: dict[str, Any] = {"estimator": "u", "calibration": sb.WildBootstrap(19)}
+        middle = sb.ksd_test(x, MODEL, kernel=result.kernels[len(result.kernels) // 2], tilt=tilt, **options)
+        assert repr(middle.tilt) == repr(result.tilt)
         for kernel, squared in zip(result.kernels, result.squared_ksds, strict=True):
-            alone = sb.ksd_test(x, MODEL, kernel=kernel, tilt=tilt, estimator="u", calibration=sb.WildBootstrap(19))
+            alone = sb.ksd_test(x, MODEL, kernel=kernel, tilt=result.tilt, **options)
             assert squared == pytest.approx(alone.squared_ksd, rel=1e-10)
-            assert repr(alone.tilt) == repr(result.tilt)
 
 
 @pytest.mark.exact

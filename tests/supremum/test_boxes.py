@@ -21,6 +21,7 @@ PROBLEMS: dict[str, tuple[Any, Tilt | None]] = {
     "line": (sb.models.GaussianMixture([0.5, 0.5], [-3.0, 3.0]), PolynomialTilt(scale=2.0)),
     "widths": (sb.models.GaussianMixture([0.2, 0.8], [-2.0, 2.0], [0.2, 2.0]), PolynomialTilt(0.7)),
     "kernel family": (sb.models.KernelExponentialFamily([1.0, -2.0, 0.0, 1.5]), PolynomialTilt()),
+    "at infinity": (sb.models.GaussianMixture([0.5, 0.5], [-1.0, 1.0]), PolynomialTilt(scale=10.0)),
     "student": (sb.models.StudentT(2.0, 1.0), None),
     "plane": (sb.models.GaussianMixture([0.3, 0.7], [[-1.5, 0.5], [1.0, -1.0]]), PolynomialTilt(0.5, (0.3, -0.2), 1.5)),
     "rbm": (

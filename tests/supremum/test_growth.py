@@ -37,6 +37,7 @@ MODELS: dict[str, Any] = {
     "large rbm": GaussianBernoulliRBM.random(3, 14, 0),
     "kernel family": KernelExponentialFamily(np.random.default_rng(0).normal(size=8)),
     "kernel family, narrow": KernelExponentialFamily([1.0, -2.0, 0.0, 0.0, 1.0], 0.5),
+    "kernel family, one function": KernelExponentialFamily([1.0], 0.3),
 }
 EACH_MODEL = pytest.mark.parametrize("name", MODELS)
 
@@ -115,6 +116,23 @@ def test_the_largest_pull_is_the_maximum_of_its_function(alpha: float) -> None:
         values = t / (1.0 + np.exp(t * t / 2.0 - alpha))
     assert _largest_pull(alpha) == pytest.approx(values.max(), rel=1e-6, abs=1e-15)
     assert _largest_pull(alpha) >= values.max() * (1.0 - 1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_derivatives_of_a_kernel_family_have_the_stated_coefficients(order: int) -> None:
+    """Σ ζₗφₗ against the score without its base, and against a difference of it."""
+    model = MODELS["kernel family"]
+    x, h = np.linspace(-5.0, 5.0, 41)[:, None], 1e-5
+    zeta = model._derivative(order)
+    larger = KernelExponentialFamily(np.ones(zeta.size))
+    found = (larger._functions(x)[:, : zeta.size] @ zeta)[:, None]
+
+    def slope(y: Floats) -> Floats:
+        return np.asarray(model.score(y) - model.base_score(y))
+
+    expected = slope(x) if order == 1 else (slope(x + h) - slope(x - h)) / (2.0 * h)
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+    assert np.abs(found).max() <= np.linalg.norm(zeta)
 
 
 def test_chords_of_tanh_are_bounded_and_not_by_much() -> None:

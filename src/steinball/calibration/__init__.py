@@ -4,6 +4,7 @@ from steinball.calibration.base import BootstrapNull, BoundingNull, Calibration,
 from steinball.calibration.betting import Betting, BettingNull
 from steinball.calibration.boundary import BoundaryBootstrap, BoundaryNull
 from steinball.calibration.deviation import DeviationBound, DeviationNull
+from steinball.calibration.moments import ModelMoments
 from steinball.calibration.weighted import WeightedBootstrap
 from steinball.calibration.wild import WildBootstrap
 
@@ -17,6 +18,7 @@ __all__ = [
     "Calibration",
     "DeviationBound",
     "DeviationNull",
+    "ModelMoments",
     "Null",
     "WeightedBootstrap",
     "WildBootstrap",

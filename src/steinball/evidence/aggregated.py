@@ -110,7 +110,7 @@ def draw(results: Results, figure: Any) -> None:
         ax.set_xlim(-0.01, 0.32)
     for ax in panels[1:]:
         ax.set_ylabel("")
-    panels[0].legend(loc="lower right")
+    panels[-1].legend(loc="lower right")
 
 
 EXPERIMENT = Experiment(

@@ -113,7 +113,10 @@ def draw(results: Results, figure: Any) -> None:
     ax.axvline(FACTOR, color="black", linestyle=":", linewidth=0.9)
     ax.set(xscale="log", xlabel="multiple of the best value found by multistart", yticks=places)
     ax.set_yticklabels(CASES)
-    ax.legend(loc="lower right")
+    ticks = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
+    ax.set_xticks(ticks, [format(tick, "g") for tick in ticks])
+    ax.minorticks_off()
+    figure.legend(loc="outside lower center", ncols=2)
 
 
 def _above(results: Results) -> Iterator[Finding]:

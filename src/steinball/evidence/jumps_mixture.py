@@ -135,7 +135,7 @@ EXPERIMENT = Experiment(
     reference="docs/theory/many-modes.md",
     says=(
         "Data whose components are right and whose weights are wrong: the five components of the paper's §5.4 in the "
-        "plane (in Huber's sense a contamination of .46), and two modes at ±γ on the line, .7/.3 in place of .5/.5 (a "
+        "plane (in Huber's sense a contamination of .42), and two modes at ±γ on the line, .7/.3 in place of .5/.5 (a "
         "contamination of .4). As they are, no KSD test sees it from γ = 10 on, and few at γ = 5. After offset jumps "
         "the standard test does, at any separation; the radius ε₀√τ leaves that power up to about ε₀ = .01. The sharp "
         "bound carries it to ε₀ = .1 on the line, and the test of the modes' weights, built on the same modes, close "

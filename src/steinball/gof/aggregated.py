@@ -361,8 +361,8 @@ def _sign_forms(summary: GramSummary) -> NDArray[np.float64]:
 
 
 def pose_all(samples: Any, model: Any, kernels: tuple[Kernel, ...], tilt: Tilt | str | None) -> list[SteinProblem]:
-    """One problem per kernel; the score is evaluated once."""
-    first = pose(samples, model, kernels[0], tilt)
+    """One problem per kernel; the score is evaluated once, and an automatic tilt suits the kernel in the middle."""
+    first = pose(samples, model, kernels[len(kernels) // 2], tilt)
     return [dataclasses.replace(first, stein=SteinKernel(kernel, first.stein.tilt)) for kernel in kernels]
 
 

@@ -136,9 +136,12 @@ class SharpResult:
             ("p-value", f"{self.pvalue:.4g} ({self.method}, {kind}), level {self.level:g}"),
             ("statistic", f"{self.statistic:.4g}, threshold {self.threshold:.4g}"),
             ("share", f"estimate {self.share:.3g}, at least {self.contamination_bound:.3g}"),
-            *((key, short(value)) for key, value in self.details.items() if not isinstance(value, (list, dict))),
+            *((key, value if isinstance(value, str) else short(value)) for key, value in self._told()),
         ]
         return render(f"{self.name}: {'rejected' if self.rejected else 'not rejected'}", rows, self._sentence())
+
+    def _told(self) -> list[tuple[str, Any]]:
+        return [(key, value) for key, value in self.details.items() if not isinstance(value, (list, dict))]
 
     def _sentence(self) -> str:
         if self.rejected:

@@ -15,11 +15,11 @@ from steinball.gof.advance import settle_in_advance
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.choose import Settings, make_gram
 from steinball.gram.prefix import prefix_sums
-from steinball.jumps import Jumps, as_jumps, closed_under_moves, warn_if_multimodal
+from steinball.jumps import Jumps, as_jumps, warn_if_multimodal
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, as_model
 from steinball.radius import Huber, Radius, as_radius
-from steinball.result import Evidence, GofResult, decide, radius_of
+from steinball.result import Evidence, GofResult, check_compatible, decide, radius_of
 from steinball.stein import SteinProblem
 from steinball.supremum import Ball, Box, find_supremum, warn_if_unbounded
 from steinball.tilts import Tilt
@@ -117,10 +117,9 @@ def ksd_test(
     check_level(level, calibration.n_resamples)
     check_estimator(estimator)
     radius, seed = as_radius(radius), as_seed(rng)
-    if getattr(calibration, "needs_huber", False) and not isinstance(radius, Huber):
-        raise ValueError(f"{calibration!r} holds for contamination only: use a radius Huber(share), not {radius!r}.")
+    check_compatible(calibration, radius, jumps is not None)
     settings = Settings(engine, memory_limit, n_jobs, progress)
-    problem = _posed(x, model, kernel, tilt, _Moves(jumps, radius, seed), getattr(calibration, "predictable", False))
+    problem = _posed(x, model, kernel, tilt, _Moves(jumps, seed), getattr(calibration, "predictable", False))
     found = find_supremum(tau, problem)
     if isinstance(calibration, DeviationBound) and not radius.needs_bounded:  # which warns by itself
         warn_if_unbounded(problem, "`DeviationBound`")
@@ -129,7 +128,9 @@ def ksd_test(
     gram = make_gram(problem, calibration.n_resamples, settings, lambda s: question.grade(s) != "approximate")
     summary = _summary(gram, problem, calibration, seed, settings)
     null = calibration.null(summary, found, estimator)
-    return decide(Evidence(problem, gram, summary, calibration, seed, found, estimator, null), radius, level, theta)
+    moved = jumps is not None
+    evidence = Evidence(problem, gram, summary, calibration, seed, found, estimator, null, moved)
+    return decide(evidence, radius, level, theta)
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,6 @@ class _Moves:
     """What happens to the data before they are tested."""
 
     jumps: Jumps | str | None
-    radius: Radius
     seed: np.random.SeedSequence
 
     def apply(self, samples: Array, model: Model) -> Array:
@@ -146,11 +146,6 @@ class _Moves:
         if moves is None:
             warn_if_multimodal(model)
             return samples
-        if not closed_under_moves(self.radius):
-            raise ValueError(
-                f"`jumps` can carry members of the set behind {self.radius!r} outside of it. Use a share of "
-                "contamination, TotalVariation, Hellinger, KullbackLeibler, ChiSquared or a DensityBand, or no jumps."
-            )
         return moves.move(
             samples, model, np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, 1))
         )

@@ -173,7 +173,7 @@ class RobustAggregationEvidence:
     def conceded(self, level: float) -> float:
         """The smallest share of contamination that is not rejected."""
         scale = self.share_radii
-        # A bettor's wealth falls in the radius; a boundary p-value over several kernels only nearly rises: look closely.
+        # A bettor's wealth falls in the radius; a boundary p-value over several kernels only nearly rises: look.
         shares = np.linspace(0.0, 1.0, _SHARES if self.judge.n_resamples else 2)
         first = next((k for k, e in enumerate(shares) if self.judge.pvalue(e * scale) > level), len(shares) - 1)
         low, high = float(shares[max(0, first - 1)]), float(shares[first])

@@ -201,8 +201,7 @@ class SequentialTest:
         lines = [
             f"Sequential test after {self.n} points: {verdict} (level {self.level:g})",
             f"  wealth {short(self.evalue)}, p-value {short(self.pvalue)}: valid whenever you stop",
-            f"  at confidence {1.0 - self.level:g}, at least {short(self.contamination_bound)} of the distribution is "
-            "contaminated",
+            f"  at confidence {1.0 - self.level:g}, contaminated by at least {short(self.contamination_bound)}",
         ]
         return "\n".join(lines)
 
@@ -320,7 +319,7 @@ class SequentialTest:
         model = as_model(self._model, samples)
         try:
             evaluate_score(model, samples)
-        except (TypeError, AttributeError):
+        except Exception:  # whatever a score of another array library raises
             return
         self._check_model(model, samples)
 

@@ -15,7 +15,7 @@ from steinball.arrays import Array, namespace, to_host
 from steinball.gram.weights import ChainedWeights, Weights
 
 _SWAMPED = 1e10
-_COLUMNS_AT_ONCE = 2**14
+_ENTRIES_AT_ONCE = 2**18
 
 Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Below and above, one entry per draw."""
@@ -141,8 +141,9 @@ def linear_forms(weights: NDArray[np.integer], row_means: NDArray[np.float64]) -
     """(1/n) Σ wᵢ rᵢ for every row w of the weights, a few columns at a time: the small integers stay small."""
     n = len(row_means)
     forms = np.zeros(weights.shape[0])
-    for start in range(0, n, _COLUMNS_AT_ONCE):
-        part = slice(start, start + _COLUMNS_AT_ONCE)
+    width = max(1, _ENTRIES_AT_ONCE // max(1, len(forms)))
+    for start in range(0, n, width):
+        part = slice(start, start + width)
         forms += weights[:, part].astype(np.float64) @ row_means[part]
     return forms / n
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -85,7 +86,7 @@ class RadialScore:
     rate: float = 1.0
     decay: float = 0.0
 
-    @property
+    @cached_property
     def steepness(self) -> float:
         """The largest eigenvalue of P."""
         return float(np.linalg.eigvalsh(self.precision)[-1])

@@ -183,13 +183,14 @@ class _Table:
 
     def __init__(self, experiment: Experiment, path: Path, seed: int) -> None:
         self.experiment, self.path, self.seed = experiment, path, seed
+        self._axes = experiment.axes  # found once: tables have a million rows
         self.done: set[Group] = set()
         self._cells = {self._key(cell): index for index, cell in enumerate(experiment.grid)}
         if len(self._cells) != len(experiment.grid):
             raise ValueError(f"the cells of {experiment.name} cannot be told apart by their grid columns.")
 
     def _key(self, record: Any) -> tuple[str, ...]:
-        return tuple(as_text(record.get(name)) for name in self.experiment.axes)
+        return tuple(as_text(record.get(name)) for name in self._axes)
 
     def _group(self, record: Record) -> Group:
         return record["variant"], self._cells[self._key(record)], int(record["repeat"])

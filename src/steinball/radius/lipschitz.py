@@ -103,7 +103,8 @@ def _optimised(problem: SteinProblem) -> float:
     rays = [center + length * spread * directions for length in (0.5, 1.0, 2.0, 5.0, 1e2, 1e4)]
     looks = np.vstack([x[:: -(-len(x) // _LOOKS)], center, *rays])
     slopes = _finite_slopes(problem, looks)
-    starts = looks[np.argsort(-slopes)[:_STARTS]]
+    # A gradient takes (2d + 1)² scores: in many dimensions the climb is short, and the rays have seen most.
+    starts = looks[np.argsort(-slopes)[: max(1, min(_STARTS, 60 // x.shape[1]))]]
     climbed = [_climb(problem, start, spread) for start in starts]
     return float(max(slopes.max(), *climbed))
 
@@ -127,4 +128,5 @@ def _climb(problem: SteinProblem, start: NDArray[np.float64], spread: float) -> 
         around = _finite_slopes(problem, start + spread * (y + moves))
         return -float(around[0]), -(around[1 : d + 1] - around[d + 1 :]) / 2e-3
 
-    return float(-minimize(objective, np.zeros(d), jac=True, method="L-BFGS-B", options={"maxiter": 60}).fun)
+    options = {"maxiter": max(10, min(60, 600 // d))}
+    return float(-minimize(objective, np.zeros(d), jac=True, method="L-BFGS-B", options=options).fun)

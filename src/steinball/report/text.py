@@ -71,7 +71,7 @@ def _rows(result: GofResult) -> list[tuple[str, str, str]]:
         ("kernel", describe(result.kernel), ""),
         ("tilt", describe(result.tilt), ""),
         ("D", number(result.ksd), f"distance of the data from the model (KSD, {result.estimator.upper()}-statistic)"),
-        ("", _range(result), f"where that of their distribution lies, at confidence {percent(1 - result.level)}"),
+        ("", _range(result), f"{percent(1 - result.level)} interval for that of their distribution"),
         ("θ", number(result.radius), _tolerance(result)),
         ("τ", number(result.tau), _TAU_KINDS.get(result.tau_kind, result.tau_kind)),
         ("statistic", number(result.statistic), f"max(0, D − θ); {_rule(result)}"),

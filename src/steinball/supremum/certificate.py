@@ -32,16 +32,16 @@ class UncertifiedError(Exception):
 def best_upper_bound(problem: SteinProblem) -> Supremum:
     """The smallest upper bound there is, or :class:`UncertifiedError`."""
     setting = _setting(problem.stein, problem.model, problem.samples.shape[1])
+    majorant = _majorant(setting, problem.model)
+    _check_growth(majorant, problem)
     exact = closed_form(setting, problem.model)
     if exact is not None:
         return Supremum(exact, "closed form")
-    majorant = _majorant(setting, problem.model)
-    _check_growth(majorant, problem)
     bound = largest_shell(majorant)
-    if _has_boxes(problem.model, setting.dimension):
-        bound = min(bound, _by_boxes(majorant, problem, bound))
     if not math.isfinite(bound):
         raise UncertifiedError(_unbounded(setting))
+    if _has_boxes(problem.model, setting.dimension):
+        bound = min(bound, _by_boxes(majorant, problem, bound))
     return Supremum(bound * (1.0 + ROUNDING), "certified")
 
 

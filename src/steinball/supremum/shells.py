@@ -46,8 +46,9 @@ class Setting:
         trace = float(dimension if kernel.metric is None else np.trace(kernel.metric))
         numbers = float(value[0]), -2.0 * float(slope[0]) * trace
         if tilt is None:
-            location = getattr(model, "location", 0.0)
-            return cls(*numbers, 0.0, np.broadcast_to(np.asarray(location, dtype=float), dimension), np.eye(dimension))
+            location = getattr(model, "location", None)
+            center = np.asarray(0.0 if location is None else location, dtype=float)
+            return cls(*numbers, 0.0, np.broadcast_to(center, dimension), np.eye(dimension))
         if not isinstance(tilt, PolynomialTilt):
             return None
         precision = np.eye(dimension) * tilt.scale**-2 if tilt.precision is None else tilt.precision

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +24,7 @@ WORTH = 1.1
 
 _DRAWS = 1024
 _STEPS = (2.0, 2.0**0.25)  # of the scale: first far, then near
+_STEP_WORTH = 1.01
 _FARTHEST = 12
 
 
@@ -65,7 +65,7 @@ def choose_tilt(samples: Array, model: Any, kernel: Kernel, exponent: float = 0.
     base = automatic_tilt(samples if draws is None else draws, model, exponent)
     if draws is None:
         draws = _normal_draws(np.asarray(model.location), np.asarray(model.covariance))
-    probes = _probes(draws)
+    probes = draws if _is_bounded(SteinKernel(kernel, base), model, draws.shape[1]) else _probes(draws)
     scores = _scores(model, probes, samples)
     if scores is None:
         return base
@@ -128,6 +128,14 @@ def _scaled(tilt: PolynomialTilt, factor: float) -> PolynomialTilt:
     return dataclasses.replace(tilt, precision=tilt.precision / factor**2)
 
 
+def _is_bounded(stein: SteinKernel, model: Any, dimension: int) -> bool:
+    try:
+        bound_without_search(stein, model, dimension)
+    except UncertifiedError:
+        return False
+    return True
+
+
 def _probes(draws: Matrix) -> Matrix:
     """The draws, then points between, beside and beyond them, where u may be largest."""
     center, few = np.median(draws, axis=0), draws[::4]
@@ -145,14 +153,14 @@ def _efficiency(stein: SteinKernel, model: Any, probes: Matrix, scores: Matrix) 
 
 
 def _best_factor(efficiency: Callable[[float], float]) -> float:
-    """Uphill from 1 in large steps, then in small ones; back to 1 if that is hardly worse."""
+    """Uphill from 1 in large steps, then in small ones, each of which must gain; back to 1 if that is hardly worse."""
     at_one = best = efficiency(1.0)
     factor = 1.0
     for step in _STEPS:
         for ratio in (step, 1.0 / step):
             for _ in range(_FARTHEST):
                 tried = efficiency(factor * ratio)
-                if tried <= best:
+                if not tried > _STEP_WORTH * best:
                     break
                 factor, best = factor * ratio, tried
-    return factor if best > WORTH * at_one and math.isfinite(best) else 1.0
+    return factor if best > WORTH * at_one else 1.0
