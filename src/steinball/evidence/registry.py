@@ -15,6 +15,7 @@ _FILES = (
     "betting_adversaries",
     "deviation_bounds",
     "aggregated",
+    "jumps_mixture",
     "certified_supremum",
     "radius_adversaries",
     "contamination_bound",

@@ -38,6 +38,9 @@ the dotted line is the level .05, the dash-dotted one the tolerance or the refer
 in [`tables/`](tables). Unless said otherwise n = 500, the model is N(0, 1), the weight (1+|x|²)^(−½), the length scale
 the median distance, ε₀ = .05, and 100 repeats. [Table 1](table1.md) of the paper has a page of its own.
 
+One line is not the paper's: dashed, beside each R-KSD, the same draws read by the
+[boundary bootstrap](../theory/boundary-bootstrap.md), which rejects whenever R-KSD does.
+
 A claim *holds* when every number of it does: rates within .15 of the published ones, or no more than the level plus two
 standard errors, or whatever the claim says. A miss has its reason written below it.
 """

@@ -43,7 +43,7 @@ def draw(results: Results, figure: Any) -> None:
     lines = beside([Series(robust.select(n=n), style) for n, style in styles.items()], rates)
     rate_panel(right, "contamination", lines, xlabel="contamination ε", title="R-KSD, ε₀ = .05, z = 10")
     mark(right, TOLERANCE)
-    right.legend()
+    right.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def _rising(results: Results) -> Iterator[Finding]:
@@ -72,6 +72,7 @@ EXPERIMENT = Experiment(
         above("and has power beyond", test="r-ksd", axes={"n": SIZES[2:], "contamination": (0.4, 0.5)}),
     ),
     draw=draw,
+    size=(8.6, 3.2),
     variants={
         PUBLISHED: "length scale² = 2λ² = 2",
         TEXT: "length scale² = λ² = 1, as the text's formula has it: another τ∞",
