@@ -76,6 +76,17 @@ def test_every_calibration_has_a_name(command: Command, data: str, name: str, ca
     assert json.loads(done.stdout) == json.loads(json.dumps(expected.to_dict()))
 
 
+@pytest.mark.parametrize("calibration", ["boundary", "betting"])
+def test_no_bandwidth_has_to_be_chosen(command: Command, data: str, calibration: str) -> None:
+    done = command(
+        "test", data, *GAUSSIAN, "--contamination", "0.02", "--aggregate", "--calibration", calibration, "--json"
+    )
+    found = json.loads(done.stdout)
+    assert found["schema"] == "steinball.robust-ksdagg/1"
+    assert len(found["kernels"]) == 5
+    assert done.exit_code == int(found["rejected"])
+
+
 def test_jumps_see_the_weights_of_modes(command: Command, tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=300) + np.where(np.arange(300) < 270, -6.0, 6.0)
     path = tmp_path / "x.csv"
@@ -147,6 +158,11 @@ def test_how_the_work_is_done_reaches_the_library(command: Command, data: str, m
         (
             ["DATA", *GAUSSIAN, "--contamination", "0.1", "--tau", "big"],
             "`--tau` must be sample, auto, optimised or a number",
+        ),
+        (["DATA", *GAUSSIAN, "--radius", "0", "--aggregate"], "`--aggregate` goes with `--contamination`"),
+        (
+            ["DATA", *GAUSSIAN, "--contamination", "0", "--aggregate", "--calibration", "wild"],
+            "BoundaryBootstrap or Betting",
         ),
         (["DATA", *GAUSSIAN, "--radius", "0", "--calibration", "jackknife"], "`--calibration` must be one of boundary"),
         (["DATA", *GAUSSIAN, "--contamination", "0.1", "--resamples", "10"], "Use at least 19."),

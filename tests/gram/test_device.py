@@ -11,6 +11,7 @@ import pytest
 import steinball as sb
 from steinball.arrays import Array, to_host
 from steinball.discrepancy import pose
+from steinball.gram import compiled, device
 from steinball.gram.blocked import BlockedGram
 from steinball.gram.compiled import compilable, uses_tf32
 from steinball.gram.dense import DenseGram
@@ -160,3 +161,19 @@ def test_what_is_compiled_and_where_tf32_is_used() -> None:
     problem = pose(torch.asarray(samples()), lambda x: -x, sb.InverseMultiquadric(1.0))
     details = DeviceTiles(problem, np.zeros((1, N), dtype=np.int8), TILE).details
     assert details == {"tile": TILE, "device": "cpu", "compiled": False, "draw_precision": "float64"}
+
+
+def test_tf32_never_touches_the_stein_kernel_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tile made of matrix products, because it is not compiled or has too many columns to be fused, would lose its
+    digits (a relative 4e-4 of D was seen): TF32 is for the draws of fused tiles alone."""
+    torch = pytest.importorskip("torch", reason="torch is an extra")
+    monkeypatch.setattr(compiled, "on_cuda", lambda samples: True)
+    wide, narrow = (torch.zeros((4, d), dtype=torch.float32) for d in (compiled.FUSED_DIMENSIONS + 1, 3))
+    assert uses_tf32(narrow)
+    assert not uses_tf32(wide)
+    problem = pose(torch.asarray(samples(), dtype=torch.float32), lambda x: -x, sb.InverseMultiquadric(1.0))
+    tiles = DeviceTiles(problem, np.zeros((1, N), dtype=np.int8), TILE)
+    tiles.compiled = False
+    monkeypatch.setattr(device, "draw_precision", lambda samples: pytest.fail("TF32 outside of compiled tiles"))
+    assert len(list(tiles)) > 1
+    assert tiles.details["draw_precision"] == "float32"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +18,7 @@ from steinball.cli.paper import app as paper_app
 from steinball.cli.paper import evidence_app
 from steinball.cli.specs import kernel_from, model_from
 from steinball.cli.userfile import python_file
+from steinball.gof import RobustAggregatedResult
 from steinball.result import GofResult
 
 __all__ = ["app", "main"]
@@ -109,6 +111,9 @@ def run_test(
     kernel: Annotated[
         str, typer.Option(help="imq, gaussian or matern, with parameters such as imq:lengthscale=2.")
     ] = "imq",
+    aggregate: Annotated[
+        bool, typer.Option("--aggregate", help="Several length scales at once instead of one; needs --contamination.")
+    ] = False,
     columns: Annotated[
         str | None, typer.Option(help="Columns to read: names, or positions from 1, with commas.")
     ] = None,
@@ -138,12 +143,9 @@ def run_test(
             result = _run(
                 samples,
                 model_from(model, log_density, dimension=samples.shape[1], backend=backend),
-                contamination,
-                radius,
-                kernel=_kernel(kernel, samples, calibration),
-                tau=_tau(tau, calibration),
+                _Question(contamination, radius, kernel, jumps, aggregate),
                 calibration=_calibration(calibration, resamples),
-                jumps="auto" if jumps else None,
+                tau=_tau(tau, calibration),
                 level=level,
                 rng=seed,
                 engine=engine,
@@ -155,12 +157,37 @@ def run_test(
     raise typer.Exit(outcome.REJECTED if result.rejected else outcome.NOT_REJECTED)
 
 
-def _run(samples: Any, model: Any, contamination: float | None, radius: float | None, **options: Any) -> GofResult:
-    if radius is not None and contamination is None:
-        return sb.ksd_test(samples, model, radius=radius, **options)
-    if contamination is not None and radius is None:
-        return sb.robust_ksd_test(samples, model, contamination=contamination, **options)
-    raise ValueError("give one of `--contamination` (a share) and `--radius` (a distance); see steinball test --help.")
+@dataclass(frozen=True)
+class _Question:
+    """What is tolerated, and how the data are looked at."""
+
+    contamination: float | None
+    radius: float | None
+    kernel: str
+    jumps: bool
+    aggregate: bool
+
+    def check(self) -> None:
+        """Exactly one tolerance; several length scales go with a share alone."""
+        if (self.radius is None) == (self.contamination is None):
+            raise ValueError(
+                "give one of `--contamination` (a share) and `--radius` (a distance); see steinball test --help."
+            )
+        if self.aggregate and (self.contamination is None or self.jumps or self.kernel != "imq"):
+            raise ValueError("`--aggregate` goes with `--contamination`, and without `--kernel` and `--jumps`.")
+
+
+def _run(samples: Any, model: Any, question: _Question, **options: Any) -> GofResult | RobustAggregatedResult:
+    question.check()
+    if question.aggregate and question.contamination is not None:
+        return sb.robust_ksdagg_test(samples, model, question.contamination, **options)
+    options |= {
+        "kernel": _kernel(question.kernel, samples, options["calibration"]),
+        "jumps": "auto" if question.jumps else None,
+    }
+    if question.contamination is not None:
+        return sb.robust_ksd_test(samples, model, contamination=question.contamination, **options)
+    return sb.ksd_test(samples, model, radius=question.radius or 0.0, **options)
 
 
 _BOUNDS = {"betting": sb.Betting, "deviation": sb.DeviationBound}
@@ -176,9 +203,9 @@ def _calibration(name: str, resamples: int) -> Any:
     raise ValueError(f"`--calibration` must be one of {known}, got `{name}`.")
 
 
-def _kernel(text: str, samples: Any, calibration: str) -> Any:
+def _kernel(text: str, samples: Any, calibration: Any) -> Any:
     """The kernel; bets must not take its length scale from the data, so theirs is left to the model."""
-    return None if calibration == "betting" and text == "imq" else kernel_from(text, samples)
+    return None if isinstance(calibration, sb.Betting) and text == "imq" else kernel_from(text, samples)
 
 
 def _tau(text: str | None, calibration: str) -> str | float:
@@ -192,7 +219,7 @@ def _tau(text: str | None, calibration: str) -> str | float:
         raise ValueError(f"`--tau` must be sample, auto, optimised or a number, got `{text}`.") from None
 
 
-def _print_result(result: GofResult, as_json: bool) -> None:
+def _print_result(result: GofResult | RobustAggregatedResult, as_json: bool) -> None:
     if as_json:
         outcome.write(json.dumps(result.to_dict(), allow_nan=False, indent=2) + "\n")
     else:

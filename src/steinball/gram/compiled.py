@@ -36,17 +36,23 @@ def compilable(samples: Array) -> bool:
     return is_jax_array(samples) or on_cuda(samples)
 
 
+def fuses(samples: Array) -> bool:
+    """Whether a compiled tile is formed from differences, so that its only matrix products are those of the draws."""
+    return int(samples.shape[1]) <= FUSED_DIMENSIONS
+
+
 def uses_tf32(samples: Array) -> bool:
-    """Whether bootstrap products run in TF32: single precision on CUDA."""
-    return on_cuda(samples) and dtype_name(samples) == "float32"
+    """Whether bootstrap products of compiled tiles run in TF32: single precision on CUDA, where they stand alone."""
+    return on_cuda(samples) and dtype_name(samples) == "float32" and fuses(samples)
 
 
 @contextmanager
 def draw_precision(samples: Array) -> Iterator[None]:
     """Within it, matrix products of float32 on CUDA may round their factors to TF32.
 
-    Only the bootstrap products are matrix products there: bootstrap weights are small integers, exact in TF32, and
-    rounding the tile changes a draw by about 10⁻⁴/n of itself. Statistic and diagonal are elementwise sums.
+    For compiled tiles only: where they are fused, the bootstrap products are the only matrix products. Bootstrap
+    weights are small integers, exact in TF32, and rounding the tile changes a draw by about 10⁻⁴/n of itself. Statistic
+    and diagonal are elementwise sums. A tile that is itself made of matrix products would lose its digits.
     """
     if not uses_tf32(samples):
         yield
@@ -63,7 +69,7 @@ def draw_precision(samples: Array) -> Iterator[None]:
 
 def compiled_step(stein: SteinKernel, samples: Array) -> Step:
     """:func:`steinball.gram.tiles.tile_sums` for this kernel, compiled once per kernel and shape."""
-    fused = int(samples.shape[1]) <= FUSED_DIMENSIONS
+    fused = fuses(samples)
     dimension = int(samples.shape[1])
     flat = _jax_step(stein, fused) if is_jax_array(samples) else _torch_step(stein, fused, dimension)
     return lambda rows, columns: flat(_flatten(rows), _flatten(columns))

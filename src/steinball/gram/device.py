@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -54,7 +55,7 @@ class DeviceTiles:
             "tile": self.tile,
             "device": str(array_api_compat.device(samples)),
             "compiled": self.compiled,
-            "draw_precision": "TF32" if uses_tf32(samples) else dtype_name(samples),
+            "draw_precision": "TF32" if self.compiled and uses_tf32(samples) else dtype_name(samples),
         }
 
     def __iter__(self) -> Iterator[Sums]:
@@ -65,7 +66,7 @@ class DeviceTiles:
         def cut(k: int) -> Strip:
             return cut_strip(points[k], bootstrap[:, starts[k] : starts[k] + len(points[k])])
 
-        with draw_precision(self.problem.samples):
+        with draw_precision(self.problem.samples) if self.compiled else nullcontext():
             for k, start in enumerate(starts):
                 here = cut(k)
                 parts = [step(here, here), *(step(here, cut(j)) for j in range(k + 1, len(starts)))]
