@@ -173,15 +173,14 @@ def draw(results: Results, figure: Any) -> None:
 
 def _draw_budgets(ax: Any, results: Results) -> None:
     names = [*(f"kept-{budget}" for budget in BUDGETS), "kept-all"]
-    cases = [(kind, d) for kind in STREAMS for d in DIMENSIONS]
-    for (kind, d), style in zip(cases, shades([f"{kind}, d = {d}" for kind, d in cases]).values(), strict=True):
-        rates = [results.rates.one(test=name, kind=kind, dimension=d, strategy="stream") for name in names]
-        ax.plot(
-            range(len(names)), [rate.rate for rate in rates], marker=style.marker, color=style.color, label=style.label
-        )
+    for kind, style in shades(list(STREAMS)).items():
+        for d, line in zip(DIMENSIONS, ("-", "--"), strict=True):
+            rates = [results.rates.one(test=name, kind=kind, dimension=d, strategy="stream").rate for name in names]
+            look = {"marker": style.marker, "color": style.color, "linestyle": line, "label": f"{kind}, d = {d}"}
+            ax.plot(range(len(names)), rates, **look)
     ax.set_xticks(range(len(names)), [name.removeprefix("kept-") for name in names])
     ax.set(xlabel="kept points", title="streams of 1,000 points")
-    ax.legend()
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 _STREAM_CELLS = [(kind, d) for kind in STREAMS for d in DIMENSIONS]
