@@ -507,3 +507,29 @@ def test_a_budget_of_thirty_costs_no_power_in_one_dimension() -> None:
     full, small = rates(300, 0.2, 40), rates(300, 0.2, 40, budget=30)
     assert full > 0.5
     assert abs(full - small) <= 0.05
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 broken", b"x,y\n1,2\n"])
+def test_what_is_no_saved_test_is_refused_in_words(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "stream.npz"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is no saved SequentialTest"):
+        SequentialTest.restore(path, sb.models.Gaussian())
+
+
+def test_a_file_that_was_cut_off_or_holds_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "stream.npz"
+    SequentialTest(sb.models.Gaussian(), contamination=0.05).update(np.zeros(30)).save(path)
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(ValueError, match="not a whole one"):
+        SequentialTest.restore(path, sb.models.Gaussian())
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(ValueError, match="bare array"):
+        SequentialTest.restore(path, sb.models.Gaussian())
+    others: list[dict[str, Any]] = [{"facts": np.array("[1]")}, {"facts": np.array("{}")}, {"x": np.array([object()])}]
+    for other in others:
+        with path.open("wb") as file:
+            np.savez(file, **other)
+        with pytest.raises(ValueError, match="is no saved SequentialTest"):
+            SequentialTest.restore(path, sb.models.Gaussian())

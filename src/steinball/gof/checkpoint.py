@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -84,9 +85,19 @@ def write(path: Any, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> Non
 
 def read(path: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The facts and arrays of a file; anything pickled in it is refused."""
-    with np.load(Path(path), allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
-    facts = json.loads(str(arrays.pop("facts", "{}")))
-    if facts.get("schema") != SCHEMA:
-        raise ValueError(f"`{path}` is no saved SequentialTest of this version: its schema is {facts.get('schema')!r}.")
+    try:
+        arrays = _arrays(Path(path))
+        facts = json.loads(str(arrays.pop("facts", "{}")))
+    except (BadZipFile, EOFError, KeyError, ValueError) as error:  # cut off, not an NPZ file, pickled, or no JSON
+        raise ValueError(f"`{path}` is no saved SequentialTest, or not a whole one: {error}.") from error
+    if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
+        raise ValueError(f"`{path}` is no saved SequentialTest of this version: its schema is not `{SCHEMA}`.")
     return facts, arrays
+
+
+def _arrays(path: Path) -> dict[str, Any]:
+    with path.open("rb") as handle:  # opened here, so that it is closed whatever NumPy makes of it
+        file = np.load(handle, allow_pickle=False)
+        if not isinstance(file, np.lib.npyio.NpzFile):
+            raise ValueError("it holds a bare array")
+        return {name: file[name] for name in file.files}
