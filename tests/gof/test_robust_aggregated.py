@@ -96,6 +96,14 @@ def test_statistic_threshold_pvalue_and_bound_tell_one_story(calibration: Any) -
 
 
 @pytest.mark.exact
+def test_the_summary_says_whose_contamination_is_bounded() -> None:
+    clean, spoilt = contaminated(100, 0.0, 0.0), contaminated(300, 0.4, 2.0)
+    assert "conceded   nothing" in sb.robust_ksdagg_test(clean, sb.models.Gaussian(), rng=0).summary()
+    for tau, whose in (("sample", "these points"), ("auto", "their distribution")):
+        assert f"of {whose}" in sb.robust_ksdagg_test(spoilt, sb.models.Gaussian(), tau=tau, rng=0).summary()
+
+
+@pytest.mark.exact
 def test_one_number_on_the_ksd_scale_is_refused_and_sets_are_not() -> None:
     x = contaminated(50, 0.0, 0.0)
     with pytest.raises(ValueError, match="every kernel"):

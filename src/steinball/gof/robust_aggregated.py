@@ -26,7 +26,7 @@ from steinball.models.base import as_model
 from steinball.radius import FixedRadius, Huber, Radius, as_radius
 from steinball.result import radius_of
 from steinball.stein import SteinProblem
-from steinball.supremum import Supremum, find_supremum
+from steinball.supremum import UPPER_BOUNDS, Supremum, find_supremum
 from steinball.tilts import Tilt
 
 __all__ = ["RobustAggregatedResult", "RobustAggregationEvidence", "decide_robust_aggregated", "robust_ksdagg_test"]
@@ -278,14 +278,18 @@ class RobustAggregatedResult:
             ("D and θ", f"{self.ksd:.4g} and {self.radius:.4g} under that kernel"),
             ("statistic", f"{self.statistic:.4g}, threshold {self.threshold:.4g}"),
             ("p-value", f"{self.pvalue:.4g}, by {how}"),
-            (
-                "conceded",
-                f"at least {self.contamination_bound:.2%} of these points, at confidence {1 - self.level:.4g}",
-            ),
+            ("conceded", self._conceded()),
         ]
         verdict = "REJECTED" if self.rejected else "NOT REJECTED (which is not to say that the model fits)"
         title = "Robust aggregated kernel Stein test, over length scales"
         return render(title, rows, f"{verdict} at level {self.level:.4g}.")
+
+    def _conceded(self) -> str:
+        """The contamination that must be conceded, and whose it is."""
+        if self.contamination_bound == 0.0:
+            return "nothing"
+        whose = "their distribution" if self.tau_kind in UPPER_BOUNDS else "these points"
+        return f"at least {self.contamination_bound:.3g} of {whose}, at confidence {1 - self.level:.4g}"
 
     def __repr__(self) -> str:
         return (
