@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from typing import Any, TypeAlias
 
 import array_api_compat
@@ -28,6 +29,7 @@ __all__ = [
     "dtype_name",
     "generator_at",
     "is_array",
+    "levels_to_caller",
     "like",
     "namespace",
     "take_rows",
@@ -324,3 +326,11 @@ def generator_at(seed: np.random.SeedSequence, k: int) -> np.random.Generator:
     """The k-th generator below ``seed``, the same in whatever order they are asked for."""
     child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, k))
     return np.random.Generator(np.random.PCG64(child))
+
+
+def levels_to_caller() -> int:
+    """How far up the first frame outside this package is: a warning points at the user's line."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_globals.get("__name__", "").partition(".")[0] == "steinball" and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    return level

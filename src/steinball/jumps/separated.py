@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from steinball.arrays import levels_to_caller
 from steinball.models.mixture import GaussianMixture
 
 __all__ = ["SeparatedModesWarning", "is_multimodal", "separated_groups", "warn_if_multimodal"]
@@ -76,13 +76,5 @@ def warn_if_multimodal(model: Any) -> None:
         "knows the shape of each and not how much mass it has: this test cannot see wrong weights of the modes. "
         'Use `jumps="auto"`, or `mode_weights_test` for the weights alone.',
         SeparatedModesWarning,
-        stacklevel=_levels_to_caller(),
+        stacklevel=levels_to_caller(),
     )
-
-
-def _levels_to_caller() -> int:
-    """How far up the first frame outside this package is: a warning points at the user's line."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_globals.get("__name__", "").partition(".")[0] == "steinball" and frame.f_back is not None:
-        level, frame = level + 1, frame.f_back
-    return level

@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from steinball.arrays import as_number, dtype_name, to_host
+from steinball.arrays import as_number, dtype_name, levels_to_caller, to_host
 from steinball.gram.base import check_rows
 from steinball.stein import SteinProblem
 from steinball.supremum.certificate import UncertifiedError, best_upper_bound
-from steinball.supremum.kinds import Supremum, UncertifiedSupremumWarning, levels_to_caller
+from steinball.supremum.kinds import Supremum, UncertifiedSupremumWarning
 from steinball.supremum.regions import Ball, Box
 from steinball.supremum.search import localised, optimised
 

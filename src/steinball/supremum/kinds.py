@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 
 __all__ = [
@@ -10,7 +9,6 @@ __all__ = [
     "Supremum",
     "UnboundedSteinKernelWarning",
     "UncertifiedSupremumWarning",
-    "levels_to_caller",
 ]
 
 UPPER_BOUNDS = ("given", "closed form", "certified")
@@ -49,11 +47,3 @@ class Supremum:
     def is_upper_bound(self) -> bool:
         """Whether u(x, x) ≤ value for every x, so that statements about the distribution follow."""
         return self.kind in UPPER_BOUNDS
-
-
-def levels_to_caller() -> int:
-    """How far up the first frame outside this package is: a warning points at the user's line."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_globals.get("__name__", "").partition(".")[0] == "steinball" and frame.f_back is not None:
-        level, frame = level + 1, frame.f_back
-    return level

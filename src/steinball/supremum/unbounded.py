@@ -8,9 +8,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from steinball.arrays import to_host
+from steinball.arrays import levels_to_caller, to_host
 from steinball.stein import SteinProblem
-from steinball.supremum.kinds import UnboundedSteinKernelWarning, levels_to_caller
+from steinball.supremum.kinds import UnboundedSteinKernelWarning
 from steinball.supremum.regions import Cloud
 
 __all__ = ["warn_if_unbounded"]
