@@ -276,23 +276,29 @@ def test_the_handling_of_warnings_is_put_back() -> None:
 
 
 def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "steinball", *arguments]
+    return launch(["-m", "steinball", *arguments], **options)
+
+
+def launch(arguments: list[str], **options: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
-def _heed_interrupts() -> None:
-    """A shell that runs the suite in the background makes everything below it deaf to Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+# A shell that runs the suite in the background makes everything below it deaf to Ctrl-C, until Python is told to listen.
+LISTENING = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from steinball.cli import main
+main()
+"""
 
 
 def test_a_real_interrupt_of_a_real_process_is_130(data: str, tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     source = f"import pathlib, time\ndef score(x):\n    pathlib.Path({str(ready)!r}).touch()\n    time.sleep(60)\n"
     (tmp_path / "mine.py").write_text(source)
-    process = start(
-        *("test", data, "--model", f"{tmp_path / 'mine.py'}:score", "--contamination", "0.1"),
-        preexec_fn=_heed_interrupts,
-    )
+    arguments = ["test", data, "--model", f"{tmp_path / 'mine.py'}:score", "--contamination", "0.1"]
+    process = launch(["-c", LISTENING, *arguments])
     deadline = time.monotonic() + 60
     while not ready.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
