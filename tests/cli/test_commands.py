@@ -284,7 +284,7 @@ def launch(arguments: list[str], **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
-# A shell that runs the suite in the background makes everything below it deaf to Ctrl-C, until Python is told to listen.
+# A shell that runs the suite in the background makes everything below it deaf to Ctrl-C, until Python hears otherwise.
 LISTENING = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
