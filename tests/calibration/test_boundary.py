@@ -97,7 +97,7 @@ def test_at_radius_zero_it_is_the_standard_test(seed: int, n: int, dimension: in
 @given(*CASES)
 def test_threshold_pvalue_and_lower_bound_tell_one_story(seed: int, n: int, dimension: int, shift: float) -> None:
     ksd, null, _ = nulls(seed, n, dimension, shift)
-    radii = np.unique(np.concatenate([np.linspace(0.0, 1.2 * ksd, 40), null.reaches]))  # type: ignore[attr-defined]
+    radii = np.unique(np.concatenate([np.linspace(0.0, 1.2 * ksd, 40), null.reaches]))
     middles = (radii[1:] + radii[:-1]) / 2.0
     pvalues = [null.pvalue(ksd, radius) for radius in middles]
     assert pvalues == sorted(pvalues)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import check_resamples
-from steinball.calibration.base import BootstrapNull, kth_largest_index, largest_count, tie_tolerance
+from steinball.calibration.base import kth_largest_index, largest_count, tie_tolerance
 from steinball.calibration.weighted import centred_counts
 from steinball.gram.base import GramSummary
 from steinball.gram.weights import Weights, WeightStream
 from steinball.supremum import Supremum
 
-__all__ = ["BoundaryBootstrap", "BoundaryNull"]
+__all__ = ["BoundaryBootstrap", "BoundaryNull", "boundary_draws", "moved_to_the_edge"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,16 +50,22 @@ class BoundaryNull:
     projections: NDArray[np.float64]
     tolerance: float = 1e-10
 
-    def __post_init__(self) -> None:
-        # Ties by stretching every draw a little: lengths and projections alike, so that |l| ≤ D_b stays true.
-        stretched = self.draws * (1.0 + self.tolerance)
-        along = np.clip(self.projections * (1.0 + self.tolerance), -stretched, stretched)
-        object.__setattr__(self, "_lengths", stretched)
-        object.__setattr__(self, "_along", along)
-        object.__setattr__(self, "reaches", self._reaches(stretched, along))
+    @classmethod
+    def from_summary(cls, summary: GramSummary) -> BoundaryNull:
+        """The draws of the V-statistic, and where they point."""
+        ksd, lengths, along = boundary_draws(summary)
+        return cls(ksd, lengths, along, tie_tolerance(summary.diagonal))
 
-    def _reaches(self, lengths: NDArray[np.float64], along: NDArray[np.float64]) -> NDArray[np.float64]:
+    @cached_property
+    def _stretched(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Ties by stretching every draw a little: lengths and projections alike, so that |l| ≤ D_b stays true."""
+        lengths = self.draws * (1.0 + self.tolerance)
+        return lengths, np.clip(self.projections * (1.0 + self.tolerance), -lengths, lengths)
+
+    @cached_property
+    def reaches(self) -> NDArray[np.float64]:
         """θ_b, sorted: the radius at which each draw reaches D."""
+        lengths, along = self._stretched
         rest = np.maximum((self.ksd - lengths) * (self.ksd + lengths), 0.0)
         root = np.sqrt(along * along + rest)
         # −l + √(l² + rest), written without cancellation; never below D − D_b (Cauchy–Schwarz), not even by rounding.
@@ -69,29 +76,37 @@ class BoundaryNull:
         """The p-value against the radius θ; ``ksd`` is the observed D."""
         if ksd <= radius:
             return 1.0
-        reaches: NDArray[np.float64] = self.reaches  # type: ignore[attr-defined]
-        return (1 + int(np.searchsorted(reaches, radius, side="right"))) / (reaches.size + 1)
+        return (1 + int(np.searchsorted(self.reaches, radius, side="right"))) / (self.reaches.size + 1)
 
     def threshold(self, level: float, radius: float) -> float:
         """The quantile of the draws at that radius, minus θ; infinite where it does not exist."""
-        lengths: NDArray[np.float64] = self._lengths  # type: ignore[attr-defined]
-        along: NDArray[np.float64] = self._along  # type: ignore[attr-defined]
-        k = kth_largest_index(level, lengths.size)
+        k = kth_largest_index(level, self.draws.size)
         if k is None:
             return float("inf")
-        # A draw that starts outside D stays there: the larger of its two ends, since its square is convex in θ.
-        reached = np.sqrt(lengths * lengths + radius * np.maximum(0.0, radius + 2.0 * along))
-        return max(0.0, float(np.partition(reached, k)[k]) - radius)
+        return max(0.0, float(np.partition(moved_to_the_edge(*self._stretched, radius), k)[k]) - radius)
 
     def lower_bound(self, ksd: float, level: float) -> float:
         """The ⌊level (B + 1)⌋-th smallest θ_b: every smaller radius is rejected at ``level``."""
-        reaches: NDArray[np.float64] = self.reaches  # type: ignore[attr-defined]
-        k = largest_count(level, reaches.size + 1)
-        return 0.0 if k == 0 else min(ksd, float(reaches[k - 1]))
+        k = largest_count(level, self.reaches.size + 1)
+        return 0.0 if k == 0 else min(ksd, float(self.reaches[k - 1]))
 
     def upper_bound(self, ksd: float, level: float) -> float:
-        """D + q, by the triangle inequality, as for the paper's bootstrap."""
-        return BootstrapNull(self.draws, self.tolerance).upper_bound(ksd, level)
+        """D + q, by the triangle inequality, as for the paper's bootstrap: q is the threshold at θ = 0."""
+        return ksd + self.threshold(level, 0.0)
+
+
+def boundary_draws(summary: GramSummary) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    """D, the lengths of the draws, and their components along the mean embedding (0 where D = 0 has no direction)."""
+    ksd = float(np.sqrt(max(0.0, summary.mean)))
+    lengths = np.sqrt(np.maximum(summary.quadratic_forms, 0.0))
+    return ksd, lengths, summary.linear_forms / ksd if ksd > 0.0 else np.zeros_like(lengths)
+
+
+def moved_to_the_edge(
+    lengths: NDArray[np.float64], along: NDArray[np.float64], radius: float | NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """D*_b(θ), or D_b where that is larger: a draw that starts outside D stays there, its square being convex in θ."""
+    return np.asarray(np.sqrt(lengths * lengths + radius * np.maximum(0.0, radius + 2.0 * along)))
 
 
 @dataclass(frozen=True)
@@ -147,10 +162,7 @@ class BoundaryBootstrap:
         """The draws as a null distribution for every radius."""
         if estimator != "v":
             raise ValueError('`BoundaryBootstrap` is for the V-statistic: use estimator="v" or WeightedBootstrap.')
-        ksd = float(np.sqrt(max(0.0, summary.mean)))
-        draws = np.sqrt(np.maximum(summary.quadratic_forms, 0.0))
-        along = np.asarray(summary.linear_forms) / ksd if ksd > 0.0 else np.zeros_like(draws)
-        return BoundaryNull(ksd, draws, along, tie_tolerance(summary.diagonal))
+        return BoundaryNull.from_summary(summary)
 
 
 def _balanced_signs(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:

@@ -19,6 +19,7 @@ from steinball.cli.paper import evidence_app
 from steinball.cli.specs import kernel_from, model_from
 from steinball.cli.userfile import python_file
 from steinball.gof import RobustAggregatedResult
+from steinball.gof.ksd import default_tau
 from steinball.result import GofResult
 
 __all__ = ["app", "main"]
@@ -145,7 +146,7 @@ def run_test(
                 model_from(model, log_density, dimension=samples.shape[1], backend=backend),
                 _Question(contamination, radius, kernel, jumps, aggregate),
                 calibration=_calibration(calibration, resamples),
-                tau=_tau(tau, calibration),
+                tau=_tau(tau, _calibration(calibration, resamples)),
                 level=level,
                 rng=seed,
                 engine=engine,
@@ -208,9 +209,9 @@ def _kernel(text: str, samples: Any, calibration: Any) -> Any:
     return None if isinstance(calibration, sb.Betting) and text == "imq" else kernel_from(text, samples)
 
 
-def _tau(text: str | None, calibration: str) -> str | float:
+def _tau(text: str | None, calibration: Any) -> str | float:
     if text is None:
-        return "auto" if calibration in _BOUNDS else "sample"
+        return default_tau(calibration)
     if text in {"auto", "sample", "optimised"}:
         return text
     try:

@@ -11,7 +11,7 @@ import numpy as np
 
 from steinball.arrays import as_seed
 from steinball.calibration import BootstrapNull, BoundaryBootstrap
-from steinball.evidence.contaminations import KINDS, supremum
+from steinball.evidence.contaminations import KINDS, cells_of, supremum
 from steinball.evidence.edge import problem_of, sample
 from steinball.gram.dense import DenseGram
 from steinball.paper.base import Cell, Experiment, Row
@@ -115,13 +115,7 @@ EXPERIMENT = Experiment(
         "In the table `rejected` counts misses, ε_L > ε, and `ksd` is ε_L itself. The bound by the boundary "
         "bootstrap is never below the paper's from the same draws, and misses no more than it may."
     ),
-    grid=tuple(
-        {"kind": kind, "dimension": d, "contamination": share, "n": n}
-        for n in SIZES
-        for d in DIMENSIONS
-        for share in SHARES
-        for kind in KINDS
-    ),
+    grid=cells_of(SIZES, DIMENSIONS, SHARES),
     trial=trial,
     repeats=400,
     again=2000,

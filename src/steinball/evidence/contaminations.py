@@ -14,15 +14,16 @@ which needs no derivative of a kernel and is done by Gauss quadrature in three d
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-__all__ = ["KINDS", "Contamination", "lengthscale", "supremum"]
+__all__ = ["KINDS", "Contamination", "cells_of", "lengthscale", "supremum"]
 
 Samples = NDArray[np.float64]
 Function = Callable[[Samples], Samples]
@@ -161,3 +162,14 @@ KINDS = {
 }
 """Name to contamination: a point where u(x, x) is largest, 10 in every coordinate, ±3 in every coordinate, N(1.5, I),
 N(0, 9 I), and Student's t with 2 degrees of freedom."""
+
+
+def cells_of(sizes: Sequence[int], dimensions: Sequence[int], shares: Sequence[float]) -> tuple[dict[str, Any], ...]:
+    """One cell for every size, dimension, share and kind of contamination."""
+    return tuple(
+        {"kind": kind, "dimension": d, "contamination": share, "n": n}
+        for n in sizes
+        for d in dimensions
+        for share in shares
+        for kind in KINDS
+    )

@@ -16,7 +16,7 @@ from steinball.calibration.base import Null
 from steinball.calibration.betting import Betting
 from steinball.datasets.contamination import contaminate
 from steinball.discrepancy import pose
-from steinball.evidence.contaminations import KINDS, lengthscale, supremum
+from steinball.evidence.contaminations import KINDS, cells_of, lengthscale, supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.weights import gather
 from steinball.kernels.radial import InverseMultiquadric
@@ -232,13 +232,7 @@ EXPERIMENT = Experiment(
         "without the data. In the table, `strategy` names the radius: the `edge` itself, `certified` ε₀√τ, "
         "`sample` ε₀ times the root of the largest u(xᵢ, xᵢ)."
     ),
-    grid=tuple(
-        {"kind": kind, "dimension": d, "contamination": share, "n": n}
-        for n in SIZES
-        for d in DIMENSIONS
-        for share in SHARES
-        for kind in KINDS
-    )
+    grid=cells_of(SIZES, DIMENSIONS, SHARES)
     + tuple(
         {"kind": kind, "dimension": d, "contamination": LARGE_SHARE, "n": LARGE}
         for d in LARGE_DIMENSIONS

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from steinball.arrays import as_seed, to_host
 from steinball.calibration import BoundaryBootstrap, BoundaryNull
 from steinball.equivalence import upper_bound_asymptotic, upper_bound_direction, upper_bound_triangle
-from steinball.evidence.contaminations import KINDS, supremum
+from steinball.evidence.contaminations import KINDS, cells_of, supremum
 from steinball.evidence.edge import problem_of, sample
 from steinball.gram.base import GramSummary
 from steinball.gram.dense import DenseGram
@@ -148,13 +148,7 @@ EXPERIMENT = Experiment(
         "both are small just when D is small by luck. In the table `rejected` counts certificates and `ksd` is the "
         "upper bound."
     ),
-    grid=tuple(
-        {"kind": kind, "dimension": d, "contamination": share, "n": n}
-        for n in SIZES
-        for d in DIMENSIONS
-        for share in SHARES
-        for kind in KINDS
-    )
+    grid=cells_of(SIZES, DIMENSIONS, SHARES)
     + tuple({"kind": CLEAN, "dimension": d, "contamination": 0, "n": n} for n in SIZES for d in DIMENSIONS),
     trial=trial,
     repeats=400,

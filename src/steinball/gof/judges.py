@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from steinball.calibration import Betting
 from steinball.calibration.base import kth_largest_index, tie_tolerance
 from steinball.calibration.betting import average_evidence, log_wealth
+from steinball.calibration.boundary import boundary_draws, moved_to_the_edge
 from steinball.gram.base import GramSummary
 from steinball.gram.choose import Settings
 from steinball.gram.prefix import prefix_sums
@@ -80,9 +81,7 @@ class BoundaryJudge:
     @classmethod
     def of(cls, summaries: Sequence[GramSummary]) -> BoundaryJudge:
         """From one summary per kernel, all with the same rows of weights."""
-        ksds = np.sqrt([max(0.0, summary.mean) for summary in summaries])
-        lengths = np.sqrt(np.maximum([summary.quadratic_forms for summary in summaries], 0.0))
-        along = np.array([summary.linear_forms for summary in summaries]) / np.where(ksds > 0.0, ksds, 1.0)[:, None]
+        ksds, lengths, along = (np.array(part) for part in zip(*map(boundary_draws, summaries), strict=True))
         return cls(ksds, lengths, along, tie_tolerance(summaries[0].diagonal))
 
     @property
@@ -93,8 +92,7 @@ class BoundaryJudge:
     def _excesses(self, radii: Floats) -> tuple[Floats, Floats]:
         """D − θ and D* − θ, both in units of q: shapes (k,) and (k, B)."""
         theta = radii[:, None]
-        reached = np.sqrt(self.lengths**2 + theta * np.maximum(0.0, theta + 2.0 * self.along)) * (1.0 + self.tolerance)
-        excess = reached - theta
+        excess = moved_to_the_edge(self.lengths, self.along, theta) * (1.0 + self.tolerance) - theta
         at = kth_largest_index(_SCALE_LEVEL, self.n_resamples)
         scale = np.maximum(np.sort(excess, axis=1)[:, -1 if at is None else at], np.finfo(float).tiny)
         return (self.ksds - radii) / scale, excess / scale[:, None]

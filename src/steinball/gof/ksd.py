@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -119,7 +118,7 @@ def ksd_test(
     radius, seed = as_radius(radius), as_seed(rng)
     check_compatible(calibration, radius, jumps is not None)
     settings = Settings(engine, memory_limit, n_jobs, progress)
-    problem = _posed(x, model, kernel, tilt, _Moves(jumps, seed), getattr(calibration, "predictable", False))
+    problem = _posed(x, model, kernel, tilt, (jumps, seed), getattr(calibration, "predictable", False))
     found = find_supremum(tau, problem)
     if isinstance(calibration, DeviationBound) and not radius.needs_bounded:  # which warns by itself
         warn_if_unbounded(problem, "`DeviationBound`")
@@ -133,34 +132,28 @@ def ksd_test(
     return decide(evidence, radius, level, theta)
 
 
-@dataclass(frozen=True)
-class _Moves:
-    """What happens to the data before they are tested."""
-
-    jumps: Jumps | str | None
-    seed: np.random.SeedSequence
-
-    def apply(self, samples: Array, model: Model) -> Array:
-        """The moved samples; a warning where they should have been moved and are not."""
-        moves = as_jumps(self.jumps, model, samples)
-        if moves is None:
-            warn_if_multimodal(model)
-            return samples
-        return moves.move(
-            samples, model, np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, 1))
-        )
-
-
 def _posed(
-    x: Any, model: Any, kernel: Kernel | None, tilt: Tilt | str | None, moves: _Moves, predictable: bool
+    x: Any, model: Any, kernel: Kernel | None, tilt: Tilt | str | None, moves: Any, predictable: bool
 ) -> SteinProblem:
-    """The problem, its data moved; where the test must not look ahead, with kernel and tilt from the model alone."""
+    """The problem, its data moved; where the test must not look ahead, with kernel and tilt from the model alone.
+
+    ``moves`` is what the user asked of jumps, and the seed.
+    """
     samples = as_samples(x)
     model = as_model(model, samples)
-    moved = moves.apply(samples, model)
+    moved = _moved(samples, model, *moves)
     if predictable:
         kernel, tilt = settle_in_advance(model, kernel, tilt, samples)
     return pose(moved, model, kernel, tilt)
+
+
+def _moved(samples: Array, model: Model, jumps: Jumps | str | None, seed: np.random.SeedSequence) -> Array:
+    """The samples after their jumps; a warning where they should have been moved and are not."""
+    moves = as_jumps(jumps, model, samples)
+    if moves is None:
+        warn_if_multimodal(model)
+        return samples
+    return moves.move(samples, model, np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1)))
 
 
 def _summary(
@@ -236,5 +229,10 @@ def robust_ksd_test(
     if calibration is None:
         calibration = WeightedBootstrap(999) if options.get("estimator") == "u" else BoundaryBootstrap(999)
     if tau is None:
-        tau = "auto" if isinstance(calibration, Betting | DeviationBound) else "sample"
+        tau = default_tau(calibration)
     return ksd_test(x, model, tilt=tilt, radius=Huber(contamination), calibration=calibration, tau=tau, **options)
+
+
+def default_tau(calibration: Calibration) -> str:
+    """A proven upper bound for the calibrations that need one, the maximum over the sample for bootstraps."""
+    return "auto" if isinstance(calibration, Betting | DeviationBound) else "sample"

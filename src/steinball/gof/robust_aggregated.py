@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from steinball.calibration import Betting, BoundaryBootstrap
 from steinball.gof.advance import settle_in_advance
 from steinball.gof.aggregated import collection, exact_engine, median_kernels, pose_all
 from steinball.gof.judges import BettingJudge, BoundaryJudge, Judge
+from steinball.gof.ksd import default_tau
 from steinball.gof.words import render, short
 from steinball.gram.base import GramSummary
 from steinball.gram.choose import Settings, make_gram
@@ -115,7 +117,7 @@ def robust_ksdagg_test(
     model = as_model(model, samples)
     chosen, tilt = _settled(samples, model, kernels, tilt, calibration)
     problems = pose_all(samples, model, chosen, tilt)
-    wanted = ("auto" if isinstance(calibration, Betting) else "sample") if tau is None else tau
+    wanted = default_tau(calibration) if tau is None else tau
     taus = [find_supremum(wanted, problem) for problem in problems]
     weights = gather(calibration.weights(n, seed), n, n_jobs)
     grams = (make_gram(problem, calibration.n_resamples, settings, lambda _: True) for problem in problems)
@@ -170,8 +172,18 @@ class RobustAggregationEvidence:
         """√τ of every kernel: θ per unit of contamination."""
         return np.sqrt([tau.value for tau in self.taus])
 
+    @cached_property
+    def _conceded(self) -> dict[float, float]:
+        """What :meth:`conceded` has found, by level: it does not depend on what is tolerated."""
+        return {}
+
     def conceded(self, level: float) -> float:
         """The smallest share of contamination that is not rejected."""
+        if level not in self._conceded:
+            self._conceded[level] = self._first_not_rejected(level)
+        return self._conceded[level]
+
+    def _first_not_rejected(self, level: float) -> float:
         scale = self.share_radii
         # A bettor's wealth falls in the radius; a boundary p-value over several kernels only nearly rises: look.
         shares = np.linspace(0.0, 1.0, _SHARES if self.judge.n_resamples else 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -137,10 +138,10 @@ def radius_rows(result: GofResult, radius: float | Radius, seconds: float, cell:
 
 def robust_nulls(summary: GramSummary, draws: slice) -> list[tuple[str, Null]]:
     """Both readings of some draws of a summary, by the name of their test."""
-    ksd = max(0.0, summary.mean) ** 0.5
-    lengths = np.sqrt(np.maximum(summary.quadratic_forms[draws], 0.0))
-    along = summary.linear_forms[draws] / (ksd or 1.0)
-    return [(PAPER, BootstrapNull(lengths)), (BOUNDARY, BoundaryNull(ksd, lengths, along))]
+    part = dataclasses.replace(
+        summary, quadratic_forms=summary.quadratic_forms[draws], linear_forms=summary.linear_forms[draws]
+    )
+    return [(PAPER, BootstrapNull.from_summary(part, "v")), (BOUNDARY, BoundaryNull.from_summary(part))]
 
 
 def _deviation_row(result: GofResult, seconds: float, cell: Cell, **columns: Any) -> Row:
