@@ -140,13 +140,14 @@ def run_test(
     """
     with outcome.ending(user_file=python_file(model or log_density), debug=debug):
         samples = read_samples(data, columns=columns, key=key, header=header)
+        chosen = _calibration(calibration, resamples)
         with redirect_stdout(sys.stderr):  # what the user's own file prints is not our output
             result = _run(
                 samples,
                 model_from(model, log_density, dimension=samples.shape[1], backend=backend),
                 _Question(contamination, radius, kernel, jumps, aggregate),
-                calibration=_calibration(calibration, resamples),
-                tau=_tau(tau, _calibration(calibration, resamples)),
+                calibration=chosen,
+                tau=_tau(tau, chosen),
                 level=level,
                 rng=seed,
                 engine=engine,
