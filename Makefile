@@ -53,15 +53,15 @@ check: .venv/.stamp
 
 # A run that was stopped goes on where it was: the rows lie in out/paper. It ends with the list of what holds.
 paper: .venv/.stamp
-	@$(ONE_THREAD) .venv/bin/python -m steinball paper run all --jobs $(WORKERS)
-	@.venv/bin/python -m steinball paper page
-	@.venv/bin/python -m steinball paper check all
+	@$(ONE_THREAD) .venv/bin/python -m experiments paper run all --jobs $(WORKERS)
+	@.venv/bin/python -m experiments paper page
+	@.venv/bin/python -m experiments paper check all
 
 # The same for what goes beyond the paper; cells that miss a claim are run again at more repeats.
 evidence: .venv/.stamp
-	@$(ONE_THREAD) .venv/bin/python -m steinball evidence run all --jobs $(WORKERS)
-	@.venv/bin/python -m steinball evidence page
-	@.venv/bin/python -m steinball evidence check all
+	@$(ONE_THREAD) .venv/bin/python -m experiments evidence run all --jobs $(WORKERS)
+	@.venv/bin/python -m experiments evidence page
+	@.venv/bin/python -m experiments evidence check all
 
 bench: .venv/.stamp
 	@$(ONE_THREAD) .venv/bin/python -m benchmarks $(ARGS)

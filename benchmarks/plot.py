@@ -76,7 +76,7 @@ def draw_lines(ax: Any, lines: Iterable[Line], value: int) -> None:
 
 
 def draw_slope(ax: Any, start: tuple[float, float], power: int, label: str) -> None:
-    """A grey line of slope ``power`` over most of a decade."""
+    """A gray line of slope ``power`` over most of a decade."""
     x0, y0 = start
     x1 = x0 * 10**0.8
     ax.plot([x0, x1], [y0, y0 * (x1 / x0) ** power], color="0.6", linewidth=0.9, linestyle=":", zorder=1)

@@ -14,8 +14,9 @@ from hypothesis.extra.numpy import arrays as any_array
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.discrepancy import ksd, pose, targeted_ksd
+from steinball.discrepancy import ksd, targeted_ksd
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern, median_distance
+from steinball.problem import pose
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt, Tilt
 

@@ -46,16 +46,16 @@ def ksd_squared(x: Any, scores: Any, metric: Any) -> Any:
 
 
 @pytest.mark.parametrize("metric", [np.eye(2), np.array([[2.0, 0.5], [0.5, 1.0]])], ids=["plain", "metric"])
-def test_the_closed_form_minimises_the_definition(metric: np.ndarray) -> None:
-    """D² from the definition is minimised by SciPy; its gradient vanishes at the closed form."""
+def test_the_closed_form_minimizes_the_definition(metric: np.ndarray) -> None:
+    """D² from the definition is minimized by SciPy; its gradient vanishes at the closed form."""
     generator = np.random.default_rng(0)
     x, base = generator.standard_normal((2, 15, 2))
     jacobians = generator.standard_normal((15, 2, 3))
 
-    def penalised(eta: Any) -> Any:
+    def penalized(eta: Any) -> Any:
         return ksd_squared(x, base + jnp.asarray(jacobians) @ eta, metric) + RIDGE * jnp.sum(eta**2)
 
-    objective = jax.jit(jax.value_and_grad(penalised))
+    objective = jax.jit(jax.value_and_grad(penalized))
     given = None if np.array_equal(metric, np.eye(2)) else metric
     kernel = InverseMultiquadric(1.0, metric=given) + InverseMultiquadric(2.0, metric=given)
     tilt = PolynomialTilt(0.5, center=0.5, scale=2.0)
@@ -71,7 +71,7 @@ def test_blocks_of_rows_add_up_to_the_whole(monkeypatch: pytest.MonkeyPatch) -> 
     np.testing.assert_allclose(fit_kernel_exponential_family(load_galaxies()).coefficients, whole, rtol=1e-9)
 
 
-def test_the_fit_minimises_the_stein_kernel_s_mean_plus_the_ridge() -> None:
+def test_the_fit_minimizes_the_stein_kernel_s_mean_plus_the_ridge() -> None:
     """The same for the KEF with the paper's kernel, tilt and ridge, through the library's own statistic."""
     x = load_galaxies()[::3]
     family = KernelExponentialFamily(np.zeros(5))

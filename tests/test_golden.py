@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 import steinball as sb
 from steinball.arrays import to_host
-from steinball.discrepancy import pose
 from steinball.gram.dense import DenseGram
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, median_distance
+from steinball.problem import pose
 from steinball.stein import SteinProblem
 from steinball.tilts import PolynomialTilt
 

@@ -15,7 +15,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 import steinball as sb
-from steinball.supremum import UnboundedSteinKernelWarning
+from steinball.features import UnboundedSteinKernelWarning
 
 pytestmark = pytest.mark.exact
 
@@ -96,7 +96,7 @@ def test_the_huber_ball_is_tight_where_u_is_largest() -> None:
     points = np.append(nodes, z)[:, None]
     mass = np.append((1 - share) * weights, share)
     u = sb.SteinKernel(sb.InverseMultiquadric(math.sqrt(2.0)), TILT)(points, -points, points, -points)
-    theta = run(X, gaussian, tilt=TILT, kernel=sb.InverseMultiquadric(math.sqrt(2.0)), tau="optimised").at(
+    theta = run(X, gaussian, tilt=TILT, kernel=sb.InverseMultiquadric(math.sqrt(2.0)), tau="optimized").at(
         contamination=share
     )
     assert math.sqrt(mass @ u @ mass) == pytest.approx(theta.radius, rel=1e-8)
@@ -350,7 +350,7 @@ def test_a_cubic_score_needs_a_stronger_tilt_than_a_gaussian() -> None:
 @pytest.mark.parametrize("df", [1.0, 2.5, 3.0, 5.0])
 @pytest.mark.parametrize("as_array", [False, True])
 def test_a_bounded_score_is_not_warned_about(df: float, as_array: bool) -> None:
-    """Student t scores grow near the centre and fall further out: only the outermost samples tell."""
+    """Student t scores grow near the center and fall further out: only the outermost samples tell."""
     for seed in range(5):
         x = stats.t(df).rvs(size=300, random_state=seed)
         run(x, student(df)(x) if as_array else student(df), radius=sb.Huber(0.05))

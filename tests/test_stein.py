@@ -18,10 +18,10 @@ import steinball.kernels
 import steinball.stein
 import steinball.tilts
 from steinball.arrays import to_host
-from steinball.discrepancy import pose
 from steinball.gram.dense import DenseGram
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern
 from steinball.models.base import ScoreFunction
+from steinball.problem import pose
 from steinball.stein import SteinKernel, SteinProblem, center_of
 from steinball.tilts import PolynomialTilt
 
@@ -270,7 +270,7 @@ def test_duplicated_points_give_duplicated_rows(name: str, path: str) -> None:
 @pytest.mark.parametrize("reach", [1.0, 30.0, 1e3, 1e6])
 @pytest.mark.parametrize("name", KERNELS)
 def test_expansion_gives_way_before_it_costs_digits(name: str, reach: float) -> None:
-    """Neighbours 1e-3 apart, and an outlier ``reach`` away that stretches the expansion."""
+    """Neighbors 1e-3 apart, and an outlier ``reach`` away that stretches the expansion."""
     x = np.repeat(points(4, 5), 2, axis=0)
     x[::2] += 1e-3
     x[-1] *= reach
@@ -283,7 +283,7 @@ def test_expansion_gives_way_before_it_costs_digits(name: str, reach: float) -> 
 @pytest.mark.parametrize("tilt", ["none", "scale", "precision"])
 @pytest.mark.parametrize("name", KERNELS)
 def test_an_offset_of_a_million_changes_nothing(name: str, tilt: str, d: int) -> None:
-    """Far below the 1e-10 that a million costs a product of uncentred points with a metric."""
+    """Far below the 1e-10 that a million costs a product of uncentered points with a metric."""
     x = np.round(points(12, d) * 1024.0) / 1024.0  # exact before and after the shift
     for metric in (None, metric_of(d)):
         kernel, model = KERNELS[name][0](metric), TILTS[tilt][0](d)
@@ -300,7 +300,7 @@ def test_an_offset_of_a_million_changes_nothing(name: str, tilt: str, d: int) ->
 @pytest.mark.parametrize("c", [1e-6, 1e6])
 @pytest.mark.parametrize("d", [1, 4])
 def test_units_of_measurement_only_divide_the_stein_kernel(c: float, d: int) -> None:
-    """x → cx turns s into s/c; with length, tilt scale and centre times c (or C over c²), u becomes u/c²."""
+    """x → cx turns s into s/c; with length, tilt scale and center times c (or C over c²), u becomes u/c²."""
     x, s, center = points(8, d), score(points(8, d)), center_vector(d)
     before = SteinKernel(InverseMultiquadric(1.3, 0.5), PolynomialTilt(0.5, center, 2.0))
     after = SteinKernel(InverseMultiquadric(1.3 * c, 0.5), PolynomialTilt(0.5, center * c, 2.0 * c))
@@ -433,7 +433,7 @@ def test_points_taken_and_paired_off_are_entries_of_the_matrix(name: str, xp: An
         np.testing.assert_allclose(fused, u[np.ix_(index, partner)], rtol=1e-11, atol=1e-12)
 
 
-def test_centre_is_inside_the_bulk_and_ignores_outliers() -> None:
+def test_center_is_inside_the_bulk_and_ignores_outliers() -> None:
     x = points(501, 2)
     far = x.copy()
     far[::5] = 1e20

@@ -1,4 +1,4 @@
-"""The polynomial weight: closed form, gradient, boundedness, and the automatic centre and scale."""
+"""The polynomial weight: closed form, gradient, boundedness, and the automatic center and scale."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 import steinball.tilts
 from steinball.arrays import to_host
-from steinball.discrepancy import pose
 from steinball.kernels import InverseMultiquadric
+from steinball.problem import pose
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt, Tilt, automatic_tilt
 
@@ -135,7 +135,7 @@ def test_a_tilt_of_another_dimension_is_refused() -> None:
         PolynomialTilt(precision=np.eye(3)).log_weight_gradient(x)
 
 
-def test_whole_numbers_are_refused_where_the_centre_would_be_truncated() -> None:
+def test_whole_numbers_are_refused_where_the_center_would_be_truncated() -> None:
     with pytest.raises(TypeError, match="must be floating, got int64"):
         PolynomialTilt(center=0.5).log_weight(np.array([[0], [1]]))
 

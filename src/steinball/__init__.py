@@ -1,10 +1,9 @@
 """Is the data inside a ball around your model? Robust kernel Stein goodness-of-fit tests."""
 
-from steinball import calibration, datasets, estimation, explain, jumps, kernels, models, radius, supremum, tilts
+from steinball import calibration, datasets, estimation, explain, features, jumps, kernels, models, radius, tilts
 from steinball.calibration import Betting, BoundaryBootstrap, DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.discrepancy import ksd, targeted_ksd
 from steinball.gof import (
-    SequentialTest,
     dcmmd_test,
     ksd_test,
     ksdagg_test,
@@ -31,7 +30,8 @@ from steinball.radius import (
     TotalVariation,
     Wasserstein,
 )
-from steinball.result import GofResult
+from steinball.results import GofResult
+from steinball.sequential import SequentialTest
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt
 
@@ -67,6 +67,7 @@ __all__ = [
     "dcmmd_test",
     "estimation",
     "explain",
+    "features",
     "from_log_density",
     "jumps",
     "kernels",
@@ -81,7 +82,6 @@ __all__ = [
     "robust_ksd_test",
     "robust_ksdagg_test",
     "sharp_huber_test",
-    "supremum",
     "targeted_ksd",
     "tilts",
 ]

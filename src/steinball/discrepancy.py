@@ -7,41 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Array, as_samples, as_second_samples, namespace, to_host
+from steinball.arrays import Array, as_second_samples, namespace, to_host
 from steinball.gram.dense import DenseGram
-from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
-from steinball.kernels.radial import InverseMultiquadric
-from steinball.models.base import as_model, evaluate_score
-from steinball.stein import SteinKernel, SteinProblem, center_of
-from steinball.supremum.tilting import choose_tilt
+from steinball.problem import pose
+from steinball.stein import center_of
 from steinball.tilts import Tilt
 
-__all__ = ["ksd", "pose", "targeted_ksd"]
-
-
-def pose(x: Any, model: Any, kernel: Kernel | None = None, tilt: Tilt | str | None = None) -> SteinProblem:
-    """Everything that a user may pass, checked and put together.
-
-    ``kernel=None`` is the inverse multiquadric at the median distance; ``tilt="auto"`` is centred and scaled by the
-    model where it knows how, for a large E u/τ (:func:`steinball.supremum.choose_tilt`), otherwise by robust statistics
-    of the data; ``tilt=None`` is no tilt.
-    """
-    samples = as_samples(x)
-    if kernel is None:
-        kernel = InverseMultiquadric(median_distance(samples))
-    if not isinstance(kernel, Kernel):
-        raise TypeError(
-            f"`kernel` must be a kernel of `steinball.kernels`, e.g. InverseMultiquadric(1.0), got {kernel!r}."
-        )
-    model = as_model(model, samples)
-    if isinstance(tilt, str):
-        if tilt != "auto":
-            raise ValueError(f'`tilt` must be a tilt, None or "auto", got {tilt!r}.')
-        tilt = choose_tilt(samples, model, kernel)
-    if not (tilt is None or isinstance(tilt, Tilt)):
-        raise TypeError(f"`tilt` must be a tilt of `steinball.tilts`, e.g. PolynomialTilt(), or None, got {tilt!r}.")
-    return SteinProblem(SteinKernel(kernel, tilt), model, samples, evaluate_score(model, samples))
+__all__ = ["ksd", "targeted_ksd"]
 
 
 def ksd(

@@ -58,7 +58,7 @@ def fit_kernel_exponential_family(
 
     Notes
     -----
-    The default ridge belongs to this normalisation, :math:`D^2` a mean over the n² pairs. With it the
+    The default ridge belongs to this normalization, :math:`D^2` a mean over the n² pairs. With it the
     standard test rejects as often as in the paper's KEF experiment: with outliers at z = 10, 15, 20, 30 on
     .42, .66, .93 and 1 of 200 splits, against .34, .69, .91 and 1 published. The same number added to sums
     over pairs gives .20, .26, .39 and .67.
@@ -90,7 +90,7 @@ def minimum_ksd_coefficients(
     tilt: Tilt | None = None,
     ridge: float = 0.0,
 ) -> Matrix:
-    r"""Coefficients that minimise the KSD of a model whose score is linear in them.
+    r"""Coefficients that minimize the KSD of a model whose score is linear in them.
 
     For :math:`s_\eta(x) = s_0(x) + J(x)\eta` the V-statistic is, up to a constant,
     :math:`\eta^\top A \eta + 2 b^\top \eta`; it plus :math:`\varrho|\eta|^2` is least at
@@ -119,7 +119,7 @@ def minimum_ksd_coefficients(
     Returns
     -------
     (L,) array
-        The minimiser, as NumPy float64.
+        The minimizer, as NumPy float64.
 
     Examples
     --------

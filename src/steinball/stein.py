@@ -30,7 +30,7 @@ _EXPANSION_ERROR = {"float64": 3e-11, "float32": 1.5e-4}
 class SteinPoints:
     """Points and scores made ready for blocks; all arrays of one library and device.
 
-    ``z`` = x, or (x − centre) L with a metric C = L Lᵀ; ``s`` = score + ∇log w, ``t`` = s L, ``a`` = (x − centre) C
+    ``z`` = x, or (x − center) L with a metric C = L Lᵀ; ``s`` = score + ∇log w, ``t`` = s L, ``a`` = (x − center) C
     or ``None`` without a metric, ``weight`` = w or ``None`` without a tilt. ``sides`` are four factors whose products
     are r² and the cross term of a block, or ``None`` where expanding r² would lose digits.
     """
@@ -90,7 +90,7 @@ def _sides(z: Array, t: Array, trace: float) -> tuple[Array, Array, Array, Array
 
 
 def center_of(samples: Array) -> Array:
-    """A centre of the bulk, shape (d,): the coordinatewise median of about a hundred rows.
+    """A center of the bulk, shape (d,): the coordinatewise median of about a hundred rows.
 
     Only rounding depends on it. A mean would be dragged off by one far outlier and cost the bulk its digits.
     """
@@ -144,7 +144,7 @@ class SteinKernel:
             a = xp.matmul(z, like(self.kernel.metric, samples))
             z, t = xp.matmul(z, root), xp.matmul(scores, root)
         sides = _sides(z, t, self._trace(z.shape[1])) if self._expandable(z) else None
-        # Differences of the samples as they are need no centre, and lose nothing wherever it lies.
+        # Differences of the samples as they are need no center, and lose nothing wherever it lies.
         return SteinPoints(samples if a is None else z, scores, t, a, weight, sides)
 
     def tilted(self, samples: Array, scores: Array) -> tuple[Array | None, Array]:

@@ -109,7 +109,7 @@ class PolynomialTilt:
 
 
 def automatic_tilt(samples: Array, model: object = None, exponent: float = 0.5) -> PolynomialTilt:
-    """A tilt centred and scaled like the model where it knows its ``location`` and ``covariance``, else like the data.
+    """A tilt centered and scaled like the model where it knows its ``location`` and ``covariance``, else like the data.
 
     Of the data, the coordinatewise median and median absolute deviation are used: outliers must not stretch the weight
     that is there to bound them. A constant column takes the scale of the others.
@@ -121,10 +121,10 @@ def automatic_tilt(samples: Array, model: object = None, exponent: float = 0.5) 
     """
     location, covariance = getattr(model, "location", None), getattr(model, "covariance", None)
     if location is not None and covariance is not None:
-        return _standardising_tilt(np.asarray(location), np.asarray(covariance), exponent)
+        return _standardizing_tilt(np.asarray(location), np.asarray(covariance), exponent)
     x = to_host(samples)
     center = np.median(x, axis=0)
-    return _standardising_tilt(center, np.diag(_robust_scales(x - center) ** 2), exponent)
+    return _standardizing_tilt(center, np.diag(_robust_scales(x - center) ** 2), exponent)
 
 
 def _robust_scales(offset: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -140,7 +140,7 @@ def _median_deviation(deviations: NDArray[np.float64]) -> float:
     return median if median > 0.0 or not deviations.any() else float(np.median(deviations[deviations > 0.0]))
 
 
-def _standardising_tilt(
+def _standardizing_tilt(
     center: NDArray[np.float64], covariance: NDArray[np.float64], exponent: float
 ) -> PolynomialTilt:
     """The tilt with C the inverse covariance; isotropic covariances give the plain form with a scale."""

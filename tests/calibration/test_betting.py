@@ -26,11 +26,11 @@ from steinball.calibration.betting import (
     newton_bets,
     payoffs,
 )
-from steinball.discrepancy import pose
+from steinball.features import Supremum
 from steinball.gram import DenseGram
 from steinball.gram.prefix import PrefixSums, prefix_sums
 from steinball.kernels import InverseMultiquadric
-from steinball.supremum import Supremum
+from steinball.problem import pose
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact
@@ -341,7 +341,7 @@ def test_orders_begin_with_the_order_of_arrival_and_follow_the_seed() -> None:
     np.testing.assert_array_equal(more[:3], first)
 
 
-@pytest.mark.parametrize("kind", ["sample", "optimised", "localised"])
+@pytest.mark.parametrize("kind", ["sample", "optimized", "localized"])
 def test_a_tau_that_is_no_upper_bound_is_refused(kind: str) -> None:
     with pytest.raises(ValueError, match=f'upper bound.*"{kind}"'):
         Betting().null(summary_of(np.array([0.1, 0.2])), Supremum(2.0, kind), "v")

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 import steinball as sb
 from steinball.calibration import BootstrapNull, BoundaryNull
+from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.weights import gather
-from steinball.supremum import Supremum
-from steinball.verdict import Question
+from steinball.results.decision import Question
 
 Floats = NDArray[np.float64]
 LEVEL = 0.05
@@ -39,9 +39,9 @@ def counted_by_hand(features: Floats, weights: NDArray[Any], radius: float) -> f
     length = float(np.linalg.norm(mean))
     if length <= radius:
         return 1.0
-    centres = np.linspace(0.0, radius, 201)[:, None] * mean / length
+    centers = np.linspace(0.0, radius, 201)[:, None] * mean / length
     draws = weights @ features / n
-    reached = np.linalg.norm(centres[None] + draws[:, None], axis=2).max(axis=1)
+    reached = np.linalg.norm(centers[None] + draws[:, None], axis=2).max(axis=1)
     return (1 + int((reached >= length * (1 - 1e-12)).sum())) / (len(weights) + 1)
 
 

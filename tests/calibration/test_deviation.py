@@ -14,8 +14,8 @@ from scipy import stats
 import steinball as sb
 from steinball.calibration import DeviationNull
 from steinball.calibration.deviation import BOUNDS
-from steinball.calibration.moments import ModelMoments
-from steinball.supremum import UnboundedSteinKernelWarning
+from steinball.features import UnboundedSteinKernelWarning
+from steinball.features.moments import ModelMoments
 
 # N(0, 1), lengthscale² = 2, tilt exponent ½: the supremum is 1 + (1 + c)v − v² − v³ at v = (√(4 + 3c) − 1)/3, c = ½.
 _V = (math.sqrt(5.5) - 1) / 3

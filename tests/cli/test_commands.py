@@ -44,7 +44,7 @@ def test_not_rejected_is_0_and_rejected_is_1(command: Command, data: str) -> Non
 
 
 def test_json_is_the_result_and_nothing_else(command: Command, data: str) -> None:
-    options = ["--contamination", "0.02", "--seed", "7", "--resamples", "199", "--level", "0.1", "--tau", "optimised"]
+    options = ["--contamination", "0.02", "--seed", "7", "--resamples", "199", "--level", "0.1", "--tau", "optimized"]
     done = command("test", data, *GAUSSIAN, *options, "--json")
     expected = sb.robust_ksd_test(
         np.loadtxt(data, skiprows=1),
@@ -53,7 +53,7 @@ def test_json_is_the_result_and_nothing_else(command: Command, data: str) -> Non
         rng=7,
         calibration=sb.BoundaryBootstrap(199),
         level=0.1,
-        tau="optimised",
+        tau="optimized",
     )
     assert json.loads(done.stdout) == json.loads(json.dumps(expected.to_dict()))
     assert done.exit_code == int(expected.rejected)
@@ -157,7 +157,7 @@ def test_how_the_work_is_done_reaches_the_library(command: Command, data: str, m
         (["DATA", *GAUSSIAN, "--contamination", "nan"], "`contamination` must be a finite number"),
         (
             ["DATA", *GAUSSIAN, "--contamination", "0.1", "--tau", "big"],
-            "`--tau` must be sample, auto, optimised or a number",
+            "`--tau` must be sample, auto, optimized or a number",
         ),
         (["DATA", *GAUSSIAN, "--radius", "0", "--aggregate"], "`--aggregate` goes with `--contamination`"),
         (
@@ -189,7 +189,7 @@ def test_what_is_not_a_decision_is_2_and_one_line(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["test"], ["test", "x.csv", "--colour"], ["nothing"], ["test", "x.csv", "--level", "a"]]
+    "arguments", [["test"], ["test", "x.csv", "--color"], ["nothing"], ["test", "x.csv", "--level", "a"]]
 )
 def test_wrong_usage_is_2(command: Command, arguments: list[str]) -> None:
     assert command(*arguments).exit_code == 2

@@ -16,10 +16,10 @@ pytestmark = pytest.mark.exact
 
 SOURCE = """
 from dataclasses import dataclass
-import neighbour
+import neighbor
 
 def score(x):
-    return neighbour.FACTOR * x
+    return neighbor.FACTOR * x
 
 def flat(x):
     return -x[:, 0]
@@ -42,7 +42,7 @@ POINTS = np.array([[1.0], [-2.0]])
 @pytest.fixture
 def file(tmp_path: Path) -> Iterator[str]:
     before, modules = list(sys.path), set(sys.modules)
-    (tmp_path / "neighbour.py").write_text("FACTOR = -2.0\n")
+    (tmp_path / "neighbor.py").write_text("FACTOR = -2.0\n")
     (tmp_path / "mine.py").write_text(SOURCE)
     yield str(tmp_path / "mine.py")
     sys.path[:] = before
@@ -70,7 +70,7 @@ def test_what_is_neither_is_refused(file: str) -> None:
         load_model(f"{file}:Model")
     with pytest.raises(TypeError, match="must be a function from points"):
         load_log_density(f"{file}:model")
-    with pytest.raises(ValueError, match=r"has no `nothing`; it has dataclass, neighbour, score"):
+    with pytest.raises(ValueError, match=r"has no `nothing`; it has dataclass, neighbor, score"):
         load_model(f"{file}:nothing")
     with pytest.raises(ValueError, match=r"must have the form FILE\.py:NAME"):
         load_model(file)

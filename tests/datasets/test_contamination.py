@@ -268,7 +268,7 @@ def test_the_band_is_the_one_that_the_radius_tolerates() -> None:
 
 
 def test_a_missing_constant_of_the_log_density_does_not_matter() -> None:
-    class Unnormalised:
+    class Unnormalized:
         location, covariance = np.zeros(1), np.eye(1)
 
         def log_density(self, x: Any) -> Any:
@@ -277,7 +277,7 @@ def test_a_missing_constant_of_the_log_density_does_not_matter() -> None:
         def sample(self, n: int, rng: Any) -> Any:
             return np.random.default_rng(rng).normal(size=(n, 1))
 
-    ours, theirs = (density_band(m, 0.2, (-1.0, 0.0), (2.0, 3.0)) for m in (Gaussian(), Unnormalised()))
+    ours, theirs = (density_band(m, 0.2, (-1.0, 0.0), (2.0, 3.0)) for m in (Gaussian(), Unnormalized()))
     assert theirs.moved == pytest.approx(ours.moved, rel=1e-9)
     assert theirs.density([-0.5, 2.5]) == pytest.approx(ours.density([-0.5, 2.5]), rel=1e-9)
 

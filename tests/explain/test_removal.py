@@ -1,4 +1,4 @@
-"""The least data to remove: against other optimisers, against duality, against planted outliers."""
+"""The least data to remove: against other optimizers, against duality, against planted outliers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize
 
 import steinball as sb
-from steinball.discrepancy import pose
 from steinball.explain import least_removal, removal
 from steinball.explain.kept_mass import _dual_bound, keep_most
+from steinball.problem import pose
 from steinball.stein import SteinProblem
 
 pytestmark = pytest.mark.exact
@@ -76,7 +76,7 @@ def by_cuts(matrix: NDArray[np.float64], rho: float, rounds: int = 150) -> float
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_small_problems_come_out_as_with_another_optimiser(seed: int) -> None:
+def test_small_problems_come_out_as_with_another_optimizer(seed: int) -> None:
     problem = problem_of(outliers(seed, 12 + 3 * seed, 0.3, d=1 + seed % 3))
     matrix = gram(problem)
     rho = (0.2 + 0.1 * seed) * math.sqrt(matrix.mean())

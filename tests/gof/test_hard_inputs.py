@@ -105,7 +105,7 @@ def test_columns_of_very_different_units_are_summed_right(test: Test, columns: t
 
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("place", [1e8, 1e20, 1e150])
-@pytest.mark.parametrize("tau", ["sample", "optimised"])
+@pytest.mark.parametrize("tau", ["sample", "optimized"])
 def test_one_outlier_anywhere_adds_at_most_its_share_to_the_robust_test(d: int, place: float, tau: str) -> None:
     """Far out u(z, z) → 1 and u(z, x) → 0, so that n²D² is that of the other points plus 1."""
     x = grid_normal(50, d)
@@ -157,7 +157,7 @@ def test_what_cannot_be_squared_is_an_overflow_by_name(
 ) -> None:
     x = np.random.default_rng(0).normal(size=(30, d)).astype(dtype)
     x[3, 0] = place
-    for tau in ("sample", "optimised"):
+    for tau in ("sample", "optimized"):
         with pytest.raises(FloatingPointError, match=r"overflows at 1 of 30 points \(first: row 3\).*rescale"):
             test(x, gaussian, kernel=KERNEL, tilt=TILT, tau=tau, calibration=calibration)
 
@@ -201,7 +201,7 @@ def test_a_median_distance_of_zero_is_an_error_that_asks_for_a_kernel(test: Test
     with pytest.raises(ValueError, match=r"median distance is 0.*kernel=InverseMultiquadric\(lengthscale=1.0\)"):
         test(x, gaussian)
     stated_numbers(test(x, gaussian, kernel=KERNEL, calibration=FEW))
-    stated_numbers(test(x, gaussian, kernel=KERNEL, calibration=FEW, tau="optimised"))
+    stated_numbers(test(x, gaussian, kernel=KERNEL, calibration=FEW, tau="optimized"))
 
 
 @pytest.mark.parametrize("d", [1, 4])

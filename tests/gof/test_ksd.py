@@ -108,8 +108,8 @@ def test_the_default_kernel_is_the_inverse_multiquadric_at_the_median_distance()
 
 def test_the_robust_test_is_the_test_with_a_huber_ball_and_an_automatic_tilt() -> None:
     model = sb.models.Gaussian(dimension=3)
-    robust = sb.robust_ksd_test(X, model, 0.1, calibration=FEW, rng=0, level=0.2, estimator="u", tau="optimised")
-    options: dict[str, Any] = {"calibration": FEW, "rng": 0, "level": 0.2, "estimator": "u", "tau": "optimised"}
+    robust = sb.robust_ksd_test(X, model, 0.1, calibration=FEW, rng=0, level=0.2, estimator="u", tau="optimized")
+    options: dict[str, Any] = {"calibration": FEW, "rng": 0, "level": 0.2, "estimator": "u", "tau": "optimized"}
     plain = sb.ksd_test(X, model, tilt="auto", radius=sb.Huber(0.1), **options)
     assert robust.to_dict() == plain.to_dict()
     assert sb.robust_ksd_test(X, model, calibration=FEW).contamination == 0.05

@@ -121,7 +121,7 @@ def test_the_contamination_conceded_is_rarely_more_than_there_is(share: float) -
 # The same claims with something taken away
 
 
-class Uncentred(sb.WeightedBootstrap):
+class Uncentered(sb.WeightedBootstrap):
     """W in place of W − 1."""
 
     def weights(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Any:
@@ -162,21 +162,21 @@ def test_the_mutants_differ_from_the_method_by_what_they_say_and_by_nothing_else
     every = Halved(Halved(Halved(kernel(1), 0), 1), 2)
     assert ksd(every) == pytest.approx(ksd(0.5 * kernel(1)), rel=1e-12)
     assert all(abs(ksd(Halved(kernel(1), which)) / ksd(kernel(1)) - 1.0) > 1e-3 for which in (1, 2))
-    weights = next(iter(Uncentred(5).weights(30, np.random.SeedSequence(0))))
+    weights = next(iter(Uncentered(5).weights(30, np.random.SeedSequence(0))))
     assert np.array_equal(weights - 1, next(iter(sb.WeightedBootstrap(5).weights(30, np.random.SeedSequence(0)))))
 
 
 @pytest.mark.parametrize("tilt", [None, TILT], ids=["standard", "tilted"])
 @pytest.mark.parametrize("d", [1, 5])
 def test_without_the_minus_one_the_level_is_lost(d: int, tilt: Any) -> None:
-    rejected = rate(samples(150, d), FEWER, kernel=kernel(d), tilt=tilt, calibration=Uncentred(199))
+    rejected = rate(samples(150, d), FEWER, kernel=kernel(d), tilt=tilt, calibration=Uncentered(199))
     assert not LOW <= rejected <= HIGH
 
 
 @EDGE
 @pytest.mark.parametrize("d", [1, 5])
 def test_without_the_minus_one_contamination_is_not_found(d: int, place: float) -> None:
-    options: dict[str, Any] = {"kernel": kernel(d), "tilt": TILT, "calibration": Uncentred(199)}
+    options: dict[str, Any] = {"kernel": kernel(d), "tilt": TILT, "calibration": Uncentered(199)}
     assert rate(samples(200, d, 0.3, place), FEWER, radius=sb.Huber(0.05), **options) < 0.99
 
 

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.gof.judges import BettingJudge, BoundaryJudge
+from steinball.calibration.joint import BettingJudge, BoundaryJudge
 
 Floats = NDArray[np.float64]
 LEVEL = 0.05

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 import steinball.gram.blocked
 from steinball.arrays import to_host
 from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
-from steinball.discrepancy import pose
 from steinball.gram import BlockedGram, DenseGram, GramSummary
 from steinball.kernels import InverseMultiquadric
+from steinball.problem import pose
 from steinball.stein import SteinProblem, center_of
 from steinball.tilts import PolynomialTilt
 
@@ -146,7 +146,7 @@ def test_far_outliers_in_one_strip_cost_the_others_no_digit(far: float, four_ter
 
 
 def test_an_offset_of_a_million_changes_nothing(four_term: FourTerm) -> None:
-    """Points are centred before distances are expanded, by one centre for all strips."""
+    """Points are centered before distances are expanded, by one center for all strips."""
     x = np.random.default_rng(5).normal(size=(96, 3))
     shifted = x + 2.0**20
     near = BlockedGram(pose(x, -x, InverseMultiquadric(1.3)), 32, n_jobs=1).summarise(list(draws(96)))

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from steinball.arrays import to_host
-from steinball.discrepancy import pose
 from steinball.gram.cholesky import PivotedCholesky
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern
+from steinball.problem import pose
 from steinball.stein import SteinProblem
 from steinball.tilts import PolynomialTilt
 

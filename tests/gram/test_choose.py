@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.discrepancy import pose
 from steinball.gram import BlockedGram, DenseGram, LowRankGram, Settings, make_gram
 from steinball.gram.cost import cheaper_rank, lowrank_memory
 from steinball.gram.memory import as_bytes
 from steinball.kernels import InverseMultiquadric
+from steinball.problem import pose
 
 pytestmark = pytest.mark.exact
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from steinball.arrays import to_host
-from steinball.discrepancy import pose
 from steinball.gram import DenseGram, GramSummary
 from steinball.kernels import Gaussian, InverseMultiquadric
+from steinball.problem import pose
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact

@@ -10,12 +10,12 @@ import pytest
 
 import steinball as sb
 from steinball.arrays import Array, to_host
-from steinball.discrepancy import pose
 from steinball.gram import compiled, device
 from steinball.gram.blocked import BlockedGram
 from steinball.gram.compiled import compilable, uses_tf32
 from steinball.gram.dense import DenseGram
 from steinball.gram.device import DeviceTiles, fill_up
+from steinball.problem import pose
 
 pytestmark = pytest.mark.backend
 

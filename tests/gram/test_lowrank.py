@@ -16,15 +16,15 @@ import steinball.gram.choose
 import steinball.gram.lowrank
 from steinball.arrays import to_host
 from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
-from steinball.discrepancy import pose
+from steinball.features import Supremum
 from steinball.gram import BlockedGram, DenseGram, GramSummary, LowRankGram
 from steinball.gram.cholesky import PivotedCholesky
 from steinball.gram.lowrank import FAILURE, Projections, draw_slack, sampled_residual
 from steinball.kernels import InverseMultiquadric
+from steinball.problem import pose
+from steinball.results.decision import Question
 from steinball.stein import SteinProblem
-from steinball.supremum import Supremum
 from steinball.tilts import PolynomialTilt
-from steinball.verdict import Question
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]
@@ -180,7 +180,7 @@ def test_a_quantile_that_may_be_negative_is_not_certified() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_slack_of_draws_is_bernsteins_inequality(seed: int) -> None:
-    """P(|Σ ξ| ≥ t) ≤ 2 exp(−t² / 2(σ² + M t / 3)) for centred vectors of length ≤ M: at most δ/B at the bound's t."""
+    """P(|Σ ξ| ≥ t) ≤ 2 exp(−t² / 2(σ² + M t / 3)) for centered vectors of length ≤ M: at most δ/B at the bound's t."""
     rng = np.random.default_rng(seed)
     n, n_draws = 200, 10**seed
     for residual in (rng.random(n), rng.random(n) ** 8, np.eye(n)[0] * 5.0, np.full(n, 1e-9), np.ones(10**6)):

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
-from steinball.discrepancy import pose
 from steinball.gram import BlockedGram, DenseGram, LowRankGram
 from steinball.gram.cost import blocked_cost, dense_cost, lowrank_memory
 from steinball.gram.memory import as_bytes, free_memory, in_words
+from steinball.problem import pose
 from steinball.stein import SteinProblem
 
 pytestmark = pytest.mark.exact

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from steinball.discrepancy import pose
 from steinball.gram.prefix import PrefixSums, prefix_sums
 from steinball.kernels import InverseMultiquadric
+from steinball.problem import pose
 from steinball.stein import SteinProblem
 from steinball.tilts import PolynomialTilt
 

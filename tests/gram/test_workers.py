@@ -17,9 +17,9 @@ from joblib.parallel import ThreadingBackend
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import steinball as sb
-from steinball.discrepancy import pose
 from steinball.gram.cholesky import PivotedCholesky
 from steinball.gram.workers import available_jobs, run_tasks, share_threads, single_threaded_algebra, workers_configured
+from steinball.problem import pose
 
 pytestmark = pytest.mark.exact
 

@@ -245,7 +245,7 @@ def test_one_number_per_coordinate_is_refused(backend: str) -> None:
 @BACKENDS
 @pytest.mark.parametrize("n", [2, 7])
 def test_a_log_density_that_mixes_rows_is_refused(backend: str, n: int) -> None:
-    """Of the right shape, but centred by the batch: the gradient of the sum would be zero."""
+    """Of the right shape, but centered by the batch: the gradient of the sum would be zero."""
     model = from_log_density(lambda x: (0.5 * x**2).sum() / n - 0.5 * (x**2).sum(-1), backend=backend)
     with pytest.raises(ValueError, match="must treat each row by itself"):
         model.score(X[:n])

@@ -41,7 +41,7 @@ def log_joint(model: GaussianBernoulliRBM, x: np.ndarray, h: np.ndarray) -> floa
 
 
 def exact_mixture(model: GaussianBernoulliRBM) -> tuple[np.ndarray, np.ndarray]:
-    """Weights and centres of the Gaussian components, by completing the square in the joint density."""
+    """Weights and centers of the Gaussian components, by completing the square in the joint density."""
     states = hidden_states(model)
     centers = model.visible_bias + 0.5 * states @ model.weights.T
     logs = np.array([model.hidden_bias @ h + 0.5 * m @ m for h, m in zip(states, centers, strict=True)])

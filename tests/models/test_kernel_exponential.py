@@ -47,7 +47,7 @@ def plain_log_density(model: KernelExponentialFamily, t: float) -> float:
 
 @cache
 def quadrature(name: str) -> tuple[np.ndarray, np.ndarray, float]:
-    """Edges, the unnormalised mass below each over exp(top), and top, by quadrature of the definition."""
+    """Edges, the unnormalized mass below each over exp(top), and top, by quadrature of the definition."""
     model = MODELS[name]
     reach = max(12.0 * model.base_scale, 12.0 if model.base_scale > 0.1 else 0.0)
     edges = np.linspace(-reach, reach, 801)
@@ -100,9 +100,9 @@ def test_the_log_density_is_the_definition(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_normaliser_is_the_integral(name: str) -> None:
+def test_the_normalizer_is_the_integral(name: str) -> None:
     _, mass, top = quadrature(name)
-    assert MODELS[name].log_normaliser == pytest.approx(top + math.log(mass[-1]), abs=1e-10)
+    assert MODELS[name].log_normalizer == pytest.approx(top + math.log(mass[-1]), abs=1e-10)
 
 
 def test_the_density_without_coefficients_is_the_base() -> None:
@@ -125,7 +125,7 @@ def test_draws_follow_the_law_by_quadrature(name: str) -> None:
 
 
 def moment(name: str, power: int) -> float:
-    """E (x/σ₀)^power under the normalised density, by quadrature of the definition."""
+    """E (x/σ₀)^power under the normalized density, by quadrature of the definition."""
     model, (edges, mass, top) = MODELS[name], quadrature(name)
 
     def integrand(t: float) -> float:
@@ -157,7 +157,7 @@ def test_extreme_uniforms_give_finite_draws() -> None:
 def test_other_coefficients_keep_the_base() -> None:
     model = MODELS["wide"].with_coefficients([1.0])
     assert (model.base_scale, model.n_basis, model.dimension) == (40.0, 1, 1)
-    assert model.log_normaliser != MODELS["wide"].log_normaliser
+    assert model.log_normalizer != MODELS["wide"].log_normalizer
     assert repr(model) == "KernelExponentialFamily(n_basis=1, base_scale=40)"
     with pytest.raises(ValueError, match="read-only"):
         model.coefficients[0] = 2.0

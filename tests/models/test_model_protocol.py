@@ -135,7 +135,7 @@ def test_a_scipy_distribution_is_pointed_to_its_log_density(distribution: Any) -
 
 @pytest.mark.exact
 @pytest.mark.parametrize("method", ["log_density", "log_prob", "logp", "score_samples"])
-def test_a_log_density_under_another_name_is_recognised(method: str) -> None:
+def test_a_log_density_under_another_name_is_recognized(method: str) -> None:
     with pytest.raises(TypeError, match=rf"log density and not a score.*from_log_density\(model\.{method}, "):
         as_model(Distribution(method), X)
 
@@ -157,7 +157,7 @@ def test_the_score_of_scikit_learn_is_not_a_score() -> None:
 
 
 @pytest.mark.exact
-def test_a_log_density_passed_as_a_function_is_recognised_by_its_name() -> None:
+def test_a_log_density_passed_as_a_function_is_recognized_by_its_name() -> None:
     """In one dimension the shape does not tell: (n, 1) in, (n, 1) out."""
     with pytest.raises(TypeError, match=r'from_log_density\(logpdf, backend="numerical"\)'):
         as_model(stats.norm().logpdf, X[:, :1])

@@ -1,4 +1,4 @@
-"""`check_score` recognises the mistakes that people make."""
+"""`check_score` recognizes the mistakes that people make."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ SHAPE = np.array([[2.0, 0.7], [0.7, 0.5]])
 MODELS = {
     "plain": StudentT(3.0),
     "scaled": StudentT(0.5, 2.0, 0.1),
-    "standardised": StudentT.standardised(5.0),
+    "standardized": StudentT.standardized(5.0),
     "shaped": StudentT(4.0, LOCATION, 1.5, shape=SHAPE),
     "isotropic": StudentT(30.0, 0.0, 2.0, dimension=3),
 }
@@ -73,15 +73,15 @@ def test_single_precision_does_not_overflow() -> None:
 
 
 @pytest.mark.parametrize("df", [2.1, 3.0, 5.0, 100.0])
-def test_the_standardised_t_has_unit_variance(df: float) -> None:
+def test_the_standardized_t_has_unit_variance(df: float) -> None:
     """Q_ν = t_ν √((ν − 2)/ν) of the paper's §5.1."""
-    model = StudentT.standardised(df)
+    model = StudentT.standardized(df)
     assert stats.t(df, scale=model.scale).var() == pytest.approx(1.0)
     expected = stats.t(df).logpdf(1.7 / np.sqrt((df - 2) / df)) - 0.5 * np.log((df - 2) / df)
     assert model.log_density(np.array([1.7]))[0] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("name", ["plain", "scaled", "standardised"])
+@pytest.mark.parametrize("name", ["plain", "scaled", "standardized"])
 def test_draws_in_one_dimension_follow_scipys_law(name: str) -> None:
     """Kolmogorov–Smirnov with n = 20,000 at level 1e-3."""
     model = MODELS[name]
@@ -129,9 +129,9 @@ def test_bad_parameters_are_named(arguments: dict[str, Any], message: str) -> No
         StudentT(**arguments)
 
 
-def test_the_standardised_t_needs_a_variance() -> None:
+def test_the_standardized_t_needs_a_variance() -> None:
     with pytest.raises(ValueError, match="`df` must be a finite number"):
-        StudentT.standardised(2.0)
+        StudentT.standardized(2.0)
 
 
 @pytest.mark.backend

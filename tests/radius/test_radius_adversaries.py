@@ -1,4 +1,4 @@
-"""Every radius against an optimiser that looks for the farthest member of its set, and the optimiser against others."""
+"""Every radius against an optimizer that looks for the farthest member of its set, and the optimizer against others."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from scipy import stats
 from scipy.optimize import linprog, minimize
 
 import steinball as sb
-from steinball.evidence.adversaries import RESPONSES, Grid, farthest
-from steinball.evidence.radius_adversaries import EXPERIMENT, RADII, SUPREMUM, grid
+from experiments.evidence.adversaries import RESPONSES, Grid, farthest
+from experiments.evidence.radius_adversaries import EXPERIMENT, RADII, SUPREMUM, grid
+from steinball.features import Supremum
 from steinball.radius import Huber, KullbackLeibler, LikeModel, ScoreError, StudentTails, TotalVariation, Wasserstein
-from steinball.supremum import Supremum
 
 pytestmark = pytest.mark.exact
 
@@ -32,7 +32,7 @@ def small_grid(m: int = 15) -> Grid:
     return Grid.of(sb.models.Gaussian(), kernel, sb.PolynomialTilt(), reach=2.5, per_axis=m, dimension=1)
 
 
-# The optimiser's steps, against a linear program and a general solver
+# The optimizer's steps, against a linear program and a general solver
 
 
 @pytest.mark.parametrize("kind", ["huber", "total variation", "wasserstein"])
@@ -114,7 +114,7 @@ def test_no_member_leaves_its_ball_in_the_plane(kind: str) -> None:
 
 
 def test_the_farthest_member_of_a_chi_squared_ball_is_the_first_eigenfunction() -> None:
-    """Before positivity binds, max D² = λ₁ χ² with λ₁ of √p U √p: an oracle for optimiser and radius alike."""
+    """Before positivity binds, max D² = λ₁ χ² with λ₁ of √p U √p: an oracle for optimizer and radius alike."""
     here = grid(1)
     root = np.sqrt(here.mass)
     largest = np.linalg.eigvalsh(root[:, None] * here.gram * root)[-1]

@@ -11,11 +11,11 @@ from scipy import stats
 
 import steinball as sb
 from steinball import radius as r
-from steinball.discrepancy import pose
-from steinball.radius.isotropic import IsotropicCase, kernel_constants
-from steinball.radius.lipschitz import feature_slopes
+from steinball.features import Supremum
+from steinball.features.isotropic import IsotropicCase, kernel_constants
+from steinball.features.lipschitz import feature_slopes
+from steinball.problem import pose
 from steinball.stein import SteinProblem
-from steinball.supremum import Supremum
 
 pytestmark = pytest.mark.exact
 
@@ -132,11 +132,11 @@ def test_kinds_say_how_a_radius_was_obtained() -> None:
     gaussian = problem(sb.models.Gaussian(dimension=2))
     assert r.Huber(0.1).kind(plain, sample) == "sample"
     assert r.Huber(0.1).kind(plain, TAU) == r.FixedRadius(0.1).kind(plain, sample) == "given"
-    assert r.Wasserstein(0.1).kind(plain, TAU) == "optimised"
+    assert r.Wasserstein(0.1).kind(plain, TAU) == "optimized"
     assert r.Wasserstein(0.1).kind(gaussian, TAU) == "closed form"
     assert r.Wasserstein(0.1, lipschitz=3.0).kind(plain, sample) == "given"
     assert (r.FixedRadius(0.1) + r.Huber(0.1)).kind(plain, sample) == "sample"
-    assert (r.Huber(0.1) + r.Wasserstein(0.1)).kind(plain, TAU) == "optimised"
+    assert (r.Huber(0.1) + r.Wasserstein(0.1)).kind(plain, TAU) == "optimized"
     assert r.ScoreError(0.1, base=r.Huber(0.1)).kind(plain, sample) == "sample"
     assert (r.LikeModel(sb.models.Gaussian()) + r.Huber(0.1)).kind(plain, TAU) == "estimated"
 
@@ -161,7 +161,7 @@ def test_radii_work_in_a_test_and_at_another_tolerance() -> None:
     "radius", [r.TotalVariation(0.1), r.ScoreError(0.1, base=r.Huber(0.1)), r.Huber(0.1) + 0.1], ids=repr
 )
 def test_an_unbounded_stein_kernel_is_warned_about(radius: Any) -> None:
-    with pytest.warns(sb.supremum.UnboundedSteinKernelWarning):
+    with pytest.warns(sb.features.UnboundedSteinKernelWarning):
         sb.ksd_test(X, lambda x: -x, radius=radius, calibration=sb.WeightedBootstrap(19), rng=0)
     sb.ksd_test(X, lambda x: -x, radius=r.ScoreError(0.1), calibration=sb.WeightedBootstrap(19), rng=0)
 
@@ -254,7 +254,7 @@ def test_the_slope_of_the_features_is_that_of_small_steps(name: str) -> None:
 def test_no_pair_of_points_exceeds_the_lipschitz_constant(name: str) -> None:
     here, rng = problem(**CASES[name]), np.random.default_rng(1)
     found = r.lipschitz_constant(here)
-    assert found.kind == "optimised"
+    assert found.kind == "optimized"
     x = 3.0 * rng.normal(size=(4000, 2))
     y = x + rng.normal(size=(4000, 2)) * 10.0 ** rng.uniform(-2, 0.5, size=(4000, 1))
     ratios = distance(here, x, y) / np.linalg.norm(x - y, axis=1)

@@ -72,9 +72,9 @@ def test_the_words_follow_the_tolerance() -> None:
 def test_a_sample_supremum_speaks_of_these_points_and_a_bound_of_their_distribution(rejected: sb.GofResult) -> None:
     share = percent(rejected.contamination_bound, down=True)
     assert conceded(rejected) == f"At confidence 95 %, at least {share} of these points are contaminated."
-    assert "of these points" in conceded(dataclasses.replace(rejected, tau_kind="optimised"))
+    assert "of these points" in conceded(dataclasses.replace(rejected, tau_kind="optimized"))
     assert "if contamination lies within the stated region" in conceded(
-        dataclasses.replace(rejected, tau_kind="localised")
+        dataclasses.replace(rejected, tau_kind="localized")
     )
     for kind in ("given", "closed form", "certified"):
         assert "of the distribution they come from" in conceded(dataclasses.replace(rejected, tau_kind=kind))
@@ -88,7 +88,7 @@ def test_nothing_is_conceded_where_nothing_must_be() -> None:
     assert "At confidence" not in render_summary(result)
 
 
-@pytest.mark.parametrize("kind", ["sample", "optimised", "given", "localised", "closed form", "certified"])
+@pytest.mark.parametrize("kind", ["sample", "optimized", "given", "localized", "closed form", "certified"])
 def test_every_kind_of_supremum_is_explained(rejected: sb.GofResult, kind: str) -> None:
     line = next(
         line for line in render_summary(dataclasses.replace(rejected, tau_kind=kind)).split("\n") if "τ " in line

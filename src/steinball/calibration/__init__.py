@@ -4,9 +4,9 @@ from steinball.calibration.base import BootstrapNull, BoundingNull, Calibration,
 from steinball.calibration.betting import Betting, BettingNull
 from steinball.calibration.boundary import BoundaryBootstrap, BoundaryNull
 from steinball.calibration.deviation import DeviationBound, DeviationNull
-from steinball.calibration.moments import ModelMoments
 from steinball.calibration.weighted import WeightedBootstrap
 from steinball.calibration.wild import WildBootstrap
+from steinball.features.moments import ModelMoments
 
 __all__ = [
     "Betting",

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, dtype_name
+from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.weights import Weights
-from steinball.supremum import Supremum
 
 _TIES = {"float64": 1e-10, "float32": 1e-4}
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from steinball.arrays import as_number, check_resamples, generator_at, to_host
+from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.prefix import PrefixSums
 from steinball.gram.weights import Weights
-from steinball.supremum import Supremum
 
 __all__ = ["BETS", "Betting", "BettingNull", "average_evidence", "log_wealth", "newton_bets", "payoffs"]
 

@@ -1,4 +1,4 @@
-"""The boundary bootstrap: the paper's draws, with their centre on the edge of the ball."""
+"""The boundary bootstrap: the paper's draws, with their center on the edge of the ball."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from steinball.arrays import check_resamples
 from steinball.calibration.base import kth_largest_index, largest_count, tie_tolerance
-from steinball.calibration.weighted import centred_counts
+from steinball.calibration.weighted import centered_counts
+from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.weights import Weights, WeightStream
-from steinball.supremum import Supremum
 
 __all__ = ["BoundaryBootstrap", "BoundaryNull", "boundary_draws", "moved_to_the_edge"]
 
@@ -111,7 +111,7 @@ def moved_to_the_edge(
 
 @dataclass(frozen=True)
 class BoundaryBootstrap:
-    r"""The bootstrap whose centre lies on the edge of the ball, in the direction the data point to.
+    r"""The bootstrap whose center lies on the edge of the ball, in the direction the data point to.
 
     The paper bounds D − θ by the whole norm of the bootstrap's deviation δ. Only its component along the mean embedding
     can push D past θ. With v = W − 1, row means r of the Gram matrix and the paper's draw :math:`D_b`,
@@ -155,7 +155,7 @@ class BoundaryBootstrap:
 
     def weights(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Weights:
         """Rows that sum to 0."""
-        draw = centred_counts if self.scheme == "weighted" else _balanced_signs
+        draw = centered_counts if self.scheme == "weighted" else _balanced_signs
         return WeightStream(draw, n, seed, start, self.n_resamples)
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BoundaryNull:

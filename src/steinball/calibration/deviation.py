@@ -9,10 +9,10 @@ from typing import Protocol
 import numpy as np
 from scipy.optimize import brentq
 
-from steinball.calibration.moments import ModelMoments
+from steinball.features import Supremum
+from steinball.features.moments import ModelMoments
 from steinball.gram.base import GramSummary
 from steinball.gram.weights import Weights
-from steinball.supremum import Supremum
 
 __all__ = ["BOUNDS", "DeviationBound", "DeviationNull"]
 
@@ -233,7 +233,7 @@ class DeviationBound:
     --------
     >>> import steinball as sb
     >>> x = np.random.default_rng(0).normal(size=400)
-    >>> sb.ksd_test(x, sb.models.Gaussian(2.0), tilt="auto", calibration=DeviationBound(), tau="optimised").rejected
+    >>> sb.ksd_test(x, sb.models.Gaussian(2.0), tilt="auto", calibration=DeviationBound(), tau="optimized").rejected
     True
     """
 

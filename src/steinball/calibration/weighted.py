@@ -12,9 +12,9 @@ from scipy.stats import poisson
 
 from steinball.arrays import check_resamples
 from steinball.calibration.base import BootstrapNull
+from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.weights import Weights, WeightStream
-from steinball.supremum import Supremum
 
 _POISSON_FROM = 2**13
 _CELLS_AT_ONCE = 2**20
@@ -52,14 +52,14 @@ class WeightedBootstrap:
 
     def weights(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Weights:
         """Rows W − 1, each summing to 0."""
-        return WeightStream(centred_counts, n, seed, start, self.n_resamples)
+        return WeightStream(centered_counts, n, seed, start, self.n_resamples)
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BootstrapNull:
         """The draws as a null distribution."""
         return BootstrapNull.from_summary(summary, estimator)
 
 
-def centred_counts(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
+def centered_counts(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
     """Multinomial counts minus 1."""
     return _counts_of_indices(generator, rows, n) if n < _POISSON_FROM else _thinned_counts(generator, rows, n)
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from steinball.arrays import check_resamples
 from steinball.calibration.base import BootstrapNull
+from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.weights import Weights, WeightStream
-from steinball.supremum import Supremum
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,11 @@ import steinball as sb
 from steinball.cli import outcome
 from steinball.cli.datafiles import read_samples
 from steinball.cli.demo import render_demo
-from steinball.cli.paper import app as paper_app
-from steinball.cli.paper import evidence_app
 from steinball.cli.specs import kernel_from, model_from
 from steinball.cli.userfile import python_file
 from steinball.gof import RobustAggregatedResult
 from steinball.gof.ksd import default_tau
-from steinball.result import GofResult
+from steinball.results.gof import GofResult
 
 __all__ = ["app", "main"]
 
@@ -32,8 +30,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(paper_app, name="paper")
-app.add_typer(evidence_app, name="evidence")
 
 
 def main() -> None:
@@ -102,7 +98,7 @@ def run_test(
     tau: Annotated[
         str | None,
         typer.Option(
-            help="Bound of the Stein kernel: sample, auto (a proven one), optimised or a number; sample by default, "
+            help="Bound of the Stein kernel: sample, auto (a proven one), optimized or a number; sample by default, "
             "auto for betting and deviation."
         ),
     ] = None,
@@ -213,12 +209,12 @@ def _kernel(text: str, samples: Any, calibration: Any) -> Any:
 def _tau(text: str | None, calibration: Any) -> str | float:
     if text is None:
         return default_tau(calibration)
-    if text in {"auto", "sample", "optimised"}:
+    if text in {"auto", "sample", "optimized"}:
         return text
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"`--tau` must be sample, auto, optimised or a number, got `{text}`.") from None
+        raise ValueError(f"`--tau` must be sample, auto, optimized or a number, got `{text}`.") from None
 
 
 def _print_result(result: GofResult | RobustAggregatedResult, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from steinball.datasets import load_galaxies
 from steinball.estimation import fit_kernel_exponential_family
 from steinball.kernels import InverseMultiquadric
 from steinball.report.text import WIDTH, conceded, decision, number, percent
-from steinball.result import GofResult
+from steinball.results.gof import GofResult
 from steinball.tilts import PolynomialTilt
 
 __all__ = ["Comparison", "compare", "render_demo"]
@@ -96,7 +96,7 @@ def render_demo() -> str:
 
 
 _INTRODUCTION = (
-    "82 velocities (Postman et al. 1986), centred and divided by half their standard deviation, are split into two "
+    "82 velocities (Postman et al. 1986), centered and divided by half their standard deviation, are split into two "
     "halves. A kernel exponential family of 25 basis functions is fitted to the first half by robust minimum-KSD "
     "estimation and tested on the second, twice. The standard test tolerates nothing. The robust test tolerates "
     f"{percent(TOLERANCE)} of contamination, wherever it lies: every distribution within θ = {TOLERANCE:g} √τ of the "

@@ -87,7 +87,7 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def show(text: str) -> None:
-    """Print a report: colour for the decisions on a terminal, plain text elsewhere."""
+    """Print a report: color for the decisions on a terminal, plain text elsewhere."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal without θ shows a question mark instead of failing
     styled = Text(text)

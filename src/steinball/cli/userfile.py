@@ -70,7 +70,7 @@ def _load(text: str) -> Any:
 def _import(path: Path) -> ModuleType:
     if not path.is_file():
         raise ValueError(f"there is no file `{path}`.")
-    sys.path.insert(0, str(path.resolve().parent))  # it may import its neighbours, as a script does
+    sys.path.insert(0, str(path.resolve().parent))  # it may import its neighbors, as a script does
     spec = importlib.util.spec_from_file_location(f"_steinball_user_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None

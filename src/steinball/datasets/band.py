@@ -77,7 +77,7 @@ class DensityBandPerturbation:
         """Of exp(log_density): over ``source``, and over the line."""
         edges = sorted({-math.inf, *self.source, *self._landmarks(), math.inf})
         pieces = {
-            piece: float(quad(self._unnormalised, *piece, limit=500, full_output=1)[0]) for piece in pairwise(edges)
+            piece: float(quad(self._unnormalized, *piece, limit=500, full_output=1)[0]) for piece in pairwise(edges)
         }
         low, high = self.source
         inside = math.fsum(value for (start, stop), value in pieces.items() if low <= start and stop <= high)
@@ -90,7 +90,7 @@ class DensityBandPerturbation:
         center, spread = float(self.model.location[0]), math.sqrt(float(self.model.covariance[0, 0]))
         return tuple(center + step * spread for step in (-8.0, -2.0, 0.0, 2.0, 8.0))
 
-    def _unnormalised(self, x: float) -> float:
+    def _unnormalized(self, x: float) -> float:
         return math.exp(float(self.model.log_density(np.array([[x]]))[0]))
 
     @property

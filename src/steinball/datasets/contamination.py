@@ -73,7 +73,7 @@ def scaled_student_t(n: int, df: float, rng: Any = None) -> NDArray[np.float64]:
     >>> scaled_student_t(3, df=5.0, rng=0).shape
     (3, 1)
     """
-    return StudentT.standardised(df).sample(check_resamples(n, "n"), rng)
+    return StudentT.standardized(df).sample(check_resamples(n, "n"), rng)
 
 
 def mean_shift(n: int, dimension: int, shift: float, rng: Any = None) -> NDArray[np.float64]:
@@ -108,7 +108,7 @@ def mixture_pair(separation: float) -> MixturePair:
 
     .. math:: P = \sum_j \pi_j \mathcal N(\gamma \mu_j, I_2), \qquad Q = \sum_j \pi'_j \mathcal N(\gamma \mu_j, I_2).
 
-    The means, uniform on [−2, 2]², and both sets of weights, uniform and normalised, are those of the published curves:
+    The means, uniform on [−2, 2]², and both sets of weights, uniform and normalized, are those of the published curves:
     drawn once, in this order, from NumPy's legacy generator with seed 4321.
 
     Parameters

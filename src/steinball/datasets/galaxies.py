@@ -13,7 +13,7 @@ _SLIP = 77  # the 78th velocity: 26690, where the source has 26960
 _TRUE_VELOCITY = 26960.0
 
 
-def load_galaxies(corrected: bool = False, standardise: bool = True) -> NDArray[np.float64]:
+def load_galaxies(corrected: bool = False, standardize: bool = True) -> NDArray[np.float64]:
     """Velocities of 82 galaxies in the Corona Borealis region (Postman et al., 1986; Roeder, 1990).
 
     Parameters
@@ -21,7 +21,7 @@ def load_galaxies(corrected: bool = False, standardise: bool = True) -> NDArray[
     corrected : bool
         Replace the 78th velocity, 26690, by 26960. The digits were swapped in the copy of the data that went
         round, and the paper's results contain the slip: it is kept by default.
-    standardise : bool
+    standardize : bool
         Subtract the mean and divide by half the standard deviation, as in the paper's §5.3; otherwise km/s.
 
     Returns
@@ -31,13 +31,13 @@ def load_galaxies(corrected: bool = False, standardise: bool = True) -> NDArray[
 
     Examples
     --------
-    >>> load_galaxies(standardise=False)[:3, 0]
+    >>> load_galaxies(standardize=False)[:3, 0]
     array([9172., 9350., 9483.])
     """
     with files("steinball.datasets").joinpath("galaxies.csv").open(encoding="utf-8") as lines:
         velocities = np.loadtxt(lines, skiprows=1, dtype=np.float64)
     if corrected:
         velocities[_SLIP] = _TRUE_VELOCITY
-    if standardise:
+    if standardize:
         velocities = (velocities - velocities.mean()) / (0.5 * velocities.std())
     return velocities[:, None]

@@ -13,7 +13,7 @@ from steinball.arrays import as_number
 from steinball.calibration import BootstrapNull, BoundaryNull, DeviationNull
 from steinball.calibration.base import kth_largest_index
 from steinball.gram.weights import Weights
-from steinball.result import GofResult
+from steinball.results.gof import GofResult
 
 __all__ = ["Fragility", "fragility"]
 

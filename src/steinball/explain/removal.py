@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steinball.arrays import as_number, to_host
 from steinball.explain.kept_mass import Product, certify, keep_most
 from steinball.gram.cholesky import PivotedCholesky
-from steinball.result import GofResult
+from steinball.results.gof import GofResult
 from steinball.stein import SteinProblem
 
 __all__ = ["Removal", "least_removal"]

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from steinball.arrays import as_samples, as_seed, check_level, check_resamples, to_host
 from steinball.calibration import WildBootstrap
 from steinball.calibration.base import tie_tolerance
-from steinball.discrepancy import pose
-from steinball.gof.words import render, short
 from steinball.gram.base import GramSummary
 from steinball.gram.choose import DENSE_UP_TO, Settings, make_gram
 from steinball.gram.weights import gather
 from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
+from steinball.problem import pose
+from steinball.results.words import render, short
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import Tilt
 

@@ -9,20 +9,20 @@ import numpy as np
 
 from steinball.arrays import Array, as_samples, as_seed, check_level
 from steinball.calibration import Betting, BoundaryBootstrap, Calibration, DeviationBound, WeightedBootstrap
-from steinball.discrepancy import check_estimator, pose
-from steinball.gof.advance import settle_in_advance
+from steinball.discrepancy import check_estimator
+from steinball.features import Ball, Box, find_supremum, warn_if_unbounded
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.choose import Settings, make_gram
 from steinball.gram.prefix import prefix_sums
 from steinball.jumps import Jumps, as_jumps, warn_if_multimodal
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, as_model
+from steinball.problem import pose, settle_in_advance
 from steinball.radius import Huber, Radius, as_radius
-from steinball.result import Evidence, GofResult, check_compatible, decide, radius_of
+from steinball.results.decision import Question
+from steinball.results.gof import Evidence, GofResult, check_compatible, decide, radius_of
 from steinball.stein import SteinProblem
-from steinball.supremum import Ball, Box, find_supremum, warn_if_unbounded
 from steinball.tilts import Tilt
-from steinball.verdict import Question
 
 
 def ksd_test(
@@ -61,13 +61,13 @@ def ksd_test(
     kernel : Kernel, optional
         Base kernel; by default the inverse multiquadric at the median distance.
     tilt : Tilt, "auto" or None
-        The weight that bounds the Stein kernel. ``"auto"`` centres and scales it by the model or robustly by the data.
+        The weight that bounds the Stein kernel. ``"auto"`` centers and scales it by the model or robustly by the data.
     radius : float or Radius
         θ on the scale of D: a number, or one of :mod:`steinball.radius`.
-    tau : "sample", "auto", "optimised", float, Ball or Box
+    tau : "sample", "auto", "optimized", float, Ball or Box
         The supremum of u(x, x) that radii are scaled by: the largest at the observations (the paper's choice; a lower
         bound), the best upper bound that can be proved (closed form, certificate of the model, interval search), a
-        multistart maximisation, a bound that you know, or the maximum over a region.
+        multistart maximization, a bound that you know, or the maximum over a region.
     calibration : Calibration
         :class:`WeightedBootstrap` (the paper's), :class:`BoundaryBootstrap` (more power at the same level),
         :class:`WildBootstrap`, or for finite samples :class:`DeviationBound` and :class:`Betting`.
@@ -192,9 +192,9 @@ def robust_ksd_test(
     contamination : float
         The tolerated share ε, in [0, 1].
     tilt : Tilt, "auto" or None
-        By default centred and scaled by the model where it knows its location and covariance or can be sampled,
+        By default centered and scaled by the model where it knows its location and covariance or can be sampled,
         otherwise by the median and the median absolute deviation of the data. The paper's experiments use
-        ``PolynomialTilt()``: centre 0, scale 1.
+        ``PolynomialTilt()``: center 0, scale 1.
     calibration : Calibration, optional
         By default ``BoundaryBootstrap(999)``. With the same draws it rejects whenever the paper's
         ``WeightedBootstrap(999)`` does. At the exact edge of the ball, level .05, it rejected .041 of the samples on

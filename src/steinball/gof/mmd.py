@@ -25,12 +25,12 @@ from steinball.arrays import (
 )
 from steinball.calibration import BootstrapNull, Null
 from steinball.calibration.base import tie_tolerance
-from steinball.gof.words import render, short
 from steinball.gram.weights import WeightStream, gather
 from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian
 from steinball.models.base import is_array_like
+from steinball.results.words import render, short
 
 __all__ = ["MMDResult", "dcmmd_test", "mmd_dev_test", "split_squares"]
 

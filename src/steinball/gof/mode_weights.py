@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import as_samples, like
-from steinball.gof.bounded import BoundedMean, Question, SharpResult, conclude
 from steinball.jumps import ModeJumps, as_jumps
 from steinball.models.base import as_model
+from steinball.results.bounded import BoundedMean, Question, SharpResult, conclude
 
 __all__ = ["mode_weights_test"]
 
@@ -82,7 +82,7 @@ def mode_weights_test(
 
 
 def _floors(moves: ModeJumps, model: Any, samples: Any) -> NDArray[np.float64]:
-    """κ_m: half of P(m | 0), the share of mode m at the centres of the modes; no data enter."""
+    """κ_m: half of P(m | 0), the share of mode m at the centers of the modes; no data enter."""
     _, shares = moves.memberships(like(moves.modes.locations[:1], samples), model)
     return np.asarray(np.maximum(shares[0] / 2.0, 1e-6))
 

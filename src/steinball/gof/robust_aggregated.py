@@ -14,21 +14,21 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Array, as_samples, as_seed, check_level
 from steinball.calibration import Betting, BoundaryBootstrap
-from steinball.gof.advance import settle_in_advance
+from steinball.calibration.joint import BettingJudge, BoundaryJudge, Judge
+from steinball.features import UPPER_BOUNDS, Supremum, find_supremum
 from steinball.gof.aggregated import collection, exact_engine, median_kernels, pose_all
-from steinball.gof.judges import BettingJudge, BoundaryJudge, Judge
 from steinball.gof.ksd import default_tau
-from steinball.gof.words import render, short
 from steinball.gram.base import GramSummary
 from steinball.gram.choose import Settings, make_gram
 from steinball.gram.weights import gather
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import as_model
+from steinball.problem import settle_in_advance
 from steinball.radius import FixedRadius, Huber, Radius, as_radius
-from steinball.result import radius_of
+from steinball.results.gof import radius_of
+from steinball.results.words import render, short
 from steinball.stein import SteinProblem
-from steinball.supremum import UPPER_BOUNDS, Supremum, find_supremum
 from steinball.tilts import Tilt
 
 __all__ = ["RobustAggregatedResult", "RobustAggregationEvidence", "decide_robust_aggregated", "robust_ksdagg_test"]

@@ -94,17 +94,17 @@ class GramSummary:
         return np.asarray((self.quadratic_forms - self.diagonal_forms) * (n / (n - 1)))
 
     def ends(self) -> tuple[GramSummary, GramSummary] | None:
-        """The summaries most and least favourable to a rejection within the bounds; ``None`` without bounds."""
+        """The summaries most and least favorable to a rejection within the bounds; ``None`` without bounds."""
         if self.mean_bounds is None or self.form_bounds is None or self.linear_bounds is None:
             return None
         (low, high), (lower, upper), (less, more) = self.mean_bounds, self.form_bounds, self.linear_bounds
         # What counts of a linear form is its quotient by D, so its end also depends on which D divides it.
         ratio = math.sqrt(max(high, 0.0) / low) if low > 0.0 else math.inf
-        favourable = np.where(less < 0.0, less * ratio, less)
-        unfavourable = np.where(more < 0.0, more / ratio, more)
+        favorable = np.where(less < 0.0, less * ratio, less)
+        unfavorable = np.where(more < 0.0, more / ratio, more)
         return (
-            replace(self, mean=high, quadratic_forms=lower, linear_forms=favourable),
-            replace(self, mean=low, quadratic_forms=upper, linear_forms=unfavourable),
+            replace(self, mean=high, quadratic_forms=lower, linear_forms=favorable),
+            replace(self, mean=low, quadratic_forms=upper, linear_forms=unfavorable),
         )
 
     def join(self, more: GramSummary) -> GramSummary:

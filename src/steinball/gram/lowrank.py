@@ -155,7 +155,7 @@ def _summary(factor: PivotedCholesky, projections: Projections, residual: tuple[
 def draw_slack(residual: NDArray[np.float64], n_draws: int) -> float:
     r"""A bound on wᵀRw/n² for all bootstrap draws together, except with probability δ.
 
-    Each is the squared norm of a mean of n independent centred vectors whose squared lengths are at most 4 max Rᵢᵢ and
+    Each is the squared norm of a mean of n independent centered vectors whose squared lengths are at most 4 max Rᵢᵢ and
     sum to tr R in expectation, so by Bernstein's inequality in a Hilbert space (Pinelis and Sakhanenko 1985)
 
     .. math:: \sqrt{w^\top R w} \le \sqrt{2 \operatorname{tr} R \, l} + 4 l \sqrt{\max R_{ii}},

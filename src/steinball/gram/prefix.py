@@ -72,7 +72,7 @@ def prefix_sums(
 
     Examples
     --------
-    >>> from steinball.discrepancy import pose
+    >>> from steinball.problem import pose
     >>> from steinball.kernels import InverseMultiquadric
     >>> problem = pose([[0.0], [1.0]], lambda x: -x, InverseMultiquadric(1.0))
     >>> prefix_sums(problem, np.array([[0, 1], [1, 0]])).sums.round(5)

@@ -190,7 +190,7 @@ class _Surface:
         return np.asarray(start + scale * found.x)
 
     def curvature(self, x: Host, step: float = 1e-4) -> Host:
-        """−∇∇ log p by central differences of the score, symmetrised, shape (d, d)."""
+        """−∇∇ log p by central differences of the score, symmetrized, shape (d, d)."""
         moves = step * max(1.0, float(np.abs(x).max())) * np.eye(len(x))
         slopes = self.gradient(np.vstack([x + moves, x - moves]))
         hessian = -(slopes[: len(x)] - slopes[len(x) :]) / (2.0 * moves[0, 0])

@@ -20,7 +20,7 @@ Host = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ModeJumps:
-    r"""Metropolis jumps from mode to mode that miss the other mode's centre by a fixed offset
+    r"""Metropolis jumps from mode to mode that miss the other mode's center by a fixed offset
 
     .. math:: x = m_i + L_i z \;\longmapsto\; x' = m_j + L_j (z + o_{ij}), \qquad
        \min\!\left(1, \frac{p(x') \det L_j}{p(x) \det L_i}\right) \mathbf 1\{c(x') = j\},

@@ -36,13 +36,13 @@ class Model(Protocol):
 
     .. math:: s(x) = \nabla_x \log p(x),
 
-    which needs no normalising constant (Liu and Briol 2025, §2.1).
+    which needs no normalizing constant (Liu and Briol 2025, §2.1).
 
     Notes
     -----
     Only ``score`` is required. These are used where an object has them: ``log_density(x)``, shape (n,), up to
     a constant; ``sample(n, rng)``, shape (n, d); ``dimension``, an int; ``location``, shape (d,), and
-    ``covariance``, shape (d, d), which centre and scale the tilt. With ``score_growth(center)``, a pair (A, B) such
+    ``covariance``, shape (d, d), which center and scale the tilt. With ``score_growth(center)``, a pair (A, B) such
     that \|s(x)\| ≤ A + B\|x − center\| for every x, the supremum of the Stein kernel gets a certified upper bound
     (:class:`steinball.models.growth.ScoreGrowth`); ``score_bounds(lower, upper)``, NumPy bounds of each coordinate of
     the score over boxes, rows (m, d), sharpens it in up to three dimensions.

@@ -43,7 +43,7 @@ class GaussianBernoulliRBM:
 
     Notes
     -----
-    ``log_density`` is that of x, without the normalising constant. Given h, x is
+    ``log_density`` is that of x, without the normalizing constant. Given h, x is
     :math:`\mathcal N(b + Bh/2, I)`, so the model is a mixture of :math:`2^{d'}` Gaussians with weights
     proportional to :math:`\exp(c^\top h + |b + Bh/2|^2/2)`; the exact sampler enumerates them. Block Gibbs
     sampling, the paper's sampler, hardly moves between modes that are far apart: with d = 50, d' = 10 and
@@ -113,7 +113,7 @@ class GaussianBernoulliRBM:
         """How the score grows with the distance from ``center``, in the metric ``precision``; both hold.
 
         The score is m(x) − x with m(x) = b + ½B tanh(·), whose derivative is positive semi-definite: along a ray from
-        the centre m moves forward, so |m − x|² ≤ |y|² + 2|m(a) − a||y| + max |m − a|². Near the centre
+        the center m moves forward, so |m − x|² ≤ |y|² + 2|m(a) − a||y| + max |m − a|². Near the center
         m(x) − m(a) = ¼BDBᵀy with a diagonal D between 0 and the steepest chords of tanh from where it is at a, so
         |s| ≤ |s(a)| + max(1, ¼‖BDBᵀ‖ − 1)|y|.
         """

@@ -184,7 +184,7 @@ class Gaussian:
 
     Notes
     -----
-    ``log_density`` is normalised.
+    ``log_density`` is normalized.
 
     Examples
     --------
@@ -240,7 +240,7 @@ class Gaussian:
         return linear_bounds(-self._factor.inverse, lower - self.mean, upper - self.mean)
 
     def log_density(self, x: Array) -> Array:
-        """log p at each row of ``x``, normalised, shape (n,)."""
+        """log p at each row of ``x``, normalized, shape (n,)."""
         x = as_points(x, self.dimension)
         z = self._factor.whiten(x - like(self.mean, x))
         constant = self._factor.log_volume + 0.5 * self.dimension * math.log(2.0 * math.pi)

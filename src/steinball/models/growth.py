@@ -17,13 +17,13 @@ Bounds = tuple[Matrix, Matrix]
 
 
 class ScoreGrowth(NamedTuple):
-    r"""A bound on the score in terms of the distance from a centre (docs/theory/supremum.md)
+    r"""A bound on the score in terms of the distance from a center (docs/theory/supremum.md)
 
     .. math:: |s(x)|^2 \le A^2 + 2 K \rho + B^2 \rho^2, \qquad \rho^2 = (x - a)^\top M (x - a).
 
     A model with a method ``score_growth(center)`` that returns it, or a plain pair (A, B), can be given a certified τ.
     With the pair, :math:`K = A B` and the bound reads :math:`|s(x)| \le A + B |x - a|`. A list of them says that all
-    hold, one sharper near the centre and another far out. A method that takes ``precision`` as well is asked in the
+    hold, one sharper near the center and another far out. A method that takes ``precision`` as well is asked in the
     metric M of the tilt, and answers more sharply where M is not round.
 
     Parameters

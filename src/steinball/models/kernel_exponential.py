@@ -42,8 +42,8 @@ class KernelExponentialFamily:
 
     Notes
     -----
-    ``log_density`` is without the normalising constant; ``log_normaliser`` is that constant by quadrature and
-    ``density`` is normalised. Basis functions come from :math:`\varphi_l = \varphi_{l-1}\, x/\sqrt l` and
+    ``log_density`` is without the normalizing constant; ``log_normalizer`` is that constant by quadrature and
+    ``density`` is normalized. Basis functions come from :math:`\varphi_l = \varphi_{l-1}\, x/\sqrt l` and
     their derivatives are :math:`\varphi_l' = \sqrt l\, \varphi_{l-1} - \sqrt{l+1}\, \varphi_{l+1}`: no power
     overflows, so that a point at 10²⁰ has basis values 0 and the score of the Gaussian base.
 
@@ -145,19 +145,19 @@ class KernelExponentialFamily:
         return self.base_score(upper) + low, self.base_score(lower) + high
 
     def log_density(self, x: Array) -> Array:
-        """log p at each point up to a constant, shape (n,); see :attr:`log_normaliser`."""
+        """log p at each point up to a constant, shape (n,); see :attr:`log_normalizer`."""
         x = as_points(x, 1)
         scaled = x[:, 0] / self.base_scale
         tilt = namespace(x).matmul(self.basis(x), like(self.coefficients[:, None], x))
         return -0.5 * scaled * scaled + tilt[:, 0]
 
     def density(self, x: Array) -> Array:
-        """p at each point, normalised, shape (n,)."""
+        """p at each point, normalized, shape (n,)."""
         log_density = self.log_density(x)
-        return namespace(log_density).exp(log_density - self.log_normaliser)
+        return namespace(log_density).exp(log_density - self.log_normalizer)
 
     @cached_property
-    def log_normaliser(self) -> float:
+    def log_normalizer(self) -> float:
         """log ∫ exp(log_density), by quadrature: relative error of the integral about 1e-13."""
         return self._table.log_scale + math.log(self._table.cumulative[-1])
 

@@ -37,7 +37,7 @@ class GaussianMixture:
 
     Notes
     -----
-    ``log_density`` is normalised. ``location`` and ``covariance`` are the moments of the whole mixture.
+    ``log_density`` is normalized. ``location`` and ``covariance`` are the moments of the whole mixture.
 
     Examples
     --------
@@ -159,8 +159,8 @@ class GaussianMixture:
     ) -> ScoreGrowth:
         """With one Σ the score is −Σ⁻¹(x − m(x)), m(x) the mean of the μⱼ under the responsibilities.
 
-        Along a ray from the centre m moves forward (its derivative is a covariance), so in whitened coordinates
-        |z − m|² ≤ |z|² + 2|m(a)||z| + max|μⱼ|², all relative to the centre.
+        Along a ray from the center m moves forward (its derivative is a covariance), so in whitened coordinates
+        |z − m|² ≤ |z|² + 2|m(a)||z| + max|μⱼ|², all relative to the center.
         """
         factor = self._factors[present[0]]
         widest = float(np.linalg.norm(factor.whitener, 2))
@@ -202,7 +202,7 @@ class GaussianMixture:
         return least, np.minimum(most, 1.0)
 
     def log_density(self, x: Array) -> Array:
-        """log p at each row of ``x``, normalised, shape (n,)."""
+        """log p at each row of ``x``, normalized, shape (n,)."""
         x = as_points(x, self.dimension)
         xp = namespace(x)
         terms, top, m = self._log_terms(self._whitened(x))

@@ -24,7 +24,7 @@ class StudentT:
     .. math:: \left(1 + (x-\mu)^\top \Sigma^{-1} (x-\mu) / \nu\right)^{-(\nu + d)/2},
        \qquad \Sigma = \sigma^2 \Omega.
 
-    :meth:`standardised` is :math:`Q_\nu = t_\nu \sqrt{(\nu - 2)/\nu}` of the paper's §5.1.
+    :meth:`standardized` is :math:`Q_\nu = t_\nu \sqrt{(\nu - 2)/\nu}` of the paper's §5.1.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class StudentT:
 
     Notes
     -----
-    ``log_density`` is normalised. ``covariance`` is :math:`\Sigma`, the measure of width that exists for
+    ``log_density`` is normalized. ``covariance`` is :math:`\Sigma`, the measure of width that exists for
     every :math:`\nu`; the second moments, where :math:`\nu > 2`, are :math:`\Sigma\, \nu/(\nu - 2)`.
 
     Examples
@@ -76,12 +76,12 @@ class StudentT:
         return f"StudentT(df={self.df:g}, location={self.location[0]:g}, scale={width:g})"
 
     @classmethod
-    def standardised(cls, df: float, dimension: int = 1) -> StudentT:
+    def standardized(cls, df: float, dimension: int = 1) -> StudentT:
         r"""The t distribution of mean 0 and unit covariance, :math:`t_\nu \sqrt{(\nu - 2)/\nu}`.
 
         Examples
         --------
-        >>> StudentT.standardised(4.0).scale ** 2
+        >>> StudentT.standardized(4.0).scale ** 2
         0.5000000000000001
         """
         df = as_number(df, "df", low=2.0, open_low=True)
@@ -115,7 +115,7 @@ class StudentT:
         return RadialScore(self.location, self._factor.inverse, rate, 1.0 / self.df)
 
     def score_growth(self, center: Any, precision: NDArray[np.float64] | None = None) -> ScoreGrowth:
-        """The score is bounded, whatever the centre: |s| ≤ (ν + d) √‖Σ⁻¹‖ / (2√ν), attained."""
+        """The score is bounded, whatever the center: |s| ≤ (ν + d) √‖Σ⁻¹‖ / (2√ν), attained."""
         return ScoreGrowth(float(self.radial_score.most(0.0, np.inf)), 0.0)
 
     def score_bounds(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> Bounds:
@@ -130,11 +130,11 @@ class StudentT:
         return quotients.min(axis=0), quotients.max(axis=0)
 
     def log_density(self, x: Array) -> Array:
-        """log p at each row of ``x``, normalised, shape (n,)."""
+        """log p at each row of ``x``, normalized, shape (n,)."""
         x = as_points(x, self.dimension)
         xp = namespace(x)
         _, m, q = self._scaled(x)
-        # log(1 + |mv|²) = 2 log m + log(1/m² + |v|²), with the 1 kept apart for points near the centre.
+        # log(1 + |mv|²) = 2 log m + log(1/m² + |v|²), with the 1 kept apart for points near the center.
         log_tail = 2.0 * xp.log(m) + xp.log1p((1.0 / m / m - 1.0) + q)  # (n, 1)
         return self._log_constant() - 0.5 * (self.df + self.dimension) * log_tail[:, 0]
 

@@ -10,12 +10,12 @@ import numpy as np
 from scipy.stats import norm
 
 from steinball.arrays import Array, as_number, as_samples, check_resamples, like, to_host
-from steinball.calibration.moments import draws_of
+from steinball.features import Supremum
+from steinball.features.moments import draws_of
 from steinball.gram.blocked import BlockedGram
 from steinball.gram.dense import DenseGram
 from steinball.radius.base import Additive
 from steinball.stein import SteinProblem
-from steinball.supremum import Supremum
 
 __all__ = ["Alternative", "LikeModel"]
 

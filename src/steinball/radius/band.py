@@ -10,10 +10,10 @@ from itertools import pairwise
 from scipy.integrate import quad
 
 from steinball.arrays import as_number
+from steinball.features import Supremum
+from steinball.features.diameter import diameter
 from steinball.radius.base import Additive, within_all
-from steinball.radius.diameter import diameter
 from steinball.stein import SteinProblem
-from steinball.supremum import Supremum
 
 __all__ = ["DensityBand", "band_radius"]
 
@@ -63,7 +63,7 @@ class DensityBand(Additive):
         Parameters
         ----------
         first, second : callable
-            Normalised densities of one real variable.
+            Normalized densities of one real variable.
         interval : (float, float)
             Where to integrate.
         points : tuple of float
@@ -76,7 +76,7 @@ class DensityBand(Additive):
             total, _ = _integrate(density, edges)
             if not abs(total - 1.0) <= 1e-6:  # a peak that the integrator missed shows here, and nowhere else
                 raise ValueError(
-                    f"`{name}` integrates to {total:g} and not to 1. Normalise it, widen `interval`, give `points` "
+                    f"`{name}` integrates to {total:g} and not to 1. Normalize it, widen `interval`, give `points` "
                     "near its peaks, or give the mass of the band itself: DensityBand(mass)."
                 )
         mass, error = _integrate(lambda x: abs(float(first(x)) - float(second(x))), edges)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from steinball.arrays import as_number
+from steinball.features import UPPER_BOUNDS, Supremum
 from steinball.stein import SteinProblem
-from steinball.supremum import UPPER_BOUNDS, Supremum
 
 __all__ = ["Additive", "FixedRadius", "Radius", "Sum", "as_radius", "within_all"]
 
@@ -45,7 +45,7 @@ class Additive:
     """Whether its set lies around the model alone, so that it says nothing of steps away from other distributions."""
 
     def kind(self, problem: SteinProblem, tau: Supremum) -> str:
-        """How the number was obtained, in the words of :class:`~steinball.supremum.Supremum`: that of τ, mostly."""
+        """How the number was obtained, in the words of :class:`~steinball.features.Supremum`: that of τ, mostly."""
         return tau.kind if self.needs_bounded else "given"
 
     def __add__(self, other: Any) -> Sum:

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 
 from steinball.arrays import check_share
+from steinball.features import Supremum
+from steinball.features.diameter import diameter
 from steinball.radius.base import Additive, within_all
-from steinball.radius.diameter import diameter
 from steinball.stein import SteinProblem
-from steinball.supremum import Supremum
 
 __all__ = ["Huber", "TotalVariation"]
 
@@ -53,7 +53,7 @@ class TotalVariation(Additive):
 
     A share t of the model's mass may be taken from anywhere and put anywhere: twice the radius of :class:`Huber`, which
     takes it evenly, where Δ is 2√τ. Proof in docs/theory/radii.md; for the value of Δ see
-    :func:`~steinball.radius.diameter.diameter`.
+    :func:`~steinball.features.diameter.diameter`.
 
     Parameters
     ----------

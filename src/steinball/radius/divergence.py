@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from steinball.arrays import as_number, as_samples, check_resamples, check_share, like
-from steinball.calibration.moments import CONFIDENCE, N_DRAWS, chernoff_upper, draws_of, largest_eigenvalue
+from steinball.features import Supremum
+from steinball.features.diameter import diameter
+from steinball.features.moments import CONFIDENCE, N_DRAWS, chernoff_upper, draws_of, largest_eigenvalue
 from steinball.radius.base import Additive, within_all
-from steinball.radius.diameter import diameter
 from steinball.stein import SteinProblem
-from steinball.supremum import Supremum
 
 __all__ = ["ChiSquared", "Hellinger", "KullbackLeibler"]
 

@@ -11,10 +11,10 @@ from scipy import stats
 from scipy.optimize import brentq
 
 from steinball.arrays import as_number, dtype_name, to_host
+from steinball.features import Supremum
 from steinball.radius.band import band_radius
 from steinball.radius.base import Additive
 from steinball.stein import SteinProblem
-from steinball.supremum import Supremum
 
 __all__ = ["StudentTails"]
 

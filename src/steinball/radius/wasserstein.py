@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steinball.arrays import as_number
+from steinball.features import Supremum
+from steinball.features.isotropic import kernel_constants
+from steinball.features.lipschitz import lipschitz_constant
 from steinball.radius.base import Additive, FixedRadius, Radius, as_radius, kind_of, within_all
-from steinball.radius.isotropic import kernel_constants
-from steinball.radius.lipschitz import lipschitz_constant
 from steinball.stein import SteinProblem
-from steinball.supremum import Supremum
 
 __all__ = ["ScoreError", "Wasserstein"]
 
@@ -30,8 +30,8 @@ class Wasserstein(Additive):
     distance : float
         W₁ ≥ 0, in the units of the data (Euclidean).
     lipschitz : float, optional
-        An upper bound of L that you know. By default :func:`~steinball.radius.lipschitz.lipschitz_constant`: a closed
-        form for an isotropic Gaussian under its own tilt, elsewhere *optimised*, a lower bound of L that is usually
+        An upper bound of L that you know. By default :func:`~steinball.features.lipschitz.lipschitz_constant`: a closed
+        form for an isotropic Gaussian under its own tilt, elsewhere *optimized*, a lower bound of L that is usually
         sharp, so that the radius is then no proved one (:meth:`kind` says which).
 
     Examples

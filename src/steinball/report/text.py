@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinball.supremum import UPPER_BOUNDS
+from steinball.features import UPPER_BOUNDS
 
 if TYPE_CHECKING:
-    from steinball.result import GofResult
+    from steinball.results.gof import GofResult
 
 __all__ = ["WIDTH", "conceded", "decision", "describe", "number", "percent", "render_summary"]
 
@@ -22,9 +22,9 @@ WIDTH = 80
 
 _TAU_KINDS = {
     "sample": "the largest u(x, x) of these points, a lower bound of its supremum",
-    "optimised": "found by maximising u(x, x) from the largest points, a lower bound of its supremum",
+    "optimized": "found by maximizing u(x, x) from the largest points, a lower bound of its supremum",
     "given": "an upper bound given by the user",
-    "localised": "the supremum of u(x, x) over the stated region only",
+    "localized": "the supremum of u(x, x) over the stated region only",
     "closed form": "the supremum of u(x, x), in closed form",
     "certified": "a proven upper bound of u(x, x)",
 }
@@ -140,7 +140,7 @@ def conceded(result: GofResult) -> str:
     whose = "of these points are contaminated"  # holds as long as τ is at least their largest u(x, x)
     if result.tau_kind in UPPER_BOUNDS:
         whose = "of the distribution they come from is contaminated"
-    elif result.tau_kind == "localised":
+    elif result.tau_kind == "localized":
         whose += ", if contamination lies within the stated region"
     return f"At confidence {percent(1 - result.level)}, at least {percent(bound, down=True)} {whose}."
 

@@ -1,0 +1,1 @@
+"""How an experiment is declared, run, drawn, checked and shown."""

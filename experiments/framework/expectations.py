@@ -1,0 +1,189 @@
+"""Claims about a table that can fail."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.framework.table import Rate, Results, as_text
+
+__all__ = ["LEVEL", "Expectation", "Finding", "above", "agree", "below", "level", "monotone", "number", "published"]
+
+LEVEL = 0.05
+WITHIN = 0.15
+
+Where = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One number of a claim: what was expected, what was measured, and whether that will do.
+
+    ``where`` is the cell that a rate belongs to, for a run that looks again at cells that miss.
+    """
+
+    label: str
+    expected: str
+    measured: float
+    holds: bool
+    interval: tuple[float, float] | None = None
+    where: Where | None = None
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """A claim in words and the findings that decide it, from the tables of one variant alone."""
+
+    claim: str
+    findings: Callable[[Results], Iterable[Finding]]
+    variant: str = "published"
+
+
+def describe(where: Where) -> str:
+    """A cell in words.
+
+    Examples
+    --------
+    >>> describe({"test": "r-ksd", "outlier": 10.0})
+    'r-ksd at outlier=10'
+    """
+    rest = ", ".join(f"{name}={as_text(value)}" for name, value in where.items() if name != "test")
+    return " at ".join(part for part in (where.get("test", ""), rest) if part)
+
+
+def _points(where: Where, axes: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """``where`` with every combination of the values of ``axes``."""
+    cells: list[dict[str, Any]] = [dict(where)]
+    for name, values in axes.items():
+        cells = [{**cell, name: value} for cell in cells for value in values]
+    yield from cells
+
+
+def _finding(rate: Rate, where: Where, expected: str, holds: bool) -> Finding:
+    return Finding(describe(where), expected, rate.rate, holds, rate.interval, where)
+
+
+def published(
+    claim: str, axis: str, values: Mapping[Any, float], variant: str = "published", within: float = WITHIN, **where: Any
+) -> Expectation:
+    """Rates within 0.15 of the published ones along an axis."""
+
+    def findings(results: Results) -> Iterator[Finding]:
+        for value, rate in values.items():
+            cell = {**where, axis: value}
+            measured = results.rates.one(**cell)
+            holds = abs(measured.rate - rate) <= within + 1e-9
+            yield _finding(measured, cell, f"{rate:g} ± {within:g}", holds)
+
+    return Expectation(claim, findings, variant)
+
+
+def _each(
+    claim: str,
+    variant: str,
+    where: Where,
+    axes: Mapping[str, Sequence[Any]],
+    judge: Callable[[Rate], tuple[str, bool]],
+) -> Expectation:
+    def findings(results: Results) -> Iterator[Finding]:
+        for cell in _points(where, axes):
+            measured = results.rates.one(**cell)
+            yield _finding(measured, cell, *judge(measured))
+
+    return Expectation(claim, findings, variant)
+
+
+def level(claim: str, variant: str = "published", *, axes: Mapping[str, Sequence[Any]], **where: Any) -> Expectation:
+    """No more rejections than the level and two standard errors."""
+
+    def judge(rate: Rate) -> tuple[str, bool]:
+        bound = LEVEL + 2.0 * math.sqrt(LEVEL * (1.0 - LEVEL) / rate.repeats)
+        return f"≤ {bound:.3f} (level + 2 s.e.)", rate.rate <= bound
+
+    return _each(claim, variant, where, axes, judge)
+
+
+def above(
+    claim: str, bound: float = 0.9, variant: str = "published", *, axes: Mapping[str, Sequence[Any]], **where: Any
+) -> Expectation:
+    """At least this share of rejections."""
+    return _each(claim, variant, where, axes, lambda r: (f"≥ {bound:g}", r.rate >= bound))
+
+
+def below(
+    claim: str, bound: float, variant: str = "published", *, axes: Mapping[str, Sequence[Any]], **where: Any
+) -> Expectation:
+    """At most this share of rejections."""
+    return _each(claim, variant, where, axes, lambda r: (f"≤ {bound:g}", r.rate <= bound))
+
+
+def standard_error(*rates: Rate) -> float:
+    """Of a difference of rates, each estimated with half a count added so that it is never 0."""
+    shares = [((r.rejections + 0.5) / (r.repeats + 1.0), r.repeats) for r in rates]
+    return math.sqrt(math.fsum(p * (1.0 - p) / n for p, n in shares))
+
+
+def monotone(
+    claim: str,
+    axis: str,
+    values: Sequence[Any],
+    *,
+    falling: bool = False,
+    variant: str = "published",
+    axes: Mapping[str, Sequence[Any]] | None = None,
+    **where: Any,
+) -> Expectation:
+    """Rates that rise (or fall) along an axis, up to two standard errors at each step."""
+
+    def findings(results: Results) -> Iterator[Finding]:
+        for cell in _points(where, axes or {}):
+            rates = [results.rates.one(**{**cell, axis: value}) for value in values]
+            for before, after, value in zip(rates[:-1], rates[1:], values[1:], strict=True):
+                gain = (before.rate - after.rate) if falling else (after.rate - before.rate)
+                word = "≤" if falling else "≥"
+                holds = gain >= -2.0 * standard_error(before, after)
+                yield _finding(after, {**cell, axis: value}, f"{word} {before.rate:.3f} before it (2 s.e.)", holds)
+
+    return Expectation(claim, findings, variant)
+
+
+def agree(
+    claim: str,
+    first: Where,
+    second: Where,
+    *,
+    axes: Mapping[str, Sequence[Any]],
+    errors: float = 3.0,
+    least: bool = False,
+    variant: str = "published",
+) -> Expectation:
+    """Two tests that reject equally often within sampling error; with ``least``, the second no less often."""
+
+    def findings(results: Results) -> Iterator[Finding]:
+        for cell in _points({}, axes):
+            a, b = results.rates.one(**{**first, **cell}), results.rates.one(**{**second, **cell})
+            room = errors * standard_error(a, b)
+            holds = b.rate >= a.rate - room if least else abs(a.rate - b.rate) <= room
+            word = "≥" if least else "≈"
+            yield _finding(b, {**second, **cell}, f"{word} {a.rate:.3f} ({describe({**first})}) ± {room:.3f}", holds)
+
+    return Expectation(claim, findings, variant)
+
+
+def number(
+    claim: str,
+    label: str,
+    expected: float,
+    measure: Callable[[Results], float],
+    tolerance: float,
+    variant: str = "published",
+) -> Expectation:
+    """A number, not a rate, within a tolerance."""
+
+    def findings(results: Results) -> Iterator[Finding]:
+        value = measure(results)
+        yield Finding(label, f"{expected:g} ± {tolerance:g}", value, abs(value - expected) <= tolerance)
+
+    return Expectation(claim, findings, variant)

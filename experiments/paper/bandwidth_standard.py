@@ -1,0 +1,76 @@
+"""The bandwidth of the standard test, and KSDAgg beside it (paper App. B)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from experiments.framework.base import PUBLISHED, TEXT, Cell, Experiment, Row
+from experiments.framework.expectations import above, agree
+from experiments.framework.figures import TESTS, Series, rate_panel, shades
+from experiments.framework.rows import STANDARD_DRAWS
+from experiments.framework.table import Results
+from experiments.paper.competitors import BANDWIDTHS, Collection, bandwidth_rows
+from experiments.paper.data import gaussian_cell, point_mass
+from steinball.models import Gaussian
+
+OUTLIERS = (0.1, 1, 10, 25, 50, 100)
+ALL = (*BANDWIDTHS, "median")
+_STANDARD = Collection("imq-ksd", None, STANDARD_DRAWS)
+
+
+def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
+    """One sample, the standard test at every bandwidth and KSDAgg over the same kernels."""
+    model = Gaussian()
+    return bandwidth_rows(point_mass(model, cell, rng), model, rng, cell, _STANDARD)
+
+
+def draw(results: Results, figure: Any) -> None:
+    """Rejection against z, one line per bandwidth."""
+    ax = figure.subplots()
+    rates = results.rates.select(variant=PUBLISHED)
+    styles = shades([format(b, "g") if not isinstance(b, str) else b for b in ALL], "λ² = {}")
+    lines = [Series(rates.select(test="imq-ksd", bandwidth=b), style) for b, style in styles.items()]
+    lines.append(Series(rates.select(test="ksdagg"), TESTS["ksdagg"]))
+    rate_panel(ax, "outlier", lines, xlabel="outlier z", title="standard IMQ-KSD, ε = .05", log=True)
+    ax.legend()
+
+
+EXPERIMENT = Experiment(
+    name="bandwidth-standard",
+    title="the bandwidth of the standard test",
+    reference="App. B.4",
+    says=(
+        "With 5 % of outliers the standard test rejects for far outliers whatever its bandwidth, since u(z, z) "
+        "grows without limit for all of them; KSDAgg is more sensitive still. No bandwidth makes the standard test "
+        "robust."
+    ),
+    grid=tuple(
+        {k: v for k, v in gaussian_cell(contamination=0.05, outlier=z).items() if k != "bandwidth"} for z in OUTLIERS
+    ),
+    trial=trial,
+    repeats=100,
+    expectations=(
+        above("all reject for large z", test="imq-ksd", axes={"bandwidth": ALL, "outlier": (25, 50, 100)}),
+        above("KSDAgg too", test="ksdagg", axes={"outlier": (10, 25, 50, 100)}),
+        *(
+            agree(
+                "KSDAgg is at least as sensitive to far outliers",
+                {"test": "imq-ksd", "bandwidth": bandwidth},
+                {"test": "ksdagg"},
+                axes={"outlier": OUTLIERS[2:]},
+                least=True,
+                errors=2.0,
+            )
+            for bandwidth in ALL
+        ),
+    ),
+    draw=draw,
+    variants={PUBLISHED: "length scale² = 2λ²", TEXT: "length scale² = λ², as the text's formula has it"},
+    size=(5.6, 3.6),
+    differences=(
+        "The text finds KSDAgg more sensitive than every single bandwidth. For near outliers the smallest bandwidth "
+        "is its equal: λ² = .01 sees that 25 points coincide (.99 against .95 at z = .1)."
+    ),
+)

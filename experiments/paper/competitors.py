@@ -1,0 +1,124 @@
+"""The paper's competitors as rows: KSDAgg beside single bandwidths, dcMMD and MMD-Dev."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from experiments.framework.base import Cell, Row
+from experiments.framework.rows import bandwidth_kernel, decision_row, robust_nulls
+from steinball.arrays import as_seed
+from steinball.calibration import WeightedBootstrap, WildBootstrap
+from steinball.gof.aggregated import AggregationEvidence, decide_aggregated
+from steinball.gof.mmd import MMDDeviationNull, dcmmd_test
+from steinball.gram.base import GramSummary
+from steinball.gram.choose import Settings, make_gram
+from steinball.gram.weights import gather
+from steinball.kernels import Gaussian as GaussianKernel
+from steinball.kernels.base import Kernel
+from steinball.problem import pose
+from steinball.stein import SteinKernel, SteinProblem
+from steinball.tilts import Tilt
+
+__all__ = ["BANDWIDTHS", "Collection", "bandwidth_rows", "mmd_rows"]
+
+BANDWIDTHS = (0.01, 0.1, 1, 10, 100)
+_QUANTILE_DRAWS, _LEVEL_DRAWS, _BISECTIONS = 2000, 2000, 50
+_PERMUTATIONS = 500
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A single-bandwidth test to be compared with KSDAgg over the same kernels."""
+
+    test: str
+    tilt: Tilt | None
+    draws: int
+    tolerance: float | None = None
+
+
+def bandwidth_rows(x: Any, model: Any, rng: np.random.Generator, cell: Cell, collection: Collection) -> list[Row]:
+    """The test at every λ² and at the median, and KSDAgg: the Gram matrix of a kernel serves both."""
+    n = len(x)
+    first = pose(x, model, None, collection.tilt)
+    weighted = gather(WeightedBootstrap(collection.draws).weights(n, as_seed(rng)), n)
+    signs = gather(WildBootstrap(_QUANTILE_DRAWS + _LEVEL_DRAWS).weights(n, as_seed(rng)), n)
+    kernels = [bandwidth_kernel(square, cell["variant"]) for square in BANDWIDTHS]
+    problems = [replace(first, stein=SteinKernel(kernel, first.stein.tilt)) for kernel in kernels if kernel is not None]
+    rows, summaries, start = [], [], time.perf_counter()
+    for square, problem in zip(BANDWIDTHS, problems, strict=True):
+        begin = time.perf_counter()
+        summary = _summary(problem, [weighted, signs])
+        summaries.append(replace(summary, quadratic_forms=summary.quadratic_forms[collection.draws :]))
+        rows += _single(summary, collection, cell, square, time.perf_counter() - begin)
+    aggregated = _aggregated(problems, summaries, cell, collection, start)
+    begin = time.perf_counter()
+    median = _single(_summary(first, [weighted]), collection, cell, "median", time.perf_counter() - begin)
+    return [*rows, *median, aggregated]
+
+
+def _summary(problem: SteinProblem, weights: Sequence[Any]) -> GramSummary:
+    draws = sum(len(chunk) for chunk in weights)
+    engine = "dense" if len(problem) <= 200 else "blocked"
+    return make_gram(problem, draws, Settings(engine, None, 1, False), lambda _: True).summarise(weights)
+
+
+def _single(summary: GramSummary, collection: Collection, cell: Cell, square: Any, seconds: float) -> list[Row]:
+    """The test with one bandwidth, from the first draws of its pass; a robust one by both readings of them."""
+    nulls = robust_nulls(summary, slice(collection.draws))
+    if collection.tolerance is None:
+        nulls = [(collection.test, nulls[0][1])]
+    tau, ksd = float(np.max(summary.diagonal)), max(0.0, summary.mean) ** 0.5
+    radius = (collection.tolerance or 0.0) * tau**0.5
+    grid = {"bandwidth": square, "tolerance": collection.tolerance, "bootstrap": "weighted", **_exponent(collection)}
+    return [decision_row(test, null, ksd, radius, cell, tau=tau, seconds=seconds, **grid) for test, null in nulls]
+
+
+def _exponent(collection: Collection) -> Row:
+    return {"exponent": 0.0 if collection.tilt is None else 0.5}
+
+
+def _aggregated(
+    problems: list[SteinProblem], summaries: list[GramSummary], cell: Cell, collection: Collection, start: float
+) -> Row:
+    """KSDAgg from the signs of every kernel's pass."""
+    evidence = AggregationEvidence.of(problems, summaries, _QUANTILE_DRAWS, _BISECTIONS)
+    result = decide_aggregated(evidence, _LEVEL)
+    measured = {"rejected": int(result.rejected), "pvalue": result.pvalue, "ksd": result.ksd, "radius": 0.0}
+    shared = {name: value for name, value in cell.items() if name not in ("bandwidth", "tolerance")}
+    seconds = time.perf_counter() - start
+    return {"test": "ksdagg", **measured, "seconds": seconds, **shared, "bootstrap": "wild", **_exponent(collection)}
+
+
+def mmd_rows(
+    x: Any, model: Any, rng: np.random.Generator, cell: Cell, tolerances: Iterable[float], kernel: Kernel | None = None
+) -> list[Row]:
+    """dcMMD and MMD-Dev for every tolerance from one sample of the model and one kernel matrix."""
+    start = time.perf_counter()
+    result = dcmmd_test(x, model, contamination=0.0, kernel=kernel, n_resamples=_PERMUTATIONS, rng=rng, level=_LEVEL)
+    seconds = time.perf_counter() - start
+    peak = float(result.kernel.profile(np.zeros(1))[0][0])
+    bound = MMDDeviationNull(math.sqrt(peak * (1.0 / result.n + 1.0 / result.m)))
+    rows = []
+    for tolerance in tolerances:
+        shared = {"tolerance": tolerance, "seconds": seconds, "bandwidth": _mmd_bandwidth(kernel)}
+        moved = result.at(contamination=tolerance)
+        permuted = decision_row("dcmmd", None, moved.mmd, moved.radius, cell, pvalue=moved.pvalue, **shared)
+        radius = tolerance * math.sqrt(2.0 * peak)
+        rows += [permuted, decision_row("mmd-dev", bound, result.mmd, radius, cell, **shared)]
+    return rows
+
+
+def published_mmd_kernel(dimension: int) -> Kernel:
+    """exp(−|x − y|²/d), the kernel of the published MMD curves."""
+    return GaussianKernel(math.sqrt(dimension / 2.0))
+
+
+def _mmd_bandwidth(kernel: Kernel | None) -> Any:
+    return "median" if kernel is None else kernel.lengthscale**2  # type: ignore[attr-defined]

@@ -1,0 +1,157 @@
+"""The best upper bound on τ that model, kernel and tilt allow: a closed form, shells, or boxes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from steinball.arrays import Array, dtype_name, to_host
+from steinball.features.boxes import largest_box
+from steinball.features.kinds import Supremum
+from steinball.features.search import optimized
+from steinball.features.shells import Majorant, Setting, largest_shell
+from steinball.models.growth import RadialScore
+from steinball.stein import SteinKernel, SteinProblem
+
+__all__ = ["UncertifiedError", "best_upper_bound", "bound_without_search", "closed_form"]
+
+ROUNDING = 1e-9
+"""Certified bounds are raised by this share: intervals are not rounded outwards, and d ≤ 3 or one sum per shell is far
+from losing seven digits."""
+
+_BOXES_UP_TO = 3
+_CLOSE_ENOUGH = 1.03
+
+
+class UncertifiedError(Exception):
+    """No upper bound on τ is to be had; the text says why."""
+
+
+def best_upper_bound(problem: SteinProblem) -> Supremum:
+    """The smallest upper bound there is, or :class:`UncertifiedError`."""
+    setting = _setting(problem.stein, problem.model, problem.samples.shape[1])
+    majorant = _majorant(setting, problem.model)
+    _check_growth(majorant, problem)
+    exact = closed_form(setting, problem.model)
+    if exact is not None:
+        return Supremum(exact, "closed form")
+    bound = largest_shell(majorant)
+    if not math.isfinite(bound):
+        raise UncertifiedError(_unbounded(setting))
+    if _has_boxes(problem.model, setting.dimension):
+        bound = min(bound, _by_boxes(majorant, problem, bound))
+    return Supremum(bound * (1.0 + ROUNDING), "certified")
+
+
+def bound_without_search(stein: SteinKernel, model: Any, dimension: int) -> float:
+    """What :func:`best_upper_bound` will say up to a per cent, or :class:`UncertifiedError` where boxes decide it."""
+    setting = _setting(stein, model, dimension)
+    exact = closed_form(setting, model)
+    if exact is not None:
+        return exact
+    if _has_boxes(model, dimension):
+        raise UncertifiedError("boxes may sharpen the bound")
+    bound = largest_shell(_majorant(setting, model), gap=0.01)
+    if not math.isfinite(bound):
+        raise UncertifiedError(_unbounded(setting))
+    return bound
+
+
+def _has_boxes(model: Any, dimension: int) -> bool:
+    return dimension <= _BOXES_UP_TO and callable(getattr(model, "score_bounds", None))
+
+
+def closed_form(setting: Setting, model: Any) -> float | None:
+    r"""The supremum itself where it is elementary, otherwise ``None``.
+
+    Gaussian, tilt exponent ½ and the model's center, tilt metric M round or proportional to the model's precision P:
+    with v = 1/(1 + ρ²),
+
+    .. math:: \tau = \max_{0 \le v \le 1} \varphi(0) (1 - v)(B + H v)^2 + c v,
+       \qquad B = \|P M^{-1/2}\|, \quad H = \|M^{1/2}\|.
+
+    No tilt and a bounded score: φ(0) sup|s|² + c.
+    """
+    radial = getattr(model, "radial_score", None)
+    if not isinstance(radial, RadialScore):
+        return None
+    if setting.exponent == 0.0:
+        most = float(radial.most(0.0, math.inf))
+        return setting.value * most**2 + setting.curvature if math.isfinite(most) else None
+    aligned = np.array_equal(setting.center, radial.center) and _aligned(setting.precision, radial.precision)
+    if radial.decay > 0.0 or setting.exponent != 0.5 or not aligned:
+        return None
+    slope = radial.rate * float(np.linalg.norm(radial.precision @ setting.unit_root, 2))
+    return largest_cubic(setting.value, slope, setting.steepness, setting.curvature)
+
+
+def largest_cubic(value: float, slope: float, steepness: float, curvature: float) -> float:
+    """The maximum of value·(1 − v)(slope + steepness·v)² + curvature·v over 0 ≤ v ≤ 1.
+
+    Its derivative is a parabola open below, so the maximum is at the larger root, or at an end.
+
+    Examples
+    --------
+    >>> round(largest_cubic(1.0, 1.0, 1.0, 0.5), 5)  # N(0, 1), length scale² = 2 (paper App. B)
+    1.38138
+    """
+    linear = 4.0 * slope * steepness - 2.0 * steepness**2
+    constant = 2.0 * slope * steepness - slope**2 + curvature / value
+    under_root = linear**2 + 12.0 * steepness**2 * constant
+    root = (math.sqrt(max(under_root, 0.0)) - linear) / (6.0 * steepness**2)
+    places = (0.0, min(max(root, 0.0), 1.0), 1.0)
+    return max(value * (1.0 - v) * (slope + steepness * v) ** 2 + curvature * v for v in places)
+
+
+def _aligned(metric: Array, precision: Array) -> bool:
+    """Whether M is a multiple of the identity or of P, so that one direction is steepest for weight and score."""
+    d = len(metric)
+    round_ = np.eye(d) * (np.trace(metric) / d)
+    same = precision * (np.trace(metric) / np.trace(precision))
+    return any(np.allclose(metric, other, rtol=1e-10, atol=1e-10 * np.trace(metric) / d) for other in (round_, same))
+
+
+def _setting(stein: SteinKernel, model: Any, dimension: int) -> Setting:
+    setting = Setting.of(stein.kernel, stein.tilt, model, dimension)
+    if setting is None:
+        raise UncertifiedError(f"the shape of the tilt {type(stein.tilt).__name__} is not known")
+    return setting
+
+
+def _majorant(setting: Setting, model: Any) -> Majorant:
+    majorant = Majorant.of(setting, model)
+    if majorant is None:
+        raise UncertifiedError("nothing is known of how the model's score grows away from the samples")
+    return majorant
+
+
+def _unbounded(setting: Setting) -> str:
+    if setting.exponent == 0.0:
+        return "without a tilt u(x, x) grows with the score, which the model does not say is bounded"
+    return f"the tilt's exponent {setting.exponent:g} is too small for a score that may grow linearly (0.5 is enough)"
+
+
+def _check_growth(majorant: Majorant, problem: SteinProblem) -> None:
+    """A model's own bound is believed only where it holds at the samples."""
+    x, scores = problem.host_samples, to_host(problem.scores)
+    size, most = np.linalg.norm(scores, axis=1), majorant.most(majorant.setting.distance(x))
+    slack = 1e-6 if dtype_name(problem.samples) == "float64" else 1e-3
+    wrong = size > most * (1.0 + slack) + slack * np.finfo(np.float32).tiny
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"`score_growth` of the model is no bound: |s| = {size[row]:g} at sample {row}, where it says at most "
+            f"{most[row]:g}. Correct it, or give `tau` as a number."
+        )
+
+
+def _by_boxes(majorant: Majorant, problem: SteinProblem, bound: float) -> float:
+    """Boxes, unless shells are close to a value that is attained already; with NumPy, whatever the samples are."""
+    host = SteinProblem(problem.stein, problem.model, problem.host_samples, to_host(problem.scores))
+    attained = float(host.diagonal.max())
+    if bound <= _CLOSE_ENOUGH * attained:
+        return bound
+    attained = max(attained, optimized(host))
+    return bound if bound <= _CLOSE_ENOUGH * attained else largest_box(majorant, host.model, host.diagonal_at, attained)

@@ -1,0 +1,163 @@
+"""Searching for τ: u(x, x) as something to climb, and the regions that a search may be confined to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from steinball.arrays import as_number, namespace
+from steinball.stein import SteinProblem
+
+__all__ = ["STARTS", "Ball", "Box", "Cloud", "Surface"]
+
+STARTS = 8
+"""From how many of the largest samples a search sets out."""
+
+_Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Ball:
+    """The region |x − center| ≤ radius, for τ when outliers are known to lie within it (paper §4.2).
+
+    Examples
+    --------
+    >>> Ball(10.0).contains(np.array([[3.0, 4.0], [30.0, 4.0]]))
+    array([ True, False])
+    """
+
+    radius: float
+    center: Any = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", as_number(self.radius, "radius", low=0.0, open_low=True))
+        if not np.isfinite(np.asarray(self.center, dtype=float)).all():
+            raise ValueError(f"`center` must be finite, got {self.center!r}.")
+
+    def contains(self, x: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which rows of ``x`` lie inside."""
+        return np.asarray(np.linalg.norm(x - self.center, axis=1) <= self.radius * (1.0 + 1e-12))
+
+    def draw(self, n: int, d: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Points of the region to start from, half of them on its edge."""
+        direction = rng.standard_normal((n, d))
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        length = np.where(np.arange(n) % 2, 1.0, rng.random(n) ** (1.0 / d))
+        return np.asarray(self.center + self.radius * length[:, None] * direction)
+
+    def climb(self, start: NDArray[np.float64], surface: Surface) -> NDArray[np.float64]:
+        """A local maximizer inside the ball."""
+        offset, unit = (start - self.center) / self.radius, surface.scale / self.radius
+        inside = {
+            "type": "ineq",
+            "fun": lambda y: 1.0 - np.sum((offset + unit * y) ** 2),
+            "jac": lambda y: -2.0 * unit * (offset + unit * y),
+        }
+        found = surface.climb(start, method="SLSQP", constraints=inside, options={"ftol": 1e-12})
+        offset = found - self.center  # a constraint is met up to the tolerance of the solver: project
+        return np.asarray(self.center + offset * min(1.0, self.radius / max(float(np.linalg.norm(offset)), 1e-300)))
+
+
+@dataclass(frozen=True)
+class Box:
+    """The region lower ≤ x ≤ upper, coordinate by coordinate, for τ when outliers are known to lie within it.
+
+    Examples
+    --------
+    >>> Box(0.0, 5.0).contains(np.array([[3.0, 4.0], [-1.0, 4.0]]))
+    array([ True, False])
+    """
+
+    lower: Any
+    upper: Any
+
+    def __post_init__(self) -> None:
+        if not np.all(np.asarray(self.lower, dtype=float) < np.asarray(self.upper, dtype=float)):
+            raise ValueError("`lower` must lie below `upper` in every coordinate.")
+        if not np.isfinite(np.concatenate([np.ravel(self.lower), np.ravel(self.upper)])).all():
+            raise ValueError("`lower` and `upper` must be finite; without bounds use tau='optimized'.")
+
+    def contains(self, x: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which rows of ``x`` lie inside."""
+        return np.asarray(((x >= self.lower) & (x <= self.upper)).all(axis=1))
+
+    def draw(self, n: int, d: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Points of the region to start from, half of them corners."""
+        share = np.where(np.arange(n)[:, None] % 2, rng.random((n, d)).round(), rng.random((n, d)))
+        return np.asarray(self.lower + share * (np.asarray(self.upper) - self.lower))
+
+    def climb(self, start: NDArray[np.float64], surface: Surface) -> NDArray[np.float64]:
+        """A local maximizer inside the box."""
+        low, high = (np.broadcast_to(np.asarray(side, dtype=float), start.shape) for side in (self.lower, self.upper))
+        bounds = [(side - start) / surface.scale for side in (low, high)]
+        found = surface.climb(start, method="L-BFGS-B", bounds=list(zip(*bounds, strict=True)))
+        return np.clip(found, low, high)
+
+
+@dataclass(frozen=True)
+class Surface:
+    """u(x, x) as something to climb: values, the length natural to it, and a step for differences in that unit."""
+
+    value: _Function
+    cloud: Cloud
+    scale: float
+    step: float
+
+    @classmethod
+    def of(cls, problem: SteinProblem) -> Surface:
+        eps = float(namespace(problem.samples).finfo(problem.samples.dtype).eps)
+        cloud = Cloud.of(problem.host_samples)
+        return cls(problem.diagonal_at, cloud, cloud.spread, eps ** (1 / 3))
+
+    def climb(self, start: NDArray[np.float64], **options: Any) -> NDArray[np.float64]:
+        """Ascend log u from ``start`` in units of ``scale``: tolerances mean the same whatever the units of the data.
+
+        Gradients are central differences in one batch: d evaluations of the score are one call.
+        """
+        d = len(start)
+        moves = self.step * np.vstack([np.zeros(d), np.eye(d), -np.eye(d)])
+
+        def objective(y: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            with np.errstate(all="ignore"):
+                values = self.value(start + self.scale * (y + moves))
+            # Where the score overflows nothing is known: a step that leads there is taken back.
+            around = np.log(np.maximum(np.where(np.isfinite(values), values, 0.0), 1e-300))
+            return -float(around[0]), -(around[1 : d + 1] - around[d + 1 :]) / (2.0 * self.step)
+
+        return np.asarray(start + self.scale * minimize(objective, np.zeros(d), jac=True, **options).x)
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """Where the samples lie: a robust center and scale, and how far out they reach."""
+
+    center: NDArray[np.float64]
+    spread: float
+    reach: float
+    directions: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, x: NDArray[np.float64]) -> Cloud:
+        center = np.median(x[:: -(-len(x) // 256)], axis=0)
+        distance = np.linalg.norm(x - center, axis=1)
+        farthest = np.argpartition(-distance, min(STARTS, len(x)) - 1)[:STARTS]
+        directions = np.vstack([x[farthest] - center, np.random.default_rng(0).standard_normal((STARTS, x.shape[1]))])
+        norms = np.linalg.norm(directions, axis=1, keepdims=True)
+        spread = _spread(distance)
+        return cls(center, spread, max(spread, float(distance.max())), directions / np.where(norms > 0.0, norms, 1.0))
+
+    def rays(self, length: float) -> NDArray[np.float64]:
+        """Points at that distance from the center, towards the farthest samples and at random."""
+        return self.center + length * self.directions
+
+
+def _spread(distance: NDArray[np.float64]) -> float:
+    """The median distance from the center, or the smallest positive one."""
+    scale = float(np.median(distance)) or float(distance[distance > 0.0].min(initial=math.inf))
+    return scale if math.isfinite(scale) else 1.0

@@ -1,0 +1,184 @@
+"""An upper bound on u(x, x) over a shell ρ₀ ≤ ρ ≤ ρ₁ around the center of the tilt, and its maximum over all shells."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.kernels.base import Kernel
+from steinball.models.growth import RadialScore, ScoreGrowth, unit_root
+from steinball.tilts import PolynomialTilt, Tilt
+
+__all__ = ["Majorant", "Setting", "largest_shell"]
+
+Vector = NDArray[np.float64]
+
+_ROUNDS = 80
+_FIRST_EDGES = np.concatenate([[0.0], 2.0 ** np.arange(-4.0, 9.0)])
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    r"""All that kernel and tilt contribute to the diagonal
+
+    .. math:: u(x, x) = \varphi(0)\, |w s + \nabla w|^2 + c\, w^2, \qquad w = (1 + \rho^2)^{-b},
+       \quad \rho^2 = (x - a)^\top M (x - a), \quad c = -2 \varphi'(0) \operatorname{tr} C.
+
+    Without a tilt b = 0, and the center and the metric do not matter.
+    """
+
+    value: float
+    curvature: float
+    exponent: float
+    center: Vector
+    precision: Vector
+
+    @classmethod
+    def of(cls, kernel: Kernel, tilt: Tilt | None, model: Any, dimension: int) -> Setting | None:
+        """The numbers of a kernel and a tilt, or ``None`` for a tilt whose shape is not known."""
+        value, slope, _ = kernel.profile(np.zeros(1))
+        trace = float(dimension if kernel.metric is None else np.trace(kernel.metric))
+        numbers = float(value[0]), -2.0 * float(slope[0]) * trace
+        if tilt is None:
+            location = getattr(model, "location", None)
+            center = np.asarray(0.0 if location is None else location, dtype=float)
+            return cls(*numbers, 0.0, np.broadcast_to(center, dimension), np.eye(dimension))
+        if not isinstance(tilt, PolynomialTilt):
+            return None
+        precision = np.eye(dimension) * tilt.scale**-2 if tilt.precision is None else tilt.precision
+        return cls(*numbers, tilt.exponent, np.broadcast_to(np.asarray(tilt.center), dimension), precision)
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return len(self.center)
+
+    @cached_property
+    def steepness(self) -> float:
+        """The root of the largest eigenvalue of M: |∇w| ≤ 2b · steepness · ρ (1 + ρ²)^(−b−1), attained."""
+        return math.sqrt(float(np.linalg.eigvalsh(self.precision)[-1]))
+
+    @cached_property
+    def unit_root(self) -> Vector:
+        """T with x = a + T z and ρ = |z|."""
+        return unit_root(self.precision, self.dimension)
+
+    def distance(self, x: Vector) -> Vector:
+        """ρ at rows of ``x``, shape (n,)."""
+        return np.asarray(np.linalg.norm((x - self.center) @ np.linalg.inv(self.unit_root).T, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Majorant:
+    """What a setting and the bounds of a model's score give: an upper bound on u(x, x) over shells.
+
+    ``growths`` bound |s| by ρ; ``radial``, where the model has one, by the distance from the model's own center, which
+    lies between ``shrink``·ρ − ``shift`` and ``stretch``·ρ + ``shift``. The smallest of all counts.
+    """
+
+    setting: Setting
+    growths: tuple[ScoreGrowth, ...]
+    radial: RadialScore | None = None
+    shrink: float = 0.0
+    stretch: float = 0.0
+    shift: float = 0.0
+
+    @classmethod
+    def of(cls, setting: Setting, model: Any) -> Majorant | None:
+        """From what the model says, or ``None`` where it says nothing."""
+        growths = _growths_of(model, setting)
+        if not growths:
+            return None
+        radial = getattr(model, "radial_score", None)
+        if not isinstance(radial, RadialScore) or radial.decay == 0.0:
+            return cls(setting, growths)
+        square = setting.unit_root.T @ radial.precision @ setting.unit_root
+        least, *_, most = np.sqrt(np.repeat(np.linalg.eigvalsh(square), 2))
+        offset = setting.center - radial.center
+        return cls(setting, growths, radial, least, most, math.sqrt(offset @ radial.precision @ offset))
+
+    def over(self, low: Vector, high: Vector) -> Vector:
+        """An upper bound on u(x, x) where ``low`` ≤ ρ ≤ ``high``; both may be infinite. Equal ends are allowed."""
+        setting, b = self.setting, self.setting.exponent
+        slope = 2.0 * b * setting.steepness * _largest(1, b + 1.0, low, high) if b else 0.0
+        pull = np.min([self._by_radius(low, high), *(self._by(g, low, high) for g in self.growths)], axis=0)
+        return np.asarray(setting.value * (pull + slope) ** 2 + setting.curvature * _largest(0, 2.0 * b, low, high))
+
+    def most(self, distance: Vector) -> Vector:
+        """The bound on |s| at given ρ."""
+        return np.asarray(np.min([growth.at(distance) for growth in self.growths], axis=0))
+
+    def _by(self, growth: ScoreGrowth, low: Vector, high: Vector) -> Vector:
+        """w|s| from A² + 2Kρ + B²ρ², each term times w² at its largest."""
+        square = np.zeros_like(low)
+        for power, factor in enumerate((growth.offset**2, 2.0 * growth.middle, growth.slope**2)):
+            if factor > 0.0:
+                square = square + factor * _largest(power, 2.0 * self.setting.exponent, low, high)
+        return np.sqrt(square)
+
+    def _by_radius(self, low: Vector, high: Vector) -> Vector:
+        if self.radial is None:
+            return np.full_like(low, np.inf)
+        near, far = np.maximum(self.shrink * low - self.shift, 0.0), self.stretch * high + self.shift
+        return _largest(0, self.setting.exponent, low, high) * self.radial.most(near, far)
+
+
+def _largest(power: int, exponent: float, low: Vector, high: Vector) -> Vector:
+    """The largest ρ^power (1 + ρ²)^(−exponent) between two ends: it rises to one peak and falls."""
+    room = 2.0 * exponent - power
+    peak = math.sqrt(power / room) if room > 0.0 else (math.inf if power else 0.0)
+    root = np.clip(peak, low, high)
+    at_infinity = 1.0 if room == 0.0 else (0.0 if room > 0.0 else math.inf)
+    finite = np.where(np.isfinite(root), root, 1.0)
+    return np.where(np.isfinite(root), finite**power * (1.0 + finite**2) ** -exponent, at_infinity)
+
+
+def largest_shell(majorant: Majorant, gap: float = 1e-5, start: float = 0.0) -> float:
+    """An upper bound, above the maximum of the majorant over ρ ≥ ``start`` by at most the share ``gap``.
+
+    Shells are halved until none of them could exceed the best value found by more.
+    """
+    low = np.concatenate([start + _FIRST_EDGES])
+    high = np.append(low[1:], np.inf)
+    settled = best = 0.0
+    for _ in range(_ROUNDS):
+        bound = majorant.over(low, high)
+        best = max(best, float(majorant.over(low, low).max()), float(majorant.over(high, high).max()))
+        open_ = bound > best * (1.0 + gap)
+        settled = max(settled, float(bound[~open_].max(initial=0.0)))
+        if not open_.any() or not math.isfinite(best):
+            return max(settled, float(bound.max()) if open_.any() else 0.0)
+        low, high = low[open_], high[open_]
+        middle = np.where(np.isfinite(high), (low + np.where(np.isfinite(high), high, 0.0)) / 2.0, 2.0 * low + 1.0)
+        low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+    return max(settled, float(majorant.over(low, high).max()))
+
+
+def _growths_of(model: Any, setting: Setting) -> tuple[ScoreGrowth, ...]:
+    """What ``model.score_growth`` says in the metric of the setting; nothing, where there is no such method."""
+    method = getattr(model, "score_growth", None)
+    if not callable(method):
+        return ()
+    measured = "precision" in inspect.signature(method).parameters
+    said = method(setting.center, precision=setting.precision) if measured else method(setting.center)
+    growths = tuple(_checked(one) for one in (said if isinstance(said, list) else [said]))
+    farthest = 1.0 if measured else float(np.linalg.norm(setting.unit_root, 2))  # |x − a| is at most this times ρ
+    return tuple(ScoreGrowth(g.offset, g.slope * farthest, g.middle * farthest) for g in growths)
+
+
+def _checked(value: Any) -> ScoreGrowth:
+    try:
+        growth = ScoreGrowth(*(None if number is None else float(number) for number in value))  # type: ignore[arg-type]
+    except TypeError as error:
+        raise TypeError(
+            f"`score_growth` of the model must return (A, B) with |s(x)| ≤ A + B|x − center|, got {value!r}."
+        ) from error
+    if not all(number is None or 0.0 <= number < math.inf for number in growth):
+        raise ValueError(f"`score_growth` of the model must return finite numbers, none negative, got {value!r}.")
+    return growth
