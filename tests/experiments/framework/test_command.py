@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -179,14 +176,3 @@ def test_a_trial_that_ends_badly_ends_the_command_in_one_line(
     app = commands_of(toy(trial))
     ended = command_of(lambda: outcome.run(app), "toys")("run", "toy", "--jobs", "1", "--out", str(tmp_path))
     assert (ended.exit_code, ended.stdout, ended.stderr) == (code, "", line)
-
-
-def test_the_module_runs_from_the_root_of_the_repository() -> None:
-    root = Path(__file__).parents[3]
-    environment = {**os.environ, "PYTHONPATH": str(root / "src")}
-    done = subprocess.run(
-        [sys.executable, "-m", "experiments", "evidence", "list"],
-        cwd=root, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("edge ")
