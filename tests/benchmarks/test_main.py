@@ -11,7 +11,10 @@ from benchmarks.cases import Case
 
 pytestmark = pytest.mark.exact
 
-ROW = {"n": 1000, "d": 2, "outliers": 0.0, "seconds": 11.0, "products": 1.2, "speedup": 30.0, "memory": 2e9}
+ROW = {
+    "n": 1000, "d": 2, "outliers": 0.0, "seconds": 11.0, "predicted": 33.0, "products": 1.2, "speedup": 30.0,
+    "memory": 2e9,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -26,6 +29,8 @@ ROW = {"n": 1000, "d": 2, "outliers": 0.0, "seconds": 11.0, "products": 1.2, "sp
         ({"most_memory": 1e9, "most_products": 2.0}, ["≤ 2 products", "≤ 1.0 GB"], [True, False]),
         ({"most_growth": 11.0}, ["11.0 ≤ 11 × the time of a tenth"], [True]),
         ({"most_growth": 10.0}, ["11.0 ≤ 10 × the time of a tenth"], [False]),
+        ({"most_off": 3.0}, ["predicted within a factor of 3"], [True]),
+        ({"most_off": 2.9}, ["predicted within a factor of 2.9"], [False]),
     ],
 )
 def test_each_target_is_judged_by_its_own_number(targets: dict[str, Any], words: list[str], met: list[bool]) -> None:
