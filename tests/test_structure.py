@@ -235,7 +235,7 @@ def test_the_version_is_the_same_everywhere() -> None:
 # Modules without a test file of their own name, each with the place of its tests.
 TESTED_ELSEWHERE = {
     "calibration/base.py": "test_null.py: the null distributions and the p-value convention",
-    "calibration/joint.py": "through the tests that aggregate, gof/test_aggregated.py and gof/test_robust_aggregated.py",
+    "calibration/joint.py": "gof/test_aggregated.py and gof/test_robust_aggregated.py, through the tests that use it",
     "features/certificate.py": "test_automatic.py: the bound that it chooses",
     "features/diameter.py": "radius/test_radius_values.py: with the radii that use it",
     "features/isotropic.py": "radius/test_radius_values.py: with the radii that use it",

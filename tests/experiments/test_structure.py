@@ -70,3 +70,25 @@ def core_tests() -> list[Path]:
 def test_core_tests_import_no_experiment() -> None:
     importing = {name_of(p) for p in core_tests() if any(name.split(".")[0] == "experiments" for name in imported(p))}
     assert importing <= STILL_TO_MOVE
+
+
+# Modules without a test file of their own name, each with the place of its tests; experiments are those of a registry.
+TESTED_ELSEWHERE = {
+    "benchmarks/device.py": "needs a GPU; its recorded rows are in benchmarks/test_plot.py",
+    "experiments/evidence/adversaries.py": "the optimizer of the radii, with the test of their adversaries",
+    "experiments/paper/boundary.py": "test_registry.py: the line beside every R-KSD",
+    "experiments/paper/data.py": "test_registry.py: the samples of every experiment",
+    "experiments/paper/kef.py": "test_registry.py: the experiments on kernel exponential families",
+    "experiments/paper/shifts.py": "test_registry.py: the experiments on shifts",
+}
+
+
+def test_every_module_beside_the_library_has_a_test_file_of_its_name() -> None:
+    def has_tests(path: Path) -> bool:
+        folder = ROOT / "tests" / path.relative_to(ROOT).parent
+        return (folder / f"test_{path.stem.strip('_')}.py").exists()
+
+    modules = [path for path in sources("experiments", "benchmarks") if path.name != "__init__.py"]
+    others = [path for path in modules if "\nEXPERIMENT = " not in path.read_text(encoding="utf-8")]
+    without = {name_of(path) for path in others if not has_tests(path)}
+    assert without <= set(TESTED_ELSEWHERE), "write the test file, or say where the tests are"
