@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable
@@ -261,6 +262,20 @@ def test_a_mapped_file_is_tested_as_the_array_it_holds(tmp_path: Path) -> None:
     ]
     assert results[0].to_dict() == results[1].to_dict()
     assert results[1].grade == "certified"
+
+
+def test_parquet_needs_no_pandas(tmp_path: Path) -> None:
+    """In a process that cannot import it; the extra `io` does not bring it."""
+    path = write_parquet(tmp_path / "a.parquet", {"x": EXPECTED[:, 0], "n": np.array([3, 4], dtype=np.int16)}, 1)
+    code = f"""
+import sys
+sys.modules["pandas"] = None
+from steinball.cli.datafiles import read_samples
+print(read_samples({path!r}).tolist(), read_samples({path!r}, columns="n").dtype)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[[1.0, 3.0], [-3.0, 4.0]] int16\n"
 
 
 def test_parquet_without_pyarrow_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,7 @@ def test_on_twenty_four_models_the_bound_is_never_below_a_search_and_mostly_clos
 @pytest.mark.parametrize("d", [1, 5, 50])
 def test_a_bound_without_boxes_searches_nothing(d: int) -> None:
     """It is computed from what the model says of itself: the score is asked for at a few points, if at all."""
-    models = [
+    models: list[Any] = [
         sb.models.Gaussian(0.5, dimension=d),
         sb.models.StudentT(5.0, 0.5, dimension=d),
         sb.models.GaussianMixture([0.5, 0.5], np.stack([np.zeros(d), np.full(d, 0.2)])),
