@@ -1,12 +1,15 @@
 # Plain make, Python >= 3.11 with venv and pip: nothing else is assumed. Every target makes its own environment.
 #
-#   make demo      the robust test on the galaxy velocities (light environment, .venv-demo)
-#   make test      the whole suite                          (full environment, .venv)
-#   make check     ruff and mypy --strict
-#   make paper     every experiment of the paper at its own repeats, its figures and its page (out/paper, docs/paper)
-#   make evidence  the simulations behind what goes beyond the paper (out/evidence, docs/evidence)
-#   make bench     timings, as ratios within the run, and the figure of docs/scaling.md
-#   make clean     remove environments, caches and builds
+#   make demo         the robust test on the galaxy velocities             (light environment, .venv-demo)
+#   make test         the whole suite                                      (full environment, .venv)
+#   make test-lowest  the suite on the lowest versions that are allowed    (.venv-lowest)
+#   make cover        the suite with the lines that it does not run
+#   make check        ruff and mypy --strict
+#   make paper        every experiment of the paper at its own repeats, its figures and its page (out/paper, docs/paper)
+#   make evidence     the simulations behind what goes beyond the paper (out/evidence, docs/evidence)
+#   make bench        timings, as ratios within the run, and the figure of docs/scaling.md
+#   make dist         sdist and wheel, in dist
+#   make clean        remove environments, caches and builds
 #
 # Another interpreter: make test PYTHON=python3.12. More workers: make test WORKERS=8. One file: make test ARGS=tests/test_stein.py
 
@@ -17,34 +20,48 @@ ARGS    ?=
 # One BLAS thread per process: the workers already fill the cores, and sums come out the same everywhere.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1
 
+PIP := bin/python -m pip install --quiet --disable-pip-version-check
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test check paper evidence bench clean
+.PHONY: help demo test test-lowest cover check paper evidence bench dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
 # $(call environment,FOLDER,WHAT TO INSTALL): a fresh environment; the stamp is written last, so a broken one is remade.
+# Dependency groups need pip 25.1, and the pip that comes with Python 3.11 is older.
 define environment
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "steinball needs Python 3.11 or newer, but '$(PYTHON)' is: $$($(PYTHON) --version 2>&1 || true)" >&2; \
 	  echo "Name another interpreter, for example: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
 	@echo "Making the environment $(1) (once; a few minutes at most) ..."
 	@$(PYTHON) -m venv --clear $(1)
-	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check -e '$(2)'
+	@$(if $(findstring --group,$(2)),$(1)/$(PIP) --upgrade 'pip>=25.1')
+	@$(1)/$(PIP) $(2)
 	@touch $@
 endef
 
 .venv/.stamp: pyproject.toml
-	$(call environment,.venv,.[dev])
+	$(call environment,.venv,-e . --group dev)
 
 .venv-demo/.stamp: pyproject.toml
-	$(call environment,.venv-demo,.)
+	$(call environment,.venv-demo,-e .)
+
+.venv-lowest/.stamp: pyproject.toml .ci/lowest.py
+	$(call environment,.venv-lowest,-e . --group core-test $$($(PYTHON) .ci/lowest.py cluster io plot))
 
 demo: .venv-demo/.stamp
 	@.venv-demo/bin/python -m steinball demo
 
 test: .venv/.stamp
 	@$(ONE_THREAD) .venv/bin/python -m pytest -n $(WORKERS) $(ARGS)
+
+test-lowest: .venv-lowest/.stamp
+	@$(ONE_THREAD) .venv-lowest/bin/python -m pytest -n $(WORKERS) $(ARGS)
+
+# Prints the lines that no test runs, and fails below the share in pyproject.toml.
+cover: .venv/.stamp
+	@$(ONE_THREAD) .venv/bin/python -m pytest -n $(WORKERS) --cov --cov-report=term-missing:skip-covered $(ARGS)
 
 check: .venv/.stamp
 	@.venv/bin/python -m ruff check .
@@ -68,6 +85,10 @@ bench: .venv/.stamp
 	@.venv/bin/python -m benchmarks.plot
 	@.venv/bin/python -m benchmarks.page
 
+dist: .venv/.stamp
+	@rm -rf dist
+	@.venv/bin/python -m build
+
 clean:
-	rm -rf .venv .venv-demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	rm -rf .venv .venv-demo .venv-lowest build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks experiments .ci -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

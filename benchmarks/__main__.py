@@ -37,6 +37,9 @@ def verdicts(case: Case, row: dict[str, Any], rows: list[dict[str, Any]]) -> lis
         tenth = [r for r in rows if (r["n"] * 10, r["d"], r["outliers"]) == (case.n, case.d, case.outliers)]
         growth = row["seconds"] / tenth[0]["seconds"] if tenth else float("inf")
         found.append((f"{growth:.1f} ≤ {case.most_growth:g} × the time of a tenth", growth <= case.most_growth))
+    if case.most_off is not None:
+        off = max(row["seconds"] / row["predicted"], row["predicted"] / row["seconds"])
+        found.append((f"predicted within a factor of {case.most_off:g}", off <= case.most_off))
     return found
 
 

@@ -107,6 +107,7 @@ def measure(case: Case) -> dict[str, Any]:
         "grade": result.grade,
         "rank": result.details.get("rank"),
         "seconds": seconds,
+        "predicted": sb.predict_cost(case.n, case.d, DRAWS, n_jobs=case.jobs)[result.engine].seconds,
         "products": None if product is None else seconds / product,
         "speedup": None if plain is None else plain / seconds,
         "memory": max(peak.value, 0),

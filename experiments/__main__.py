@@ -7,6 +7,9 @@ import typer
 from experiments.evidence.registry import EVIDENCE
 from experiments.framework.command import commands_of
 from experiments.paper.registry import PAPER
+from steinball.cli import outcome
+
+__all__ = ["app", "main"]
 
 app = typer.Typer(
     name="python -m experiments",
@@ -19,5 +22,11 @@ app = typer.Typer(
 for collection in (PAPER, EVIDENCE):
     app.add_typer(commands_of(collection), name=collection.command)
 
+
+def main() -> None:
+    """Run the command line."""
+    outcome.run(app)
+
+
 if __name__ == "__main__":
-    app()
+    main()

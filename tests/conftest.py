@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -49,12 +50,10 @@ class Ended:
     stderr: str
 
 
-def _run_command(*arguments: str) -> Ended:
-    from steinball.cli import main
-
+def _run(main: Callable[[], None], program: str, *arguments: str) -> Ended:
     out, err = io.StringIO(), io.StringIO()
     with (
-        mock.patch.object(sys, "argv", ["steinball", *arguments]),
+        mock.patch.object(sys, "argv", [program, *arguments]),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         pytest.raises(SystemExit) as ending,
@@ -66,6 +65,14 @@ def _run_command(*arguments: str) -> Ended:
 
 
 @pytest.fixture
-def command() -> Callable[..., Ended]:
+def command_of() -> Callable[[Callable[[], None], str], Callable[..., Ended]]:
+    """An entry point and its name to a command: a function of its arguments, in this process."""
+    return lambda main, program: partial(_run, main, program)
+
+
+@pytest.fixture
+def command(command_of: Callable[..., Callable[..., Ended]]) -> Callable[..., Ended]:
     """The command ``steinball`` as a function of its arguments, in this process."""
-    return _run_command
+    from steinball.cli import main
+
+    return command_of(main, "steinball")

@@ -47,6 +47,7 @@ class Case:
 
 _SMALL = np.random.default_rng(0).normal(size=25)
 
+# The names are words of the committed table and stay as they are, whatever the spelling elsewhere.
 CASES = {
     "Gaussian": Case(Gaussian(), lengthscale=math.sqrt(2.0)),
     "Gaussian off centre": Case(Gaussian(1.0), PolynomialTilt()),
@@ -58,7 +59,7 @@ CASES = {
     "Gaussian, d = 50": Case(Gaussian(dimension=50)),
     "Student t": Case(StudentT(3.0)),
     "Student t, no tilt": Case(StudentT(3.0), None),
-    "Student t off center": Case(StudentT(5.0, 2.0), PolynomialTilt()),
+    "Student t off centre": Case(StudentT(5.0, 2.0), PolynomialTilt()),
     "Student t, d = 3": Case(StudentT(5.0, [0.0, 0.0, 1.0], shape=_covariance(3, 2, 10.0)), PolynomialTilt()),
     "Student t, d = 20": Case(StudentT(10.0, dimension=20)),
     "two modes": Case(GaussianMixture([0.5, 0.5], [-3.0, 3.0])),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -17,8 +19,18 @@ from steinball.cli import outcome
 
 __all__ = ["commands_of"]
 
+_MISSED = 1
+
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Experiments, or all.")]
 Out = Annotated[Path, typer.Option(help="Folder of the tables.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Print the traceback of an error.")]
+
+
+@contextmanager
+def _ending(debug: bool = False) -> Iterator[None]:
+    """As a command of ``steinball`` ends: one line on stderr and code 2 for whatever goes wrong, 130 for Ctrl-C."""
+    with outcome.ending(debug=debug, own=Path(__file__).parents[1]):
+        yield
 
 
 def commands_of(collection: Collection) -> typer.Typer:
@@ -33,7 +45,7 @@ def _add_list(app: typer.Typer, collection: Collection) -> None:
     @app.command("list")
     def list_experiments() -> None:
         """Name every experiment, with its repeats and variants."""
-        with outcome.ending():
+        with _ending():
             width = max(len(name) for name in collection.experiments)
             for e in collection.experiments.values():
                 variants = "; " + ", ".join(e.variants) if len(e.variants) > 1 else ""
@@ -49,13 +61,13 @@ def _add_run(app: typer.Typer, collection: Collection) -> None:
         seed: Annotated[int, typer.Option(help="Seed of the whole experiment.")] = 0,
         variant: Annotated[str | None, typer.Option(help="A variant that `list` names.")] = None,
         out: Out = collection.out,
-        debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error.")] = False,
+        debug: Debug = False,
     ) -> None:
         """Run experiments; a run that was stopped goes on where it was.
 
         With its own number of repeats, an experiment that says so looks again, longer, at cells that miss a claim.
         """
-        with outcome.ending(debug=debug):
+        with _ending(debug):
             for e in collection.named(names):
                 start = time.monotonic()
                 path = run(e, out, repeats=repeats, jobs=jobs, seed=seed, variant=variant)
@@ -72,7 +84,7 @@ def _add_figure(app: typer.Typer, collection: Collection) -> None:
         to: Annotated[Path | None, typer.Option(help="Folder of the figures; that of the tables by default.")] = None,
     ) -> None:
         """Draw figures from the tables, as PNG and SVG."""
-        with outcome.ending():
+        with _ending():
             for e in collection.named(names):
                 for path in render(e, collection.results(e, out), to or out):
                     outcome.write(f"{path}\n")
@@ -82,13 +94,13 @@ def _add_check(app: typer.Typer, collection: Collection) -> None:
     @app.command("check")
     def check_experiments(names: Names, out: Out = collection.out) -> None:
         """Compare the tables with what they must show; exit code 1 for a miss without a written explanation."""
-        with outcome.ending():
+        with _ending():
             missed = 0
             for e in collection.named(names):
                 verdicts = check(e, collection.results(e, out))
                 missed += sum(verdict.word == MISSES for verdict in verdicts)
                 outcome.write(render_check(e, verdicts) + "\n\n")
-        raise typer.Exit(1 if missed else 0)
+        raise typer.Exit(_MISSED if missed else 0)
 
 
 def _add_page(app: typer.Typer, collection: Collection) -> None:
@@ -98,5 +110,5 @@ def _add_page(app: typer.Typer, collection: Collection) -> None:
         to: Annotated[Path, typer.Option(help="Folder of the page, its figures and tables.")] = collection.page,
     ) -> None:
         """Write the page that shows every figure beside what is said of it."""
-        with outcome.ending():
+        with _ending():
             outcome.write(f"{write_page(collection, out, to)}\n")

@@ -10,7 +10,6 @@ from experiments.framework.check import EXPLAINED, HOLDS, MISSES, Verdict, check
 from experiments.framework.collection import Collection
 from experiments.framework.figures import render
 from experiments.framework.table import Rate, Results, write_curves, write_rates
-from experiments.paper.table1 import NEEDS, render_table1
 
 __all__ = ["write_page"]
 
@@ -30,8 +29,8 @@ def write_page(collection: Collection, out: Path, to: Path) -> Path:
     head = ["| experiment | where | numbers that hold | missed, explained | missed |", "|---|---|---|---|---|"]
     table = "\n".join([*head, *summary])
     page.write_text("\n\n".join([collection.head.strip(), table, *parts]) + "\n", encoding="utf-8")
-    if set(NEEDS) <= set(found):
-        (to / "table1.md").write_text(render_table1(found), encoding="utf-8")
+    for name, page_of in collection.pages.items():
+        (to / name).write_text(page_of(found), encoding="utf-8")
     return page
 
 

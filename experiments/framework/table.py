@@ -296,10 +296,8 @@ def _column(group: list[Record], name: str) -> NDArray[np.float64] | None:
     return None if "" in texts else np.array(texts, dtype=np.float64)
 
 
-def read_results(path: Path, command: str = "paper") -> Results:
+def read_results(path: Path) -> Results:
     """The tables of an experiment: of rows as a run leaves them, or aggregated as the documents have them."""
-    if not path.exists():
-        raise FileNotFoundError(2, f"there is no table; run `steinball {command} run {path.stem}` first", str(path))
     records = records_in(path)
     aggregated = "rejections" in header_of(path)
     rates = Rates(tuple(_as_rate(r) for r in records)) if aggregated else rates_of(records)

@@ -26,6 +26,7 @@ from experiments.paper import (
     weights,
 )
 from experiments.paper.boundary import with_boundary
+from experiments.paper.table1 import render_table1
 
 __all__ = ["EXPERIMENTS", "PAPER", "experiment"]
 
@@ -33,10 +34,10 @@ _HEAD = """# The paper's experiments
 
 Every figure of Liu and Briol, *On the Robustness of Kernel Goodness-of-Fit Tests* (JMLR 26, 2025), drawn again by this
 library, beside what the paper says of it and whether that came out. `make paper` makes this page from nothing;
-`steinball paper run NAME`, `figure NAME` and `check NAME` do one experiment. Shaded bands are 95 % Wilson intervals,
-the dotted line is the level .05, the dash-dotted one the tolerance or the reference. The tables behind the figures lie
-in [`tables/`](tables). Unless said otherwise n = 500, the model is N(0, 1), the weight (1+|x|²)^(−½), the length scale
-the median distance, ε₀ = .05, and 100 repeats. [Table 1](table1.md) of the paper has a page of its own.
+`python -m experiments paper run NAME`, `figure NAME` and `check NAME` do one experiment. Shaded bands are 95 % Wilson
+intervals, the dotted line is the level .05, the dash-dotted one the tolerance or the reference. The tables behind the
+figures lie in [`tables/`](tables). Unless said otherwise n = 500, the model is N(0, 1), the weight (1+|x|²)^(−½), the
+length scale the median distance, ε₀ = .05, and 100 repeats. [Table 1](table1.md) of the paper has a page of its own.
 
 One line is not the paper's: dashed, beside each R-KSD, the same draws read by the
 [boundary bootstrap](../theory/boundary-bootstrap.md), which rejects whenever R-KSD does.
@@ -78,6 +79,7 @@ PAPER = Collection(
     about="The paper's experiments: run them, draw their figures, check what they must show.",
     head=_HEAD,
     experiments=EXPERIMENTS,
+    pages={"table1.md": render_table1},
 )
 
 

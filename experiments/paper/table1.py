@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from experiments.framework.expectations import LEVEL
 from experiments.framework.table import Rate, Rates, Results
 
-__all__ = ["NEEDS", "render_table1"]
-
-NEEDS = ("non-robustness", "contamination-rate", "outliers", "tightness")
-"""The experiments that it draws on."""
+__all__ = ["render_table1"]
 
 Tables = Mapping[str, Rates]
 

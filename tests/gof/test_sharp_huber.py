@@ -10,11 +10,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import steinball as sb
-from steinball.datasets.contamination import mixture_pair
 from steinball.features.witness import Basis, Window, Witness, certified_supremum, cover, lipschitz_of
-from steinball.gof.mode_weights import _deficits, _floors, mode_weights_test
 from steinball.gof.sharp_huber import sharp_huber_test
-from steinball.jumps import ModeJumps
 from steinball.kernels import Gaussian as GaussianKernel
 from steinball.kernels import InverseMultiquadric, Matern
 from steinball.models import Gaussian, GaussianMixture
@@ -208,74 +205,6 @@ def test_every_library_gives_the_same_answer(xp: Any) -> None:
     x = contaminated(0.3, 2.0, 0.3, np.random.default_rng(6), n=200)
     here, there = (sharp_huber_test(v, Gaussian(), 0.05, rng=0) for v in (x, xp.asarray(x)))
     assert np.isclose(here.pvalue, there.pvalue, rtol=1e-6)
-    model = GaussianMixture([0.5, 0.5], [-6.0, 6.0])
-    y = model.sample(100, rng=0)
-    assert np.isclose(mode_weights_test(y, model).pvalue, mode_weights_test(xp.asarray(y), model).pvalue)
-
-
-def test_functions_of_the_weights_have_mean_zero_and_stay_below_one() -> None:
-    model = GaussianMixture([0.2, 0.5, 0.3], [-5.0, 0.0, 3.0], [0.5, 1.0, 2.0])  # modes that touch, of other widths
-    grid = np.linspace(-25.0, 25.0, 200_001)[:, None]
-    mass = np.exp(model.log_density(grid)) * (grid[1, 0] - grid[0, 0])
-    for jumps in (ModeJumps.from_model(model), ModeJumps([-4.0, 1.0, 9.0], 2.0)):
-        floors = _floors(jumps, model, grid)
-        values = _deficits(*jumps.memberships(grid, model), floors)
-        assert np.abs(mass @ values).max() < 2e-4
-        assert values.max() <= 1.0
-        assert np.all(values >= -1.0 / floors)
-
-
-def test_for_modes_of_one_shape_the_deficit_is_the_missing_mass() -> None:
-    model = GaussianMixture([0.3, 0.3, 0.4], [[-9.0, 0.0], [9.0, 0.0], [0.0, 12.0]])
-    x = GaussianMixture([0.5, 0.1, 0.4], model.means).sample(500, rng=0)
-    result = mode_weights_test(x, model, contamination=0.2)
-    nearest = np.linalg.norm(x[:, None] - model.means, axis=2).argmin(axis=1)
-    expected = 1.0 - np.bincount(nearest) / (500 * model.weights)
-    order = np.lexsort(model.means.T[::-1])
-    assert np.allclose(result.details["deficits"], expected[order], atol=1e-3)
-    assert result.rejected
-    assert 0.4 < result.contamination_bound < 2 / 3  # the truth: 1 − .1/.3
-
-
-@pytest.mark.calibration
-def test_weights_are_tested_at_their_level_up_to_the_edge() -> None:
-    model = GaussianMixture([0.3, 0.7], np.outer([-2.5, 2.5], np.ones(10)))
-    jumps, rng = ModeJumps.from_model(model), np.random.default_rng(7)
-    counts = {"betting": 0, "asymptotic": 0}
-    for _ in range(100):
-        x = model.sample(300, rng)
-        outliers = rng.random(300) < 0.1
-        x[outliers] = 2.5  # all of the contamination sits in one mode: the edge
-        for method in counts:
-            counts[method] += mode_weights_test(x, model, 0.1, jumps=jumps, method=method).rejected
-    # At most .05 each; 13 or more of 100 with probability below .002.
-    assert counts["betting"] <= 5
-    assert counts["asymptotic"] <= 12
-
-
-@pytest.mark.calibration
-def test_the_paper_setting_is_decided_where_the_score_is_blind() -> None:
-    for separation in (5.0, 20.0):
-        model, data = mixture_pair(separation)
-        assert mode_weights_test(data.sample(1000, rng=0), model, 0.05).rejected
-        assert not mode_weights_test(model.sample(1000, rng=0), model, 0.0).rejected
-
-
-def test_results_speak() -> None:
-    model = GaussianMixture([0.5, 0.5], [-6.0, 6.0])
-    x = GaussianMixture([0.9, 0.1], [-6.0, 6.0]).sample(200, rng=0)
-    result = mode_weights_test(x, model)
-    assert result.rejected
-    assert result.statistic >= result.threshold
-    assert "weights of modes: rejected" in result.summary()
-    assert max(map(len, result.summary().splitlines())) <= 80
-    plain = result.to_dict()
-    assert plain["schema"] == "steinball.sharp/1"
-    assert plain["pvalue"] == result.pvalue
-    fine = mode_weights_test(model.sample(200, rng=0), model, method="asymptotic")
-    assert not fine.rejected
-    assert fine.statistic < fine.threshold
-    assert "no proof that the model fits" in " ".join(fine.summary().split())
 
 
 def test_what_cannot_be_done_is_said() -> None:
@@ -293,7 +222,3 @@ def test_what_cannot_be_done_is_said() -> None:
         sharp_huber_test(x[:, :1], Gaussian(), method="exact")
     with pytest.raises(ValueError, match="`support` must be"):
         sharp_huber_test(x[:, :1], Gaussian(), support=(1.0, 0.0))
-    with pytest.raises(ValueError, match="compares modes, but the model has one"):
-        mode_weights_test(x[:, :1], Gaussian())
-    with pytest.raises(TypeError, match='`jumps` must be "auto" or ModeJumps'):
-        mode_weights_test(x[:, :1], Gaussian(), jumps=None)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 import warnings
@@ -40,9 +41,15 @@ def where(task: int) -> tuple[int, int, list[int]]:
     return os.getpid(), threading.get_ident(), blas_threads()
 
 
+def version_of(library: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", library["version"] or "")[:3])
+
+
 @pytest.fixture
 def many_blas_threads() -> Iterator[None]:
     """Linear algebra as a user finds it: on several threads."""
+    if any(lib["internal_api"] == "openblas" and version_of(lib) < (0, 3, 29) for lib in threadpool_info()):
+        pytest.skip("OpenBLAS before 0.3.29 crashes when it is given more threads than there are cores")
     with threadpool_limits(limits=3, user_api="blas"):
         if set(blas_threads()) != {3}:
             pytest.skip("this build of the linear algebra library cannot be given three threads")

@@ -33,14 +33,8 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line; the entry point of ``steinball``. Nothing leaves it with a code of its own choosing."""
-    try:
-        app()
-    except KeyboardInterrupt:
-        sys.exit(outcome.INTERRUPTED)
-    except Exception as error:
-        outcome.say("error: " + outcome.one_line(error))
-        sys.exit(outcome.NOT_A_DECISION)
+    """Run the command line; the entry point of ``steinball``."""
+    outcome.run(app)
 
 
 def _print_version(wanted: bool) -> None:

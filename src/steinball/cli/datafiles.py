@@ -160,13 +160,12 @@ def _parquet_matrix(file: Any, chosen: list[int], source: str) -> NDArray[Any]:
     return matrix
 
 
-def _parquet_type(field: Any, source: str) -> type[np.generic]:
+def _parquet_type(field: Any, source: str) -> np.dtype[Any]:
     """The NumPy type of a column, by the file's schema."""
     import pyarrow
 
     if pyarrow.types.is_integer(field.type) or pyarrow.types.is_floating(field.type):
-        numpy_type: type[np.generic] = field.type.to_pandas_dtype()
-        return numpy_type
+        return np.asarray(pyarrow.nulls(0, field.type).to_numpy(zero_copy_only=False)).dtype
     raise ValueError(
         f"column `{field.name}` of `{source}` holds {field.type}, not numbers; choose others with `--columns`."
     )

@@ -9,7 +9,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,15 +17,28 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["INTERRUPTED", "NOT_A_DECISION", "NOT_REJECTED", "REJECTED", "ending", "one_line", "say", "show", "write"]
+__all__ = [
+    "INTERRUPTED", "NOT_A_DECISION", "NOT_REJECTED", "REJECTED", "ending", "one_line", "run", "say", "show", "write",
+]  # fmt: skip
 
-_PACKAGE = str(Path(__file__).parents[1])
+_PACKAGE = Path(__file__).parents[1]
 
 NOT_REJECTED, REJECTED, NOT_A_DECISION, INTERRUPTED = 0, 1, 2, 130
 
 
+def run(app: Callable[[], None]) -> None:
+    """Run a whole command line; nothing leaves it with a code of its own choosing."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        say("error: " + one_line(error))
+        sys.exit(NOT_A_DECISION)
+
+
 @contextmanager
-def ending(*, user_file: str | None = None, debug: bool = False) -> Iterator[None]:
+def ending(*, user_file: str | None = None, debug: bool = False, own: Path = _PACKAGE) -> Iterator[None]:
     """Turn whatever happens inside into one line on stderr and the right exit code.
 
     Parameters
@@ -34,6 +47,8 @@ def ending(*, user_file: str | None = None, debug: bool = False) -> Iterator[Non
         The user's own Python file; an error that passed through it is reported with its line there.
     debug : bool
         Let errors through with their traceback, still ending with code 2.
+    own : Path
+        The folder of a program that uses this; the errors that it raises speak for themselves, as ours do.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("default")
@@ -53,11 +68,11 @@ def ending(*, user_file: str | None = None, debug: bool = False) -> Iterator[Non
         except (Exception, SystemExit) as error:
             if debug:
                 traceback.print_exc()
-            say("error: " + one_line(error, user_file))
+            say("error: " + one_line(error, user_file, own))
             raise typer.Exit(NOT_A_DECISION) from None
 
 
-def one_line(error: BaseException, user_file: str | None = None) -> str:
+def one_line(error: BaseException, user_file: str | None = None, own: Path = _PACKAGE) -> str:
     """What went wrong, in one line; an error of the user's own file with its type and its line there.
 
     Examples
@@ -73,7 +88,8 @@ def one_line(error: BaseException, user_file: str | None = None) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}."
     # Errors that we raise on purpose speak for themselves; any other is named by its type.
-    on_purpose = type(error) in (ValueError, TypeError) and (not frames or _PACKAGE in frames[-1].filename)
+    raised_here = not frames or any(Path(frames[-1].filename).is_relative_to(folder) for folder in (_PACKAGE, own))
+    on_purpose = type(error) in (ValueError, TypeError) and raised_here
     return message if on_purpose and message else f"{type(error).__name__}: {message}"
 
 

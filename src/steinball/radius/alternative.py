@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from steinball.arrays import Array, as_number, as_samples, check_resamples, like, to_host
 from steinball.features import Supremum
@@ -124,4 +124,4 @@ class LikeModel(Additive):
         if self.confidence is None or ksd == 0.0:
             return ksd
         error = float(np.std(to_host(summary.row_means))) / (ksd * math.sqrt(self.n_draws))
-        return ksd + float(norm.ppf(self.confidence)) * error
+        return ksd + float(ndtri(self.confidence)) * error

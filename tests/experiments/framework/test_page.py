@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from experiments.evidence.registry import EVIDENCE
 from experiments.framework.collection import Collection
 from experiments.framework.expectations import below
 from experiments.framework.page import write_page
 from experiments.framework.run import run, run_again
-from experiments.framework.table import Results, as_record, rates_of, read_results
-from experiments.paper import experiment
-from experiments.paper.table1 import NEEDS, render_table1
+from experiments.framework.table import read_results
+from experiments.paper.registry import PAPER, experiment
 
 pytestmark = pytest.mark.paper
 
@@ -52,38 +52,30 @@ def test_the_page_says_which_cells_were_run_again(tmp_path: Path) -> None:
     assert f"1 of {len(found.grid)} cells missed a claim at 1 repeats and were extended to 3" in page
 
 
-def rates(imq: int, tilted: int, robust: int) -> dict[str, Results]:
-    """Tables with so many rejections of a hundred by each test, wherever Table 1 looks."""
-    hits = {"imq-ksd": imq, "tilted-ksd": tilted, "r-ksd": robust}
-    cells = [{"rate": rate, "n": 2000} for rate in (0.6, 0.7)]
-    cells += [{"outlier": z, "contamination": 0.05} for z in (0.1, 1, 10, 100)]
-    rows = [
-        as_record(
-            {"test": test, "variant": "published", "repeat": k, "rejected": int(k < count), "seconds": 0.0, **cell}
-        )
-        for test, count in hits.items()
-        for cell in cells
-        for k in range(100)
-    ]
-    return dict.fromkeys(NEEDS, Results(rates_of(rows)))
+def test_another_page_is_made_from_the_same_tables(tmp_path: Path) -> None:
+    found = experiment("kef-power")
+    run(found, tmp_path, repeats=1, jobs=1)
+    pages = {"names.md": lambda results: ", ".join(results)}
+    write_page(Collection("paper", "about", "# Head\n", {"kef-power": found}, pages), tmp_path, tmp_path / "docs")
+    assert (tmp_path / "docs" / "names.md").read_text(encoding="utf-8") == "kef-power"
 
 
-def marks(page: str) -> list[list[str]]:
-    """The two middle columns of every line."""
-    lines = [line.split("|") for line in page.splitlines() if line.startswith("| ") and "Theorem" in line]
-    return [[cell.strip() for cell in line[2:4]] for line in lines]
+def words_and_numbers(path: Path) -> tuple[list[str], list[float]]:
+    parts = re.split(r"(\d+\.\d+)", path.read_text(encoding="utf-8"))
+    return parts[::2], [float(part) for part in parts[1::2]]
 
 
-def test_table_1_confirms_the_paper_where_the_rates_do() -> None:
-    assert marks(render_table1(rates(imq=100, tilted=5, robust=0))) == [
-        ["✗", "✗"],
-        ["✓", "✗ (not confirmed)"],
-        ["✓", "✓"],
-    ]
-
-
-def test_table_1_says_so_where_the_rates_do_not_confirm_it() -> None:
-    page = marks(render_table1(rates(imq=5, tilted=30, robust=30)))
-    assert page[0] == ["✗ (not confirmed)", "✗ (not confirmed)"]
-    assert page[1] == ["✓ (not confirmed)", "✗"]
-    assert page[2] == ["✓ (not confirmed)", "✓ (not confirmed)"]
+@pytest.mark.parametrize("collection", [PAPER, EVIDENCE], ids=lambda c: c.command)
+def test_the_committed_pages_are_what_their_committed_tables_say(
+    collection: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to the last digits of a page, which were computed from the rows and not from their aggregate."""
+    monkeypatch.setattr("experiments.framework.page.render", lambda *_: [])
+    write_page(collection, collection.page / "tables", tmp_path)
+    for path in (tmp_path / "tables").iterdir():
+        assert path.read_bytes() == (collection.page / "tables" / path.name).read_bytes(), path.name
+    for name in ("index.md", *collection.pages):
+        words, numbers = words_and_numbers(tmp_path / name)
+        committed = words_and_numbers(collection.page / name)
+        assert words == committed[0]
+        assert numbers == pytest.approx(committed[1], rel=1e-4)

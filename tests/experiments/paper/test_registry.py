@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import steinball as sb
 from experiments.framework.check import check
 from experiments.framework.figures import render
 from experiments.framework.run import run
 from experiments.framework.table import GRID, Rates, Results, read_records, read_results
 from experiments.paper import EXPERIMENTS, Experiment, experiment
-from steinball.arrays import as_seed
 
 pytestmark = pytest.mark.paper
 
@@ -173,42 +170,6 @@ def test_the_robust_test_keeps_the_level_and_has_power_at_small_size(tables: dic
     assert rates.one(test="r-ksd", tolerance=0.05, contamination=0.5).rate == 1.0
 
 
-def test_the_shared_passes_agree_with_the_public_tests() -> None:
-    """What an experiment derives from one Gram matrix is what the library says when asked test by test."""
-    cell = {**experiment("deviation").cell(6, "published"), "n": 80}
-    rows = {(r["test"], r.get("tolerance")): r for r in experiment("deviation").trial(cell, np.random.default_rng(3))}
-    x = sb.datasets.contaminate(sb.models.Gaussian().sample(80, rng := np.random.default_rng(3)), 0.15, 10, rng)
-    options: dict[str, Any] = {"tilt": sb.PolynomialTilt(), "tau": "sample"}
-    for tolerance in (0.05, 0.1, 0.2):
-        bound = sb.ksd_test(
-            x, sb.models.Gaussian(), radius=sb.Huber(tolerance), calibration=sb.DeviationBound("mcdiarmid"), **options
-        )
-        assert rows["r-ksd-dev", tolerance]["pvalue"] == pytest.approx(bound.pvalue)
-        assert rows["r-ksd", tolerance]["radius"] == pytest.approx(bound.radius)
-        assert rows["r-ksd", tolerance]["ksd"] == pytest.approx(bound.ksd)
-    y = np.random.default_rng(0).normal(size=80)
-    pair = sb.mmd_dev_test(x, y, contamination=0.1)
-    assert rows["mmd-dev", 0.1]["radius"] == pytest.approx(pair.radius)
-
-
-def test_ksdagg_and_single_bandwidths_of_one_pass_are_the_public_tests() -> None:
-    """The same draws for both, so p-values agree exactly."""
-    found = experiment("bandwidth-robust")
-    rows = found.trial({**found.cell(1, "published"), "n": 60}, np.random.default_rng(5))
-    x = sb.datasets.contaminate(sb.models.Gaussian().sample(60, rng := np.random.default_rng(5)), 0.025, 10, rng)
-    for row in [row for row in rows if row["test"] == "r-ksd"][:5]:
-        options: dict[str, Any] = {"tilt": sb.PolynomialTilt(), "radius": sb.Huber(0.05), "rng": copy.deepcopy(rng)}
-        kernel = sb.InverseMultiquadric((2.0 * row["bandwidth"]) ** 0.5)
-        single = sb.ksd_test(x, sb.models.Gaussian(), kernel=kernel, calibration=sb.WeightedBootstrap(500), **options)
-        assert (row["pvalue"], row["ksd"]) == pytest.approx((single.pvalue, single.ksd))
-        assert row["radius"] == pytest.approx(single.radius)
-    as_seed(rng)  # the weighted draws come first
-    public = sb.ksdagg_test(x, sb.models.Gaussian(), tilt=sb.PolynomialTilt(), rng=rng)
-    [aggregated] = [row for row in rows if row["test"] == "ksdagg"]
-    assert 0.01 < public.pvalue < 0.99
-    assert aggregated["pvalue"] == pytest.approx(public.pvalue)
-
-
 def test_the_text_variant_changes_what_it_says() -> None:
     """λ² = 1 is length scale² = 2 as published and 1 in the text, so u(x, x) is larger there."""
     taus = {}
@@ -233,14 +194,3 @@ def test_every_variant_runs(name: str, variant: str, tmp_path: Path) -> None:
     found = small(name)
     path = run(dataclasses.replace(found, grid=found.grid[:1]), tmp_path, repeats=1, jobs=1, variant=variant)
     assert {record["variant"] for record in read_records(path)} == {variant}
-
-
-def test_the_oracle_distance_is_the_targeted_ksd_to_a_large_sample_of_q() -> None:
-    from experiments.paper.oracle import distance_from_q
-
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((30, 1))
-    q = sb.datasets.contaminate(rng.standard_normal((4000, 1)), 0.2, 2.0, rng)
-    options: dict[str, Any] = {"kernel": sb.InverseMultiquadric(2.0**0.5), "tilt": sb.PolynomialTilt()}
-    direct = sb.targeted_ksd(x, q, sb.models.Gaussian(), **options)
-    assert distance_from_q(x, 0.2, 2.0) == pytest.approx(direct, abs=0.02)  # √(E u/4000) ≈ .015

@@ -1,0 +1,102 @@
+"""Delimited text to numbers: dialects, columns, and the place of what is not a number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steinball.cli.csvtext import read_csv_text
+
+pytestmark = pytest.mark.exact
+
+EXPECTED = np.array([[1.0, 2.5], [-3.0, 4e-3]])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1,2.5\n-3,4e-3\n",
+        "x,y\n1,2.5\n-3,4e-3",
+        "1;2.5\r\n-3;4e-3\r\n",
+        "1\t2.5\n-3\t4e-3\n",
+        "  1   2.5\n -3   4e-3\n",
+        "velocity (km/s), a 'name'\n1, 2.5\n-3, 4e-3\n",
+        '"x","y, squared"\n"1","2.5"\n"-3","4e-3"\n',
+        "# written by hand\n\nx y\n1 2.5\n\n-3 4e-3\n\n",
+    ],
+    ids=["comma", "header", "semicolon", "tab", "white space", "words", "quotes", "comments and blanks"],
+)
+def test_csv_dialects_give_the_same_numbers(text: str) -> None:
+    np.testing.assert_array_equal(read_csv_text(text), EXPECTED)
+
+
+def test_one_column_may_have_a_header_of_several_words() -> None:
+    np.testing.assert_array_equal(read_csv_text('"galaxy velocity"\n1\n2\n'), [[1.0], [2.0]])
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 3),
+        min_size=1,
+        max_size=8,
+    ),
+    st.sampled_from([",", ";", "\t", " "]),
+)
+def test_every_float_survives_the_way_through_csv(rows: list[tuple[float, ...]], delimiter: str) -> None:
+    text = "\n".join(delimiter.join(map(repr, row)) for row in rows)
+    np.testing.assert_array_equal(read_csv_text(text), rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x,y\n1,2\n3,n/a\n", r"line 3, column 2 \(`y`\): `n/a` is not a number; choose numeric columns"),
+        ("x,y\n1,2\n\n# no\n,4\n", r"line 5, column 1 \(`x`\): the cell is empty"),
+        ("1,2\n3,nan\n", "line 2, column 2: `nan` is not finite"),
+        ("1,2\n3,-inf\n", "line 2, column 2: `-inf` is not finite"),
+        ("1;2\n3;4,5\n", "line 2, column 2: `4,5` has a decimal comma"),
+        ("1,2\n1_0,3\n", "line 2, column 1: `1_0` is not a number"),
+        ("1,2\n3\n", "line 2 has 1 cells, but the first line has 2"),
+        ("1;2\n3\n", "line 2 has 1 cells, but the first line has 2"),
+        ("1 2\n3\n", "line 2 has 1 cells, but the first line has 2"),
+        ("1,5;2,5\n3;4\n", "line 1, column 1: `1,5` has a decimal comma"),
+        ("1,5;2\n3;4\n", "line 1, column 1: `1,5` has a decimal comma"),
+        ("x,2\n3,4\n", "line 1 holds both numbers .* and words .* `--header` or `--no-header`"),
+        ("x,y\n", "a header but no data"),
+        ("\n# nothing\n", "holds no data"),
+        (",0,1\n0,1.5,2.5\n", "line 1, column 1: the cell is empty"),
+    ],
+)
+def test_a_bad_csv_is_refused_with_its_place(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_csv_text(text)
+
+
+def test_a_header_of_numbers_is_read_as_one_when_told_so() -> None:
+    np.testing.assert_array_equal(read_csv_text("0,1\n5,6\n", header=True), [[5.0, 6.0]])
+    np.testing.assert_array_equal(read_csv_text("0,1\n5,6\n"), [[0.0, 1.0], [5.0, 6.0]])
+    with pytest.raises(ValueError, match="line 1, column 1: `x` is not a number"):
+        read_csv_text("x,y\n5,6\n", header=False)
+
+
+def test_columns_are_chosen_by_name_or_by_position_from_one() -> None:
+    text = "id,name,x,y\n7,a,1,2\n8,b,3,4\n"
+    np.testing.assert_array_equal(read_csv_text(text, columns="y,x"), [[2.0, 1.0], [4.0, 3.0]])
+    np.testing.assert_array_equal(read_csv_text(text, columns="3, y"), [[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(read_csv_text("1,2\n3,4\n", columns="2"), [[2.0], [4.0]])
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "message"),
+    [
+        ("x,y\n1,2\n", "z", "no column `z`; the columns are called x, y"),
+        ("1,2\n3,4\n", "0", "no column `0`; the columns are numbered 1 to 2"),
+        ("1,2\n3,4\n", "3", "no column `3`"),
+        ("x,x\n1,2\n", "x", "several columns are called `x`"),
+    ],
+)
+def test_a_column_that_is_not_there_is_named(text: str, columns: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_csv_text(text, columns=columns)

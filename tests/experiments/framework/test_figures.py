@@ -1,0 +1,64 @@
+"""Figures: what a line shows of its rows, and what is missing without matplotlib."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.framework import figures
+from experiments.framework.figures import Series, mean_ksd, rate_panel, render, shades
+from experiments.framework.table import Rates, Results, as_record, rates_of
+from experiments.paper import experiment
+
+pytestmark = pytest.mark.exact
+
+
+def table() -> Rates:
+    """Half of four repeats rejected at n = 10, all of them at n = 20; D is 0, 1, 2, 3."""
+    rows = [
+        {"test": "r-ksd", "variant": "published", "n": n, "repeat": k, "rejected": int(k < hits), "ksd": k}
+        | {"pvalue": 0.5, "seconds": 0.0}
+        for n, hits in ((20, 4), (10, 2))
+        for k in range(4)
+    ]
+    return rates_of([as_record(row) for row in rows])
+
+
+def test_a_line_shows_rates_along_its_axis_within_their_intervals() -> None:
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    ax = figure.subplots()
+    (series,) = figures.tests(table(), ["r-ksd"])
+    rate_panel(ax, "n", [series], xlabel="points", log=True)
+    line, level = ax.lines
+    assert (list(line.get_xdata()), list(line.get_ydata())) == ([10.0, 20.0], [0.5, 1.0])
+    assert list(level.get_ydata()) == [0.05, 0.05]
+    low, high = table().one(n=10).interval
+    shaded = ax.collections[0].get_paths()[0].vertices
+    assert {low, high} <= set(shaded[shaded[:, 0] == 10.0][:, 1])
+    assert ax.get_xscale() == "log"
+
+
+def test_a_line_without_rows_is_empty() -> None:
+    ax = pytest.importorskip("matplotlib.figure").Figure().subplots()
+    rate_panel(ax, "n", [Series(Rates(()), shades(["a"])["a"])], xlabel="points")
+    assert ax.lines[0].get_xdata().size == 0
+
+
+def test_a_mean_has_half_of_its_interval() -> None:
+    mean, half = mean_ksd(table().one(n=10))
+    assert mean == 1.5
+    assert half == pytest.approx(1.96 * 1.25**0.5 / 2.0)
+
+
+def test_every_value_of_a_setting_has_a_look_of_its_own() -> None:
+    styles = shades(["1", "2", "3"], "d = {}")
+    assert [style.label for style in styles.values()] == ["d = 1", "d = 2", "d = 3"]
+    assert len({(style.color, style.marker) for style in styles.values()}) == 3
+
+
+def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ModuleNotFoundError, match=r"steinball\[plot\]"):
+        render(experiment("weights"), Results(table()), tmp_path)

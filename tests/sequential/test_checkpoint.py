@@ -1,0 +1,203 @@
+"""A stream that was saved goes on as if it had not been, and files that are none are refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import steinball as sb
+from steinball.kernels import Gaussian, InverseMultiquadric, Matern
+from steinball.kernels.base import Kernel
+from steinball.sequential.stream import SequentialTest
+from steinball.tilts import PolynomialTilt
+
+pytestmark = pytest.mark.exact
+Floats = NDArray[np.float64]
+
+KERNEL, TILT = InverseMultiquadric(math.sqrt(2.0)), PolynomialTilt()
+
+
+def score(x: Any) -> Any:
+    return -x
+
+
+def stream(n: int, d: int = 1, share: float = 0.2, place: float = 3.0, seed: int = 0) -> Floats:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d))
+    x[rng.random(n) < share] = place
+    return x
+
+
+def a_test(model: Any = score, **options: Any) -> SequentialTest:
+    given = {"kernel": KERNEL, "tilt": TILT, "tau": 3.0, "contamination": 0.05, "rng": 0}
+    return SequentialTest(model, **{**given, **options})
+
+
+def equal(a: SequentialTest, b: SequentialTest, rtol: float = 1e-9) -> None:
+    """Two tests have seen and concluded the same."""
+    assert a.n == b.n
+    assert a.log_evalue == pytest.approx(b.log_evalue, rel=rtol, abs=rtol)
+    assert a.pvalue == pytest.approx(b.pvalue, rel=rtol * 100)
+    assert a.ksd == pytest.approx(b.ksd, rel=rtol)
+    assert (a.rejected_at, a.contamination_bound) == (b.rejected_at, b.contamination_bound)
+    for mine, theirs in zip(a.history, b.history, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=rtol)
+
+
+def saved(test: SequentialTest, folder: Path, model: Any = score, **again: Any) -> SequentialTest:
+    test.save(folder / "stream.npz")
+    return SequentialTest.restore(folder / "stream.npz", model, **again)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"burn_in": 10, "kernel": None},
+        {"strategy": "newton"},
+        {"kernel": [KERNEL, 0.5 * Matern(1.0, 2.5) + Gaussian(2.0) * Gaussian(1.0)], "tau": [3.0, 9.0]},
+        {"contamination": None, "radius": 0.1, "tilt": PolynomialTilt(0.5, [0.1, 0.2], precision=[1.0, 2.0])},
+        {"kernel": InverseMultiquadric(1.0, metric=[1.0, 3.0]), "tau": 9.0},
+    ],
+)
+@pytest.mark.parametrize("cut", [0, 4, 25, 30, 47, 61, 140])
+def test_a_restored_test_goes_on_bit_for_bit(options: dict[str, Any], cut: int, tmp_path: Path) -> None:
+    """Stopped in the burn-in, before, at and after the budget of 30, and at and after a renewal (60, 120)."""
+    x = stream(180, 2, seed=4)
+    straight, stopped = (a_test(budget=30, **options).update(x[:cut]) for _ in range(2))
+    resumed = saved(stopped, tmp_path)
+    for part in (x[cut : cut + 7], x[cut + 7 :]):
+        straight.update(part)
+        resumed.update(part)
+    assert straight.log_evalue == resumed.log_evalue
+    assert straight.pvalue == resumed.pvalue
+    assert (straight.n, straight.rejected_at) == (resumed.n, resumed.rejected_at)
+    assert straight.contamination_bound == resumed.contamination_bound
+    for mine, theirs in zip(straight.history, resumed.history, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert np.array_equal(np.atleast_1d(straight.radius), np.atleast_1d(resumed.radius))
+
+
+def test_another_model_is_refused(tmp_path: Path) -> None:
+    for cut in (10, 60):
+        test = a_test(budget=30, burn_in=20).update(stream(cut))
+        with pytest.raises(ValueError, match="`model` is not the one"):
+            saved(test, tmp_path, lambda x: -1.01 * x)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnKernel(Kernel):
+    """A Gaussian kernel that this library does not know."""
+
+    rate: float
+    metric: Any = None
+
+    def profile(self, r2: Any) -> Any:
+        value = np.exp(-self.rate * r2)
+        return value, -self.rate * value, self.rate**2 * r2 * value
+
+
+class OwnTilt:
+    """The polynomial tilt at scale 1 under another name."""
+
+    def __init__(self, center: float = 0.0) -> None:
+        self.inner = PolynomialTilt(center=center)
+
+    def log_weight(self, x: Any) -> Any:
+        return self.inner.log_weight(x)
+
+    def log_weight_gradient(self, x: Any) -> Any:
+        return self.inner.log_weight_gradient(x)
+
+
+def test_a_kernel_or_tilt_of_ones_own_is_brought_again_and_compared(tmp_path: Path) -> None:
+    x = stream(60)
+    test = a_test(kernel=OwnKernel(0.4), tilt=OwnTilt()).update(x[:40])
+    resumed = saved(test, tmp_path, kernel=OwnKernel(0.4), tilt=OwnTilt())
+    assert resumed.update(x[40:]).log_evalue == test.update(x[40:]).log_evalue
+    for again, message in (
+        ({"tilt": OwnTilt()}, "`kernel` that is not of this library"),
+        ({"kernel": OwnKernel(0.4)}, "`tilt` that is not of this library"),
+        ({"kernel": OwnKernel(0.5), "tilt": OwnTilt()}, "`kernel` or `tilt` is not the one"),
+        ({"kernel": OwnKernel(0.4), "tilt": OwnTilt(0.2)}, "`kernel` or `tilt` is not the one"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            saved(test, tmp_path, **again)
+
+
+def test_a_file_holds_plain_arrays_and_one_text(tmp_path: Path) -> None:
+    path = tmp_path / "stream.npz"
+    a_test(budget=30).update(stream(50)).save(path)
+    with np.load(path, allow_pickle=False) as file:
+        facts = json.loads(str(file["facts"]))
+        assert all(file[name].dtype.kind in "fiU" for name in file.files)
+    assert facts["schema"] == "steinball.sequential/1"
+    assert facts["kernel"] == [
+        {"type": "InverseMultiquadric", "lengthscale": math.sqrt(2.0), "exponent": 0.5, "metric": None}
+    ]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_cannot_run_anything(tmp_path: Path) -> None:
+    path = tmp_path / "stream.npz"
+    a_test().update(stream(5)).save(path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    facts = json.loads(str(arrays["facts"]))
+    facts["kernel"] = [{"type": "Exec", "lengthscale": 1.0}]
+    np.savez(path, **{**arrays, "facts": np.array(json.dumps(facts))})
+    with pytest.raises(ValueError, match="no built-in kernel"):
+        SequentialTest.restore(path, score)
+    np.savez(path, **{**arrays, "taus": np.array([object()], dtype=object)})
+    with pytest.raises(ValueError, match="pickle"):
+        SequentialTest.restore(path, score)
+    np.savez(path, x=np.zeros(3))
+    with pytest.raises(ValueError, match="no saved SequentialTest"):
+        SequentialTest.restore(path, score)
+
+
+def test_a_torch_model_is_compared_with_the_next_batch(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+
+    def torch_score(x: Any) -> Any:
+        return -torch.clone(x)
+
+    x = torch.asarray(stream(40))
+    test = a_test(torch_score).update(x[:20])
+    resumed = saved(test, tmp_path, torch_score)
+    assert resumed.update(x[20:]).log_evalue == test.update(x[20:]).log_evalue
+    wrong = saved(test, tmp_path, lambda x: -2.0 * torch.clone(x))
+    with pytest.raises(ValueError, match="`model` is not the one"):
+        wrong.update(x[20:])
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 broken", b"x,y\n1,2\n"])
+def test_what_is_no_saved_test_is_refused_in_words(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "stream.npz"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is no saved SequentialTest"):
+        SequentialTest.restore(path, sb.models.Gaussian())
+
+
+def test_a_file_that_was_cut_off_or_holds_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "stream.npz"
+    SequentialTest(sb.models.Gaussian(), contamination=0.05).update(np.zeros(30)).save(path)
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(ValueError, match="not a whole one"):
+        SequentialTest.restore(path, sb.models.Gaussian())
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(ValueError, match="bare array"):
+        SequentialTest.restore(path, sb.models.Gaussian())
+    others: list[dict[str, Any]] = [{"facts": np.array("[1]")}, {"facts": np.array("{}")}, {"x": np.array([object()])}]
+    for other in others:
+        with path.open("wb") as file:
+            np.savez(file, **other)
+        with pytest.raises(ValueError, match="is no saved SequentialTest"):
+            SequentialTest.restore(path, sb.models.Gaussian())

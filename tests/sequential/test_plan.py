@@ -1,0 +1,97 @@
+"""What is fixed before a stream is tested, and what cannot be."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import steinball as sb
+from steinball.kernels import InverseMultiquadric
+from steinball.sequential.stream import SequentialTest
+from steinball.tilts import PolynomialTilt
+
+pytestmark = pytest.mark.exact
+Floats = NDArray[np.float64]
+
+KERNEL, TILT = InverseMultiquadric(math.sqrt(2.0)), PolynomialTilt()
+TAU = 1.381380988112180  # of N(0, 1) with this kernel and tilt: closed form, attained at WORST
+
+
+def score(x: Any) -> Any:
+    return -x
+
+
+def stream(n: int, d: int = 1, share: float = 0.2, place: float = 3.0, seed: int = 0) -> Floats:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d))
+    x[rng.random(n) < share] = place
+    return x
+
+
+def a_test(model: Any = score, **options: Any) -> SequentialTest:
+    given = {"kernel": KERNEL, "tilt": TILT, "tau": 3.0, "contamination": 0.05, "rng": 0}
+    return SequentialTest(model, **{**given, **options})
+
+
+def test_kernel_and_tilt_are_never_taken_from_points_that_are_bet_on() -> None:
+    for missing in ({"kernel": None}, {"tilt": "auto"}):
+        with pytest.raises(ValueError, match="model has no `sample`"):
+            a_test(**missing).update(stream(10))
+    model = sb.models.Gaussian()
+    near, far = (SequentialTest(model, contamination=0.05).update(scale * stream(10)) for scale in (1.0, 1.2))
+    assert near.kernel == far.kernel
+    assert near.tilt == far.tilt
+    assert near.tau == far.tau
+
+
+def test_a_burn_in_chooses_and_is_not_bet_on() -> None:
+    x = stream(60)
+    test = a_test(kernel=None, tilt="auto", tau=5.0, burn_in=30)
+    assert test.update(x[:29]).kernel is None
+    assert (test.n, test.pvalue, test.log_evalue) == (29, 1.0, 0.0)
+    test.update(x[29:])
+    assert test.kernel.lengthscale == pytest.approx(sb.kernels.median_distance(x[:30]))
+    assert test.tilt.center == (pytest.approx(np.median(x[:30])),)
+    n, path = test.history
+    np.testing.assert_allclose(path[n <= 30], 0.0, atol=1e-14)
+    assert path[-1] != 0.0
+    # The burn-in shows a direction: the first bet is made on the next point already.
+    assert path[n == 31] != 0.0
+
+
+def test_tau_is_found_for_a_model_that_knows_it_and_refused_otherwise() -> None:
+    test = SequentialTest(sb.models.Gaussian(), kernel=KERNEL, tilt=TILT, contamination=0.05).update(stream(5))
+    assert test.tau == pytest.approx(TAU, rel=1e-6)
+    with pytest.raises(ValueError, match="no upper bound"):
+        a_test(tau="sample").update(stream(5))
+    with pytest.raises(ValueError, match="no upper bound"):
+        a_test(tau="auto").update(stream(5))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"radius": 0.1}, "one of them"),
+        ({"contamination": None}, "one of them"),
+        ({"contamination": 1.2}, "contamination"),
+        ({"kernel": [KERNEL, KERNEL], "contamination": None, "radius": 0.1}, "several radii"),
+        ({"kernel": "gaussian"}, "kernel"),
+        ({"kernel": []}, "kernel"),
+        ({"tilt": "none"}, "tilt"),
+        ({"tau": -1.0}, "tau"),
+        ({"tau": [1.0, 2.0]}, "one per kernel"),
+        ({"level": 0.0}, "level"),
+        ({"budget": 0}, "budget"),
+        ({"burn_in": -1}, "burn_in"),
+        ({"strategy": "all in"}, "strategy"),
+    ],
+)
+def test_wrong_arguments_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        a_test(**options)
+    with pytest.raises(TypeError, match="score function"):
+        a_test(np.zeros((3, 1)))
