@@ -23,6 +23,7 @@ PACKAGE = ROOT / "src" / "steinball"
 
 ROOMS = (
     "arrays",
+    "cautions",
     "progress",
     "kernels",
     "tilts",
@@ -168,15 +169,10 @@ def public_callables() -> list[tuple[str, Any]]:
 # Each with its reason.
 NO_EXAMPLE_NEEDED = {
     "steinball.GofResult": "made by the tests, whose docstrings show it",
-    "steinball.jumps.SeparatedModesWarning": "a warning",
-    "steinball.jumps.as_jumps": "between rooms: called by the tests with what the user passed",
-    "steinball.jumps.warn_if_multimodal": "between rooms",
-    "steinball.kernels.Kernel": "abstract",
-    "steinball.radius.as_radius": "between rooms: called by the tests with what the user passed",
-    "steinball.features.Supremum": "between rooms: a value and its kind",
     "steinball.features.UnboundedSteinKernelWarning": "a warning",
-    "steinball.features.find_supremum": "between rooms: called by the tests with what the user passed",
-    "steinball.features.warn_if_unbounded": "between rooms",
+    "steinball.features.UncertifiedSupremumWarning": "a warning",
+    "steinball.jumps.SeparatedModesWarning": "a warning: the example is that of SteinballWarning",
+    "steinball.kernels.Kernel": "abstract",
 }
 
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steinball.arrays import as_number
-from steinball.features import Supremum
 from steinball.features.isotropic import kernel_constants
+from steinball.features.kinds import Supremum
 from steinball.features.lipschitz import lipschitz_constant
-from steinball.radius.base import Additive, FixedRadius, Radius, as_radius, kind_of, within_all
+from steinball.radius.base import FixedRadius, Radius, as_radius, within_all
 from steinball.stein import SteinProblem
 
 __all__ = ["ScoreError", "Wasserstein"]
 
 
 @dataclass(frozen=True)
-class Wasserstein(Additive):
+class Wasserstein(Radius):
     r"""All distributions that come from the model by moving points a mean distance W₁ at most
 
     .. math:: \theta = \min(L \, W_1, \sqrt{\tau_\infty}), \qquad
@@ -68,7 +68,7 @@ class Wasserstein(Additive):
 
 
 @dataclass(frozen=True, repr=False)
-class ScoreError(Additive):
+class ScoreError(Radius):
     r"""A score that is itself approximate, on top of any other tolerance
 
     .. math:: \theta = \theta_0 + \sqrt{h(0)} \, \delta, \qquad
@@ -108,18 +108,23 @@ class ScoreError(Additive):
         return base
 
     @property
-    def needs_bounded(self) -> bool:  # type: ignore[override]
+    def needs_bounded(self) -> bool:
         """Whether the radius below it does: the score error itself does not."""
         return self._base.needs_bounded
 
     @property
-    def anchored(self) -> bool:  # type: ignore[override]
+    def anchored(self) -> bool:
         """Whether the radius below it is."""
-        return bool(getattr(self._base, "anchored", False))
+        return self._base.anchored
+
+    @property
+    def kernel_specific(self) -> bool:
+        """Whether the radius below it is."""
+        return self._base.kernel_specific
 
     def kind(self, problem: SteinProblem, tau: Supremum) -> str:
         """That of the radius below it."""
-        return kind_of(self._base, problem, tau)
+        return self._base.kind(problem, tau)
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """θ₀ + √h(0) δ."""

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
-from scipy.stats import norm
+from scipy.special import logsumexp, ndtr, ndtri
 
 from steinball.arrays import check_level, check_share
 from steinball.results.words import render, short
@@ -62,7 +61,7 @@ class BoundedMean:
         """The p-value of E f ≤ ε."""
         if method == "betting":
             return math.exp(-max(0.0, self.log_evalue(contamination)))
-        return float(norm.sf(self.z_score(contamination)))
+        return float(ndtr(-self.z_score(contamination)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,7 +178,7 @@ class Question:
             statistic, threshold = self._log_evalue(means, self.contamination), -math.log(self.level)
         else:
             statistic = max(m.z_score(self.contamination) for m in means)
-            threshold = float(norm.isf(self.level / len(means)))
+            threshold = -float(ndtri(self.level / len(means)))
         return {"statistic": statistic, "threshold": threshold, "pvalue": pvalue}
 
     def pvalue(self, means: list[BoundedMean], contamination: float) -> float:
