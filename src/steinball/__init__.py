@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from steinball import calibration, datasets, estimation, explain, features, jumps, kernels, models, radius, tilts
 from steinball.calibration import Betting, BoundaryBootstrap, DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.cautions import SteinballWarning
-from steinball.cautions import renamed_names as _renamed_names
+from steinball.cautions import moved_names as _moved_names
 from steinball.discrepancy import ksd, targeted_ksd
 from steinball.gof import (
     dcmmd_test,
@@ -92,4 +92,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__ = _renamed_names(__name__, {"supremum": "steinball.features"})
+    __getattr__ = _moved_names(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -15,9 +15,22 @@ __all__ = [
     "UnboundedSteinKernelWarning",
     "UncertifiedSupremumWarning",
     "caution",
+    "moved_names",
     "renamed",
-    "renamed_names",
 ]
+
+
+_MOVED = {
+    "steinball.features.choose_tilt": "steinball.features.tilting.choose_tilt",
+    "steinball.features.find_supremum": "steinball.features.supremum.find_supremum",
+    "steinball.features.warn_if_unbounded": "steinball.features.unbounded.warn_if_unbounded",
+    "steinball.jumps.as_jumps": "steinball.jumps.offset.as_jumps",
+    "steinball.jumps.closed_under_moves": "steinball.radius.base.closed_under_moves",
+    "steinball.jumps.warn_if_multimodal": "steinball.jumps.separated.warn_if_multimodal",
+    "steinball.radius.as_radius": "steinball.radius.base.as_radius",
+    "steinball.supremum": "steinball.features",
+    "steinball.tilts.automatic_tilt": "steinball.features.tilting.base_tilt",
+}
 
 
 class SteinballWarning(UserWarning):
@@ -80,14 +93,15 @@ class Renamed:
         return getattr(owner if instance is None else instance, self._new)
 
 
-def renamed_names(module: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """A ``__getattr__`` for a module some of whose names have moved to the dotted paths ``homes``."""
+def moved_names(module: str) -> Callable[[str], Any]:
+    """A ``__getattr__`` for a module some of whose names have moved."""
 
     def find(name: str) -> Any:
-        if name not in homes:
+        old = f"{module}.{name}"
+        if old not in _MOVED:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        renamed(f"{module}.{name}", homes[name])
-        home, _, new = homes[name].rpartition(".")
+        renamed(old, _MOVED[old])
+        home, _, new = _MOVED[old].rpartition(".")
         return getattr(import_module(home), new)
 
     return find

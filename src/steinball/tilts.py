@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from steinball.arrays import Array, as_number, like, namespace
-from steinball.cautions import renamed_names as _renamed_names
+from steinball.cautions import moved_names as _moved_names
 from steinball.kernels.base import as_metric
 
 __all__ = ["PolynomialTilt", "Tilt"]
@@ -109,4 +109,4 @@ class PolynomialTilt:
 
 
 if not TYPE_CHECKING:
-    __getattr__ = _renamed_names(__name__, {"automatic_tilt": "steinball.features.tilting.base_tilt"})
+    __getattr__ = _moved_names(__name__)

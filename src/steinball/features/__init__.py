@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from steinball.cautions import UnboundedSteinKernelWarning, UncertifiedSupremumWarning
-from steinball.cautions import renamed_names as _renamed_names
+from steinball.cautions import moved_names as _moved_names
 from steinball.features.kinds import Supremum
 from steinball.features.regions import Ball, Box
 from steinball.features.tilting import tilt_efficiency
@@ -18,11 +18,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__ = _renamed_names(
-        __name__,
-        {
-            "choose_tilt": "steinball.features.tilting.choose_tilt",
-            "find_supremum": "steinball.features.supremum.find_supremum",
-            "warn_if_unbounded": "steinball.features.unbounded.warn_if_unbounded",
-        },
-    )
+    __getattr__ = _moved_names(__name__)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from steinball.cautions import renamed_names as _renamed_names
+from steinball.cautions import moved_names as _moved_names
 from steinball.features.diameter import diameter
 from steinball.features.lipschitz import lipschitz_constant
 from steinball.radius.alternative import Alternative, LikeModel
@@ -33,4 +33,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__ = _renamed_names(__name__, {"as_radius": "steinball.radius.base.as_radius"})
+    __getattr__ = _moved_names(__name__)

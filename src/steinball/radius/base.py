@@ -17,8 +17,23 @@ __all__ = ["FixedRadius", "Radius", "Sum", "as_radius", "closed_under_moves", "w
 class Radius(ABC):
     """A radius θ ≥ 0 on the KSD scale, for a problem and its τ, and what is true of the set that it stands for.
 
-    A radius of one's own derives from it and is called; what its set is like is said by the properties below, each of
-    which has the careful value. Radii add.
+    A radius of one's own derives from it and is called. What its set is like is declared by attributes, each of which
+    has the careful value where nothing is said. Radii add.
+
+    Attributes
+    ----------
+    contamination : float or None
+        The tolerated share of contamination, where the set is that and nothing else.
+    needs_bounded : bool
+        Whether it means anything only where sup u(x, x) is finite.
+    anchored : bool
+        Whether its set lies around the model alone, so that it says nothing of steps away from other distributions.
+    closed_under_moves : bool
+        Whether its ball holds QK with every Q of the set, for every Markov kernel K that leaves the model alone.
+    allows_removal : bool
+        Whether a member of the set may lack mass that the model has; contamination only adds.
+    kernel_specific : bool
+        Whether it is a number on the KSD scale of one kernel, which means another set under another.
 
     Examples
     --------
@@ -32,32 +47,15 @@ class Radius(ABC):
     """
 
     contamination: float | None = None
-    """The tolerated share of contamination, where the set is that and nothing else."""
+    needs_bounded: bool = True
+    anchored: bool = False
+    closed_under_moves: bool = False
+    allows_removal: bool = True
+    kernel_specific: bool = False
 
-    @property
-    def needs_bounded(self) -> bool:
-        """Whether it means anything only where sup u(x, x) is finite."""
-        return True
-
-    @property
-    def anchored(self) -> bool:
-        """Whether its set lies around the model alone, so that it says nothing of steps away from others."""
-        return False
-
-    @property
-    def closed_under_moves(self) -> bool:
-        """Whether its ball holds QK with every Q of the set, for every Markov kernel K that leaves the model alone."""
-        return False
-
-    @property
-    def allows_removal(self) -> bool:
-        """Whether a member of the set may lack mass that the model has; contamination only adds."""
-        return True
-
-    @property
-    def kernel_specific(self) -> bool:
-        """Whether it is a number on the KSD scale of one kernel, which means another set under another."""
-        return False
+    def _declare(self, **traits: bool) -> None:
+        """Attributes that depend on the parameters; radii are frozen otherwise."""
+        vars(self).update(traits)
 
     def kind(self, problem: SteinProblem, tau: Supremum) -> str:
         """How the number was obtained, in the words of :class:`~steinball.features.Supremum`: that of τ, mostly."""
@@ -104,29 +102,12 @@ class FixedRadius(Radius):
     """
 
     value: float
+    needs_bounded = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", as_number(self.value, "radius", low=0.0))
-
-    @property
-    def needs_bounded(self) -> bool:
-        """No."""
-        return False
-
-    @property
-    def closed_under_moves(self) -> bool:
-        """A radius of 0 holds the model alone, which stays."""
-        return self.value == 0.0
-
-    @property
-    def allows_removal(self) -> bool:
-        """Unless it is 0."""
-        return self.value > 0.0
-
-    @property
-    def kernel_specific(self) -> bool:
-        """Unless it is 0."""
-        return self.value > 0.0
+        some = self.value > 0.0  # a radius of 0 holds the model alone, which stays
+        self._declare(closed_under_moves=not some, allows_removal=some, kernel_specific=some)
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """The number."""
@@ -154,40 +135,23 @@ class Sum(Radius):
     second: Radius
 
     def __post_init__(self) -> None:
-        if self.first.anchored and self.second.anchored:
+        a, b = self.first, self.second
+        if a.anchored and b.anchored:
             raise TypeError(
-                f"`{self.first!r}` and `{self.second!r}` are both sets around the model alone, so that their radii do "
-                "not add: the second says nothing of steps away from members of the first. State one set that holds "
-                "both departures, or a number."
+                f"`{a!r}` and `{b!r}` are both sets around the model alone, so that their radii do not add: the second "
+                "says nothing of steps away from members of the first. State one set that holds both departures, or a "
+                "number."
             )
+        self._declare(
+            needs_bounded=a.needs_bounded or b.needs_bounded,
+            anchored=a.anchored or b.anchored,
+            closed_under_moves=a.closed_under_moves and b.closed_under_moves,  # a move makes no step longer
+            allows_removal=a.allows_removal or b.allows_removal,
+            kernel_specific=a.kernel_specific or b.kernel_specific,
+        )
 
     def __repr__(self) -> str:
         return f"{self.first!r} + {self.second!r}"
-
-    @property
-    def needs_bounded(self) -> bool:
-        """Whether one of them does."""
-        return self.first.needs_bounded or self.second.needs_bounded
-
-    @property
-    def anchored(self) -> bool:
-        """Whether one of them is."""
-        return self.first.anchored or self.second.anchored
-
-    @property
-    def closed_under_moves(self) -> bool:
-        """Whether both are: a move takes members to members and makes no step longer."""
-        return self.first.closed_under_moves and self.second.closed_under_moves
-
-    @property
-    def allows_removal(self) -> bool:
-        """Whether one of them does."""
-        return self.first.allows_removal or self.second.allows_removal
-
-    @property
-    def kernel_specific(self) -> bool:
-        """Whether one of them is."""
-        return self.first.kernel_specific or self.second.kernel_specific
 
     def kind(self, problem: SteinProblem, tau: Supremum) -> str:
         """The kind of the part that can be trusted least."""

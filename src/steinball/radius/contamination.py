@@ -38,13 +38,9 @@ class Huber(Radius):
     closed_under_moves = True
     allows_removal = False
 
-    @property
-    def needs_bounded(self) -> bool:
-        """Unless nothing is tolerated."""
-        return self.contamination > 0.0
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "contamination", check_share(self.contamination, "contamination"))
+        self._declare(needs_bounded=self.contamination > 0.0)
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """ε √τ."""

@@ -96,36 +96,20 @@ class ScoreError(Radius):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", as_number(self.delta, "delta", low=0.0))
-        object.__setattr__(self, "base", as_radius(self.base))
+        base = as_radius(self.base)
+        object.__setattr__(self, "base", base)
+        self._declare(
+            needs_bounded=base.needs_bounded, anchored=base.anchored, kernel_specific=base.kernel_specific
+        )  # the score error itself is none of these
 
     def __repr__(self) -> str:
         base = "" if self.base == FixedRadius(0.0) else f", base={self.base!r}"
         return f"ScoreError(delta={self.delta!r}{base})"
 
-    @property
-    def _base(self) -> Radius:
-        base: Radius = self.base
-        return base
-
-    @property
-    def needs_bounded(self) -> bool:
-        """Whether the radius below it does: the score error itself does not."""
-        return self._base.needs_bounded
-
-    @property
-    def anchored(self) -> bool:
-        """Whether the radius below it is."""
-        return self._base.anchored
-
-    @property
-    def kernel_specific(self) -> bool:
-        """Whether the radius below it is."""
-        return self._base.kernel_specific
-
     def kind(self, problem: SteinProblem, tau: Supremum) -> str:
         """That of the radius below it."""
-        return self._base.kind(problem, tau)
+        return str(self.base.kind(problem, tau))
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """θ₀ + √h(0) δ."""
-        return self._base(problem, tau) + math.sqrt(kernel_constants(problem.stein.kernel)[0]) * self.delta
+        return float(self.base(problem, tau)) + math.sqrt(kernel_constants(problem.stein.kernel)[0]) * self.delta
