@@ -135,6 +135,23 @@ def test_no_file_is_named_for_nothing() -> None:
     assert not {p.name for p in source_files()} & {"utils.py", "helpers.py", "common.py", "misc.py"}
 
 
+# Rooms whose tests mirror them file by file.
+MIRRORED = ("explain", "features", "jumps", "models", "radius")
+
+
+@pytest.mark.parametrize("room", MIRRORED)
+def test_every_module_has_its_file_of_tests_and_no_file_tests_nothing(room: str) -> None:
+    modules = {path.stem for path in (PACKAGE / room).glob("*.py")} - {"__init__"}
+    assert {path.stem.removeprefix("test_") for path in (ROOT / "tests" / room).glob("test_*.py")} == modules
+
+
+def test_core_tests_import_no_experiment() -> None:
+    tests = [path for path in (ROOT / "tests").rglob("*.py") if "experiments" not in path.relative_to(ROOT).parts]
+    imports = (name for path in tests for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+               for name in _imported_names(node))  # fmt: skip
+    assert [name for name in imports if name.partition(".")[0] == "experiments"] == []
+
+
 # What asks a neighbor what it is
 
 
