@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays as any_array
 from numpy.typing import NDArray
 
-import steinball as sb
 from steinball.discrepancy import ksd, targeted_ksd
+from steinball.features.tilting import base_tilt
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern, median_distance
 from steinball.problem import pose
 from steinball.stein import SteinKernel
@@ -56,7 +56,7 @@ def test_a_negative_u_statistic_has_the_root_zero() -> None:
 def test_defaults_are_the_median_distance_and_no_tilt() -> None:
     x = np.random.default_rng(0).normal(size=(30, 2))
     assert ksd(x, minus) == ksd(x, -x, kernel=InverseMultiquadric(median_distance(x)), tilt=None)
-    assert ksd(x, minus, tilt="auto") == ksd(x, minus, tilt=sb.tilts.automatic_tilt(x))
+    assert ksd(x, minus, tilt="auto") == ksd(x, minus, tilt=base_tilt(x))
 
 
 @pytest.mark.backend

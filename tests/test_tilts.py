@@ -1,8 +1,7 @@
-"""The polynomial weight: closed form, gradient, boundedness, and the automatic center and scale."""
+"""The polynomial weight: closed form, gradient and boundedness."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,20 +13,22 @@ from numpy.typing import NDArray
 
 import steinball.tilts
 from steinball.arrays import to_host
+from steinball.features.tilting import base_tilt
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import pose
 from steinball.stein import SteinKernel
-from steinball.tilts import PolynomialTilt, Tilt, automatic_tilt
+from steinball.tilts import PolynomialTilt, Tilt
 
 pytestmark = pytest.mark.exact
-Floats = NDArray[np.float64]
 
+Floats = NDArray[np.float64]
 PRECISION = np.array([[2.0, -0.6, 0.1], [-0.6, 0.7, 0.2], [0.1, 0.2, 1.5]])
 TILTS = {
     "default": PolynomialTilt(),
     "scale": PolynomialTilt(0.8, (0.5, -1.0, 0.2), 2.5),
     "precision": PolynomialTilt(1.5, 0.3, precision=PRECISION),
 }
+
 EXPORTED = [v for v in (getattr(steinball.tilts, name) for name in steinball.tilts.__all__) if isinstance(v, type)]
 
 
@@ -147,66 +148,10 @@ def test_tilts_are_equal_when_all_their_parameters_are() -> None:
     assert len({*different, PolynomialTilt(precision=np.eye(2)), PolynomialTilt(precision=[1.0, 2.0])}) == 6
 
 
-@dataclass(frozen=True)
-class Located:
-    """A model that knows where it is."""
-
-    location: Any
-    covariance: Any
-
-
-def test_automatic_tilt_follows_the_model_where_it_knows_its_place() -> None:
-    x = np.random.default_rng(3).normal(size=(50, 2)) * 100.0
-    covariance = np.array([[2.0, 0.6], [0.6, 1.0]])
-    tilt = automatic_tilt(x, Located(np.array([1.0, -2.0]), covariance))
-    assert tilt.center == (1.0, -2.0)
-    np.testing.assert_allclose(tilt.precision, np.linalg.inv(covariance), rtol=1e-12)
-    round_one = automatic_tilt(x, Located(np.zeros(2), 9.0 * np.eye(2)))
-    assert round_one == PolynomialTilt(0.5, (0.0, 0.0), 3.0)
-
-
-def test_automatic_tilt_of_data_is_median_and_deviation() -> None:
-    """For normal data the weight at one standard deviation is near 1/√2 in every direction."""
-    x = np.random.default_rng(4).normal(size=(4000, 2)) * [1e-3, 1e3] + [5.0, -7e5]
-    tilt = automatic_tilt(x)
-    np.testing.assert_allclose(tilt.center, np.median(x, axis=0), rtol=1e-15)
-    probes = np.array([[5.0 + 1e-3, -7e5], [5.0, -7e5 - 1e3]])
-    np.testing.assert_allclose(np.exp(tilt.log_weight(probes)), 0.5**0.5, rtol=0.06)
-
-
-def test_automatic_tilt_is_not_stretched_by_outliers() -> None:
-    rng = np.random.default_rng(5)
-    x = rng.normal(size=(500, 2))
-    clean = automatic_tilt(x)
-    x[:50] = 1e9
-    np.testing.assert_allclose(np.diag(automatic_tilt(x).precision), np.diag(clean.precision), rtol=0.5)
-
-
-def test_automatic_tilt_is_not_stretched_where_most_values_tie() -> None:
-    """Zero-inflated data have a median deviation of 0; a root mean square would take the outlier's scale."""
-    x = np.zeros((100, 1))
-    x[60:] = np.random.default_rng(6).normal(size=(40, 1))
-    x[-1] = 1e9
-    assert 0.3 < automatic_tilt(x).scale < 3.0
-
-
-def test_a_constant_column_takes_the_scale_of_the_others() -> None:
-    x = np.hstack([np.random.default_rng(7).normal(size=(200, 1)) * 4.0, np.full((200, 1), 3.0)])
-    tilt = automatic_tilt(x)
-    assert tilt.precision is None or tilt.precision[0, 0] == pytest.approx(tilt.precision[1, 1])
-    assert automatic_tilt(np.ones((5, 2))) == PolynomialTilt(0.5, (1.0, 1.0), 1.0)
-
-
-@pytest.mark.backend
-def test_automatic_tilt_is_the_same_for_every_array_library(xp: Any) -> None:
-    x = np.random.default_rng(8).normal(size=(20, 2))
-    assert automatic_tilt(xp.asarray(x)) == automatic_tilt(x)
-
-
 def test_posing_a_problem_takes_a_tilt_by_name_or_value() -> None:
     x = np.random.default_rng(9).normal(size=(20, 2))
     assert pose(x, lambda x: -x).stein.tilt is None
-    assert pose(x, lambda x: -x, tilt="auto").stein.tilt == automatic_tilt(x)
+    assert pose(x, lambda x: -x, tilt="auto").stein.tilt == base_tilt(x)
     with pytest.raises(ValueError, match="`tilt` must be a tilt, None or \"auto\", got 'automatic'"):
         pose(x, lambda x: -x, tilt="automatic")
     with pytest.raises(TypeError, match=r"`tilt` must be a tilt of `steinball\.tilts`"):

@@ -1,7 +1,11 @@
 """Is the data inside a ball around your model? Robust kernel Stein goodness-of-fit tests."""
 
+from typing import TYPE_CHECKING
+
 from steinball import calibration, datasets, estimation, explain, features, jumps, kernels, models, radius, tilts
 from steinball.calibration import Betting, BoundaryBootstrap, DeviationBound, WeightedBootstrap, WildBootstrap
+from steinball.cautions import SteinballWarning
+from steinball.cautions import moved_names as _moved_names
 from steinball.discrepancy import ksd, targeted_ksd
 from steinball.gof import (
     dcmmd_test,
@@ -56,6 +60,7 @@ __all__ = [
     "ScoreError",
     "SequentialTest",
     "SteinKernel",
+    "SteinballWarning",
     "StudentTails",
     "TotalVariation",
     "Wasserstein",
@@ -85,3 +90,6 @@ __all__ = [
     "targeted_ksd",
     "tilts",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = _moved_names(__name__)

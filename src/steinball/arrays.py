@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from typing import Any, TypeAlias
 
 import array_api_compat
@@ -29,7 +28,7 @@ __all__ = [
     "dtype_name",
     "generator_at",
     "is_array",
-    "levels_to_caller",
+    "is_array_like",
     "like",
     "namespace",
     "take_rows",
@@ -47,6 +46,11 @@ _NUMERIC = re.compile(r"(sparse\[)?(u?int\d+|float\d*|halffloat|double)\b")  # h
 def is_array(value: object) -> bool:
     """Whether ``value`` is an array of a library of the array API standard."""
     return bool(array_api_compat.is_array_api_obj(value))
+
+
+def is_array_like(value: object) -> bool:
+    """Whether ``value`` is an array, a frame or a nested list."""
+    return is_array(value) or isinstance(value, (list, tuple)) or hasattr(type(value), "__array__")
 
 
 def dtype_name(x: Array) -> str:
@@ -326,11 +330,3 @@ def generator_at(seed: np.random.SeedSequence, k: int) -> np.random.Generator:
     """The k-th generator below ``seed``, the same in whatever order they are asked for."""
     child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, k))
     return np.random.Generator(np.random.PCG64(child))
-
-
-def levels_to_caller() -> int:
-    """How far up the first frame outside this package is: a warning points at the user's line."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_globals.get("__name__", "").partition(".")[0] == "steinball" and frame.f_back is not None:
-        level, frame = level + 1, frame.f_back
-    return level

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from steinball.arrays import Array, as_samples, like
-from steinball.features import choose_tilt
+from steinball.features.tilting import choose_tilt
 from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import as_model, evaluate_score
+from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import Tilt
 
-__all__ = ["draws_of", "pose", "settle_in_advance"]
+__all__ = ["pose", "settle_in_advance"]
 
 _DRAWS = 512
 
@@ -24,8 +23,8 @@ def pose(x: Any, model: Any, kernel: Kernel | None = None, tilt: Tilt | str | No
     """Everything that a user may pass, checked and put together.
 
     ``kernel=None`` is the inverse multiquadric at the median distance; ``tilt="auto"`` is centered and scaled by the
-    model where it knows how, for a large E u/τ (:func:`steinball.features.choose_tilt`), otherwise by robust statistics
-    of the data; ``tilt=None`` is no tilt.
+    model where it knows how, for a large E u/τ (:func:`~steinball.features.tilting.choose_tilt`), otherwise by robust
+    statistics of the data; ``tilt=None`` is no tilt.
     """
     samples = as_samples(x)
     if kernel is None:
@@ -54,24 +53,17 @@ def settle_in_advance(
     if kernel is None:
         kernel = InverseMultiquadric(median_distance(_needed(model, template, "kernel", "InverseMultiquadric(1.0)")))
     if isinstance(tilt, str) and tilt == "auto":
-        knows = getattr(model, "location", None) is not None and getattr(model, "covariance", None) is not None
+        knows = Knowledge(model).place is not None
         there = template[:1, :] if knows else _needed(model, template, "tilt", "PolynomialTilt(center=0.0, scale=1.0)")
         tilt = choose_tilt(there, model, kernel)
     return kernel, tilt  # type: ignore[return-value]  # another text than "auto" is refused where the problem is posed
 
 
-def draws_of(model: Any, n: int, template: Array) -> Array | None:
-    """Draws of the model with a seed of our own, in the library of ``template``; ``None`` where it has no sampler."""
-    if not callable(getattr(model, "sample", None)):
-        return None
-    return like(np.asarray(model.sample(n, np.random.default_rng(0))), template)
-
-
 def _needed(model: Any, template: Array, name: str, example: str) -> Array:
-    draws = draws_of(model, _DRAWS, template)
+    draws = Knowledge(model).draws(_DRAWS)
     if draws is None:
         raise ValueError(
             f"this test must not choose its {name} from the data that it bets on, and the model has no `sample` to "
             f"choose it from. Give one: `{name}={example}`."
         )
-    return draws
+    return like(draws, template)

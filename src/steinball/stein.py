@@ -14,6 +14,7 @@ from steinball.arrays import Array, dtype_name, like, namespace, take_rows, to_h
 from steinball.kernels.base import Kernel
 from steinball.kernels.distance import direct_squared_distances, metric_root
 from steinball.models.base import Model, evaluate_score
+from steinball.models.knowledge import Knowledge
 from steinball.tilts import Tilt
 
 __all__ = ["SteinKernel", "SteinPoints", "SteinProblem", "center_of"]
@@ -285,7 +286,7 @@ class SteinProblem:
     @property
     def evaluable(self) -> bool:
         """Whether the score is known away from the samples."""
-        return bool(getattr(self.model, "evaluable", True))
+        return Knowledge(self.model).evaluable
 
     def at(self, samples: Array) -> SteinProblem:
         """The same question about other samples of the same array library."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import Array, as_number, like, namespace, to_host
+from steinball.arrays import Array, as_number, like, namespace
+from steinball.cautions import moved_names as _moved_names
 from steinball.kernels.base import as_metric
 
-__all__ = ["PolynomialTilt", "Tilt", "automatic_tilt"]
+__all__ = ["PolynomialTilt", "Tilt"]
 
 
 @runtime_checkable
@@ -108,45 +108,5 @@ class PolynomialTilt:
         return curved * (-2.0 * self.exponent / (1.0 + q))[:, None]
 
 
-def automatic_tilt(samples: Array, model: object = None, exponent: float = 0.5) -> PolynomialTilt:
-    """A tilt centered and scaled like the model where it knows its ``location`` and ``covariance``, else like the data.
-
-    Of the data, the coordinatewise median and median absolute deviation are used: outliers must not stretch the weight
-    that is there to bound them. A constant column takes the scale of the others.
-
-    Examples
-    --------
-    >>> automatic_tilt(np.array([[0.0], [1.0], [2.0], [3.0], [1e9]])).center
-    (2.0,)
-    """
-    location, covariance = getattr(model, "location", None), getattr(model, "covariance", None)
-    if location is not None and covariance is not None:
-        return _standardizing_tilt(np.asarray(location), np.asarray(covariance), exponent)
-    x = to_host(samples)
-    center = np.median(x, axis=0)
-    return _standardizing_tilt(center, np.diag(_robust_scales(x - center) ** 2), exponent)
-
-
-def _robust_scales(offset: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Median absolute deviations as standard deviations, none of them zero."""
-    scales = 1.4826 * np.array([_median_deviation(column) for column in np.abs(offset).T])
-    known = scales[scales > 0.0]
-    return np.where(scales > 0.0, scales, np.median(known) if known.size else 1.0)
-
-
-def _median_deviation(deviations: NDArray[np.float64]) -> float:
-    """Their median; where most are 0, that of the others: a root mean square would follow the outliers."""
-    median = float(np.median(deviations))
-    return median if median > 0.0 or not deviations.any() else float(np.median(deviations[deviations > 0.0]))
-
-
-def _standardizing_tilt(
-    center: NDArray[np.float64], covariance: NDArray[np.float64], exponent: float
-) -> PolynomialTilt:
-    """The tilt with C the inverse covariance; isotropic covariances give the plain form with a scale."""
-    variances = np.diag(covariance)
-    center = np.array(center, dtype=np.float64)
-    if np.array_equal(covariance, variances[0] * np.eye(len(variances))):
-        return PolynomialTilt(exponent, center, float(np.sqrt(variances[0])))
-    inverse = np.linalg.inv(covariance)
-    return PolynomialTilt(exponent, center, precision=(inverse + inverse.T) / 2.0)
+if not TYPE_CHECKING:
+    __getattr__ = _moved_names(__name__)

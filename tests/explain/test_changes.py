@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 import steinball as sb
 from steinball.calibration import BoundaryBootstrap, BoundaryNull, Calibration, DeviationBound
+from steinball.calibration.boundary import largest_turn
 from steinball.explain import Fragility, fragility
-from steinball.explain.changes import _Moves, _turn
+from steinball.explain.changes import _Moves
 
 pytestmark = pytest.mark.exact
 
@@ -205,9 +206,11 @@ def test_a_turned_direction_is_bounded_by_the_chord() -> None:
     for _ in range(500):
         g, e = rng.normal(size=3), rng.normal(size=3) * rng.choice([0.1, 0.5, 2.0])
         before, after = g / np.linalg.norm(g), (g + e) / np.linalg.norm(g + e)
-        assert np.linalg.norm(before - after) <= _turn(float(np.linalg.norm(e)), float(np.linalg.norm(g))) + 1e-12
+        assert (
+            np.linalg.norm(before - after) <= largest_turn(float(np.linalg.norm(e)), float(np.linalg.norm(g))) + 1e-12
+        )
     worst = np.array([1.0, 0.0]) + 0.6 * np.array([-0.6, 0.8])  # perpendicular to where it ends
-    assert np.linalg.norm(worst / np.linalg.norm(worst) - [1.0, 0.0]) == pytest.approx(_turn(0.6, 1.0))
+    assert np.linalg.norm(worst / np.linalg.norm(worst) - [1.0, 0.0]) == pytest.approx(largest_turn(0.6, 1.0))
 
 
 @pytest.mark.parametrize("scheme", ["weighted", "wild"])
@@ -252,5 +255,7 @@ def test_errors_say_what_to_do() -> None:
         fragility(sb.ksd_test(x, sb.models.Gaussian(), estimator="u", rng=0, **CURVED))
     with pytest.raises(ValueError, match='engine="blocked"'):
         fragility(sb.ksd_test(x, sb.models.Gaussian(), engine="lowrank", rng=0, **CURVED))
+    with pytest.raises(TypeError, match="knows how bootstraps and deviation bounds move, not Betting"):
+        fragility(sb.ksd_test(x, sb.models.Gaussian(), calibration=sb.Betting(), rng=0, **CURVED))
     with pytest.raises(ValueError, match="`diameter`"):
         fragility(sb.ksd_test(x, sb.models.Gaussian(), rng=0, **CURVED), diameter=-1.0)

@@ -12,7 +12,6 @@ from scipy.optimize import linprog, minimize
 
 import steinball as sb
 from steinball.explain import least_removal, removal
-from steinball.explain.kept_mass import _dual_bound, keep_most
 from steinball.problem import pose
 from steinball.stein import SteinProblem
 
@@ -115,27 +114,6 @@ def test_equal_points_have_a_closed_form() -> None:
     problem = problem_of(np.full(20, 1.5))
     size = math.sqrt(float(problem.diagonal[0]))
     assert least_removal(problem, 0.3 * size).share == pytest.approx(0.7, abs=1e-6)
-
-
-def test_no_shares_beat_the_dual_bound() -> None:
-    rng = np.random.default_rng(0)
-    matrix = gram(problem_of(outliers(3, 15, 0.3)))
-    rho = 0.5 * math.sqrt(matrix.mean())
-    best = keep_most(lambda v: matrix @ v, 15, rho, 1e-9)
-    for _ in range(300):
-        guess = rng.random(15) ** rng.choice([0.1, 1.0, 4.0])
-        bound = _dual_bound(matrix @ guess / 15, math.sqrt(guess @ matrix @ guess) / 15, rho)
-        assert best.kept.mean() <= bound + 1e-9
-    assert best.gap < 1e-4
-
-
-def test_the_dual_bound_is_the_least_over_its_scale() -> None:
-    rng = np.random.default_rng(1)
-    for _ in range(200):
-        values, norm, rho = rng.normal(0.3, 1.0, size=9), rng.random(), rng.random()
-        scales = [0.0, *(1.0 / values[values > 0.0]), *rng.exponential(3.0, size=50)]
-        wanted = min(rho * norm * t + np.maximum(1.0 - t * values, 0.0).mean() for t in scales)
-        assert _dual_bound(values, norm, rho) == pytest.approx(wanted, abs=1e-12)
 
 
 @pytest.mark.parametrize(("d", "seed"), [(1, 0), (2, 1), (5, 2)])

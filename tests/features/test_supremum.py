@@ -1,9 +1,10 @@
-"""τ: sample maximum, optimization, a given bound, regions; against closed forms and grids."""
+"""τ for what the user asked: the sample maximum, a given bound, the best upper bound there is."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-import time
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,17 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.features import Ball, Box, Supremum, find_supremum
+from steinball.features import Ball, Supremum, UncertifiedSupremumWarning
+from steinball.features.supremum import find_supremum
+from steinball.models.growth import RadialScore
 from steinball.problem import pose
 
 pytestmark = pytest.mark.exact
+Floats = NDArray[np.float64]
+KERNEL = sb.InverseMultiquadric(math.sqrt(2.0))
+TILT = sb.PolynomialTilt()
+V = (math.sqrt(5.5) - 1.0) / 3.0
+PAPER = 1.0 + 1.5 * V - V**2 - V**3  # N(0, 1), length scale² = 2
 
 
 def closed_form(d: int, lengthscale2: float) -> tuple[float, float]:
@@ -39,11 +47,13 @@ def tau_of(tau: Any, x: Any, model: Any = None, *, lengthscale2: float = 2.0, ex
     return find_supremum(tau, pose(x, (lambda x: -x) if model is None else model, kernel, tilt))
 
 
-def sample(n: int = 50, d: int = 1, seed: int = 0) -> NDArray[np.float64]:
+def sample(n: int = 50, d: int = 1, seed: int = 0) -> Floats:
     return np.random.default_rng(seed).normal(size=(n, d))
 
 
-# Values of the paper
+def automatic(model: Any, x: Any = None, tilt: Any = TILT) -> Supremum:
+    x = sample() if x is None else x
+    return find_supremum("auto", pose(x, model, KERNEL, tilt))
 
 
 @pytest.mark.parametrize(("exponent", "value"), [(0.25, 3.296), (0.5, 1.139), (1.0, 0.135)])
@@ -58,19 +68,6 @@ def test_u_at_three_for_the_tilts_of_the_papers_figure(exponent: float, value: f
 def test_u_at_three_without_a_tilt() -> None:
     problem = pose(np.array([[3.0], [0.0]]), lambda x: -x, sb.InverseMultiquadric(math.sqrt(2.0)))
     assert problem.diagonal[0] == pytest.approx(9.5, rel=1e-15)
-
-
-def test_the_supremum_of_the_paper() -> None:
-    value, place = closed_form(1, 2.0)
-    assert (round(value, 5), round(place, 3)) == (1.38138, 1.109)
-    assert float(u_of(place)) == pytest.approx(value, rel=1e-14)
-    found = tau_of("optimized", sample())
-    assert found.value == pytest.approx(value, rel=1e-10)
-    assert found.kind == "optimized"
-    assert not found.is_upper_bound
-
-
-# The sample maximum
 
 
 def test_the_sample_maximum_is_the_largest_of_the_diagonal_and_grows_with_n() -> None:
@@ -89,68 +86,6 @@ def test_the_sample_maximum_is_the_maximum_of_the_whole_matrix() -> None:
     problem = pose(x, lambda x: -x, sb.InverseMultiquadric(1.0), sb.PolynomialTilt())
     u = problem.stein(x, -x, x, -x)
     assert np.abs(u).max() == pytest.approx(find_supremum("sample", problem).value, rel=1e-12)
-
-
-# Optimization
-
-
-@pytest.mark.parametrize("n", [2, 5, 50])
-@pytest.mark.parametrize(("d", "lengthscale2"), [(1, 2.0), (1, 0.05), (2, 8.0), (5, 20.0), (20, 80.0), (20, 1.0)])
-def test_optimization_reaches_the_closed_form(n: int, d: int, lengthscale2: float) -> None:
-    """Also from two points in twenty dimensions, and where the maximum is at the center (small length scales)."""
-    found = tau_of("optimized", sample(n, d), lengthscale2=lengthscale2)
-    assert found.value == pytest.approx(closed_form(d, lengthscale2)[0], rel=1e-8)
-
-
-@pytest.mark.parametrize(("shift", "scale"), [(0.0, 1e-6), (0.0, 1e3), (0.0, 1e6), (1e6, 1e-3), (1e6, 1e6)])
-@pytest.mark.parametrize("tau", ["optimized", "ball", "box"])
-def test_the_search_does_not_depend_on_the_units_of_the_data(tau: str, scale: float, shift: float) -> None:
-    """u has the unit 1/scale²: τ·scale² is the same number, from five points, inside and outside of regions."""
-    x = shift + scale * sample(5)
-    kernel, tilt = sb.InverseMultiquadric(scale * math.sqrt(2.0)), sb.PolynomialTilt(0.5, shift, scale)
-    problem = pose(x, sb.models.Gaussian(shift, scale**2), kernel, tilt)
-    regions = {"ball": Ball(20 * scale, shift), "box": Box(shift - 20 * scale, shift + 20 * scale)}
-    value = find_supremum(regions.get(tau, tau), problem).value
-    assert value * scale**2 == pytest.approx(closed_form(1, 2.0)[0], rel=1e-6)
-
-
-def test_optimization_works_in_single_precision() -> None:
-    found = tau_of("optimized", sample(5).astype(np.float32), sb.models.Gaussian())
-    assert found.value == pytest.approx(closed_form(1, 2.0)[0], rel=1e-5)
-
-
-def test_a_supremum_attained_only_at_infinity_is_found() -> None:
-    """Tilt of scale 10: u rises towards 100 and never reaches it."""
-    problem = pose(sample(), lambda x: -x, sb.InverseMultiquadric(math.sqrt(2.0)), sb.PolynomialTilt(scale=10.0))
-    assert find_supremum("sample", problem).value < 20.0
-    assert find_supremum("optimized", problem).value == pytest.approx(100.0, rel=1e-8)
-
-
-def test_optimization_is_never_below_the_sample() -> None:
-    """A score so rough that no search helps."""
-    x = sample(30)
-    wild = tau_of("optimized", x, lambda x: -x + 5.0 * np.sin(1e6 * x))
-    assert wild.value >= tau_of("sample", x, lambda x: -x + 5.0 * np.sin(1e6 * x)).value
-
-
-def test_optimization_survives_a_score_that_overflows_on_the_way() -> None:
-    def score(x: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return -np.sinh(x)
-
-    value = tau_of("optimized", sample(), score).value
-    assert math.isfinite(value)
-    assert value > tau_of("sample", sample(), score).value
-
-
-def test_twenty_dimensions_take_little_time() -> None:
-    start = time.perf_counter()
-    for tau in ("optimized", Ball(10.0), Box(-5.0, 5.0)):
-        tau_of(tau, sample(500, 20), sb.models.Gaussian(dimension=20))
-    assert time.perf_counter() - start < 5.0
-
-
-# A given bound
 
 
 def test_a_given_bound_is_used_and_called_an_upper_bound() -> None:
@@ -177,122 +112,6 @@ def test_other_kinds_of_tau_are_refused(tau: Any, error: type[Exception]) -> Non
         tau_of(tau, sample())
 
 
-# Regions
-
-
-@pytest.mark.parametrize(
-    ("region", "low", "high"),
-    [
-        (Ball(3.0), -3.0, 3.0),
-        (Ball(0.5), -0.5, 0.5),
-        (Ball(1.0, 4.0), 3.0, 5.0),
-        (Ball(1.0, [-4.0]), -5.0, -3.0),
-        (Ball(1e5), -10.0, 10.0),
-        (Box(-3.0, 3.0), -3.0, 3.0),
-        (Box(0.2, 0.9), 0.2, 0.9),
-        (Box([2.0], [50.0]), 2.0, 50.0),
-        (Box(30.0, 40.0), 30.0, 40.0),
-    ],
-    ids=repr,
-)
-def test_a_region_on_the_line_against_a_fine_grid(region: Any, low: float, high: float) -> None:
-    """Maximum inside, on the edge, in a region without samples, and in one much larger than the data."""
-    found = tau_of(region, sample())
-    assert found.kind == "localized"
-    assert not found.is_upper_bound
-    assert found.value == pytest.approx(float(u_of(np.linspace(low, high, 200_001)).max()), rel=1e-8)
-
-
-def plane_problem() -> Any:
-    """Two unequal modes and a tilt off center: nothing is symmetric."""
-    weights, means = np.array([0.3, 0.7]), np.array([[-1.5, 0.5], [1.0, -1.0]])
-
-    def score(x: Any) -> Any:
-        offset = means[None] - x[:, None, :]
-        log = np.log(weights) - 0.5 * (offset**2).sum(axis=2)
-        share = np.exp(log - log.max(axis=1, keepdims=True))
-        share /= share.sum(axis=1, keepdims=True)
-        return (share[:, :, None] * offset).sum(axis=1)
-
-    x = sample(80, 2, seed=4)
-    return pose(x, score, sb.InverseMultiquadric(1.3), sb.PolynomialTilt(0.5, (0.3, -0.2), 1.5))
-
-
-@pytest.mark.parametrize(
-    "region",
-    [
-        Ball(6.0),
-        Ball(1.0),
-        Ball(0.7, (2.0, 1.0)),
-        Box(-6.0, 6.0),
-        Box((0.0, -0.5), (0.5, 3.0)),
-        Box((-1.0, 2.0), (4.0, 2.5)),
-    ],
-    ids=repr,
-)
-def test_a_region_of_the_plane_against_a_fine_grid(region: Any) -> None:
-    problem = plane_problem()
-    axis = np.linspace(-6.5, 6.5, 1301)
-    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    on_grid = float(problem.diagonal_at(grid[region.contains(grid)]).max())
-    found = find_supremum(region, problem).value
-    assert on_grid <= found * (1 + 1e-9)
-    assert found == pytest.approx(on_grid, rel=5e-3)  # the grid is the coarse one: its edge is off by 0.01
-
-
-def test_regions_stay_inside_themselves() -> None:
-    """Where u is largest on the edge, the answer belongs to the edge and not to a point just outside."""
-    for edge in (0.1, 0.5, 1.0):
-        exact = pytest.approx(float(u_of(edge)), rel=1e-9)
-        assert tau_of(Ball(edge), sample()).value == exact
-        assert tau_of(Box(-edge, edge), sample()).value == exact
-
-
-def test_tau_of_a_region_may_be_below_the_sample() -> None:
-    """Outliers are promised to lie in the region, so observations outside of it do not count."""
-    x = sample()
-    assert tau_of(Ball(0.1), x).value < tau_of("sample", x).value
-
-
-@pytest.mark.parametrize("tau", ["optimized", Ball(3.0), Box(-1.0, 1.0)], ids=repr)
-def test_scores_known_only_at_the_samples_cannot_be_maximized(tau: Any) -> None:
-    x = sample()
-    with pytest.raises(TypeError, match=r'needs the score away from the samples.*tau="sample"'):
-        tau_of(tau, x, -x)
-
-
-@pytest.mark.parametrize("region", [Ball(1.0, [0.0, 0.0]), Box([0.0, 0.0], 1.0), Box(0.0, [1.0, 1.0])], ids=repr)
-def test_a_region_must_have_the_dimension_of_the_samples(region: Any) -> None:
-    with pytest.raises(ValueError, match="has 2 coordinates, the samples have 1 columns"):
-        tau_of(region, sample())
-
-
-@pytest.mark.parametrize("radius", [0.0, -1.0, math.nan, math.inf])
-def test_a_ball_needs_a_positive_radius(radius: float) -> None:
-    with pytest.raises(ValueError, match="`radius` must be a finite number"):
-        Ball(radius)
-
-
-@pytest.mark.parametrize("center", [math.nan, [0.0, math.inf]])
-def test_a_ball_needs_a_finite_center(center: Any) -> None:
-    with pytest.raises(ValueError, match="`center` must be finite"):
-        Ball(1.0, center)
-
-
-@pytest.mark.parametrize(("lower", "upper"), [(1.0, 1.0), (2.0, 1.0), ([0.0, 3.0], [1.0, 2.0]), (math.nan, 1.0)])
-def test_a_box_needs_its_lower_edge_below_the_upper(lower: Any, upper: Any) -> None:
-    with pytest.raises(ValueError, match="`lower` must lie below `upper`"):
-        Box(lower, upper)
-
-
-def test_a_box_is_finite() -> None:
-    with pytest.raises(ValueError, match="must be finite"):
-        Box(0.0, math.inf)
-
-
-# In a test
-
-
 def test_a_result_carries_tau_and_its_kind() -> None:
     x = sample()
     options: dict[str, Any] = {"kernel": sb.InverseMultiquadric(math.sqrt(2.0)), "tilt": sb.PolynomialTilt(), "rng": 0}
@@ -302,3 +121,61 @@ def test_a_result_carries_tau_and_its_kind() -> None:
         assert result.tau_kind == kind
         assert result.tau == tau_of(tau, x).value
         assert result.radius == pytest.approx(0.1 * math.sqrt(result.tau), rel=1e-15)
+
+
+def test_single_precision_data_are_not_refused_for_rounding() -> None:
+    at_the_maximum = np.array([[1.109], [-1.109], [0.0]], dtype=np.float32)
+    assert automatic(sb.models.Gaussian(), at_the_maximum).value == pytest.approx(PAPER, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("model", "tilt", "reason"),
+    [
+        (lambda x: -x, TILT, "nothing is known of how the model's score grows"),
+        (-sample(), TILT, "nothing is known of how the model's score grows"),
+        (sb.models.Gaussian(), None, "without a tilt u\\(x, x\\) grows with the score"),
+        (sb.models.Gaussian(), sb.PolynomialTilt(0.3), "the tilt's exponent 0.3 is too small"),
+    ],
+    ids=["function", "array", "no tilt", "weak tilt"],
+)
+def test_without_a_bound_the_sample_maximum_is_used_with_a_warning(model: Any, tilt: Any, reason: str) -> None:
+    problem = pose(sample(), model, KERNEL, tilt)
+    with pytest.warns(UncertifiedSupremumWarning, match=reason) as caught:
+        found = find_supremum("auto", problem)
+    assert found == find_supremum("sample", problem)
+    assert not found.is_upper_bound
+    text = str(caught[0].message)
+    assert all(remedy in text for remedy in ("`tau=3.2`", "`score_growth(center)`", 'tau="sample"', "these points"))
+    assert caught[0].filename == __file__
+
+
+def test_no_warning_where_there_is_a_bound() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert automatic(sb.models.StudentT(3.0), tilt=None).kind == "closed form"
+        assert automatic(sb.models.KernelExponentialFamily([1.0])).kind == "certified"
+
+
+def test_a_bound_below_the_sample_is_a_bug_and_says_so() -> None:
+    class Wrong(sb.models.Gaussian):
+        @property
+        def radial_score(self) -> RadialScore:
+            return dataclasses.replace(super().radial_score, rate=0.5)
+
+    with pytest.raises(RuntimeError, match=r"closed form bound .* lies below .*`radial_score` is wrong"):
+        automatic(Wrong())
+
+
+@pytest.mark.parametrize("calibration", [sb.WeightedBootstrap(99), sb.DeviationBound()])
+def test_a_result_names_the_kind_of_its_bound(calibration: Any) -> None:
+    x = sample(80)
+    result = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.1, kernel=KERNEL, tau="auto", calibration=calibration, rng=0)
+    assert result.tau_kind == "closed form"
+    assert result.tau == pytest.approx(PAPER, rel=1e-12)
+    assert result.radius == pytest.approx(0.1 * math.sqrt(PAPER), rel=1e-12)
+
+
+def test_the_old_spelling_of_the_search_still_works_and_says_so() -> None:
+    with pytest.warns(DeprecationWarning, match='`tau="optimised"` is deprecated; use `tau="optimized"`'):
+        old = tau_of("optimised", sample())
+    assert old == tau_of("optimized", sample())

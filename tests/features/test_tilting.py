@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 import steinball as sb
-from steinball.features import choose_tilt, find_supremum, tilt_efficiency
+import steinball.tilts
+from steinball.features import tilt_efficiency
+from steinball.features.supremum import find_supremum
+from steinball.features.tilting import base_tilt, choose_tilt
 from steinball.problem import pose
-from steinball.tilts import PolynomialTilt, automatic_tilt
+from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]
@@ -90,7 +93,7 @@ def test_the_tested_data_are_not_looked_at_where_the_model_knows_its_place(name:
 def test_the_chosen_tilt_is_no_worse_than_the_plain_ones(name: str) -> None:
     model = MODELS[name]
     chosen = efficiency(problem(model, 0.5))
-    standard = automatic_tilt(model.sample(1000, 1), model)
+    standard = base_tilt(model.sample(1000, 1), model)
     assert chosen >= 0.85 * efficiency(problem(model, 0.5, standard))
     assert chosen >= 0.85 * efficiency(problem(model, 0.5, PolynomialTilt()))
 
@@ -146,7 +149,7 @@ class Unbounded(Sampler):
 def test_otherwise_the_data_place_it_robustly(model: Any) -> None:
     x = np.random.default_rng(1).normal(size=(40, 2))
     posed = pose(x, model, sb.InverseMultiquadric(1.0), "auto")
-    assert posed.stein.tilt == automatic_tilt(x)
+    assert posed.stein.tilt == base_tilt(x)
     assert tilt_efficiency(posed, 2.0) == pytest.approx(float(posed.diagonal.mean()) / 2.0, rel=1e-12)
 
 
@@ -171,3 +174,51 @@ def test_the_narrow_model_of_the_theory_page() -> None:
     narrow = sb.models.Gaussian(0.0, 0.01)
     assert efficiency(problem(narrow, 0.1, PolynomialTilt())) == pytest.approx(0.02, abs=0.003)
     assert efficiency(problem(narrow, 0.1)) > 0.8
+
+
+def test_the_base_tilt_follows_the_model_where_it_knows_its_place() -> None:
+    x = np.random.default_rng(3).normal(size=(50, 2)) * 100.0
+    covariance = np.array([[2.0, 0.6], [0.6, 1.0]])
+    tilt = base_tilt(x, Placed(np.array([1.0, -2.0]), covariance))
+    assert tilt.center == (1.0, -2.0)
+    np.testing.assert_allclose(tilt.precision, np.linalg.inv(covariance), rtol=1e-12)
+    round_one = base_tilt(x, Placed(np.zeros(2), 9.0 * np.eye(2)))
+    assert round_one == PolynomialTilt(0.5, (0.0, 0.0), 3.0)
+
+
+def test_the_base_tilt_of_data_is_median_and_deviation() -> None:
+    """For normal data the weight at one standard deviation is near 1/√2 in every direction."""
+    x = np.random.default_rng(4).normal(size=(4000, 2)) * [1e-3, 1e3] + [5.0, -7e5]
+    tilt = base_tilt(x)
+    np.testing.assert_allclose(tilt.center, np.median(x, axis=0), rtol=1e-15)
+    probes = np.array([[5.0 + 1e-3, -7e5], [5.0, -7e5 - 1e3]])
+    np.testing.assert_allclose(np.exp(tilt.log_weight(probes)), 0.5**0.5, rtol=0.06)
+
+
+def test_the_base_tilt_is_not_stretched_by_outliers() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(500, 2))
+    clean = base_tilt(x)
+    x[:50] = 1e9
+    np.testing.assert_allclose(np.diag(base_tilt(x).precision), np.diag(clean.precision), rtol=0.5)
+
+
+def test_the_base_tilt_is_not_stretched_where_most_values_tie() -> None:
+    """Zero-inflated data have a median deviation of 0; a root mean square would take the outlier's scale."""
+    x = np.zeros((100, 1))
+    x[60:] = np.random.default_rng(6).normal(size=(40, 1))
+    x[-1] = 1e9
+    assert 0.3 < base_tilt(x).scale < 3.0
+
+
+def test_a_constant_column_takes_the_scale_of_the_others() -> None:
+    x = np.hstack([np.random.default_rng(7).normal(size=(200, 1)) * 4.0, np.full((200, 1), 3.0)])
+    tilt = base_tilt(x)
+    assert tilt.precision is None or tilt.precision[0, 0] == pytest.approx(tilt.precision[1, 1])
+    assert base_tilt(np.ones((5, 2))) == PolynomialTilt(0.5, (1.0, 1.0), 1.0)
+
+
+@pytest.mark.backend
+def test_the_base_tilt_is_the_same_for_every_array_library(xp: Any) -> None:
+    x = np.random.default_rng(8).normal(size=(20, 2))
+    assert base_tilt(xp.asarray(x)) == base_tilt(x)

@@ -42,6 +42,12 @@ class BoundingNull(Null, Protocol):
     def upper_bound(self, ksd: float, level: float) -> float:
         """D(Q, P) is at most that, at confidence 1 − ``level``; infinite where nothing can be said."""
 
+    def critical_range(
+        self, level: float, radius: float, moved: float, draws_moved: NDArray[np.float64]
+    ) -> tuple[float, float] | None:
+        """Between which values the critical D stays while D moves by up to ``moved`` and each draw by its own of
+        ``draws_moved``; ``None`` where that is not known."""
+
 
 @runtime_checkable
 class Calibration(Protocol):
@@ -119,6 +125,19 @@ class BootstrapNull:
     def upper_bound(self, ksd: float, level: float) -> float:
         """D + q: by the same triangle inequality, D(Q, P) exceeds D by no more."""
         return ksd + self.threshold(level, 0.0)
+
+    def critical_range(
+        self, level: float, radius: float, moved: float, draws_moved: NDArray[np.float64]
+    ) -> tuple[float, float]:
+        """θ + q for all draws moved down, and for all moved up."""
+        low, high = (draw_quantile(self.draws + sign * draws_moved, level, self.tolerance) for sign in (-1.0, 1.0))
+        return radius + low, radius + high
+
+
+def draw_quantile(draws: NDArray[np.float64], level: float, tolerance: float) -> float:
+    """The threshold among draws, 0 in place of negative ones; infinite beyond the largest."""
+    k = kth_largest_index(level, draws.size)
+    return math.inf if k is None else float(np.partition(np.maximum(0.0, draws), k)[k]) * (1.0 + tolerance)
 
 
 def kth_largest_index(level: float, draws: int) -> int | None:

@@ -270,6 +270,10 @@ class BettingNull:
         n = self.payoffs.shape[1]
         return ksd + math.sqrt(self.tau / n) * (1.0 + math.sqrt(-2.0 * math.log(level)))
 
+    def critical_range(self, level: float, radius: float, moved: float, draws_moved: Floats) -> None:
+        """Not known: a changed point changes every bet after it."""
+        return None
+
 
 @dataclass(frozen=True)
 class Betting:

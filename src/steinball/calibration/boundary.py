@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import check_resamples
-from steinball.calibration.base import kth_largest_index, largest_count, tie_tolerance
+from steinball.calibration.base import draw_quantile, kth_largest_index, largest_count, tie_tolerance
 from steinball.calibration.weighted import centered_counts
 from steinball.features import Supremum
 from steinball.gram.base import GramSummary
@@ -93,6 +94,20 @@ class BoundaryNull:
     def upper_bound(self, ksd: float, level: float) -> float:
         """D + q, by the triangle inequality, as for the paper's bootstrap: q is the threshold at θ = 0."""
         return ksd + self.threshold(level, 0.0)
+
+    def critical_range(
+        self, level: float, radius: float, moved: float, draws_moved: NDArray[np.float64]
+    ) -> tuple[float, float]:
+        """The quantile of max(D_b, |θĝ + δ_b|), whose direction ĝ turns as D moves."""
+        around = np.sqrt(np.maximum(0.0, radius**2 + 2.0 * radius * self.projections + self.draws**2))
+        draws, moves = np.maximum(self.draws, around), draws_moved + radius * largest_turn(moved, self.ksd)
+        low, high = (draw_quantile(draws + sign * moves, level, self.tolerance) for sign in (-1.0, 1.0))
+        return low, max(radius, high)
+
+
+def largest_turn(moved: float, length: float) -> float:
+    """How far the unit vector along g moves when g, of this length, moves that far: a chord of the unit sphere."""
+    return 2.0 if moved >= length else 2.0 * math.sin(0.5 * math.asin(moved / length))
 
 
 def boundary_draws(summary: GramSummary) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from steinball.features import Supremum
@@ -197,6 +198,13 @@ class DeviationNull:
     def upper_bound(self, ksd: float, level: float) -> float:
         """min(√τ, D + √(2 τ log(1/α) / n)), for every Q: D has mean at least D(Q, P) and bounded differences 2√τ/n."""
         return min(math.sqrt(self.tau), ksd + math.sqrt(-2.0 * self.tau * math.log(level) / self.n))
+
+    def critical_range(
+        self, level: float, radius: float, moved: float, draws_moved: NDArray[np.float64]
+    ) -> tuple[float, float]:
+        """θ + γ, which the data do not move."""
+        critical = radius + self.threshold(level, radius)
+        return critical, critical
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from steinball.models.knowledge import Knowledge
+
 __all__ = ["load_log_density", "load_model", "python_file"]
 
 
@@ -37,7 +39,7 @@ def load_model(text: str) -> Any:
     thing = _load(text)
     if isinstance(thing, type):
         raise TypeError(f"`{text}` is a class; name an instance of it, such as `model = {thing.__name__}(...)`.")
-    if hasattr(thing, "score") or not callable(thing):
+    if Knowledge(thing).has_score or not callable(thing):
         return thing
     if text.rpartition(":")[2].startswith("log"):
         raise ValueError(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 
 from steinball.arrays import as_number
+from steinball.models.knowledge import Knowledge
 
 __all__ = ["DensityBandPerturbation", "density_band"]
 
@@ -85,9 +86,10 @@ class DensityBandPerturbation:
 
     def _landmarks(self) -> tuple[float, ...]:
         """Where the bulk of the model lies, so that the integration does not pass over it."""
-        if not (hasattr(self.model, "location") and hasattr(self.model, "covariance")):
+        place = Knowledge(self.model).place
+        if place is None:
             return ()
-        center, spread = float(self.model.location[0]), math.sqrt(float(self.model.covariance[0, 0]))
+        center, spread = float(place[0][0]), math.sqrt(float(place[1][0, 0]))
         return tuple(center + step * spread for step in (-8.0, -2.0, 0.0, 2.0, 8.0))
 
     def _unnormalized(self, x: float) -> float:
@@ -105,8 +107,9 @@ class DensityBandPerturbation:
             raise ValueError(f"`source` and `target` must not overlap, got {self.source} and {self.target}.")
         if not all(map(math.isfinite, self.target)):
             raise ValueError(f"`target` must be a finite interval, got {self.target}.")
-        if getattr(self.model, "dimension", 1) != 1:
-            raise ValueError(f"`model` must have one dimension, got {self.model.dimension}.")
+        dimension = Knowledge(self.model).dimension
+        if dimension is not None and dimension != 1:
+            raise ValueError(f"`model` must have one dimension, got {dimension}.")
         inside, total = self._integrals
         if self.mass > 2.0 * inside / total:
             raise ValueError(

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, as_number, as_samples, check_resamples, check_share, like, to_host
+from steinball.arrays import (
+    Array,
+    as_number,
+    as_samples,
+    check_resamples,
+    check_share,
+    is_array_like,
+    like,
+    to_host,
+)
 from steinball.models.gaussian import Gaussian
+from steinball.models.knowledge import Knowledge
 from steinball.models.mixture import GaussianMixture
 from steinball.models.student_t import StudentT
 
@@ -186,11 +195,10 @@ def _number_of_outliers(n: int, share: float, count: str, generator: np.random.G
 
 def _draw(contamination: Any, m: int, d: int, generator: np.random.Generator) -> NDArray[np.float64]:
     """m rows of R, shape (m, d)."""
-    sampler: Callable[..., Any] | None = getattr(contamination, "sample", None)
-    if sampler is None and callable(contamination):
-        sampler = contamination
-    if sampler is not None and not isinstance(contamination, type) and not hasattr(contamination, "__array__"):
-        return _checked_rows(sampler(m, generator), m, d)
+    if not is_array_like(contamination) and not isinstance(contamination, type):
+        sampler = Knowledge(contamination).sampler or contamination
+        if callable(sampler):
+            return _checked_rows(sampler(m, generator), m, d)
     rows = _rows(contamination, d)
     return rows[generator.integers(0, len(rows), size=m)] if len(rows) > 1 else np.repeat(rows, m, axis=0)
 

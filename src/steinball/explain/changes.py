@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import as_number
-from steinball.calibration import BootstrapNull, BoundaryNull, DeviationNull
-from steinball.calibration.base import kth_largest_index
 from steinball.gram.weights import Weights
 from steinball.results.gof import GofResult
 
@@ -135,11 +133,6 @@ def _check(result: GofResult) -> None:
         raise ValueError('`fragility` is about V-statistics: use estimator="v".')
     if evidence.summary.grade != "exact":
         raise ValueError('`fragility` needs every pair of points: use engine="blocked".')
-    if not isinstance(evidence.null, BootstrapNull | BoundaryNull | DeviationNull):
-        raise TypeError(
-            f"`fragility` knows how bootstraps and deviation bounds move, not {result.calibration}. "
-            "Test with WeightedBootstrap or BoundaryBootstrap."
-        )
 
 
 def _largest(survives: Survives, n: int) -> int:
@@ -153,54 +146,20 @@ def _largest(survives: Survives, n: int) -> int:
 
 def _survivor(result: GofResult, step: float) -> Survives:
     """Whether the decision survives K changes, each of which moves D by at most ``step`` = Δ/n."""
-    null = result._evidence.null
-    if not isinstance(null, BootstrapNull | BoundaryNull):
-        critical = result.radius + result.threshold
-        return lambda k: _holds(result, k * step, critical, critical)
-    moves = _Moves.of(result._evidence.summary.weights, step)
-    if isinstance(null, BoundaryNull):
-        return _boundary_survivor(result, null, moves)
+    null, moves = result._evidence.null, _Moves.of(result._evidence.summary.weights, step)
 
     def survives(k: int) -> bool:
-        low, high = (_quantile(null, result.level, sign * moves.of_draws(k)) for sign in (-1.0, 1.0))
-        return _holds(result, k * step, result.radius + low, result.radius + high)
+        critical = null.critical_range(result.level, result.radius, k * step, moves.of_draws(k))
+        if critical is None:
+            raise TypeError(
+                f"`fragility` knows how bootstraps and deviation bounds move, not {result.calibration}. "
+                "Test with WeightedBootstrap or BoundaryBootstrap."
+            )
+        if result.rejected:
+            return result.ksd - k * step > critical[1]
+        return result.ksd + k * step <= max(result.radius, critical[0])
 
     return survives
-
-
-def _holds(result: GofResult, moved: float, low: float, high: float) -> bool:
-    """Whether D, moved by up to ``moved``, is on the same side of a critical value between ``low`` and ``high``."""
-    if result.rejected:
-        return result.ksd - moved > high
-    return result.ksd + moved <= max(result.radius, low)
-
-
-def _quantile(null: BootstrapNull | BoundaryNull, level: float, moves: Vector, draws: Vector | None = None) -> float:
-    """The threshold among the draws, each of them moved."""
-    draws = null.draws if draws is None else draws
-    k = kth_largest_index(level, draws.size)
-    if k is None:
-        return math.inf
-    return float(np.partition(np.maximum(0.0, draws + moves), k)[k]) * (1.0 + null.tolerance)
-
-
-def _boundary_survivor(result: GofResult, null: BoundaryNull, moves: _Moves) -> Survives:
-    """The same for draws max(D_b, |θĝ + δ_b|), whose direction ĝ may turn."""
-    theta, ksd = result.radius, result.ksd
-    around = np.sqrt(np.maximum(0.0, theta**2 + 2.0 * theta * null.projections + null.draws**2))
-    draws = np.maximum(null.draws, around)
-
-    def survives(k: int) -> bool:
-        both = moves.of_draws(k) + theta * _turn(k * moves.step, ksd)
-        low, high = (_quantile(null, result.level, sign * both, draws) for sign in (-1.0, 1.0))
-        return _holds(result, k * moves.step, low, max(theta, high))
-
-    return survives
-
-
-def _turn(moved: float, length: float) -> float:
-    """How far the unit vector along g moves when g, of this length, moves that far: a chord of the unit sphere."""
-    return 2.0 if moved >= length else 2.0 * math.sin(0.5 * math.asin(moved / length))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from steinball.features.boxes import largest_box
 from steinball.features.kinds import Supremum
 from steinball.features.search import optimized
 from steinball.features.shells import Majorant, Setting, largest_shell
-from steinball.models.growth import RadialScore
+from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinKernel, SteinProblem
 
 __all__ = ["UncertifiedError", "best_upper_bound", "bound_without_search", "closed_form"]
@@ -60,7 +60,7 @@ def bound_without_search(stein: SteinKernel, model: Any, dimension: int) -> floa
 
 
 def _has_boxes(model: Any, dimension: int) -> bool:
-    return dimension <= _BOXES_UP_TO and callable(getattr(model, "score_bounds", None))
+    return dimension <= _BOXES_UP_TO and Knowledge(model).score_bounds is not None
 
 
 def closed_form(setting: Setting, model: Any) -> float | None:
@@ -74,8 +74,8 @@ def closed_form(setting: Setting, model: Any) -> float | None:
 
     No tilt and a bounded score: φ(0) sup|s|² + c.
     """
-    radial = getattr(model, "radial_score", None)
-    if not isinstance(radial, RadialScore):
+    radial = Knowledge(model).radial_score
+    if radial is None:
         return None
     if setting.exponent == 0.0:
         most = float(radial.most(0.0, math.inf))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from steinball.features import Supremum
 from steinball.features.isotropic import IsotropicCase
+from steinball.features.kinds import Supremum
 from steinball.stein import SteinProblem
 
 __all__ = ["diameter"]

@@ -11,7 +11,7 @@ from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
 from steinball.kernels.base import Kernel
-from steinball.models.gaussian import Gaussian
+from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinProblem
 from steinball.tilts import PolynomialTilt
 
@@ -52,14 +52,13 @@ class IsotropicCase:
     @classmethod
     def of(cls, problem: SteinProblem) -> IsotropicCase | None:
         """The case that a problem is, or ``None``."""
-        model, tilt, kernel = problem.model, problem.stein.tilt, problem.stein.kernel
-        if not (type(model) is Gaussian and type(tilt) is PolynomialTilt and kernel.metric is None):
+        tilt, kernel, radial = problem.stein.tilt, problem.stein.kernel, Knowledge(problem.model).radial_score
+        if radial is None or type(tilt) is not PolynomialTilt or kernel.metric is not None:
             return None
-        variance, d = float(model.covariance[0, 0]), int(model.dimension)
-        isotropic = np.array_equal(model.covariance, variance * np.eye(d))
-        centered = np.array_equal(np.broadcast_to(np.asarray(tilt.center), (d,)), model.location)
+        variance, d = radial.isotropic_variance, len(radial.center)
+        centered = np.array_equal(np.broadcast_to(np.asarray(tilt.center), (d,)), radial.center)
         plain = tilt.exponent == 0.5 and tilt.precision is None
-        return cls(kernel, d, variance, float(tilt.scale)) if isotropic and centered and plain else None
+        return cls(kernel, d, variance, float(tilt.scale)) if variance is not None and centered and plain else None
 
     def _polynomials(self) -> tuple[Polynomial, Polynomial]:
         """v and g."""

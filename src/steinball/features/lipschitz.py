@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from steinball.arrays import like, namespace, to_host
-from steinball.features import Supremum
 from steinball.features.isotropic import IsotropicCase, kernel_constants
+from steinball.features.kinds import Supremum
 from steinball.stein import SteinProblem
 
 __all__ = ["feature_slopes", "lipschitz_constant"]

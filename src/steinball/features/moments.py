@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.sparse.linalg import eigsh
 
 from steinball.arrays import as_number, check_resamples, check_share, to_host
 from steinball.kernels.base import Kernel
 from steinball.models.base import evaluate_score
+from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import Tilt
 
-__all__ = ["ModelMoments", "chernoff_upper", "draws_of", "largest_eigenvalue"]
+__all__ = ["ModelMoments", "chernoff_upper", "largest_eigenvalue"]
 
 N_DRAWS = 2000
 CONFIDENCE = 0.999
@@ -73,23 +73,12 @@ class ModelMoments:
         ``tau`` must be an upper bound of u(x, x); each moment is a mean (or exceeds one) of variables in [0, τ], to
         which :func:`chernoff_upper` applies, at half of the risk each.
         """
-        draws = draws_of(model, check_resamples(n_draws, "n_draws"), seed)
+        draws = Knowledge(model).needed_draws(check_resamples(n_draws, "n_draws"), seed)
         problem = SteinProblem(SteinKernel(kernel, tilt), model, draws, evaluate_score(model, draws))
         risk = (1.0 - check_share(confidence, "confidence")) / 2.0
         trace = chernoff_upper(float(to_host(problem.diagonal).mean()) / tau, len(draws), risk)
         norm = chernoff_upper(largest_eigenvalue(problem) / tau, len(draws), risk)
         return cls(tau * trace, tau * norm, 2.0 * risk)
-
-
-def draws_of(model: Any, n: int, seed: int) -> NDArray[np.float64]:
-    """``n`` draws of a model as (n, d), the same every time."""
-    sample = getattr(model, "sample", None)
-    if not callable(sample):
-        raise TypeError(
-            f"`model` must have `sample(n, rng)`, and {type(model).__name__} has not; it is sampled for its moments."
-        )
-    draws = np.asarray(to_host(sample(n, np.random.default_rng(seed))))
-    return draws[:, None] if draws.ndim == 1 else draws
 
 
 def largest_eigenvalue(problem: SteinProblem) -> float:

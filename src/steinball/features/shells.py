@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from steinball.kernels.base import Kernel
 from steinball.models.growth import RadialScore, ScoreGrowth, unit_root
+from steinball.models.knowledge import Knowledge
 from steinball.tilts import PolynomialTilt, Tilt
 
 __all__ = ["Majorant", "Setting", "largest_shell"]
@@ -46,9 +46,9 @@ class Setting:
         trace = float(dimension if kernel.metric is None else np.trace(kernel.metric))
         numbers = float(value[0]), -2.0 * float(slope[0]) * trace
         if tilt is None:
-            location = getattr(model, "location", None)
-            center = np.asarray(0.0 if location is None else location, dtype=float)
-            return cls(*numbers, 0.0, np.broadcast_to(center, dimension), np.eye(dimension))
+            location = Knowledge(model).location
+            center = np.zeros(dimension) if location is None else np.broadcast_to(location, dimension)
+            return cls(*numbers, 0.0, center, np.eye(dimension))
         if not isinstance(tilt, PolynomialTilt):
             return None
         precision = np.eye(dimension) * tilt.scale**-2 if tilt.precision is None else tilt.precision
@@ -92,11 +92,11 @@ class Majorant:
     @classmethod
     def of(cls, setting: Setting, model: Any) -> Majorant | None:
         """From what the model says, or ``None`` where it says nothing."""
-        growths = _growths_of(model, setting)
+        known = Knowledge(model)
+        growths, radial = known.score_growth(setting.center, setting.precision), known.radial_score
         if not growths:
             return None
-        radial = getattr(model, "radial_score", None)
-        if not isinstance(radial, RadialScore) or radial.decay == 0.0:
+        if radial is None or radial.decay == 0.0:
             return cls(setting, growths)
         square = setting.unit_root.T @ radial.precision @ setting.unit_root
         least, *_, most = np.sqrt(np.repeat(np.linalg.eigvalsh(square), 2))
@@ -158,27 +158,3 @@ def largest_shell(majorant: Majorant, gap: float = 1e-5, start: float = 0.0) -> 
         middle = np.where(np.isfinite(high), (low + np.where(np.isfinite(high), high, 0.0)) / 2.0, 2.0 * low + 1.0)
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
     return max(settled, float(majorant.over(low, high).max()))
-
-
-def _growths_of(model: Any, setting: Setting) -> tuple[ScoreGrowth, ...]:
-    """What ``model.score_growth`` says in the metric of the setting; nothing, where there is no such method."""
-    method = getattr(model, "score_growth", None)
-    if not callable(method):
-        return ()
-    measured = "precision" in inspect.signature(method).parameters
-    said = method(setting.center, precision=setting.precision) if measured else method(setting.center)
-    growths = tuple(_checked(one) for one in (said if isinstance(said, list) else [said]))
-    farthest = 1.0 if measured else float(np.linalg.norm(setting.unit_root, 2))  # |x − a| is at most this times ρ
-    return tuple(ScoreGrowth(g.offset, g.slope * farthest, g.middle * farthest) for g in growths)
-
-
-def _checked(value: Any) -> ScoreGrowth:
-    try:
-        growth = ScoreGrowth(*(None if number is None else float(number) for number in value))  # type: ignore[arg-type]
-    except TypeError as error:
-        raise TypeError(
-            f"`score_growth` of the model must return (A, B) with |s(x)| ≤ A + B|x − center|, got {value!r}."
-        ) from error
-    if not all(number is None or 0.0 <= number < math.inf for number in growth):
-        raise ValueError(f"`score_growth` of the model must return finite numbers, none negative, got {value!r}.")
-    return growth

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
-from steinball.arrays import as_number, dtype_name, levels_to_caller, to_host
+from steinball.arrays import as_number, dtype_name, to_host
+from steinball.cautions import UncertifiedSupremumWarning, caution, renamed
 from steinball.features.certificate import UncertifiedError, best_upper_bound
-from steinball.features.kinds import Supremum, UncertifiedSupremumWarning
+from steinball.features.kinds import Supremum
 from steinball.features.regions import Ball, Box
 from steinball.features.search import localized, optimized
 from steinball.gram.base import check_rows
@@ -38,7 +38,9 @@ def find_supremum(tau: Any, problem: SteinProblem) -> Supremum:
         return _automatic(problem, sample)
     if tau == "sample":
         return Supremum(sample, "sample")
-    if tau == "optimized":
+    if tau == "optimised":
+        renamed('tau="optimised"', 'tau="optimized"')
+    if tau in ("optimized", "optimised"):
         return Supremum(max(sample, optimized(problem)), "optimized")
     raise ValueError(
         f'`tau` must be "auto", "sample", "optimized", a number, or a Ball or Box of `steinball.features`, got {tau!r}.'
@@ -62,13 +64,13 @@ def _automatic(problem: SteinProblem, sample: float) -> Supremum:
 
 
 def _warn(reason: str) -> None:
-    warnings.warn(
+    caution(
+        UncertifiedSupremumWarning,
         f"no upper bound on sup u(x, x) is known: {reason}. The largest value at the samples is used, so statements "
         "about a share of contamination hold for these points and not for the distribution they come from, and "
-        "finite-sample guarantees are lost. Give a bound (`tau=3.2`), give the model a method `score_growth(center)` "
-        'that returns (A, B) with |s(x)| ≤ A + B|x − center|, or ask for tau="sample" to use it without this warning.',
-        UncertifiedSupremumWarning,
-        stacklevel=levels_to_caller(),
+        "finite-sample guarantees are lost.",
+        "Give a bound (`tau=3.2`), give the model a method `score_growth(center)` that returns (A, B) with "
+        '|s(x)| ≤ A + B|x − center|, or ask for tau="sample" to use it without this warning.',
     )
 
 

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, like, to_host
 from steinball.features.certificate import UncertifiedError, bound_without_search
 from steinball.kernels.base import Kernel
+from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinKernel, SteinProblem
-from steinball.tilts import PolynomialTilt, automatic_tilt
+from steinball.tilts import PolynomialTilt
 
-__all__ = ["choose_tilt", "tilt_efficiency"]
+__all__ = ["base_tilt", "choose_tilt", "tilt_efficiency"]
 
 Matrix = NDArray[np.float64]
 
@@ -58,19 +59,38 @@ def choose_tilt(samples: Array, model: Any, kernel: Kernel, exponent: float = 0.
     >>> choose_tilt(np.zeros((2, 50)), Gaussian(dimension=50), InverseMultiquadric(1.0)).scale > 5.0
     True
     """
-    draws = _draws(model, _DRAWS)
-    known = getattr(model, "location", None) is not None and getattr(model, "covariance", None) is not None
-    if draws is None and not known:
-        return automatic_tilt(samples, model, exponent)
-    base = automatic_tilt(samples if draws is None else draws, model, exponent)
+    draws, place = Knowledge(model).draws(_DRAWS), Knowledge(model).place
+    base = base_tilt(samples if draws is None else draws, model, exponent)
     if draws is None:
-        draws = _normal_draws(np.asarray(model.location), np.asarray(model.covariance))
+        if place is None:
+            return base
+        draws = _normal_draws(*place)
     probes = draws if _is_bounded(SteinKernel(kernel, base), model, draws.shape[1]) else _probes(draws)
     scores = _scores(model, probes, samples)
     if scores is None:
         return base
     factor = _best_factor(lambda factor: _efficiency(SteinKernel(kernel, _scaled(base, factor)), model, probes, scores))
     return _scaled(base, factor)
+
+
+def base_tilt(samples: Array, model: Any = None, exponent: float = 0.5) -> PolynomialTilt:
+    """The tilt before its scale is chosen: centered and scaled like the model where it knows how, else like the data.
+
+    Of the data, the coordinatewise median and median absolute deviation are used: outliers must not stretch the weight
+    that is there to bound them. A constant column takes the scale of the others.
+
+    Examples
+    --------
+    >>> from steinball.models import Gaussian
+    >>> base_tilt(np.zeros((2, 1)), Gaussian(3.0, 4.0)).scale
+    2.0
+    """
+    place = Knowledge(model).place
+    if place is not None:
+        return _standardizing_tilt(*place, exponent)
+    x = to_host(samples)
+    center = np.median(x, axis=0)
+    return _standardizing_tilt(center, np.diag(_robust_scales(x - center) ** 2), exponent)
 
 
 def tilt_efficiency(problem: SteinProblem, tau: float) -> float:
@@ -84,7 +104,7 @@ def tilt_efficiency(problem: SteinProblem, tau: float) -> float:
     >>> from steinball.problem import pose
     >>> from steinball.kernels import InverseMultiquadric
     >>> from steinball.models import Gaussian
-    >>> from steinball.features import find_supremum
+    >>> from steinball.features.supremum import find_supremum
     >>> narrow = Gaussian(0.0, 0.01)
     >>> problem = pose([0.0, 0.1], narrow, InverseMultiquadric(0.1), PolynomialTilt())
     >>> round(tilt_efficiency(problem, find_supremum("auto", problem).value), 2)
@@ -93,22 +113,33 @@ def tilt_efficiency(problem: SteinProblem, tau: float) -> float:
     >>> round(tilt_efficiency(problem, find_supremum("auto", problem).value), 2)
     0.86
     """
-    draws = _draws(problem.model, 4 * _DRAWS)
+    draws = Knowledge(problem.model).draws(4 * _DRAWS)
     scores = None if draws is None else _scores(problem.model, draws, problem.samples)
     if draws is None or scores is None:
         return float(to_host(problem.diagonal).mean()) / tau
     return float(problem.stein.diagonal(draws, scores).mean()) / tau
 
 
-def _draws(model: Any, n: int) -> Matrix | None:
-    """Draws of the model with a seed of our own, never the tested data; ``None`` where it cannot be sampled."""
-    if not callable(getattr(model, "sample", None)):
-        return None
-    try:
-        draws = to_host(model.sample(n, np.random.default_rng(0)))
-    except Exception:  # a sampler that refuses (an RBM too large to enumerate) is as good as none
-        return None
-    return draws if draws.ndim == 2 and np.isfinite(draws).all() else None
+def _standardizing_tilt(center: Matrix, covariance: Matrix, exponent: float) -> PolynomialTilt:
+    """The tilt with C the inverse covariance; isotropic covariances give the plain form with a scale."""
+    variances = np.diag(covariance)
+    if np.array_equal(covariance, variances[0] * np.eye(len(variances))):
+        return PolynomialTilt(exponent, center, float(np.sqrt(variances[0])))
+    inverse = np.linalg.inv(covariance)
+    return PolynomialTilt(exponent, center, precision=(inverse + inverse.T) / 2.0)
+
+
+def _robust_scales(offset: Matrix) -> Matrix:
+    """Median absolute deviations as standard deviations, none of them zero."""
+    scales = 1.4826 * np.array([_median_deviation(column) for column in np.abs(offset).T])
+    known = scales[scales > 0.0]
+    return np.where(scales > 0.0, scales, np.median(known) if known.size else 1.0)
+
+
+def _median_deviation(deviations: Matrix) -> float:
+    """Their median; where most are 0, that of the others: a root mean square would follow the outliers."""
+    median = float(np.median(deviations))
+    return median if median > 0.0 or not deviations.any() else float(np.median(deviations[deviations > 0.0]))
 
 
 def _normal_draws(location: Matrix, covariance: Matrix) -> Matrix:

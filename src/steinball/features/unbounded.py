@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from steinball.arrays import levels_to_caller, to_host
-from steinball.features.kinds import UnboundedSteinKernelWarning
+from steinball.arrays import to_host
+from steinball.cautions import UnboundedSteinKernelWarning, caution
 from steinball.features.regions import Cloud
 from steinball.stein import SteinProblem
 
@@ -32,11 +31,11 @@ def warn_if_unbounded(problem: SteinProblem, what: str) -> None:
         if problem.stein.tilt is None
         else "Use a tilt of larger exponent (b ≥ r/2 for a score that grows like |x|^r)"
     )
-    warnings.warn(
-        f"{what} needs a bounded Stein kernel, but u(x, x) grows without limit for this model and kernel, so a few far "
-        f"outliers can exceed any radius. {remedy}, or state a radius on the KSD scale: `radius=0.1`.",
+    caution(
         UnboundedSteinKernelWarning,
-        stacklevel=levels_to_caller(),
+        f"{what} needs a bounded Stein kernel, but u(x, x) grows without limit for this model and kernel, so a few far "
+        "outliers can exceed any radius.",
+        f"{remedy}, or state a radius on the KSD scale: `radius=0.1`.",
     )
 
 

@@ -13,10 +13,9 @@ from scipy.optimize import linprog
 from steinball.arrays import Array, like, to_host
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian, InverseMultiquadric
-from steinball.models import gaussian
-from steinball.models.mixture import GaussianMixture
+from steinball.models.knowledge import Knowledge
 
-__all__ = ["Basis", "Window", "Witness", "certified_supremum", "cover", "lipschitz_of"]
+__all__ = ["Basis", "Window", "Witness", "certified_supremum", "cover", "lipschitz_of", "smooth"]
 
 Host = NDArray[np.float64]
 Lipschitz = Callable[[Host, float], Host]
@@ -147,7 +146,7 @@ class Basis:
     template: Array
 
     def __post_init__(self) -> None:
-        _derivatives_at_zero(self.kernel, 1)
+        smooth(self.kernel)
 
     def score(self, y: Host) -> Host:
         """The model's score at rows of ``y``, as NumPy."""
@@ -175,7 +174,7 @@ class Basis:
         distance itself. Charges are at most ``charge`` length scales, so that f is smooth enough to be bounded.
         """
         on_grid = self(grid)
-        largest = charge * float(getattr(self.kernel, "lengthscale", 1.0))
+        largest = charge * smooth(self.kernel).lengthscale
         found = linprog(
             -self(x).mean(axis=0),
             A_ub=np.vstack([on_grid, -on_grid]),
@@ -190,11 +189,17 @@ class Basis:
 
 def _derivatives_at_zero(kernel: Kernel, d: int) -> tuple[float, float]:
     """∂ₐ∂ₐ′h(0) = −2φ′(0), and Σ_b ∂ₐ∂_b∂ₐ′∂_b′h(0) = 4(d + 2)φ″(0): with h(0) = 1, all that bounds a field needs."""
-    if isinstance(kernel, InverseMultiquadric) and kernel.metric is None:
-        b, scale = kernel.exponent, kernel.lengthscale**-2
-        return 2.0 * b * scale, 4.0 * (d + 2.0) * b * (b + 1.0) * scale**2
-    if isinstance(kernel, Gaussian) and kernel.metric is None:
-        return kernel.lengthscale**-2, (d + 2.0) * kernel.lengthscale**-4
+    known = smooth(kernel)
+    if isinstance(known, Gaussian):
+        return known.lengthscale**-2, (d + 2.0) * known.lengthscale**-4
+    b, scale = known.exponent, known.lengthscale**-2
+    return 2.0 * b * scale, 4.0 * (d + 2.0) * b * (b + 1.0) * scale**2
+
+
+def smooth(kernel: Kernel) -> Gaussian | InverseMultiquadric:
+    """The kernel, if its derivatives at 0 are known in closed form."""
+    if isinstance(kernel, Gaussian | InverseMultiquadric) and kernel.metric is None:
+        return kernel
     raise TypeError(
         "`kernel` must be Gaussian or InverseMultiquadric without a metric, whose derivatives are bounded in closed "
         f"form, got {kernel!r}."
@@ -204,54 +209,17 @@ def _derivatives_at_zero(kernel: Kernel, d: int) -> tuple[float, float]:
 def lipschitz_of(model: Any, given: Any = None) -> Lipschitz:
     """Lipschitz constants of the score over balls: a function of centers (n, d) and a radius.
 
-    ``given`` is a number that bounds ‖∇s‖ everywhere, or such a function. Without it the model is asked for
-    ``score_lipschitz(x, radius)``; Gaussians and Gaussian mixtures are known.
+    ``given`` is a number that bounds ‖∇s‖ everywhere, or such a function; without it the model is asked for its own.
     """
-    if callable(given):
-        return lambda y, radius: np.broadcast_to(np.asarray(given(y, radius), dtype=float), (len(y),))
-    if given is not None:
-        return lambda y, radius: np.full(len(y), float(given))
-    own = getattr(model, "score_lipschitz", None)
-    if callable(own):
-        return lipschitz_of(model, own)
-    if isinstance(model, gaussian.Gaussian):
-        return lipschitz_of(model, float(1.0 / np.linalg.eigvalsh(model.covariance)[0]))
-    if isinstance(model, GaussianMixture):
-        return _MixtureLipschitz(model)
-    raise TypeError(
-        "a certified supremum needs to know how fast the score changes: give `score_lipschitz`, a bound of ‖∇∇log p‖ "
-        "over the support, or a function (centers, radius) -> bounds."
-    )
-
-
-class _MixtureLipschitz:
-    r"""‖∇s‖ of a Gaussian mixture over a ball: with :math:`b_j = \Sigma_j^{-1}(y - \mu_j)` and shares r,
-
-    .. math:: \nabla s = -\sum_j r_j \Sigma_j^{-1} + \mathrm{Cov}_r(b), \qquad
-       \|\mathrm{Cov}_r(b)\| \le \sum_j r_j |b_j - b_*|^2,
-
-    a difference of two positive matrices, so at most the larger of their norms. ``*`` is the component that is largest
-    at the center; :math:`\log(r_j / r_*)` changes by at most ρ·max|b_j − b_*| over a ball of radius ρ.
-    """
-
-    def __init__(self, model: GaussianMixture) -> None:
-        there = model.weights > 0.0
-        self.weights, self.means = model.weights[there], model.means[there]
-        self.precisions = np.linalg.inv(model.cov[there])
-        self.largest = float(np.linalg.eigvalsh(self.precisions).max())
-        apart = self.precisions[:, None] - self.precisions[None, :]
-        self.changes = np.linalg.norm(apart, axis=(2, 3), ord=2)  # ‖Σ_i⁻¹ − Σ_j⁻¹‖
-        self.heights = np.log(self.weights) + 0.5 * np.linalg.slogdet(self.precisions)[1]
-
-    def __call__(self, y: Host, radius: float) -> Host:
-        offsets = y[:, None, :] - self.means
-        pulls = np.einsum("kij,nkj->nki", self.precisions, offsets)
-        logs = self.heights - 0.5 * np.einsum("nki,nki->nk", offsets, pulls)
-        top, rows = np.argmax(logs, axis=1), np.arange(len(y))
-        apart = np.linalg.norm(pulls - pulls[rows, top][:, None, :], axis=2) + self.changes[top] * radius
-        shares = np.exp(np.minimum(0.0, logs - logs[rows, top][:, None] + radius * apart))
-        spread = np.minimum(np.sum(shares * apart**2, axis=1), np.max(apart, axis=1) ** 2)
-        return np.asarray(np.maximum(self.largest, spread))
+    bounds = Knowledge(model).score_lipschitz if given is None else given
+    if bounds is None:
+        raise TypeError(
+            "a certified supremum needs to know how fast the score changes: give `score_lipschitz`, a bound of "
+            "‖∇∇log p‖ over the support, or a function (centers, radius) -> bounds."
+        )
+    if not callable(bounds):
+        return lambda y, radius: np.full(len(y), float(bounds))
+    return lambda y, radius: np.broadcast_to(np.asarray(bounds(y, radius), dtype=float), (len(y),))
 
 
 def certified_supremum(

@@ -10,15 +10,20 @@ import numpy as np
 from steinball.arrays import Array, as_samples, as_seed, check_level
 from steinball.calibration import Betting, BoundaryBootstrap, Calibration, DeviationBound, WeightedBootstrap
 from steinball.discrepancy import check_estimator
-from steinball.features import Ball, Box, find_supremum, warn_if_unbounded
+from steinball.features import Ball, Box
+from steinball.features.supremum import find_supremum
+from steinball.features.unbounded import warn_if_unbounded
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.choose import Settings, make_gram
 from steinball.gram.prefix import prefix_sums
-from steinball.jumps import Jumps, as_jumps, warn_if_multimodal
+from steinball.jumps import Jumps
+from steinball.jumps.offset import as_jumps
+from steinball.jumps.separated import warn_if_multimodal
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, as_model
 from steinball.problem import pose, settle_in_advance
-from steinball.radius import Huber, Radius, as_radius
+from steinball.radius import Huber, Radius
+from steinball.radius.base import as_radius
 from steinball.results.decision import Question
 from steinball.results.gof import Evidence, GofResult, check_compatible, decide, radius_of
 from steinball.stein import SteinProblem

@@ -19,6 +19,7 @@ from steinball.arrays import (
     check_resamples,
     check_share,
     generator_at,
+    is_array_like,
     like,
     namespace,
     to_host,
@@ -29,7 +30,7 @@ from steinball.gram.weights import WeightStream, gather
 from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian
-from steinball.models.base import is_array_like
+from steinball.models.knowledge import Knowledge
 from steinball.results.words import render, short
 
 __all__ = ["MMDResult", "dcmmd_test", "mmd_dev_test", "split_squares"]
@@ -340,12 +341,13 @@ def _pair(x: Any, y: Any, kernel: Kernel | None, seed: np.random.SeedSequence) -
 def _samples_of_model(y: Any, samples: Array, seed: np.random.SeedSequence) -> Array:
     if is_array_like(y):
         return as_second_samples(y, samples, "y")
-    if isinstance(y, type) or not callable(getattr(y, "sample", None)):
+    sampler = Knowledge(y).sampler
+    if sampler is None:
         raise TypeError(
             "`y` must be a sample of the model, shape (m, d), or a model with `sample(n, rng)`, got "
             f"{y.__name__ if isinstance(y, type) else type(y).__name__}. Draw from the model and pass the draws."
         )
-    drawn = as_samples(y.sample(int(samples.shape[0]), generator_at(seed, 0)), "y.sample(n, rng)")
+    drawn = as_samples(sampler(int(samples.shape[0]), generator_at(seed, 0)), "y.sample(n, rng)")
     return as_second_samples(like(to_host(drawn), samples), samples, "y.sample(n, rng)")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import as_samples, like
-from steinball.jumps import ModeJumps, as_jumps
+from steinball.jumps.offset import ModeJumps, as_jumps
 from steinball.models.base import as_model
 from steinball.results.bounded import BoundedMean, Question, SharpResult, conclude
 

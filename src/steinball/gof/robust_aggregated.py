@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, as_samples, as_seed, check_level
 from steinball.calibration import Betting, BoundaryBootstrap
 from steinball.calibration.joint import BettingJudge, BoundaryJudge, Judge
-from steinball.features import UPPER_BOUNDS, Supremum, find_supremum
+from steinball.features import Supremum
+from steinball.features.supremum import find_supremum
 from steinball.gof.aggregated import collection, exact_engine, median_kernels, pose_all
 from steinball.gof.ksd import default_tau
 from steinball.gram.base import GramSummary
@@ -25,7 +26,8 @@ from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import as_model
 from steinball.problem import settle_in_advance
-from steinball.radius import FixedRadius, Huber, Radius, as_radius
+from steinball.radius import Huber, Radius
+from steinball.radius.base import as_radius
 from steinball.results.gof import radius_of
 from steinball.results.words import render, short
 from steinball.stein import SteinProblem
@@ -300,7 +302,7 @@ class RobustAggregatedResult:
         """The contamination that must be conceded, and whose it is."""
         if self.contamination_bound == 0.0:
             return "nothing"
-        whose = "their distribution" if self.tau_kind in UPPER_BOUNDS else "these points"
+        whose = "their distribution" if self._evidence.taus[0].is_upper_bound else "these points"
         return f"at least {self.contamination_bound:.3g} of {whose}, at confidence {1 - self.level:.4g}"
 
     def __repr__(self) -> str:
@@ -314,7 +316,7 @@ def decide_robust_aggregated(
     evidence: RobustAggregationEvidence, radius: Radius, level: float
 ) -> RobustAggregatedResult:
     """The decision that the evidence gives for one tolerated set at one level."""
-    if isinstance(radius, FixedRadius):
+    if radius.kernel_specific:
         raise ValueError(
             "one number on the KSD scale means something else under every kernel. Give `contamination`, or a set of "
             "distributions such as TotalVariation(0.05)."
@@ -330,7 +332,7 @@ def decide_robust_aggregated(
         pvalue=pvalue,
         rejected=pvalue <= level and statistic > threshold,
         threshold=threshold,
-        contamination=getattr(radius, "contamination", None),
+        contamination=radius.contamination,
         contamination_bound=evidence.conceded(level),
         ksd=float(evidence.ksds[chosen]),
         radius=float(radii[chosen]),

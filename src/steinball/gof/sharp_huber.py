@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import as_number, as_samples, as_seed, generator_at, to_host
-from steinball.features.witness import Basis, Window, Witness, certified_supremum, cover, lipschitz_of
-from steinball.jumps import as_jumps
-from steinball.jumps.modes import home_of
+from steinball.features.witness import Basis, Window, Witness, certified_supremum, cover, lipschitz_of, smooth
+from steinball.jumps.offset import as_jumps, modes_of
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian
-from steinball.models.base import as_model, is_evaluable
+from steinball.models.base import as_model
+from steinball.models.knowledge import Knowledge
 from steinball.results.bounded import BoundedMean, Question, SharpResult, conclude
 from steinball.results.words import short
 
@@ -105,7 +105,7 @@ def sharp_huber_test(
     moves = as_jumps(jumps, model, samples)
     moved = to_host(samples if moves is None else moves.move(samples, model, seed))
     first, second = _parts(moved, split, generator_at(seed, 1 << 20))
-    witness = _fitted(model, first, kernel, _window(first, support), moves, home_of(model, samples))
+    witness = _fitted(model, first, kernel, _window(first, support), moves, Knowledge(model).home(samples))
     slopes = lipschitz_of(model, score_lipschitz)
     top, seen = certified_supremum(witness, slopes, budget=budget)
     bottom, _ = certified_supremum(witness, slopes, sign=-1.0, tolerance=0.2, budget=budget)
@@ -123,7 +123,7 @@ def _check_reach(samples: Any, model: Any) -> None:
             f"`sharp_huber_test` bounds the supremum of a function over a box, which is for d ≤ {_LARGEST_DIMENSION}; "
             f"got d = {d}. Use `robust_ksd_test`, or `mode_weights_test` for the weights of modes."
         )
-    if not is_evaluable(model):
+    if not Knowledge(model).evaluable:
         raise TypeError("`sharp_huber_test` needs the score away from the samples; `model` is an array of scores.")
 
 
@@ -141,8 +141,8 @@ def _fitted(model: Any, first: Host, kernel: Kernel | None, window: Window, move
     inside = first[chi > 0.0] if (chi > 0.0).any() else first
     stretch, charge, points = _SHAPES[d]
     kernel = Gaussian(stretch * (_mode_scale(moves) or _robust_scale(inside))) if kernel is None else kernel
-    lengthscale = float(getattr(kernel, "lengthscale", 1.0))
-    basis = Basis(model, kernel, window, _spread(inside, 0.7 * lengthscale, _MOST_CENTERS), template)
+    spacing = 0.7 * smooth(kernel).lengthscale
+    basis = Basis(model, kernel, window, _spread(inside, spacing, _MOST_CENTERS), template)
     finest = float(((window.upper - window.lower).prod() / points) ** (1.0 / d)) / 2.0
     grid = np.vstack([cover(window.lower, window.upper, finest), basis.centers])
     # Deeper functions see wrong weights of modes better, shallow ones vary less: both found by simulation.
@@ -168,10 +168,10 @@ def _robust_scale(x: Host) -> float:
 
 def _mode_scale(moves: Any) -> float | None:
     """The standard deviation of a mode, where the moves know their modes."""
-    covariances = getattr(getattr(moves, "modes", None), "covariances", None)
-    if covariances is None or len(covariances) < 2:
+    modes = modes_of(moves)
+    if modes is None or len(modes) < 2:
         return None
-    return float(np.sqrt(np.median([np.trace(c) / len(c) for c in covariances])))
+    return float(np.sqrt(np.median([np.trace(c) / len(c) for c in modes.covariances])))
 
 
 def _window(first: Host, support: tuple[Any, Any] | None) -> Window:

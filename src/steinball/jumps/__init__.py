@@ -1,18 +1,15 @@
 """Moves that a model allows: P-invariant jumps between modes, the modes themselves, and a warning without them."""
 
-from steinball.jumps.base import Jumps, closed_under_moves
-from steinball.jumps.modes import Modes, find_modes
-from steinball.jumps.offset import ModeJumps, as_jumps
-from steinball.jumps.separated import SeparatedModesWarning, is_multimodal, warn_if_multimodal
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Jumps",
-    "ModeJumps",
-    "Modes",
-    "SeparatedModesWarning",
-    "as_jumps",
-    "closed_under_moves",
-    "find_modes",
-    "is_multimodal",
-    "warn_if_multimodal",
-]
+from steinball.cautions import SeparatedModesWarning
+from steinball.cautions import moved_names as _moved_names
+from steinball.jumps.base import Jumps
+from steinball.jumps.modes import Modes, find_modes
+from steinball.jumps.offset import ModeJumps
+from steinball.jumps.separated import is_multimodal
+
+__all__ = ["Jumps", "ModeJumps", "Modes", "SeparatedModesWarning", "find_modes", "is_multimodal"]
+
+if not TYPE_CHECKING:
+    __getattr__ = _moved_names(__name__)

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from steinball.arrays import Array, as_samples, like, namespace, to_host
-from steinball.models.base import ScoreFunction
 from steinball.models.gaussian import Covariance, frozen
-from steinball.models.mixture import GaussianMixture
+from steinball.models.knowledge import Knowledge
 
-__all__ = ["Modes", "find_modes", "home_of", "host_log_density"]
+__all__ = ["Modes", "find_modes", "host_log_density"]
 
 MOST_MODES = 64
 _STARTS = 64
@@ -103,7 +102,8 @@ def find_modes(model: Any, *, starts: Any = None, template: Array | None = None,
     model : Model
         With ``log_density`` and ``score``.
     starts : (m, d) array, optional
-        Where to climb from. By default the means of a :class:`GaussianMixture`, else 64 draws of ``model.sample``.
+        Where to climb from. By default the components of a mixture, or the ``modes`` that a model declares, else 64
+        draws of ``model.sample``.
     template : array, optional
         Any array of the library, dtype and device that the model computes in; NumPy by default.
     rng : int, SeedSequence or Generator
@@ -121,11 +121,12 @@ def find_modes(model: Any, *, starts: Any = None, template: Array | None = None,
 
     Examples
     --------
+    >>> from steinball.models import GaussianMixture
     >>> model = GaussianMixture([0.3, 0.3, 0.4], [-6.0, -5.5, 6.0])
     >>> find_modes(model).locations.round(2).tolist()
     [[-5.75], [6.0]]
     """
-    surface = _Surface(model, home_of(model, template))
+    surface = _Surface(model, Knowledge(model).home(template))
     tops = np.array([surface.climb(start) for start in _starts(model, starts, rng)])
     return _merged(surface, tops[np.isfinite(tops).all(axis=1)])
 
@@ -133,21 +134,15 @@ def find_modes(model: Any, *, starts: Any = None, template: Array | None = None,
 def _starts(model: Any, starts: Any, rng: Any) -> Host:
     if starts is not None:
         return to_host(as_samples(starts, "starts", least=1))
-    if isinstance(model, GaussianMixture):
-        return np.asarray(model.means[model.weights > 0.0])
-    if not callable(getattr(model, "sample", None)):
+    known = Knowledge(model)
+    if known.clusters is not None:
+        return known.clusters.locations
+    if known.sampler is None:
         raise TypeError(
             "finding modes needs places to climb from: `model` has no `sample(n, rng)`. Pass `starts`, or the modes "
             "themselves: `ModeJumps(modes)`."
         )
-    drawn = to_host(model.sample(_STARTS, rng))
-    return drawn[:, None] if drawn.ndim == 1 else drawn
-
-
-def home_of(model: Any, template: Array | None) -> Array:
-    """An array of the library to evaluate a model in: NumPy, unless it is the user's own and may know one alone."""
-    ours = type(model).__module__.startswith("steinball.") and not isinstance(model, ScoreFunction)
-    return np.zeros(1) if template is None or ours else template
+    return known.needed_draws(_STARTS, rng)
 
 
 def host_log_density(model: Any, template: Array) -> Callable[[Host], Host]:
@@ -165,7 +160,7 @@ class _Surface:
     """log p, its gradient and its curvature, for climbing."""
 
     def __init__(self, model: Any, template: Array) -> None:
-        if not callable(getattr(model, "log_density", None)):
+        if Knowledge(model).log_density is None:
             raise TypeError(
                 "finding modes climbs `model.log_density`, which this model does not have. Pass the modes themselves: "
                 "`ModeJumps(modes)`, or build the model with `from_log_density`."

@@ -12,8 +12,9 @@ from steinball.arrays import Array, as_number, check_resamples, generator_at, li
 from steinball.jumps.base import Jumps
 from steinball.jumps.modes import Modes, find_modes, host_log_density
 from steinball.jumps.path import log_ratio_along_paths
+from steinball.models.knowledge import Knowledge
 
-__all__ = ["ModeJumps", "as_jumps"]
+__all__ = ["ModeJumps", "as_jumps", "modes_of"]
 
 Host = NDArray[np.float64]
 
@@ -45,8 +46,8 @@ class ModeJumps:
     -----
     Proved (``docs/theory/many-modes.md``): the kernel is reversible with respect to P, whatever the modes, shapes and
     offset, as long as they are fixed without the tested data. So the moved data test the same null, for every
-    tolerance in :func:`closed_under_moves`. Simulated: an offset of 1.5 and one step give the most power, from d = 1 to
-    10, for modes of equal and of unequal weight; a random offset averages its own effect away.
+    tolerance that is ``closed_under_moves``. Simulated: an offset of 1.5 and one step give the most power, from
+    d = 1 to 10, for modes of equal and of unequal weight; a random offset averages its own effect away.
 
     A model without ``log_density`` is integrated along the jump (:mod:`steinball.jumps.path`), to a relative 1e-6 of
     the acceptance probability, or refused.
@@ -112,7 +113,7 @@ class ModeJumps:
     @staticmethod
     def _log_ratio(x: Host, y: Host, model: Any, template: Array) -> Host:
         """log p(y) − log p(x), shape (n,)."""
-        if callable(getattr(model, "log_density", None)):
+        if Knowledge(model).log_density is not None:
             log_density = host_log_density(model, template)
             with np.errstate(invalid="ignore"):
                 return np.asarray(log_density(y) - log_density(x))
@@ -147,6 +148,11 @@ class ModeJumps:
     def _check_columns(self, x: Host) -> None:
         if x.shape[1] != self.modes.dimension:
             raise ValueError(f"`modes` have {self.modes.dimension} coordinates, the samples {x.shape[1]} columns.")
+
+
+def modes_of(jumps: Jumps | None) -> Modes | None:
+    """The modes between which jumps go, where they know them."""
+    return jumps.modes if isinstance(jumps, ModeJumps) else None
 
 
 def as_jumps(jumps: Any, model: Any, template: Array | None = None) -> Jumps | None:

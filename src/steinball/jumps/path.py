@@ -9,6 +9,7 @@ from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, like, to_host
+from steinball.models.knowledge import Knowledge
 
 __all__ = ["log_ratio_along_paths"]
 
@@ -36,7 +37,7 @@ def log_ratio_along_paths(model: Any, x: Host, y: Host, template: Array) -> Host
     >>> log_ratio_along_paths(ScoreFunction(lambda x: -x), x, y, x).round(9)
     array([-4.])
     """
-    if not getattr(model, "evaluable", True):
+    if not Knowledge(model).evaluable:
         raise TypeError("jumps need the model away from the samples; `model` is an array of scores.")
     value, left = np.full(len(x), np.nan), np.arange(len(x))
     before = _integral(model, x, y, _PANELS[0], template)

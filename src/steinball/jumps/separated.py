@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from steinball.arrays import levels_to_caller
-from steinball.models.mixture import GaussianMixture
+from steinball.cautions import SeparatedModesWarning, caution
+from steinball.models.knowledge import Knowledge
 
-__all__ = ["SeparatedModesWarning", "is_multimodal", "separated_groups", "warn_if_multimodal"]
+__all__ = ["is_multimodal", "separated_groups", "warn_if_multimodal"]
 
 SEPARATION = 5.0
 """Distance, in standard deviations, from which two groups of components count as separated."""
@@ -20,14 +19,10 @@ SEPARATION = 5.0
 _MOST_COMPONENTS = 128
 
 
-class SeparatedModesWarning(UserWarning):
-    """A model with separated modes is tested by its score alone, which cannot see the weights of the modes."""
-
-
 def is_multimodal(model: Any) -> bool | None:
     """Whether a model is known to have separated modes; ``None`` where that cannot be told at once.
 
-    A :class:`GaussianMixture` falls into groups of components; components i and j are linked when
+    A :class:`steinball.models.GaussianMixture` falls into groups of components; components i and j are linked when
 
         (μ_i − μ_j)ᵀ ((Σ_i + Σ_j)/2)⁻¹ (μ_i − μ_j) < 5²,
 
@@ -37,6 +32,7 @@ def is_multimodal(model: Any) -> bool | None:
 
     Examples
     --------
+    >>> from steinball.models import GaussianMixture
     >>> is_multimodal(GaussianMixture([0.5, 0.5], [-6.0, 6.0])), is_multimodal(GaussianMixture([0.5, 0.5], [-1.0, 1.0]))
     (True, False)
     """
@@ -46,9 +42,10 @@ def is_multimodal(model: Any) -> bool | None:
 
 def separated_groups(model: Any) -> list[NDArray[np.intp]] | None:
     """The groups of components (or of the model's ``modes``), or ``None`` where they are not known."""
-    means, covariances = _components(model)
-    if means is None or len(means) > _MOST_COMPONENTS:
+    clusters = Knowledge(model).clusters
+    if clusters is None or len(clusters.locations) > _MOST_COMPONENTS:
         return None
+    means, covariances = clusters
     apart = means[:, None, :] - means[None, :, :]
     pooled = (covariances[:, None] + covariances[None, :]) / 2.0
     square = np.einsum("ijk,ijk->ij", apart, np.linalg.solve(pooled, apart[..., None])[..., 0])
@@ -56,25 +53,14 @@ def separated_groups(model: Any) -> list[NDArray[np.intp]] | None:
     return [np.flatnonzero(label == group) for group in range(count)]
 
 
-def _components(model: Any) -> tuple[Any, Any]:
-    if isinstance(model, GaussianMixture):
-        there = model.weights > 0.0
-        return model.means[there], model.cov[there]
-    modes: Any = getattr(model, "modes", None)
-    if hasattr(modes, "locations") and hasattr(modes, "covariances"):
-        return modes.locations, modes.covariances
-    return None, None
-
-
 def warn_if_multimodal(model: Any) -> None:
     """Warn that a test of this model without jumps says nothing about the weights of its modes."""
     groups = separated_groups(model)
     if groups is None or len(groups) < 2:
         return
-    warnings.warn(
-        f"the model has {len(groups)} groups of modes more than {SEPARATION:g} standard deviations apart. Its score "
-        "knows the shape of each and not how much mass it has: this test cannot see wrong weights of the modes. "
-        'Use `jumps="auto"`, or `mode_weights_test` for the weights alone.',
+    caution(
         SeparatedModesWarning,
-        stacklevel=levels_to_caller(),
+        f"the model has {len(groups)} groups of modes more than {SEPARATION:g} standard deviations apart. Its score "
+        "knows the shape of each and not how much mass it has: this test cannot see wrong weights of the modes.",
+        'Use `jumps="auto"`, or `mode_weights_test` for the weights alone.',
     )

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import array_api_compat
 import numpy as np
 
 from steinball.arrays import Array, as_samples, check_resamples, dtype_name, is_array, namespace, to_host
-from steinball.models.base import LOG_DENSITY_METHODS
 from steinball.models.differences import numerical_gradient
+from steinball.models.knowledge import LOG_DENSITIES, Knowledge
 
 __all__ = ["DifferentiatedDensity", "check_rows", "from_log_density", "one_per_row"]
 
@@ -74,6 +74,7 @@ class DifferentiatedDensity:
     function: Function
     backend: str
     dimension: int | None = None
+    takes_numpy: ClassVar[bool] = True
 
     def log_density(self, x: Array, /) -> Array:
         """The log density at every row of ``x``, shape (n,)."""
@@ -241,7 +242,5 @@ def _not_differentiable(backend: str, module: str) -> str:
 
 
 def _hint(value: object) -> str:
-    for method in LOG_DENSITY_METHODS:
-        if callable(getattr(value, method, None)):
-            return f"; pass its method `{method}`"
-    return ""
+    method = Knowledge(value).density_method
+    return f"; pass its method `{method}`" if method in LOG_DENSITIES else ""

@@ -7,26 +7,23 @@ from dataclasses import dataclass
 from numbers import Number
 from typing import Any, ClassVar, NoReturn, Protocol, runtime_checkable
 
-from steinball.arrays import Array, as_samples, as_scores, is_array, namespace
+import array_api_compat
+
+from steinball.arrays import Array, as_scores, is_array_like, namespace
+from steinball.models.knowledge import DENSITIES, LOG_DENSITIES, Knowledge
 
 __all__ = [
-    "LOG_DENSITY_METHODS",
     "Model",
     "ScoreArray",
     "ScoreFunction",
     "as_model",
     "evaluate_score",
-    "is_array_like",
-    "is_evaluable",
 ]
 
 _ACCEPTED = (
     "an array of scores ∇log p at the samples, a function that returns them, or an object with `score(x)`; "
     'a bare log density comes in by `sb.from_log_density(f, backend="jax" | "torch" | "numerical")`'
 )
-# What other libraries call a method that returns a log density, or a density.
-LOG_DENSITY_METHODS = ("log_density", "logpdf", "log_prob", "logp", "score_samples")
-_DENSITY_METHODS = ("pdf", "prob")
 _BACKENDS = {"torch": "torch", "pyro": "torch", "jax": "jax", "numpyro": "jax", "distrax": "jax"}
 
 
@@ -45,7 +42,9 @@ class Model(Protocol):
     ``covariance``, shape (d, d), which center and scale the tilt. With ``score_growth(center)``, a pair (A, B) such
     that \|s(x)\| ≤ A + B\|x − center\| for every x, the supremum of the Stein kernel gets a certified upper bound
     (:class:`steinball.models.growth.ScoreGrowth`); ``score_bounds(lower, upper)``, NumPy bounds of each coordinate of
-    the score over boxes, rows (m, d), sharpens it in up to three dimensions.
+    the score over boxes, rows (m, d), sharpens it in up to three dimensions. ``score_lipschitz(centers, radius)``
+    bounds ‖∇s‖ over balls, for :func:`steinball.sharp_huber_test`; ``modes``, a :class:`steinball.jumps.Modes`, is for
+    jumps. ``takes_numpy = True`` says that NumPy arrays are welcome whatever library the samples are of.
 
     Examples
     --------
@@ -72,7 +71,6 @@ class ScoreFunction:
     """
 
     function: Callable[[Array], Array]
-    evaluable: ClassVar[bool] = True
 
     def score(self, x: Array, /) -> Array:
         return self.function(x)
@@ -116,7 +114,7 @@ def as_model(model: Any, samples: Array) -> Model:
         Scores at ``samples`` (shape (n, d), or (n,) when d = 1), a function that returns them, or a
         :class:`Model`, which is used as it is. Anything else is an error that says what to do.
     samples : array
-        Shape (n, d).
+        Shape (n, d), as :func:`steinball.arrays.as_samples` returns them; they are not checked again.
 
     Examples
     --------
@@ -125,12 +123,11 @@ def as_model(model: Any, samples: Array) -> Model:
     >>> as_model(-x, x)
     ScoreArray(shape=(2, 1))
     """
-    samples = as_samples(samples, least=1)
     _refuse_what_is_no_model(model)
     if is_array_like(model):
         return ScoreArray(samples, _without_graph(as_scores(model, samples, "model")))
     _refuse_log_density(model)
-    if callable(getattr(model, "score", None)):
+    if Knowledge(model).has_score:
         _check_dimension(model, samples)
         return model  # type: ignore[no-any-return]
     if not callable(model):
@@ -152,16 +149,6 @@ def evaluate_score(model: Model, x: Array) -> Array:
     return _without_graph(as_scores(model.score(x), x, "model.score(samples)"))
 
 
-def is_evaluable(model: Model) -> bool:
-    """Whether the score is known at points other than the samples."""
-    return bool(getattr(model, "evaluable", True))
-
-
-def is_array_like(model: Any) -> bool:
-    """Whether ``model`` is an array, a frame or a nested list, so that it can only be a score array."""
-    return is_array(model) or isinstance(model, (list, tuple)) or hasattr(type(model), "__array__")
-
-
 def _same_array(x: Any, y: Array) -> bool:
     if type(x) is not type(y) or tuple(x.shape) != tuple(y.shape) or x.dtype != y.dtype:
         return False
@@ -170,12 +157,12 @@ def _same_array(x: Any, y: Array) -> bool:
 
 def _without_graph(scores: Array) -> Array:
     # A torch network returns its whole graph along with the scores; nothing later differentiates through it.
-    return scores.detach() if hasattr(scores, "detach") else scores
+    return scores.detach() if array_api_compat.is_torch_array(scores) else scores
 
 
 def _check_dimension(model: Any, samples: Array) -> None:
-    dimension, columns = getattr(model, "dimension", None), samples.shape[1]
-    if isinstance(dimension, int) and dimension != columns:
+    dimension, columns = Knowledge(model).dimension, samples.shape[1]
+    if dimension is not None and dimension != columns:
         raise ValueError(
             f"`model` has dimension {dimension} but `samples` has {columns} columns; rows are observations."
         )
@@ -191,20 +178,17 @@ def _refuse_what_is_no_model(model: Any) -> None:
 
 def _refuse_log_density(model: Any) -> None:
     """A log density is no score, and in one dimension its shape does not tell; its name often does."""
-    name = getattr(model, "__name__", "")
-    if name in LOG_DENSITY_METHODS + _DENSITY_METHODS:
-        _explain_log_density(model, f"the function `{name}`", name, name in _DENSITY_METHODS)
-    # scikit-learn's `score` is a mean log likelihood; `score_samples` gives it away.
-    if callable(getattr(model, "score", None)) and not hasattr(model, "score_samples"):
-        return
-    for method in LOG_DENSITY_METHODS + _DENSITY_METHODS:
-        if callable(getattr(model, method, None)):
-            what = f"an object of type {type(model).__name__} with `{method}`"
-            _explain_log_density(model, what, f"model.{method}", method in _DENSITY_METHODS)
+    known = Knowledge(model)
+    if known.name in LOG_DENSITIES + DENSITIES:
+        _explain_log_density(model, f"the function `{known.name}`", known.name, known.name)
+    method = None if known.has_score else known.density_method
+    if method is not None:
+        what = f"an object of type {type(model).__name__} with `{method}`"
+        _explain_log_density(model, what, f"model.{method}", method)
 
 
-def _explain_log_density(model: Any, what: str, expression: str, is_density: bool) -> NoReturn:
-    library = str(getattr(type(model), "__module__", "")).partition(".")[0]
+def _explain_log_density(model: Any, what: str, expression: str, method: str) -> NoReturn:
+    library, is_density = type(model).__module__.partition(".")[0], method in DENSITIES
     function = f"lambda x: np.log({expression}(x))" if is_density else expression
     raise TypeError(
         f"`model` is {what}, a {'density' if is_density else 'log density'} and not a score ∇log p; "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,7 @@ class GaussianBernoulliRBM:
     hidden_bias: Any
     dimension: int = field(init=False)
     hidden: int = field(init=False)
+    takes_numpy: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         weights = np.asarray(self.weights, dtype=np.float64)

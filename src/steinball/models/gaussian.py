@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,6 +196,7 @@ class Gaussian:
     mean: Any = 0.0
     cov: Any = 1.0
     dimension: Any = field(default=None, kw_only=True)
+    takes_numpy: ClassVar[bool] = True
     _factor: Covariance = field(init=False)
 
     def __post_init__(self) -> None:
@@ -238,6 +239,10 @@ class Gaussian:
     def score_bounds(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> Bounds:
         """The smallest and largest of each coordinate of the score over boxes, shapes (m, d)."""
         return linear_bounds(-self._factor.inverse, lower - self.mean, upper - self.mean)
+
+    def score_lipschitz(self, centers: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
+        """‖∇s‖ = ‖Σ⁻¹‖ over balls, the same for all, shape (n,)."""
+        return np.full(len(centers), 1.0 / np.linalg.eigvalsh(self.covariance)[0])
 
     def log_density(self, x: Array) -> Array:
         """log p at each row of ``x``, normalized, shape (n,)."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RadialScore", "ScoreGrowth", "linear_bounds", "unit_root"]
+__all__ = ["MixtureSlopes", "RadialScore", "ScoreGrowth", "linear_bounds", "unit_root"]
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -91,6 +91,13 @@ class RadialScore:
         """The largest eigenvalue of P."""
         return float(np.linalg.eigvalsh(self.precision)[-1])
 
+    @property
+    def isotropic_variance(self) -> float | None:
+        """σ² where this is the score −(x − m)/σ² of a round Gaussian, otherwise ``None``."""
+        first = float(self.precision[0, 0])
+        is_round = np.array_equal(self.precision, first * np.eye(len(self.precision)))
+        return 1.0 / (self.rate * first) if is_round and self.decay == 0.0 else None
+
     def most(self, low: Vector | float, high: Vector | float) -> Vector:
         """The largest |s| where √t lies between ``low`` and ``high``: β √(‖P‖ t) / (1 + κ t) rises up to t = 1/κ."""
         peak = np.inf if self.decay == 0.0 else self.decay**-0.5
@@ -99,6 +106,55 @@ class RadialScore:
             at_infinity = np.inf if self.decay == 0.0 else 0.0
             far = np.where(np.isfinite(root), root / (1.0 + self.decay * root * root), at_infinity)
         return np.asarray(self.rate * self.steepness**0.5 * far)
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureSlopes:
+    r"""‖∇s‖ of a Gaussian mixture over a ball: with :math:`b_j = \Sigma_j^{-1}(y - \mu_j)` and shares r,
+
+    .. math:: \nabla s = -\sum_j r_j \Sigma_j^{-1} + \mathrm{Cov}_r(b), \qquad
+       \|\mathrm{Cov}_r(b)\| \le \sum_j r_j |b_j - b_*|^2,
+
+    a difference of two positive matrices, so at most the larger of their norms. ``*`` is the component that is largest
+    at the center; :math:`\log(r_j / r_*)` changes by at most ρ·max|b_j − b_*| over a ball of radius ρ.
+
+    Parameters
+    ----------
+    weights, means, covariances : arrays
+        Of the k components, shapes (k,), (k, d) and (k, d, d); no weight is 0.
+
+    Examples
+    --------
+    >>> slopes = MixtureSlopes(np.full(2, 0.5), np.array([[-9.0], [9.0]]), np.ones((2, 1, 1)))
+    >>> slopes.most(np.array([[-9.0], [0.0]]), 0.0)
+    array([  1., 324.])
+    """
+
+    weights: Vector
+    means: Matrix
+    covariances: NDArray[np.float64]
+
+    @cached_property
+    def _precisions(self) -> NDArray[np.float64]:
+        return np.asarray(np.linalg.inv(self.covariances), dtype=np.float64)
+
+    @cached_property
+    def _changes(self) -> Matrix:
+        """‖Σ_i⁻¹ − Σ_j⁻¹‖, shape (k, k)."""
+        apart = self._precisions[:, None] - self._precisions[None, :]
+        return np.asarray(np.linalg.norm(apart, axis=(2, 3), ord=2))
+
+    def most(self, centers: Matrix, radius: float) -> Vector:
+        """Bounds over balls around rows of ``centers``, shape (n,)."""
+        offsets = centers[:, None, :] - self.means
+        pulls = np.einsum("kij,nkj->nki", self._precisions, offsets)
+        heights = np.log(self.weights) + 0.5 * np.linalg.slogdet(self._precisions)[1]
+        logs = heights - 0.5 * np.einsum("nki,nki->nk", offsets, pulls)
+        top, rows = np.argmax(logs, axis=1), np.arange(len(centers))
+        apart = np.linalg.norm(pulls - pulls[rows, top][:, None, :], axis=2) + self._changes[top] * radius
+        shares = np.exp(np.minimum(0.0, logs - logs[rows, top][:, None] + radius * apart))
+        spread = np.minimum(np.sum(shares * apart**2, axis=1), np.max(apart, axis=1) ** 2)
+        return np.asarray(np.maximum(np.linalg.eigvalsh(self._precisions).max(), spread))
 
 
 def unit_root(precision: Matrix | None, dimension: int) -> Matrix:

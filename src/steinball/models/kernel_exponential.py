@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from steinball.arrays import Array, as_number, like, namespace
+from steinball.cautions import Renamed
 from steinball.models.gaussian import as_points, frozen
 from steinball.models.growth import Bounds, ScoreGrowth, unit_root
 
@@ -58,6 +59,7 @@ class KernelExponentialFamily:
     coefficients: Any
     base_scale: Any = 3.0
     dimension: ClassVar[int] = 1
+    takes_numpy: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         coefficients = np.asarray(self.coefficients, dtype=np.float64)
@@ -160,6 +162,8 @@ class KernelExponentialFamily:
     def log_normalizer(self) -> float:
         """log ∫ exp(log_density), by quadrature: relative error of the integral about 1e-13."""
         return self._table.log_scale + math.log(self._table.cumulative[-1])
+
+    log_normaliser = Renamed("log_normalizer")
 
     @cached_property
     def _table(self) -> _Table:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, like, namespace
 from steinball.models.gaussian import Covariance, as_points, frozen
-from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds, unit_root
+from steinball.models.growth import Bounds, MixtureSlopes, ScoreGrowth, linear_bounds, unit_root
+from steinball.models.knowledge import Clusters
 
 __all__ = ["GaussianMixture"]
 
@@ -50,6 +52,7 @@ class GaussianMixture:
     means: Any
     cov: Any = 1.0
     dimension: int = field(init=False)
+    takes_numpy: ClassVar[bool] = True
     _factors: tuple[Covariance, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,6 +80,12 @@ class GaussianMixture:
         offsets = self.means - self.location
         within = np.tensordot(self.weights, self.cov, axes=1)
         return np.asarray(within + (self.weights[:, None] * offsets).T @ offsets)
+
+    @property
+    def components(self) -> Clusters:
+        """Means and covariances of the components that have a weight."""
+        there = self.weights > 0.0
+        return Clusters(self.means[there], self.cov[there])
 
     def _whitened(self, x: Array) -> list[Array]:
         """L_j⁻¹(x − μ_j) for every component, each of shape (n, d)."""
@@ -183,6 +192,14 @@ class GaussianMixture:
         low, high = (np.stack([part[side] for part in parts], axis=1) for side in (0, 1))  # (m, k, d)
         least, most = self._share_bounds(inverses, (lower + upper) / 2.0, (upper - lower) / 2.0)
         return -_largest_mean(-low, least, most), _largest_mean(high, least, most)
+
+    def score_lipschitz(self, centers: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
+        """Bounds of ‖∇s‖ over balls around rows of ``centers``, shape (n,)."""
+        return self._slopes.most(centers, radius)
+
+    @cached_property
+    def _slopes(self) -> MixtureSlopes:
+        return MixtureSlopes(self.weights[self.weights > 0.0], *self.components)
 
     def _share_bounds(
         self, inverses: NDArray[np.float64], middle: NDArray[np.float64], half: NDArray[np.float64]

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from steinball.arrays import Array, as_samples, as_scores, dtype_name, like, to_host
+from steinball.arrays import Array, as_samples, as_scores, dtype_name, is_array, is_array_like, like, to_host
 from steinball.models.autodiff import check_rows, one_per_row
-from steinball.models.base import as_model, is_array_like
+from steinball.models.base import as_model
 from steinball.models.differences import Floats, numerical_gradient
+from steinball.models.knowledge import Knowledge
 
 __all__ = ["ScoreCheck", "check_score"]
 
@@ -99,16 +100,19 @@ def check_score(
 
 
 def _find_log_density(model: Any, log_density: Callable[[Array], Array] | None) -> Callable[[Array], Array]:
-    found = log_density if log_density is not None else getattr(model, "log_density", None)
+    found = Knowledge(model).log_density if log_density is None else log_density
     if not callable(found):
         raise TypeError("`model` has no `log_density` to compare its score with; pass `log_density=`.")
     return found
 
 
 def _find_points(model: Any, x: Array) -> Array:
-    if x is None and not callable(getattr(model, "sample", None)):
+    if x is not None:
+        return as_samples(x, "x", least=1)
+    sampler = Knowledge(model).sampler
+    if sampler is None:
         raise TypeError("`x` must be given: `model` has no `sample(n, rng)` to draw points with.")
-    return as_samples(model.sample(25, np.random.default_rng(0)) if x is None else x, "x", least=1)
+    return as_samples(sampler(25, np.random.default_rng(0)), "x", least=1)
 
 
 def _numerical_score(log_density: Callable[[Array], Array], x: Array) -> tuple[Floats, Floats, Floats]:
@@ -217,5 +221,5 @@ def _match_columns(scores: Floats, gradient: Floats) -> NDArray[np.intp]:
 
 
 def _transposed_shape(claimed: Any, x: Array) -> str:
-    shape = tuple(getattr(claimed, "shape", ()))
+    shape = tuple(claimed.shape) if is_array(claimed) else ()
     return " It looks transposed." if shape == tuple(x.shape)[::-1] and shape != tuple(x.shape) else ""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, gammaln
 
 from steinball.arrays import Array, as_number, like, namespace
+from steinball.cautions import Renamed
 from steinball.models.gaussian import Covariance, as_points, as_vector, common_dimension
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds
 
@@ -55,6 +56,7 @@ class StudentT:
     scale: Any = 1.0
     shape: Any = field(default=None, kw_only=True)
     dimension: Any = field(default=None, kw_only=True)
+    takes_numpy: ClassVar[bool] = True
     _factor: Covariance = field(init=False)
 
     def __post_init__(self) -> None:
@@ -86,6 +88,8 @@ class StudentT:
         """
         df = as_number(df, "df", low=2.0, open_low=True)
         return cls(df, scale=math.sqrt((df - 2.0) / df), dimension=dimension)
+
+    standardised = Renamed("standardized")
 
     @property
     def covariance(self) -> NDArray[np.float64]:

@@ -1,10 +1,13 @@
 """How much misfit is tolerated: radii θ of KSD balls that contain a stated set (paper §4.2; docs/theory/radii.md)."""
 
+from typing import TYPE_CHECKING
+
+from steinball.cautions import moved_names as _moved_names
 from steinball.features.diameter import diameter
 from steinball.features.lipschitz import lipschitz_constant
 from steinball.radius.alternative import Alternative, LikeModel
 from steinball.radius.band import DensityBand
-from steinball.radius.base import FixedRadius, Radius, Sum, as_radius
+from steinball.radius.base import FixedRadius, Radius, Sum
 from steinball.radius.contamination import Huber, TotalVariation
 from steinball.radius.divergence import ChiSquared, Hellinger, KullbackLeibler
 from steinball.radius.tails import StudentTails
@@ -25,7 +28,9 @@ __all__ = [
     "Sum",
     "TotalVariation",
     "Wasserstein",
-    "as_radius",
     "diameter",
     "lipschitz_constant",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = _moved_names(__name__)

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from steinball.arrays import Array, as_number, as_samples, check_resamples, like, to_host
-from steinball.features import Supremum
-from steinball.features.moments import draws_of
+from steinball.features.kinds import Supremum
 from steinball.gram.blocked import BlockedGram
 from steinball.gram.dense import DenseGram
-from steinball.radius.base import Additive
+from steinball.models.knowledge import Knowledge
+from steinball.radius.base import Radius
 from steinball.stein import SteinProblem
 
 __all__ = ["Alternative", "LikeModel"]
 
 
 @dataclass(frozen=True, eq=False)
-class Alternative(Additive):
+class Alternative(Radius):
     r"""The KSD of a stated alternative, from a sample of it (paper App. B, mean-shift experiment)
 
     .. math:: \theta = \sqrt{\max(0, D_U^2)},
@@ -41,8 +41,8 @@ class Alternative(Additive):
     """
 
     samples: Array
-    needs_bounded: ClassVar[bool] = False
-    anchored: ClassVar[bool] = True
+    needs_bounded = False
+    anchored = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "samples", as_samples(self.samples, "samples of the alternative"))
@@ -70,7 +70,7 @@ def _moved(problem: SteinProblem, samples: Array, name: str) -> SteinProblem:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LikeModel(Additive):
+class LikeModel(Radius):
     r"""The KSD of another model from the one tested: whatever is no farther away than *that* model is tolerated
 
     .. math:: \theta = \hat D + z \, \frac{\mathrm{sd}(r_i)}{\hat D \sqrt m}
@@ -98,15 +98,15 @@ class LikeModel(Additive):
     model: Any
     n_draws: int = 5000
     confidence: float | None = 0.95
-    needs_bounded: ClassVar[bool] = False
-    anchored: ClassVar[bool] = True
+    needs_bounded = False
+    anchored = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_draws", check_resamples(self.n_draws, "n_draws"))
         if self.confidence is not None:
             value = as_number(self.confidence, "confidence", low=0.5, high=1.0 - 1e-12)
             object.__setattr__(self, "confidence", value)
-        draws = as_samples(draws_of(self.model, self.n_draws, 0), "draws of the model")
+        draws = as_samples(Knowledge(self.model).needed_draws(self.n_draws), "draws of the model")
         object.__setattr__(self, "_draws", draws)
 
     def __repr__(self) -> str:

@@ -10,16 +10,16 @@ from itertools import pairwise
 from scipy.integrate import quad
 
 from steinball.arrays import as_number
-from steinball.features import Supremum
 from steinball.features.diameter import diameter
-from steinball.radius.base import Additive, within_all
+from steinball.features.kinds import Supremum
+from steinball.radius.base import Radius, within_all
 from steinball.stein import SteinProblem
 
 __all__ = ["DensityBand", "band_radius"]
 
 
 @dataclass(frozen=True)
-class DensityBand(Additive):
+class DensityBand(Radius):
     r"""All distributions whose density q stays within a band |q − p| ≤ δ(x) of mass δ₀ (paper, Proposition on bands)
 
     .. math:: \theta = \min\left(\tfrac{\delta_0}{2} \Delta, \sqrt{\tau_\infty}\right) \le \delta_0 \sqrt{\tau_\infty},
@@ -44,6 +44,7 @@ class DensityBand(Additive):
 
     mass: float
     sharp: bool = True
+    closed_under_moves = True  # the image stays in the ball of total variation that the radius covers
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mass", as_number(self.mass, "mass", low=0.0, high=2.0))

@@ -1,35 +1,89 @@
-"""What a radius is, a stated one, and how radii add."""
+"""What a radius is and what it says of its set, a stated one, and how radii add."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any
 
 from steinball.arrays import as_number
-from steinball.features import UPPER_BOUNDS, Supremum
+from steinball.features.kinds import Supremum, is_upper_bound
 from steinball.stein import SteinProblem
 
-__all__ = ["Additive", "FixedRadius", "Radius", "Sum", "as_radius", "within_all"]
+__all__ = ["FixedRadius", "Radius", "Sum", "as_radius", "closed_under_moves", "within_all"]
 
 
-@runtime_checkable
-class Radius(Protocol):
-    """A radius θ ≥ 0 on the KSD scale, for a problem and its τ."""
+class Radius(ABC):
+    """A radius θ ≥ 0 on the KSD scale, for a problem and its τ, and what is true of the set that it stands for.
 
-    @property
-    def needs_bounded(self) -> bool:
-        """Whether it means anything only where sup u(x, x) is finite."""
+    A radius of one's own derives from it and is called. What its set is like is declared by attributes, each of which
+    has the careful value where nothing is said. Radii add.
 
+    Attributes
+    ----------
+    contamination : float or None
+        The tolerated share of contamination, where the set is that and nothing else.
+    needs_bounded : bool
+        Whether it means anything only where sup u(x, x) is finite.
+    anchored : bool
+        Whether its set lies around the model alone, so that it says nothing of steps away from other distributions.
+    closed_under_moves : bool
+        Whether its ball holds QK with every Q of the set, for every Markov kernel K that leaves the model alone.
+    allows_removal : bool
+        Whether a member of the set may lack mass that the model has; contamination only adds.
+    kernel_specific : bool
+        Whether it is a number on the KSD scale of one kernel, which means another set under another.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class HalfTheBall(Radius):
+    ...     def __call__(self, problem, tau):
+    ...         return 0.5 * math.sqrt(tau.value)
+    >>> HalfTheBall() + 0.1
+    HalfTheBall() + FixedRadius(value=0.1)
+    """
+
+    contamination: float | None = None
+    needs_bounded: bool = True
+    anchored: bool = False
+    closed_under_moves: bool = False
+    allows_removal: bool = True
+    kernel_specific: bool = False
+
+    def _declare(self, **traits: bool) -> None:
+        """Attributes that depend on the parameters; radii are frozen otherwise."""
+        vars(self).update(traits)
+
+    def kind(self, problem: SteinProblem, tau: Supremum) -> str:
+        """How the number was obtained, in the words of :class:`~steinball.features.Supremum`: that of τ, mostly."""
+        return tau.kind if self.needs_bounded else "given"
+
+    @abstractmethod
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """The radius."""
+
+    def __add__(self, other: Any) -> Sum:
+        return Sum(self, as_radius(other))
+
+    def __radd__(self, other: Any) -> Sum:
+        return Sum(as_radius(other), self)
 
 
 def as_radius(radius: Any) -> Radius:
     """A :class:`Radius` from what the user passed: one already, or a number."""
-    if isinstance(radius, Radius) and not isinstance(radius, type):
-        return radius
-    return FixedRadius(radius)
+    if callable(radius) and not isinstance(radius, Radius):
+        raise TypeError(
+            f"`radius` must be a number or a `steinball.radius.Radius`, got {radius!r}. Derive your class from Radius."
+        )
+    return radius if isinstance(radius, Radius) else FixedRadius(radius)
+
+
+def closed_under_moves(radius: Any) -> bool:
+    """Whether a radius, or a number in its place, survives jumps: :attr:`Radius.closed_under_moves`."""
+    return as_radius(radius).closed_under_moves
 
 
 def within_all(radius: float, tau: Supremum) -> float:
@@ -37,26 +91,8 @@ def within_all(radius: float, tau: Supremum) -> float:
     return min(radius, math.sqrt(tau.value))
 
 
-class Additive:
-    """What the radii of this room share: ``+``, and the kind of number that they are."""
-
-    needs_bounded: ClassVar[bool] = True
-    anchored: ClassVar[bool] = False
-    """Whether its set lies around the model alone, so that it says nothing of steps away from other distributions."""
-
-    def kind(self, problem: SteinProblem, tau: Supremum) -> str:
-        """How the number was obtained, in the words of :class:`~steinball.features.Supremum`: that of τ, mostly."""
-        return tau.kind if self.needs_bounded else "given"
-
-    def __add__(self, other: Any) -> Sum:
-        return Sum(as_radius(self), as_radius(other))
-
-    def __radd__(self, other: Any) -> Sum:
-        return Sum(as_radius(other), as_radius(self))
-
-
 @dataclass(frozen=True)
-class FixedRadius(Additive):
+class FixedRadius(Radius):
     """A stated number on the KSD scale. Valid with any kernel, tilted or not.
 
     Examples
@@ -66,10 +102,12 @@ class FixedRadius(Additive):
     """
 
     value: float
-    needs_bounded: ClassVar[bool] = False
+    needs_bounded = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", as_number(self.value, "radius", low=0.0))
+        some = self.value > 0.0  # a radius of 0 holds the model alone, which stays
+        self._declare(closed_under_moves=not some, allows_removal=some, kernel_specific=some)
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """The number."""
@@ -77,7 +115,7 @@ class FixedRadius(Additive):
 
 
 @dataclass(frozen=True, repr=False)
-class Sum(Additive):
+class Sum(Radius):
     r"""Two departures at once: a member of the first set, moved by a step of the second (or the other way round)
 
     .. math:: \theta = \theta_1 + \theta_2.
@@ -97,41 +135,28 @@ class Sum(Additive):
     second: Radius
 
     def __post_init__(self) -> None:
-        if _anchored(self.first) and _anchored(self.second):
+        a, b = self.first, self.second
+        if a.anchored and b.anchored:
             raise TypeError(
-                f"`{self.first!r}` and `{self.second!r}` are both sets around the model alone, so that their radii do "
-                "not add: the second says nothing of steps away from members of the first. State one set that holds "
-                "both departures, or a number."
+                f"`{a!r}` and `{b!r}` are both sets around the model alone, so that their radii do not add: the second "
+                "says nothing of steps away from members of the first. State one set that holds both departures, or a "
+                "number."
             )
+        self._declare(
+            needs_bounded=a.needs_bounded or b.needs_bounded,
+            anchored=a.anchored or b.anchored,
+            closed_under_moves=a.closed_under_moves and b.closed_under_moves,  # a move makes no step longer
+            allows_removal=a.allows_removal or b.allows_removal,
+            kernel_specific=a.kernel_specific or b.kernel_specific,
+        )
 
     def __repr__(self) -> str:
         return f"{self.first!r} + {self.second!r}"
 
-    @property
-    def needs_bounded(self) -> bool:  # type: ignore[override]
-        """Whether one of them does."""
-        return self.first.needs_bounded or self.second.needs_bounded
-
-    @property
-    def anchored(self) -> bool:  # type: ignore[override]
-        """Whether one of them is."""
-        return _anchored(self.first) or _anchored(self.second)
-
     def kind(self, problem: SteinProblem, tau: Supremum) -> str:
         """The kind of the part that can be trusted least."""
-        kinds = [kind_of(part, problem, tau) for part in (self.first, self.second)]
-        return min(kinds, key=lambda kind: kind in UPPER_BOUNDS)
+        return min((part.kind(problem, tau) for part in (self.first, self.second)), key=is_upper_bound)
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """θ₁ + θ₂."""
         return self.first(problem, tau) + self.second(problem, tau)
-
-
-def kind_of(radius: Radius, problem: SteinProblem, tau: Supremum) -> str:
-    """The kind of a radius; of one from elsewhere, that of τ."""
-    kind = getattr(radius, "kind", None)
-    return str(kind(problem, tau)) if callable(kind) else tau.kind
-
-
-def _anchored(radius: Radius) -> bool:
-    return bool(getattr(radius, "anchored", False))

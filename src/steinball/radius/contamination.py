@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from steinball.arrays import check_share
-from steinball.features import Supremum
 from steinball.features.diameter import diameter
-from steinball.radius.base import Additive, within_all
+from steinball.features.kinds import Supremum
+from steinball.radius.base import Radius, within_all
 from steinball.stein import SteinProblem
 
 __all__ = ["Huber", "TotalVariation"]
 
 
 @dataclass(frozen=True)
-class Huber(Additive):
+class Huber(Radius):
     r"""All distributions with at most a share ε of contamination (paper, Proposition on Huber's model)
 
     .. math:: \theta = \varepsilon \sqrt{\tau_\infty}, \qquad
@@ -34,10 +34,13 @@ class Huber(Additive):
     Huber(contamination=0.05)
     """
 
-    contamination: float
+    contamination: float = field()  # without a default, although the class above has one
+    closed_under_moves = True
+    allows_removal = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "contamination", check_share(self.contamination, "contamination"))
+        self._declare(needs_bounded=self.contamination > 0.0)
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """ε √τ."""
@@ -45,7 +48,7 @@ class Huber(Additive):
 
 
 @dataclass(frozen=True)
-class TotalVariation(Additive):
+class TotalVariation(Radius):
     r"""All distributions that differ from the model by at most t on every event
 
     .. math:: \theta = \min(t \Delta, \sqrt{\tau_\infty}), \qquad
@@ -67,6 +70,7 @@ class TotalVariation(Additive):
     """
 
     distance: float
+    closed_under_moves = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "distance", check_share(self.distance, "distance"))

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from steinball.arrays import as_number, as_samples, check_resamples, check_share, like
-from steinball.features import Supremum
 from steinball.features.diameter import diameter
-from steinball.features.moments import CONFIDENCE, N_DRAWS, chernoff_upper, draws_of, largest_eigenvalue
-from steinball.radius.base import Additive, within_all
+from steinball.features.kinds import Supremum
+from steinball.features.moments import CONFIDENCE, N_DRAWS, chernoff_upper, largest_eigenvalue
+from steinball.models.knowledge import Knowledge
+from steinball.radius.base import Radius, within_all
 from steinball.stein import SteinProblem
 
 __all__ = ["ChiSquared", "Hellinger", "KullbackLeibler"]
 
 
 @dataclass(frozen=True)
-class Hellinger(Additive):
+class Hellinger(Radius):
     r"""All distributions within a Hellinger distance H of the model, H² = 1 − ∫√(pq)
 
     .. math:: \theta = \min\left(\Delta H \sqrt{2 - H^2}, \sqrt{\tau_\infty}\right), \qquad
@@ -37,6 +38,7 @@ class Hellinger(Additive):
     """
 
     distance: float
+    closed_under_moves = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "distance", check_share(self.distance, "distance"))
@@ -48,7 +50,7 @@ class Hellinger(Additive):
 
 
 @dataclass(frozen=True)
-class KullbackLeibler(Additive):
+class KullbackLeibler(Radius):
     r"""All distributions within a Kullback–Leibler divergence of the model, in nats and in either direction
 
     .. math:: \theta = \min\left(\Delta \sqrt{K/2},\; \Delta \sqrt{1 - e^{-K}},\; \sqrt{\tau_\infty}\right), \qquad
@@ -68,6 +70,7 @@ class KullbackLeibler(Additive):
     """
 
     nats: float
+    closed_under_moves = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nats", as_number(self.nats, "nats", low=0.0))
@@ -79,7 +82,7 @@ class KullbackLeibler(Additive):
 
 
 @dataclass(frozen=True, eq=False)
-class ChiSquared(Additive):
+class ChiSquared(Radius):
     r"""All distributions with χ²(Q‖P) = ∫ (q − p)²/p at most a given value
 
     .. math:: \theta = \min\left(\sqrt{\|C_P\| \chi^2}, \sqrt{\tau_\infty}\right), \qquad
@@ -116,7 +119,8 @@ class ChiSquared(Additive):
     draws: Any = field(default=None, repr=False)
     n_draws: int = field(default=N_DRAWS, repr=False)
     confidence: float = field(default=CONFIDENCE, repr=False)
-    anchored: ClassVar[bool] = True
+    anchored = True
+    closed_under_moves = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", as_number(self.value, "value", low=0.0))
@@ -129,7 +133,7 @@ class ChiSquared(Additive):
         """The upper confidence value of ‖C_P‖, at most τ."""
         if not problem.evaluable:
             raise TypeError("`ChiSquared` needs the score at draws of the model; `model` is an array of scores.")
-        draws = draws_of(problem.model, self.n_draws, 0) if self.draws is None else self.draws
+        draws = Knowledge(problem.model).needed_draws(self.n_draws) if self.draws is None else self.draws
         found = largest_eigenvalue(problem.at(like(draws, problem.samples)))
         return tau.value * chernoff_upper(found / tau.value, len(draws), 1.0 - self.confidence)
 

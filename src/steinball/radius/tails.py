@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr, stdtr
 
 from steinball.arrays import as_number, dtype_name, to_host
-from steinball.features import Supremum
+from steinball.features.kinds import Supremum
 from steinball.radius.band import band_radius
-from steinball.radius.base import Additive
+from steinball.radius.base import Radius
 from steinball.stein import SteinProblem
 
 __all__ = ["StudentTails"]
@@ -35,7 +34,7 @@ def _log1p_minus(z: float) -> float:
 
 
 @dataclass(frozen=True)
-class StudentTails(Additive):
+class StudentTails(Radius):
     r"""Student tails instead of Gaussian ones: all scaled t distributions of unit variance with ν ≥ df (paper App. A)
 
     .. math:: \theta = \min\left(\tfrac{\delta_0}{2} \Delta, \sqrt{\tau_\infty}\right)
@@ -60,7 +59,8 @@ class StudentTails(Additive):
 
     df: float
     sharp: bool = True
-    anchored: ClassVar[bool] = True
+    anchored = True
+    closed_under_moves = True  # as of a DensityBand
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "df", as_number(self.df, "df", low=2.0, open_low=True))

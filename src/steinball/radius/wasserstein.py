@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steinball.arrays import as_number
-from steinball.features import Supremum
 from steinball.features.isotropic import kernel_constants
+from steinball.features.kinds import Supremum
 from steinball.features.lipschitz import lipschitz_constant
-from steinball.radius.base import Additive, FixedRadius, Radius, as_radius, kind_of, within_all
+from steinball.radius.base import FixedRadius, Radius, as_radius, within_all
 from steinball.stein import SteinProblem
 
 __all__ = ["ScoreError", "Wasserstein"]
 
 
 @dataclass(frozen=True)
-class Wasserstein(Additive):
+class Wasserstein(Radius):
     r"""All distributions that come from the model by moving points a mean distance W₁ at most
 
     .. math:: \theta = \min(L \, W_1, \sqrt{\tau_\infty}), \qquad
@@ -68,7 +68,7 @@ class Wasserstein(Additive):
 
 
 @dataclass(frozen=True, repr=False)
-class ScoreError(Additive):
+class ScoreError(Radius):
     r"""A score that is itself approximate, on top of any other tolerance
 
     .. math:: \theta = \theta_0 + \sqrt{h(0)} \, \delta, \qquad
@@ -96,31 +96,20 @@ class ScoreError(Additive):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", as_number(self.delta, "delta", low=0.0))
-        object.__setattr__(self, "base", as_radius(self.base))
+        base = as_radius(self.base)
+        object.__setattr__(self, "base", base)
+        self._declare(
+            needs_bounded=base.needs_bounded, anchored=base.anchored, kernel_specific=base.kernel_specific
+        )  # the score error itself is none of these
 
     def __repr__(self) -> str:
         base = "" if self.base == FixedRadius(0.0) else f", base={self.base!r}"
         return f"ScoreError(delta={self.delta!r}{base})"
 
-    @property
-    def _base(self) -> Radius:
-        base: Radius = self.base
-        return base
-
-    @property
-    def needs_bounded(self) -> bool:  # type: ignore[override]
-        """Whether the radius below it does: the score error itself does not."""
-        return self._base.needs_bounded
-
-    @property
-    def anchored(self) -> bool:  # type: ignore[override]
-        """Whether the radius below it is."""
-        return bool(getattr(self._base, "anchored", False))
-
     def kind(self, problem: SteinProblem, tau: Supremum) -> str:
         """That of the radius below it."""
-        return kind_of(self._base, problem, tau)
+        return str(self.base.kind(problem, tau))
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """θ₀ + √h(0) δ."""
-        return self._base(problem, tau) + math.sqrt(kernel_constants(problem.stein.kernel)[0]) * self.delta
+        return float(self.base(problem, tau)) + math.sqrt(kernel_constants(problem.stein.kernel)[0]) * self.delta

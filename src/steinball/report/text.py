@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinball.features import UPPER_BOUNDS
-
 if TYPE_CHECKING:
     from steinball.results.gof import GofResult
 
@@ -138,7 +136,7 @@ def conceded(result: GofResult) -> str:
     if bound == 0:
         return ""
     whose = "of these points are contaminated"  # holds as long as τ is at least their largest u(x, x)
-    if result.tau_kind in UPPER_BOUNDS:
+    if result._evidence.tau.is_upper_bound:
         whose = "of the distribution they come from is contaminated"
     elif result.tau_kind == "localized":
         whose += ", if contamination lies within the stated region"

@@ -12,11 +12,12 @@ import numpy as np
 
 from steinball.arrays import Array, check_level, check_resamples
 from steinball.calibration.base import BoundingNull, Calibration
-from steinball.features import Supremum, tilt_efficiency, warn_if_unbounded
+from steinball.features import Supremum, tilt_efficiency
+from steinball.features.unbounded import warn_if_unbounded
 from steinball.gram.base import Gram, GramSummary
-from steinball.jumps import closed_under_moves
 from steinball.kernels.base import Kernel
-from steinball.radius import Huber, Radius, as_radius
+from steinball.radius import Huber, Radius
+from steinball.radius.base import as_radius
 from steinball.results.decision import Question, Verdict
 from steinball.results.equivalence import Credibility, credibility, three_way_verdict, two_sided_interval
 from steinball.stein import SteinProblem
@@ -296,7 +297,7 @@ def decide(evidence: Evidence, radius: Radius, level: float, theta: float | None
     return GofResult(
         **{**dataclasses.asdict(verdict), **bounds},
         radius=theta,
-        contamination=getattr(radius, "contamination", None),
+        contamination=radius.contamination,
         verdict=three_way_verdict(verdict.rejected, bounds["upper_bound"], theta),
         contamination_bound=_conceded(bounds["lower_bound"], evidence.tau),
         tau=evidence.tau.value,
@@ -319,18 +320,18 @@ def decide(evidence: Evidence, radius: Radius, level: float, theta: float | None
 
 def check_compatible(calibration: Calibration, radius: Radius, moved: bool = False) -> None:
     """Some bounds hold for contamination alone, and some sets do not survive that their members are moved."""
-    if moved and not closed_under_moves(radius):
+    if moved and not radius.closed_under_moves:
         raise ValueError(
             f"`jumps` can carry members of the set behind {radius!r} outside of it. Use a share of contamination, "
             "TotalVariation, Hellinger, KullbackLeibler, ChiSquared or a DensityBand, or no jumps."
         )
-    if getattr(calibration, "needs_huber", False) and not isinstance(radius, Huber):
+    if getattr(calibration, "needs_huber", False) and radius.contamination is None:
         raise ValueError(f"{calibration!r} holds for contamination only: use a radius Huber(share), not {radius!r}.")
 
 
 def radius_of(radius: Radius, problem: SteinProblem, tau: Supremum) -> float:
     """θ, with a warning where it needs a bounded Stein kernel and there is none."""
-    if radius.needs_bounded and not (isinstance(radius, Huber) and radius.contamination == 0.0):
+    if radius.needs_bounded:
         warn_if_unbounded(problem, f"`{radius!r}`")
     return radius(problem, tau)
 

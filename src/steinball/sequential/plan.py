@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 
 from steinball.arrays import as_number, check_level, check_resamples, check_share
 from steinball.calibration.betting import Betting
-from steinball.features import UncertifiedSupremumWarning, choose_tilt, find_supremum
+from steinball.cautions import UncertifiedSupremumWarning
+from steinball.features.supremum import find_supremum
+from steinball.features.tilting import choose_tilt
 from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model, evaluate_score
-from steinball.problem import draws_of, settle_in_advance
+from steinball.models.knowledge import Knowledge
+from steinball.problem import settle_in_advance
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import Tilt
 
@@ -104,11 +107,11 @@ class Plan:
 
 def _look_around(model: Model, burnt: Floats, dimension: int) -> Floats:
     """Points where the search for τ begins: burnt, drawn, the model's location, or the origin."""
-    draws = draws_of(model, DRAWS, np.zeros((1, dimension)))
+    known = Knowledge(model)
+    draws, location = known.draws(DRAWS), known.location
     if len(burnt) or draws is not None:
-        return burnt if draws is None else np.asarray(draws)
-    location = getattr(model, "location", None)
-    return np.zeros((1, dimension)) if location is None else np.asarray(location, dtype=np.float64).reshape(1, -1)
+        return burnt if draws is None else draws
+    return np.zeros((1, dimension)) if location is None else location.reshape(1, -1)
 
 
 def _bound(tau: str, problem: SteinProblem) -> float:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, as_samples, as_seed, like, to_host
+from steinball.arrays import Array, as_samples, as_seed, is_array_like, like, to_host
 from steinball.kernels.base import Kernel
-from steinball.models.base import Model, as_model, evaluate_score, is_array_like
+from steinball.models.base import Model, as_model, evaluate_score
+from steinball.models.knowledge import Knowledge
 from steinball.results.words import short
 from steinball.sequential import checkpoint
 from steinball.sequential.books import Books, compare
@@ -103,8 +104,7 @@ class SequentialTest:
         self._model = model
         self._plan = Plan.of(kernel, tilt, tau, contamination, radius, **options)
         self._rng = np.random.Generator(np.random.PCG64(as_seed(rng)))
-        dimension = getattr(model, "dimension", None)
-        self._dimension: int | None = dimension if isinstance(dimension, int) else None
+        self._dimension = Knowledge(model).dimension
         self._waiting: tuple[Floats, Floats] | None = None
         self._books: Books | None = None
         self._unchecked = False
@@ -235,7 +235,7 @@ class SequentialTest:
         return self
 
     def _as_rows(self, batch: Any) -> Array:
-        shape = tuple(getattr(batch, "shape", np.shape(batch)))
+        shape = tuple(np.shape(batch))
         rows, d = as_samples([batch] if shape == () else batch, "batch", least=0), self._dimension
         if d is not None and d > 1 and shape == (d,):
             rows = rows.reshape((1, d))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,21 +14,9 @@ from scipy import stats
 
 import steinball as sb
 from steinball.arrays import to_host
-from steinball.datasets.contamination import mixture_pair
-from steinball.jumps import (
-    Jumps,
-    ModeJumps,
-    Modes,
-    SeparatedModesWarning,
-    as_jumps,
-    closed_under_moves,
-    find_modes,
-    is_multimodal,
-    warn_if_multimodal,
-)
-from steinball.jumps.path import log_ratio_along_paths
+from steinball.jumps import Jumps, ModeJumps, SeparatedModesWarning
+from steinball.jumps.offset import as_jumps
 from steinball.models import Gaussian, GaussianMixture, StudentT
-from steinball.radius import Alternative, DensityBand, FixedRadius, Huber, StudentTails
 
 pytestmark = pytest.mark.exact
 
@@ -50,9 +37,8 @@ LINES = {
     ),
     "wrong": (GaussianMixture([0.4, 0.6], [-2.0, 2.0]), ModeJumps([-3.0, 0.5, 2.5], 0.7, offset=2.0)),
 }
+
 GRID = np.linspace(-25.0, 25.0, 100_001)[:, None]
-
-
 FUNCTIONS: list[Callable[[Host], Host]] = [
     lambda x: np.ones(len(x)),
     lambda x: np.asarray(x[:, 0] > 0.3, dtype=float),
@@ -198,56 +184,6 @@ def test_one_mode_moves_nothing_and_steps_go_on() -> None:
     assert thrice.tolist() == [-7.5, 6.0]
 
 
-def test_a_score_alone_will_do() -> None:
-    model, jumps = LINES["three"]
-    x = model.sample(300, rng=0)
-    bare = sb.models.ScoreFunction(model.score) if hasattr(sb.models, "ScoreFunction") else _Bare(model.score)
-    y = jumps.move(x, bare, SEED)
-    assert np.allclose(y, jumps.move(x, model, SEED))
-    pairs = np.random.default_rng(0).uniform(-30.0, 30.0, size=(2, 200, 1))
-    exact = model.log_density(pairs[1]) - model.log_density(pairs[0])
-    assert np.abs(log_ratio_along_paths(model, pairs[0], pairs[1], pairs[0]) - exact).max() < 1e-6
-
-
-@dataclass(frozen=True)
-class _Bare:
-    score: Callable[[Any], Any]
-
-
-def test_a_score_that_cannot_be_integrated_is_refused() -> None:
-    x = np.array([[-1.0], [-2.0]])
-    with pytest.raises(ValueError, match=r"could not be integrated to 1e-06 along 2 of 2 jumps. Give the model a"):
-        log_ratio_along_paths(_Bare(lambda x: -1.0 / (x - 0.1)), x, -x, x)
-    scores = sb.models.base.as_model(-x, x)
-    with pytest.raises(TypeError, match="away from the samples; `model` is an array of scores"):
-        ModeJumps([-1.0, 1.0]).move(x, scores, SEED)
-
-
-def test_modes_of_a_mixture_are_the_maxima_of_its_density() -> None:
-    model = GaussianMixture([0.2, 0.2, 0.3, 0.3], [[0.0, 0.0], [0.8, 0.0], [9.0, 0.0], [0.0, 9.0]])
-    modes = find_modes(model)
-    assert len(modes) == 3  # the first two components make one hill
-    assert np.abs(model.score(modes.locations)).max() < 1e-4
-    far = modes.locations[np.argmax(modes.locations[:, 0])]
-    assert np.allclose(far, [9.0, 0.0], atol=1e-6)
-    assert np.allclose(modes.covariances[modes.cells(far[None])[0]], np.eye(2), atol=1e-4)
-
-
-def test_modes_are_found_from_draws_or_from_given_starts() -> None:
-    def log_density(x: Any) -> Any:
-        return -((x[:, 0] ** 2 - 16.0) ** 2) / 64.0 - x[:, 1] ** 2 / 2.0
-
-    model = sb.from_log_density(log_density, backend="numerical")
-    modes = find_modes(model, starts=np.random.default_rng(0).normal(scale=4.0, size=(12, 2)))
-    assert np.allclose(np.sort(modes.locations[:, 0]), [-4.0, 4.0], atol=1e-4)
-    assert np.allclose(modes.covariances, np.diag([0.5, 1.0]), atol=1e-3)  # −∂² log p = 8·16/64 = 2 and 1
-    assert np.allclose(find_modes(StudentT(3.0)).locations, 0.0, atol=1e-4)
-    with pytest.raises(TypeError, match=r"has no `sample\(n, rng\)`\. Pass `starts`"):
-        find_modes(model)
-    with pytest.raises(TypeError, match=r"climbs `model\.log_density`, which this model does not have"):
-        find_modes(_Bare(lambda x: -x), starts=[0.0, 1.0])
-
-
 def test_memberships_are_the_law_of_the_cell_given_the_coordinates() -> None:
     model = GaussianMixture([0.3, 0.7], [-8.0, 8.0], [0.25, 4.0])
     jumps = ModeJumps.from_model(model)
@@ -263,15 +199,6 @@ def test_memberships_are_the_law_of_the_cell_given_the_coordinates() -> None:
             assert abs(float(np.sum(mass * weight * ((cells == m) - shares[:, m])))) < 1e-4
 
 
-def test_a_wide_mode_reaches_farther_and_its_bulk_is_its_own() -> None:
-    modes = Modes([0.0, 10.0], np.array([1.0, 16.0]).reshape(2, 1, 1))
-    x = np.linspace(-20.0, 40.0, 601)[:, None]
-    heights = [stats.norm.logpdf(x[:, 0], 0.0, 1.0), stats.norm.logpdf(x[:, 0], 10.0, 4.0)]
-    assert np.array_equal(modes.cells(x), np.argmax(heights, axis=0))
-    z = modes.coordinates(x, modes.cells(x))
-    assert np.allclose(modes.places(z, modes.cells(x)), x)
-
-
 def test_memberships_where_the_density_vanishes_are_numbers() -> None:
     @dataclass(frozen=True)
     class Boxes:
@@ -283,54 +210,6 @@ def test_memberships_where_the_density_vanishes_are_numbers() -> None:
     _, shares = jumps.memberships(x, Boxes())
     assert np.allclose(shares.sum(axis=1), 1.0)
     assert np.isfinite(jumps.move(x, Boxes(), SEED)).all()
-
-
-def test_which_tolerances_survive_a_move() -> None:
-    radius: Any
-    for radius in (Huber(0.1), DensityBand(0.1), StudentTails(5.0), FixedRadius(0.0), 0.0, 0):
-        assert closed_under_moves(radius)
-    for radius in (FixedRadius(0.1), Alternative(np.zeros((5, 1))), 0.1):
-        assert not closed_under_moves(radius)
-    names = {"TotalVariation": True, "Hellinger": True, "KullbackLeibler": True, "ChiSquared": True}
-    for name, closed in {**names, "Wasserstein": False, "ScoreError": False}.items():
-        assert closed_under_moves(type(name, (), {})()) is closed
-
-
-def test_a_ksd_ball_is_not_closed() -> None:
-    # Wrong weights of far modes have a KSD of about 0, and after a move they do not: the table is not mere caution.
-    model, data = GaussianMixture([0.5, 0.5], [-8.0, 8.0]), GaussianMixture([0.9, 0.1], [-8.0, 8.0])
-    x, kernel = data.sample(1500, rng=0), sb.kernels.InverseMultiquadric(1.0)
-    before = sb.ksd(x, model, kernel=kernel, estimator="u")
-    after = sb.ksd(ModeJumps.from_model(model).move(x, model, SEED), model, kernel=kernel, estimator="u")
-    assert before < 0.05
-    assert after > 0.15
-
-
-def test_models_with_far_modes_are_known_at_once() -> None:
-    assert is_multimodal(GaussianMixture([0.5, 0.5], [-6.0, 6.0]))
-    assert not is_multimodal(GaussianMixture([0.5, 0.5], [-2.0, 2.0]))
-    assert not is_multimodal(GaussianMixture([1.0, 0.0], [-6.0, 6.0]))  # a component of weight 0 is not there
-    assert not is_multimodal(GaussianMixture(np.full(9, 1 / 9), 3.0 * np.arange(9)))  # a chain without gaps
-    assert is_multimodal(GaussianMixture([0.5, 0.5], [-6.0, 6.0], [16.0, 16.0])) is False
-    for variance in (0.25, 4.0):
-        for apart, far in ((4.99, False), (5.01, True)):
-            scale = variance**0.5
-            assert is_multimodal(GaussianMixture([0.5, 0.5], [0.0, apart * scale], variance)) is far
-    assert is_multimodal(Gaussian()) is None
-    assert is_multimodal(type("Known", (), {"modes": Modes([-6.0, 6.0])})())
-    assert [bool(is_multimodal(mixture_pair(gamma).model)) for gamma in (1, 2, 3, 5)] == [False, False, True, True]
-
-
-def test_the_warning_says_what_the_test_cannot_see_and_is_quick() -> None:
-    with pytest.warns(SeparatedModesWarning, match="2 groups of modes .* cannot see wrong weights of the modes"):
-        warn_if_multimodal(GaussianMixture([0.5, 0.5], [-6.0, 6.0]))
-    warn_if_multimodal(Gaussian())
-    warn_if_multimodal(lambda x: -x)
-    big = GaussianMixture(np.full(100, 0.01), np.random.default_rng(0).normal(size=(100, 5)))
-    start = time.perf_counter()
-    for _ in range(5):
-        is_multimodal(big)
-    assert (time.perf_counter() - start) / 5 < 0.05  # 5 ms on a quiet machine
 
 
 def test_what_is_no_move_is_refused_by_name() -> None:

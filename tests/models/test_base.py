@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from steinball.models import Gaussian, Model, as_model, from_log_density
-from steinball.models.base import ScoreArray, ScoreFunction, evaluate_score, is_evaluable
+from steinball.models.base import ScoreArray, ScoreFunction, evaluate_score
 
 X = np.random.default_rng(0).normal(size=(6, 2))
 
@@ -34,7 +34,6 @@ def test_an_object_with_a_score_is_used_as_it_is() -> None:
     model = Scored()
     assert isinstance(model, Model)
     assert as_model(model, X) is model
-    assert is_evaluable(model)
 
 
 @pytest.mark.exact
@@ -55,7 +54,6 @@ def test_an_object_without_a_score_is_no_model() -> None:
 def test_a_function_is_a_score_everywhere() -> None:
     model = as_model(lambda x: -3.0 * x, X)
     assert isinstance(model, ScoreFunction)
-    assert is_evaluable(model)
     np.testing.assert_array_equal(model.score(2.0 * X), -6.0 * X)
 
 
@@ -64,7 +62,6 @@ def test_an_array_of_any_library_is_the_score_at_the_samples(xp: Any) -> None:
     x = xp.asarray(X)
     model = as_model(-2.0 * x, x)
     assert isinstance(model, ScoreArray)
-    assert not is_evaluable(model)
     scores = model.score(x + 0.0)  # an equal array, not the same one
     assert array_api_compat.array_namespace(scores) is array_api_compat.array_namespace(x)
     assert bool(xp.all(scores == -2.0 * x))
@@ -96,7 +93,19 @@ def test_lists_frames_and_flat_arrays_are_score_arrays() -> None:
         np.testing.assert_array_equal(as_model(scores, X).score(X), -X)
     column = X[:, :1]
     np.testing.assert_array_equal(as_model(-X[:, 0], column).score(column), -column)
-    np.testing.assert_array_equal(as_model(-X[:, 0], X[:, 0]).score(column), -column)
+
+
+@pytest.mark.exact
+def test_samples_are_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were on the way in; the model is checked against them, and they are kept as they are."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("samples were checked again")
+
+    monkeypatch.setattr("steinball.arrays.as_samples", refuse)
+    model = as_model(-X, X)
+    assert isinstance(model, ScoreArray)
+    assert model.samples is X
 
 
 @pytest.mark.exact

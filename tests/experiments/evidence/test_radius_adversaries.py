@@ -15,6 +15,7 @@ import steinball as sb
 from experiments.evidence.adversaries import RESPONSES, Grid, farthest
 from experiments.evidence.radius_adversaries import EXPERIMENT, RADII, SUPREMUM, grid
 from steinball.features import Supremum
+from steinball.problem import pose
 from steinball.radius import Huber, KullbackLeibler, LikeModel, ScoreError, StudentTails, TotalVariation, Wasserstein
 
 pytestmark = pytest.mark.exact
@@ -181,7 +182,7 @@ def test_an_error_of_the_score_moves_the_model_no_farther_than_its_radius(delta:
     """μ̂_P = E_P[w e h(X, ·)] for errors e with E_P|w e| ≤ δ: at one point it is √h(0) δ, spread out it is less."""
     here = grid(1)
     x, kernel = here.problem.host_samples, 3.0 * sb.InverseMultiquadric(1.0)
-    problem = sb.discrepancy.pose(x, sb.models.Gaussian(), kernel, sb.PolynomialTilt())
+    problem = pose(x, sb.models.Gaussian(), kernel, sb.PolynomialTilt())
     theta, gram, rng = ScoreError(delta)(problem, TAU), kernel(x, x), np.random.default_rng(0)
     errors = [np.eye(len(x))[100] / here.mass[100], *rng.normal(size=(20, len(x)))]
     reached = []
@@ -196,7 +197,7 @@ def test_an_approximate_score_and_contamination_stay_within_the_sum() -> None:
     """The test uses ŝ = −1.1 x, the exact model is N(0, 1): δ by the grid, τ with ŝ, contamination anywhere."""
     points = grid(1).problem.host_samples
     kernel, tilt = sb.InverseMultiquadric(math.sqrt(2.0)), sb.PolynomialTilt()
-    problem = sb.discrepancy.pose(points, lambda x: -1.1 * x, kernel, tilt)
+    problem = pose(points, lambda x: -1.1 * x, kernel, tilt)
     here = Grid(problem, grid(1).mass)
     weight = np.exp(tilt.log_weight(points))
     delta = float(here.mass @ (weight * np.abs(0.1 * points[:, 0])))

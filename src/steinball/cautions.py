@@ -1,0 +1,115 @@
+"""What the library says without stopping: warnings of named categories, and old names that still work."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+__all__ = [
+    "Renamed",
+    "SeparatedModesWarning",
+    "SteinballWarning",
+    "UnboundedSteinKernelWarning",
+    "UncertifiedSupremumWarning",
+    "caution",
+    "moved_names",
+    "renamed",
+]
+
+
+_MOVED = {
+    "steinball.features.choose_tilt": "steinball.features.tilting.choose_tilt",
+    "steinball.features.find_supremum": "steinball.features.supremum.find_supremum",
+    "steinball.features.warn_if_unbounded": "steinball.features.unbounded.warn_if_unbounded",
+    "steinball.jumps.as_jumps": "steinball.jumps.offset.as_jumps",
+    "steinball.jumps.closed_under_moves": "steinball.radius.base.closed_under_moves",
+    "steinball.jumps.warn_if_multimodal": "steinball.jumps.separated.warn_if_multimodal",
+    "steinball.radius.as_radius": "steinball.radius.base.as_radius",
+    "steinball.supremum": "steinball.features",
+    "steinball.tilts.automatic_tilt": "steinball.features.tilting.base_tilt",
+}
+
+
+class SteinballWarning(UserWarning):
+    """The base class of all warnings of this library: each says its cause and its remedy.
+
+    Examples
+    --------
+    One line silences them all; a category in its place, such as ``sb.jumps.SeparatedModesWarning``, silences that one.
+
+    >>> import warnings, steinball as sb
+    >>> with warnings.catch_warnings():
+    ...     warnings.filterwarnings("ignore", category=sb.SteinballWarning)
+    ...     sb.robust_ksd_test([0.0, 1.0, 2.0], lambda x: -x, tau="auto", rng=0).tau_kind
+    'sample'
+    """
+
+
+class SeparatedModesWarning(SteinballWarning):
+    """A model with separated modes is tested by its score alone, which cannot see the weights of the modes.
+
+    Remedy: ``jumps="auto"``, or :func:`steinball.mode_weights_test` for the weights alone.
+    """
+
+
+class UnboundedSteinKernelWarning(SteinballWarning):
+    """A radius or bound that needs sup u(x, x) < ∞ was asked of a Stein kernel that grows without limit.
+
+    Remedy: a tilt of sufficient exponent, or a radius on the scale of the KSD.
+    """
+
+
+class UncertifiedSupremumWarning(SteinballWarning):
+    """An upper bound on sup u(x, x) was asked for, and only the largest value at the samples was to be had.
+
+    Remedy: give the bound (``tau=3.2``), a model with ``score_growth(center)``, or ``tau="sample"``.
+    """
+
+
+def caution(category: type[SteinballWarning], cause: str, remedy: str) -> None:
+    """Warn, at the line of the user's own code that called this library."""
+    warnings.warn(f"{cause} {remedy}", category, stacklevel=_levels_to_caller())
+
+
+def renamed(old: str, new: str) -> None:
+    """Say that something has another name now."""
+    warnings.warn(f"`{old}` is deprecated; use `{new}`.", DeprecationWarning, stacklevel=_levels_to_caller())
+
+
+class Renamed:
+    """The old name of a method or property: ``standardised = Renamed("standardized")`` in the body of its class."""
+
+    def __init__(self, new: str) -> None:
+        self._new = new
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._old, self._owner = f"{owner.__name__}.{name}", owner.__name__
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        renamed(self._old, f"{self._owner}.{self._new}")
+        return getattr(owner if instance is None else instance, self._new)
+
+
+def moved_names(module: str) -> Callable[[str], Any]:
+    """A ``__getattr__`` for a module some of whose names have moved."""
+
+    def find(name: str) -> Any:
+        old = f"{module}.{name}"
+        if old not in _MOVED:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        renamed(old, _MOVED[old])
+        home, _, new = _MOVED[old].rpartition(".")
+        return getattr(import_module(home), new)
+
+    return find
+
+
+def _levels_to_caller() -> int:
+    """How far up the first frame outside this package is."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_globals.get("__name__", "").partition(".")[0] == "steinball" and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    return level

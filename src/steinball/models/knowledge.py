@@ -1,0 +1,208 @@
+"""What a model says of itself beyond its score: the one place that asks."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import Array, to_host
+from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, unit_root
+
+__all__ = ["DENSITIES", "LOG_DENSITIES", "Clusters", "Knowledge"]
+
+Floats = NDArray[np.float64]
+
+# What other libraries call a method that returns a log density, or a density.
+LOG_DENSITIES = ("log_density", "logpdf", "log_prob", "logp", "score_samples")
+DENSITIES = ("pdf", "prob")
+
+
+class Clusters(NamedTuple):
+    """Where a model has its mass: places, shape (k, d), and the covariances around them, shape (k, d, d)."""
+
+    locations: Floats
+    covariances: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What is known of a model, built in or the user's own; nothing is computed before it is asked for.
+
+    One policy on failure: what a model lacks, says ``None`` of, fails to give, or does not give in finite numbers of
+    the right shape is unknown, and the answer is ``None``. Two things are errors instead: a certificate that is none
+    (:meth:`score_growth`), and draws of a model whose sampler fails where a caller cannot do without
+    (:meth:`needed_draws`).
+
+    Examples
+    --------
+    >>> class Laplace:
+    ...     location = [1.0]
+    ...     def score(self, x):
+    ...         return -np.sign(x - 1.0)
+    >>> known = Knowledge(Laplace())
+    >>> known.location, known.covariance, known.draws(5)
+    (array([1.]), None, None)
+    """
+
+    model: Any
+
+    def _attribute(self, name: str) -> Any:
+        try:
+            return None if isinstance(self.model, type) else getattr(self.model, name, None)
+        except Exception:  # a property that raises, for instance a covariance that does not exist
+            return None
+
+    def _method(self, name: str) -> Callable[..., Any] | None:
+        found = self._attribute(name)
+        return found if callable(found) else None
+
+    def _numbers(self, name: str, ndim: int) -> Floats | None:
+        try:
+            numbers = np.array(to_host(self._attribute(name)), ndmin=ndim, copy=None)
+        except (TypeError, ValueError):
+            return None
+        return numbers if numbers.ndim == ndim and np.isfinite(numbers).all() else None
+
+    # What it is.
+
+    @property
+    def has_score(self) -> bool:
+        """Whether it has a ``score(x)``; scikit-learn's is a mean log likelihood, and ``score_samples`` tells."""
+        return self._method("score") is not None and self._method("score_samples") is None
+
+    @property
+    def name(self) -> str:
+        """The name of a function, otherwise nothing."""
+        return str(self._attribute("__name__") or "")
+
+    @property
+    def density_method(self) -> str | None:
+        """The name of its method for a log density or density, in the words of whatever library it is from."""
+        return next((name for name in LOG_DENSITIES + DENSITIES if self._method(name) is not None), None)
+
+    @property
+    def evaluable(self) -> bool:
+        """Whether the score is known at points other than the samples."""
+        said = self._attribute("evaluable")
+        return said is None or bool(said)
+
+    @property
+    def dimension(self) -> int | None:
+        """d."""
+        said = self._attribute("dimension")
+        return said if isinstance(said, int) else None
+
+    def home(self, template: Array | None) -> Array:
+        """An array of the library to evaluate it in: NumPy if it takes that (``takes_numpy``), else ``template``'s."""
+        return np.zeros(1) if template is None or self._attribute("takes_numpy") is True else template
+
+    # Where it is.
+
+    @property
+    def location(self) -> Floats | None:
+        """Its center, shape (d,)."""
+        return self._numbers("location", 1)
+
+    @property
+    def covariance(self) -> Floats | None:
+        """Its spread, shape (d, d)."""
+        said = self._numbers("covariance", 2)
+        return said if said is not None and said.shape[0] == said.shape[1] else None
+
+    @property
+    def place(self) -> tuple[Floats, Floats] | None:
+        """Location and covariance, where both are known."""
+        location, covariance = self.location, self.covariance
+        return None if location is None or covariance is None else (location, covariance)
+
+    @property
+    def clusters(self) -> Clusters | None:
+        """The ``components`` of a mixture, or the ``modes`` that a model declares (:class:`steinball.jumps.Modes`)."""
+        for name in ("components", "modes"):
+            said = Knowledge(self._attribute(name))
+            locations, covariances = said._numbers("locations", 2), said._numbers("covariances", 3)
+            if locations is not None and covariances is not None:
+                return Clusters(locations, covariances)
+        return None
+
+    # What can be done with it.
+
+    @property
+    def log_density(self) -> Callable[[Array], Array] | None:
+        """log p up to a constant, (n, d) to (n,)."""
+        return self._method("log_density")
+
+    @property
+    def sampler(self) -> Callable[[int, np.random.Generator], Any] | None:
+        """``sample(n, rng)``, in whatever array library the model draws."""
+        return self._method("sample")
+
+    def draws(self, n: int) -> Floats | None:
+        """``n`` draws with a seed of our own, the same every time, shape (n, d) on the host."""
+        try:
+            return self.needed_draws(n)
+        except Exception:  # a sampler that refuses (an RBM too large to enumerate) is as good as none
+            return None
+
+    def needed_draws(self, n: int, rng: Any = 0) -> Floats:
+        """The same where one cannot do without: no sampler is an error, and the sampler's own errors pass."""
+        if self.sampler is None:
+            raise TypeError(
+                f"`model` must have `sample(n, rng)`, and {type(self.model).__name__} has not; it is needed for draws "
+                "of the model itself. Give it that method."
+            )
+        draws = to_host(self.sampler(n, np.random.default_rng(rng)))
+        draws = draws[:, None] if draws.ndim == 1 else draws
+        if draws.ndim != 2 or not np.isfinite(draws).all():
+            raise ValueError(f"`model.sample({n}, rng)` must return a finite array (n, d), got shape {draws.shape}.")
+        return draws
+
+    # What its score is bounded by.
+
+    @property
+    def radial_score(self) -> RadialScore | None:
+        """The score as a function of the distance from a center."""
+        said = self._attribute("radial_score")
+        return said if isinstance(said, RadialScore) else None
+
+    @property
+    def score_bounds(self) -> Callable[[Floats, Floats], Bounds] | None:
+        """Bounds of each coordinate of the score over boxes."""
+        return self._method("score_bounds")
+
+    @property
+    def score_lipschitz(self) -> Callable[[Floats, float], Any] | None:
+        """Bounds of ‖∇s‖ over balls, from their centers (n, d) and radius."""
+        return self._method("score_lipschitz")
+
+    def score_growth(self, center: Floats, precision: Floats) -> tuple[ScoreGrowth, ...]:
+        """Bounds of \\|s\\| by the distance from ``center`` in the metric ``precision``; none where it says nothing.
+
+        A method that does not take ``precision`` answers in Euclidean distance, and is stretched.
+        """
+        method = self._method("score_growth")
+        if method is None:
+            return ()
+        measured = "precision" in inspect.signature(method).parameters
+        said = method(center, precision=precision) if measured else method(center)
+        farthest = 1.0 if measured else float(np.linalg.norm(unit_root(precision, len(center)), 2))
+        growths = [_checked_growth(one) for one in (said if isinstance(said, list) else [said])]
+        return tuple(ScoreGrowth(g.offset, g.slope * farthest, g.middle * farthest) for g in growths)
+
+
+def _checked_growth(value: Any) -> ScoreGrowth:
+    try:
+        growth = ScoreGrowth(*(None if number is None else float(number) for number in value))  # type: ignore[arg-type]
+    except TypeError as error:
+        raise TypeError(
+            f"`score_growth` of the model must return (A, B) with |s(x)| ≤ A + B|x − center|, got {value!r}."
+        ) from error
+    if not all(number is None or 0.0 <= number < math.inf for number in growth):
+        raise ValueError(f"`score_growth` of the model must return finite numbers, none negative, got {value!r}.")
+    return growth

@@ -1,0 +1,75 @@
+"""The diameter of the features: above every pair of points, and close to the farthest."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import steinball as sb
+from steinball import radius as r
+from steinball.features import Supremum
+from steinball.features.isotropic import IsotropicCase
+from steinball.problem import pose
+from steinball.stein import SteinProblem
+
+pytestmark = pytest.mark.exact
+
+X = np.random.default_rng(5).normal(size=(60, 2))
+TAU = Supremum(2.25, "given")
+TILT = sb.PolynomialTilt(0.5)
+
+
+def problem(model: Any = None, kernel: Any = None, tilt: Any = TILT, x: Any = X) -> SteinProblem:
+    return pose(x, (lambda x: -x) if model is None else model, kernel or sb.InverseMultiquadric(1.3), tilt)
+
+
+def distance(here: SteinProblem, x: Any, y: Any) -> Any:
+    """|φ(x) − φ(y)| row by row."""
+    both = here.at(np.vstack([x, y])).points
+    n = len(x)
+    first, second = both.rows(0, n), both.rows(n, 2 * n)
+    pairs = here.stein.pairs
+    return np.sqrt(np.maximum(pairs(first, first) + pairs(second, second) - 2 * pairs(first, second), 0.0))
+
+
+METRIC = np.array([[2.0, 0.5], [0.5, 1.0]])
+
+
+@pytest.mark.parametrize(("dimension", "lengthscale"), [(1, 1.0), (2, 1.7), (10, 4.5), (10, 1.0)])
+def test_the_diameter_is_above_every_pair_and_close_to_the_farthest(dimension: int, lengthscale: float) -> None:
+    """Against a search over pairs in all coordinates, and 2√τ: certified, so never below a pair."""
+    model, kernel = sb.models.Gaussian(dimension=dimension), sb.InverseMultiquadric(lengthscale)
+    here = pose(np.eye(2, dimension), model, kernel, TILT)
+    case, rng = IsotropicCase.of(here), np.random.default_rng(0)
+    assert case is not None
+    tau = Supremum(float(case.diagonal()(np.linspace(0, 1, 10_001)).max()) * (1 + 1e-7), "given")
+    x, y = rng.normal(size=(2, 20_000, dimension)) * 10.0 ** rng.uniform(-1, 1, size=(2, 20_000, 1)) / dimension**0.5
+    y[::2] = -x[::2] * 10.0 ** rng.uniform(-0.2, 0.2, size=(10_000, 1))
+    found = r.diameter(here, tau)
+    assert distance(here, x, y).max() <= found <= 2 * math.sqrt(tau.value)
+    assert found <= 1.1 * distance(here, x, y).max()
+    assert found < 0.96 * 2 * math.sqrt(tau.value)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"model": sb.models.Gaussian([0.1, 0.0])},
+        {"model": sb.models.Gaussian(0.0, [1.0, 2.0])},
+        {"model": sb.models.Gaussian(dimension=2), "tilt": sb.PolynomialTilt(0.6)},
+        {"model": sb.models.Gaussian(dimension=2), "kernel": sb.InverseMultiquadric(1.2, metric=METRIC)},
+        {"model": sb.models.StudentT(4.0, dimension=2)},
+        {},
+    ],
+)
+def test_other_cases_take_twice_the_root_of_tau(case: dict[str, Any]) -> None:
+    assert r.diameter(problem(**case), TAU) == 3.0
+
+
+def test_a_sample_maximum_below_the_diameter_is_not_hidden_by_it() -> None:
+    """The radius is never above what the paper would use with the same τ, whatever its kind."""
+    here = problem(sb.models.Gaussian(dimension=2))
+    assert r.diameter(here, Supremum(0.01, "sample")) == pytest.approx(0.2)

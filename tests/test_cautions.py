@@ -1,0 +1,125 @@
+"""Warnings have one base and point at the user's line; old names still work and say so."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import steinball as sb
+from steinball import cautions
+from steinball.datasets import load_galaxies
+from steinball.models import KernelExponentialFamily, StudentT
+
+pytestmark = pytest.mark.exact
+
+X = np.random.default_rng(11).normal(size=200)
+CATEGORIES = [
+    value
+    for name, value in vars(cautions).items()
+    if name.endswith("Warning") and name not in ("SteinballWarning", "DeprecationWarning")
+]
+
+
+def gaussian(x: Any) -> Any:
+    return -x
+
+
+def test_the_warning_points_at_the_users_line() -> None:
+    result = sb.ksd_test(X, gaussian, calibration=sb.WeightedBootstrap(19), rng=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        here = inspect.currentframe()
+        assert here is not None
+        line = here.f_lineno
+        sb.ksd_test(X, gaussian, radius=sb.Huber(0.1))
+        sb.robust_ksd_test(X, gaussian, tilt=None)
+        result.at(contamination=0.1)
+        sb.ksd_test(X, gaussian, calibration=sb.DeviationBound())
+        sb.robust_ksd_test(X, gaussian, tau="auto")
+        sb.ksd_test(X, sb.models.GaussianMixture([0.5, 0.5], [-6.0, 6.0]))
+    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, k) for k in range(1, 7)]
+    assert {w.category for w in caught} == set(CATEGORIES)
+
+
+@pytest.mark.parametrize("category", CATEGORIES, ids=lambda c: c.__name__)
+def test_every_category_is_public_and_says_cause_and_remedy(category: type[Warning]) -> None:
+    assert issubclass(category, sb.SteinballWarning)
+    assert issubclass(category, UserWarning)
+    assert "Remedy:" in (category.__doc__ or "")
+    rooms = (getattr(sb, name) for name in sb.__all__)
+    assert any(inspect.ismodule(room) and category.__name__ in room.__all__ for room in rooms)
+
+
+def test_one_line_silences_them_all() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", category=sb.SteinballWarning)
+        sb.ksd_test(X, gaussian, radius=sb.Huber(0.1), tau="auto", rng=0)
+
+
+def test_a_finite_sample_bound_is_warned_of_at_a_contamination_of_zero_too() -> None:
+    """Huber(0) needs no bound and the deviation bound does; neither warned, each leaving it to the other."""
+    with pytest.warns(sb.features.UnboundedSteinKernelWarning, match="`DeviationBound` needs a bounded Stein kernel"):
+        sb.ksd_test(X, gaussian, radius=sb.Huber(0.0), calibration=sb.DeviationBound())
+
+
+# Old names
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("steinball.supremum", "steinball.features"),
+        ("steinball.features.find_supremum", "steinball.features.supremum.find_supremum"),
+        ("steinball.features.choose_tilt", "steinball.features.tilting.choose_tilt"),
+        ("steinball.features.warn_if_unbounded", "steinball.features.unbounded.warn_if_unbounded"),
+        ("steinball.jumps.as_jumps", "steinball.jumps.offset.as_jumps"),
+        ("steinball.jumps.closed_under_moves", "steinball.radius.base.closed_under_moves"),
+        ("steinball.jumps.warn_if_multimodal", "steinball.jumps.separated.warn_if_multimodal"),
+        ("steinball.radius.as_radius", "steinball.radius.base.as_radius"),
+        ("steinball.tilts.automatic_tilt", "steinball.features.tilting.base_tilt"),
+    ],
+)
+def test_a_name_that_moved_is_found_and_named_anew(old: str, new: str) -> None:
+    (module, _, name), (home, _, attribute) = old.rpartition("."), new.rpartition(".")
+    with pytest.warns(DeprecationWarning, match=f"`{old}` is deprecated; use `{new}`") as caught:
+        found = getattr(importlib.import_module(module), name)
+    assert found is getattr(importlib.import_module(home), attribute)
+    assert caught[0].filename == __file__
+
+
+def test_an_old_name_can_be_imported() -> None:
+    with pytest.warns(DeprecationWarning, match=r"`steinball\.supremum` is deprecated") as caught:
+        from steinball import supremum
+    assert supremum is sb.features
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("module", [sb, sb.features, sb.jumps, sb.radius, sb.tilts], ids=lambda m: m.__name__)
+def test_a_name_that_never_was_is_no_attribute(module: Any) -> None:
+    with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute 'nonsense'"):
+        _ = module.nonsense
+    assert not hasattr(module, "nonsense")
+
+
+def test_methods_and_properties_keep_their_old_spelling() -> None:
+    with pytest.warns(
+        DeprecationWarning, match=r"`StudentT\.standardised` is deprecated; use `StudentT\.standardized`"
+    ):
+        old = StudentT.standardised(4.0)
+    assert old.scale == StudentT.standardized(4.0).scale
+    family = KernelExponentialFamily([1.0])
+    with pytest.warns(DeprecationWarning, match=r"use `KernelExponentialFamily\.log_normalizer`") as caught:
+        assert family.log_normaliser == family.log_normalizer
+    assert caught[0].filename == __file__
+
+
+def test_an_argument_keeps_its_old_spelling() -> None:
+    with pytest.warns(DeprecationWarning, match="`standardise` is deprecated; use `standardize`"):
+        old = load_galaxies(standardise=False)
+    np.testing.assert_array_equal(old, load_galaxies(standardize=False))
