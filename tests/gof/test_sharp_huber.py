@@ -18,7 +18,7 @@ from steinball.jumps import ModeJumps
 from steinball.kernels import Gaussian as GaussianKernel
 from steinball.kernels import InverseMultiquadric, Matern
 from steinball.models import Gaussian, GaussianMixture
-from steinball.results.bounded import BoundedMean, Question
+from steinball.results.bounded import BoundedMean, BoundedQuestion
 
 pytestmark = pytest.mark.exact
 
@@ -140,7 +140,7 @@ def test_the_mean_of_the_evalue_is_one_at_the_edge(contamination: float) -> None
 def test_the_conceded_share_is_where_the_pvalue_crosses_the_level() -> None:
     values = BoundedMean(np.random.default_rng(0).uniform(-0.4, 1.0, size=400), -0.4)
     for method in ("betting", "asymptotic"):
-        question = Question(0.1, 0.05, method)
+        question = BoundedQuestion(0.1, 0.05, method)
         bound = question.bound([values])
         assert 0.1 < bound < values.values.mean()
         assert question.pvalue([values], bound - 1e-6) <= 0.05 < question.pvalue([values], bound + 1e-6)
@@ -267,15 +267,17 @@ def test_results_speak() -> None:
     result = mode_weights_test(x, model)
     assert result.rejected
     assert result.statistic >= result.threshold
-    assert "weights of modes: rejected" in result.summary()
+    assert result.summary().startswith("Test of the weights of modes\n")
+    assert "\n  REJECTED at level 0.05" in result.summary()
     assert max(map(len, result.summary().splitlines())) <= 80
     plain = result.to_dict()
-    assert plain["schema"] == "steinball.sharp/1"
+    assert plain["schema"] == "steinball.sharp/2"
     assert plain["pvalue"] == result.pvalue
     fine = mode_weights_test(model.sample(200, rng=0), model, method="asymptotic")
     assert not fine.rejected
     assert fine.statistic < fine.threshold
-    assert "no proof that the model fits" in " ".join(fine.summary().split())
+    assert "NOT REJECTED" in fine.summary()
+    assert "does not prove the model" in " ".join(fine.summary().split())
 
 
 def test_what_cannot_be_done_is_said() -> None:

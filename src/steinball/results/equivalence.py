@@ -13,6 +13,7 @@ from scipy.special import ndtri
 
 from steinball.arrays import Array, to_host
 from steinball.gram.base import GramSummary
+from steinball.text import count, wrap
 
 if TYPE_CHECKING:  # only how a null distribution looks: calibrations may use the bounds of this file
     from steinball.calibration.base import BoundingNull, Null
@@ -285,24 +286,29 @@ class Credibility:
         Examples
         --------
         >>> print(Credibility(80.0, 55.0, math.inf, 500, 0.0, 0.05).summary())
-        A test at level 0.05 would notice the misfit every second time with about 80 points (at least 55;
-        these are 500).
+        With 80 points a test at level 0.05 would detect the estimated misfit in half of
+        all samples (with the ends of its confidence interval: 55 or more). There are
+        500 points.
         """
         if math.isinf(self.size):
-            return f"These {self.n} points show no misfit that more of them would be sure to confirm ({self._range()})."
-        return (
-            f"A test at level {self.level:g} would notice the misfit every second time with about "
-            f"{_round(self.size)} points ({self._range()}; these are {self.n})."
+            low = "" if math.isinf(self.low) else f" The upper end of its confidence interval takes {_round(self.low)}."
+            return wrap(
+                f"The estimated misfit is within the tolerance; no sample size would reliably detect it.{low}", indent=0
+            )
+        ends = f"{_round(self.low)} {'or more' if math.isinf(self.high) else f'to {_round(self.high)}'}"
+        return wrap(
+            f"With {_round(self.size)} points a test at level {self.level:g} would detect the estimated misfit in half "
+            f"of all samples (with the ends of its confidence interval: {ends}). There are {count(self.n, 'point')}.",
+            indent=0,
         )
 
-    def _range(self) -> str:
-        low = f"at least {_round(self.low)}"
-        return low if math.isinf(self.high) else f"{_round(self.low)} to {_round(self.high)}"
+    def __str__(self) -> str:
+        return self.summary()
 
 
 def _round(size: float) -> str:
     """Three digits."""
-    return "∞" if math.isinf(size) else f"{float(f'{max(1.0, size):.3g}'):,.0f}"
+    return count(float(f"{max(1.0, size):.3g}"))
 
 
 def credibility(
