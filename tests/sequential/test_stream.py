@@ -425,7 +425,7 @@ def test_a_file_cannot_run_anything(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="pickle"):
         SequentialTest.restore(path, score)
     np.savez(path, x=np.zeros(3))
-    with pytest.raises(ValueError, match="no saved SequentialTest"):
+    with pytest.raises(ValueError, match="not a saved SequentialTest"):
         SequentialTest.restore(path, score)
 
 

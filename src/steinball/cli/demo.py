@@ -119,9 +119,9 @@ _ROWS = (
     ("τ", "tau", "largest u(x, x) at these points (sample τ)"),
     ("statistic", "statistic", "max(0, D − θ)"),
     ("threshold", "threshold", "rejected above this"),
-    ("p-value", "pvalue", "weighted bootstrap, 999 draws"),
+    ("p-value", "pvalue", "999 bootstrap draws"),
 )
-_CONCEDED = "at least so much contamination (95 % sure)"
+_CONCEDED = "at least this share is contaminated (95 %)"
 
 
 def _row(label: str, values: list[str], note: str = "") -> str:
@@ -136,8 +136,8 @@ def _rates() -> str:
     """How often each test rejects when split, outliers and bootstrap are drawn anew."""
     cases = (
         ("clean", 0.0, 0.0, "the model is an estimate, not the truth"),
-        ("outliers", TOLERANCE, 0.0, "as many as are tolerated"),
-        ("wrong", 0.0, SHIFT, f"clean, every model coefficient {SHIFT:g} too large"),
+        ("outliers", TOLERANCE, 0.0, "the tolerated share of outliers"),
+        ("wrong", 0.0, SHIFT, f"no outliers; all coefficients are {SHIFT:g} too large"),
     )
     return "\n".join(
         [

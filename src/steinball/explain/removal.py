@@ -65,12 +65,12 @@ class Removal:
         n, whole = self.weights.size, int(np.sum(self.weights > _FULLY))
         if self.share == 0.0:
             return f"No points need to be removed: D = {number(self.ksd)} is already within {number(self.threshold)}."
-        first = ", ".join(str(i) for i in self.ranked[:10]) + (", …" if self.ranked.size > 10 else "")
+        first = ", ".join(str(i) for i in self.ranked[:10])
         return wrap(
             f"Removing {percent(self.share)} of the {count(n, 'point')} brings D from {number(self.ksd)} to "
-            f"{number(self.threshold)}; no share smaller by more than {self.gap:.1e} does. It takes {count(whole)} "
-            f"whole points and parts of {count(self.ranked.size - whole)} others: {first}. The remaining points are "
-            "not scaled up. This describes the sample; it is not a confidence statement.",
+            f"{number(self.threshold)}; no share smaller by more than {self.gap:.1e} does. {count(whole, 'point')} "
+            f"would be removed wholly and {count(self.ranked.size - whole)} in part, first those with index {first}. "
+            "The remaining points are not scaled up. This describes the sample; it is not a confidence statement.",
             indent=0,
         )
 

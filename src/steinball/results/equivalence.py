@@ -286,19 +286,19 @@ class Credibility:
         Examples
         --------
         >>> print(Credibility(80.0, 55.0, math.inf, 500, 0.0, 0.05).summary())
-        With 80 points a test at level 0.05 would detect the estimated misfit in half of
-        all samples (with the ends of its confidence interval: 55 or more). There are
-        500 points.
+        A test at level 0.05 would detect the estimated misfit in half of all samples of
+        80 points (55 or more over its confidence interval). This sample has 500 points.
         """
         if math.isinf(self.size):
-            low = "" if math.isinf(self.low) else f" The upper end of its confidence interval takes {_round(self.low)}."
-            return wrap(
-                f"The estimated misfit is within the tolerance; no sample size would reliably detect it.{low}", indent=0
-            )
+            words = "The estimated misfit is within the tolerance; no sample size would reliably detect it."
+            if math.isfinite(self.low):
+                words += f" The upper end of its confidence interval would be detected with {_round(self.low)} points."
+            return wrap(words, indent=0)
         ends = f"{_round(self.low)} {'or more' if math.isinf(self.high) else f'to {_round(self.high)}'}"
         return wrap(
-            f"With {_round(self.size)} points a test at level {self.level:g} would detect the estimated misfit in half "
-            f"of all samples (with the ends of its confidence interval: {ends}). There are {count(self.n, 'point')}.",
+            f"A test at level {self.level:g} would detect the estimated misfit in half of all samples of "
+            f"{_round(self.size)} points ({ends} over its confidence interval). This sample has "
+            f"{count(self.n, 'point')}.",
             indent=0,
         )
 
@@ -307,8 +307,8 @@ class Credibility:
 
 
 def _round(size: float) -> str:
-    """Three digits."""
-    return count(float(f"{max(1.0, size):.3g}"))
+    """A whole number in three digits."""
+    return count(float(f"{max(1, round(size)):.3g}"))
 
 
 def credibility(
