@@ -14,7 +14,6 @@ from experiments.framework.base import Cell, Row
 from experiments.framework.rows import bandwidth_kernel, decision_row, robust_nulls
 from steinball.arrays import as_seed
 from steinball.calibration import WeightedBootstrap, WildBootstrap
-from steinball.results.aggregated import AggregationEvidence
 from steinball.gof.mmd import MMDDeviationNull, dcmmd_test
 from steinball.gram.base import GramSummary
 from steinball.gram.choose import Settings, make_gram
@@ -22,6 +21,7 @@ from steinball.gram.weights import gather
 from steinball.kernels import Gaussian as GaussianKernel
 from steinball.kernels.base import Kernel
 from steinball.problem import pose
+from steinball.results.aggregated import AggregationEvidence
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import Tilt
 

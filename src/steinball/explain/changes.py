@@ -1,4 +1,4 @@
-"""How many points an adversary must change before a test decides otherwise."""
+"""How many points can be replaced without changing the decision of a test."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Survives = Callable[[int], bool]
 
 @dataclass(frozen=True)
 class Fragility:
-    """How many adversarial changes a decision survives, for sure.
+    """How many replaced points a decision provably survives.
 
     Attributes
     ----------

@@ -14,6 +14,9 @@ from steinball.text import Row, count, describe, number, percent, render, spaced
 
 __all__ = ["Decision", "Result", "conceded", "decided", "tolerated", "whose"]
 
+OF_POINTS = "of these points are contaminated"
+OF_DISTRIBUTION = "of the distribution they come from is contaminated"
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Decision:
@@ -34,8 +37,8 @@ class Decision:
     def rejected(self) -> bool:
         """``pvalue <= level and statistic > threshold``: the rule of every test.
 
-        The second condition adds something to the first for U-statistics alone. Their quantile may be negative; then
-        the threshold is infinite and nothing is rejected (paper, App. C).
+        The two conditions say the same, except for U-statistics. Their quantile may be negative; then the threshold is
+        infinite and nothing is rejected (paper, App. C).
         """
         return self.pvalue <= self.level and self.statistic > self.threshold
 
@@ -66,8 +69,8 @@ class Result(Decision, ABC):
 
     Notes
     -----
-    A test that does not reject has not shown that the model fits. The data do not force the conclusion that they come
-    from further away than is tolerated; that is all.
+    A test that does not reject has not shown that the model fits. It has only not shown that the data come from
+    further away than is tolerated.
     """
 
     contamination: float | None = None
@@ -155,7 +158,7 @@ class Result(Decision, ABC):
         return tolerated(self.contamination)
 
     def _whose(self) -> str:
-        return whose("sample")
+        return OF_POINTS
 
 
 def decided(rejected: bool, where: str, tolerated: str) -> str:
@@ -179,11 +182,10 @@ def conceded(bound: float, level: float, of_what: str) -> str:
 
 
 def whose(tau_kind: str) -> str:
-    """What the bound on contamination speaks of: it holds for these points when τ is at least their largest u(x, x)."""
+    """What the bound on contamination is about: of these points it holds when τ is at least their largest u(x, x)."""
     if tau_kind in UPPER_BOUNDS:
-        return "of the distribution they come from is contaminated"
-    region = ", if contamination lies within the stated region" if tau_kind == "localized" else ""
-    return f"of these points are contaminated{region}"
+        return OF_DISTRIBUTION
+    return f"{OF_POINTS}, if contamination lies within the stated region" if tau_kind == "localized" else OF_POINTS
 
 
 def _plain(value: Any) -> Any:

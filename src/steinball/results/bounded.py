@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr, ndtri
 
 from steinball.arrays import check_level, check_share
-from steinball.results.base import Decision, Result, whose
+from steinball.results.base import OF_DISTRIBUTION, Decision, Result
 from steinball.text import Row, describe, number
 
 __all__ = ["BoundedMean", "BoundedQuestion", "SharpResult", "conclude"]
@@ -130,7 +130,7 @@ class SharpResult(Result):
         return [(key, value) for key, value in self.details.items() if not isinstance(value, (list, dict))]
 
     def _whose(self) -> str:
-        return whose("given")
+        return OF_DISTRIBUTION
 
 
 @dataclass(frozen=True)

@@ -253,17 +253,17 @@ def credibility_size(
 
 @dataclass(frozen=True)
 class Credibility:
-    """Up to which sample size the model could not be told from the truth (Lindsay and Liu 2009).
+    """The sample size at which a test would detect the misfit in half of all samples (Lindsay and Liu 2009).
 
     Attributes
     ----------
     size : float
-        The number of points at which the test has power ½ against the misfit that was seen; infinite where the
+        The number of points at which the test has power ½ against the estimated misfit; infinite where the
         bias-corrected D does not exceed the radius.
     low, high : float
         The same for the upper and the lower end of the interval for D.
     n : int
-        How many points were seen.
+        The number of points of the sample.
     radius, level : float
         Of the test.
 
@@ -281,7 +281,7 @@ class Credibility:
     level: float
 
     def summary(self) -> str:
-        """In a sentence.
+        """In words.
 
         Examples
         --------

@@ -160,7 +160,7 @@ class GofResult(Result):
         return None if draws is None else np.array(draws)
 
     def interval(self, level: float | None = None) -> tuple[float, float]:
-        """A two-sided interval for the KSD of the distribution behind the data, at confidence 1 − ``level``.
+        """A two-sided confidence interval for the KSD of the population, at confidence 1 − ``level``.
 
         Examples
         --------
@@ -173,7 +173,7 @@ class GofResult(Result):
         return two_sided_interval(self._evidence.null, self.ksd, self.level if level is None else check_level(level, 0))
 
     def credibility(self) -> Credibility:
-        """Up to which sample size the model could not have been told from the truth (Lindsay and Liu 2009).
+        """The sample size at which the misfit would be detected in half of all samples (Lindsay and Liu 2009).
 
         Examples
         --------
@@ -186,16 +186,16 @@ class GofResult(Result):
         return credibility(evidence.null, evidence.summary, self.interval(), self.level, self.radius)
 
     def fragility(self) -> Fragility:
-        """How many points an adversary would have to change to turn the decision: :func:`steinball.explain.fragility`.
+        """How many points can be replaced without changing the decision: :func:`steinball.explain.fragility`.
 
-        Needs τ to be an upper bound: ``tau="auto"``.
+        This needs a τ that is an upper bound: ``tau="auto"``.
         """
         from steinball.explain import fragility
 
         return fragility(self)
 
     def least_removal(self) -> Removal:
-        """The least data to remove for the test no longer to reject: :func:`steinball.explain.least_removal`."""
+        """The least data to remove so that the test does not reject: :func:`steinball.explain.least_removal`."""
         from steinball.explain import least_removal
 
         return least_removal(self)

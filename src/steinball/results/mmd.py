@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from steinball.arrays import check_level, check_share
 from steinball.calibration.base import Null
 from steinball.kernels.base import Kernel
-from steinball.results.base import Result, whose
+from steinball.results.base import OF_DISTRIBUTION, OF_POINTS, Result
 from steinball.text import Row, count, describe, number
 
 __all__ = ["MMDEvidence", "MMDResult"]
@@ -133,4 +133,4 @@ class MMDResult(Result):
         ]
 
     def _whose(self) -> str:
-        return whose("given" if self.draws is None else "sample")
+        return OF_DISTRIBUTION if self.draws is None else OF_POINTS

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, as_samples, as_seed, like, to_host
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, as_model, evaluate_score, is_array_like
-from steinball.results.base import conceded, decided, tolerated, whose
+from steinball.results.base import OF_DISTRIBUTION, conceded, decided, tolerated
 from steinball.sequential import checkpoint
 from steinball.sequential.books import Books, compare
 from steinball.sequential.plan import Plan, Settled
@@ -206,7 +206,7 @@ class SequentialTest:
             ("p-value", number(self.pvalue), "1 over the largest wealth; valid whenever you stop"),
         ]
         words = decided(self.rejected, f"{where}, at level {self.level:g}", tolerance)
-        concession = conceded(self.contamination_bound, self.level, whose("given"))
+        concession = conceded(self.contamination_bound, self.level, OF_DISTRIBUTION)
         return render("Sequential kernel Stein goodness-of-fit test", rows, f"{words}\n{concession}".rstrip())
 
     def __repr__(self) -> str:
