@@ -56,24 +56,12 @@ def number(value: float) -> str:
 
 
 def count(size: float, noun: str = "") -> str:
-    """A whole number of things.
-
-    Examples
-    --------
-    >>> count(1, "point"), count(20_000, "point"), count(500)
-    ('1 point', '20,000 points', '500')
-    """
+    """A whole number of things, such as 20,000 points."""
     return f"{size:,.0f}" + (f" {noun}{'s' * (size != 1)}" if noun else "")
 
 
 def percent(share: float, *, down: bool = False) -> str:
-    """A share as a percentage of three digits; a lower bound is rounded down.
-
-    Examples
-    --------
-    >>> percent(0.05), percent(0.29999, down=True)
-    ('5 %', '29.9 %')
-    """
+    """A share as a percentage of three digits; a lower bound is rounded down."""
     value = 100 * share
     if down and value > 0:
         step = 10.0 ** (math.floor(math.log10(value)) - 2)
@@ -82,13 +70,7 @@ def percent(share: float, *, down: bool = False) -> str:
 
 
 def spaced(name: str) -> str:
-    """The name of a class as words.
-
-    Examples
-    --------
-    >>> spaced("BoundaryBootstrap")
-    'boundary bootstrap'
-    """
+    """The name of a class as words."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 

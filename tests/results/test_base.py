@@ -68,8 +68,13 @@ def test_every_result_type_is_among_those_that_are_checked_here() -> None:
 def test_the_decision_follows_one_rule(result: Result) -> None:
     assert result.rejected == (result.pvalue <= result.level and result.statistic > result.threshold)
     assert "rejected" not in {field.name for field in dataclasses.fields(result)}
-    changes: dict[str, Any]
-    for changes in ({"pvalue": 1.0}, {"pvalue": math.nan}, {"threshold": math.inf}, {"statistic": math.nan}):
+    cases: list[dict[str, Any]] = [
+        {"pvalue": 1.0},
+        {"pvalue": math.nan},
+        {"threshold": math.inf},
+        {"statistic": math.nan},
+    ]
+    for changes in cases:
         assert not dataclasses.replace(result, **changes).rejected
     certain = dataclasses.replace(result, pvalue=0.0, statistic=1.0, threshold=0.5)
     assert certain.rejected

@@ -185,6 +185,7 @@ class AggregatedResult(Result):
     _evidence: AggregationEvidence
 
     schema: ClassVar[str] = "steinball.ksdagg/2"
+    title = "KSDAgg, an aggregated kernel Stein test"
     _shown: ClassVar[tuple[str, ...]] = ("correction",)
 
     def at(self, *, level: float | None = None) -> AggregatedResult:
@@ -200,11 +201,6 @@ class AggregatedResult(Result):
         """
         draws = min(self.n_resamples, self.n_resamples_level)
         return self._evidence.decide(self.level if level is None else check_level(level, draws))
-
-    @property
-    def title(self) -> str:
-        """Which test it was."""
-        return "KSDAgg, an aggregated kernel Stein test"
 
     def rows(self) -> list[Row]:
         """The table of the summary."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from steinball.arrays import Array, to_host
+from steinball.arrays import to_host
 from steinball.gram.base import GramSummary
 from steinball.text import count, wrap
 
@@ -26,35 +26,10 @@ __all__ = [
     "three_way_verdict",
     "two_sided_interval",
     "upper_bound",
-    "upper_bound_asymptotic",
     "upper_bound_direction",
-    "upper_bound_triangle",
 ]
 
 _SMALLEST, _LARGEST = 1e-6, 1e12  # sizes, as multiples of n, between which a credibility size is looked for
-
-
-def upper_bound_triangle(ksd: float, quantile: float) -> float:
-    r"""An upper bound of D(Q, P) from the paper's own quantile
-
-    .. math:: D(Q, P) \le D_n + |g_n - \mu_Q| \le D_n + q.
-
-    Parameters
-    ----------
-    ksd, quantile : float
-        The V-statistic :math:`D_n`, and the (1 − α)-quantile q of the bootstrap draws.
-
-    Notes
-    -----
-    Proved, as n → ∞, under the conditions of the paper's theorem (``docs/theory/equivalence.md``). It holds together
-    with the lower bound :math:`D_n - q`: both follow from one event. Simulated level ≤ .02.
-
-    Examples
-    --------
-    >>> upper_bound_triangle(0.25, 0.125)
-    0.375
-    """
-    return ksd + quantile
 
 
 def direction_error(draws: NDArray[np.float64]) -> float:
@@ -113,39 +88,6 @@ def upper_bound_direction(ksd: float, draws: NDArray[np.float64], level: float) 
     True
     """
     return ksd + float(ndtri(1.0 - level)) * direction_error(draws)
-
-
-def upper_bound_asymptotic(ksd: float, row_means: Array, level: float) -> float:
-    r"""An upper bound of D(Q, P) with the standard error along the direction that the data point to
-
-    .. math:: D_n + z_{1-\alpha} \frac{\mathrm{sd}(r)}{D_n \sqrt n}, \qquad r_i = \frac1n \sum_j u(x_i, x_j),
-
-    the smallest θ with :math:`D_n \le \theta - z_{1-\alpha}\,\mathrm{sd}(r) / (D_n \sqrt n)`.
-
-    Parameters
-    ----------
-    ksd : float
-        The V-statistic :math:`D_n`.
-    row_means : (n,) array
-        r.
-    level : float
-        α.
-
-    Notes
-    -----
-    Proved only for fixed D(Q, P) > 0 as n → ∞: it takes the standard error along the direction that the data happen to
-    point to. Simulated level up to .085, where D√n is between 1 and 4. Infinite where :math:`D_n = 0`, which has no
-    direction.
-
-    Examples
-    --------
-    >>> round(upper_bound_asymptotic(0.5, np.array([0.1, 0.4, 0.1, 0.4]), 0.05), 6)
-    0.746728
-    """
-    if ksd <= 0.0:
-        return math.inf
-    rows = to_host(row_means)
-    return ksd + float(ndtri(1.0 - level)) * float(rows.std()) / (ksd * math.sqrt(rows.size))
 
 
 def upper_bound(null: BoundingNull, ksd: float, level: float) -> float:

@@ -158,6 +158,7 @@ class RobustAggregatedResult(Result):
     _radius: Radius
 
     schema: ClassVar[str] = "steinball.robust-ksdagg/2"
+    title = "Robust aggregated kernel Stein test, over length scales"
     _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius")
 
     def at(
@@ -179,11 +180,6 @@ class RobustAggregatedResult(Result):
         if contamination is not None:
             return self._evidence.decide(Huber(contamination), level)
         return self._evidence.decide(self._radius if radius is None else as_radius(radius), level)
-
-    @property
-    def title(self) -> str:
-        """Which test it was."""
-        return "Robust aggregated kernel Stein test, over length scales"
 
     def rows(self) -> list[Row]:
         """The table of the summary."""
