@@ -14,7 +14,6 @@ from experiments.framework.base import Cell, Row
 from experiments.framework.rows import bandwidth_kernel, decision_row, robust_nulls
 from steinball.arrays import as_seed
 from steinball.calibration import WeightedBootstrap, WildBootstrap
-from steinball.gof.aggregated import AggregationEvidence, decide_aggregated
 from steinball.gof.mmd import MMDDeviationNull, dcmmd_test
 from steinball.gram.base import GramSummary
 from steinball.gram.choose import Settings, make_gram
@@ -22,6 +21,7 @@ from steinball.gram.weights import gather
 from steinball.kernels import Gaussian as GaussianKernel
 from steinball.kernels.base import Kernel
 from steinball.problem import pose
+from steinball.results.aggregated import AggregationEvidence
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import Tilt
 
@@ -89,7 +89,7 @@ def _aggregated(
 ) -> Row:
     """KSDAgg from the signs of every kernel's pass."""
     evidence = AggregationEvidence.of(problems, summaries, _QUANTILE_DRAWS, _BISECTIONS)
-    result = decide_aggregated(evidence, _LEVEL)
+    result = evidence.decide(_LEVEL)
     measured = {"rejected": int(result.rejected), "pvalue": result.pvalue, "ksd": result.ksd, "radius": 0.0}
     shared = {name: value for name, value in cell.items() if name not in ("bandwidth", "tolerance")}
     seconds = time.perf_counter() - start

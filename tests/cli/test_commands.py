@@ -66,7 +66,7 @@ def test_no_bandwidth_has_to_be_chosen(command: Command, data: str, calibration:
         "test", data, *GAUSSIAN, "--contamination", "0.02", "--aggregate", "--calibration", calibration, "--json"
     )
     found = json.loads(done.stdout)
-    assert found["schema"] == "steinball.robust-ksdagg/1"
+    assert found["schema"] == "steinball.robust-ksdagg/2"
     assert len(found["kernels"]) == 5
     assert done.exit_code == int(found["rejected"])
 

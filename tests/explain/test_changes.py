@@ -241,9 +241,10 @@ def test_the_summary_tells_the_number_and_its_condition() -> None:
     result = run(np.random.default_rng(6).normal(1.5, 0.5, size=200), sb.WeightedBootstrap(199), 0.0, CURVED)
     found = fragility(result)
     assert found.share == found.changes / 200
-    assert f"any {found.changes} of the 200 points" in found.summary()
-    assert "kernel, tilt and τ as they are" in found.summary()
-    assert "might change that" in Fragility(0, False, 0.0, 1.0, 10, "WeightedBootstrap").summary()
+    text = " ".join(str(found).split())
+    assert f"The decision survives replacing any {found.changes} of the 200 points" in text
+    assert "as long as kernel, tilt and τ stay the same" in text
+    assert "might change the decision" in Fragility(0, False, 0.0, 1.0, 10, "WeightedBootstrap").summary()
 
 
 def test_errors_say_what_to_do() -> None:

@@ -14,6 +14,7 @@ import steinball as sb
 from steinball.explain import least_removal, removal
 from steinball.problem import pose
 from steinball.stein import SteinProblem
+from steinball.text import percent
 
 pytestmark = pytest.mark.exact
 
@@ -156,7 +157,7 @@ def test_nothing_is_removed_where_nothing_was_rejected() -> None:
     assert not result.rejected
     found = least_removal(result)
     assert (found.share, found.gap, found.ranked.size) == (0.0, 0.0, 0)
-    assert "Nothing has to go" in found.summary()
+    assert "No points need to be removed" in found.summary()
 
 
 def test_many_points_are_guided_by_a_factor_and_certified_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,11 +191,20 @@ def test_every_array_library_gives_the_same(xp: Any) -> None:
 
 def test_the_summary_says_how_much_and_what() -> None:
     found = least_removal(problem_of(outliers(2, 100, 0.2)), 0.1)
-    text = found.summary()
-    assert f"{found.share:.2%}" in text
+    text = " ".join(str(found).split())
+    assert f"Removing {percent(found.share)} of the 100 points" in text
     assert str(found.ranked[0]) in text
     assert "not a confidence statement" in text
     assert "not scaled up" in text
+
+
+def test_shown_at_a_prompt_it_is_one_short_line() -> None:
+    """The weights of all points, most of them 0, are not for reading."""
+    found = least_removal(problem_of(outliers(2, 500, 0.2)), 0.1)
+    assert found.weights.size == 500
+    assert repr(found).startswith(f"Removal(share={found.share!r}, ksd=")
+    assert len(repr(found)) < 160
+    assert str(found) == found.summary()
 
 
 def test_errors_say_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,7 +145,7 @@ def test_a_growth_without_the_metric_is_carried_over_to_it() -> None:
 
 @pytest.mark.parametrize("stated", [(0.1, 0.0), (0.0, 0.01)])
 def test_a_stated_growth_that_the_samples_contradict_is_refused(stated: Any) -> None:
-    with pytest.raises(ValueError, match=r"`score_growth` of the model is no bound: \|s\| = .* at sample"):
+    with pytest.raises(ValueError, match=r"`score_growth` of the model is not a bound: \|s\| = .* at sample"):
         automatic(Logistic(1, stated))
 
 

@@ -94,7 +94,7 @@ def test_a_given_bound_is_used_and_called_an_upper_bound() -> None:
 
 
 def test_a_bound_below_the_sample_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"`tau=1.3` is no upper bound: u\(x, x\) reaches 1.379"):
+    with pytest.raises(ValueError, match=r"`tau=1.3` is not an upper bound: u\(x, x\) reaches 1.379"):
         tau_of(1.3, sample())
     exact = tau_of("sample", sample()).value
     assert tau_of(exact, sample()).value == exact

@@ -20,15 +20,10 @@ from numpy.typing import NDArray
 
 import steinball as sb
 from steinball.arrays import as_seed
-from steinball.gof.aggregated import (
-    AggregatedResult,
-    AggregationEvidence,
-    decide_aggregated,
-    median_kernels,
-    paper_kernels,
-)
+from steinball.gof.aggregated import median_kernels, paper_kernels
 from steinball.gram.dense import DenseGram
 from steinball.kernels import Gaussian
+from steinball.results.aggregated import AggregatedResult, AggregationEvidence
 from steinball.stein import SteinKernel, SteinProblem
 
 LOW, HIGH = 8 / 400, 36 / 400
@@ -179,7 +174,7 @@ def test_over_all_signs_the_pvalue_is_the_share_of_signs_that_are_as_extreme(shi
 def test_over_all_signs_the_correction_is_at_least_bonferronis(seed: int, level: float) -> None:
     """Each kernel rejects at most T of 2¹⁰ signs, all three at most 3T: û ≥ α less the step of the quantiles."""
     x = np.random.default_rng(seed).normal(size=10)
-    result = decide_aggregated(evidence_of_all_signs(x, KERNELS), level)
+    result = evidence_of_all_signs(x, KERNELS).decide(level)
     assert result.correction >= level - 3 / 1025
     assert result.correction < 3.0 * level + 3 * 3 / 1025  # no kernel alone may reject more than α; ± mirrored signs
 
@@ -235,7 +230,7 @@ def test_no_pvalue_is_zero() -> None:
     draws, others = np.arange(99.0)[None] + 0.5, np.arange(49.0)[None]
     evidence = AggregationEvidence((problem,), np.array([1000.0]), draws, others, 50)
     assert evidence.pvalue() == 1 / 50
-    assert decide_aggregated(evidence, 1 / 50).rejected
+    assert evidence.decide(1 / 50).rejected
 
 
 @pytest.mark.exact
@@ -416,7 +411,7 @@ def test_the_result_can_be_written_down() -> None:
     x = np.random.default_rng(0).normal(0.5, size=60)
     result = sb.ksdagg_test(x, MODEL, tilt="auto", rng=1, **FEW)
     said = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-    assert said["schema"] == "steinball.ksdagg/1"
+    assert said["schema"] == "steinball.ksdagg/2"
     assert (said["pvalue"], said["correction"]) == (result.pvalue, result.correction)
     assert len(said["kernels"]) == len(said["thresholds"]) == 5
     assert f"pvalue={result.pvalue:.4g}" in repr(result)

@@ -13,7 +13,7 @@ import steinball as sb
 from steinball.gof.sharp_huber import sharp_huber_test
 from steinball.kernels import Matern
 from steinball.models import Gaussian, GaussianMixture
-from steinball.results.bounded import BoundedMean, Question
+from steinball.results.bounded import BoundedMean, BoundedQuestion
 
 pytestmark = pytest.mark.exact
 
@@ -35,7 +35,7 @@ def test_the_mean_of_the_evalue_is_one_at_the_edge(contamination: float) -> None
 def test_the_conceded_share_is_where_the_pvalue_crosses_the_level() -> None:
     values = BoundedMean(np.random.default_rng(0).uniform(-0.4, 1.0, size=400), -0.4)
     for method in ("betting", "asymptotic"):
-        question = Question(0.1, 0.05, method)
+        question = BoundedQuestion(0.1, 0.05, method)
         bound = question.bound([values])
         assert 0.1 < bound < values.values.mean()
         assert question.pvalue([values], bound - 1e-6) <= 0.05 < question.pvalue([values], bound + 1e-6)

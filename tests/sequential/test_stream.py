@@ -148,7 +148,7 @@ def test_before_the_first_point_nothing_is_known() -> None:
     assert (test.contamination_bound, test.lower_bound) == (0.0, 0.0)
     assert math.isnan(test.ksd)
     assert test.history[0].size == 0
-    assert "not rejected so far" in test.summary()
+    assert "NOT REJECTED so far, at level 0.05" in test.summary()
 
 
 def test_a_rejection_is_dated_and_stays() -> None:
@@ -198,7 +198,7 @@ def test_after_an_error_nothing_has_been_taken_in() -> None:
         with pytest.raises((ValueError, TypeError), match=error):
             test.update(wrong)
     narrow = a_test(tau=1.2).update(np.zeros(3))
-    with pytest.raises(ValueError, match="no upper bound: u"):
+    with pytest.raises(ValueError, match="not an upper bound: u"):
         narrow.update([0.0, WORST])
     assert (test.n, test.log_evalue, narrow.n) == (30, before, 3)
     equal(test.update(x), a_test(tau=TAU).update(np.concatenate([x, x])))

@@ -342,7 +342,7 @@ class Betting:
         if not tau.is_upper_bound:
             raise ValueError(
                 f'`Betting` needs an upper bound of u(x, x), but τ = {tau.value:g} is of kind "{tau.kind}": bets sized '
-                'by it could lose more than everything. Use tau="auto", or give a number that bounds u(x, x).'
+                'by it could make the wealth negative. Use tau="auto", or give a number that bounds u(x, x).'
             )
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BettingNull:

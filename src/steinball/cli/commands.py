@@ -16,9 +16,8 @@ from steinball.cli.datafiles import read_samples
 from steinball.cli.demo import render_demo
 from steinball.cli.specs import kernel_from, model_from
 from steinball.cli.userfile import python_file
-from steinball.gof import RobustAggregatedResult
 from steinball.gof.ksd import default_tau
-from steinball.results.gof import GofResult
+from steinball.results import Result
 
 __all__ = ["app", "main"]
 
@@ -135,7 +134,7 @@ def run_test(
             result = _run(
                 samples,
                 model_from(model, log_density, dimension=samples.shape[1], backend=backend),
-                _Question(contamination, radius, kernel, jumps, aggregate),
+                _Setup(contamination, radius, kernel, jumps, aggregate),
                 calibration=chosen,
                 tau=_tau(tau, chosen),
                 level=level,
@@ -150,7 +149,7 @@ def run_test(
 
 
 @dataclass(frozen=True)
-class _Question:
+class _Setup:
     """What is tolerated, and how the data are looked at."""
 
     contamination: float | None
@@ -169,17 +168,17 @@ class _Question:
             raise ValueError("`--aggregate` goes with `--contamination`, and without `--kernel` and `--jumps`.")
 
 
-def _run(samples: Any, model: Any, question: _Question, **options: Any) -> GofResult | RobustAggregatedResult:
-    question.check()
-    if question.aggregate and question.contamination is not None:
-        return sb.robust_ksdagg_test(samples, model, question.contamination, **options)
+def _run(samples: Any, model: Any, setup: _Setup, **options: Any) -> Result:
+    setup.check()
+    if setup.aggregate and setup.contamination is not None:
+        return sb.robust_ksdagg_test(samples, model, setup.contamination, **options)
     options |= {
-        "kernel": _kernel(question.kernel, samples, options["calibration"]),
-        "jumps": "auto" if question.jumps else None,
+        "kernel": _kernel(setup.kernel, samples, options["calibration"]),
+        "jumps": "auto" if setup.jumps else None,
     }
-    if question.contamination is not None:
-        return sb.robust_ksd_test(samples, model, contamination=question.contamination, **options)
-    return sb.ksd_test(samples, model, radius=question.radius or 0.0, **options)
+    if setup.contamination is not None:
+        return sb.robust_ksd_test(samples, model, contamination=setup.contamination, **options)
+    return sb.ksd_test(samples, model, radius=setup.radius or 0.0, **options)
 
 
 _BOUNDS = {"betting": sb.Betting, "deviation": sb.DeviationBound}
@@ -211,7 +210,7 @@ def _tau(text: str | None, calibration: Any) -> str | float:
         raise ValueError(f"`--tau` must be sample, auto, optimized or a number, got `{text}`.") from None
 
 
-def _print_result(result: GofResult | RobustAggregatedResult, as_json: bool) -> None:
+def _print_result(result: Result, as_json: bool) -> None:
     if as_json:
         outcome.write(json.dumps(result.to_dict(), allow_nan=False, indent=2) + "\n")
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +11,8 @@ from steinball import ksd_test, robust_ksd_test
 from steinball.datasets import load_galaxies
 from steinball.estimation import fit_kernel_exponential_family
 from steinball.kernels import InverseMultiquadric
-from steinball.report.text import WIDTH, conceded, decision, number, percent
 from steinball.results.gof import GofResult
+from steinball.text import number, percent, wrap
 from steinball.tilts import PolynomialTilt
 
 __all__ = ["Comparison", "compare", "render_demo"]
@@ -87,7 +86,7 @@ def render_demo() -> str:
     clean, dirty = compare(SEED, 0.0), compare(SEED, TOLERANCE)
     added = dirty.standard.n - clean.standard.n
     sections = [
-        ("Could galaxy velocities come from the model that was fitted to them?", _wrap(_INTRODUCTION)),
+        ("Could galaxy velocities come from the model that was fitted to them?", wrap(_INTRODUCTION)),
         (f"Clean: the {clean.standard.n} velocities of the second half", _comparison(clean)),
         (f"With {added} outliers near {OUTLIERS_AT:g} in each half: {dirty.standard.n} points", _comparison(dirty)),
         (f"That was one split. Rejections over {SPLITS} random splits", _rates()),
@@ -111,7 +110,7 @@ def _comparison(pair: Comparison) -> str:
     for label, name, note in _ROWS:
         table.append(_row(label, [number(getattr(result, name)) for result in both], note))
     table.append(_row("conceded", [percent(r.contamination_bound, down=True) for r in both], _CONCEDED))
-    return "\n".join([*table, "", _verdict("Standard", pair.standard), _verdict("Robust", pair.robust)])
+    return "\n".join([*table, "", _decision("Standard", pair.standard), _decision("Robust", pair.robust)])
 
 
 _ROWS = (
@@ -120,25 +119,25 @@ _ROWS = (
     ("τ", "tau", "largest u(x, x) at these points (sample τ)"),
     ("statistic", "statistic", "max(0, D − θ)"),
     ("threshold", "threshold", "rejected above this"),
-    ("p-value", "pvalue", "weighted bootstrap, 999 draws"),
+    ("p-value", "pvalue", "999 bootstrap draws"),
 )
-_CONCEDED = "at least so much contamination (95 % sure)"
+_CONCEDED = "at least this share is contaminated (95 %)"
 
 
 def _row(label: str, values: list[str], note: str = "") -> str:
     return f"  {label:<10}{''.join(f'{value:>10}' for value in values)}   {note}".rstrip()
 
 
-def _verdict(name: str, result: GofResult) -> str:
-    return _wrap(f"{name}: {decision(result)} {conceded(result)}".strip(), hang=2)
+def _decision(name: str, result: GofResult) -> str:
+    return wrap(f"{name}: {result.sentence()}", hang=2)
 
 
 def _rates() -> str:
     """How often each test rejects when split, outliers and bootstrap are drawn anew."""
     cases = (
         ("clean", 0.0, 0.0, "the model is an estimate, not the truth"),
-        ("outliers", TOLERANCE, 0.0, "as many as are tolerated"),
-        ("wrong", 0.0, SHIFT, f"clean, every model coefficient {SHIFT:g} too large"),
+        ("outliers", TOLERANCE, 0.0, "the tolerated share of outliers"),
+        ("wrong", 0.0, SHIFT, f"no outliers; all coefficients are {SHIFT:g} too large"),
     )
     return "\n".join(
         [
@@ -151,7 +150,3 @@ def _rates() -> str:
 def _counts(contamination: float, shift: float) -> list[str]:
     pairs = [compare(seed, contamination, shift) for seed in range(SPLITS)]
     return [str(sum(pair.standard.rejected for pair in pairs)), str(sum(pair.robust.rejected for pair in pairs))]
-
-
-def _wrap(text: str, hang: int = 0) -> str:
-    return textwrap.fill(text, WIDTH, initial_indent="  ", subsequent_indent=" " * (2 + hang))

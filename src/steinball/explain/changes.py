@@ -1,4 +1,4 @@
-"""How many points an adversary must change before a test decides otherwise."""
+"""How many points can be replaced without changing the decision of a test."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from steinball.arrays import as_number
 from steinball.gram.weights import Weights
 from steinball.results.gof import GofResult
+from steinball.text import count, percent, wrap
 
 __all__ = ["Fragility", "fragility"]
 
@@ -21,22 +22,22 @@ Survives = Callable[[int], bool]
 
 @dataclass(frozen=True)
 class Fragility:
-    """How many adversarial changes a decision survives, for sure.
+    """How many replaced points a decision provably survives.
 
     Attributes
     ----------
     changes : int
-        The decision is the same whichever ``changes`` points are replaced, and by whatever.
+        The decision survives replacing any ``changes`` points by arbitrary values.
     rejected : bool
         The decision.
     margin : float
-        \\|D − θ − q\\|, how far D was from the place where it would have been another.
+        \\|D − θ − q\\|, the distance of D from where the decision turns.
     diameter : float
         The bound Δ of how far apart two points are in the eyes of the Stein kernel.
     n : int
         Number of points.
     calibration : str
-        By which draws or bound it was decided.
+        The calibration of the test.
 
     Examples
     --------
@@ -57,25 +58,30 @@ class Fragility:
         return self.changes / self.n
 
     def summary(self) -> str:
-        """In a sentence.
+        """In words.
 
         Examples
         --------
         >>> print(Fragility(7, True, 0.1, 2.4, 500, "WeightedBootstrap").summary())
-        Rejected, and still so if any 7 of the 500 points (1.4%) were replaced by whatever an adversary likes,
-        with kernel, tilt and τ as they are.
+        Rejected. The decision survives replacing any 7 of the 500 points (1.4 %) by
+        arbitrary values, as long as kernel, tilt and τ stay the same.
         """
-        word = "Rejected" if self.rejected else "Not rejected"
+        word, points = "Rejected" if self.rejected else "Not rejected", f"the {count(self.n, 'point')}"
         if self.changes == 0:
-            return f"{word}; one of the {self.n} points, replaced by an adversary, might change that."
-        return (
-            f"{word}, and still so if any {self.changes} of the {self.n} points ({self.share:.1%}) were replaced by "
-            "whatever an adversary likes,\nwith kernel, tilt and τ as they are."
+            return wrap(f"{word}. Replacing one of {points} might change the decision.", indent=0)
+        some = f"any {count(self.changes)} of {points} ({percent(self.share)})"
+        return wrap(
+            f"{word}. The decision survives replacing {some} by arbitrary values, as long as kernel, tilt and τ stay "
+            "the same.",
+            indent=0,
         )
+
+    def __str__(self) -> str:
+        return self.summary()
 
 
 def fragility(result: GofResult, *, diameter: float | None = None) -> Fragility:
-    r"""How many points an adversary must change to flip the decision of a test: a number that it survives for sure.
+    r"""How many points can be replaced without changing the decision of a test: a proved lower bound.
 
     Replacing K points moves D by at most KΔ/n and the bootstrap draw with weights v by at most
     :math:`T(K)\,\Delta/n`, with T(K) the sum of the K largest |vᵢ|. So the decision survives K changes if

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from steinball.explain.kept_mass import Product, certify, keep_most
 from steinball.gram.cholesky import PivotedCholesky
 from steinball.results.gof import GofResult
 from steinball.stein import SteinProblem
+from steinball.text import count, number, percent, wrap
 
 __all__ = ["Removal", "least_removal"]
 
@@ -49,29 +50,32 @@ class Removal:
     Examples
     --------
     >>> print(Removal(0.0, np.zeros(9), np.empty(0, dtype=np.intp), 0.1, 0.2, 0.0).summary())
-    Nothing has to go: D = 0.1 is within 0.2 already.
+    No points need to be removed: D = 0.1 is already within 0.2.
     """
 
     share: float
-    weights: NDArray[np.float64]
-    ranked: NDArray[np.intp]
+    weights: NDArray[np.float64] = field(repr=False)
+    ranked: NDArray[np.intp] = field(repr=False)
     ksd: float
     threshold: float
     gap: float
 
     def summary(self) -> str:
-        """In a few lines."""
-        n = self.weights.size
+        """In words."""
+        n, whole = self.weights.size, int(np.sum(self.weights > _FULLY))
         if self.share == 0.0:
-            return f"Nothing has to go: D = {self.ksd:.4g} is within {self.threshold:.4g} already."
-        whole = int(np.sum(self.weights > _FULLY))
-        first = ", ".join(str(i) for i in self.ranked[:10]) + (", …" if self.ranked.size > 10 else "")
-        return (
-            f"Removing {self.share:.2%} of the {n} points ({self.share * n:.3g} of them) brings D from {self.ksd:.4g} "
-            f"to {self.threshold:.4g}, and no less does (gap {self.gap:.1e}).\n"
-            f"It takes {whole} points as a whole and {self.ranked.size - whole} in part: {first}.\n"
-            "What remains is not scaled up again. This describes these points; it is not a confidence statement."
+            return f"No points need to be removed: D = {number(self.ksd)} is already within {number(self.threshold)}."
+        first = ", ".join(str(i) for i in self.ranked[:10])
+        return wrap(
+            f"Removing {percent(self.share)} of the {count(n, 'point')} brings D from {number(self.ksd)} to "
+            f"{number(self.threshold)}; no share smaller by more than {self.gap:.1e} does. {count(whole, 'point')} "
+            f"would be removed wholly and {count(self.ranked.size - whole)} in part, first those with index {first}. "
+            "The remaining points are not scaled up. This describes the sample; it is not a confidence statement.",
+            indent=0,
         )
+
+    def __str__(self) -> str:
+        return self.summary()
 
 
 def least_removal(problem: GofResult | SteinProblem, threshold: float | None = None) -> Removal:
@@ -142,7 +146,7 @@ def _question(problem: GofResult | SteinProblem, threshold: float | None) -> tup
         return problem._evidence.problem, as_number(threshold, "threshold", low=0.0, open_low=True)
     if problem.estimator != "v":
         raise ValueError('`least_removal` is about V-statistics: use estimator="v", or give `threshold`.')
-    # Where nothing can be rejected nothing has to go: any bound of D will do.
+    # Where nothing can be rejected no points need to be removed: any bound of D will do.
     infinite = math.isinf(problem.threshold)
     return problem._evidence.problem, 2.0 * problem.ksd if infinite else problem.radius + problem.threshold
 

@@ -142,7 +142,7 @@ def _check_growth(majorant: Majorant, problem: SteinProblem) -> None:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(
-            f"`score_growth` of the model is no bound: |s| = {size[row]:g} at sample {row}, where it says at most "
+            f"`score_growth` of the model is not a bound: |s| = {size[row]:g} at sample {row}, where it says at most "
             f"{most[row]:g}. Correct it, or give `tau` as a number."
         )
 

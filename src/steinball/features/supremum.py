@@ -78,7 +78,7 @@ def _given(tau: Any, sample: float) -> float:
     value = as_number(tau, "tau", low=0.0, open_low=True)
     if value < sample * (1.0 - 1e-9):
         raise ValueError(
-            f"`tau={value:g}` is no upper bound: u(x, x) reaches {sample:g} at one of the samples. "
+            f"`tau={value:g}` is not an upper bound: u(x, x) reaches {sample:g} at one of the samples. "
             'Give a larger bound, or use tau="sample" or tau="optimized".'
         )
     return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -24,18 +23,17 @@ from steinball.arrays import (
     namespace,
     to_host,
 )
-from steinball.calibration import BootstrapNull, Null
+from steinball.calibration import BootstrapNull
 from steinball.calibration.base import tie_tolerance
 from steinball.gram.weights import WeightStream, gather
 from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian
 from steinball.models.knowledge import Knowledge
-from steinball.results.words import render, short
+from steinball.results.mmd import MMDEvidence, MMDResult
 
-__all__ = ["MMDResult", "dcmmd_test", "mmd_dev_test", "split_squares"]
+__all__ = ["dcmmd_test", "mmd_dev_test", "split_squares"]
 
-SCHEMA = "steinball.mmd/1"
 _TILE = 256
 
 
@@ -102,7 +100,8 @@ def dcmmd_test(
     squares = np.maximum(split_squares(pair.pooled, pair.kernel, pair.splits(n_resamples, seed)), 0.0)
     null = BootstrapNull(np.sqrt(squares[1:]), tie_tolerance(pair.pooled))
     shift = 2.0 * math.sqrt(2.0 * pair.peak) * pair.n / min(pair.n, pair.m)
-    return _decide(Evidence("dcMMD", pair, float(squares[0]), null, shift), contamination, level)
+    found = {"test": "dcMMD", "squared_mmd": float(squares[0]), "null": null, "draws": null.draws, "shift": shift}
+    return _evidence(pair, **found).decide(contamination, level)
 
 
 def mmd_dev_test(
@@ -144,108 +143,9 @@ def mmd_dev_test(
     pair = _pair(x, y, kernel, seed)
     squared = max(0.0, float(split_squares(pair.pooled, pair.kernel, pair.splits(0, seed))[0]))
     null = MMDDeviationNull(math.sqrt(pair.peak * (1.0 / pair.n + 1.0 / pair.m)))
-    return _decide(Evidence("MMD-Dev", pair, squared, null, math.sqrt(2.0 * pair.peak)), contamination, level)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class MMDResult:
-    """The result of :func:`dcmmd_test` or :func:`mmd_dev_test`.
-
-    Attributes
-    ----------
-    rejected : bool
-        ``rejected`` ⇔ ``pvalue <= level`` ⇔ ``statistic > threshold``.
-    pvalue : float
-        (1 + #{D_b ≥ D − θ}) / (B + 1) for dcMMD, the inverted bound for MMD-Dev; 1 when D ≤ θ.
-    statistic, threshold : float
-        max(0, D − θ), and what it must exceed.
-    mmd, squared_mmd : float
-        D and D², the V-statistic.
-    radius, contamination : float
-        θ, the shift that the tolerated share ε₀ of contamination costs.
-    level : float
-        The level α of the decision.
-    n, m, dimension, n_resamples : int
-        Size of the data, of the sample of the model, number of columns and of random splits (0 for MMD-Dev).
-    test : {"dcMMD", "MMD-Dev"}
-        Which of the two.
-    kernel : Kernel
-        The kernel used, defaults resolved.
-    """
-
-    test: str
-    statistic: float
-    pvalue: float
-    rejected: bool
-    threshold: float
-    mmd: float
-    squared_mmd: float
-    radius: float
-    contamination: float
-    level: float
-    n: int
-    m: int
-    dimension: int
-    n_resamples: int
-    kernel: Kernel
-    _evidence: Evidence
-
-    @property
-    def contamination_bound(self) -> float:
-        """The smallest tolerance at which the test would not reject: at confidence 1 − ``level`` at least this share of
-        the points (MMD-Dev: of their distribution) is contaminated."""
-        return min(1.0, max(0.0, self.mmd - self.threshold) / self._evidence.shift)
-
-    @property
-    def draws(self) -> NDArray[np.float64] | None:
-        """D of the random splits, or ``None`` for MMD-Dev."""
-        draws = getattr(self._evidence.null, "draws", None)
-        return None if draws is None else np.array(draws)
-
-    def at(self, *, contamination: float | None = None, level: float | None = None) -> MMDResult:
-        """The decision at another tolerance or level, from the same draws: nothing is recomputed.
-
-        Examples
-        --------
-        >>> import steinball as sb
-        >>> x = np.random.default_rng(0).normal(size=100)
-        >>> x[:40] = 5.0
-        >>> result = sb.dcmmd_test(x, sb.models.Gaussian(), contamination=0.0, rng=0)
-        >>> result.rejected, result.at(contamination=0.4).rejected
-        (True, False)
-        """
-        share = self.contamination if contamination is None else check_share(contamination, "contamination")
-        level = self.level if level is None else check_level(level, self.n_resamples)
-        return _decide(self._evidence, share, level)
-
-    def to_dict(self) -> dict[str, Any]:
-        """A plain dictionary for JSON (``"schema": "steinball.mmd/1"``); an infinite threshold is ``None``."""
-        skip = {"kernel", "_evidence"}
-        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in skip}
-        fields["threshold"] = None if math.isinf(self.threshold) else self.threshold
-        bound = {"contamination_bound": self.contamination_bound, "kernel": repr(self.kernel)}
-        return {"schema": SCHEMA, **fields, **bound}
-
-    def summary(self) -> str:
-        """The result in words."""
-        how = f"{self.n_resamples} random splits" if self.n_resamples else "a deviation bound, valid at every n"
-        rows = [
-            ("data", f"{self.n} points, {self.m} of the model, d = {self.dimension}"),
-            ("kernel", short(self.kernel)),
-            ("D", f"{self.mmd:.4g}, the maximum mean discrepancy (V-statistic)"),
-            ("θ", f"{self.radius:.4g}, for a share of {self.contamination:.4g} of contamination"),
-            ("statistic", f"{self.statistic:.4g} = max(0, D − θ), to be compared with {self.threshold:.4g}"),
-            ("p-value", f"{self.pvalue:.4g}, by {how}"),
-        ]
-        verdict = "REJECTED" if self.rejected else "NOT REJECTED"
-        return render(f"{self.test}, a robust two-sample test", rows, f"{verdict} at level {self.level:.4g}.")
-
-    def __repr__(self) -> str:
-        return (
-            f"MMDResult({self.test}, rejected={self.rejected}, pvalue={self.pvalue:.4g}, "
-            f"statistic={self.statistic:.4g}, threshold={self.threshold:.4g}, mmd={self.mmd:.4g}, "
-            f"radius={self.radius:.4g})"
-        )
+    shift = math.sqrt(2.0 * pair.peak)
+    found = {"test": "MMD-Dev", "squared_mmd": squared, "null": null, "draws": None, "shift": shift}
+    return _evidence(pair, **found).decide(contamination, level)
 
 
 @dataclass(frozen=True)
@@ -317,17 +217,6 @@ def split_squares(pooled: Array, kernel: Kernel, splits: NDArray[np.bool_]) -> N
     return squares
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """All that a decision follows from, for every tolerance and level; θ is ``shift`` times the tolerance."""
-
-    test: str
-    pair: Pair
-    squared_mmd: float
-    null: Null
-    shift: float
-
-
 def _pair(x: Any, y: Any, kernel: Kernel | None, seed: np.random.SeedSequence) -> Pair:
     samples = as_samples(x)
     others = _samples_of_model(y, samples, seed)
@@ -336,6 +225,10 @@ def _pair(x: Any, y: Any, kernel: Kernel | None, seed: np.random.SeedSequence) -
     if not isinstance(kernel, Kernel):
         raise TypeError(f"`kernel` must be a kernel of `steinball.kernels`, e.g. Gaussian(1.0), got {kernel!r}.")
     return Pair(pooled, int(samples.shape[0]), int(others.shape[0]), kernel)
+
+
+def _evidence(pair: Pair, **found: Any) -> MMDEvidence:
+    return MMDEvidence(kernel=pair.kernel, n=pair.n, m=pair.m, dimension=int(pair.pooled.shape[1]), **found)
 
 
 def _samples_of_model(y: Any, samples: Array, seed: np.random.SeedSequence) -> Array:
@@ -349,28 +242,3 @@ def _samples_of_model(y: Any, samples: Array, seed: np.random.SeedSequence) -> A
         )
     drawn = as_samples(sampler(int(samples.shape[0]), generator_at(seed, 0)), "y.sample(n, rng)")
     return as_second_samples(like(to_host(drawn), samples), samples, "y.sample(n, rng)")
-
-
-def _decide(evidence: Evidence, contamination: float, level: float) -> MMDResult:
-    pair, null, mmd = evidence.pair, evidence.null, math.sqrt(evidence.squared_mmd)
-    radius = contamination * evidence.shift
-    statistic, threshold = max(0.0, mmd - radius), null.threshold(level, radius)
-    pvalue = null.pvalue(mmd, radius)
-    return MMDResult(
-        test=evidence.test,
-        statistic=statistic,
-        pvalue=pvalue,
-        rejected=pvalue <= level and statistic > threshold,
-        threshold=threshold,
-        mmd=mmd,
-        squared_mmd=evidence.squared_mmd,
-        radius=radius,
-        contamination=contamination,
-        level=level,
-        n=pair.n,
-        m=pair.m,
-        dimension=int(pair.pooled.shape[1]),
-        n_resamples=int(getattr(null, "draws", np.empty(0)).size),
-        kernel=pair.kernel,
-        _evidence=evidence,
-    )

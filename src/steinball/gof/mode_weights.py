@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from steinball.arrays import as_samples, like
 from steinball.jumps.offset import ModeJumps, as_jumps
 from steinball.models.base import as_model
-from steinball.results.bounded import BoundedMean, Question, SharpResult, conclude
+from steinball.results.bounded import BoundedMean, BoundedQuestion, SharpResult, conclude
 
 __all__ = ["mode_weights_test"]
 
@@ -66,7 +66,7 @@ def mode_weights_test(
     >>> result.rejected, 0.3 < result.share < 0.5
     (True, True)
     """
-    question, samples = Question(contamination, level, method), as_samples(x)
+    question, samples = BoundedQuestion(contamination, level, method), as_samples(x)
     model = as_model(model, samples)
     moves = as_jumps(jumps, model, samples)
     if not isinstance(moves, ModeJumps):

@@ -14,8 +14,8 @@ from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian
 from steinball.models.base import as_model
 from steinball.models.knowledge import Knowledge
-from steinball.results.bounded import BoundedMean, Question, SharpResult, conclude
-from steinball.results.words import short
+from steinball.results.bounded import BoundedMean, BoundedQuestion, SharpResult, conclude
+from steinball.text import describe
 
 __all__ = ["sharp_huber_test"]
 
@@ -98,7 +98,7 @@ def sharp_huber_test(
     >>> sharp_huber_test(x, sb.models.Gaussian(), contamination=0.05, rng=0).rejected
     True
     """
-    question = Question(contamination, level, method)
+    question = BoundedQuestion(contamination, level, method)
     samples, seed = as_samples(x, least=8), as_seed(rng)
     model = as_model(model, samples)
     _check_reach(samples, model)
@@ -111,7 +111,7 @@ def sharp_huber_test(
     bottom, _ = certified_supremum(witness, slopes, sign=-1.0, tolerance=0.2, budget=budget)
     scale = top if top > 0.0 else 1.0  # f = 0 where no point of the first part is inside the support
     means = [BoundedMean(witness(second) / scale, -bottom / scale)]
-    details = {"kernel": short(witness.basis.kernel), "supremum": top, "largest seen": seen}
+    details = {"kernel": describe(witness.basis.kernel), "supremum": top, "largest seen": seen}
     details |= {"split": f"{len(first)} + {len(second)}", "jumps": "no" if moves is None else type(moves).__name__}
     return conclude(question, means, "Sharp Huber test", samples.shape, details)
 

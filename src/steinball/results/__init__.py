@@ -1,5 +1,10 @@
 """What a test found: the decision, how far it can be trusted, and what it would have been."""
 
+from steinball.results.aggregated import AggregatedResult
+from steinball.results.base import Result
+from steinball.results.bounded import SharpResult
 from steinball.results.gof import GofResult
+from steinball.results.mmd import MMDResult
+from steinball.results.robust_aggregated import RobustAggregatedResult
 
-__all__ = ["GofResult"]
+__all__ = ["AggregatedResult", "GofResult", "MMDResult", "Result", "RobustAggregatedResult", "SharpResult"]

@@ -5,20 +5,20 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr, ndtri
 
 from steinball.arrays import check_level, check_share
-from steinball.results.words import render, short
+from steinball.results.base import OF_DISTRIBUTION, Decision, Result
+from steinball.text import Row, describe, number
 
-__all__ = ["BoundedMean", "Question", "SharpResult", "conclude"]
+__all__ = ["BoundedMean", "BoundedQuestion", "SharpResult", "conclude"]
 
-SCHEMA = "steinball.sharp/1"
 METHODS = ("betting", "asymptotic")
-_BETS = 24
+_BETS, _HAIR = 24, 1e-14
 
 Host = NDArray[np.float64]
 
@@ -64,16 +64,12 @@ class BoundedMean:
         return float(ndtr(-self.z_score(contamination)))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SharpResult:
-    """The result of a test of Huber's model with bounded functions.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SharpResult(Result):
+    """The result of a test of Huber's model with bounded functions: :class:`~steinball.results.base.Result`, and more.
 
     Attributes
     ----------
-    rejected : bool
-        Whether more than the share ``contamination`` must be contaminated, at ``level``; ``pvalue <= level``.
-    pvalue : float
-        Of the hypothesis that at most that share is.
     statistic, threshold : float
         Betting: log e-value and log(1/level). Asymptotic: the t statistic and its quantile.
     contamination_bound : float
@@ -82,28 +78,21 @@ class SharpResult:
         The mean of f: an estimate (from below) of the contaminated share.
     method : {"betting", "asymptotic"}
         Proved for every n; for n → ∞.
-    contamination, level, n, dimension
-        The question and the size of the data.
     name : str
         Which test.
     details : dict
         How f was made.
     """
 
-    rejected: bool
-    pvalue: float
-    statistic: float
-    threshold: float
     contamination: float
-    contamination_bound: float
     share: float
-    level: float
-    n: int
-    dimension: int
     method: str
     name: str
     details: dict[str, Any]
     _means: list[BoundedMean]
+
+    schema: ClassVar[str] = "steinball.sharp/2"
+    _shown: ClassVar[tuple[str, ...]] = ("share", "contamination_bound")
 
     def at(self, *, contamination: float | None = None, level: float | None = None) -> SharpResult:
         """The decision at another tolerance or level, from the same functions and the same values.
@@ -118,47 +107,34 @@ class SharpResult:
         (True, False)
         """
         share = self.contamination if contamination is None else contamination
-        question = Question(share, self.level if level is None else level, self.method)
+        question = BoundedQuestion(share, self.level if level is None else level, self.method)
         return conclude(question, self._means, self.name, (self.n, self.dimension), self.details)
 
-    def to_dict(self) -> dict[str, Any]:
-        """A plain dictionary for JSON, with a versioned schema (``"schema": "steinball.sharp/1"``)."""
-        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "_means"}
-        return {"schema": SCHEMA, **fields}
+    @property
+    def title(self) -> str:
+        """Which test it was."""
+        return self.name
 
-    def summary(self) -> str:
-        """The result in words, for people."""
-        kind = "for every n" if self.method == "betting" else "for n → ∞"
-        rows = [
-            ("data", f"n = {self.n}, d = {self.dimension}"),
-            ("question", f"at most {self.contamination:.3g} of the distribution contaminated?"),
-            ("p-value", f"{self.pvalue:.4g} ({self.method}, {kind}), level {self.level:g}"),
-            ("statistic", f"{self.statistic:.4g}, threshold {self.threshold:.4g}"),
-            ("share", f"estimate {self.share:.3g}, at least {self.contamination_bound:.3g}"),
-            *((key, value if isinstance(value, str) else short(value)) for key, value in self._told()),
+    def rows(self) -> list[Row]:
+        """The table of the summary."""
+        compared, when = ("log e-value", "every n") if self.method == "betting" else ("t statistic", "n → ∞")
+        return [
+            ("data", self._points()),
+            ("share", number(self.share), "estimate of the contaminated share of the distribution, from below"),
+            ("statistic", number(self.statistic), f"{compared}; {self._rule()}"),
+            ("p-value", number(self.pvalue), f"{self._calibrated()}, valid for {when}"),
+            *((key, value if isinstance(value, str) else describe(value)) for key, value in self._told()),
         ]
-        return render(f"{self.name}: {'rejected' if self.rejected else 'not rejected'}", rows, self._sentence())
 
     def _told(self) -> list[tuple[str, Any]]:
         return [(key, value) for key, value in self.details.items() if not isinstance(value, (list, dict))]
 
-    def _sentence(self) -> str:
-        if self.rejected:
-            return (
-                f"At confidence {1 - self.level:.0%} at least {self.contamination_bound:.3g} of the distribution is "
-                "not the model."
-            )
-        return "These data do not force that conclusion. That is no proof that the model fits."
-
-    def __repr__(self) -> str:
-        return (
-            f"SharpResult(rejected={self.rejected}, pvalue={self.pvalue:.4g}, share={self.share:.4g}, "
-            f"contamination_bound={self.contamination_bound:.4g})"
-        )
+    def _whose(self) -> str:
+        return OF_DISTRIBUTION
 
 
 @dataclass(frozen=True)
-class Question:
+class BoundedQuestion:
     """What is asked of the values: the tolerated share, the level, the method."""
 
     contamination: float
@@ -171,7 +147,7 @@ class Question:
         if self.method not in METHODS:
             raise ValueError(f'`method` must be "betting" or "asymptotic", got {self.method!r}.')
 
-    def answer(self, means: list[BoundedMean]) -> dict[str, float]:
+    def answer(self, means: list[BoundedMean]) -> Decision:
         """Statistic, threshold and p-value for several functions at once: an average of e-values, or Bonferroni."""
         pvalue = self.pvalue(means, self.contamination)
         if self.method == "betting":
@@ -179,7 +155,8 @@ class Question:
         else:
             statistic = max(m.z_score(self.contamination) for m in means)
             threshold = -float(ndtri(self.level / len(means)))
-        return {"statistic": statistic, "threshold": threshold, "pvalue": pvalue}
+        threshold -= _HAIR * (1.0 + abs(threshold))  # the p-value decides, and not the rounding of its inverse
+        return Decision(statistic=statistic, pvalue=pvalue, threshold=threshold, level=self.level)
 
     def pvalue(self, means: list[BoundedMean], contamination: float) -> float:
         """The p-value at another share."""
@@ -203,19 +180,17 @@ class Question:
 
 
 def conclude(
-    question: Question, means: list[BoundedMean], name: str, shape: Any, details: dict[str, Any]
+    question: BoundedQuestion, means: list[BoundedMean], name: str, shape: Any, details: dict[str, Any]
 ) -> SharpResult:
     """The result that the values of bounded functions give."""
-    answer = question.answer(means)
     return SharpResult(
-        **answer,
-        rejected=answer["pvalue"] <= question.level,
+        **dataclasses.asdict(question.answer(means)),
         contamination=question.contamination,
         contamination_bound=question.bound(means),
         share=max(float(m.values.mean()) for m in means),
-        level=question.level,
         n=int(shape[0]),
         dimension=int(shape[1]),
+        calibration=question.method.capitalize(),
         method=question.method,
         name=name,
         details=details,

@@ -8,21 +8,18 @@ from dataclasses import dataclass
 from steinball.calibration.base import BoundingNull, Calibration
 from steinball.features import Supremum
 from steinball.gram.base import GramSummary
+from steinball.results.base import Decision
 from steinball.results.equivalence import upper_bound
 
-__all__ = ["Question", "Verdict"]
+__all__ = ["Answer", "Question"]
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The numbers of one decision."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Answer(Decision):
+    """The numbers of one decision: D² and D, and one-sided confidence bounds for the KSD of the population."""
 
     squared_ksd: float
     ksd: float
-    statistic: float
-    threshold: float
-    pvalue: float
-    rejected: bool
     lower_bound: float
     upper_bound: float
 
@@ -37,18 +34,23 @@ class Question:
     radius: float
     level: float
 
-    def answer(self, summary: GramSummary, null: BoundingNull | None = None) -> Verdict:
+    def answer(self, summary: GramSummary, null: BoundingNull | None = None) -> Answer:
         """The decision that ``summary`` gives; ``null`` spares making it again."""
         null = null or self.calibration.null(summary, self.tau, self.estimator)
         squared = max(0.0, summary.mean) if self.estimator == "v" else summary.unbiased_mean
         ksd = math.sqrt(max(0.0, squared))
-        statistic, threshold = max(0.0, ksd - self.radius), null.threshold(self.level, self.radius)
-        pvalue = null.pvalue(ksd, self.radius)
-        rejected = pvalue <= self.level and statistic > threshold
-        bounds = null.lower_bound(ksd, self.level), upper_bound(null, ksd, self.level)
-        return Verdict(squared, ksd, statistic, threshold, pvalue, rejected, *bounds)
+        return Answer(
+            statistic=max(0.0, ksd - self.radius),
+            pvalue=null.pvalue(ksd, self.radius),
+            threshold=null.threshold(self.level, self.radius),
+            level=self.level,
+            squared_ksd=squared,
+            ksd=ksd,
+            lower_bound=null.lower_bound(ksd, self.level),
+            upper_bound=upper_bound(null, ksd, self.level),
+        )
 
-    def ends(self, summary: GramSummary) -> tuple[Verdict, Verdict] | None:
+    def ends(self, summary: GramSummary) -> tuple[Answer, Answer] | None:
         """The decisions most and least inclined to reject within the bounds of ``summary``, if it has bounds."""
         ends = summary.ends()
         return None if ends is None else (self.answer(ends[0]), self.answer(ends[1]))

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from steinball.arrays import Array, to_host
+from steinball.arrays import to_host
 from steinball.gram.base import GramSummary
+from steinball.text import count, wrap
 
 if TYPE_CHECKING:  # only how a null distribution looks: calibrations may use the bounds of this file
     from steinball.calibration.base import BoundingNull, Null
@@ -25,35 +26,10 @@ __all__ = [
     "three_way_verdict",
     "two_sided_interval",
     "upper_bound",
-    "upper_bound_asymptotic",
     "upper_bound_direction",
-    "upper_bound_triangle",
 ]
 
 _SMALLEST, _LARGEST = 1e-6, 1e12  # sizes, as multiples of n, between which a credibility size is looked for
-
-
-def upper_bound_triangle(ksd: float, quantile: float) -> float:
-    r"""An upper bound of D(Q, P) from the paper's own quantile
-
-    .. math:: D(Q, P) \le D_n + |g_n - \mu_Q| \le D_n + q.
-
-    Parameters
-    ----------
-    ksd, quantile : float
-        The V-statistic :math:`D_n`, and the (1 − α)-quantile q of the bootstrap draws.
-
-    Notes
-    -----
-    Proved, as n → ∞, under the conditions of the paper's theorem (``docs/theory/equivalence.md``). It holds together
-    with the lower bound :math:`D_n - q`: both follow from one event. Simulated level ≤ .02.
-
-    Examples
-    --------
-    >>> upper_bound_triangle(0.25, 0.125)
-    0.375
-    """
-    return ksd + quantile
 
 
 def direction_error(draws: NDArray[np.float64]) -> float:
@@ -112,39 +88,6 @@ def upper_bound_direction(ksd: float, draws: NDArray[np.float64], level: float) 
     True
     """
     return ksd + float(ndtri(1.0 - level)) * direction_error(draws)
-
-
-def upper_bound_asymptotic(ksd: float, row_means: Array, level: float) -> float:
-    r"""An upper bound of D(Q, P) with the standard error along the direction that the data point to
-
-    .. math:: D_n + z_{1-\alpha} \frac{\mathrm{sd}(r)}{D_n \sqrt n}, \qquad r_i = \frac1n \sum_j u(x_i, x_j),
-
-    the smallest θ with :math:`D_n \le \theta - z_{1-\alpha}\,\mathrm{sd}(r) / (D_n \sqrt n)`.
-
-    Parameters
-    ----------
-    ksd : float
-        The V-statistic :math:`D_n`.
-    row_means : (n,) array
-        r.
-    level : float
-        α.
-
-    Notes
-    -----
-    Proved only for fixed D(Q, P) > 0 as n → ∞: it takes the standard error along the direction that the data happen to
-    point to. Simulated level up to .085, where D√n is between 1 and 4. Infinite where :math:`D_n = 0`, which has no
-    direction.
-
-    Examples
-    --------
-    >>> round(upper_bound_asymptotic(0.5, np.array([0.1, 0.4, 0.1, 0.4]), 0.05), 6)
-    0.746728
-    """
-    if ksd <= 0.0:
-        return math.inf
-    rows = to_host(row_means)
-    return ksd + float(ndtri(1.0 - level)) * float(rows.std()) / (ksd * math.sqrt(rows.size))
 
 
 def upper_bound(null: BoundingNull, ksd: float, level: float) -> float:
@@ -252,17 +195,17 @@ def credibility_size(
 
 @dataclass(frozen=True)
 class Credibility:
-    """Up to which sample size the model could not be told from the truth (Lindsay and Liu 2009).
+    """The sample size at which a test would detect the misfit in half of all samples (Lindsay and Liu 2009).
 
     Attributes
     ----------
     size : float
-        The number of points at which the test has power ½ against the misfit that was seen; infinite where the
+        The number of points at which the test has power ½ against the estimated misfit; infinite where the
         bias-corrected D does not exceed the radius.
     low, high : float
         The same for the upper and the lower end of the interval for D.
     n : int
-        How many points were seen.
+        The number of points of the sample.
     radius, level : float
         Of the test.
 
@@ -280,29 +223,34 @@ class Credibility:
     level: float
 
     def summary(self) -> str:
-        """In a sentence.
+        """In words.
 
         Examples
         --------
         >>> print(Credibility(80.0, 55.0, math.inf, 500, 0.0, 0.05).summary())
-        A test at level 0.05 would notice the misfit every second time with about 80 points (at least 55;
-        these are 500).
+        A test at level 0.05 would detect the estimated misfit in half of all samples of
+        80 points (55 or more over its confidence interval). This sample has 500 points.
         """
         if math.isinf(self.size):
-            return f"These {self.n} points show no misfit that more of them would be sure to confirm ({self._range()})."
-        return (
-            f"A test at level {self.level:g} would notice the misfit every second time with about "
-            f"{_round(self.size)} points ({self._range()}; these are {self.n})."
+            words = "The estimated misfit is within the tolerance; no sample size would reliably detect it."
+            if math.isfinite(self.low):
+                words += f" The upper end of its confidence interval would be detected with {_round(self.low)} points."
+            return wrap(words, indent=0)
+        ends = f"{_round(self.low)} {'or more' if math.isinf(self.high) else f'to {_round(self.high)}'}"
+        return wrap(
+            f"A test at level {self.level:g} would detect the estimated misfit in half of all samples of "
+            f"{_round(self.size)} points ({ends} over its confidence interval). This sample has "
+            f"{count(self.n, 'point')}.",
+            indent=0,
         )
 
-    def _range(self) -> str:
-        low = f"at least {_round(self.low)}"
-        return low if math.isinf(self.high) else f"{_round(self.low)} to {_round(self.high)}"
+    def __str__(self) -> str:
+        return self.summary()
 
 
 def _round(size: float) -> str:
-    """Three digits."""
-    return "∞" if math.isinf(size) else f"{float(f'{max(1.0, size):.3g}'):,.0f}"
+    """A whole number in three digits."""
+    return count(float(f"{max(1, round(size)):.3g}"))
 
 
 def credibility(

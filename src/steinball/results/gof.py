@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -18,9 +17,11 @@ from steinball.gram.base import Gram, GramSummary
 from steinball.kernels.base import Kernel
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
-from steinball.results.decision import Question, Verdict
+from steinball.results.base import Result, tolerated, whose
+from steinball.results.decision import Answer, Question
 from steinball.results.equivalence import Credibility, credibility, three_way_verdict, two_sided_interval
 from steinball.stein import SteinProblem
+from steinball.text import Row, describe, number, percent
 from steinball.tilts import Tilt
 
 if TYPE_CHECKING:
@@ -28,7 +29,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Evidence", "GofResult", "decide"]
 
-SCHEMA = "steinball.gof/1"
+_TAU_KINDS = {
+    "sample": "the largest u(x, x) of these points, a lower bound of its supremum",
+    "optimized": "found by maximizing u(x, x) from the largest points, a lower bound of its supremum",
+    "given": "an upper bound given by the user",
+    "localized": "the supremum of u(x, x) over the stated region only",
+    "closed form": "the supremum of u(x, x), in closed form",
+    "certified": "a proven upper bound of u(x, x)",
+}
+_GRADES = {
+    "certified": "certified: every value within its error bounds leads to the same decision",
+    "approximate": "approximate: the exact sums might decide otherwise",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,44 +81,31 @@ class Evidence:
         return dataclasses.replace(self, calibration=calibration, null=null)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class GofResult:
-    """The result of a kernel Stein goodness-of-fit test.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class GofResult(Result):
+    """The result of a kernel Stein goodness-of-fit test: :class:`~steinball.results.base.Result`, and more.
 
     Attributes
     ----------
-    rejected : bool
-        Whether the data are further from the model than the radius allows, at ``level``. For V-statistics
-        ``rejected`` ⇔ ``pvalue <= level`` ⇔ ``statistic > threshold``.
-    pvalue : float
-        Of the hypothesis that the data come from within ``radius`` of the model.
     statistic : float
         Δ_θ = max(0, D − θ).
-    threshold : float
-        What ``statistic`` must exceed; on the same scale.
+    verdict : {"misfit", "good enough", "undecided"}
+        ``"misfit"`` where rejected; ``"good enough"`` where ``upper_bound <= radius``: the data show, at confidence
+        1 − ``level``, that they come from within the ball; ``"undecided"`` otherwise.
     ksd, squared_ksd : float
         D and D². With U-statistics D² may be negative; D is then 0.
     radius : float
         θ, on the scale of D.
-    contamination : float or None
-        The tolerated share of contamination, where the radius came from one.
-    verdict : {"misfit", "good enough", "undecided"}
-        ``"misfit"`` where rejected; ``"good enough"`` where ``upper_bound <= radius``: the data show, at confidence
-        1 − ``level``, that they come from within the ball; ``"undecided"`` otherwise.
     lower_bound, upper_bound : float
-        One-sided confidence bounds for the KSD of the distribution behind the data, each at 1 − ``level``.
+        One-sided confidence bounds for the KSD of the population, each at 1 − ``level``.
     contamination_bound : float
         ε_L = ``lower_bound`` / √τ, the smallest contamination that the data force one to concede: at confidence
         1 − ``level``, at least this share *of these points* is contaminated when τ is the maximum over the sample; also
-        of the distribution they come from when τ is an upper bound of u(x, x). There is no upper bound on the share
-        from any statistic: contamination may look like the model.
+        of the distribution they come from when τ is an upper bound of u(x, x). No statistic bounds the share from
+        above: contamination may look like the model.
     tau, tau_kind : float, str
         The supremum of u(x, x) used, and how it was obtained.
-    level : float
-        The level α of the decision.
-    n, dimension : int
-        Size of the data.
-    estimator, calibration, n_resamples, engine
+    estimator, engine
         How it was computed.
     grade : {"exact", "certified", "approximate"}
         Whether the pairs were summed exactly; or approximately, but so that every value within the stated error bounds
@@ -115,33 +114,16 @@ class GofResult:
         What the engine says of its work: its rank, bounds on D and on the p-value.
     kernel, tilt
         The base kernel and the tilt used, defaults resolved.
-
-    Notes
-    -----
-    A test that is not rejected has not shown that the model fits: only that these data do not force the conclusion that
-    they come from further away than ``radius``.
     """
 
-    statistic: float
-    pvalue: float
-    rejected: bool
-    threshold: float
     ksd: float
     squared_ksd: float
     radius: float
-    contamination: float | None
-    verdict: str
     lower_bound: float
     upper_bound: float
-    contamination_bound: float
     tau: float
     tau_kind: str
-    level: float
-    n: int
-    dimension: int
     estimator: str
-    calibration: str
-    n_resamples: int
     engine: str
     grade: str
     details: dict[str, Any]
@@ -149,6 +131,14 @@ class GofResult:
     tilt: Tilt | None
     _evidence: Evidence
     _radius: Radius
+
+    schema: ClassVar[str] = "steinball.gof/2"
+    _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius")
+
+    @property
+    def verdict(self) -> str:
+        """``"misfit"``, ``"good enough"`` or ``"undecided"``."""
+        return three_way_verdict(self.rejected, self.upper_bound, self.radius)
 
     @property
     def efficiency(self) -> float:
@@ -171,7 +161,7 @@ class GofResult:
         return None if draws is None else np.array(draws)
 
     def interval(self, level: float | None = None) -> tuple[float, float]:
-        """A two-sided interval for the KSD of the distribution behind the data, at confidence 1 − ``level``.
+        """A two-sided confidence interval for the KSD of the population, at confidence 1 − ``level``.
 
         Examples
         --------
@@ -184,7 +174,7 @@ class GofResult:
         return two_sided_interval(self._evidence.null, self.ksd, self.level if level is None else check_level(level, 0))
 
     def credibility(self) -> Credibility:
-        """Up to which sample size the model could not have been told from the truth (Lindsay and Liu 2009).
+        """The sample size at which the misfit would be detected in half of all samples (Lindsay and Liu 2009).
 
         Examples
         --------
@@ -197,16 +187,16 @@ class GofResult:
         return credibility(evidence.null, evidence.summary, self.interval(), self.level, self.radius)
 
     def fragility(self) -> Fragility:
-        """How many points an adversary would have to change to turn the decision: :func:`steinball.explain.fragility`.
+        """How many points can be replaced without changing the decision: :func:`steinball.explain.fragility`.
 
-        Needs τ to be an upper bound: ``tau="auto"``.
+        This needs a τ that is an upper bound: ``tau="auto"``.
         """
         from steinball.explain import fragility
 
         return fragility(self)
 
     def least_removal(self) -> Removal:
-        """The least data to remove for the test no longer to reject: :func:`steinball.explain.least_removal`."""
+        """The least data to remove so that the test does not reject: :func:`steinball.explain.least_removal`."""
         from steinball.explain import least_removal
 
         return least_removal(self)
@@ -256,33 +246,47 @@ class GofResult:
         evidence = self._evidence.extended(check_resamples(n_more, "n_more"))
         return decide(evidence, self._radius, self.level, theta=self.radius)
 
-    def to_dict(self) -> dict[str, Any]:
-        """A plain dictionary for JSON, with a versioned schema (``"schema": "steinball.gof/1"``).
+    @property
+    def title(self) -> str:
+        """Robust with a radius, standard or tilted without one."""
+        kind = "Robust" if self.radius > 0 else "Standard" if self.tilt is None else "Tilted"
+        return f"{kind} kernel Stein goodness-of-fit test"
 
-        An infinite threshold or bound is ``None``.
-        """
-        skip = {"kernel", "tilt", "_evidence", "_radius"}
-        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in skip}
-        for name in ("threshold", "upper_bound"):
-            fields[name] = None if math.isinf(fields[name]) else fields[name]
-        described = {"kernel": repr(self.kernel), "tilt": None if self.tilt is None else repr(self.tilt)}
-        return {"schema": SCHEMA, **fields, **described}
+    def rows(self) -> list[Row]:
+        """The table of the summary."""
+        low, high = self.interval()
+        interval = f"{low:.3g} – {high:.3g}" if math.isfinite(high) else f"≥ {low:.3g}"
+        return [
+            ("data", self._points()),
+            ("kernel", describe(self.kernel)),
+            ("tilt", describe(self.tilt)),
+            ("D", number(self.ksd), f"distance of the data from the model (KSD, {self.estimator.upper()}-statistic)"),
+            ("", interval, f"{percent(1 - self.level)} confidence interval for the KSD of the population"),
+            ("θ", number(self.radius), self._tolerance()),
+            ("τ", number(self.tau), _TAU_KINDS.get(self.tau_kind, self.tau_kind)),
+            ("statistic", number(self.statistic), f"max(0, D − θ); {self._rule()}"),
+            ("p-value", number(self.pvalue), self._calibrated()),
+            ("engine", f"{self.engine}, {_GRADES.get(self.grade, self.grade)}"),
+        ]
 
-    def summary(self) -> str:
-        """The result in words, for people."""
-        from steinball.report.text import render_summary
+    def _decided(self) -> str:
+        if self.verdict == "good enough":
+            return (
+                f"NOT REJECTED at level {self.level:g}, and GOOD ENOUGH: at confidence {percent(1 - self.level)} the "
+                "population lies within θ of the model. This does not prove the model."
+            )
+        undecided = self.verdict == "undecided" and self.radius > 0
+        more = " There are too few data to show that it is close enough (undecided)." if undecided else ""
+        return super()._decided() + more
 
-        return render_summary(self)
+    def _tolerance(self) -> str:
+        return "tolerated distance" if self.radius > 0 and self.contamination is None else super()._tolerance()
 
-    def __repr__(self) -> str:
-        return (
-            f"GofResult(rejected={self.rejected}, pvalue={self.pvalue:.4g}, statistic={self.statistic:.4g}, "
-            f"threshold={self.threshold:.4g}, ksd={self.ksd:.4g}, radius={self.radius:.4g})"
-        )
+    def _tolerated(self) -> str:
+        return tolerated(self.contamination, self.radius)
 
-    def _repr_html_(self) -> str:
-        verdict = "rejected" if self.rejected else "not rejected"
-        return f"<div><strong>{verdict}</strong><pre>{html.escape(self.summary())}</pre></div>"
+    def _whose(self) -> str:
+        return whose(self.tau_kind)
 
 
 def decide(evidence: Evidence, radius: Radius, level: float, theta: float | None = None) -> GofResult:
@@ -291,18 +295,16 @@ def decide(evidence: Evidence, radius: Radius, level: float, theta: float | None
     check_compatible(evidence.calibration, radius, evidence.moved)
     theta = radius_of(radius, evidence.problem, evidence.tau) if theta is None else theta
     question = Question(evidence.calibration, evidence.tau, evidence.estimator, theta, level)
-    verdict, ends = question.answer(evidence.summary, evidence.null), question.ends(evidence.summary)
+    answer, ends = question.answer(evidence.summary, evidence.null), question.ends(evidence.summary)
     n, dimension = (int(size) for size in evidence.problem.samples.shape)
-    bounds = _bounds(verdict, ends)
+    bounds = _bounds(answer, ends)
     return GofResult(
-        **{**dataclasses.asdict(verdict), **bounds},
+        **{**dataclasses.asdict(answer), **bounds},
         radius=theta,
         contamination=radius.contamination,
-        verdict=three_way_verdict(verdict.rejected, bounds["upper_bound"], theta),
         contamination_bound=_conceded(bounds["lower_bound"], evidence.tau),
         tau=evidence.tau.value,
         tau_kind=evidence.tau.kind,
-        level=level,
         n=n,
         dimension=dimension,
         estimator=evidence.estimator,
@@ -336,10 +338,10 @@ def radius_of(radius: Radius, problem: SteinProblem, tau: Supremum) -> float:
     return radius(problem, tau)
 
 
-def _bounds(verdict: Verdict, ends: tuple[Verdict, Verdict] | None) -> dict[str, float]:
+def _bounds(answer: Answer, ends: tuple[Answer, Answer] | None) -> dict[str, float]:
     """The bounds on the KSD; where the summary is approximate, whatever holds at both of its ends."""
-    verdicts = (verdict,) if ends is None else ends
-    low, high = min(v.lower_bound for v in verdicts), max(v.upper_bound for v in verdicts)
+    answers = (answer,) if ends is None else ends
+    low, high = min(a.lower_bound for a in answers), max(a.upper_bound for a in answers)
     return {"lower_bound": low, "upper_bound": high}
 
 
@@ -348,7 +350,7 @@ def _conceded(lower_bound: float, tau: Supremum) -> float:
     return 0.0 if tau.value <= 0.0 else min(1.0, lower_bound / math.sqrt(tau.value))
 
 
-def _details(summary: GramSummary, ends: tuple[Verdict, Verdict] | None) -> dict[str, Any]:
+def _details(summary: GramSummary, ends: tuple[Answer, Answer] | None) -> dict[str, Any]:
     """How the engine worked, and between which values the exact KSD and p-value lie."""
     details = dict(summary.details)
     if ends is not None:

@@ -59,7 +59,7 @@ class Books:
             largest = float(direction.stein.diagonal(samples, scores).max(initial=0.0))
             if not largest <= tau * (1.0 + 1e-9):
                 raise ValueError(
-                    f"`tau={tau:g}` is no upper bound: u(x, x) reaches {largest:g} in this batch. Nothing of it was "
+                    f"`tau={tau:g}` is not an upper bound: u(x, x) reaches {largest:g} in this batch. None of it was "
                     "taken in. Start again with a larger bound, or with a tilt that bounds u."
                 )
 

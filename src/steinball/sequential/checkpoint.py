@@ -89,9 +89,9 @@ def read(path: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays = _arrays(Path(path))
         facts = json.loads(str(arrays.pop("facts", "{}")))
     except (BadZipFile, EOFError, KeyError, ValueError) as error:  # cut off, not an NPZ file, pickled, or no JSON
-        raise ValueError(f"`{path}` is no saved SequentialTest, or not a whole one: {error}.") from error
+        raise ValueError(f"`{path}` is not a saved SequentialTest, or is truncated: {error}.") from error
     if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
-        raise ValueError(f"`{path}` is no saved SequentialTest of this version: its schema is not `{SCHEMA}`.")
+        raise ValueError(f"`{path}` is not a saved SequentialTest of this version: its schema is not `{SCHEMA}`.")
     return facts, arrays
 
 

@@ -13,10 +13,11 @@ from steinball.arrays import Array, as_samples, as_seed, is_array_like, like, to
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, as_model, evaluate_score
 from steinball.models.knowledge import Knowledge
-from steinball.results.words import short
+from steinball.results.base import OF_DISTRIBUTION, conceded, decided, tolerated
 from steinball.sequential import checkpoint
 from steinball.sequential.books import Books, compare
 from steinball.sequential.plan import Plan, Settled
+from steinball.text import Row, count, number, render
 from steinball.tilts import Tilt
 
 __all__ = ["SequentialTest"]
@@ -196,17 +197,20 @@ class SequentialTest:
         return math.nan if self._books is None else _plain(self._books.settled.radii)
 
     def summary(self) -> str:
-        """The state of the test in words."""
-        verdict = f"REJECTED at point {self.rejected_at}" if self.rejected else "not rejected so far"
-        lines = [
-            f"Sequential test after {self.n} points: {verdict} (level {self.level:g})",
-            f"  wealth {short(self.evalue)}, p-value {short(self.pvalue)}: valid whenever you stop",
-            f"  at confidence {1.0 - self.level:g}, contaminated by at least {short(self.contamination_bound)}",
+        """The state of the test for people: a table, and the decision in words."""
+        where = f"at point {self.rejected_at}" if self.rejected else "so far"
+        tolerance = tolerated(self._plan.contamination, self._plan.radius or 0.0)
+        rows: list[Row] = [
+            ("data", count(self.n, "point")),
+            ("wealth", number(self.evalue), "what a bettor has made of 1"),
+            ("p-value", number(self.pvalue), "1 over the largest wealth; valid whenever you stop"),
         ]
-        return "\n".join(lines)
+        words = decided(self.rejected, f"{where}, at level {self.level:g}", tolerance)
+        concession = conceded(self.contamination_bound, self.level, OF_DISTRIBUTION)
+        return render("Sequential kernel Stein goodness-of-fit test", rows, f"{words}\n{concession}".rstrip())
 
     def __repr__(self) -> str:
-        state = f"n={self.n}, evalue={self.evalue:.4g}, pvalue={self.pvalue:.4g}, rejected={self.rejected}"
+        state = f"n={self.n}, evalue={number(self.evalue)}, pvalue={number(self.pvalue)}, rejected={self.rejected}"
         return f"SequentialTest({state})"
 
     # What comes in.

@@ -1,0 +1,136 @@
+"""The result of the two-sample tests, and the evidence from which it follows for every tolerance and level."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import check_level, check_share
+from steinball.calibration.base import Null
+from steinball.kernels.base import Kernel
+from steinball.results.base import OF_DISTRIBUTION, OF_POINTS, Result
+from steinball.text import Row, count, describe, number
+
+__all__ = ["MMDEvidence", "MMDResult"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MMDEvidence:
+    """All that a decision follows from, for every tolerance and level; θ is ``shift`` times the tolerance."""
+
+    test: str
+    kernel: Kernel
+    n: int
+    m: int
+    dimension: int
+    squared_mmd: float
+    null: Null
+    shift: float
+    draws: NDArray[np.float64] | None
+
+    def decide(self, contamination: float, level: float) -> MMDResult:
+        """The decision that the evidence gives for one tolerance at one level."""
+        mmd, radius = math.sqrt(self.squared_mmd), contamination * self.shift
+        threshold = self.null.threshold(level, radius)
+        return MMDResult(
+            statistic=max(0.0, mmd - radius),
+            pvalue=self.null.pvalue(mmd, radius),
+            threshold=threshold,
+            level=level,
+            contamination=contamination,
+            contamination_bound=min(1.0, max(0.0, mmd - threshold) / self.shift),
+            n=self.n,
+            dimension=self.dimension,
+            calibration="DeviationBound" if self.draws is None else "RandomSplits",
+            n_resamples=0 if self.draws is None else self.draws.size,
+            test=self.test,
+            mmd=mmd,
+            squared_mmd=self.squared_mmd,
+            radius=radius,
+            m=self.m,
+            kernel=self.kernel,
+            _evidence=self,
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class MMDResult(Result):
+    """The result of :func:`steinball.dcmmd_test` or :func:`steinball.mmd_dev_test`: a Result, and more.
+
+    Attributes
+    ----------
+    pvalue : float
+        (1 + #{D_b ≥ D − θ}) / (B + 1) for dcMMD, the inverted bound for MMD-Dev; 1 when D ≤ θ.
+    statistic : float
+        max(0, D − θ).
+    contamination_bound : float
+        The smallest tolerance at which the test would not reject: at confidence 1 − ``level`` at least this share of
+        the points (MMD-Dev: of their distribution) is contaminated.
+    mmd, squared_mmd : float
+        D and D², the V-statistic.
+    radius : float
+        θ, the shift that the tolerated share ε₀ of contamination costs.
+    m : int
+        Size of the sample of the model.
+    test : {"dcMMD", "MMD-Dev"}
+        Which of the two.
+    kernel : Kernel
+        The kernel used, defaults resolved.
+    """
+
+    contamination: float
+    test: str
+    mmd: float
+    squared_mmd: float
+    radius: float
+    m: int
+    kernel: Kernel
+    _evidence: MMDEvidence
+
+    schema: ClassVar[str] = "steinball.mmd/2"
+    _shown: ClassVar[tuple[str, ...]] = ("test", "mmd", "radius")
+
+    @property
+    def draws(self) -> NDArray[np.float64] | None:
+        """D of the random splits, or ``None`` for MMD-Dev."""
+        draws = self._evidence.draws
+        return None if draws is None else draws.copy()
+
+    def at(self, *, contamination: float | None = None, level: float | None = None) -> MMDResult:
+        """The decision at another tolerance or level, from the same draws: nothing is recomputed.
+
+        Examples
+        --------
+        >>> import steinball as sb
+        >>> x = np.random.default_rng(0).normal(size=100)
+        >>> x[:40] = 5.0
+        >>> result = sb.dcmmd_test(x, sb.models.Gaussian(), contamination=0.0, rng=0)
+        >>> result.rejected, result.at(contamination=0.4).rejected
+        (True, False)
+        """
+        share = self.contamination if contamination is None else check_share(contamination, "contamination")
+        level = self.level if level is None else check_level(level, self.n_resamples)
+        return self._evidence.decide(share, level)
+
+    @property
+    def title(self) -> str:
+        """Which of the two tests it was."""
+        return f"{self.test}, a robust two-sample test"
+
+    def rows(self) -> list[Row]:
+        """The table of the summary."""
+        return [
+            ("data", f"{self._points()}, and {count(self.m)} of the model"),
+            ("kernel", describe(self.kernel)),
+            ("D", number(self.mmd), "maximum mean discrepancy of the two samples (V-statistic)"),
+            ("θ", number(self.radius), self._tolerance()),
+            ("statistic", number(self.statistic), f"max(0, D − θ); {self._rule()}"),
+            ("p-value", number(self.pvalue), self._calibrated()),
+        ]
+
+    def _whose(self) -> str:
+        return OF_DISTRIBUTION if self.draws is None else OF_POINTS

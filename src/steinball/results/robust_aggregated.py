@@ -1,0 +1,205 @@
+"""The result of the robust aggregated test, and the evidence from which it follows for every tolerance and level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import check_level
+from steinball.calibration.base import Calibration
+from steinball.calibration.joint import Judge
+from steinball.features import Supremum
+from steinball.gram.base import GramSummary
+from steinball.kernels.base import Kernel
+from steinball.radius import Huber, Radius
+from steinball.radius.base import as_radius
+from steinball.results.base import Result, whose
+from steinball.results.gof import radius_of
+from steinball.stein import SteinProblem
+from steinball.text import Row, describe, number
+from steinball.tilts import Tilt
+
+__all__ = ["RobustAggregatedResult", "RobustAggregationEvidence"]
+
+_SHARES = 200
+
+
+@dataclass(frozen=True, eq=False)
+class RobustAggregationEvidence:
+    """All that a decision follows from, for every tolerated set and level: a problem, a τ and a D per kernel, and the
+    judge over all of them."""
+
+    problems: tuple[SteinProblem, ...]
+    taus: tuple[Supremum, ...]
+    ksds: NDArray[np.float64]
+    judge: Judge
+    engine: str
+    calibration: Calibration
+
+    @classmethod
+    def of(
+        cls,
+        problems: Sequence[SteinProblem],
+        summaries: Sequence[GramSummary],
+        taus: Sequence[Supremum],
+        judge: Judge,
+        calibration: Calibration,
+    ) -> RobustAggregationEvidence:
+        """From one summary per kernel."""
+        ksds = np.sqrt([max(0.0, summary.mean) for summary in summaries])
+        return cls(tuple(problems), tuple(taus), ksds, judge, summaries[0].engine, calibration)
+
+    def radii(self, radius: Radius) -> NDArray[np.float64]:
+        """θ of every kernel."""
+        pairs = zip(self.problems, self.taus, strict=True)
+        return np.array([radius_of(radius, problem, tau) for problem, tau in pairs])
+
+    @property
+    def share_radii(self) -> NDArray[np.float64]:
+        """√τ of every kernel: θ per unit of contamination."""
+        return np.sqrt([tau.value for tau in self.taus])
+
+    @cached_property
+    def _conceded(self) -> dict[float, float]:
+        """What :meth:`conceded` has found, by level: it does not depend on what is tolerated."""
+        return {}
+
+    def conceded(self, level: float) -> float:
+        """The smallest share of contamination that is not rejected."""
+        if level not in self._conceded:
+            self._conceded[level] = self._first_not_rejected(level)
+        return self._conceded[level]
+
+    def _first_not_rejected(self, level: float) -> float:
+        scale = self.share_radii
+        # A bettor's wealth falls in the radius; a boundary p-value over several kernels only nearly rises: look.
+        shares = np.linspace(0.0, 1.0, _SHARES if self.judge.n_resamples else 2)
+        first = next((k for k, e in enumerate(shares) if self.judge.pvalue(e * scale) > level), len(shares) - 1)
+        low, high = float(shares[max(0, first - 1)]), float(shares[first])
+        for _ in range(20 if first else 0):
+            middle = (low + high) / 2.0
+            low, high = (low, middle) if self.judge.pvalue(middle * scale) > level else (middle, high)
+        return low
+
+    def decide(self, radius: Radius, level: float) -> RobustAggregatedResult:
+        """The decision that the evidence gives for one tolerated set at one level."""
+        if radius.kernel_specific:
+            raise ValueError(
+                "one number on the KSD scale means something else under every kernel. Give `contamination`, or a set "
+                "of distributions such as TotalVariation(0.05)."
+            )
+        radii = self.radii(radius)
+        ratios = self.judge.ratios(radii)
+        chosen = int(np.argmax(ratios))
+        kernels = tuple(problem.stein.kernel for problem in self.problems)
+        n, dimension = (int(size) for size in self.problems[0].samples.shape)
+        return RobustAggregatedResult(
+            statistic=self.judge.statistic(radii),
+            pvalue=self.judge.pvalue(radii),
+            threshold=self.judge.threshold(radii, level),
+            level=level,
+            contamination=radius.contamination,
+            contamination_bound=self.conceded(level),
+            n=n,
+            dimension=dimension,
+            calibration=type(self.calibration).__name__,
+            n_resamples=self.judge.n_resamples,
+            ksd=float(self.ksds[chosen]),
+            radius=float(radii[chosen]),
+            ksds=tuple(self.ksds.tolist()),
+            radii=tuple(radii.tolist()),
+            taus=tuple(tau.value for tau in self.taus),
+            ratios=tuple(ratios.tolist()),
+            tau_kind=self.taus[0].kind,
+            engine=self.engine,
+            kernel=kernels[chosen],
+            kernels=kernels,
+            tilt=self.problems[0].stein.tilt,
+            _evidence=self,
+            _radius=radius,
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class RobustAggregatedResult(Result):
+    """The result of :func:`steinball.robust_ksdagg_test`: :class:`~steinball.results.base.Result`, and more.
+
+    Attributes
+    ----------
+    statistic, threshold : float
+        T, and what it must exceed; for bets the logarithm of the largest wealth, and of 1/level.
+    contamination_bound : float
+        The smallest share that is not rejected: at confidence 1 − ``level`` at least this share of these points is
+        contaminated (of their distribution, where τ is an upper bound).
+    ksd, radius, kernel
+        D, θ and kernel of the length scale that speaks most against the model.
+    ksds, radii, taus, ratios : tuple of float
+        Of every kernel: D, θ, τ, and its (D − θ)/q; for bets the logarithm of its largest wealth.
+    tau_kind, engine, kernels, tilt
+        How it was computed.
+    """
+
+    ksd: float
+    radius: float
+    ksds: tuple[float, ...]
+    radii: tuple[float, ...]
+    taus: tuple[float, ...]
+    ratios: tuple[float, ...]
+    tau_kind: str
+    engine: str
+    kernel: Kernel
+    kernels: tuple[Kernel, ...]
+    tilt: Tilt | None
+    _evidence: RobustAggregationEvidence
+    _radius: Radius
+
+    schema: ClassVar[str] = "steinball.robust-ksdagg/2"
+    title = "Robust aggregated kernel Stein test, over length scales"
+    _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius")
+
+    def at(
+        self, *, contamination: float | None = None, radius: Radius | None = None, level: float | None = None
+    ) -> RobustAggregatedResult:
+        """The decision at another tolerance or level, from the same draws.
+
+        Examples
+        --------
+        >>> import steinball as sb
+        >>> x = np.random.default_rng(0).normal(size=100)
+        >>> result = sb.robust_ksdagg_test(x, sb.models.Gaussian(), rng=0)
+        >>> result.at(contamination=0.0).pvalue <= result.pvalue
+        True
+        """
+        if contamination is not None and radius is not None:
+            raise ValueError("give `contamination` or `radius`, not both: each of them sets the radius.")
+        level = check_level(self.level if level is None else level, self.n_resamples)
+        if contamination is not None:
+            return self._evidence.decide(Huber(contamination), level)
+        return self._evidence.decide(self._radius if radius is None else as_radius(radius), level)
+
+    def rows(self) -> list[Row]:
+        """The table of the summary."""
+        excess = "largest (D − θ)/q over the kernels" if self.n_resamples else "logarithm of the largest wealth"
+        return [
+            ("data", self._points()),
+            ("kernels", f"{len(self.kernels)}; the most extreme one is {describe(self.kernel)}"),
+            ("tilt", describe(self.tilt)),
+            ("D", number(self.ksd), "distance of the data from the model under that kernel (KSD, V-statistic)"),
+            ("θ", number(self.radius), self._tolerance()),
+            ("statistic", number(self.statistic), f"{excess}; {self._rule()}"),
+            ("p-value", number(self.pvalue), self._calibrated()),
+        ]
+
+    def _tolerance(self) -> str:
+        return f"tolerated: {self._radius!r}" if self.contamination is None else super()._tolerance()
+
+    def _tolerated(self) -> str:
+        return f"within {self._radius!r}" if self.contamination is None else super()._tolerated()
+
+    def _whose(self) -> str:
+        return whose(self.tau_kind)

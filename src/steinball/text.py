@@ -1,0 +1,101 @@
+"""Text for people: one way to write a number, a percentage, a count, a kernel and a whole report."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import textwrap
+from collections.abc import Sequence
+
+import numpy as np
+
+__all__ = ["WIDTH", "Row", "count", "describe", "number", "percent", "render", "spaced", "wrap"]
+
+WIDTH = 80
+"""Columns of a report."""
+
+Row = tuple[str, str] | tuple[str, str, str]
+"""Label and value; or label, value and a note, which stands in a column of its own."""
+
+
+def render(title: str, rows: Sequence[Row], sentence: str) -> str:
+    """A title, a table, and what it means in words; each line of ``sentence`` is a paragraph.
+
+    Examples
+    --------
+    >>> print(render("A test", [("data", "9 points"), ("D", "0.1", "the distance")], "NOT REJECTED."))
+    A test
+      data  9 points
+      D     0.1  the distance
+    <BLANKLINE>
+      NOT REJECTED.
+    """
+    labels = max(len(row[0]) for row in rows)
+    values = max((len(row[1]) for row in rows if len(row) == 3), default=0)
+    paragraphs = [wrap(paragraph) for paragraph in sentence.split("\n")]
+    return "\n".join([title, *(_line(row, labels, values) for row in rows), "", *paragraphs])
+
+
+def _line(row: Row, labels: int, values: int) -> str:
+    """One line, or more where it does not fit: the rest is indented below its own column."""
+    head, last = f"  {row[0]:<{labels}}  ", row[-1]
+    if len(row) == 3:
+        head += f"{row[1]:<{values}}  "
+    return textwrap.fill(last, WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False)
+
+
+def wrap(sentence: str, indent: int = 2, hang: int = 0) -> str:
+    """A sentence, indented and wrapped; its later lines are indented by ``hang`` more."""
+    return textwrap.fill(sentence, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + hang))
+
+
+def number(value: float) -> str:
+    """A number in four digits."""
+    return f"{value:.4g}"
+
+
+def count(size: float, noun: str = "") -> str:
+    """A whole number of things, such as 20,000 points."""
+    return f"{size:,.0f}" + (f" {noun}{'s' * (size != 1)}" if noun else "")
+
+
+def percent(share: float, *, down: bool = False) -> str:
+    """A share as a percentage of three digits; a lower bound is rounded down."""
+    value = 100 * share
+    if down and value > 0:
+        step = 10.0 ** (math.floor(math.log10(value)) - 2)
+        value = math.floor(value / step) * step
+    return f"{value:.3g} %"
+
+
+def spaced(name: str) -> str:
+    """The name of a class as words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+
+
+def describe(thing: object) -> str:
+    """A kernel, tilt or radius in one short phrase: fields in four digits, long arrays by their shape.
+
+    Examples
+    --------
+    >>> from steinball.kernels import InverseMultiquadric
+    >>> describe(InverseMultiquadric(lengthscale=2 / 3))
+    'InverseMultiquadric(lengthscale=0.6667, exponent=0.5)'
+    """
+    if thing is None:
+        return "none"
+    if isinstance(thing, (int, float)) and not isinstance(thing, bool):
+        return number(thing)
+    if dataclasses.is_dataclass(thing):
+        parts = ((field.name, getattr(thing, field.name)) for field in dataclasses.fields(thing))
+        return f"{type(thing).__name__}({', '.join(f'{k}={describe(v)}' for k, v in parts if v is not None)})"
+    return _describe_array(np.asarray(thing)) if isinstance(thing, (tuple, np.ndarray)) else repr(thing)
+
+
+def _describe_array(values: np.ndarray) -> str:
+    if values.size == 1:
+        return describe(values.item())
+    if values.ndim == 1 and values.size <= 3:
+        return f"({', '.join(describe(value) for value in values.tolist())})"
+    return f"<{' × '.join(map(str, values.shape))} numbers>"
