@@ -168,6 +168,9 @@ def public_callables() -> list[tuple[str, Any]]:
 # Each with its reason.
 NO_EXAMPLE_NEEDED = {
     "steinball.GofResult": "made by the tests, whose docstrings show it",
+    "steinball.calibration.BoundingNull": "abstract",
+    "steinball.calibration.JointNull": "abstract",
+    "steinball.calibration.Null": "abstract",
     "steinball.jumps.SeparatedModesWarning": "a warning",
     "steinball.jumps.as_jumps": "between rooms: called by the tests with what the user passed",
     "steinball.jumps.warn_if_multimodal": "between rooms",

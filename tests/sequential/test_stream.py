@@ -13,10 +13,11 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.calibration.betting import Betting, average_evidence, log_wealth
-from steinball.gof import ledger
+from steinball.calibration.betting import Betting
+from steinball.calibration.wealth import average_evidence, log_wealth
 from steinball.kernels import Gaussian, InverseMultiquadric, Matern
 from steinball.kernels.base import Kernel
+from steinball.sequential import ledger
 from steinball.sequential.direction import KeptPoints
 from steinball.sequential.stream import SequentialTest
 from steinball.stein import SteinKernel

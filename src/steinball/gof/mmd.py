@@ -198,7 +198,7 @@ class MMDResult:
     @property
     def draws(self) -> NDArray[np.float64] | None:
         """D of the random splits, or ``None`` for MMD-Dev."""
-        draws = getattr(self._evidence.null, "draws", None)
+        draws = self._evidence.null.draws
         return None if draws is None else np.array(draws)
 
     def at(self, *, contamination: float | None = None, level: float | None = None) -> MMDResult:
@@ -248,7 +248,7 @@ class MMDResult:
 
 
 @dataclass(frozen=True)
-class MMDDeviationNull:
+class MMDDeviationNull(Null):
     """McDiarmid's bound on the MMD of two samples, and the p-value that inverts it; ``scale`` is √(K/n + K/m).
 
     Examples
@@ -259,6 +259,7 @@ class MMDDeviationNull:
     """
 
     scale: float
+    draws = None
 
     def pvalue(self, ksd: float, radius: float) -> float:
         """The p-value of an observed D against the radius θ."""
@@ -368,7 +369,7 @@ def _decide(evidence: Evidence, contamination: float, level: float) -> MMDResult
         n=pair.n,
         m=pair.m,
         dimension=int(pair.pooled.shape[1]),
-        n_resamples=int(getattr(null, "draws", np.empty(0)).size),
+        n_resamples=0 if null.draws is None else null.draws.size,
         kernel=pair.kernel,
         _evidence=evidence,
     )

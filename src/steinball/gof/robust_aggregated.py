@@ -12,21 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, as_samples, as_seed, check_level
-from steinball.calibration import Betting, BoundaryBootstrap
-from steinball.calibration.joint import BettingJudge, BoundaryJudge, Judge
+from steinball.arrays import as_seed, check_level
+from steinball.calibration import BoundaryBootstrap, Calibration, JointNull
+from steinball.calibration.combination import as_calibration, check_over_kernels, radius_of
 from steinball.features import UPPER_BOUNDS, Supremum, find_supremum
-from steinball.gof.aggregated import collection, exact_engine, median_kernels, pose_all
-from steinball.gof.ksd import default_tau
+from steinball.gof.aggregated import collection, exact_engine, kernels_around, summarise_all
 from steinball.gram.base import GramSummary
-from steinball.gram.choose import Settings, make_gram
-from steinball.gram.weights import gather
+from steinball.gram.choose import Settings
 from steinball.kernels.base import Kernel
-from steinball.kernels.radial import InverseMultiquadric
-from steinball.models.base import as_model
-from steinball.problem import settle_in_advance
-from steinball.radius import FixedRadius, Huber, Radius, as_radius
-from steinball.results.gof import radius_of
+from steinball.problem import Subject
+from steinball.radius import Huber, Radius, as_radius
 from steinball.results.words import render, short
 from steinball.stein import SteinProblem
 from steinball.tilts import Tilt
@@ -49,7 +44,7 @@ def robust_ksdagg_test(
     kernels: Sequence[Kernel] | str | None = None,
     tilt: Tilt | str | None = "auto",
     tau: Any = None,
-    calibration: BoundaryBootstrap | Betting = BoundaryBootstrap(999),  # noqa: B008 - frozen, and the default is part of the contract
+    calibration: Calibration = BoundaryBootstrap(999),  # noqa: B008 - frozen, and the default is part of the contract
     level: float = 0.05,
     rng: Any = None,
     engine: str = "auto",
@@ -80,9 +75,10 @@ def robust_ksdagg_test(
     kernels : sequence of kernels, "median" or None
         The collection. By default inverse multiquadrics at ¼, ½, 1, 2 and 4 times the median distance; ``"median"``:
         at 2ⁱ times the median distance, i = −5, …, 5.
-    calibration : BoundaryBootstrap or Betting
-        The draws; or :class:`steinball.Betting`: the wealth of the bets averaged over the kernels, for finite samples.
-        Its default kernels come from draws of the model, not from the data.
+    calibration : Calibration
+        One that decides over several kernels: :class:`steinball.BoundaryBootstrap` by its draws; or
+        :class:`steinball.Betting` by the wealth of the bets averaged over the kernels, for finite samples. Its default
+        kernels come from draws of the model, not from the data.
     engine : {"auto", "dense", "blocked"}
         How the pairs of points are worked through; both are exact.
 
@@ -107,65 +103,58 @@ def robust_ksdagg_test(
     >>> result.rejected, result.at(contamination=0.15).rejected
     (True, False)
     """
-    if not isinstance(calibration, Betting | BoundaryBootstrap):
-        raise TypeError(f"`calibration` must be a BoundaryBootstrap or Betting, got {calibration!r}.")
-    level, seed = check_level(level, calibration.n_resamples), as_seed(rng)
-    tolerated = Huber(contamination) if radius is None else as_radius(radius)
-    samples = as_samples(x)
-    n = int(samples.shape[0])
-    settings = Settings(exact_engine(engine, n), memory_limit, n_jobs, progress)
-    model = as_model(model, samples)
-    chosen, tilt = _settled(samples, model, kernels, tilt, calibration)
-    problems = pose_all(samples, model, chosen, tilt)
-    wanted = default_tau(calibration) if tau is None else tau
-    taus = [find_supremum(wanted, problem) for problem in problems]
-    weights = gather(calibration.weights(n, seed), n, n_jobs)
-    grams = (make_gram(problem, calibration.n_resamples, settings, lambda _: True) for problem in problems)
-    summaries = [gram.summarise((weights,)) for gram in grams]
-    judge = (
-        BettingJudge.of(calibration, problems, summaries, taus, settings)
-        if isinstance(calibration, Betting)
-        else BoundaryJudge.of(summaries)
-    )
-    return decide_robust_aggregated(RobustAggregationEvidence.of(problems, summaries, taus, judge), tolerated, level)
+    calibration, seed = as_calibration(calibration), as_seed(rng)
+    level = check_level(level, calibration.n_resamples)
+    tolerated = as_radius(Huber(contamination) if radius is None else radius)
+    check_over_kernels(calibration, tolerated)
+    subject = Subject.of(x, model, predictable=calibration.predictable)
+    chosen = kernels_around(subject.median_distance(), POWERS) if kernels is None else collection(kernels, subject)
+    problems = subject.pose_all(chosen, tilt)
+    settings = Settings(exact_engine(engine, len(problems[0])), memory_limit, n_jobs, progress)
+    taus = [find_supremum(calibration.default_tau if tau is None else tau, problem) for problem in problems]
+    radii = radii_of(tolerated, calibration, problems, taus)
+    summaries = summarise_all(problems, calibration, seed, settings)
+    evidence = RobustAggregationEvidence.of(problems, summaries, taus, calibration)
+    return decide_robust_aggregated(evidence, tolerated, level, radii)
 
 
-def _settled(
-    samples: Array, model: Any, kernels: Any, tilt: Tilt | str | None, calibration: Betting | BoundaryBootstrap
-) -> tuple[tuple[Kernel, ...], Tilt | str | None]:
-    """The collection and the tilt; for bets from the model, since they must not look ahead."""
-    if not isinstance(calibration, Betting):
-        return (median_kernels(samples, POWERS) if kernels is None else collection(kernels, samples)), tilt
-    if kernels is None or isinstance(kernels, str):
-        middle, tilt = settle_in_advance(model, None, tilt, samples)
-        return tuple(InverseMultiquadric(2.0**power * middle.lengthscale) for power in POWERS), tilt  # type: ignore[attr-defined]
-    chosen = collection(kernels, samples)
-    return chosen, settle_in_advance(model, chosen[0], tilt, samples)[1]
+def radii_of(
+    radius: Radius, calibration: Calibration, problems: Sequence[SteinProblem], taus: Sequence[Supremum]
+) -> NDArray[np.float64]:
+    """θ of every kernel."""
+    pairs = zip(problems, taus, strict=True)
+    return np.array([radius_of(radius, calibration, problem, tau) for problem, tau in pairs])
 
 
 @dataclass(frozen=True, eq=False)
 class RobustAggregationEvidence:
     """All that a decision follows from, for every tolerated set and level: a problem, a τ and a D per kernel, and the
-    judge over all of them."""
+    null distribution over all of them."""
 
     problems: tuple[SteinProblem, ...]
     taus: tuple[Supremum, ...]
     ksds: NDArray[np.float64]
-    judge: Judge
+    calibration: Calibration
+    null: JointNull
     engine: str
 
     @classmethod
     def of(
-        cls, problems: Sequence[SteinProblem], summaries: Sequence[GramSummary], taus: Sequence[Supremum], judge: Judge
+        cls,
+        problems: Sequence[SteinProblem],
+        summaries: Sequence[GramSummary],
+        taus: Sequence[Supremum],
+        calibration: Calibration,
     ) -> RobustAggregationEvidence:
         """From one summary per kernel."""
         ksds = np.sqrt([max(0.0, summary.mean) for summary in summaries])
-        return cls(tuple(problems), tuple(taus), ksds, judge, summaries[0].engine)
+        null = calibration.joint(summaries, taus)
+        return cls(tuple(problems), tuple(taus), ksds, calibration, null, summaries[0].engine)
 
     def radii(self, radius: Radius) -> NDArray[np.float64]:
-        """θ of every kernel."""
-        pairs = zip(self.problems, self.taus, strict=True)
-        return np.array([radius_of(radius, problem, tau) for problem, tau in pairs])
+        """θ of every kernel, for another tolerated set."""
+        check_over_kernels(self.calibration, radius)
+        return radii_of(radius, self.calibration, self.problems, self.taus)
 
     @property
     def share_radii(self) -> NDArray[np.float64]:
@@ -186,12 +175,12 @@ class RobustAggregationEvidence:
     def _first_not_rejected(self, level: float) -> float:
         scale = self.share_radii
         # A bettor's wealth falls in the radius; a boundary p-value over several kernels only nearly rises: look.
-        shares = np.linspace(0.0, 1.0, _SHARES if self.judge.n_resamples else 2)
-        first = next((k for k, e in enumerate(shares) if self.judge.pvalue(e * scale) > level), len(shares) - 1)
+        shares = np.linspace(0.0, 1.0, 2 if self.null.monotone else _SHARES)
+        first = next((k for k, e in enumerate(shares) if self.null.pvalue(e * scale) > level), len(shares) - 1)
         low, high = float(shares[max(0, first - 1)]), float(shares[first])
         for _ in range(20 if first else 0):
             middle = (low + high) / 2.0
-            low, high = (low, middle) if self.judge.pvalue(middle * scale) > level else (middle, high)
+            low, high = (low, middle) if self.null.pvalue(middle * scale) > level else (middle, high)
         return low
 
 
@@ -311,17 +300,12 @@ class RobustAggregatedResult:
 
 
 def decide_robust_aggregated(
-    evidence: RobustAggregationEvidence, radius: Radius, level: float
+    evidence: RobustAggregationEvidence, radius: Radius, level: float, radii: NDArray[np.float64] | None = None
 ) -> RobustAggregatedResult:
-    """The decision that the evidence gives for one tolerated set at one level."""
-    if isinstance(radius, FixedRadius):
-        raise ValueError(
-            "one number on the KSD scale means something else under every kernel. Give `contamination`, or a set of "
-            "distributions such as TotalVariation(0.05)."
-        )
-    radii = evidence.radii(radius)
-    judge, ratios = evidence.judge, evidence.judge.ratios(radii)
-    statistic, threshold, pvalue = judge.statistic(radii), judge.threshold(radii, level), judge.pvalue(radii)
+    """The decision that the evidence gives for one tolerated set at one level; ``radii`` are θ where they are known."""
+    radii = evidence.radii(radius) if radii is None else radii
+    null, ratios = evidence.null, evidence.null.ratios(radii)
+    statistic, threshold, pvalue = null.statistic(radii), null.threshold(radii, level), null.pvalue(radii)
     chosen = int(np.argmax(ratios))
     kernels = tuple(problem.stein.kernel for problem in evidence.problems)
     n, dimension = (int(size) for size in evidence.problems[0].samples.shape)
@@ -330,7 +314,7 @@ def decide_robust_aggregated(
         pvalue=pvalue,
         rejected=pvalue <= level and statistic > threshold,
         threshold=threshold,
-        contamination=getattr(radius, "contamination", None),
+        contamination=radius.contamination,
         contamination_bound=evidence.conceded(level),
         ksd=float(evidence.ksds[chosen]),
         radius=float(radii[chosen]),
@@ -342,8 +326,8 @@ def decide_robust_aggregated(
         tau_kind=evidence.taus[0].kind,
         n=n,
         dimension=dimension,
-        n_resamples=judge.n_resamples,
-        calibration=type(judge).__name__.removesuffix("Judge").lower(),
+        n_resamples=evidence.calibration.n_resamples,
+        calibration=type(evidence.calibration).__name__,
         engine=evidence.engine,
         kernel=kernels[chosen],
         kernels=kernels,

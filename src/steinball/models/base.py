@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from numbers import Number
 from typing import Any, ClassVar, NoReturn, Protocol, runtime_checkable
 
-from steinball.arrays import Array, as_samples, as_scores, is_array, namespace
+from steinball.arrays import Array, as_scores, is_array, namespace
 
 __all__ = [
     "LOG_DENSITY_METHODS",
@@ -116,7 +116,7 @@ def as_model(model: Any, samples: Array) -> Model:
         Scores at ``samples`` (shape (n, d), or (n,) when d = 1), a function that returns them, or a
         :class:`Model`, which is used as it is. Anything else is an error that says what to do.
     samples : array
-        Shape (n, d).
+        Shape (n, d), checked by :func:`~steinball.arrays.as_samples`.
 
     Examples
     --------
@@ -125,7 +125,6 @@ def as_model(model: Any, samples: Array) -> Model:
     >>> as_model(-x, x)
     ScoreArray(shape=(2, 1))
     """
-    samples = as_samples(samples, least=1)
     _refuse_what_is_no_model(model)
     if is_array_like(model):
         return ScoreArray(samples, _without_graph(as_scores(model, samples, "model")))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from steinball.arrays import as_number
 from steinball.features import UPPER_BOUNDS, Supremum
+from steinball.jumps import closed_under_moves
 from steinball.stein import SteinProblem
 
 __all__ = ["Additive", "FixedRadius", "Radius", "Sum", "as_radius", "within_all"]
@@ -20,6 +21,18 @@ class Radius(Protocol):
     @property
     def needs_bounded(self) -> bool:
         """Whether it means anything only where sup u(x, x) is finite."""
+
+    @property
+    def contamination(self) -> float | None:
+        """The tolerated share of contamination, where it is one."""
+
+    @property
+    def closed_under_moves(self) -> bool:
+        """Whether jumps that leave the model alone do not lead out of its set."""
+
+    @property
+    def stated(self) -> bool:
+        """Whether it is a bare number on the KSD scale, which means something else under every kernel."""
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """The radius."""
@@ -43,6 +56,13 @@ class Additive:
     needs_bounded: ClassVar[bool] = True
     anchored: ClassVar[bool] = False
     """Whether its set lies around the model alone, so that it says nothing of steps away from other distributions."""
+    contamination: float | None = None
+    stated: ClassVar[bool] = False
+
+    @property
+    def closed_under_moves(self) -> bool:
+        """Whether jumps that leave the model alone do not lead out of its set."""
+        return closed_under_moves(self)
 
     def kind(self, problem: SteinProblem, tau: Supremum) -> str:
         """How the number was obtained, in the words of :class:`~steinball.features.Supremum`: that of τ, mostly."""
@@ -67,6 +87,7 @@ class FixedRadius(Additive):
 
     value: float
     needs_bounded: ClassVar[bool] = False
+    stated: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", as_number(self.value, "radius", low=0.0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from steinball.arrays import check_share
 from steinball.features import Supremum
@@ -34,7 +34,7 @@ class Huber(Additive):
     Huber(contamination=0.05)
     """
 
-    contamination: float
+    contamination: float = field()  # a field of its own, without the default of other radii
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "contamination", check_share(self.contamination, "contamination"))
