@@ -74,8 +74,10 @@ def _same_weights(wanted: Weights, known: Weights) -> bool:
     """Whether no draws are wanted, or those that are known; of streams that is known without drawing them."""
     if isinstance(wanted, WeightStream | ChainedWeights):
         return wanted == known
-    chunks = list(wanted)
-    return not chunks or all(map(np.array_equal, chunks, known))
+    if not (chunks := list(wanted)):
+        return True
+    ours = list(known)
+    return len(ours) == len(chunks) and all(map(np.array_equal, chunks, ours))
 
 
 def _same(wanted: Array | None, known: Array | None) -> bool:
