@@ -65,7 +65,8 @@ def scaling_row(n: int, d: int, share: float, repeats: int) -> dict[str, Any]:
     x = torch.asarray(contaminated(n, d, share), dtype=torch.float32, device="cuda")
     torch.cuda.reset_peak_memory_stats()
     seconds, result = timed(lambda: run_test(x), repeats)
-    drawing, _ = timed(lambda: [0 for _ in sb.WeightedBootstrap(DRAWS).weights(n, np.random.SeedSequence(0))], 1)
+    weights = sb.WeightedBootstrap(DRAWS).request(n, np.random.SeedSequence(0)).weights
+    drawing, _ = timed(lambda: [0 for _ in weights], 1)
     return {
         "n": n,
         "d": d,

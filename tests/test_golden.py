@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import steinball as sb
 from steinball.arrays import to_host
 from steinball.gram.dense import DenseGram
+from steinball.gram.request import Request
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, median_distance
 from steinball.problem import pose
 from steinball.stein import SteinProblem
@@ -54,7 +55,7 @@ def test_authors_numbers_are_reproduced_on_every_array_library(name: str, xp: An
     problem = problem_of(case, xp)
     gram = to_host(problem.stein.block(problem.points, problem.points))
     np.testing.assert_allclose(gram, case["gram"], rtol=RTOL, atol=ATOL)
-    summary = DenseGram(problem).summarise([np.array(case["W"]) - 1])
+    summary = DenseGram(problem).summarise(Request([np.array(case["W"]) - 1]))
     assert summary.mean == pytest.approx(case["vstat"], rel=RTOL)
     assert summary.unbiased_mean == pytest.approx(case["ustat"], rel=RTOL)
     assert to_host(summary.diagonal).max() == pytest.approx(case["tau_diag_max"], rel=RTOL)
@@ -109,7 +110,7 @@ def worked_example() -> NDArray[np.float64]:
 def test_worked_example_is_reproduced_digit_for_digit(worked_example: NDArray[np.float64]) -> None:
     x, tilt = worked_example, PolynomialTilt(0.5, 0.0, 1.0)
     assert median_distance(x) ** 2 == pytest.approx(1.60354668, rel=5e-9)
-    summary = DenseGram(pose(x, lambda x: -x, tilt=tilt)).summarise(())
+    summary = DenseGram(pose(x, lambda x: -x, tilt=tilt)).summarise(Request())
     tau = float(summary.diagonal.max())
     assert summary.mean == pytest.approx(0.0123315955, abs=6e-11)
     assert tau == pytest.approx(1.43842223, abs=6e-9)

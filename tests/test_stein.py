@@ -19,6 +19,7 @@ import steinball.stein
 import steinball.tilts
 from steinball.arrays import to_host
 from steinball.gram.dense import DenseGram
+from steinball.gram.request import Request
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern
 from steinball.models.base import ScoreFunction
 from steinball.problem import pose
@@ -480,7 +481,7 @@ def test_what_is_too_large_is_named_and_never_a_nan(
     weights = np.random.default_rng(0).integers(-3, 9, size=(50, 6))
     problem = pose(x, lambda x: -x, InverseMultiquadric(1.0), tilt)
     try:
-        summary = DenseGram(problem).summarise([weights])
+        summary = DenseGram(problem).summarise(Request([weights]))
     except FloatingPointError as error:
         assert not fits
         assert "overflow" in str(error)  # noqa: PT017

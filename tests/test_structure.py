@@ -316,6 +316,9 @@ def public_callables() -> list[tuple[str, Any]]:
 # Each with its reason.
 NO_EXAMPLE_NEEDED = {
     "steinball.GofResult": "made by the tests, whose docstrings show it",
+    "steinball.calibration.BoundingNull": "abstract",
+    "steinball.calibration.JointNull": "abstract",
+    "steinball.calibration.Null": "abstract",
     "steinball.features.UnboundedSteinKernelWarning": "a warning",
     "steinball.features.UncertifiedSupremumWarning": "a warning",
     "steinball.jumps.SeparatedModesWarning": "a warning: the example is that of SteinballWarning",

@@ -17,12 +17,10 @@ from experiments.paper.competitors import BANDWIDTHS
 from experiments.paper.data import gaussian_cell, point_mass
 from steinball.arrays import as_seed
 from steinball.calibration import BoundaryBootstrap
-from steinball.calibration.joint import BoundaryJudge
 from steinball.features import Supremum
 from steinball.gof.aggregated import median_kernels
 from steinball.gof.robust_aggregated import POWERS
 from steinball.gram.choose import Settings, make_gram
-from steinball.gram.weights import gather
 from steinball.models import Gaussian
 from steinball.problem import pose
 from steinball.stein import SteinKernel, SteinProblem
@@ -38,9 +36,9 @@ _DRAWS = 500
 def _summaries(problems: list[SteinProblem], rng: np.random.Generator) -> list[Any]:
     """One pass per kernel, the same weights for all."""
     n = len(problems[0])
-    weights = gather(BoundaryBootstrap(_DRAWS).weights(n, as_seed(rng)), n)
+    request = BoundaryBootstrap(_DRAWS).request(n, as_seed(rng)).gathered(n, 1)
     settings = Settings("blocked", None, 1, False)
-    return [make_gram(problem, _DRAWS, settings, lambda _: True).summarise((weights,)) for problem in problems]
+    return [make_gram(problem, request, _DRAWS, settings).summarise(request) for problem in problems]
 
 
 def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
@@ -57,14 +55,14 @@ def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
     start = time.perf_counter()
     taus = [Supremum(float(np.max(summary.diagonal)), "sample") for summary in summaries]
     own = slice(len(kernels), None)
-    judge = BoundaryJudge.of(summaries[own])
-    pvalue = judge.pvalue(TOLERANCE * np.sqrt([tau.value for tau in taus[own]]))
+    null = BoundaryBootstrap(_DRAWS).joint(summaries[own], taus[own])
+    pvalue = null.pvalue(TOLERANCE * np.sqrt([tau.value for tau in taus[own]]))
     here = {k: v for k, v in cell.items() if k != "bandwidth"}
     rows.append(
         decision_row(
             AGGREGATED,
             None,
-            float(judge.ksds.max()),
+            float(null.ksds.max()),
             0.0,
             here,
             pvalue=pvalue,

@@ -16,8 +16,9 @@ from experiments.framework.expectations import above, agree, below
 from experiments.framework.figures import Series, Style, mark, rate_panel, shades
 from experiments.framework.rows import decision_row
 from experiments.framework.table import Results
-from steinball.calibration.betting import BettingNull, payoffs
+from steinball.calibration.betting import BettingNull
 from steinball.calibration.deviation import DeviationNull
+from steinball.calibration.wealth import payoffs
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models import Gaussian
 from steinball.sequential.stream import SequentialTest

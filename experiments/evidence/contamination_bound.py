@@ -32,7 +32,7 @@ def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
     start = time.perf_counter()
     problem = problem_of(sample(cell, rng))
     calibration, tau = BoundaryBootstrap(DRAWS), Supremum(supremum(cell["dimension"])[0], "closed form")
-    summary = DenseGram(problem).summarise(calibration.weights(len(problem), as_seed(rng)))
+    summary = DenseGram(problem).summarise(calibration.request(len(problem), as_seed(rng)))
     nulls = (BootstrapNull.from_summary(summary, "v"), calibration.null(summary, tau, "v"))
     seconds, ksd = time.perf_counter() - start, math.sqrt(summary.mean)
     bounds = [null.lower_bound(ksd, LEVEL) / math.sqrt(tau.value) for null in nulls]

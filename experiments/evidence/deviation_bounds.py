@@ -68,7 +68,7 @@ def summary_of(n: int, dimension: int, share: float, rng: np.random.Generator) -
     x = contaminate(clean, share, lambda m, g: kind.draw(m, dimension, g), rng, count="binomial")
     kernel = InverseMultiquadric(lengthscale(dimension))
     problem = pose(x, Gaussian(dimension=dimension), kernel, PolynomialTilt())
-    return DenseGram(problem).summarise(WeightedBootstrap(DRAWS).weights(n, as_seed(rng)))
+    return DenseGram(problem).summarise(WeightedBootstrap(DRAWS).request(n, as_seed(rng)))
 
 
 def nulls(n: int, dimension: int) -> dict[str, Null]:

@@ -23,6 +23,7 @@ from steinball.calibration.betting import Betting
 from steinball.datasets.contamination import contaminate
 from steinball.features import Supremum
 from steinball.gram.base import GramSummary
+from steinball.gram.prefix import PrefixSums
 from steinball.gram.weights import gather
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models import Gaussian
@@ -85,15 +86,16 @@ def summaries(problem: SteinProblem, seed: np.random.SeedSequence) -> dict[str, 
     """One Gram matrix, and what it says of the weights of each scheme: one product for both."""
     n = len(problem)
     matrix = problem.stein.block(problem.points, problem.points)
-    row_means, before = matrix.mean(axis=1), np.tril(matrix, -1).sum(axis=1)
-    streams = [BoundaryBootstrap(DRAWS, scheme).weights(n, seed) for scheme in SCHEMES]
+    row_means = matrix.mean(axis=1)
+    streams = [BoundaryBootstrap(DRAWS, scheme).request(n, seed).weights for scheme in SCHEMES]
     weights = np.concatenate([gather(stream, n) for stream in streams]).astype(np.float64)
     forms = np.split(np.einsum("bi,bi->b", weights @ matrix, weights) / n**2, len(SCHEMES))
     linear = np.split(weights @ row_means / n, len(SCHEMES))
     shared = (problem.diagonal, row_means, float(row_means.mean()))
+    earlier = PrefixSums(np.tril(matrix, -1).sum(axis=1)[None], problem.diagonal[None])
     return {
         scheme: GramSummary(
-            *shared, forms[k], streams[k], "dense", "exact", linear_forms=linear[k], prefix_sums=before[None]
+            *shared, forms[k], streams[k], "dense", "exact", linear_forms=linear[k], prefix_sums=earlier
         )
         for k, scheme in enumerate(SCHEMES)
     }

@@ -80,7 +80,7 @@ def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
     start = time.perf_counter()
     problem, d, share = problem_of(sample(cell, rng)), cell["dimension"], cell["contamination"]
     calibration, tau = BoundaryBootstrap(DRAWS), Supremum(supremum(d)[0], "closed form")
-    summary = DenseGram(problem).summarise(calibration.weights(len(problem), as_seed(rng)))
+    summary = DenseGram(problem).summarise(calibration.request(len(problem), as_seed(rng)))
     bounds = upper_bounds(summary, calibration.null(summary, tau, "v"))
     seconds = time.perf_counter() - start
     radii = {e0: e0 * math.sqrt(tau.value) for e0 in TOLERANCES}

@@ -23,6 +23,7 @@ from steinball.calibration.base import Null
 from steinball.gof.ksd import ksd_test
 from steinball.gram.base import GramSummary
 from steinball.gram.choose import Settings, make_gram
+from steinball.gram.request import Request
 from steinball.gram.weights import ChainedWeights
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
@@ -155,9 +156,9 @@ def bootstrap_rows(x: Any, model: Any, rng: np.random.Generator, cell: Cell, tol
     start = time.perf_counter()
     problem = pose(x, model, None, PolynomialTilt())
     calibrations = (WeightedBootstrap(TILTED_DRAWS), WildBootstrap(TILTED_DRAWS))
-    streams = tuple(calibration.weights(len(problem), as_seed(rng)) for calibration in calibrations)
-    gram = make_gram(problem, 2 * TILTED_DRAWS, Settings("auto", None, 1, False), lambda _: True)
-    summary = gram.summarise(ChainedWeights(streams))
+    streams = tuple(calibration.request(len(problem), as_seed(rng)).weights for calibration in calibrations)
+    request = Request(ChainedWeights(streams))
+    summary = make_gram(problem, request, 2 * TILTED_DRAWS, Settings("auto", None, 1, False)).summarise(request)
     tau, ksd = float(np.max(summary.diagonal)), max(0.0, summary.mean) ** 0.5
     weighted, wild = (robust_nulls(summary, part) for part in (slice(TILTED_DRAWS), slice(TILTED_DRAWS, None)))
     nulls = [("weighted", *null) for null in weighted] + [("wild", *wild[0])]  # signs that do not sum to 0 have no edge

@@ -17,6 +17,7 @@ from steinball.calibration import WeightedBootstrap, WildBootstrap
 from steinball.gof.mmd import MMDDeviationNull, dcmmd_test
 from steinball.gram.base import GramSummary
 from steinball.gram.choose import Settings, make_gram
+from steinball.gram.request import Request
 from steinball.gram.weights import gather
 from steinball.kernels import Gaussian as GaussianKernel
 from steinball.kernels.base import Kernel
@@ -47,8 +48,8 @@ def bandwidth_rows(x: Any, model: Any, rng: np.random.Generator, cell: Cell, col
     """The test at every λ² and at the median, and KSDAgg: the Gram matrix of a kernel serves both."""
     n = len(x)
     first = pose(x, model, None, collection.tilt)
-    weighted = gather(WeightedBootstrap(collection.draws).weights(n, as_seed(rng)), n)
-    signs = gather(WildBootstrap(_QUANTILE_DRAWS + _LEVEL_DRAWS).weights(n, as_seed(rng)), n)
+    weighted = gather(WeightedBootstrap(collection.draws).request(n, as_seed(rng)).weights, n)
+    signs = gather(WildBootstrap(_QUANTILE_DRAWS + _LEVEL_DRAWS).request(n, as_seed(rng)).weights, n)
     kernels = [bandwidth_kernel(square, cell["variant"]) for square in BANDWIDTHS]
     problems = [replace(first, stein=SteinKernel(kernel, first.stein.tilt)) for kernel in kernels if kernel is not None]
     rows, summaries, start = [], [], time.perf_counter()
@@ -66,7 +67,8 @@ def bandwidth_rows(x: Any, model: Any, rng: np.random.Generator, cell: Cell, col
 def _summary(problem: SteinProblem, weights: Sequence[Any]) -> GramSummary:
     draws = sum(len(chunk) for chunk in weights)
     engine = "dense" if len(problem) <= 200 else "blocked"
-    return make_gram(problem, draws, Settings(engine, None, 1, False), lambda _: True).summarise(weights)
+    request = Request(weights)
+    return make_gram(problem, request, draws, Settings(engine, None, 1, False)).summarise(request)
 
 
 def _single(summary: GramSummary, collection: Collection, cell: Cell, square: Any, seconds: float) -> list[Row]:

@@ -12,6 +12,7 @@ from experiments.framework.base import Cell, Row
 from experiments.framework.rows import radius_rows, result_row, standard_row, tilted_result
 from steinball.datasets.contamination import mean_shift
 from steinball.gram.dense import DenseGram
+from steinball.gram.request import Request
 from steinball.models import Gaussian
 from steinball.problem import pose
 from steinball.tilts import PolynomialTilt
@@ -37,7 +38,7 @@ def reference_radius(shift: float, n: int, dimension: int) -> float:
     for k in range(_SAMPLES):  # a stream of its own: the radius is stated before any data are seen
         rng = np.random.default_rng(np.random.SeedSequence(2025, spawn_key=(k,)))
         problem = pose(mean_shift(n, dimension, shift, rng), Gaussian(dimension=dimension), None, PolynomialTilt())
-        squares.append(DenseGram(problem).summarise(()).unbiased_mean)
+        squares.append(DenseGram(problem).summarise(Request()).unbiased_mean)
     return math.sqrt(max(0.0, float(np.mean(squares))))
 
 

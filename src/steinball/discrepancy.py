@@ -9,6 +9,7 @@ import numpy as np
 
 from steinball.arrays import Array, as_second_samples, namespace, to_host
 from steinball.gram.dense import DenseGram
+from steinball.gram.request import Request
 from steinball.kernels.base import Kernel
 from steinball.problem import pose
 from steinball.stein import center_of
@@ -38,7 +39,7 @@ def ksd(
     0.696301
     """
     check_estimator(estimator)
-    summary = DenseGram(pose(x, model, kernel, tilt)).summarise(())
+    summary = DenseGram(pose(x, model, kernel, tilt)).summarise(Request())
     return math.sqrt(max(0.0, summary.mean if estimator == "v" else summary.unbiased_mean))
 
 

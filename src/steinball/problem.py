@@ -2,68 +2,122 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from steinball.arrays import Array, as_samples, like
+import numpy as np
+
+from steinball.arrays import Array, as_samples, as_second_samples, like
 from steinball.features.tilting import choose_tilt
-from steinball.kernels.bandwidth import median_distance
+from steinball.jumps.offset import as_jumps
+from steinball.kernels.bandwidth import median_of_checked
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
-from steinball.models.base import as_model, evaluate_score
+from steinball.models.base import Model, as_model, evaluate_score
 from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import Tilt
 
-__all__ = ["pose", "settle_in_advance"]
+__all__ = ["Subject", "pose"]
 
 _DRAWS = 512
 
 
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """Samples and a model, checked, and where the defaults of kernel and tilt are taken from.
+
+    Parameters
+    ----------
+    samples : (n, d) array
+        Checked samples; where ``predictable``, only their library and number of columns are looked at.
+    model : Model
+        What they are tested against.
+    predictable : bool
+        Whether kernel and tilt must not look at the samples: then they are taken from the model.
+
+    Examples
+    --------
+    >>> from steinball.models import Gaussian
+    >>> Subject.of([0.0, 1.0], Gaussian(3.0)).pose(None, None).stein
+    SteinKernel(kernel=InverseMultiquadric(lengthscale=1.0, exponent=0.5), tilt=None)
+    """
+
+    samples: Array
+    model: Model
+    predictable: bool = False
+
+    @classmethod
+    def of(cls, x: Any, model: Any, *, predictable: bool = False, jumps: Any = None, seed: Any = None) -> Subject:
+        """What a user passed, checked once; ``jumps`` move the samples, by random numbers below ``seed``."""
+        samples = as_samples(x)
+        model = as_model(model, samples)
+        moves = as_jumps(jumps, model, samples)
+        if moves is not None:
+            below = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
+            samples = as_second_samples(moves.move(samples, model, below), samples, "jumps.move(samples, model, seed)")
+        return cls(samples, model, predictable)
+
+    def median_distance(self) -> float:
+        """The median distance between samples; where they must not be looked at, between draws of the model."""
+        if self.predictable:
+            return median_of_checked(self._draws("kernel", "InverseMultiquadric(1.0)"))
+        return median_of_checked(self.samples)
+
+    def settle(self, kernel: Kernel | None, tilt: Tilt | str | None) -> SteinKernel:
+        """The kernel and tilt that a user asked for.
+
+        ``kernel=None`` is the inverse multiquadric at the median distance; ``tilt="auto"`` is centered and scaled by
+        the model where it knows how, for a large E u/τ (:func:`~steinball.features.tilting.choose_tilt`), otherwise by
+        robust statistics of the data; ``tilt=None`` is no tilt.
+        """
+        kernel = InverseMultiquadric(self.median_distance()) if kernel is None else kernel
+        if not isinstance(kernel, Kernel):
+            raise TypeError(
+                f"`kernel` must be a kernel of `steinball.kernels`, e.g. InverseMultiquadric(1.0), got {kernel!r}."
+            )
+        return SteinKernel(kernel, self._tilt(tilt, kernel))
+
+    def _tilt(self, tilt: Tilt | str | None, kernel: Kernel) -> Tilt | None:
+        if isinstance(tilt, str):
+            if tilt != "auto":
+                raise ValueError(f'`tilt` must be a tilt, None or "auto", got {tilt!r}.')
+            return choose_tilt(self._around(), self.model, kernel)
+        if not (tilt is None or isinstance(tilt, Tilt)):
+            raise TypeError(
+                f"`tilt` must be a tilt of `steinball.tilts`, e.g. PolynomialTilt(), or None, got {tilt!r}."
+            )
+        return tilt
+
+    def pose(self, kernel: Kernel | None, tilt: Tilt | str | None) -> SteinProblem:
+        """The problem of these samples under one kernel."""
+        stein = self.settle(kernel, tilt)
+        return SteinProblem(stein, self.model, self.samples, evaluate_score(self.model, self.samples))
+
+    def pose_all(self, kernels: Sequence[Kernel], tilt: Tilt | str | None) -> list[SteinProblem]:
+        """One problem per kernel; the score is evaluated once, and an automatic tilt suits the kernel in the middle."""
+        first = self.pose(kernels[len(kernels) // 2], tilt)
+        return [dataclasses.replace(first, stein=SteinKernel(kernel, first.stein.tilt)) for kernel in kernels]
+
+    def _around(self) -> Array:
+        """Points that an automatic tilt may look at where the model does not know its own place."""
+        if not self.predictable:
+            return self.samples
+        knows = Knowledge(self.model).place is not None
+        return self.samples[:1, :] if knows else self._draws("tilt", "PolynomialTilt(center=0.0, scale=1.0)")
+
+    def _draws(self, name: str, example: str) -> Array:
+        draws = Knowledge(self.model).draws(_DRAWS)
+        if draws is None:
+            raise ValueError(
+                f"this test must not choose its {name} from the data that it bets on, and the model has no `sample` to "
+                f"choose it from. Give one: `{name}={example}`."
+            )
+        return as_samples(like(draws, self.samples), "draws of the model")
+
+
 def pose(x: Any, model: Any, kernel: Kernel | None = None, tilt: Tilt | str | None = None) -> SteinProblem:
-    """Everything that a user may pass, checked and put together.
-
-    ``kernel=None`` is the inverse multiquadric at the median distance; ``tilt="auto"`` is centered and scaled by the
-    model where it knows how, for a large E u/τ (:func:`~steinball.features.tilting.choose_tilt`), otherwise by robust
-    statistics of the data; ``tilt=None`` is no tilt.
-    """
-    samples = as_samples(x)
-    if kernel is None:
-        kernel = InverseMultiquadric(median_distance(samples))
-    if not isinstance(kernel, Kernel):
-        raise TypeError(
-            f"`kernel` must be a kernel of `steinball.kernels`, e.g. InverseMultiquadric(1.0), got {kernel!r}."
-        )
-    model = as_model(model, samples)
-    if isinstance(tilt, str):
-        if tilt != "auto":
-            raise ValueError(f'`tilt` must be a tilt, None or "auto", got {tilt!r}.')
-        tilt = choose_tilt(samples, model, kernel)
-    if not (tilt is None or isinstance(tilt, Tilt)):
-        raise TypeError(f"`tilt` must be a tilt of `steinball.tilts`, e.g. PolynomialTilt(), or None, got {tilt!r}.")
-    return SteinProblem(SteinKernel(kernel, tilt), model, samples, evaluate_score(model, samples))
-
-
-def settle_in_advance(
-    model: Any, kernel: Kernel | None, tilt: Tilt | str | None, template: Array
-) -> tuple[Kernel, Tilt | None]:
-    """The kernel and tilt that a user asked for, with the defaults taken from the model and never from the data.
-
-    ``template`` gives the array library and the number of columns; its values are not looked at.
-    """
-    if kernel is None:
-        kernel = InverseMultiquadric(median_distance(_needed(model, template, "kernel", "InverseMultiquadric(1.0)")))
-    if isinstance(tilt, str) and tilt == "auto":
-        knows = Knowledge(model).place is not None
-        there = template[:1, :] if knows else _needed(model, template, "tilt", "PolynomialTilt(center=0.0, scale=1.0)")
-        tilt = choose_tilt(there, model, kernel)
-    return kernel, tilt  # type: ignore[return-value]  # another text than "auto" is refused where the problem is posed
-
-
-def _needed(model: Any, template: Array, name: str, example: str) -> Array:
-    draws = Knowledge(model).draws(_DRAWS)
-    if draws is None:
-        raise ValueError(
-            f"this test must not choose its {name} from the data that it bets on, and the model has no `sample` to "
-            f"choose it from. Give one: `{name}={example}`."
-        )
-    return like(draws, template)
+    """Everything that a user may pass, checked and put together; see :meth:`Subject.settle` for the defaults."""
+    return Subject.of(x, model).pose(kernel, tilt)

@@ -17,18 +17,11 @@ from numpy.typing import NDArray
 
 import steinball as sb
 from steinball.calibration.base import Calibration
-from steinball.calibration.betting import (
-    BETS,
-    Betting,
-    BettingNull,
-    average_evidence,
-    log_wealth,
-    newton_bets,
-    payoffs,
-)
+from steinball.calibration.betting import Betting, BettingNull
+from steinball.calibration.combination import check_combination, radius_of
+from steinball.calibration.wealth import BETS, average_evidence, log_wealth, newton_bets, payoffs
 from steinball.features import Supremum
-from steinball.gram import DenseGram
-from steinball.gram.prefix import PrefixSums, prefix_sums
+from steinball.gram import DenseGram, PrefixSums
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import pose
 from steinball.tilts import PolynomialTilt
@@ -67,6 +60,13 @@ TOYS = [
     Toy(np.array([[1.0, 0.0], [-1.0, 0.1], [0.0, 1.0]]), np.array([0.4, 0.3, 0.3])),
     Toy(np.array([[2.0, 0.0, 1.0], [-1.0, 0.5, 0.0], [0.1, -0.4, -0.7]]), np.array([0.2, 0.5, 0.3])),
 ]
+
+
+def orders_of(n_orders: int, n: int, seed: int) -> NDArray[np.integer]:
+    """Those that a calibration asks for."""
+    orders = Betting(n_orders=n_orders).request(n, np.random.SeedSequence(seed)).orders
+    assert orders is not None
+    return orders
 
 
 def toy_sums(v: Floats) -> PrefixSums:
@@ -218,7 +218,7 @@ def test_a_bet_that_has_seen_the_payoff_gains_without_end() -> None:
 
 def test_the_average_over_orders_of_the_final_wealth_is_an_e_value() -> None:
     toy = TOYS[2]
-    ranks = Betting(n_orders=4).orders(5, np.random.SeedSequence(3))
+    ranks = orders_of(4, 5, 3)
 
     def evalue(v: Floats) -> float:
         rows = np.stack([toy_payoffs(v[np.argsort(rank)]) for rank in ranks])
@@ -313,8 +313,9 @@ def test_the_upper_bound_is_mcdiarmids() -> None:
 
 def summary_of(x: Floats, orders: Any = None, seed: int = 0) -> Any:
     problem = pose(x, sb.models.Gaussian(), InverseMultiquadric(math.sqrt(2.0)), PolynomialTilt())
-    ranks = Betting(n_orders=orders or 1).orders(len(problem), np.random.SeedSequence(seed))
-    return replace(DenseGram(problem).summarise(()), prefix_sums=prefix_sums(problem, ranks, n_jobs=1))
+    return DenseGram(problem).summarise(
+        Betting(n_orders=orders or 1).request(len(problem), np.random.SeedSequence(seed))
+    )
 
 
 def given_tau(value: float = TAU) -> Supremum:
@@ -325,32 +326,33 @@ def test_it_is_a_calibration_without_draws() -> None:
     betting = Betting()
     assert isinstance(betting, Calibration)
     assert betting.n_resamples == 0
-    assert tuple(betting.weights(5, np.random.SeedSequence(0))) == ()
+    assert tuple(betting.request(5, np.random.SeedSequence(0)).weights) == ()
     assert Betting.predictable is True
-    np.testing.assert_array_equal(betting.orders(4, np.random.SeedSequence(0)), [[0, 1, 2, 3]])
+    np.testing.assert_array_equal(betting.request(4, np.random.SeedSequence(0)).orders, [[0, 1, 2, 3]])
 
 
 def test_orders_begin_with_the_order_of_arrival_and_follow_the_seed() -> None:
-    first, again, other = (Betting(n_orders=3).orders(50, np.random.SeedSequence(seed)) for seed in (1, 1, 2))
+    first, again, other = (orders_of(3, 50, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     np.testing.assert_array_equal(first[0], np.arange(50))
     np.testing.assert_array_equal(np.sort(first, axis=1), np.tile(np.arange(50), (3, 1)))
     assert not np.array_equal(first[1], first[2])
     assert not np.array_equal(first[1], other[1])
-    more = Betting(n_orders=5).orders(50, np.random.SeedSequence(1))
+    more = orders_of(5, 50, 1)
     np.testing.assert_array_equal(more[:3], first)
 
 
 @pytest.mark.parametrize("kind", ["sample", "optimized", "localized"])
 def test_a_tau_that_is_no_upper_bound_is_refused(kind: str) -> None:
+    problem = pose(np.array([0.1, 0.2]), sb.models.Gaussian(), InverseMultiquadric(1.0), PolynomialTilt())
     with pytest.raises(ValueError, match=f'upper bound.*"{kind}"'):
-        Betting().null(summary_of(np.array([0.1, 0.2])), Supremum(2.0, kind), "v")
+        radius_of(sb.Huber(0.05), Betting(), problem, Supremum(2.0, kind))
 
 
 def test_wrong_arguments_are_refused() -> None:
     summary = summary_of(np.array([0.1, 0.2]))
     with pytest.raises(ValueError, match="estimator"):
-        Betting().null(summary, given_tau(), "u")
+        check_combination(Betting(), "u", sb.Huber(0.05))
     with pytest.raises(ValueError, match="earlier points"):
         Betting().null(replace(summary, prefix_sums=None), given_tau(), "v")
     with pytest.raises(ValueError, match="strategy"):
@@ -370,19 +372,12 @@ def test_a_null_follows_from_the_full_matrix(orders: int) -> None:
     stein = sb.stein.SteinKernel(InverseMultiquadric(math.sqrt(2.0)), PolynomialTilt())
     u = stein(x, -x, x, -x)
     assert null.ksd == pytest.approx(math.sqrt(u.mean()))
-    for k, rank in enumerate(Betting(n_orders=orders).orders(60, np.random.SeedSequence(0))):
+    for k, rank in enumerate(orders_of(orders, 60, 0)):
         order = np.argsort(rank)
         for t in (1, 30, 59):
             past = order[:t]
             wanted = u[past, order[t]].sum() / math.sqrt(u[np.ix_(past, past)].sum())
             assert null.payoffs[k, t] == pytest.approx(wanted, rel=1e-8)
-
-
-def test_a_bare_row_of_sums_is_in_the_order_of_arrival() -> None:
-    summary = summary_of(np.random.default_rng(7).normal(size=40))
-    bare = replace(summary, prefix_sums=summary.prefix_sums.sums)
-    found, wanted = (Betting().null(s, given_tau(), "v").payoffs for s in (bare, summary))
-    np.testing.assert_array_equal(found, wanted)
 
 
 def test_newton_tunes_its_bets_for_the_reference_and_holds_elsewhere() -> None:

@@ -52,7 +52,7 @@ def test_the_pvalue_is_the_share_of_shifted_draws_that_reach_as_far(seed: int, s
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(21, 4)) + rng.normal(size=4) * 0.4
     calibration = sb.BoundaryBootstrap(199, scheme)
-    weights = gather(calibration.weights(21, np.random.SeedSequence(seed)), 21)
+    weights = gather(calibration.request(21, np.random.SeedSequence(seed)).weights, 21)
     null = calibration.null(summary_of(features, weights), Supremum(1.0, "given"), "v")
     ksd = float(np.linalg.norm(features.mean(axis=0)))
     for radius in np.linspace(0.0, 1.2 * ksd, 13):
@@ -64,7 +64,7 @@ def nulls(seed: int, n: int, dimension: int, shift: float) -> tuple[float, Bound
     rng = np.random.default_rng(seed)
     features = rng.standard_t(2.0, size=(n, dimension)) + shift * rng.normal(size=dimension)
     calibration = sb.BoundaryBootstrap(99)
-    weights = gather(calibration.weights(n, np.random.SeedSequence(seed)), n)
+    weights = gather(calibration.request(n, np.random.SeedSequence(seed)).weights, n)
     summary = summary_of(features, weights)
     tau = Supremum(1.0, "given")
     return math.sqrt(summary.mean), calibration.null(summary, tau, "v"), BootstrapNull.from_summary(summary, "v")
@@ -117,7 +117,7 @@ def test_data_without_misfit_are_never_rejected() -> None:
 @pytest.mark.exact
 @pytest.mark.parametrize("n", [2, 5, 20])
 def test_wild_signs_sum_to_zero_and_every_point_gets_both(n: int) -> None:
-    weights = gather(sb.BoundaryBootstrap(400, "wild").weights(n, np.random.SeedSequence(0)), n)
+    weights = gather(sb.BoundaryBootstrap(400, "wild").request(n, np.random.SeedSequence(0)).weights, n)
     assert (weights.sum(axis=1) == 0).all()
     assert set(np.unique(weights)) <= {-1, 0, 1}
     assert (np.abs(weights).sum(axis=1) == n - n % 2).all()

@@ -149,9 +149,10 @@ def test_kinds_are_checked_and_say_what_they_need() -> None:
         sb.DeviationBound("hoeffding")
     with pytest.raises(ValueError, match=r"`kind='bousquet'` needs `moments`"):
         sb.DeviationBound("bousquet")
-    assert not sb.DeviationBound().needs_huber
-    assert not sb.DeviationBound("norm", MOMENTS).needs_huber
-    assert sb.DeviationBound("auto", MOMENTS).needs_huber
+    for bound, anything in ((sb.DeviationBound(), True), (sb.DeviationBound("norm", MOMENTS), True),
+                            (sb.DeviationBound("auto", MOMENTS), False)):  # fmt: skip
+        assert bound.tolerates(sb.Huber(0.1))
+        assert bound.tolerates(sb.FixedRadius(0.1)) == anything
     assert sb.DeviationBound("mcdiarmid").bounds == ("mcdiarmid",)
 
 
@@ -183,7 +184,7 @@ def test_a_test_by_the_bound_makes_no_draws_and_is_not_random() -> None:
     assert first.n_resamples == 0
     assert (first.pvalue, first.threshold) == (second.pvalue, second.threshold)
     assert first.threshold == pytest.approx(gamma_n(TAU, 50, 1e-9), rel=1e-12)
-    assert list(sb.DeviationBound().weights(50, np.random.SeedSequence(0))) == []
+    assert list(sb.DeviationBound().request(50, np.random.SeedSequence(0)).weights) == []
 
 
 @pytest.mark.exact

@@ -23,7 +23,7 @@ SMALLEST_PVALUE = 1e-4
 
 
 def rows(n: int, n_resamples: int, start: int = 0, seed: np.random.SeedSequence = SEED) -> NDArray[np.integer]:
-    return np.concatenate(list(sb.WeightedBootstrap(n_resamples).weights(n, seed, start)))
+    return np.concatenate(list(sb.WeightedBootstrap(n_resamples).request(n, seed, start).weights))
 
 
 @pytest.mark.parametrize(("n", "n_resamples"), [(2, 5), (7, 64), (50, 130), (500, 199)])
@@ -90,7 +90,7 @@ def test_any_range_of_draws_is_the_same_whoever_asks_for_it(start: int) -> None:
 
 
 def test_a_range_that_is_empty_has_no_chunks() -> None:
-    assert list(sb.WeightedBootstrap(64).weights(5, SEED, 64)) == []
+    assert list(sb.WeightedBootstrap(64).request(5, SEED, 64).weights) == []
 
 
 def test_different_seeds_and_sizes_give_different_weights() -> None:

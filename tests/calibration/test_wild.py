@@ -17,7 +17,7 @@ SEED = np.random.SeedSequence(99)
 
 
 def rows(n: int, n_resamples: int, start: int = 0) -> NDArray[np.integer]:
-    return np.concatenate(list(sb.WildBootstrap(n_resamples).weights(n, SEED, start)))
+    return np.concatenate(list(sb.WildBootstrap(n_resamples).request(n, SEED, start).weights))
 
 
 def test_weights_are_plus_or_minus_one() -> None:

@@ -22,6 +22,7 @@ import steinball as sb
 from steinball.arrays import as_seed
 from steinball.gof.aggregated import median_kernels, paper_kernels
 from steinball.gram.dense import DenseGram
+from steinball.gram.request import Request
 from steinball.kernels import Gaussian
 from steinball.results.aggregated import AggregatedResult, AggregationEvidence
 from steinball.stein import SteinKernel, SteinProblem
@@ -83,7 +84,7 @@ KERNELS = tuple(sb.InverseMultiquadric(math.sqrt(squared)) for squared in SCALES
 
 def signs_of(seed: int, n: int, count: int) -> list[list[int]]:
     """The signs that a test with this seed draws."""
-    chunks = sb.WildBootstrap(count).weights(n, as_seed(seed))
+    chunks = sb.WildBootstrap(count).request(n, as_seed(seed)).weights
     return [[int(sign) for sign in row] for chunk in chunks for row in chunk]
 
 
@@ -146,7 +147,7 @@ def evidence_of_all_signs(x: NDArray[np.float64], kernels: Sequence[Any]) -> Agg
     points = x[:, None]
     signs = np.array(list(product((-1, 1), repeat=len(x))), dtype=np.int8)
     problems = [SteinProblem(SteinKernel(kernel), MODEL, points, -points) for kernel in kernels]
-    summaries = [DenseGram(problem).summarise((signs, signs)) for problem in problems]
+    summaries = [DenseGram(problem).summarise(Request((signs, signs))) for problem in problems]
     return AggregationEvidence.of(problems, summaries, len(signs), 50)
 
 

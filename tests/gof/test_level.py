@@ -20,6 +20,7 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball as sb
+from steinball.gram import Request
 from steinball.kernels import Kernel
 
 pytestmark = pytest.mark.calibration
@@ -124,8 +125,8 @@ def test_the_contamination_conceded_is_rarely_more_than_there_is(share: float) -
 class Uncentered(sb.WeightedBootstrap):
     """W in place of W − 1."""
 
-    def weights(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Any:
-        return (chunk + 1 for chunk in super().weights(n, seed, start))
+    def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
+        return Request([chunk + 1 for chunk in super().request(n, seed, start).weights])
 
 
 class Unshifted(sb.Huber):
@@ -162,8 +163,10 @@ def test_the_mutants_differ_from_the_method_by_what_they_say_and_by_nothing_else
     every = Halved(Halved(Halved(kernel(1), 0), 1), 2)
     assert ksd(every) == pytest.approx(ksd(0.5 * kernel(1)), rel=1e-12)
     assert all(abs(ksd(Halved(kernel(1), which)) / ksd(kernel(1)) - 1.0) > 1e-3 for which in (1, 2))
-    weights = next(iter(Uncentered(5).weights(30, np.random.SeedSequence(0))))
-    assert np.array_equal(weights - 1, next(iter(sb.WeightedBootstrap(5).weights(30, np.random.SeedSequence(0)))))
+    (ours,), (theirs,) = (
+        c(5).request(30, np.random.SeedSequence(0)).weights for c in (Uncentered, sb.WeightedBootstrap)
+    )
+    assert np.array_equal(ours - 1, theirs)
 
 
 @pytest.mark.parametrize("tilt", [None, TILT], ids=["standard", "tilted"])

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.calibration.joint import BettingJudge, BoundaryJudge
+from steinball.calibration import BettingJointNull, BoundaryJointNull
 
 Floats = NDArray[np.float64]
 LEVEL = 0.05
@@ -32,7 +32,7 @@ def test_the_joint_pvalue_is_the_share_of_draws_whose_largest_ratio_is_as_large(
     means = [f.mean(axis=0) for f in features]
     ksds = np.array([np.linalg.norm(m) for m in means])
     moved = [weights @ f / n for f in features]
-    judge = BoundaryJudge(
+    null = BoundaryJointNull(
         ksds,
         np.array([np.linalg.norm(d, axis=1) for d in moved]),
         np.array([d @ m / np.linalg.norm(m) for d, m in zip(moved, means, strict=True)]),
@@ -44,8 +44,8 @@ def test_the_joint_pvalue_is_the_share_of_draws_whose_largest_ratio_is_as_large(
     scales = np.array([np.sort(e)[draws - 5] for e in excess])  # 95 of 100 with the data among them
     ours = ((ksds - theta) / scales).max()
     largest = (np.array(excess) / scales[:, None]).max(axis=0)
-    assert judge.statistic(theta) == pytest.approx(ours, rel=1e-9)
-    assert judge.pvalue(theta) == (1 + int((largest >= ours).sum())) / (draws + 1)
+    assert null.statistic(theta) == pytest.approx(ours, rel=1e-9)
+    assert null.pvalue(theta) == (1 + int((largest >= ours).sum())) / (draws + 1)
 
 
 @pytest.mark.exact
@@ -74,9 +74,9 @@ def test_wealth_is_averaged_at_every_time_and_not_its_maxima() -> None:
     """Two kernels that win at different times: the average of the maxima would be no e-process."""
     gains = np.zeros((2, 40))
     gains[0, :20], gains[0, 20:], gains[1, 20:] = 0.9, -0.9, 0.9
-    judge = BettingJudge(gains, np.ones(2))
-    alone = [math.exp(BettingJudge(g[None], np.ones(1)).statistic(np.zeros(1))) for g in gains]
-    assert math.exp(judge.statistic(np.zeros(2))) < 0.75 * np.mean(alone)
+    null = BettingJointNull(gains, np.ones(2))
+    alone = [math.exp(BettingJointNull(g[None], np.ones(1)).statistic(np.zeros(1))) for g in gains]
+    assert math.exp(null.statistic(np.zeros(2))) < 0.75 * np.mean(alone)
 
 
 @pytest.mark.exact
@@ -113,7 +113,7 @@ def test_one_number_on_the_ksd_scale_is_refused_and_sets_are_not() -> None:
     assert found.contamination is None
     assert not found.rejected
     with pytest.raises(TypeError, match="BoundaryBootstrap or Betting"):
-        sb.robust_ksdagg_test(x, sb.models.Gaussian(), calibration=sb.WeightedBootstrap(99))  # type: ignore[arg-type]
+        sb.robust_ksdagg_test(x, sb.models.Gaussian(), calibration=sb.WeightedBootstrap(99))
     with pytest.raises(ValueError, match="upper bound"):
         sb.robust_ksdagg_test(x, sb.models.Gaussian(), calibration=sb.Betting(), tau="sample")
 

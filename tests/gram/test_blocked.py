@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import steinball.gram.blocked
 from steinball.arrays import to_host
 from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
-from steinball.gram import BlockedGram, DenseGram, GramSummary
+from steinball.gram import BlockedGram, DenseGram, GramSummary, Request
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import pose
 from steinball.stein import SteinProblem, center_of
@@ -38,7 +38,11 @@ def problem_of(x: Any, tilted: bool = True, metric: Floats | None = None) -> Ste
 
 def draws(n: int, n_resamples: int = 70, seed: int = 0) -> Any:
     """More draws than one chunk."""
-    return WeightedBootstrap(n_resamples).weights(n, np.random.SeedSequence(seed))
+    return asked(n, n_resamples, seed).weights
+
+
+def asked(n: int, n_resamples: int = 70, seed: int = 0) -> Request:
+    return WeightedBootstrap(n_resamples).request(n, np.random.SeedSequence(seed))
 
 
 def check_against(summary: GramSummary, u: Floats, weights: Any, rtol: float = 1e-10) -> None:
@@ -79,7 +83,7 @@ def identical(a: GramSummary, b: GramSummary) -> None:
 def test_every_way_to_cut_into_tiles_gives_the_full_matrix(n: int, tile: int, four_term: FourTerm) -> None:
     x = np.random.default_rng(n).normal(size=(n, 3))
     weights = list(draws(n))
-    summary = BlockedGram(problem_of(x), tile, n_jobs=1).summarise(weights)
+    summary = BlockedGram(problem_of(x), tile, n_jobs=1).summarise(Request(weights))
     check_against(summary, four_term(x, score(x), 1.3, tilted=True), weights)
     assert (summary.engine, summary.grade, len(summary)) == ("blocked", "exact", n)
 
@@ -93,7 +97,7 @@ def test_every_dimension_with_and_without_tilt_and_metric(
     x = np.random.default_rng(d).normal(size=(90, d)) * 0.8 + 0.3
     metric = METRIC[d] if with_metric else None
     weights = list(draws(90))
-    summary = BlockedGram(problem_of(x, tilted, metric), 32, n_jobs=1).summarise(weights)
+    summary = BlockedGram(problem_of(x, tilted, metric), 32, n_jobs=1).summarise(Request(weights))
     check_against(summary, four_term(x, score(x), 1.3, metric, tilted), weights)
 
 
@@ -105,7 +109,7 @@ def test_weights_of_any_integer_width_and_mixed_chunks_are_taken_as_they_are(kin
     top = 120 if kind is np.int8 else 300
     weights = [rng.integers(-1, top, size=(6, 70)).astype(kind), rng.integers(-1, 5, size=(3, 70)).astype(np.int8)]
     before = [chunk.copy() for chunk in weights]
-    summary = BlockedGram(problem_of(x), 16, n_jobs=1).summarise(weights)
+    summary = BlockedGram(problem_of(x), 16, n_jobs=1).summarise(Request(weights))
     check_against(summary, four_term(x, score(x), 1.3, tilted=True), weights)
     for chunk, copy in zip(weights, before, strict=True):
         np.testing.assert_array_equal(chunk, copy)
@@ -113,8 +117,8 @@ def test_weights_of_any_integer_width_and_mixed_chunks_are_taken_as_they_are(kin
 
 def test_no_weights_give_a_statistic_without_draws(four_term: FourTerm) -> None:
     x = np.random.default_rng(1).normal(size=(70, 2))
-    weights = DeviationBound().weights(70, np.random.SeedSequence(0))
-    summary = BlockedGram(problem_of(x), 16, n_jobs=2).summarise(weights)
+    request = DeviationBound().request(70, np.random.SeedSequence(0))
+    summary = BlockedGram(problem_of(x), 16, n_jobs=2).summarise(request)
     check_against(summary, four_term(x, score(x), 1.3, tilted=True), [])
     assert summary.quadratic_forms.shape == summary.diagonal_forms.shape == (0,)
 
@@ -123,9 +127,9 @@ def test_no_weights_give_a_statistic_without_draws(four_term: FourTerm) -> None:
 @pytest.mark.parametrize("tile", [7, 32, 256])
 def test_equals_the_dense_engine(bootstrap: Any, tile: int) -> None:
     x = np.random.default_rng(3).normal(size=(150, 4))
-    weights = bootstrap(130).weights(150, np.random.SeedSequence(5))
+    request = bootstrap(130).request(150, np.random.SeedSequence(5))
     problem = problem_of(x)
-    equal(BlockedGram(problem, tile, n_jobs=1).summarise(weights), DenseGram(problem).summarise(weights))
+    equal(BlockedGram(problem, tile, n_jobs=1).summarise(request), DenseGram(problem).summarise(request))
 
 
 @pytest.mark.parametrize("far", [30.0, 1e6, 1e9])
@@ -138,19 +142,19 @@ def test_far_outliers_in_one_strip_cost_the_others_no_digit(far: float, four_ter
     strips = [problem.stein.prepare(x[k : k + 32], problem.scores[k : k + 32], center_of(x)) for k in range(0, 128, 32)]
     assert [points.sides is None for points in strips] == [False, far > 100.0, False, False]
     weights = list(draws(128))
-    summary = BlockedGram(problem, 32, n_jobs=1).summarise(weights)
+    summary = BlockedGram(problem, 32, n_jobs=1).summarise(Request(weights))
     u = four_term(x, -x, 1.3, tilted=True)
     bulk = np.setdiff1d(np.arange(128), np.arange(40, 44))
     np.testing.assert_allclose(to_host(summary.row_means)[bulk], u.mean(axis=1)[bulk], rtol=1e-8)
-    equal(summary, DenseGram(problem).summarise(weights), rtol=1e-10)
+    equal(summary, DenseGram(problem).summarise(Request(weights)), rtol=1e-10)
 
 
 def test_an_offset_of_a_million_changes_nothing(four_term: FourTerm) -> None:
     """Points are centered before distances are expanded, by one center for all strips."""
     x = np.random.default_rng(5).normal(size=(96, 3))
     shifted = x + 2.0**20
-    near = BlockedGram(pose(x, -x, InverseMultiquadric(1.3)), 32, n_jobs=1).summarise(list(draws(96)))
-    far = BlockedGram(pose(shifted, -x, InverseMultiquadric(1.3)), 32, n_jobs=1).summarise(list(draws(96)))
+    near = BlockedGram(pose(x, -x, InverseMultiquadric(1.3)), 32, n_jobs=1).summarise(asked(96))
+    far = BlockedGram(pose(shifted, -x, InverseMultiquadric(1.3)), 32, n_jobs=1).summarise(asked(96))
     equal(far, near, rtol=1e-9)
     check_against(near, four_term(x, -x, 1.3), list(draws(96)))
 
@@ -159,8 +163,8 @@ def test_an_offset_of_a_million_changes_nothing(four_term: FourTerm) -> None:
 def test_single_precision_keeps_four_digits(d: int) -> None:
     x = np.random.default_rng(6).normal(size=(1500, d)).astype(np.float32)
     weights = draws(1500)
-    single = BlockedGram(problem_of(x), 64, n_jobs=1).summarise(weights)
-    double = DenseGram(problem_of(x.astype(np.float64))).summarise(weights)
+    single = BlockedGram(problem_of(x), 64, n_jobs=1).summarise(Request(weights))
+    double = DenseGram(problem_of(x.astype(np.float64))).summarise(Request(weights))
     assert to_host(single.row_means).dtype == np.float64
     assert single.row_means.dtype == np.float32
     assert single.mean == pytest.approx(double.mean, rel=1e-4)
@@ -173,10 +177,10 @@ def test_every_array_library_gives_the_full_matrix_and_keeps_its_arrays(xp: Any,
     x = np.random.default_rng(7).normal(size=(75, d))
     weights = list(draws(75))
     problem = problem_of(xp.asarray(x))
-    summary = BlockedGram(problem, 32).summarise(weights)
+    summary = BlockedGram(problem, 32).summarise(Request(weights))
     check_against(summary, four_term(x, score(x), 1.3, tilted=True), weights)
     assert type(summary.row_means) is type(summary.diagonal) is type(problem.samples)
-    none = BlockedGram(problem, 32).summarise(())
+    none = BlockedGram(problem, 32).summarise(Request())
     assert none.mean == pytest.approx(summary.mean, rel=1e-12)
     assert none.quadratic_forms.shape == (0,)
 
@@ -187,24 +191,24 @@ def test_neither_threads_nor_processes_change_a_bit(tile: int, n_resamples: int)
     x = np.random.default_rng(8).normal(size=(180, 3))
     weights: Any = list(draws(180, n_resamples)) if n_resamples else ()
     problem = problem_of(x)
-    serial = BlockedGram(problem, tile, n_jobs=1).summarise(weights)
+    serial = BlockedGram(problem, tile, n_jobs=1).summarise(Request(weights))
     for jobs in (2, 3, -1, None):
-        identical(BlockedGram(problem, tile, n_jobs=jobs).summarise(weights), serial)
+        identical(BlockedGram(problem, tile, n_jobs=jobs).summarise(Request(weights)), serial)
     with joblib.parallel_config(backend="loky", n_jobs=2):
-        identical(BlockedGram(problem, tile).summarise(weights), serial)
+        identical(BlockedGram(problem, tile).summarise(Request(weights)), serial)
 
 
 def test_strips_that_are_kept_are_those_that_are_cut_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = problem_of(np.random.default_rng(9).normal(size=(150, 3)))
-    kept = BlockedGram(problem, 32, n_jobs=1).summarise(draws(150))
+    kept = BlockedGram(problem, 32, n_jobs=1).summarise(asked(150))
     monkeypatch.setattr(steinball.gram.blocked, "KEPT_WEIGHTS", 0)
-    identical(BlockedGram(problem, 32, n_jobs=1).summarise(draws(150)), kept)
+    identical(BlockedGram(problem, 32, n_jobs=1).summarise(asked(150)), kept)
 
 
 def test_a_stream_of_weights_may_be_read_again() -> None:
     problem = problem_of(np.random.default_rng(10).normal(size=(60, 2)))
-    gram, weights = BlockedGram(problem, 16, n_jobs=2), draws(60)
-    identical(gram.summarise(weights), gram.summarise(weights))
+    gram, request = BlockedGram(problem, 16, n_jobs=2), asked(60)
+    identical(gram.summarise(request), gram.summarise(request))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -219,7 +223,7 @@ def test_every_tile_of_the_upper_triangle_is_computed_once(jobs: int, monkeypatc
         return original(stein, rows, columns)
 
     monkeypatch.setattr(steinball.gram.blocked, "tile_sums", counted)
-    BlockedGram(problem_of(np.random.default_rng(11).normal(size=(100, 2))), 25, n_jobs=jobs).summarise(draws(100))
+    BlockedGram(problem_of(np.random.default_rng(11).normal(size=(100, 2))), 25, n_jobs=jobs).summarise(asked(100))
     assert len(seen) == len(set(seen)) == 10
     assert not {(b, a) for a, b in seen if a != b} & set(seen)
 
@@ -229,7 +233,7 @@ def test_overflow_is_an_error_that_names_the_remedy(jobs: int) -> None:
     x = np.random.default_rng(12).normal(size=(100, 1))
     x[60] = 1e200
     with pytest.raises(FloatingPointError, match=r"overflows at 100 of 100 points.*use a tilt"):
-        BlockedGram(pose(x, -x, InverseMultiquadric(1.0)), 16, n_jobs=jobs).summarise(draws(100))
+        BlockedGram(pose(x, -x, InverseMultiquadric(1.0)), 16, n_jobs=jobs).summarise(asked(100))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -238,4 +242,4 @@ def test_draws_that_overflow_are_an_error_where_the_statistic_does_not(jobs: int
     scores = -x
     scores[60] = 1e154
     with pytest.raises(FloatingPointError, match="bootstrap draws of the Stein kernel overflow"):
-        BlockedGram(pose(x, scores, InverseMultiquadric(1.0)), 16, n_jobs=jobs).summarise(draws(100, 500))
+        BlockedGram(pose(x, scores, InverseMultiquadric(1.0)), 16, n_jobs=jobs).summarise(asked(100, 500))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.gram import BlockedGram, DenseGram, LowRankGram, Settings, make_gram
+from steinball.gram import BlockedGram, DenseGram, LowRankGram, Request, Settings, make_gram
 from steinball.gram.cost import cheaper_rank, lowrank_memory
 from steinball.gram.memory import as_bytes
 from steinball.kernels import InverseMultiquadric
@@ -33,7 +33,7 @@ def gram_of(n: int, d: int, n_resamples: int = 999, x: Any = None, **options: An
     samples = np.zeros((n, d)) if x is None else x
     samples[0] = 1.0
     problem = pose(samples, lambda x: -x, InverseMultiquadric(1.0))
-    return make_gram(problem, n_resamples, Settings(**options), lambda summary: True)
+    return make_gram(problem, Request(), n_resamples, Settings(**options))
 
 
 @pytest.mark.parametrize(

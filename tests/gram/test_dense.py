@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from steinball.arrays import to_host
-from steinball.gram import DenseGram, GramSummary
+from steinball.gram import DenseGram, GramSummary, Request
 from steinball.kernels import Gaussian, InverseMultiquadric
 from steinball.problem import pose
 from steinball.tilts import PolynomialTilt
@@ -28,7 +28,7 @@ def imq(x: Floats, y: Floats) -> float:
 
 
 def summary_of(x: Any, weights: Any = (), tilt: Any = None) -> GramSummary:
-    return DenseGram(pose(x, lambda x: -x - x**3, InverseMultiquadric(1.0), tilt)).summarise(weights)
+    return DenseGram(pose(x, lambda x: -x - x**3, InverseMultiquadric(1.0), tilt)).summarise(Request(weights))
 
 
 @pytest.mark.backend
@@ -106,7 +106,7 @@ def test_single_precision_is_summed_within_its_own_error() -> None:
     problem = [
         pose(x.astype(dtype), lambda x: -x, Gaussian(1.5), PolynomialTilt()) for dtype in (np.float32, np.float64)
     ]
-    single, double = (DenseGram(p).summarise([weights]) for p in problem)
+    single, double = (DenseGram(p).summarise(Request([weights])) for p in problem)
     assert single.diagonal.dtype == single.row_means.dtype == np.float32
     assert single.mean == pytest.approx(double.mean, rel=1e-4)
     np.testing.assert_allclose(single.quadratic_forms, double.quadratic_forms, rtol=1e-3, atol=1e-4 * double.mean)
@@ -116,13 +116,13 @@ def test_single_precision_is_summed_within_its_own_error() -> None:
 def test_overflow_is_an_error_that_names_the_row(tilt: PolynomialTilt | None) -> None:
     x = np.array([[0.0], [1.0], [1e200]])
     with pytest.raises(FloatingPointError, match=r"the Stein kernel overflows at . of 3 points .*use a tilt"):
-        DenseGram(pose(x, lambda x: -x, InverseMultiquadric(1.0), tilt)).summarise(())
+        DenseGram(pose(x, lambda x: -x, InverseMultiquadric(1.0), tilt)).summarise(Request())
 
 
 def test_draws_that_overflow_are_an_error_too() -> None:
     """The statistic still fits single precision; a weight of 9 times it does not."""
     x = np.array([[0.0], [1.0], [1e19]], dtype=np.float32)
     gram = DenseGram(pose(x, lambda x: -x, InverseMultiquadric(1.0)))
-    assert np.isfinite(gram.summarise(()).mean)
+    assert np.isfinite(gram.summarise(Request()).mean)
     with pytest.raises(FloatingPointError, match="2 of 3 bootstrap draws of the Stein kernel overflow"):
-        gram.summarise([np.array([[1, 1, 9], [1, 1, 1], [0, 0, 12]])])
+        gram.summarise(Request([np.array([[1, 1, 9], [1, 1, 1], [0, 0, 12]])]))

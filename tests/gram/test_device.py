@@ -10,11 +10,12 @@ import pytest
 
 import steinball as sb
 from steinball.arrays import Array, to_host
-from steinball.gram import compiled, device
+from steinball.gram import Request, compiled, device
 from steinball.gram.blocked import BlockedGram
 from steinball.gram.compiled import compilable, uses_tf32
 from steinball.gram.dense import DenseGram
 from steinball.gram.device import DeviceTiles, fill_up
+from steinball.gram.tiles import Asked
 from steinball.problem import pose
 
 pytestmark = pytest.mark.backend
@@ -85,11 +86,11 @@ CALLS: list[tuple[int, ...]] = []
 def jax_tiles(n: int, lengthscale: float) -> tuple[Any, Any]:
     jax = pytest.importorskip("jax", reason="jax is an extra")
     x = samples(n)
-    weights = sb.WeightedBootstrap(DRAWS).weights(n, np.random.SeedSequence(1))
+    request = sb.WeightedBootstrap(DRAWS).request(n, np.random.SeedSequence(1))
     kernel = Counting(lengthscale)
     problem = pose(jax.numpy.asarray(x), lambda x: -x, kernel, "auto")
     whole = DenseGram(pose(x, lambda x: -x, kernel, "auto"))
-    return BlockedGram(problem, TILE).summarise(weights), whole.summarise(weights)
+    return BlockedGram(problem, TILE).summarise(request), whole.summarise(request)
 
 
 def test_neither_a_new_n_nor_a_new_lengthscale_compiles_again() -> None:
@@ -116,9 +117,9 @@ def test_compiled_tiles_equal_the_whole_matrix(d: int, metric: bool, tilt: str |
     jax = pytest.importorskip("jax", reason="jax is an extra")
     x = samples(200, d)
     kernel = sb.InverseMultiquadric(1.7, metric=np.diag(1.0 + np.arange(d) / d) if metric else None)
-    weights = sb.WildBootstrap(DRAWS).weights(200, np.random.SeedSequence(1))
-    whole = DenseGram(pose(x, lambda x: -x, kernel, tilt)).summarise(weights)
-    tiles = BlockedGram(pose(jax.numpy.asarray(x), lambda x: -x, kernel, tilt), TILE).summarise(weights)
+    request = sb.WildBootstrap(DRAWS).request(200, np.random.SeedSequence(1))
+    whole = DenseGram(pose(x, lambda x: -x, kernel, tilt)).summarise(request)
+    tiles = BlockedGram(pose(jax.numpy.asarray(x), lambda x: -x, kernel, tilt), TILE).summarise(request)
     assert tiles.details["compiled"]
     assert tiles.mean == pytest.approx(whole.mean, rel=1e-11)
     np.testing.assert_allclose(tiles.quadratic_forms, whole.quadratic_forms, rtol=1e-10)
@@ -127,9 +128,9 @@ def test_compiled_tiles_equal_the_whole_matrix(d: int, metric: bool, tilt: str |
 def test_sums_of_kernels_are_compiled_at_their_own_lengthscales() -> None:
     jax = pytest.importorskip("jax", reason="jax is an extra")
     x, kernel = samples(150), sb.kernels.Gaussian(0.7) + sb.Matern(2.0, 3.5)
-    weights = sb.WildBootstrap(DRAWS).weights(150, np.random.SeedSequence(1))
-    whole = DenseGram(pose(x, lambda x: -x, kernel)).summarise(weights)
-    tiles = BlockedGram(pose(jax.numpy.asarray(x), lambda x: -x, kernel), TILE).summarise(weights)
+    request = sb.WildBootstrap(DRAWS).request(150, np.random.SeedSequence(1))
+    whole = DenseGram(pose(x, lambda x: -x, kernel)).summarise(request)
+    tiles = BlockedGram(pose(jax.numpy.asarray(x), lambda x: -x, kernel), TILE).summarise(request)
     assert tiles.mean == pytest.approx(whole.mean, rel=1e-11)
 
 
@@ -139,7 +140,7 @@ def test_single_precision_is_added_in_double() -> None:
     x = samples(2_000, 2)
     exact = sb.ksd(x, lambda x: -x, kernel=sb.InverseMultiquadric(1.0), tilt="auto")
     problem = pose(torch.asarray(x, dtype=torch.float32), lambda x: -x, sb.InverseMultiquadric(1.0), "auto")
-    single = BlockedGram(problem, 128).summarise(())
+    single = BlockedGram(problem, 128).summarise(Request())
     assert np.sqrt(single.mean) == pytest.approx(exact, rel=1e-5)
 
 
@@ -159,7 +160,7 @@ def test_what_is_compiled_and_where_tf32_is_used() -> None:
     assert not compilable(on_host), "on a CPU torch's compiler takes longer than it saves"
     assert not uses_tf32(on_host)
     problem = pose(torch.asarray(samples()), lambda x: -x, sb.InverseMultiquadric(1.0))
-    details = DeviceTiles(problem, np.zeros((1, N), dtype=np.int8), TILE).details
+    details = DeviceTiles(problem, Asked.of(Request([np.zeros((1, N), dtype=np.int8)]), N), TILE).details
     assert details == {"tile": TILE, "device": "cpu", "compiled": False, "draw_precision": "float64"}
 
 
@@ -172,8 +173,8 @@ def test_tf32_never_touches_the_stein_kernel_itself(monkeypatch: pytest.MonkeyPa
     assert uses_tf32(narrow)
     assert not uses_tf32(wide)
     problem = pose(torch.asarray(samples(), dtype=torch.float32), lambda x: -x, sb.InverseMultiquadric(1.0))
-    tiles = DeviceTiles(problem, np.zeros((1, N), dtype=np.int8), TILE)
+    tiles = DeviceTiles(problem, Asked.of(Request([np.zeros((1, N), dtype=np.int8)]), N), TILE)
     tiles.compiled = False
-    monkeypatch.setattr(device, "draw_precision", lambda samples: pytest.fail("TF32 outside of compiled tiles"))
+    monkeypatch.setattr(device, "draw_precision", lambda: pytest.fail("TF32 outside of compiled tiles"))
     assert len(list(tiles)) > 1
     assert tiles.details["draw_precision"] == "float32"

@@ -17,7 +17,7 @@ import steinball.gram.lowrank
 from steinball.arrays import to_host
 from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.features import Supremum
-from steinball.gram import BlockedGram, DenseGram, GramSummary, LowRankGram
+from steinball.gram import BlockedGram, DenseGram, GramSummary, LowRankGram, Request
 from steinball.gram.cholesky import PivotedCholesky
 from steinball.gram.lowrank import FAILURE, Projections, draw_slack, sampled_residual
 from steinball.kernels import InverseMultiquadric
@@ -74,9 +74,9 @@ def problems(count: int, n: int = 80) -> Iterator[tuple[int, SteinProblem]]:
 @pytest.mark.parametrize("most", [8, 24, 80])
 def test_the_bounds_contain_the_exact_values(bootstrap: Any, most: int) -> None:
     for seed, problem in problems(36):
-        weights = bootstrap(99).weights(len(problem), np.random.SeedSequence(seed))
-        exact = DenseGram(problem).summarise(weights)
-        near = LowRankGram(problem, most).summarise(weights)
+        request = bootstrap(99).request(len(problem), np.random.SeedSequence(seed))
+        exact = DenseGram(problem).summarise(request)
+        near = LowRankGram(problem, most).summarise(request)
         assert near.mean_bounds is not None
         assert near.form_bounds is not None
         slip = 1e-12 * float(to_host(exact.diagonal).mean())
@@ -96,9 +96,9 @@ def test_the_estimates_are_close_and_contributions_too() -> None:
     """At tr R = 10⁻³ tr U draws are within a percent, and their 95 % quantile within 4·10⁻³."""
     for d in (1, 2, 3):
         problem = pose(sample_of(d, 1500, d, 0.02), lambda x: -x, tilt=PolynomialTilt())
-        weights = WeightedBootstrap(200).weights(1500, np.random.SeedSequence(d))
-        exact = DenseGram(problem).summarise(weights)
-        near = LowRankGram(problem, 1500, settled=lambda summary: True).summarise(weights)
+        request = WeightedBootstrap(200).request(1500, np.random.SeedSequence(d))
+        exact = DenseGram(problem).summarise(request)
+        near = LowRankGram(problem, 1500, settled=lambda summary: True).summarise(request)
         assert near.details["residual_share"] <= 1e-3
         np.testing.assert_allclose(near.quadratic_forms, exact.quadratic_forms, rtol=0.03)
         assert np.mean(near.quadratic_forms / exact.quadratic_forms) == pytest.approx(1.0, abs=2e-3)
@@ -128,9 +128,9 @@ def test_certified_decisions_are_the_exact_ones_near_the_boundary(estimator: str
     decisions = set()
     for seed, problem in problems(240, n=60):
         bootstrap = BOOTSTRAPS[seed // 2 % 2](39)
-        weights = bootstrap.weights(len(problem), np.random.SeedSequence(seed))
-        exact = DenseGram(problem).summarise(weights)
-        near = LowRankGram(problem, (10, 20, 30, 60)[seed % 4]).summarise(weights)
+        request = bootstrap.request(len(problem), np.random.SeedSequence(seed))
+        exact = DenseGram(problem).summarise(request)
+        near = LowRankGram(problem, (10, 20, 30, 60)[seed % 4]).summarise(request)
         tau = Supremum(float(np.max(exact.diagonal)), "sample")
         for level in (0.05, 0.5):
             for question in _near_the_boundary(exact, Question(bootstrap, tau, estimator, 0.0, level)):
@@ -199,7 +199,7 @@ def test_no_draw_exceeds_its_slack(bootstrap: Any, spread: str) -> None:
     n, rng = 80, np.random.default_rng(0)
     root = {"even": np.eye(n), "one point": np.eye(n)[:, :1] * 9.0, "few directions": rng.normal(size=(n, 2))}[spread]
     rest = root @ root.T
-    w = np.concatenate(list(bootstrap(1000).weights(n, np.random.SeedSequence(1)))).astype(float)
+    w = np.concatenate(list(bootstrap(1000).request(n, np.random.SeedSequence(1)).weights)).astype(float)
     forms = np.einsum("bi,ij,bj->b", w, rest, w, optimize=True) / n**2
     slack = draw_slack(np.diag(rest).copy(), 1000)
     assert forms.max() <= slack
@@ -372,10 +372,10 @@ def test_exact_draws_joined_with_approximate_ones_are_not_called_exact(
 
 def test_approximate_draws_joined_with_exact_ones_keep_their_bounds() -> None:
     problem = problem_of(sample_of(4, 200, 1, 0.0))
-    stream = WeightedBootstrap(99)
-    first = stream.weights(200, np.random.SeedSequence(0))
-    more = WeightedBootstrap(150).weights(200, np.random.SeedSequence(0), 99)
-    near, exact = LowRankGram(problem, 200, settled=lambda s: True).summarise(first), DenseGram(problem).summarise(more)
+    first = WeightedBootstrap(99).request(200, np.random.SeedSequence(0))
+    more = WeightedBootstrap(150).request(200, np.random.SeedSequence(0), 99)
+    near = LowRankGram(problem, 200, settled=lambda s: True).summarise(first)
+    exact = DenseGram(problem).summarise(more)
     joined = near.join(exact)
     assert joined.form_bounds is not None
     np.testing.assert_array_equal(joined.form_bounds[0][99:], exact.quadratic_forms)
@@ -391,10 +391,10 @@ def test_approximate_draws_joined_with_exact_ones_keep_their_bounds() -> None:
 def test_every_array_library_gives_the_same_summary(xp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steinball.gram.lowrank, "TOLERANCES", (0.05,))  # one panel: JAX compiles every new shape
     x = sample_of(5, 300, 1, 0.05)
-    weights = list(WeightedBootstrap(70).weights(300, np.random.SeedSequence(0)))
+    request = WeightedBootstrap(70).request(300, np.random.SeedSequence(0))
     done: Callable[[GramSummary], bool] = lambda summary: True  # noqa: E731
-    ours = LowRankGram(problem_of(x), 300, settled=done).summarise(weights)
-    theirs = LowRankGram(problem_of(xp.asarray(x)), 300, settled=done).summarise(weights)
+    ours = LowRankGram(problem_of(x), 300, settled=done).summarise(request)
+    theirs = LowRankGram(problem_of(xp.asarray(x)), 300, settled=done).summarise(request)
     assert type(theirs.row_means) is type(xp.asarray(x))
     np.testing.assert_allclose(theirs.quadratic_forms, ours.quadratic_forms, rtol=1e-9)
     np.testing.assert_allclose(to_host(theirs.row_means), ours.row_means, rtol=1e-7, atol=1e-9)
@@ -420,7 +420,7 @@ def test_overflow_is_an_error_that_names_the_remedy() -> None:
     x = np.random.default_rng(7).normal(size=(100, 1))
     x[60] = 1e200
     with pytest.raises(FloatingPointError, match=r"overflows at 1 of 100 points \(first: row 60\).*use a tilt"):
-        LowRankGram(problem_of(x, tilted=False), 100).summarise(())
+        LowRankGram(problem_of(x, tilted=False), 100).summarise(Request())
 
 
 def test_a_point_whose_square_overflows_in_the_factor_does_not_spoil_it() -> None:
@@ -439,20 +439,20 @@ def test_the_fallback_is_asked_only_where_needed() -> None:
     problem = problem_of(sample_of(9, 100, 1, 0.0))
 
     class Refuses:
-        def summarise(self, weights: Any) -> GramSummary:
+        def summarise(self, request: Request) -> GramSummary:
             raise AssertionError("asked although the decision was settled")
 
-    weights = WeightedBootstrap(19).weights(100, np.random.SeedSequence(0))
-    settled = LowRankGram(problem, 100, settled=lambda s: True, fallback=Refuses()).summarise(weights)
+    request = WeightedBootstrap(19).request(100, np.random.SeedSequence(0))
+    settled = LowRankGram(problem, 100, settled=lambda s: True, fallback=Refuses()).summarise(request)
     assert settled.engine == "lowrank"
-    open_ = LowRankGram(problem, 100, fallback=BlockedGram(problem, 32, 1)).summarise(weights)
+    open_ = LowRankGram(problem, 100, fallback=BlockedGram(problem, 32, 1)).summarise(request)
     assert (open_.engine, open_.grade) == ("blocked", "exact")
 
 
 def test_the_rank_is_raised_until_the_decision_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steinball.gram.lowrank, "PAIRS", (2**10,))
     problem = problem_of(sample_of(10, 400, 1, 0.0))
-    weights = WeightedBootstrap(19).weights(400, np.random.SeedSequence(0))
+    request = WeightedBootstrap(19).request(400, np.random.SeedSequence(0))
     shares: list[float] = []
 
     def settled(summary: GramSummary) -> bool:
@@ -461,6 +461,6 @@ def test_the_rank_is_raised_until_the_decision_is_settled(monkeypatch: pytest.Mo
             shares.append(share)
         return bool(share < 1e-5)
 
-    summary = LowRankGram(problem, 400, settled=settled).summarise(weights)
+    summary = LowRankGram(problem, 400, settled=settled).summarise(request)
     assert 1 <= sum(share > 1e-5 for share in shares) == len(shares) - 1
     assert summary.details["residual_share"] == shares[-1] < 1e-5

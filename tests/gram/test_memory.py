@@ -107,8 +107,8 @@ def problem_of(n: int, d: int, dtype: Any = np.float64) -> SteinProblem:
 def test_the_blocked_engine_stays_within_its_prediction(calibration: Any, jobs: int) -> None:
     """At n = 6000, where the matrix has 288 MB; and the prediction is no wild guess."""
     n, d, problem = 6000, 3, problem_of(6000, 3)
-    weights = calibration.weights(n, np.random.SeedSequence(0))
-    used = peak(lambda: BlockedGram(problem, 256, jobs).summarise(weights))
+    request = calibration.request(n, np.random.SeedSequence(0))
+    used = peak(lambda: BlockedGram(problem, 256, jobs).summarise(request))
     predicted = blocked_cost(n, d, calibration.n_resamples, 256, jobs).memory
     assert predicted / 3 < used <= predicted < n * n * 8 / 10
 
@@ -118,24 +118,24 @@ def test_weights_too_many_to_keep_are_not_kept(jobs: int, monkeypatch: pytest.Mo
     for module in ("blocked", "cost"):
         monkeypatch.setattr(f"steinball.gram.{module}.KEPT_WEIGHTS", 10**5)
     n, problem = 3000, problem_of(3000, 2)
-    weights = WeightedBootstrap(499).weights(n, np.random.SeedSequence(0))
-    used = peak(lambda: BlockedGram(problem, 256, jobs).summarise(weights))
+    request = WeightedBootstrap(499).request(n, np.random.SeedSequence(0))
+    used = peak(lambda: BlockedGram(problem, 256, jobs).summarise(request))
     predicted = blocked_cost(n, 2, 499, 256, jobs).memory
     assert predicted / 3 < used <= predicted
 
 
 def test_single_precision_takes_half_the_memory() -> None:
     n, problem = 2000, problem_of(2000, 3, np.float32)
-    weights = WeightedBootstrap(99).weights(n, np.random.SeedSequence(0))
-    used = peak(lambda: BlockedGram(problem, 256, 1).summarise(weights))
+    request = WeightedBootstrap(99).request(n, np.random.SeedSequence(0))
+    used = peak(lambda: BlockedGram(problem, 256, 1).summarise(request))
     assert used <= blocked_cost(n, 3, 99, 256, 1, itemsize=4).memory < blocked_cost(n, 3, 99, 256, 1).memory
 
 
 @pytest.mark.parametrize(("n", "n_resamples"), [(200, 999), (1000, 99)])
 def test_the_dense_engine_stays_within_its_prediction(n: int, n_resamples: int) -> None:
     problem = problem_of(n, 3)
-    weights = WeightedBootstrap(n_resamples).weights(n, np.random.SeedSequence(0))
-    used = peak(lambda: DenseGram(problem).summarise(weights))
+    request = WeightedBootstrap(n_resamples).request(n, np.random.SeedSequence(0))
+    used = peak(lambda: DenseGram(problem).summarise(request))
     predicted = dense_cost(n, 3, n_resamples).memory
     assert predicted / 3 < used <= predicted
 
@@ -144,11 +144,11 @@ def test_the_dense_engine_stays_within_its_prediction(n: int, n_resamples: int) 
 @pytest.mark.parametrize(("n", "d"), [(6000, 1), (20_000, 1), (6000, 2)])
 def test_the_low_rank_engine_stays_within_its_prediction(n: int, d: int, jobs: int) -> None:
     problem = problem_of(n, d)
-    weights = WeightedBootstrap(129).weights(n, np.random.SeedSequence(0))
+    request = WeightedBootstrap(129).request(n, np.random.SeedSequence(0))
     ranks = []
 
     def work() -> None:
-        summary = LowRankGram(problem, 200, jobs, settled=lambda summary: True).summarise(weights)
+        summary = LowRankGram(problem, 200, jobs, settled=lambda summary: True).summarise(request)
         ranks.append(summary.details["rank"])
 
     used = peak(work)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from steinball.gram.prefix import PrefixSums, prefix_sums
+from steinball.gram import BlockedGram, DenseGram, PrefixSums, Request
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import pose
 from steinball.stein import SteinProblem
@@ -26,6 +26,12 @@ def score(x: Any) -> Any:
 
 def problem_of(x: Any) -> SteinProblem:
     return pose(x, score, InverseMultiquadric(1.3), PolynomialTilt())
+
+
+def prefix_sums(problem: SteinProblem, ranks: Any, tile: int = 256, n_jobs: int | None = 1) -> PrefixSums:
+    found = BlockedGram(problem, tile, n_jobs).summarise(Request(orders=ranks)).prefix_sums
+    assert found is not None
+    return found
 
 
 def some_ranks(n: int, orders: int = 3, seed: int = 0) -> NDArray[np.int64]:
@@ -56,8 +62,12 @@ def agree(found: PrefixSums, wanted: PrefixSums, rtol: float = 1e-10) -> None:
 def test_every_way_to_cut_into_tiles_gives_the_sums(d: int, tile: int, four_term: FourTerm) -> None:
     x = np.random.default_rng(d).normal(size=(41, d))
     ranks = some_ranks(41)
-    found = prefix_sums(problem_of(x), ranks, tile, n_jobs=1)
-    agree(found, brute_force(four_term(x, score(x), 1.3, tilted=True), ranks))
+    found = prefix_sums(problem_of(x), ranks, tile)
+    wanted = brute_force(four_term(x, score(x), 1.3, tilted=True), ranks)
+    agree(found, wanted)
+    whole = DenseGram(problem_of(x)).summarise(Request(orders=ranks)).prefix_sums
+    assert whole is not None
+    agree(whole, wanted)
 
 
 @pytest.mark.backend
@@ -81,7 +91,7 @@ def test_single_precision_keeps_four_digits() -> None:
 
 def test_neither_threads_nor_their_number_change_a_bit() -> None:
     problem, ranks = problem_of(np.random.default_rng(3).normal(size=(150, 3))), some_ranks(150)
-    serial = prefix_sums(problem, ranks, 32, n_jobs=1)
+    serial = prefix_sums(problem, ranks, 32)
     for jobs in (2, 3, None):
         np.testing.assert_array_equal(prefix_sums(problem, ranks, 32, n_jobs=jobs).sums, serial.sums)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from steinball.calibration.betting import log_wealth
+from steinball.calibration.wealth import log_wealth
 from steinball.kernels import InverseMultiquadric
 from steinball.sequential.direction import KeptPoints
 from steinball.sequential.stream import SequentialTest

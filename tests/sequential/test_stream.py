@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.calibration.betting import Betting, average_evidence, log_wealth
+from steinball.calibration.betting import Betting
+from steinball.calibration.wealth import average_evidence, log_wealth
 from steinball.kernels import Gaussian, InverseMultiquadric
 from steinball.sequential.stream import SequentialTest
 from steinball.stein import SteinKernel

@@ -1,8 +1,8 @@
 """How the null distribution of the statistic is imitated."""
 
-from steinball.calibration.base import BootstrapNull, BoundingNull, Calibration, Null
-from steinball.calibration.betting import Betting, BettingNull
-from steinball.calibration.boundary import BoundaryBootstrap, BoundaryNull
+from steinball.calibration.base import BootstrapNull, BoundingNull, Calibration, JointNull, Null
+from steinball.calibration.betting import Betting, BettingJointNull, BettingNull
+from steinball.calibration.boundary import BoundaryBootstrap, BoundaryJointNull, BoundaryNull
 from steinball.calibration.deviation import DeviationBound, DeviationNull
 from steinball.calibration.weighted import WeightedBootstrap
 from steinball.calibration.wild import WildBootstrap
@@ -10,14 +10,17 @@ from steinball.features.moments import ModelMoments
 
 __all__ = [
     "Betting",
+    "BettingJointNull",
     "BettingNull",
     "BootstrapNull",
     "BoundaryBootstrap",
+    "BoundaryJointNull",
     "BoundaryNull",
     "BoundingNull",
     "Calibration",
     "DeviationBound",
     "DeviationNull",
+    "JointNull",
     "ModelMoments",
     "Null",
     "WeightedBootstrap",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +14,10 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, dtype_name
 from steinball.features import Supremum
 from steinball.gram.base import GramSummary
-from steinball.gram.weights import Weights
+from steinball.gram.request import Request
+
+if TYPE_CHECKING:
+    from steinball.radius.base import Radius
 
 _TIES = {"float64": 1e-10, "float32": 1e-4}
 
@@ -22,23 +27,34 @@ def tie_tolerance(x: Array) -> float:
     return _TIES.get(dtype_name(x), 1e-4)
 
 
-class Null(Protocol):
-    """The null distribution of Δ_θ = max(0, D − θ), answering for every radius θ at once."""
+class Null(ABC):
+    """The null distribution of Δ_θ = max(0, D − θ), answering for every radius θ at once.
 
+    ``draws`` are the bootstrap draws of D, or ``None`` where there are none; ``directed`` says whether they depend on
+    the radius through the direction that the data point to.
+    """
+
+    draws: NDArray[np.float64] | None
+    directed: ClassVar[bool] = False
+
+    @abstractmethod
     def pvalue(self, ksd: float, radius: float) -> float:
         """The p-value of an observed D against the radius θ."""
 
+    @abstractmethod
     def threshold(self, level: float, radius: float) -> float:
         """The value that Δ_θ must exceed for a rejection at ``level``."""
 
 
-class BoundingNull(Null, Protocol):
+class BoundingNull(Null):
     """A null distribution whose decisions over all radii are also confidence bounds for D(Q, P)."""
 
+    @abstractmethod
     def lower_bound(self, ksd: float, level: float) -> float:
         """The largest radius such that every smaller one is rejected: D(Q, P) is at least that, at confidence
         1 − ``level``."""
 
+    @abstractmethod
     def upper_bound(self, ksd: float, level: float) -> float:
         """D(Q, P) is at most that, at confidence 1 − ``level``; infinite where nothing can be said."""
 
@@ -49,23 +65,106 @@ class BoundingNull(Null, Protocol):
         ``draws_moved``; ``None`` where that is not known."""
 
 
-@runtime_checkable
-class Calibration(Protocol):
-    """A way to obtain a null distribution: from bootstrap draws of the Gram matrix, or from a bound."""
+class JointNull(ABC):
+    """The null distribution of what k kernels say together, for any k radii.
+
+    ``monotone`` says whether its p-value never falls where all radii grow together.
+    """
+
+    monotone: ClassVar[bool] = False
+
+    @abstractmethod
+    def ratios(self, radii: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How strongly each kernel speaks against its radius, shape (k,)."""
+
+    @abstractmethod
+    def statistic(self, radii: NDArray[np.float64]) -> float:
+        """How strongly they do together."""
+
+    @abstractmethod
+    def threshold(self, radii: NDArray[np.float64], level: float) -> float:
+        """What ``statistic`` must exceed."""
+
+    @abstractmethod
+    def pvalue(self, radii: NDArray[np.float64]) -> float:
+        """The p-value of all radii together."""
+
+
+class Calibration(ABC):
+    r"""A way to obtain a null distribution: from bootstrap draws, from a bound, or from bets.
+
+    A calibration is a frozen dataclass that declares what it needs in these attributes and in :meth:`request`; nothing
+    else is asked of it, and no other file names it.
+
+    Attributes
+    ----------
+    n_resamples : int
+        Number of bootstrap draws B; 0 without draws.
+    label : str
+        Its name in summaries.
+    estimators : tuple of str
+        The estimators that it is for, ``"v"`` and ``"u"``.
+    needs_upper_bound : bool
+        Whether its promise rests on an upper bound of u(x, x). Then τ is ``"auto"`` by default, and a Stein kernel that
+        is not bounded is warned of.
+    predictable : bool
+        Whether kernel and tilt must not be chosen from the tested data.
+    aggregates : bool
+        Whether it decides over several kernels together, by :meth:`joint`.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from steinball.calibration import BootstrapNull
+    >>> @dataclass(frozen=True)
+    ... class Signs(Calibration):
+    ...     n_resamples: int = 99
+    ...     label = "random signs"
+    ...     def request(self, n, seed, start=0):
+    ...         signs = np.random.default_rng(seed).choice([-1, 1], size=(self.n_resamples, n))
+    ...         return Request([signs[start:]])
+    ...     def null(self, summary, tau, estimator):
+    ...         return BootstrapNull.from_summary(summary, estimator)
+    >>> import steinball as sb
+    >>> sb.ksd_test([0.1, 0.2, -0.4], sb.models.Gaussian(), calibration=Signs(), rng=0).n_resamples
+    99
+    """
+
+    n_resamples: int = 0
+    label: ClassVar[str] = "custom calibration"
+    estimators: ClassVar[tuple[str, ...]] = ("v", "u")
+    needs_upper_bound: ClassVar[bool] = False
+    predictable: ClassVar[bool] = False
+    aggregates: ClassVar[bool] = False
+
+    def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
+        """What it needs to know of the pairs of n points; of its draws, those from ``start`` on."""
+        return Request()
+
+    @abstractmethod
+    def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BoundingNull:
+        """The null distribution that the answers to its request give, or a bound in τ."""
+
+    def joint(self, summaries: Sequence[GramSummary], taus: Sequence[Supremum]) -> JointNull:
+        """The null distribution over several kernels, from one summary for each, all with the same weights."""
+        raise TypeError(f"{self!r} is for one kernel and cannot decide over several of them.")
+
+    def tolerates(self, radius: Radius) -> bool:
+        """Whether its promise holds over the set behind ``radius``."""
+        return True
+
+    def accepts(self, tau: Supremum) -> bool:
+        """Whether it means anything with this τ; a bound that is not proved may cost it its guarantee alone."""
+        return True
 
     @property
-    def n_resamples(self) -> int:
-        """Number of bootstrap draws; 0 for a bound."""
-
-    def weights(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Weights:
-        """The weights of draws ``start``, …, ``n_resamples - 1`` for n points, in chunks."""
-
-    def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BoundingNull:
-        """The null distribution that the draws in ``summary`` (or a bound in τ) give."""
+    def default_tau(self) -> str:
+        """What ``tau`` is unless it is given: a proven upper bound where one is needed, or the sample's maximum."""
+        return "auto" if self.needs_upper_bound else "sample"
 
 
 @dataclass(frozen=True, eq=False)
-class BootstrapNull:
+class BootstrapNull(BoundingNull):
     r"""Bootstrap draws of the KSD as a null distribution (paper §2.2 and Algorithm 1)
 
     .. math:: p(\theta) = \frac{1 + \#\{ D_b \ge D - \theta \}}{B + 1} \quad (D > \theta), \qquad 1 \text{ otherwise}.

@@ -6,172 +6,37 @@ The proofs are in ``docs/theory/betting.md``.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from steinball.arrays import as_number, check_resamples, generator_at, to_host
+from steinball.arrays import as_number, check_resamples, generator_at
+from steinball.calibration.base import BoundingNull, Calibration, JointNull
+from steinball.calibration.wealth import (
+    STRATEGIES,
+    average_evidence,
+    log_wealth,
+    newton_bets,
+    payoffs,
+    relative_gains,
+    wealth_path,
+)
 from steinball.features import Supremum
 from steinball.gram.base import GramSummary
-from steinball.gram.prefix import PrefixSums
-from steinball.gram.weights import Weights
+from steinball.gram.request import Request
 
-__all__ = ["BETS", "Betting", "BettingNull", "average_evidence", "log_wealth", "newton_bets", "payoffs"]
+__all__ = ["Betting", "BettingJointNull", "BettingNull"]
 
 Floats = NDArray[np.float64]
 
-BETS: Floats = np.geomspace(0.01, 0.95, 12)
-"""The mixture's bets, as shares of the largest that cannot ruin: tiny ones for tiny misfits that need many points."""
-
-_SHARES: Floats = BETS / BETS.sum()  # the uniform mixture over (0, .95), by geometric steps
-_STRATEGIES = ("mixture", "newton")
-_NEWTON_CAP = 0.5
-_NEWTON_STEP = 2.0 / (2.0 - math.log(3.0))
-NO_DIRECTION = 1e-6
-"""Below this share of Σ u(x, x), |S|² is what cancellation has left: it shows no direction, and nothing is bet."""
-
-
-def payoffs(sums: Floats, diagonal: Floats) -> Floats:
-    r"""What the direction of all earlier points says of each point,
-
-    .. math:: f_t(x_t) = \frac{\langle S_{t-1}, u(\cdot, x_t) \rangle}{|S_{t-1}|} = \frac{c_t}{|S_{t-1}|}, \qquad
-       c_t = \sum_{s < t} u(x_s, x_t), \qquad |S_t|^2 = |S_{t-1}|^2 + 2 c_t + u(x_t, x_t).
-
-    Parameters
-    ----------
-    sums, diagonal : (..., n) arrays
-        c_t and u(x_t, x_t), points in their order along the last axis.
-
-    Returns
-    -------
-    (..., n) array
-        Within ±√u(x_t, x_t); NaN, for nothing is bet, at the first point and wherever the points before it cancel.
-
-    Examples
-    --------
-    >>> payoffs(np.array([0.0, 0.5]), np.array([4.0, 1.0]))
-    array([ nan, 0.25])
-    """
-    squares = _before(np.cumsum(2.0 * sums + diagonal, axis=-1))
-    known = squares > NO_DIRECTION * _before(np.cumsum(diagonal, axis=-1))
-    values = np.where(known, sums / np.sqrt(np.where(known, squares, 1.0)), np.nan)
-    most = np.sqrt(np.maximum(diagonal, 0.0))  # Cauchy and Schwarz: only rounding goes further
-    return np.clip(values, -most, most)
-
-
-def _before(totals: Floats) -> Floats:
-    """Running totals as they were one step earlier."""
-    return np.concatenate([np.zeros_like(totals[..., :1]), totals[..., :-1]], axis=-1)
-
-
-def log_wealth(
-    payoffs: Floats, radius: float, tau: float, strategy: str = "mixture", reference: float | None = None
-) -> Floats:
-    r"""The logarithm of the wealth after each point,
-
-    .. math:: W_t = \prod_{s \le t} \Big( 1 + c_s \frac{f_s(x_s) - \theta}{\sqrt\tau + \theta} \Big),
-       \qquad 0 \le c_s < 1 \text{ from the past alone.}
-
-    ``"mixture"`` is a weighted mean of such products over the constants :data:`BETS`; ``"newton"`` has one product, its
-    c from an online Newton step (Cutkosky and Orabona 2018).
-
-    Parameters
-    ----------
-    payoffs : (..., n) array
-        f_t(x_t), points in their order along the last axis; NaN where nothing is bet.
-    radius, tau : float
-        θ, and an upper bound of u(x, x).
-    strategy : {"mixture", "newton"}
-    reference : float, optional
-        The radius for which Newton's bets are made; ``radius`` by default. With one reference for all radii the wealth
-        falls in the radius; the mixture's does always.
-
-    Notes
-    -----
-    Proved: where E[f_t(X_t) | past] ≤ θ for every t, W is a non-negative supermartingale from 1, so that
-    P(sup W ≥ 1/α) ≤ α (Ville 1939). That is so for each Q in the KSD ball of radius θ.
-
-    Examples
-    --------
-    >>> np.exp(log_wealth(np.array([np.nan, 1.0, 1.0]), 0.0, 1.0)).round(3)
-    array([1.   , 1.576, 2.585])
-    """
-    if strategy not in _STRATEGIES:
-        raise ValueError(f'`strategy` must be "mixture" or "newton", got {strategy!r}.')
-    gains = relative_gains(payoffs, radius, tau)
-    if strategy == "newton":
-        bets = newton_bets(gains if reference is None else relative_gains(payoffs, reference, tau))
-        return _path(bets, gains)
-    total = np.full(gains.shape, -np.inf)
-    for bet, share in zip(BETS, _SHARES, strict=True):  # one at a time: memory as for the payoffs
-        total = np.logaddexp(total, math.log(share) + _path(bet, gains))
-    return total
-
-
-def _path(bets: Any, gains: Floats) -> Floats:
-    """log Π (1 + c z) after each point."""
-    return np.asarray(np.cumsum(np.log1p(bets * gains), axis=-1))
-
-
-def relative_gains(payoffs: Floats, radius: float, tau: float) -> Floats:
-    """(f − θ)/(√τ + θ), at least −1 and not rising in θ; 0 where nothing is bet."""
-    return np.where(np.isnan(payoffs), 0.0, (payoffs - radius) / (math.sqrt(tau) + radius))
-
-
-def newton_bets(gains: Floats) -> Floats:
-    r"""Bets in [0, ½] by the online Newton step: each from the gains before it alone,
-
-    .. math:: c_{t+1} = \Big[ c_t + \tfrac{2}{2 - \log 3} \, \frac{g_t}{1 + \sum_{s \le t} g_s^2} \Big]_{[0, 1/2]},
-       \qquad g_t = \frac{z_t}{1 + c_t z_t}.
-
-    Examples
-    --------
-    >>> newton_bets(np.array([0.0, 0.5, -1.0]))
-    array([0. , 0. , 0.5])
-    """
-    bets = np.zeros_like(gains)
-    state = NewtonState(np.zeros(gains.shape[:-1]), np.ones(gains.shape[:-1]))
-    for t in range(gains.shape[-1]):
-        bets[..., t] = state.bet
-        state = state.after(gains[..., t])
-    return bets
-
 
 @dataclass(frozen=True, eq=False)
-class NewtonState:
-    """The bet that comes next, and one plus the squared slopes so far."""
-
-    bet: Any
-    curvature: Any
-
-    def after(self, gain: Any) -> NewtonState:
-        """One step of Newton's method on −log(1 + c·gain), kept within [0, ½]."""
-        slope = gain / (1.0 + self.bet * gain)
-        curvature = self.curvature + slope * slope
-        return NewtonState(np.clip(self.bet + _NEWTON_STEP * slope / curvature, 0.0, _NEWTON_CAP), curvature)
-
-
-def average_evidence(log_values: Any, axis: int = 0) -> Any:
-    """The logarithm of the mean of e-values given by their logarithms: an e-value again, however they depend.
-
-    Over kernels it makes one e-process of several (each at its own radius, θ_λ = ε₀√τ_λ for Huber contamination); over
-    random orders of a fixed sample, one e-value.
-
-    Examples
-    --------
-    >>> round(float(np.exp(average_evidence(np.log([1.0, 3.0])))), 6)
-    2.0
-    """
-    log_values = np.asarray(log_values, dtype=np.float64)
-    return np.logaddexp.reduce(log_values, axis=axis) - math.log(log_values.shape[axis])
-
-
-@dataclass(frozen=True, eq=False)
-class BettingNull:
+class BettingNull(BoundingNull):
     r"""The wealth of a bettor as evidence against every radius at once
 
     .. math:: p(\theta) = \min\Big(1, \frac{1}{\max_t W_t(\theta)}\Big) \text{ in one order}, \qquad
@@ -208,11 +73,12 @@ class BettingNull:
     strategy: str = "mixture"
     reference: float = 0.0
     _found: dict[float, float] = field(default_factory=dict, repr=False)
+    draws = None
 
     def log_wealth(self, radius: float) -> Floats:
         """log W_t for every order and point, (K, n)."""
         if self.strategy == "newton":
-            return _path(self._newton, relative_gains(self.payoffs, radius, self.tau))
+            return wealth_path(self._newton, relative_gains(self.payoffs, radius, self.tau))
         return log_wealth(self.payoffs, radius, self.tau)
 
     @cached_property
@@ -275,8 +141,54 @@ class BettingNull:
         return None
 
 
+@dataclass(frozen=True, eq=False)
+class BettingJointNull(JointNull):
+    r"""Wealth won on every kernel against its own radius, averaged: an e-process again, however they depend.
+
+    Parameters
+    ----------
+    gains : (k, n) array
+        The payoffs f_t(x_t) of every kernel, in the order of arrival.
+    taus : (k,) array
+        An upper bound of u(x, x) for every kernel.
+    strategy : {"mixture", "newton"}
+        How much is bet.
+
+    Examples
+    --------
+    >>> BettingJointNull(np.ones((2, 30)), np.ones(2)).pvalue(np.zeros(2)) < 1e-6
+    True
+    """
+
+    gains: Floats
+    taus: Floats
+    strategy: str = "mixture"
+    monotone: ClassVar[bool] = True
+
+    def _paths(self, radii: Floats) -> Floats:
+        """log W_t of every kernel, (k, n)."""
+        cases = zip(self.gains, radii, self.taus, strict=True)
+        return np.array([log_wealth(gains, radius, tau, self.strategy) for gains, radius, tau in cases])
+
+    def ratios(self, radii: Floats) -> Floats:
+        """The logarithm of the largest wealth of every kernel."""
+        return np.asarray(self._paths(radii).max(axis=1))
+
+    def statistic(self, radii: Floats) -> float:
+        """The logarithm of the largest average wealth."""
+        return float(np.max(average_evidence(self._paths(radii))))
+
+    def threshold(self, radii: Floats, level: float) -> float:
+        """log(1/level), and a hair less: wealth of exactly 1/level is enough."""
+        return float(np.nextafter(-math.log(level), -math.inf))
+
+    def pvalue(self, radii: Floats) -> float:
+        """1 / max W, at most 1."""
+        return math.exp(-max(0.0, self.statistic(radii)))
+
+
 @dataclass(frozen=True)
-class Betting:
+class Betting(Calibration):
     r"""A test for finite samples by betting on each point with the direction of those before it
 
     .. math:: W_n = \prod_{t \le n} \big( 1 + \lambda_t (f_t(X_t) - \theta) \big), \qquad
@@ -305,59 +217,45 @@ class Betting:
 
     Examples
     --------
-    >>> Betting(n_orders=3).orders(4, np.random.SeedSequence(0)).shape
+    >>> Betting(n_orders=3).request(4, np.random.SeedSequence(0)).orders.shape
     (3, 4)
     """
 
     n_orders: int = 1
     strategy: str = "mixture"
     reference: float = 0.05
+    label: ClassVar[str] = "betting"
+    estimators: ClassVar[tuple[str, ...]] = ("v",)
+    needs_upper_bound: ClassVar[bool] = True
     predictable: ClassVar[bool] = True
-    """Kernel and tilt must not be chosen from the tested data."""
+    aggregates: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_orders", check_resamples(self.n_orders, "n_orders"))
         object.__setattr__(self, "reference", as_number(self.reference, "reference", low=0.0, high=1.0))
-        if self.strategy not in _STRATEGIES:
+        if self.strategy not in STRATEGIES:
             raise ValueError(f'`strategy` must be "mixture" or "newton", got {self.strategy!r}.')
 
-    @property
-    def n_resamples(self) -> int:
-        """No draws."""
-        return 0
-
-    def weights(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Weights:
-        """No weights."""
-        return ()
-
-    def orders(self, n: int, seed: np.random.SeedSequence) -> NDArray[np.int64]:
-        """(K, n): the place of each point in each order; the first is the order of arrival."""
+    def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
+        """The place of each point in each order; the first is the order of arrival."""
         shuffled = [generator_at(seed, k).permutation(n) for k in range(1, self.n_orders)]
-        return np.stack([np.arange(n), *shuffled])
+        return Request(orders=np.stack([np.arange(n), *shuffled]))
 
-    def check(self, tau: Supremum, estimator: str) -> None:
-        """Refuse a τ that is no upper bound, and U-statistics."""
-        if estimator != "v":
-            raise ValueError('`Betting` bets in the direction of the V-statistic: use estimator="v".')
-        if not tau.is_upper_bound:
-            raise ValueError(
-                f'`Betting` needs an upper bound of u(x, x), but τ = {tau.value:g} is of kind "{tau.kind}": bets sized '
-                'by it could make the wealth negative. Use tau="auto", or give a number that bounds u(x, x).'
-            )
+    def accepts(self, tau: Supremum) -> bool:
+        """Upper bounds alone: bets that are sized by less could make the wealth negative."""
+        return tau.is_upper_bound
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BettingNull:
         """The payoffs of the points in every order, as evidence against every radius."""
-        self.check(tau, estimator)
-        before = _in_order(summary)
+        before = summary.prefix_sums
+        if before is None:
+            raise ValueError("`Betting` needs sums over earlier points: summarise its own `request`.")
         ksd, reference = math.sqrt(max(0.0, summary.mean)), self.reference * math.sqrt(tau.value)
         return BettingNull(payoffs(before.sums, before.diagonal), tau.value, ksd, self.strategy, reference)
 
-
-def _in_order(summary: GramSummary) -> PrefixSums:
-    """The sums over earlier points that a summary holds; a bare array of one row is in the order of arrival."""
-    found: Any = summary.prefix_sums
-    if isinstance(found, PrefixSums):
-        return found
-    if found is None or len(found) != 1:
-        raise ValueError("`Betting` needs sums over earlier points: put `gram.prefix.prefix_sums(...)` in the summary.")
-    return PrefixSums(np.asarray(found), to_host(summary.diagonal)[None, :])
+    def joint(self, summaries: Sequence[GramSummary], taus: Sequence[Supremum]) -> BettingJointNull:
+        """The wealth won on every kernel, averaged."""
+        if self.n_orders != 1:
+            raise ValueError("`Betting` over several kernels takes the points as they came: use n_orders=1.")
+        rows = [self.null(summary, tau, "v").payoffs[0] for summary, tau in zip(summaries, taus, strict=True)]
+        return BettingJointNull(np.array(rows), np.array([tau.value for tau in taus]), self.strategy)

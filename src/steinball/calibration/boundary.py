@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import check_resamples
-from steinball.calibration.base import draw_quantile, kth_largest_index, largest_count, tie_tolerance
+from steinball.calibration.base import (
+    BoundingNull,
+    Calibration,
+    JointNull,
+    draw_quantile,
+    kth_largest_index,
+    largest_count,
+    tie_tolerance,
+)
 from steinball.calibration.weighted import centered_counts
 from steinball.features import Supremum
 from steinball.gram.base import GramSummary
-from steinball.gram.weights import Weights, WeightStream
+from steinball.gram.request import Request
+from steinball.gram.weights import WeightStream
 
-__all__ = ["BoundaryBootstrap", "BoundaryNull", "boundary_draws", "moved_to_the_edge"]
+__all__ = ["BoundaryBootstrap", "BoundaryJointNull", "BoundaryNull", "boundary_draws", "moved_to_the_edge"]
+
+_SCALE_LEVEL = 0.05
+"""The level of the quantile in whose units several kernels are compared."""
 
 
 @dataclass(frozen=True, eq=False)
-class BoundaryNull:
+class BoundaryNull(BoundingNull):
     r"""Bootstrap draws around the point of the edge that the data point to, for every radius at once
 
     .. math:: D_b^*(\theta)^2 = \theta^2 + 2 \theta l_b + D_b^2, \qquad p(\theta) = \frac{1 + \#\{\theta_b \le
@@ -50,6 +64,7 @@ class BoundaryNull:
     draws: NDArray[np.float64]
     projections: NDArray[np.float64]
     tolerance: float = 1e-10
+    directed: ClassVar[bool] = True
 
     @classmethod
     def from_summary(cls, summary: GramSummary) -> BoundaryNull:
@@ -124,8 +139,75 @@ def moved_to_the_edge(
     return np.asarray(np.sqrt(lengths * lengths + radius * np.maximum(0.0, radius + 2.0 * along)))
 
 
+@dataclass(frozen=True, eq=False)
+class BoundaryJointNull(JointNull):
+    r"""The largest excess over a radius in units of its own bootstrap quantile
+
+    .. math:: T = \max_\lambda (D_\lambda - \theta_\lambda) / q_\lambda, \qquad
+       T^*_b = \max_\lambda (D^*_{\lambda, b}(\theta_\lambda) - \theta_\lambda) / q_\lambda.
+
+    Quantiles rather than standard deviations: at long length scales the draws are skewed, and in units of a standard
+    deviation those kernels would rule the maximum of the draws.
+
+    Parameters
+    ----------
+    ksds : (k,) array
+        D of every kernel.
+    lengths, along : (k, B) arrays
+        The draws of every kernel, and their components along its mean embedding; a column is one row of weights.
+    tolerance : float
+        The relative difference below which values are ties, which count against a rejection.
+
+    Examples
+    --------
+    >>> null = BoundaryJointNull(np.array([1.0]), np.array([[0.1, 0.2, 0.3]]), np.zeros((1, 3)))
+    >>> null.pvalue(np.array([0.5])), null.pvalue(np.array([1.0]))
+    (0.25, 1.0)
+    """
+
+    ksds: NDArray[np.float64]
+    lengths: NDArray[np.float64]
+    along: NDArray[np.float64]
+    tolerance: float = 1e-10
+
+    @classmethod
+    def of(cls, summaries: Sequence[GramSummary]) -> BoundaryJointNull:
+        """From one summary per kernel, all with the same rows of weights."""
+        ksds, lengths, along = (np.array(part) for part in zip(*map(boundary_draws, summaries), strict=True))
+        return cls(ksds, lengths, along, tie_tolerance(summaries[0].diagonal))
+
+    def _excesses(self, radii: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """D − θ and D* − θ, both in units of q: shapes (k,) and (k, B)."""
+        theta = radii[:, None]
+        excess = moved_to_the_edge(self.lengths, self.along, theta) * (1.0 + self.tolerance) - theta
+        at = kth_largest_index(_SCALE_LEVEL, self.lengths.shape[1])
+        scale = np.maximum(np.sort(excess, axis=1)[:, -1 if at is None else at], np.finfo(float).tiny)
+        return (self.ksds - radii) / scale, excess / scale[:, None]
+
+    def ratios(self, radii: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(D − θ)/q of every kernel."""
+        return self._excesses(radii)[0]
+
+    def statistic(self, radii: NDArray[np.float64]) -> float:
+        """T."""
+        return float(self.ratios(radii).max())
+
+    def threshold(self, radii: NDArray[np.float64], level: float) -> float:
+        """The quantile of T*, at least 0; infinite where it does not exist."""
+        at = kth_largest_index(level, self.lengths.shape[1])
+        return math.inf if at is None else max(0.0, float(np.sort(self._excesses(radii)[1].max(axis=0))[at]))
+
+    def pvalue(self, radii: NDArray[np.float64]) -> float:
+        """The share of draws, the data among them, with T* ≥ T; 1 where no D exceeds its radius."""
+        if not (self.ksds > radii).any():
+            return 1.0
+        ours, draws = self._excesses(radii)
+        reached = int(np.count_nonzero(draws.max(axis=0) >= ours.max()))
+        return (1 + reached) / (len(draws.T) + 1)
+
+
 @dataclass(frozen=True)
-class BoundaryBootstrap:
+class BoundaryBootstrap(Calibration):
     r"""The bootstrap whose center lies on the edge of the ball, in the direction the data point to.
 
     The paper bounds D − θ by the whole norm of the bootstrap's deviation δ. Only its component along the mean embedding
@@ -162,22 +244,27 @@ class BoundaryBootstrap:
 
     n_resamples: int = 999
     scheme: str = "weighted"
+    label: ClassVar[str] = "boundary bootstrap"
+    estimators: ClassVar[tuple[str, ...]] = ("v",)
+    aggregates: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))
         if self.scheme not in ("weighted", "wild"):
             raise ValueError(f'`scheme` must be "weighted" or "wild", got {self.scheme!r}.')
 
-    def weights(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Weights:
+    def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Rows that sum to 0."""
         draw = centered_counts if self.scheme == "weighted" else _balanced_signs
-        return WeightStream(draw, n, seed, start, self.n_resamples)
+        return Request(WeightStream(draw, n, seed, start, self.n_resamples))
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BoundaryNull:
         """The draws as a null distribution for every radius."""
-        if estimator != "v":
-            raise ValueError('`BoundaryBootstrap` is for the V-statistic: use estimator="v" or WeightedBootstrap.')
         return BoundaryNull.from_summary(summary)
+
+    def joint(self, summaries: Sequence[GramSummary], taus: Sequence[Supremum]) -> BoundaryJointNull:
+        """The largest excess over a radius, by draws that share their weights."""
+        return BoundaryJointNull.of(summaries)
 
 
 def _balanced_signs(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:

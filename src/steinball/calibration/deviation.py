@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from steinball.calibration.base import BoundingNull, Calibration
 from steinball.features import Supremum
 from steinball.features.moments import ModelMoments
 from steinball.gram.base import GramSummary
-from steinball.gram.weights import Weights
+
+if TYPE_CHECKING:
+    from steinball.radius.base import Radius
 
 __all__ = ["BOUNDS", "DeviationBound", "DeviationNull"]
 
@@ -142,7 +145,7 @@ BOUNDS = (*_PLAIN, *_HUBER)
 
 
 @dataclass(frozen=True)
-class DeviationNull:
+class DeviationNull(BoundingNull):
     r"""One or several deviation bounds as a null distribution: the smallest threshold, and the p-value that inverts it
 
     .. math:: \gamma(\alpha, \theta) = \min_k \gamma_k(\alpha, \theta), \qquad
@@ -171,6 +174,7 @@ class DeviationNull:
     n: int
     bounds: tuple[str, ...] = ("mcdiarmid",)
     moments: ModelMoments | None = None
+    draws = None
 
     @property
     def _inequalities(self) -> list[_Inequality]:
@@ -208,7 +212,7 @@ class DeviationNull:
 
 
 @dataclass(frozen=True)
-class DeviationBound:
+class DeviationBound(Calibration):
     r"""A finite-sample test by a deviation bound (paper App. D): reject when
 
     .. math:: \Delta_\theta = \max(0, D - \theta) > \gamma_n, \qquad
@@ -239,7 +243,7 @@ class DeviationBound:
 
     Examples
     --------
-    >>> import steinball as sb
+    >>> import numpy as np, steinball as sb
     >>> x = np.random.default_rng(0).normal(size=400)
     >>> sb.ksd_test(x, sb.models.Gaussian(2.0), tilt="auto", calibration=DeviationBound(), tau="optimized").rejected
     True
@@ -247,6 +251,9 @@ class DeviationBound:
 
     kind: str = "auto"
     moments: ModelMoments | None = None
+    label: ClassVar[str] = "deviation bound"
+    estimators: ClassVar[tuple[str, ...]] = ("v",)
+    needs_upper_bound: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.kind != "auto" and self.kind not in BOUNDS:
@@ -257,15 +264,10 @@ class DeviationBound:
                 "ModelMoments.of(model, kernel=..., tilt=..., tau=...)."
             )
 
-    @property
-    def n_resamples(self) -> int:
-        """No draws."""
-        return 0
-
-    @property
-    def needs_huber(self) -> bool:
-        """Whether it holds for Huber's model only, and not for every distribution within the radius."""
-        return self.moments is not None and self.kind in ("auto", *_HUBER)
+    def tolerates(self, radius: Radius) -> bool:
+        """With moments, only a share of contamination: its variance is that of Huber's model."""
+        uses_moments = self.moments is not None and self.kind in ("auto", *_HUBER)
+        return radius.contamination is not None or not uses_moments
 
     @property
     def bounds(self) -> tuple[str, ...]:
@@ -274,12 +276,6 @@ class DeviationBound:
             return (self.kind,)
         return ("norm", "pinelis") if self.moments is None else ("norm", "pinelis", *_HUBER)
 
-    def weights(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Weights:
-        """No weights."""
-        return ()
-
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> DeviationNull:
         """The bound for n points."""
-        if estimator != "v":
-            raise ValueError('`DeviationBound` bounds the V-statistic: use estimator="v".')
         return DeviationNull(tau.value, len(summary), self.bounds, self.moments)

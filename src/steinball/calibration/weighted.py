@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import pdtr
 
 from steinball.arrays import check_resamples
-from steinball.calibration.base import BootstrapNull
+from steinball.calibration.base import BootstrapNull, Calibration
 from steinball.features import Supremum
 from steinball.gram.base import GramSummary
-from steinball.gram.weights import Weights, WeightStream
+from steinball.gram.request import Request
+from steinball.gram.weights import WeightStream
 
 _POISSON_FROM = 2**13
 _CELLS_AT_ONCE = 2**20
@@ -22,7 +24,7 @@ _MARGIN = 6.0  # standard deviations that the Poisson sums are kept below n
 
 
 @dataclass(frozen=True)
-class WeightedBootstrap:
+class WeightedBootstrap(Calibration):
     r"""Efron's (multinomial) bootstrap of a degenerate statistic (paper §2.2, eq. 4)
 
     .. math:: D_W^2 = \frac{1}{n^2} \sum_{i,j} (W_i - 1)(W_j - 1) u(x_i, x_j), \qquad
@@ -40,19 +42,20 @@ class WeightedBootstrap:
 
     Examples
     --------
-    >>> chunk = next(iter(WeightedBootstrap(3).weights(5, np.random.SeedSequence(0))))
+    >>> chunk = next(iter(WeightedBootstrap(3).request(5, np.random.SeedSequence(0)).weights))
     >>> chunk.shape, chunk.sum(axis=1).tolist()
     ((3, 5), [0, 0, 0])
     """
 
     n_resamples: int = 999
+    label: ClassVar[str] = "weighted bootstrap"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))
 
-    def weights(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Weights:
+    def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Rows W − 1, each summing to 0."""
-        return WeightStream(centered_counts, n, seed, start, self.n_resamples)
+        return Request(WeightStream(centered_counts, n, seed, start, self.n_resamples))
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BootstrapNull:
         """The draws as a null distribution."""

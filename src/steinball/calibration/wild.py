@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import check_resamples
-from steinball.calibration.base import BootstrapNull
+from steinball.calibration.base import BootstrapNull, Calibration
 from steinball.features import Supremum
 from steinball.gram.base import GramSummary
-from steinball.gram.weights import Weights, WeightStream
+from steinball.gram.request import Request
+from steinball.gram.weights import WeightStream
 
 
 @dataclass(frozen=True)
-class WildBootstrap:
+class WildBootstrap(Calibration):
     r"""The wild bootstrap with Rademacher signs (paper App. B; Leucht and Neumann 2013)
 
     .. math:: D_W^2 = \frac{1}{n^2} \sum_{i,j} W_i W_j u(x_i, x_j), \qquad \Pr(W_i = \pm 1) = 1/2.
@@ -32,19 +34,20 @@ class WildBootstrap:
 
     Examples
     --------
-    >>> chunk = next(iter(WildBootstrap(3).weights(5, np.random.SeedSequence(0))))
+    >>> chunk = next(iter(WildBootstrap(3).request(5, np.random.SeedSequence(0)).weights))
     >>> chunk.shape, sorted(set(np.abs(chunk).ravel().tolist()))
     ((3, 5), [1])
     """
 
     n_resamples: int = 999
+    label: ClassVar[str] = "wild bootstrap"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))
 
-    def weights(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Weights:
+    def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Rows of signs."""
-        return WeightStream(_signs, n, seed, start, self.n_resamples)
+        return Request(WeightStream(_signs, n, seed, start, self.n_resamples))
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BootstrapNull:
         """The draws as a null distribution."""

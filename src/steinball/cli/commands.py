@@ -16,7 +16,6 @@ from steinball.cli.datafiles import read_samples
 from steinball.cli.demo import render_demo
 from steinball.cli.specs import kernel_from, model_from
 from steinball.cli.userfile import python_file
-from steinball.gof.ksd import default_tau
 from steinball.results import Result
 
 __all__ = ["app", "main"]
@@ -195,13 +194,13 @@ def _calibration(name: str, resamples: int) -> Any:
 
 
 def _kernel(text: str, samples: Any, calibration: Any) -> Any:
-    """The kernel; bets must not take its length scale from the data, so theirs is left to the model."""
-    return None if isinstance(calibration, sb.Betting) and text == "imq" else kernel_from(text, samples)
+    """The kernel; a test that must not look ahead leaves its length scale to the model."""
+    return None if calibration.predictable and text == "imq" else kernel_from(text, samples)
 
 
 def _tau(text: str | None, calibration: Any) -> str | float:
     if text is None:
-        return default_tau(calibration)
+        return str(calibration.default_tau)
     if text in {"auto", "sample", "optimized"}:
         return text
     try:

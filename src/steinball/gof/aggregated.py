@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from steinball.arrays import as_samples, as_seed, check_level, check_resamples
-from steinball.calibration import WildBootstrap
+import numpy as np
+
+from steinball.arrays import as_seed, check_level, check_resamples
+from steinball.calibration import Calibration, WildBootstrap
+from steinball.gram.base import GramSummary
 from steinball.gram.choose import DENSE_UP_TO, Settings, make_gram
-from steinball.gram.weights import gather
 from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
-from steinball.problem import pose
+from steinball.problem import Subject
 from steinball.results.aggregated import AggregatedResult, AggregationEvidence
-from steinball.stein import SteinKernel, SteinProblem
+from steinball.stein import SteinProblem
 from steinball.tilts import Tilt
 
 __all__ = ["ksdagg_test", "median_kernels", "paper_kernels"]
 
 PAPER_BANDWIDTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
 """The paper's collection Λ of λ² (§5.1)."""
+
+POWERS = range(-5, 6)
+"""The length scales of ``"median"``: these powers of 2 times the median distance."""
 
 
 def ksdagg_test(
@@ -88,13 +92,11 @@ def ksdagg_test(
     counts = check_resamples(n_resamples), check_resamples(n_resamples_level, "n_resamples_level")
     level, seed = check_level(level, min(counts)), as_seed(rng)
     n_bisections = check_resamples(n_bisections, "n_bisections")
-    samples = as_samples(x)
-    n = int(samples.shape[0])
-    settings = Settings(exact_engine(engine, n), memory_limit, n_jobs, progress)
-    problems = pose_all(samples, model, collection(kernels, samples), tilt)
-    signs = gather(WildBootstrap(sum(counts)).weights(n, seed), n, n_jobs)
-    grams = (make_gram(problem, sum(counts), settings, lambda _: True) for problem in problems)
-    summaries = [gram.summarise((signs,)) for gram in grams]
+    subject = Subject.of(x, model)
+    chosen = paper_kernels() if kernels is None else collection(kernels, subject)
+    problems = subject.pose_all(chosen, tilt)
+    settings = Settings(exact_engine(engine, len(problems[0])), memory_limit, n_jobs, progress)
+    summaries = summarise_all(problems, WildBootstrap(sum(counts)), seed, settings)
     return AggregationEvidence.of(problems, summaries, counts[0], n_bisections).decide(level)
 
 
@@ -109,7 +111,7 @@ def paper_kernels() -> tuple[Kernel, ...]:
     return tuple(InverseMultiquadric(math.sqrt(2.0 * square)) for square in PAPER_BANDWIDTHS)
 
 
-def median_kernels(samples: Any, powers: Iterable[int] = range(-5, 6)) -> tuple[Kernel, ...]:
+def median_kernels(samples: Any, powers: Iterable[int] = POWERS) -> tuple[Kernel, ...]:
     """Inverse multiquadrics at 2ⁱ times the median distance, i in ``powers`` (Schrab, Guedj and Gretton 2022, §5).
 
     Examples
@@ -117,23 +119,30 @@ def median_kernels(samples: Any, powers: Iterable[int] = range(-5, 6)) -> tuple[
     >>> [kernel.lengthscale for kernel in median_kernels([0.0, 1.0, 3.0], range(-1, 2))]
     [1.0, 2.0, 4.0]
     """
-    median = median_distance(samples)
+    return kernels_around(median_distance(samples), powers)
+
+
+def kernels_around(median: float, powers: Iterable[int]) -> tuple[Kernel, ...]:
+    """Inverse multiquadrics at 2ⁱ times a length, i in ``powers``."""
     return tuple(InverseMultiquadric(2.0**power * median) for power in powers)
 
 
-def pose_all(samples: Any, model: Any, kernels: tuple[Kernel, ...], tilt: Tilt | str | None) -> list[SteinProblem]:
-    """One problem per kernel; the score is evaluated once, and an automatic tilt suits the kernel in the middle."""
-    first = pose(samples, model, kernels[len(kernels) // 2], tilt)
-    return [dataclasses.replace(first, stein=SteinKernel(kernel, first.stein.tilt)) for kernel in kernels]
+def summarise_all(
+    problems: Sequence[SteinProblem], calibration: Calibration, seed: np.random.SeedSequence, settings: Settings
+) -> list[GramSummary]:
+    """One pass for each problem; the weights are drawn once and serve them all."""
+    n = len(problems[0])
+    request = calibration.request(n, seed).gathered(n, settings.n_jobs)
+    grams = (make_gram(problem, request, calibration.n_resamples, settings) for problem in problems)
+    return [gram.summarise(request) for gram in grams]
 
 
-def collection(kernels: Any, samples: Any) -> tuple[Kernel, ...]:
-    if kernels is None:
-        return paper_kernels()
+def collection(kernels: Any, subject: Subject) -> tuple[Kernel, ...]:
+    """The kernels that a user passed; ``"median"`` takes their length scales from the subject."""
     if isinstance(kernels, str):
         if kernels != "median":
             raise ValueError(f'`kernels` must be kernels, "median" or None, got {kernels!r}.')
-        return median_kernels(samples)
+        return kernels_around(subject.median_distance(), POWERS)
     if not isinstance(kernels, Iterable) or isinstance(kernels, Kernel):
         raise TypeError(f"`kernels` must be a sequence of kernels, got {kernels!r}. With one kernel, use `ksd_test`.")
     found = tuple(kernels)

@@ -23,7 +23,7 @@ from steinball.arrays import (
     namespace,
     to_host,
 )
-from steinball.calibration import BootstrapNull
+from steinball.calibration import BootstrapNull, Null
 from steinball.calibration.base import tie_tolerance
 from steinball.gram.weights import WeightStream, gather
 from steinball.kernels.bandwidth import median_distance
@@ -149,7 +149,7 @@ def mmd_dev_test(
 
 
 @dataclass(frozen=True)
-class MMDDeviationNull:
+class MMDDeviationNull(Null):
     """McDiarmid's bound on the MMD of two samples, and the p-value that inverts it; ``scale`` is √(K/n + K/m).
 
     Examples
@@ -160,6 +160,7 @@ class MMDDeviationNull:
     """
 
     scale: float
+    draws = None
 
     def pvalue(self, ksd: float, radius: float) -> float:
         """The p-value of an observed D against the radius θ."""

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from steinball.arrays import Array, as_samples, as_seed, check_level
-from steinball.calibration import Betting, BoundaryBootstrap
-from steinball.calibration.joint import BettingJudge, BoundaryJudge
+from steinball.arrays import as_seed, check_level
+from steinball.calibration import BoundaryBootstrap, Calibration
+from steinball.calibration.combination import as_calibration, check_over_kernels
 from steinball.features.supremum import find_supremum
-from steinball.gof.aggregated import collection, exact_engine, median_kernels, pose_all
-from steinball.gof.ksd import default_tau
-from steinball.gram.choose import Settings, make_gram
-from steinball.gram.weights import gather
+from steinball.gof.aggregated import collection, exact_engine, kernels_around, summarise_all
+from steinball.gram.choose import Settings
 from steinball.kernels.base import Kernel
-from steinball.kernels.radial import InverseMultiquadric
-from steinball.models.base import as_model
-from steinball.problem import settle_in_advance
+from steinball.problem import Subject
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
-from steinball.results.robust_aggregated import RobustAggregatedResult, RobustAggregationEvidence
+from steinball.results.robust_aggregated import RobustAggregatedResult, RobustAggregationEvidence, radii_of
 from steinball.tilts import Tilt
 
 __all__ = ["robust_ksdagg_test"]
@@ -37,7 +33,7 @@ def robust_ksdagg_test(
     kernels: Sequence[Kernel] | str | None = None,
     tilt: Tilt | str | None = "auto",
     tau: Any = None,
-    calibration: BoundaryBootstrap | Betting = BoundaryBootstrap(999),  # noqa: B008 - frozen, and the default is part of the contract
+    calibration: Calibration = BoundaryBootstrap(999),  # noqa: B008 - frozen, and the default is part of the contract
     level: float = 0.05,
     rng: Any = None,
     engine: str = "auto",
@@ -68,9 +64,10 @@ def robust_ksdagg_test(
     kernels : sequence of kernels, "median" or None
         The collection. By default inverse multiquadrics at ¼, ½, 1, 2 and 4 times the median distance; ``"median"``:
         at 2ⁱ times the median distance, i = −5, …, 5.
-    calibration : BoundaryBootstrap or Betting
-        The draws; or :class:`steinball.Betting`: the wealth of the bets averaged over the kernels, for finite samples.
-        Its default kernels come from draws of the model, not from the data.
+    calibration : Calibration
+        One that decides over several kernels: :class:`steinball.BoundaryBootstrap` by its draws; or
+        :class:`steinball.Betting` by the wealth of the bets averaged over the kernels, for finite samples. Its default
+        kernels come from draws of the model, not from the data.
     engine : {"auto", "dense", "blocked"}
         How the pairs of points are worked through; both are exact.
 
@@ -95,38 +92,16 @@ def robust_ksdagg_test(
     >>> result.rejected, result.at(contamination=0.15).rejected
     (True, False)
     """
-    if not isinstance(calibration, Betting | BoundaryBootstrap):
-        raise TypeError(f"`calibration` must be a BoundaryBootstrap or Betting, got {calibration!r}.")
-    level, seed = check_level(level, calibration.n_resamples), as_seed(rng)
-    tolerated = Huber(contamination) if radius is None else as_radius(radius)
-    samples = as_samples(x)
-    n = int(samples.shape[0])
-    settings = Settings(exact_engine(engine, n), memory_limit, n_jobs, progress)
-    model = as_model(model, samples)
-    chosen, tilt = _settled(samples, model, kernels, tilt, calibration)
-    problems = pose_all(samples, model, chosen, tilt)
-    wanted = default_tau(calibration) if tau is None else tau
-    taus = [find_supremum(wanted, problem) for problem in problems]
-    weights = gather(calibration.weights(n, seed), n, n_jobs)
-    grams = (make_gram(problem, calibration.n_resamples, settings, lambda _: True) for problem in problems)
-    summaries = [gram.summarise((weights,)) for gram in grams]
-    judge = (
-        BettingJudge.of(calibration, problems, summaries, taus, settings)
-        if isinstance(calibration, Betting)
-        else BoundaryJudge.of(summaries)
-    )
-    evidence = RobustAggregationEvidence.of(problems, summaries, taus, judge, calibration)
-    return evidence.decide(tolerated, level)
-
-
-def _settled(
-    samples: Array, model: Any, kernels: Any, tilt: Tilt | str | None, calibration: Betting | BoundaryBootstrap
-) -> tuple[tuple[Kernel, ...], Tilt | str | None]:
-    """The collection and the tilt; for bets from the model, since they must not look ahead."""
-    if not isinstance(calibration, Betting):
-        return (median_kernels(samples, POWERS) if kernels is None else collection(kernels, samples)), tilt
-    if kernels is None or isinstance(kernels, str):
-        middle, tilt = settle_in_advance(model, None, tilt, samples)
-        return tuple(InverseMultiquadric(2.0**power * middle.lengthscale) for power in POWERS), tilt  # type: ignore[attr-defined]
-    chosen = collection(kernels, samples)
-    return chosen, settle_in_advance(model, chosen[0], tilt, samples)[1]
+    calibration, seed = as_calibration(calibration), as_seed(rng)
+    level = check_level(level, calibration.n_resamples)
+    tolerated = as_radius(Huber(contamination) if radius is None else radius)
+    check_over_kernels(calibration, tolerated)
+    subject = Subject.of(x, model, predictable=calibration.predictable)
+    chosen = kernels_around(subject.median_distance(), POWERS) if kernels is None else collection(kernels, subject)
+    problems = subject.pose_all(chosen, tilt)
+    settings = Settings(exact_engine(engine, len(problems[0])), memory_limit, n_jobs, progress)
+    taus = [find_supremum(calibration.default_tau if tau is None else tau, problem) for problem in problems]
+    radii = radii_of(tolerated, calibration, problems, taus)
+    summaries = summarise_all(problems, calibration, seed, settings)
+    evidence = RobustAggregationEvidence.of(problems, summaries, taus, calibration)
+    return evidence.decide(tolerated, level, radii)

@@ -6,6 +6,8 @@ from steinball.gram.choose import Settings, make_gram, predict_cost
 from steinball.gram.cost import Cost, CostPrediction
 from steinball.gram.dense import DenseGram
 from steinball.gram.lowrank import LowRankGram
+from steinball.gram.prefix import PrefixSums
+from steinball.gram.request import Request
 
 __all__ = [
     "BlockedGram",
@@ -15,6 +17,8 @@ __all__ = [
     "Gram",
     "GramSummary",
     "LowRankGram",
+    "PrefixSums",
+    "Request",
     "Settings",
     "make_gram",
     "predict_cost",

@@ -11,8 +11,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, namespace, to_host
+from steinball.arrays import Array, like, namespace, to_host
+from steinball.gram.prefix import PrefixSums
+from steinball.gram.request import Request
 from steinball.gram.weights import ChainedWeights, Weights
+from steinball.stein import SteinProblem
 
 _SWAMPED = 1e10
 _ENTRIES_AT_ONCE = 2**18
@@ -46,7 +49,9 @@ class GramSummary:
     mean_bounds, form_bounds, linear_bounds : pairs, optional
         Where the exact ``mean``, ``quadratic_forms`` and ``linear_forms`` lie, for an engine that approximates them.
     prefix_sums : PrefixSums, optional
-        :math:`\sum_{s \text{ before } t} u(x_s, x_t)` of every point t, in K orders, where a calibration asks for them.
+        :math:`\sum_{s \text{ before } t} u(x_s, x_t)` of every point t, in the K orders that were asked for.
+    direction_products : (n, p) array, optional
+        :math:`U S` for the directions S that were asked for, in the array library of the samples.
     """
 
     diagonal: Array
@@ -61,10 +66,13 @@ class GramSummary:
     mean_bounds: tuple[float, float] | None = None
     form_bounds: Bounds | None = None
     linear_bounds: Bounds | None = None
-    prefix_sums: Any = None
+    prefix_sums: PrefixSums | None = None
+    direction_products: Array | None = None
 
     def __post_init__(self) -> None:
         check_rows(self.row_means)
+        if self.direction_products is not None:
+            check_rows(namespace(self.direction_products).sum(self.direction_products, axis=1))
         _check_draws(self.quadratic_forms)
 
     def __len__(self) -> int:
@@ -148,11 +156,22 @@ def linear_forms(weights: NDArray[np.integer], row_means: NDArray[np.float64]) -
     return forms / n
 
 
+def further_answers(request: Request, by_point: NDArray[np.float64], problem: SteinProblem) -> dict[str, Any]:
+    """What a summary says of orders and directions, from sums over earlier points and products, (K + p, n)."""
+    found: dict[str, Any] = {}
+    if request.orders is not None:
+        earlier, by_point = np.split(by_point, [len(request.orders)])
+        found["prefix_sums"] = PrefixSums.in_order(earlier, to_host(problem.diagonal), request.orders)
+    if request.directions is not None:
+        found["direction_products"] = like(by_point.T, problem.samples)
+    return found
+
+
 class Gram(Protocol):
     """A Stein Gram matrix that may never exist as a whole."""
 
-    def summarise(self, weights: Weights) -> GramSummary:
-        """All answers for the chunks of ``weights``, in one pass."""
+    def summarise(self, request: Request) -> GramSummary:
+        """All that ``request`` asks for, in one pass; an engine that cannot answer refuses it by name."""
 
 
 def check_rows(row_means: Array) -> None:

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import like
-from steinball.gram.base import GramSummary, linear_forms
+from steinball.gram.base import GramSummary, further_answers, linear_forms
 from steinball.gram.cost import KEPT_WEIGHTS
 from steinball.gram.device import DeviceTiles
-from steinball.gram.tiles import Strip, cut_strip, tile_sums
-from steinball.gram.weights import Weights, gather
+from steinball.gram.request import Request
+from steinball.gram.tiles import Asked, Strip, cut_strip, tile_sums
 from steinball.gram.workers import run_tasks
 from steinball.progress import Progress
 from steinball.stein import SteinKernel, SteinProblem, center_of
@@ -48,48 +48,50 @@ class BlockedGram:
     progress: bool | str = False
     details: dict[str, Any] = field(default_factory=dict)
 
-    def summarise(self, weights: Weights) -> GramSummary:
+    def summarise(self, request: Request) -> GramSummary:
         """The answers of :class:`GramSummary`, in one pass over the upper triangle."""
-        problem, n = self.problem, len(self.problem)
+        problem, n, request = self.problem, len(self.problem), request.checked(len(self.problem))
         on_host = isinstance(problem.samples, np.ndarray)
-        rows = gather(weights, n, self.n_jobs if on_host else None)
-        tiles = None if on_host else DeviceTiles(problem, rows, self.tile)
+        asked = Asked.of(request, n, self.n_jobs if on_host else None)
+        tiles = None if on_host else DeviceTiles(problem, asked, self.tile)
         if tiles is not None:
             self.details.update(tiles.details)
         with np.errstate(over="ignore", invalid="ignore"):  # caught by the summary, by name
-            forms, sums = self._accumulate(rows.shape[0], self._strips(rows) if tiles is None else iter(tiles))
-            linear = linear_forms(rows, sums / n) if tiles is None else tiles.linear_forms(sums / n)
+            forms, sums = self._accumulate(asked, self._strips(asked) if tiles is None else iter(tiles))
+            row_means = sums[0] / n
+            linear = linear_forms(asked.weights, row_means) if tiles is None else tiles.linear_forms(row_means)
         return GramSummary(
             problem.diagonal,
-            like(sums / n, problem.samples),
-            float(sums.sum()) / n**2,
+            like(row_means, problem.samples),
+            float(sums[0].sum()) / n**2,
             forms / n**2,
-            weights,
+            request.weights,
             "blocked",
             "exact",
             self.details,
             linear,
+            **further_answers(request, sums[1:], problem),
         )
 
-    def _accumulate(self, draws: int, strips: Iterator[Sums]) -> Sums:
-        """Totals of the quadratic forms and of the rows, added strip by strip in a fixed order, in float64."""
+    def _accumulate(self, asked: Asked, strips: Iterator[Sums]) -> Sums:
+        """Totals of the forms and of the answers by point, added strip by strip in a fixed order, in float64."""
         n = len(self.problem)
-        forms, sums = np.zeros(draws), np.zeros(n)
+        forms, sums = np.zeros(len(asked.weights)), np.zeros((1 + len(asked.places) + len(asked.directions), n))
         starts = range(0, n, self.tile)
         with Progress("Stein kernel", self._work(starts), self.progress) as progress:
             for start, (strip_forms, strip_sums) in zip(starts, strips, strict=True):
                 forms += strip_forms
-                sums[start:] += strip_sums
+                sums[:, start:] += strip_sums
                 progress.advance(n - start)
         return forms, sums
 
     def _work(self, starts: range) -> int:
         return sum(len(self.problem) - start for start in starts)
 
-    def _strips(self, weights: NDArray[np.integer]) -> Iterator[Sums]:
+    def _strips(self, asked: Asked) -> Iterator[Sums]:
         problem, starts = self.problem, range(0, len(self.problem), self.tile)
-        common = (problem.samples, problem.scores, weights, problem.stein, self.tile)
-        if self.n_jobs == 1 and weights.size < KEPT_WEIGHTS:
+        common = (problem.samples, problem.scores, *asked, problem.stein, self.tile)
+        if self.n_jobs == 1 and asked.weights.size < KEPT_WEIGHTS:
             cut = functools.cache(_cutter(*common))
             return (_strip_sums(problem.stein, cut, starts[k:]) for k in range(len(starts)))
         return run_tasks(strip_task, common, starts, self.n_jobs)
@@ -99,31 +101,30 @@ def _cutter(
     samples: NDArray[np.floating],
     scores: NDArray[np.floating],
     weights: NDArray[np.integer],
+    places: NDArray[np.integer],
+    directions: NDArray[np.floating],
     stein: SteinKernel,
     tile: int,
 ) -> Callable[[int], Strip]:
     """A function from the first row of a strip to the strip."""
-    center = center_of(samples)
+    center, asked = center_of(samples), Asked(weights, places, directions)
 
     def cut(first: int) -> Strip:
         part = slice(first, first + tile)
-        return cut_strip(stein.prepare(samples[part], scores[part], center), weights[:, part])
+        return cut_strip(stein.prepare(samples[part], scores[part], center), asked.part(part))
 
     return cut
 
 
-def strip_task(
-    samples: NDArray[np.floating],
-    scores: NDArray[np.floating],
-    weights: NDArray[np.integer],
-    stein: SteinKernel,
-    tile: int,
-    start: int,
-) -> Sums:
-    """One strip as a task of its own. Its arguments are plain arrays, so that a cluster ships each of them once."""
-    cut = _cutter(samples, scores, weights, stein, tile)
+def strip_task(*common_and_start: Any) -> Sums:
+    """One strip as a task of its own: the arguments of :func:`_cutter`, and where the strip begins.
+
+    They are plain arrays, so that a cluster ships each of them once.
+    """
+    *common, start = common_and_start
+    samples, stein, tile = common[0], common[-2], common[-1]
     with np.errstate(over="ignore", invalid="ignore"):
-        return _strip_sums(stein, cut, range(start, samples.shape[0], tile))
+        return _strip_sums(stein, _cutter(*common), range(start, samples.shape[0], tile))
 
 
 def _strip_sums(stein: SteinKernel, cut: Callable[[int], Strip], firsts: range) -> Sums:
@@ -136,4 +137,4 @@ def _strip_sums(stein: SteinKernel, cut: Callable[[int], Strip], firsts: range) 
         forms += 2.0 * tile_forms  # for itself and for its mirror image below the diagonal
         rows += tile_rows
         columns.append(tile_columns)
-    return forms, np.concatenate([rows, *columns])
+    return forms, np.concatenate([rows, *columns], axis=1)

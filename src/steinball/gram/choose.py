@@ -26,6 +26,7 @@ from steinball.gram.cost import (
 from steinball.gram.dense import DenseGram
 from steinball.gram.lowrank import LowRankGram
 from steinball.gram.memory import SHARE_OF_FREE, as_bytes, free_memory, in_words
+from steinball.gram.request import Request
 from steinball.gram.workers import available_jobs, workers_configured
 from steinball.progress import check_show
 from steinball.stein import SteinProblem
@@ -91,15 +92,20 @@ def predict_cost(n: int, d: int, n_resamples: int = 999, *, n_jobs: int | None =
 
 
 def make_gram(
-    problem: SteinProblem, n_resamples: int, settings: Settings, settled: Callable[[GramSummary], bool]
+    problem: SteinProblem,
+    request: Request,
+    n_resamples: int,
+    settings: Settings,
+    settled: Callable[[GramSummary], bool] = lambda summary: True,
 ) -> Gram:
-    """The engine for a problem, chosen by its size and the memory allowed.
+    """The engine for a request with so many draws, chosen by the size of the problem and the memory allowed.
 
-    ``settled`` tells a low-rank engine that a summary already decides the test for certain.
+    ``settled`` tells a low-rank engine that a summary already decides the test for certain. Where the request can be
+    answered by exact engines alone, ``"auto"`` means one of them.
     """
     samples, limit = problem.samples, settings.limit(problem.samples)
     jobs = _jobs(samples, settings)
-    memory = _memory(samples, n_resamples, jobs, settings.engine)
+    memory = _memory(samples, request, n_resamples, jobs, settings.engine)
     engine = _automatic(samples, n_resamples, memory, limit) if settings.engine == "auto" else settings.engine
     _check_fits(engine, memory, limit, len(problem))
     if engine == "dense":
@@ -113,7 +119,7 @@ def make_gram(
     return LowRankGram(problem, rank, _here(jobs), settings.progress, settled, fallback)
 
 
-def _memory(samples: Array, n_resamples: int, jobs: int, wanted: str) -> dict[str, int]:
+def _memory(samples: Array, request: Request, n_resamples: int, jobs: int, wanted: str) -> dict[str, int]:
     """Bytes that each engine needs here; low rank, which is for few dimensions, at the smallest rank worth trying."""
     n, d = (int(size) for size in samples.shape)
     size = _itemsize(samples)
@@ -121,7 +127,7 @@ def _memory(samples: Array, n_resamples: int, jobs: int, wanted: str) -> dict[st
         "blocked": blocked_cost(n, d, n_resamples, _tile(samples), _here(jobs), size).memory,
         "dense": dense_cost(n, d, n_resamples, size).memory,
     }
-    if wanted == "lowrank" or likely_rank(d) is not None:
+    if wanted == "lowrank" or (likely_rank(d) is not None and not request.needs):
         memory["lowrank"] = lowrank_memory(n, d, min(n, _LEAST_RANK), _here(jobs), size)
     return memory
 
@@ -132,6 +138,7 @@ def _automatic(samples: Array, n_resamples: int, memory: dict[str, int], limit: 
     fastest = choose_engine(n, d, n_resamples, CPU_TILE, DENSE_UP_TO)
     if n > DENSE_UP_TO and (not isinstance(samples, np.ndarray) or dtype_name(samples) != "float64"):
         fastest = "blocked"  # an accelerator is fastest at plain products; single precision is never certified
+    fastest = fastest if fastest in memory else "blocked"
     return next((engine for engine in (fastest, *memory) if memory[engine] <= limit), fastest)
 
 

@@ -47,16 +47,14 @@ def uses_tf32(samples: Array) -> bool:
 
 
 @contextmanager
-def draw_precision(samples: Array) -> Iterator[None]:
+def draw_precision() -> Iterator[None]:
     """Within it, matrix products of float32 on CUDA may round their factors to TF32.
 
-    For compiled tiles only: where they are fused, the bootstrap products are the only matrix products. Bootstrap
-    weights are small integers, exact in TF32, and rounding the tile changes a draw by about 10⁻⁴/n of itself. Statistic
-    and diagonal are elementwise sums. A tile that is itself made of matrix products would lose its digits.
+    For compiled tiles that are fused (:func:`uses_tf32`), where the bootstrap products are the only matrix products.
+    Bootstrap weights are small integers, exact in TF32, and rounding the tile changes a draw by about 10⁻⁴/n of itself.
+    Statistic and diagonal are elementwise sums. A tile that is itself made of matrix products would lose its digits,
+    and so would products with directions.
     """
-    if not uses_tf32(samples):
-        yield
-        return
     import torch
 
     before = torch.backends.cuda.matmul.allow_tf32
@@ -79,13 +77,12 @@ def _flatten(strip: Strip) -> tuple[Any, ...]:
     """Arrays only, and none of them twice: compilers look at which arguments coincide."""
     points = strip.points
     t = None if points.a is None else points.t  # without a metric, t = s
-    return (points.z, points.s, t, points.a, points.sides, strip.weight, strip.bootstrap)
+    vectors = (strip.weight, strip.bootstrap, strip.places, strip.directions)
+    return (points.z, points.s, t, points.a, points.sides, *vectors)
 
 
-def _restore(
-    z: Array, s: Array, t: Array | None, a: Array | None, sides: Any, weight: Array, bootstrap: Array
-) -> Strip:
-    return Strip(SteinPoints(z, s, s if t is None else t, a, None, sides), weight, bootstrap)
+def _restore(z: Array, s: Array, t: Array | None, a: Array | None, sides: Any, *vectors: Array) -> Strip:
+    return Strip(SteinPoints(z, s, s if t is None else t, a, None, sides), *vectors)
 
 
 def _flat_step(stein: SteinKernel, fused: bool) -> Callable[..., tuple[Array, Array, Array]]:

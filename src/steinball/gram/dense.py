@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from steinball.arrays import like, namespace, to_host
-from steinball.gram.base import GramSummary
-from steinball.gram.weights import Weights, gather
+from steinball.arrays import Array, namespace, to_host
+from steinball.gram.base import GramSummary, further_answers
+from steinball.gram.request import Request
+from steinball.gram.tiles import Asked, earlier_sums
 from steinball.stein import SteinProblem
 
 
@@ -18,15 +20,35 @@ class DenseGram:
 
     problem: SteinProblem
 
-    def summarise(self, weights: Weights) -> GramSummary:
-        """The four answers of :class:`GramSummary`."""
+    def summarise(self, request: Request) -> GramSummary:
+        """The answers of :class:`GramSummary`."""
         problem, n = self.problem, len(self.problem)
-        xp = namespace(problem.samples)
+        xp, request = namespace(problem.samples), request.checked(n)
         with np.errstate(over="ignore", invalid="ignore"):  # caught by the summary, by name
             matrix = problem.stein.block(problem.points, problem.points)
             row_means = xp.sum(matrix, axis=1) / n
-            rows = like(gather(weights, n), matrix)
+            asked = Asked.of(request, n).beside(matrix)
+            rows = xp.astype(asked.weights, matrix.dtype)
             forms = to_host(xp.sum(xp.matmul(rows, matrix) * rows, axis=1)) / n**2
             linear = to_host(xp.matmul(rows, row_means)) / n
-        mean = float(to_host(row_means).mean())
-        return GramSummary(problem.diagonal, row_means, mean, forms, weights, "dense", "exact", linear_forms=linear)
+            further = _further(matrix, asked)
+        return GramSummary(
+            problem.diagonal,
+            row_means,
+            float(to_host(row_means).mean()),
+            forms,
+            request.weights,
+            "dense",
+            "exact",
+            linear_forms=linear,
+            **further_answers(request, further, problem),
+        )
+
+
+def _further(matrix: Array, asked: Asked) -> NDArray[np.float64]:
+    """Sums over earlier points in every order, and products with directions, (K + p, n)."""
+    xp = namespace(matrix)
+    products = xp.matmul(asked.directions, matrix)
+    if places := asked.orders():
+        products = xp.concat([earlier_sums(matrix, places, places)[1], products], axis=0)
+    return to_host(products)

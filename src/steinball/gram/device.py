@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Array, dtype_name, like, namespace, to_host
 from steinball.gram.compiled import compilable, compiled_step, draw_precision, uses_tf32
-from steinball.gram.tiles import Strip, cut_strip, tile_sums
+from steinball.gram.tiles import Asked, Strip, cut_strip, tile_sums
 from steinball.kernels.base import unit_kernel
 from steinball.stein import SteinKernel, SteinPoints, SteinProblem, center_of
 
@@ -34,7 +34,7 @@ class DeviceTiles:
     """
 
     problem: SteinProblem
-    weights: NDArray[np.integer]
+    asked: Asked
     tile: int
 
     def __post_init__(self) -> None:
@@ -48,6 +48,11 @@ class DeviceTiles:
         self.padding = -n % self.tile if self.compiled else 0
 
     @property
+    def rounds_draws(self) -> bool:
+        """Whether bootstrap products run in TF32, which products with directions would not survive."""
+        return self.compiled and not len(self.asked.directions) and uses_tf32(self.problem.samples)
+
+    @property
     def details(self) -> dict[str, Any]:
         """What the result says of this work."""
         samples = self.problem.samples
@@ -55,23 +60,23 @@ class DeviceTiles:
             "tile": self.tile,
             "device": str(array_api_compat.device(samples)),
             "compiled": self.compiled,
-            "draw_precision": "TF32" if self.compiled and uses_tf32(samples) else dtype_name(samples),
+            "draw_precision": "TF32" if self.rounds_draws else dtype_name(samples),
         }
 
     def __iter__(self) -> Iterator[Sums]:
         n, starts = len(self.problem), range(0, len(self.problem), self.tile)
         step = compiled_step(self.stein, self.problem.samples) if self.compiled else self._plain_step
-        points, bootstrap = [self._points(start) for start in starts], self._bootstrap
+        points, asked = [self._points(start) for start in starts], self._asked
 
         def cut(k: int) -> Strip:
-            return cut_strip(points[k], bootstrap[:, starts[k] : starts[k] + len(points[k])])
+            return cut_strip(points[k], asked.part(slice(starts[k], starts[k] + len(points[k]))))
 
-        with draw_precision(self.problem.samples) if self.compiled else nullcontext():
+        with draw_precision() if self.rounds_draws else nullcontext():
             for k, start in enumerate(starts):
                 here = cut(k)
                 parts = [step(here, here), *(step(here, cut(j)) for j in range(k + 1, len(starts)))]
                 forms, sums = _add_strip(parts)
-                yield forms, sums[: n - start]
+                yield forms, sums[:, : n - start]
 
     def _plain_step(self, rows: Strip, columns: Strip) -> tuple[Array, Array, Array]:
         return tile_sums(self.stein, rows, columns)
@@ -79,19 +84,17 @@ class DeviceTiles:
     def linear_forms(self, row_means: NDArray[np.float64]) -> NDArray[np.float64]:
         """(1/n) Σ wᵢ rᵢ for every row w of the weights, tile by tile."""
         n, means = len(self.problem), like(row_means, self.problem.samples)
-        forms = np.zeros(self.weights.shape[0])
+        forms = np.zeros(len(self.asked.weights))
         for start in range(0, n, self.tile):
             stop = min(start + self.tile, n)
             part = means[start:stop]
-            rows = namespace(part).astype(self._bootstrap[:, start:stop], part.dtype)
+            rows = namespace(part).astype(self._asked.weights[:, start:stop], part.dtype)
             forms += to_host(namespace(part).matmul(rows, part))
         return forms / n
 
     @cached_property
-    def _bootstrap(self) -> Array:
-        samples = self.problem.samples
-        padded = np.pad(self.weights, ((0, 0), (0, self.padding))) if self.padding else self.weights
-        return namespace(samples).asarray(padded, device=array_api_compat.device(samples))
+    def _asked(self) -> Asked:
+        return self.asked.beside(self.problem.samples, self.padding)
 
     def _points(self, start: int) -> SteinPoints:
         """The points of one strip; those for compiled tiles have a weight, unit length scale, and full length."""
@@ -129,4 +132,4 @@ def _add_strip(parts: list[tuple[Array, Array, Array]]) -> Sums:
     forms = to_host(xp.stack([forms for forms, _, _ in parts]))
     rows = to_host(xp.stack([rows for _, rows, _ in parts])).sum(axis=0)
     columns = [to_host(columns) for _, _, columns in parts[1:]]
-    return 2.0 * forms.sum(axis=0) - forms[0], np.concatenate([rows, *columns])
+    return 2.0 * forms.sum(axis=0) - forms[0], np.concatenate([rows, *columns], axis=1)

@@ -14,6 +14,7 @@ from steinball.arrays import Array, dtype_name, like, namespace, to_host
 from steinball.gram.base import Gram, GramSummary, check_rows
 from steinball.gram.cholesky import PivotedCholesky
 from steinball.gram.cost import COLUMNS_AT_ONCE
+from steinball.gram.request import Request
 from steinball.gram.weights import Chunk, Weights, chunk_makers
 from steinball.gram.workers import share_threads
 from steinball.progress import Progress
@@ -49,16 +50,22 @@ class LowRankGram:
     settled: Callable[[GramSummary], bool] = lambda summary: False
     fallback: Gram | None = None
 
-    def summarise(self, weights: Weights) -> GramSummary:
+    def summarise(self, request: Request) -> GramSummary:
         """The answers with bounds: the exact ones lie between, except with probability 10⁻⁶.
 
-        Where they leave the decision open and there is a ``fallback``, that engine is asked instead.
+        Where they leave the decision open and there is a ``fallback``, that engine is asked instead. Sums over earlier
+        points and products with directions are refused: nothing bounds their errors.
         """
+        if request.needs:
+            raise ValueError(
+                f'`engine="lowrank"` gives no {request.needs}: it does not see every pair of points. '
+                'Use engine="auto", "blocked" or "dense".'
+            )
         check_rows(self.problem.diagonal)
         with np.errstate(over="ignore", invalid="ignore"):  # caught by the summary, by name
-            summary = self._raise_rank(weights)
+            summary = self._raise_rank(request.weights)
         if self.fallback is not None and not self.settled(summary):
-            return self.fallback.summarise(weights)
+            return self.fallback.summarise(request)
         return summary
 
     def _raise_rank(self, weights: Weights) -> GramSummary:

@@ -3,42 +3,122 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
+import array_api_compat
 import numpy as np
 
-from steinball.arrays import Array, like, namespace
+from steinball.arrays import Array, like, namespace, to_host
+from steinball.gram.request import Request
+from steinball.gram.weights import gather
 from steinball.stein import SteinKernel, SteinPoints
+
+
+class Asked(NamedTuple):
+    """A request in arrays with one column for every point, and no rows where nothing is asked for.
+
+    Bootstrap weights (B, n), places in the orders (K, n), and the directions (p, n).
+    """
+
+    weights: Array
+    places: Array
+    directions: Array
+
+    @classmethod
+    def of(cls, request: Request, n: int, n_jobs: int | None = 1) -> Asked:
+        """All weights of the request as one matrix, drawn by several threads when they are many."""
+        places = np.empty((0, n), np.int32) if request.orders is None else request.orders
+        directions = np.empty((n, 0)) if request.directions is None else to_host(request.directions)
+        return cls(gather(request.weights, n, n_jobs), places, directions.T)
+
+    def part(self, points: slice) -> Asked:
+        """The columns of some of the points."""
+        return Asked(*(rows[:, points] for rows in self))
+
+    def orders(self) -> tuple[Array, ...]:
+        """The places in each of the orders, (n,)."""
+        return tuple(self.places[k, :] for k in range(self.places.shape[0]))
+
+    def beside(self, samples: Array, padding: int = 0) -> Asked:
+        """The same on the device of ``samples``, with columns of zeros for so many further points."""
+        xp, device = namespace(samples), array_api_compat.device(samples)
+        padded = [np.pad(rows, ((0, 0), (0, padding))) if padding else rows for rows in self]
+        weights, places = (xp.asarray(rows, device=device) for rows in padded[:2])
+        return Asked(weights, places, like(padded[2], samples))
 
 
 @dataclass(frozen=True, eq=False)
 class Strip:
-    """Points of one strip, their tilt weights (ones without a tilt), and w·v for every row v of bootstrap weights."""
+    """Points of one strip, their tilt weights w (ones without a tilt), and what a tile of them is multiplied by.
+
+    ``bootstrap`` is w·v for every row v of bootstrap weights, (B, m), and ``directions`` the same for directions,
+    (p, m); ``places`` are those of the points in each of the K orders, (m,): apart, since compilers look at strides.
+    """
 
     points: SteinPoints
     weight: Array
     bootstrap: Array
+    places: tuple[Array, ...]
+    directions: Array
 
 
-def cut_strip(points: SteinPoints, weights: Array) -> Strip:
+def cut_strip(points: SteinPoints, asked: Asked) -> Strip:
     """A strip; the tilt goes into the vectors that a tile is multiplied by, not into the tile."""
-    xp = namespace(points.z)
+    xp, weights = namespace(points.z), asked.weights
     bootstrap = like(weights, points.z) if isinstance(weights, np.ndarray) else xp.astype(weights, points.z.dtype)
+    directions, places = like(asked.directions, points.z), asked.orders()
     if points.weight is None:
-        return Strip(points, xp.ones_like(points.z[:, 0]), bootstrap)
+        return Strip(points, xp.ones_like(points.z[:, 0]), bootstrap, places, directions)
     bootstrap *= points.weight[None, :]
-    return Strip(points, points.weight, bootstrap)
+    return Strip(points, points.weight, bootstrap, places, directions * points.weight[None, :])
 
 
 def tile_sums(stein: SteinKernel, rows: Strip, columns: Strip, fused: bool = False) -> tuple[Array, Array, Array]:
-    """Of the tile u(rows, columns): vᵀ u v′ for every bootstrap row, row sums, column sums."""
+    """Of the tile u(rows, columns): vᵀ u v′ for every bootstrap row; and for its rows, then for its columns, an array
+    (1 + K + p, m) of their sums, of their sums over earlier points in every order, and of products with directions."""
     xp = namespace(rows.weight)
     tile = stein.untilted_block(rows.points, columns.points, fused)
+    across, down = _sums(tile, rows, columns, fused)
+    if rows.places:
+        block = rows.weight[:, None] * tile * columns.weight[None, :]
+        across, down = _below((across, down), earlier_sums(block, rows.places, columns.places))
+    if rows.directions.shape[0]:
+        across, down = _below((across, down), _direction_products(tile, rows, columns))
+    products = xp.matmul(rows.bootstrap, tile)
+    products *= columns.bootstrap
+    return xp.sum(products, axis=1), across, down
+
+
+def _sums(tile: Array, rows: Strip, columns: Strip, fused: bool) -> tuple[Array, Array]:
+    xp = namespace(tile)
     if fused:  # elementwise, so that no matrix unit rounds them
         row_sums = rows.weight * xp.sum(tile * columns.weight[None, :], axis=1)
         column_sums = columns.weight * xp.sum(tile * rows.weight[:, None], axis=0)
     else:
         row_sums = rows.weight * xp.matmul(tile, columns.weight)
         column_sums = columns.weight * xp.matmul(rows.weight, tile)
-    products = xp.matmul(rows.bootstrap, tile)
-    products *= columns.bootstrap
-    return xp.sum(products, axis=1), row_sums, column_sums
+    return row_sums[None, :], column_sums[None, :]
+
+
+def _direction_products(tile: Array, rows: Strip, columns: Strip) -> tuple[Array, Array]:
+    xp = namespace(tile)
+    across, down = xp.matmul(columns.directions, tile.T), xp.matmul(rows.directions, tile)
+    return across * rows.weight[None, :], down * columns.weight[None, :]
+
+
+def _below(answers: tuple[Array, Array], more: tuple[Array, Array]) -> tuple[Array, Array]:
+    """The answers for rows and for columns, with further ones below them."""
+    concat = namespace(more[0]).concat
+    return concat([answers[0], more[0]], axis=0), concat([answers[1], more[1]], axis=0)
+
+
+def earlier_sums(block: Array, rows: tuple[Array, ...], columns: tuple[Array, ...]) -> tuple[Array, Array]:
+    """For every order, in which ``rows`` and ``columns`` are places: to each row its sum over the columns before it,
+    (K, m), and to each column its sum over the rows before it, (K, m′)."""
+    xp, nothing = namespace(block), namespace(block).zeros_like(block[:1, :1])
+    row_sums, column_sums = [], []
+    for here, there in zip(rows, columns, strict=True):
+        place, other = here[:, None], there[None, :]
+        row_sums.append(xp.sum(xp.where(other < place, block, nothing), axis=1))
+        column_sums.append(xp.sum(xp.where(place < other, block, nothing), axis=0))
+    return xp.stack(row_sums), xp.stack(column_sums)

@@ -41,7 +41,12 @@ def median_distance(samples: Array, metric: NDArray[np.float64] | None = None, *
     >>> median_distance(np.array([[0.0], [1.0], [3.0]]))
     2.0
     """
-    x = to_host(as_samples(samples))
+    return median_of_checked(as_samples(samples), metric, subsample_seed)
+
+
+def median_of_checked(samples: Array, metric: NDArray[np.float64] | None = None, subsample_seed: int = 0) -> float:
+    """:func:`median_distance` of samples that were checked."""
+    x = to_host(samples)
     if x.shape[0] > EXACT_UP_TO:
         rows = np.random.default_rng(subsample_seed).choice(x.shape[0], EXACT_UP_TO, replace=False)
         x = x[rows]

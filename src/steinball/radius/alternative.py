@@ -13,6 +13,7 @@ from steinball.arrays import Array, as_number, as_samples, check_resamples, like
 from steinball.features.kinds import Supremum
 from steinball.gram.blocked import BlockedGram
 from steinball.gram.dense import DenseGram
+from steinball.gram.request import Request
 from steinball.models.knowledge import Knowledge
 from steinball.radius.base import Radius
 from steinball.stein import SteinProblem
@@ -52,7 +53,8 @@ class Alternative(Radius):
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """The KSD of the alternative from the model."""
-        return math.sqrt(max(0.0, DenseGram(_moved(problem, self.samples, "Alternative")).summarise(()).unbiased_mean))
+        summary = DenseGram(_moved(problem, self.samples, "Alternative")).summarise(Request())
+        return math.sqrt(max(0.0, summary.unbiased_mean))
 
     def kind(self, problem: SteinProblem, tau: Supremum) -> str:
         """An estimate."""
@@ -119,7 +121,7 @@ class LikeModel(Radius):
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """The KSD of the other model, or its upper limit."""
         draws = like(self._draws, problem.samples)  # type: ignore[attr-defined]
-        summary = BlockedGram(_moved(problem, draws, "LikeModel"), n_jobs=1).summarise(())
+        summary = BlockedGram(_moved(problem, draws, "LikeModel"), n_jobs=1).summarise(Request())
         ksd = math.sqrt(max(0.0, summary.mean))
         if self.confidence is None or ksd == 0.0:
             return ksd

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from steinball.calibration.base import BoundingNull, Calibration
+from steinball.calibration.combination import as_calibration, check_combination, radius_of
 from steinball.features import Supremum
-from steinball.gram.base import GramSummary
+from steinball.gram.base import Gram, GramSummary
+from steinball.gram.request import Request
+from steinball.radius.base import Radius
 from steinball.results.base import Decision
 from steinball.results.equivalence import upper_bound
+from steinball.stein import SteinProblem
 
-__all__ = ["Answer", "Question"]
+__all__ = ["Answer", "Evidence", "Question"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,3 +75,63 @@ class Question:
         if ends is None or math.isinf(ends[0].threshold) != math.isinf(ends[1].threshold):
             return "approximate"
         return "certified" if ends[0].rejected == ends[1].rejected else "approximate"
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """All that a decision follows from; shared by the results for every radius and level.
+
+    ``request`` is what ``summary`` answers. ``moved`` says whether jumps moved the data, which not every tolerated set
+    survives; ``predictable`` whether kernel and tilt were chosen without them.
+    """
+
+    problem: SteinProblem
+    gram: Gram
+    request: Request
+    summary: GramSummary
+    calibration: Calibration
+    seed: np.random.SeedSequence
+    tau: Supremum
+    estimator: str
+    moved: bool = False
+    predictable: bool = False
+
+    @cached_property
+    def null(self) -> BoundingNull:
+        """The null distribution that the calibration makes of the summary."""
+        return self.calibration.null(self.summary, self.tau, self.estimator)
+
+    def question(self, radius: float, level: float) -> Question:
+        """What is asked of the summary at one radius θ and level."""
+        return Question(self.calibration, self.tau, self.estimator, radius, level)
+
+    def radius_of(self, radius: Radius, known: float | None = None) -> float:
+        """θ, after all checks and warnings a new radius or calibration calls for; ``known`` spares computing it."""
+        check_combination(self.calibration, self.estimator, radius, self.moved)
+        return radius_of(radius, self.calibration, self.problem, self.tau, known)
+
+    def extended(self, n_more: int) -> Evidence:
+        """The same evidence with more bootstrap draws; the earlier ones are kept."""
+        old, n = self.calibration.n_resamples, len(self.summary)
+        if old == 0:
+            raise TypeError(f"{self.calibration!r} makes no bootstrap draws, so there is nothing to extend.")
+        calibration = dataclasses.replace(self.calibration, n_resamples=old + n_more)  # type: ignore[type-var]
+        more = self.gram.summarise(Request(calibration.request(n, self.seed, old).weights))
+        request = calibration.request(n, self.seed)
+        return dataclasses.replace(self, calibration=calibration, request=request, summary=self.summary.join(more))
+
+    def recalibrated(self, calibration: Calibration) -> Evidence:
+        """The same answers, read by another calibration that asks for them too, or for less."""
+        calibration = as_calibration(calibration)
+        if missing := self.request.missing(calibration.request(len(self.summary), self.seed)):
+            raise ValueError(
+                f"`calibration={calibration!r}` needs {missing}, which this result of {self.calibration!r} does not "
+                "hold. Only a calibration that asks for the same draws, as many of them and in the same orders, or for "
+                "nothing, can be answered from it; otherwise run the test again."
+            )
+        if calibration.predictable and not self.predictable:
+            raise ValueError(
+                f"`calibration={calibration!r}` must not look ahead, and kernel and tilt of this result may come from "
+                "its data. Run the test again with this calibration."
+            )
+        return dataclasses.replace(self, calibration=calibration)

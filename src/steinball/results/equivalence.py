@@ -103,9 +103,8 @@ def upper_bound(null: BoundingNull, ksd: float, level: float) -> float:
     >>> upper_bound(null, 1.0, 0.05) < null.upper_bound(1.0, 0.05)
     True
     """
-    draws = getattr(null, "draws", None)
     own = null.upper_bound(ksd, level)
-    return own if draws is None else min(own, upper_bound_direction(ksd, draws, level))
+    return own if null.draws is None else min(own, upper_bound_direction(ksd, null.draws, level))
 
 
 def two_sided_interval(null: BoundingNull, ksd: float, level: float) -> tuple[float, float]:
@@ -181,7 +180,7 @@ def credibility_size(
         """N·(median of D² − critical value²)/n at N = n·e^log_ratio: rises from below 0 to above it."""
         root = math.exp(0.5 * log_ratio)
         # Of the boundary bootstrap, |θĝ + δ√(n/N)| · √(N/n): in units of today's draws it is the radius that grows.
-        seen = radius * root if hasattr(null, "projections") else radius
+        seen = radius * root if null.directed else radius
         critical = radius * root + null.threshold(level, seen)
         return squared_ksd * root * root + scatter / n - critical * critical
 

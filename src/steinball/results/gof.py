@@ -10,24 +10,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from steinball.arrays import Array, check_level, check_resamples
-from steinball.calibration.base import BoundingNull, Calibration
+from steinball.calibration.base import Calibration
 from steinball.features import Supremum, tilt_efficiency
-from steinball.features.unbounded import warn_if_unbounded
-from steinball.gram.base import Gram, GramSummary
+from steinball.gram.base import GramSummary
 from steinball.kernels.base import Kernel
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
 from steinball.results.base import Result, tolerated, whose
-from steinball.results.decision import Answer, Question
+from steinball.results.decision import Answer, Evidence
 from steinball.results.equivalence import Credibility, credibility, three_way_verdict, two_sided_interval
-from steinball.stein import SteinProblem
 from steinball.text import Row, describe, number, percent
 from steinball.tilts import Tilt
 
 if TYPE_CHECKING:
     from steinball.explain import Fragility, Removal
 
-__all__ = ["Evidence", "GofResult", "decide"]
+__all__ = ["GofResult", "decide"]
 
 _TAU_KINDS = {
     "sample": "the largest u(x, x) of these points, a lower bound of its supremum",
@@ -41,44 +39,6 @@ _GRADES = {
     "certified": "certified: every value within its error bounds leads to the same decision",
     "approximate": "approximate: the exact sums might decide otherwise",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """All that a decision follows from; shared by the results for every radius and level."""
-
-    problem: SteinProblem
-    gram: Gram
-    summary: GramSummary
-    calibration: Calibration
-    seed: np.random.SeedSequence
-    tau: Supremum
-    estimator: str
-    null: BoundingNull
-    moved: bool = False
-    """Whether the data were moved by jumps, which not every tolerated set survives."""
-
-    def extended(self, n_more: int) -> Evidence:
-        """The same evidence with more bootstrap draws; the earlier ones are kept."""
-        old = self.calibration.n_resamples
-        if old == 0:
-            raise TypeError(f"{self.calibration!r} makes no bootstrap draws, so there is nothing to extend.")
-        calibration = dataclasses.replace(self.calibration, n_resamples=old + n_more)  # type: ignore[type-var]
-        more = self.gram.summarise(calibration.weights(len(self.summary), self.seed, old))
-        summary = self.summary.join(more)
-        null = calibration.null(summary, self.tau, self.estimator)
-        return dataclasses.replace(self, calibration=calibration, summary=summary, null=null)
-
-    def recalibrated(self, calibration: Calibration) -> Evidence:
-        """The same draws, read by another calibration that would have made them too, or that needs none."""
-        ours, theirs = (c.weights(len(self.summary), self.seed) for c in (self.calibration, calibration))
-        if calibration.n_resamples and ours != theirs:
-            raise ValueError(
-                f"`calibration={calibration!r}` makes other draws than {self.calibration!r}. Only one with the same "
-                "weights and as many of them can be answered from this result; otherwise run the test again."
-            )
-        null = calibration.null(self.summary, self.tau, self.estimator)
-        return dataclasses.replace(self, calibration=calibration, null=null)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -157,7 +117,7 @@ class GofResult(Result):
     @property
     def draws(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:
         """The bootstrap draws of D, or ``None`` for a bound."""
-        draws = getattr(self._evidence.null, "draws", None)
+        draws = self._evidence.null.draws
         return None if draws is None else np.array(draws)
 
     def interval(self, level: float | None = None) -> tuple[float, float]:
@@ -225,13 +185,13 @@ class GofResult(Result):
         """
         if contamination is not None and radius is not None:
             raise ValueError("give `contamination` or `radius`, not both: each of them sets the radius.")
-        level = self.level if level is None else level
         evidence = self._evidence if calibration is None else self._evidence.recalibrated(calibration)
-        if contamination is not None:
-            return decide(evidence, Huber(contamination), level)
-        if radius is not None:
-            return decide(evidence, as_radius(radius), level)
-        return decide(evidence, self._radius, level, theta=self.radius)
+        level = check_level(self.level if level is None else level, evidence.calibration.n_resamples)
+        if contamination is not None or radius is not None:
+            tolerated = as_radius(Huber(contamination) if contamination is not None else radius)
+            return decide(evidence, tolerated, level, evidence.radius_of(tolerated))
+        theta = self.radius if calibration is None else evidence.radius_of(self._radius, known=self.radius)
+        return decide(evidence, self._radius, level, theta)
 
     def extend(self, n_more: int) -> GofResult:
         """The same test with ``n_more`` further bootstrap draws; the earlier ones are kept.
@@ -244,7 +204,7 @@ class GofResult(Result):
         1999
         """
         evidence = self._evidence.extended(check_resamples(n_more, "n_more"))
-        return decide(evidence, self._radius, self.level, theta=self.radius)
+        return decide(evidence, self._radius, self.level, self.radius)
 
     @property
     def title(self) -> str:
@@ -289,12 +249,9 @@ class GofResult(Result):
         return whose(self.tau_kind)
 
 
-def decide(evidence: Evidence, radius: Radius, level: float, theta: float | None = None) -> GofResult:
-    """The decision that the evidence gives for one radius and one level; ``theta`` is the radius where it is known."""
-    level = check_level(level, evidence.calibration.n_resamples)
-    check_compatible(evidence.calibration, radius, evidence.moved)
-    theta = radius_of(radius, evidence.problem, evidence.tau) if theta is None else theta
-    question = Question(evidence.calibration, evidence.tau, evidence.estimator, theta, level)
+def decide(evidence: Evidence, radius: Radius, level: float, theta: float) -> GofResult:
+    """The decision that the evidence gives for one radius, θ in numbers, and one level."""
+    question = evidence.question(theta, level)
     answer, ends = question.answer(evidence.summary, evidence.null), question.ends(evidence.summary)
     n, dimension = (int(size) for size in evidence.problem.samples.shape)
     bounds = _bounds(answer, ends)
@@ -318,24 +275,6 @@ def decide(evidence: Evidence, radius: Radius, level: float, theta: float | None
         _evidence=evidence,
         _radius=radius,
     )
-
-
-def check_compatible(calibration: Calibration, radius: Radius, moved: bool = False) -> None:
-    """Some bounds hold for contamination alone, and some sets do not survive that their members are moved."""
-    if moved and not radius.closed_under_moves:
-        raise ValueError(
-            f"`jumps` can carry members of the set behind {radius!r} outside of it. Use a share of contamination, "
-            "TotalVariation, Hellinger, KullbackLeibler, ChiSquared or a DensityBand, or no jumps."
-        )
-    if getattr(calibration, "needs_huber", False) and radius.contamination is None:
-        raise ValueError(f"{calibration!r} holds for contamination only: use a radius Huber(share), not {radius!r}.")
-
-
-def radius_of(radius: Radius, problem: SteinProblem, tau: Supremum) -> float:
-    """θ, with a warning where it needs a bounded Stein kernel and there is none."""
-    if radius.needs_bounded:
-        warn_if_unbounded(problem, f"`{radius!r}`")
-    return radius(problem, tau)
 
 
 def _bounds(answer: Answer, ends: tuple[Answer, Answer] | None) -> dict[str, float]:

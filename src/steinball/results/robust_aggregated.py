@@ -11,35 +11,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import check_level
-from steinball.calibration.base import Calibration
-from steinball.calibration.joint import Judge
+from steinball.calibration.base import Calibration, JointNull
+from steinball.calibration.combination import check_over_kernels, radius_of
 from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.kernels.base import Kernel
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
 from steinball.results.base import Result, whose
-from steinball.results.gof import radius_of
 from steinball.stein import SteinProblem
 from steinball.text import Row, describe, number
 from steinball.tilts import Tilt
 
-__all__ = ["RobustAggregatedResult", "RobustAggregationEvidence"]
+__all__ = ["RobustAggregatedResult", "RobustAggregationEvidence", "radii_of"]
 
 _SHARES = 200
+
+
+def radii_of(
+    radius: Radius, calibration: Calibration, problems: Sequence[SteinProblem], taus: Sequence[Supremum]
+) -> NDArray[np.float64]:
+    """θ of every kernel."""
+    pairs = zip(problems, taus, strict=True)
+    return np.array([radius_of(radius, calibration, problem, tau) for problem, tau in pairs])
 
 
 @dataclass(frozen=True, eq=False)
 class RobustAggregationEvidence:
     """All that a decision follows from, for every tolerated set and level: a problem, a τ and a D per kernel, and the
-    judge over all of them."""
+    null distribution over all of them."""
 
     problems: tuple[SteinProblem, ...]
     taus: tuple[Supremum, ...]
     ksds: NDArray[np.float64]
-    judge: Judge
-    engine: str
     calibration: Calibration
+    null: JointNull
+    engine: str
 
     @classmethod
     def of(
@@ -47,17 +54,17 @@ class RobustAggregationEvidence:
         problems: Sequence[SteinProblem],
         summaries: Sequence[GramSummary],
         taus: Sequence[Supremum],
-        judge: Judge,
         calibration: Calibration,
     ) -> RobustAggregationEvidence:
         """From one summary per kernel."""
         ksds = np.sqrt([max(0.0, summary.mean) for summary in summaries])
-        return cls(tuple(problems), tuple(taus), ksds, judge, summaries[0].engine, calibration)
+        null = calibration.joint(summaries, taus)
+        return cls(tuple(problems), tuple(taus), ksds, calibration, null, summaries[0].engine)
 
     def radii(self, radius: Radius) -> NDArray[np.float64]:
-        """θ of every kernel."""
-        pairs = zip(self.problems, self.taus, strict=True)
-        return np.array([radius_of(radius, problem, tau) for problem, tau in pairs])
+        """θ of every kernel, for another tolerated set."""
+        check_over_kernels(self.calibration, radius)
+        return radii_of(radius, self.calibration, self.problems, self.taus)
 
     @property
     def share_radii(self) -> NDArray[np.float64]:
@@ -78,37 +85,32 @@ class RobustAggregationEvidence:
     def _first_not_rejected(self, level: float) -> float:
         scale = self.share_radii
         # A bettor's wealth falls in the radius; a boundary p-value over several kernels only nearly rises: look.
-        shares = np.linspace(0.0, 1.0, _SHARES if self.judge.n_resamples else 2)
-        first = next((k for k, e in enumerate(shares) if self.judge.pvalue(e * scale) > level), len(shares) - 1)
+        shares = np.linspace(0.0, 1.0, 2 if self.null.monotone else _SHARES)
+        first = next((k for k, e in enumerate(shares) if self.null.pvalue(e * scale) > level), len(shares) - 1)
         low, high = float(shares[max(0, first - 1)]), float(shares[first])
         for _ in range(20 if first else 0):
             middle = (low + high) / 2.0
-            low, high = (low, middle) if self.judge.pvalue(middle * scale) > level else (middle, high)
+            low, high = (low, middle) if self.null.pvalue(middle * scale) > level else (middle, high)
         return low
 
-    def decide(self, radius: Radius, level: float) -> RobustAggregatedResult:
-        """The decision that the evidence gives for one tolerated set at one level."""
-        if radius.kernel_specific:
-            raise ValueError(
-                "one number on the KSD scale means something else under every kernel. Give `contamination`, or a set "
-                "of distributions such as TotalVariation(0.05)."
-            )
-        radii = self.radii(radius)
-        ratios = self.judge.ratios(radii)
+    def decide(self, radius: Radius, level: float, radii: NDArray[np.float64] | None = None) -> RobustAggregatedResult:
+        """The decision for one tolerated set at one level; ``radii`` are θ of the kernels where they are known."""
+        radii = self.radii(radius) if radii is None else radii
+        ratios = self.null.ratios(radii)
         chosen = int(np.argmax(ratios))
         kernels = tuple(problem.stein.kernel for problem in self.problems)
         n, dimension = (int(size) for size in self.problems[0].samples.shape)
         return RobustAggregatedResult(
-            statistic=self.judge.statistic(radii),
-            pvalue=self.judge.pvalue(radii),
-            threshold=self.judge.threshold(radii, level),
+            statistic=self.null.statistic(radii),
+            pvalue=self.null.pvalue(radii),
+            threshold=self.null.threshold(radii, level),
             level=level,
             contamination=radius.contamination,
             contamination_bound=self.conceded(level),
             n=n,
             dimension=dimension,
             calibration=type(self.calibration).__name__,
-            n_resamples=self.judge.n_resamples,
+            n_resamples=self.calibration.n_resamples,
             ksd=float(self.ksds[chosen]),
             radius=float(radii[chosen]),
             ksds=tuple(self.ksds.tolist()),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from steinball.calibration.betting import NO_DIRECTION
+from steinball.calibration.wealth import NO_DIRECTION
 from steinball.stein import SteinKernel, SteinPoints
 
 __all__ = ["Direction", "KeptPoints"]

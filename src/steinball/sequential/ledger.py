@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.calibration.betting import BETS, NewtonState, average_evidence
+from steinball.calibration.wealth import BETS, NewtonState, average_evidence
 
 __all__ = ["History", "Ledger"]
 

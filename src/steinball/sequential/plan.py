@@ -21,7 +21,7 @@ from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model, evaluate_score
 from steinball.models.knowledge import Knowledge
-from steinball.problem import settle_in_advance
+from steinball.problem import Subject
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import Tilt
 
@@ -92,8 +92,9 @@ class Plan:
 
     def _chosen(self, model: Model, burnt: Floats, dimension: int) -> tuple[tuple[Kernel, ...], Tilt | None]:
         if len(burnt) < 2:
-            first, tilt = settle_in_advance(model, (self.kernels or (None,))[0], self.tilt, np.zeros((1, dimension)))
-            return self.kernels or (first,), tilt
+            subject = Subject(np.zeros((1, dimension)), model, predictable=True)
+            first = subject.settle((self.kernels or (None,))[0], self.tilt)
+            return self.kernels or (first.kernel,), first.tilt
         kernels = self.kernels or (InverseMultiquadric(median_distance(burnt)),)
         return kernels, choose_tilt(burnt, model, kernels[0]) if isinstance(self.tilt, str) else self.tilt
 

@@ -1,0 +1,86 @@
+"""What goes with what: every check of a calibration against the estimator, radius, jumps, τ and engine of a test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from steinball.calibration.base import Calibration
+from steinball.features import Supremum
+from steinball.features.unbounded import warn_if_unbounded
+from steinball.gram.request import Request
+from steinball.stein import SteinProblem
+
+if TYPE_CHECKING:
+    from steinball.radius.base import Radius
+
+__all__ = ["as_calibration", "check_combination", "check_engine", "check_over_kernels", "radius_of"]
+
+
+def as_calibration(calibration: Any) -> Calibration:
+    """What the user passed, if it is a calibration."""
+    if not isinstance(calibration, Calibration):
+        raise TypeError(
+            "`calibration` must be a calibration such as WeightedBootstrap(999), an instance of a subclass of "
+            f"`steinball.calibration.Calibration`, got {calibration!r}."
+        )
+    return calibration
+
+
+def check_combination(calibration: Calibration, estimator: str, radius: Radius, moved: bool = False) -> None:
+    """Refuse what can be refused before the data are looked at; ``moved`` is whether jumps move them."""
+    if estimator not in calibration.estimators:
+        only = calibration.estimators[0]
+        raise ValueError(
+            f'{calibration!r} is for the {only.upper()}-statistic: use estimator="{only}", or another calibration such '
+            "as WeightedBootstrap(999)."
+        )
+    if not calibration.tolerates(radius):
+        raise ValueError(f"{calibration!r} holds for contamination only: use a radius Huber(share), not {radius!r}.")
+    if moved and not radius.closed_under_moves:
+        raise ValueError(
+            f"`jumps` can carry members of the set behind {radius!r} outside of it. Use a share of contamination, "
+            "TotalVariation, Hellinger, KullbackLeibler, ChiSquared or a DensityBand, or no jumps."
+        )
+
+
+def check_over_kernels(calibration: Calibration, radius: Radius) -> None:
+    """The same for a decision over several kernels, which is about V-statistics."""
+    if not calibration.aggregates:
+        raise TypeError(
+            "`calibration` must decide over several kernels, as BoundaryBootstrap or Betting do, got "
+            f"{calibration!r}, which is for one."
+        )
+    if radius.kernel_specific:
+        raise ValueError(
+            "one number on the KSD scale means something else under every kernel. Give `contamination`, or a set of "
+            "distributions such as TotalVariation(0.05)."
+        )
+    check_combination(calibration, "v", radius)
+
+
+def check_engine(calibration: Calibration, request: Request, engine: str) -> None:
+    """Refuse an engine that was asked for by name and cannot answer what the calibration asks."""
+    if engine == "lowrank" and request.needs:
+        raise ValueError(
+            f'{calibration!r} needs {request.needs}, which `engine="lowrank"` does not give: it does not see every '
+            'pair of points. Use engine="auto", "blocked" or "dense".'
+        )
+
+
+def radius_of(
+    radius: Radius, calibration: Calibration, problem: SteinProblem, tau: Supremum, known: float | None = None
+) -> float:
+    """θ, after a check of τ and a warning where a bounded Stein kernel is needed and there is none.
+
+    ``known`` is θ where it need not be computed again.
+    """
+    if not calibration.accepts(tau):
+        raise ValueError(
+            f'{calibration!r} needs an upper bound of u(x, x), but τ = {tau.value:g} is of kind "{tau.kind}". '
+            'Use tau="auto", or give a number that bounds u(x, x).'
+        )
+    if radius.needs_bounded:
+        warn_if_unbounded(problem, f"`{radius!r}`")
+    elif calibration.needs_upper_bound:
+        warn_if_unbounded(problem, f"`{type(calibration).__name__}`")
+    return radius(problem, tau) if known is None else known
