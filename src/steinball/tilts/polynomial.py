@@ -1,32 +1,22 @@
-"""Weights that bound the Stein kernel: k(x, y) = w(x) h(x − y) w(y) (paper §3.2)."""
+"""Polynomial weights, for scores that grow like a power of |x| (paper §5)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, as_number, like, namespace, to_host
 from steinball.kernels.base import as_metric
+from steinball.tilts.base import Tilt
 
-__all__ = ["PolynomialTilt", "Tilt", "automatic_tilt"]
-
-
-@runtime_checkable
-class Tilt(Protocol):
-    """A positive weight w, given by its logarithm and the gradient of that."""
-
-    def log_weight(self, x: Array) -> Array:
-        """log w at each row of ``x``, shape (n,)."""
-
-    def log_weight_gradient(self, x: Array) -> Array:
-        """∇ log w at each row of ``x``, shape (n, d)."""
+__all__ = ["PolynomialTilt", "automatic_tilt"]
 
 
 @dataclass(frozen=True, eq=False)
-class PolynomialTilt:
+class PolynomialTilt(Tilt):
     r"""The polynomial weight (paper §5)
 
     .. math:: w(x) = \left(1 + |x - a|^2 / c^2\right)^{-b}
