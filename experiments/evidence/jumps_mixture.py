@@ -14,8 +14,8 @@ from experiments.framework.expectations import above, below, level
 from experiments.framework.figures import Series, Style, rate_panel
 from experiments.framework.rows import decision_row, result_row
 from experiments.framework.table import Results
+from experiments.paper.generators import MixturePair, mixture_pair
 from steinball.calibration import BoundaryBootstrap
-from steinball.datasets.contamination import MixturePair, mixture_pair
 from steinball.gof.ksd import ksd_test
 from steinball.gof.mode_weights import mode_weights_test
 from steinball.gof.sharp_huber import sharp_huber_test

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from experiments.framework.base import TEXT, Cell, Row
 from experiments.framework.rows import standard_row, tilted_rows
 from experiments.framework.table import Curve
-from steinball.datasets.contamination import split_with_outliers
+from experiments.paper.generators import split_with_outliers
 from steinball.datasets.galaxies import load_galaxies
 from steinball.estimation import fit_kernel_exponential_family
 from steinball.kernels.base import Kernel

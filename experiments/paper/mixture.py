@@ -13,7 +13,7 @@ from experiments.framework.figures import TESTS, Series, Style, mean_ksd, rate_p
 from experiments.framework.rows import standard_row, tilted_rows
 from experiments.framework.table import Curve, Results
 from experiments.paper.boundary import beside
-from steinball.datasets.contamination import mixture_pair
+from experiments.paper.generators import mixture_pair
 from steinball.jumps import SeparatedModesWarning
 
 SEPARATIONS = (1, 2, 3, 5, 10, 20)

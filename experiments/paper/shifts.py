@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.framework.base import Cell, Row
 from experiments.framework.rows import radius_rows, result_row, standard_row, tilted_result
-from steinball.datasets.contamination import mean_shift
+from experiments.paper.generators import mean_shift
 from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.models import Gaussian

@@ -12,7 +12,7 @@ from experiments.framework.figures import TESTS, Series, Style, draw_curves, rat
 from experiments.framework.rows import radius_rows, result_row, standard_row, tilted_result
 from experiments.framework.table import Curve, Results
 from experiments.paper.boundary import beside
-from steinball.datasets.contamination import scaled_student_t
+from experiments.paper.generators import scaled_student_t
 from steinball.models import Gaussian, StudentT
 from steinball.radius import StudentTails
 

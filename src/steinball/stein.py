@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,8 +32,9 @@ class SteinPoints:
     """Points and scores made ready for blocks; all arrays of one library and device.
 
     ``z`` = x, or (x − center) L with a metric C = L Lᵀ; ``s`` = score + ∇log w, ``t`` = s L, ``a`` = (x − center) C
-    or ``None`` without a metric, ``weight`` = w or ``None`` without a tilt. ``sides`` are four factors whose products
-    are r² and the cross term of a block, or ``None`` where expanding r² would lose digits.
+    or ``None`` without a metric, ``weight`` = w or ``None`` without a tilt. ``sides`` are factors whose products are r²
+    and the cross term of a block, or ``None`` where expanding r² would lose digits. Where a tilt weighs coordinates
+    apart, ``each`` = e, ``s`` = e·(score + ∂ log(w e)), ``a`` is always there, and ``t`` is not used.
     """
 
     z: Array
@@ -41,7 +42,8 @@ class SteinPoints:
     t: Array
     a: Array | None
     weight: Array | None
-    sides: tuple[Array, Array, Array, Array] | None
+    sides: tuple[Array, ...] | None
+    each: Array | None = None
 
     def __len__(self) -> int:
         return int(self.z.shape[0])
@@ -57,8 +59,8 @@ class SteinPoints:
         def apply(array: Array | None) -> Array | None:
             return None if array is None else change(array)
 
-        z, s, t, a, weight = (apply(x) for x in (self.z, self.s, self.t, self.a, self.weight))
-        return SteinPoints(z, s, t, a, weight, None if self.sides is None else _four(map(change, self.sides)))
+        z, s, t, a, weight, each = (apply(x) for x in (self.z, self.s, self.t, self.a, self.weight, self.each))
+        return SteinPoints(z, s, t, a, weight, None if self.sides is None else tuple(map(change, self.sides)), each)
 
     def rows(self, start: int, stop: int) -> SteinPoints:
         """The points ``start:stop``."""
@@ -69,12 +71,7 @@ class SteinPoints:
         return self.map(lambda array: take_rows(array, rows))
 
 
-def _four(arrays: Iterable[Array]) -> tuple[Array, Array, Array, Array]:
-    first, second, third, fourth = arrays
-    return first, second, third, fourth
-
-
-def _sides(z: Array, t: Array, trace: float) -> tuple[Array, Array, Array, Array]:
+def _sides(z: Array, t: Array, trace: float) -> tuple[Array, ...]:
     """Factors A, B, E, F with A Bᵀ = r² and E Fᵀ = 2(x − y)ᵀC(s(y) − s(x)) − 2 tr C for every pair.
 
     The squared norms ride along as two more columns of the products, which saves passes over the block.
@@ -87,6 +84,24 @@ def _sides(z: Array, t: Array, trace: float) -> tuple[Array, Array, Array, Array
         xp.concat([z, one, norm], axis=1),
         xp.concat([2.0 * z, 2.0 * t, -inner - 2.0 * trace, one], axis=1),
         xp.concat([t, z, one, -inner], axis=1),
+    )
+
+
+def _sides_apart(z: Array, points: tuple[Array, Array, Array], trace: Array) -> tuple[Array, ...]:
+    """Factors of r², of the cross term Σⱼ eⱼ(x)eⱼ(y)[2(a − b)ⱼ(s(y) − s(x))ⱼ − 2Cⱼⱼ] and of Σⱼ eⱼ(x)eⱼ(y)(a − b)ⱼ².
+
+    ``points`` are e, e·s and a; ``trace`` the diagonal of C.
+    """
+    xp, (each, pull, a) = namespace(z), points
+    norm = xp.sum(z * z, axis=1)[:, None]
+    one, moved = xp.ones_like(norm), each * a
+    return (
+        xp.concat([-2.0 * z, norm, one], axis=1),
+        xp.concat([z, one, norm], axis=1),
+        xp.concat([2.0 * moved, 2.0 * pull, -2.0 * (a * pull + each * trace), each], axis=1),
+        xp.concat([pull, moved, each, -2.0 * a * pull], axis=1),
+        xp.concat([moved * a, -2.0 * moved, each], axis=1),
+        xp.concat([each, moved, moved * a], axis=1),
     )
 
 
@@ -137,7 +152,10 @@ class SteinKernel:
     def prepare(self, samples: Array, scores: Array, center: Array) -> SteinPoints:
         """Points made ready for :meth:`block`; both sides of a block need the same ``center`` (d,)."""
         xp = namespace(samples)
+        each = None if self.tilt is None else self.tilt.coordinate_weights(samples)
         weight, scores = self.tilted(samples, scores)
+        if each is not None:
+            return self._prepare_apart(samples - center, each, each * scores, weight)
         z, t, a = samples - center, scores, None
         if self.kernel.metric is not None:
             self._check_metric(samples)
@@ -147,6 +165,16 @@ class SteinKernel:
         sides = _sides(z, t, self._trace(z.shape[1])) if self._expandable(z) else None
         # Differences of the samples as they are need no center, and lose nothing wherever it lies.
         return SteinPoints(samples if a is None else z, scores, t, a, weight, sides)
+
+    def _prepare_apart(self, z: Array, each: Array, pull: Array, weight: Array | None) -> SteinPoints:
+        """Points whose coordinates have weights of their own; ``pull`` is the weighted shifted score e·s."""
+        a = z
+        if self.kernel.metric is not None:
+            self._check_metric(z)
+            xp = namespace(z)
+            a, z = (xp.matmul(z, like(m, z)) for m in (self.kernel.metric, metric_root(self.kernel.metric)))
+        sides = _sides_apart(z, (each, pull, a), self._traces(z)) if self._expandable(z) else None
+        return SteinPoints(z, pull, pull, a, weight, sides, each)
 
     def tilted(self, samples: Array, scores: Array) -> tuple[Array | None, Array]:
         """w and the shifted score s + ∇log w."""
@@ -175,17 +203,26 @@ class SteinKernel:
     def _trace(self, dimension: int) -> float:
         return float(dimension if self.kernel.metric is None else np.trace(self.kernel.metric))
 
+    def _traces(self, z: Array) -> Array:
+        """The diagonal of C, shape (d,)."""
+        return like(np.ones(z.shape[1]) if self.kernel.metric is None else np.diag(self.kernel.metric), z)
+
     def _at_zero(self) -> tuple[float, float]:
         """φ(0) and φ′(0)."""
         value, slope, _ = self.kernel.profile(np.zeros(1))
         return float(value[0]), float(slope[0])
 
     def diagonal(self, samples: Array, scores: Array) -> Array:
-        """u(xᵢ, xᵢ) = w² (|s|² φ(0) − 2 φ′(0) tr C), shape (n,)."""
+        """u(xᵢ, xᵢ) = w² (|s|² φ(0) − 2 φ′(0) tr C), shape (n,); Σⱼ eⱼ² (sⱼ² φ(0) − 2 φ′(0) Cⱼⱼ) by coordinates."""
         xp = namespace(samples)
+        each = None if self.tilt is None else self.tilt.coordinate_weights(samples)
         weight, scores = self.tilted(samples, scores)
         value, slope = self._at_zero()
-        diagonal = value * xp.sum(scores * scores, axis=1) - 2.0 * slope * self._trace(samples.shape[1])
+        if each is None:
+            diagonal = value * xp.sum(scores * scores, axis=1) - 2.0 * slope * self._trace(samples.shape[1])
+        else:
+            pull, spread = each * scores, each * each * self._traces(samples)
+            diagonal = xp.sum(value * (pull * pull) - 2.0 * slope * spread, axis=1)
         return diagonal if weight is None else diagonal * weight * weight
 
     def block(self, rows: SteinPoints, columns: SteinPoints) -> Array:
@@ -202,6 +239,8 @@ class SteinKernel:
         ``fused`` forms everything from differences, coordinate by coordinate: for compilers, which then make one pass.
         """
         xp = namespace(rows.z)
+        if rows.each is not None:
+            return self._block_apart(rows, columns)
         if fused or rows.sides is None or columns.sides is None:
             r2, cross = direct_squared_distances(rows.z, columns.z), self._direct_cross(rows, columns)
         else:
@@ -212,11 +251,36 @@ class SteinKernel:
             return self.kernel.combine(r2, inner, cross)
         return self.kernel.combine(r2, inner, cross, _stretch(rows.a, columns.a, r2))
 
+    def _block_apart(self, rows: SteinPoints, columns: SteinPoints) -> Array:
+        """A block where coordinates have weights of their own: every term is a product of (n, d) factors."""
+        xp = namespace(rows.z)
+        if rows.sides is None or columns.sides is None:
+            r2 = direct_squared_distances(rows.z, columns.z)
+            cross, spread = self._direct_apart(rows, columns)
+        else:
+            r2, cross, spread = (xp.matmul(rows.sides[k], columns.sides[k + 1].T) for k in (0, 2, 4))
+            r2 = xp.abs(r2)
+        stretch = spread / xp.where(r2 > 0.0, r2, xp.ones_like(r2))
+        return self.kernel.combine(r2, xp.matmul(rows.s, columns.s.T), cross, stretch)
+
+    def _direct_apart(self, rows: SteinPoints, columns: SteinPoints) -> tuple[Array, Array]:
+        """The cross term and Σⱼ eⱼ(x)eⱼ(y)(a − b)ⱼ² from the differences themselves."""
+        trace, cross, spread = self._traces(rows.z), 0.0, 0.0
+        for k in range(rows.dimension):
+            e, f = rows.each[:, None, k], columns.each[None, :, k]  # type: ignore[index]
+            apart = rows.a[:, None, k] - columns.a[None, :, k]  # type: ignore[index]
+            # e·s stays finite at an edge where s does not, so that s is never taken by itself.
+            cross = cross + 2.0 * apart * (e * columns.s[None, :, k] - rows.s[:, None, k] * f) - 2.0 * e * f * trace[k]
+            spread = spread + e * f * apart * apart
+        return cross, spread
+
     def pairs(self, first: SteinPoints, second: SteinPoints) -> Array:
         """u(xᵢ, yᵢ) for points paired off one by one, shape (n,)."""
         xp = namespace(first.z)
         apart = first.z - second.z
         r2 = xp.sum(apart * apart, axis=1)
+        if first.each is not None:
+            return self._pairs_apart(first, second, r2)
         cross = 2.0 * xp.sum(apart * (second.t - first.t), axis=1) - 2.0 * self._trace(first.dimension)
         stretch = None
         if first.a is not None and second.a is not None:
@@ -225,6 +289,13 @@ class SteinKernel:
         if first.weight is None or second.weight is None:
             return values
         return values * first.weight * second.weight
+
+    def _pairs_apart(self, first: SteinPoints, second: SteinPoints, r2: Array) -> Array:
+        xp, e, f, apart = namespace(r2), first.each, second.each, first.a - second.a
+        cross = 2.0 * xp.sum(apart * (e * second.s - first.s * f) - e * f * self._traces(apart), axis=1)
+        stretch = xp.sum(e * f * apart * apart, axis=1) / xp.where(r2 > 0.0, r2, xp.ones_like(r2))
+        values = self.kernel.combine(r2, xp.sum(first.s * second.s, axis=1), cross, stretch)
+        return values if first.weight is None else values * first.weight * second.weight
 
     def _direct_cross(self, rows: SteinPoints, columns: SteinPoints) -> Array:
         """2(x − y)ᵀC(s(y) − s(x)) − 2 tr C from the differences themselves."""

@@ -185,7 +185,9 @@ class Duck:
         return None
 
 
-@pytest.mark.parametrize("calibration", [Duck(), "weighted", sb.WeightedBootstrap, 99, None], ids=["duck", "text", "class", "number", "none"])
+@pytest.mark.parametrize(
+    "calibration", [Duck(), "weighted", sb.WeightedBootstrap, 99, None], ids=["duck", "text", "class", "number", "none"]
+)
 def test_what_only_looks_like_a_calibration_is_refused_by_name(calibration: Any) -> None:
     result = sb.ksd_test(X, MODEL, calibration=sb.WeightedBootstrap(19), rng=0)
     calls = [sb.ksd_test, sb.robust_ksdagg_test] + [sb.robust_ksd_test] * (calibration is not None)

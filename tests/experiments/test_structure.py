@@ -15,9 +15,6 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("framework", "paper", "evidence")
 """A file imports only from its own room and those before it."""
 
-# TEMPORARY: core tests that still import an experiment and are being moved to tests/experiments.
-STILL_TO_MOVE = {"tests/features/test_automatic.py", "tests/radius/test_radius_adversaries.py"}
-
 
 def imported(path: Path) -> Iterator[str]:
     """The dotted names of the modules that a file imports, wherever it does so."""
@@ -69,7 +66,7 @@ def core_tests() -> list[Path]:
 
 def test_core_tests_import_no_experiment() -> None:
     importing = {name_of(p) for p in core_tests() if any(name.split(".")[0] == "experiments" for name in imported(p))}
-    assert importing <= STILL_TO_MOVE
+    assert importing == set()
 
 
 # Modules without a test file of their own name, each with the place of its tests; experiments are those of a registry.

@@ -1,4 +1,4 @@
-"""A request is answered whole, in one pass over the pairs: draws, sums over earlier points, products with directions."""
+"""A request is answered whole, in one pass: draws, sums over earlier points, products with directions."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steinball.datasets.contamination import mixture_pair
 from steinball.jumps import Modes, SeparatedModesWarning, is_multimodal
 from steinball.jumps.separated import warn_if_multimodal
 from steinball.models import Gaussian, GaussianMixture
@@ -27,7 +26,6 @@ def test_models_with_far_modes_are_known_at_once() -> None:
             assert is_multimodal(GaussianMixture([0.5, 0.5], [0.0, apart * scale], variance)) is far
     assert is_multimodal(Gaussian()) is None
     assert is_multimodal(type("Known", (), {"modes": Modes([-6.0, 6.0])})())
-    assert [bool(is_multimodal(mixture_pair(gamma).model)) for gamma in (1, 2, 3, 5)] == [False, False, True, True]
 
 
 def test_the_warning_says_what_the_test_cannot_see() -> None:

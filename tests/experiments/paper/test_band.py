@@ -12,10 +12,8 @@ from scipy import stats
 from scipy.integrate import quad
 
 import steinball as sb
-from steinball.datasets import (
-    density_band,
-    mixture_pair,
-)
+from experiments.paper.band import density_band
+from experiments.paper.generators import mixture_pair
 from steinball.models import Gaussian
 
 pytestmark = pytest.mark.exact

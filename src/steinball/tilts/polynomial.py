@@ -1,32 +1,21 @@
-"""Weights that bound the Stein kernel: k(x, y) = w(x) h(x − y) w(y) (paper §3.2)."""
+"""Polynomial weights, for scores that grow like a power of |x| (paper §5)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from steinball.arrays import Array, as_number, like, namespace
-from steinball.cautions import moved_names as _moved_names
 from steinball.kernels.base import as_metric
+from steinball.tilts.base import Tilt
 
-__all__ = ["PolynomialTilt", "Tilt"]
-
-
-@runtime_checkable
-class Tilt(Protocol):
-    """A positive weight w, given by its logarithm and the gradient of that."""
-
-    def log_weight(self, x: Array) -> Array:
-        """log w at each row of ``x``, shape (n,)."""
-
-    def log_weight_gradient(self, x: Array) -> Array:
-        """∇ log w at each row of ``x``, shape (n, d)."""
+__all__ = ["PolynomialTilt"]
 
 
 @dataclass(frozen=True, eq=False)
-class PolynomialTilt:
+class PolynomialTilt(Tilt):
     r"""The polynomial weight (paper §5)
 
     .. math:: w(x) = \left(1 + |x - a|^2 / c^2\right)^{-b}
@@ -106,7 +95,3 @@ class PolynomialTilt:
         curved = self._curved(offset)
         q = xp.sum(offset * curved, axis=1)
         return curved * (-2.0 * self.exponent / (1.0 + q))[:, None]
-
-
-if not TYPE_CHECKING:
-    __getattr__ = _moved_names(__name__)

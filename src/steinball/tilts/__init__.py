@@ -1,0 +1,13 @@
+"""Weights that bound the Stein kernel."""
+
+from typing import TYPE_CHECKING
+
+from steinball.cautions import moved_names as _moved_names
+from steinball.tilts.base import Tilt
+from steinball.tilts.edge import EdgeTilt
+from steinball.tilts.polynomial import PolynomialTilt
+
+__all__ = ["EdgeTilt", "PolynomialTilt", "Tilt"]
+
+if not TYPE_CHECKING:
+    __getattr__ = _moved_names(__name__)
