@@ -33,7 +33,9 @@ def test_bets_are_answered_where_low_rank_would_be_the_fastest_engine(monkeypatc
 
 
 def test_bets_refuse_the_low_rank_engine_by_name() -> None:
-    with pytest.raises(ValueError, match=r'Betting\(.*needs sums over earlier points, which `engine="lowrank"` does not'):
+    with pytest.raises(
+        ValueError, match=r'Betting\(.*needs sums over earlier points, which `engine="lowrank"` does not'
+    ):
         sb.ksd_test(X, MODEL, calibration=sb.Betting(), engine="lowrank", **FIXED)
 
 

@@ -116,7 +116,9 @@ def test_one_without_draws_is_tested_read_again_and_put_in_words(engine: str) ->
     assert result.at(level=0.5).threshold == pytest.approx(2.0 * scale)
     assert result.at(radius=0.0).pvalue <= result.pvalue
     bootstrap = sb.robust_ksd_test(X, MODEL, 0.01, tau="auto", engine=engine, rng=3)
-    assert bootstrap.at(calibration=Markov()).pvalue == pytest.approx(result.pvalue, rel=1e-9 if engine in EXACT else 1e-3)
+    assert bootstrap.at(calibration=Markov()).pvalue == pytest.approx(
+        result.pvalue, rel=1e-9 if engine in EXACT else 1e-3
+    )
     with pytest.raises(TypeError, match="nothing to extend"):
         result.extend(10)
     assert "p-value" in result.summary()
@@ -186,7 +188,7 @@ class Duck:
 @pytest.mark.parametrize("calibration", [Duck(), "weighted", sb.WeightedBootstrap, 99, None], ids=repr)
 def test_what_only_looks_like_a_calibration_is_refused_by_name(calibration: Any) -> None:
     result = sb.ksd_test(X, MODEL, calibration=sb.WeightedBootstrap(19), rng=0)
-    calls = [sb.ksd_test, sb.robust_ksdagg_test] + [sb.robust_ksd_test] * (calibration is not None)
+    calls: list[Any] = [sb.ksd_test, sb.robust_ksdagg_test] + [sb.robust_ksd_test] * (calibration is not None)
     for call in calls:
         with pytest.raises(TypeError, match="`calibration` must be a calibration such as WeightedBootstrap"):
             call(X, MODEL, calibration=calibration)
@@ -196,7 +198,13 @@ def test_what_only_looks_like_a_calibration_is_refused_by_name(calibration: Any)
 
 
 def test_every_exported_calibration_declares_its_traits() -> None:
-    for calibration in (sb.WeightedBootstrap(), sb.WildBootstrap(), sb.BoundaryBootstrap(), sb.DeviationBound(), sb.Betting()):
+    for calibration in (
+        sb.WeightedBootstrap(),
+        sb.WildBootstrap(),
+        sb.BoundaryBootstrap(),
+        sb.DeviationBound(),
+        sb.Betting(),
+    ):
         assert isinstance(calibration, Calibration)
         assert calibration.label != Calibration.label
         assert set(calibration.estimators) <= {"v", "u"}

@@ -67,5 +67,7 @@ def test_moments_lie_above_those_of_quadrature_and_close_to_them() -> None:
 def test_moments_are_numbers(given: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="must be a finite number"):
         ModelMoments(**given)
-    with pytest.raises(TypeError, match=r"`model` must have `sample\(n, rng\)`.*got .* without.*ModelMoments\(trace, norm\)"):
+    with pytest.raises(
+        TypeError, match=r"`model` must have `sample\(n, rng\)`.*got .* without.*ModelMoments\(trace, norm\)"
+    ):
         ModelMoments.of(lambda x: -x, kernel=KERNEL, tilt=TILT, tau=TAU)
