@@ -86,8 +86,8 @@ def draws_of(model: Any, n: int, seed: int) -> NDArray[np.float64]:
     sample = getattr(model, "sample", None)
     if not callable(sample):
         raise TypeError(
-            f"`model` must have `sample(n, rng)` where draws of it are needed, got {type(model).__name__} without. Give "
-            "it one, or give what you know: ModelMoments(trace, norm), ChiSquared(value, draws=...) or "
+            f"`model` must have `sample(n, rng)` where draws of it are needed, got {type(model).__name__} without. "
+            "Give it one, or give what you know: ModelMoments(trace, norm), ChiSquared(value, draws=...) or "
             "Alternative(samples)."
         )
     draws = np.asarray(to_host(sample(n, np.random.default_rng(seed))))
