@@ -49,6 +49,9 @@ class Subject:
     model: Model
     predictable: bool = False
 
+    def __len__(self) -> int:
+        return int(self.samples.shape[0])
+
     @classmethod
     def of(cls, x: Any, model: Any, *, predictable: bool = False, jumps: Any = None, seed: Any = None) -> Subject:
         """What a user passed, checked once; ``jumps`` move the samples, by random numbers below ``seed``."""

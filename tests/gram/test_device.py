@@ -178,3 +178,40 @@ def test_tf32_never_touches_the_stein_kernel_itself(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(device, "draw_precision", lambda: pytest.fail("TF32 outside of compiled tiles"))
     assert len(list(tiles)) > 1
     assert tiles.details["draw_precision"] == "float32"
+
+
+def test_one_compilation_serves_every_tile_of_a_torch_gram_matrix_and_every_n(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With all that can be asked; traced by torch's compiler and run as it is, for want of a GPU."""
+    torch = pytest.importorskip("torch", reason="torch is an extra")
+    graphs, compiler = [], torch.compile
+
+    def traced(graph: Any, inputs: Any) -> Any:
+        graphs.append(graph)
+        return graph.forward
+
+    monkeypatch.setattr(device, "compilable", lambda samples: True)
+    monkeypatch.setattr(torch, "compile", lambda f, **how: compiler(f, backend=traced, fullgraph=True, **how))
+    for n, lengthscale in ((3 * TILE, 1.0), (3 * TILE + 17, 2.5)):
+        rng = np.random.default_rng(0)
+        orders = np.stack([np.arange(n), rng.permutation(n)])
+        request = Request([rng.integers(-1, 3, size=(DRAWS, n))], orders, rng.normal(size=(n, 2)))
+        kernel = sb.InverseMultiquadric(lengthscale, exponent=0.4)  # which no other test has compiled
+        tiles = BlockedGram(pose(torch.asarray(samples(n)), lambda x: -x, kernel, "auto"), TILE).summarise(request)
+        whole = DenseGram(pose(samples(n), lambda x: -x, kernel, "auto")).summarise(request)
+        assert tiles.details["compiled"]
+        assert tiles.prefix_sums is not None
+        assert whole.prefix_sums is not None
+        np.testing.assert_allclose(tiles.prefix_sums.sums, whole.prefix_sums.sums, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(to_host(tiles.direction_products), to_host(whole.direction_products), atol=1e-9)
+        np.testing.assert_allclose(tiles.quadratic_forms, whole.quadratic_forms, rtol=1e-10)
+    assert len(graphs) == 1
+
+
+def test_products_with_directions_are_never_rounded_to_tf32(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch", reason="torch is an extra")
+    monkeypatch.setattr(compiled, "on_cuda", lambda samples: True)
+    problem = pose(torch.asarray(samples(), dtype=torch.float32), lambda x: -x, sb.InverseMultiquadric(1.0))
+    for directions, precision in ((None, "TF32"), (np.ones((N, 1)), "float32")):
+        tiles = DeviceTiles(problem, Asked.of(Request(directions=directions), N), TILE)
+        tiles.compiled = True
+        assert tiles.details["draw_precision"] == precision

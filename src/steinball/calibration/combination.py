@@ -35,7 +35,10 @@ def check_combination(calibration: Calibration, estimator: str, radius: Radius, 
             "as WeightedBootstrap(999)."
         )
     if not calibration.tolerates(radius):
-        raise ValueError(f"{calibration!r} holds for contamination only: use a radius Huber(share), not {radius!r}.")
+        raise ValueError(
+            f"{calibration!r} does not hold over the set behind {radius!r}. Use a share of contamination, "
+            "Huber(share), or another calibration."
+        )
     if moved and not radius.closed_under_moves:
         raise ValueError(
             f"`jumps` can carry members of the set behind {radius!r} outside of it. Use a share of contamination, "

@@ -93,9 +93,8 @@ def ksdagg_test(
     level, seed = check_level(level, min(counts)), as_seed(rng)
     n_bisections = check_resamples(n_bisections, "n_bisections")
     subject = Subject.of(x, model)
-    chosen = paper_kernels() if kernels is None else collection(kernels, subject)
-    problems = subject.pose_all(chosen, tilt)
-    settings = Settings(exact_engine(engine, len(problems[0])), memory_limit, n_jobs, progress)
+    settings = Settings(exact_engine(engine, len(subject)), memory_limit, n_jobs, progress)
+    problems = subject.pose_all(paper_kernels() if kernels is None else collection(kernels, subject), tilt)
     summaries = summarise_all(problems, WildBootstrap(sum(counts)), seed, settings)
     return AggregationEvidence.of(problems, summaries, counts[0], n_bisections).decide(level)
 

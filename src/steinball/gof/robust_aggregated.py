@@ -97,9 +97,9 @@ def robust_ksdagg_test(
     tolerated = as_radius(Huber(contamination) if radius is None else radius)
     check_over_kernels(calibration, tolerated)
     subject = Subject.of(x, model, predictable=calibration.predictable)
+    settings = Settings(exact_engine(engine, len(subject)), memory_limit, n_jobs, progress)
     chosen = kernels_around(subject.median_distance(), POWERS) if kernels is None else collection(kernels, subject)
     problems = subject.pose_all(chosen, tilt)
-    settings = Settings(exact_engine(engine, len(problems[0])), memory_limit, n_jobs, progress)
     taus = [find_supremum(calibration.default_tau if tau is None else tau, problem) for problem in problems]
     radii = radii_of(tolerated, calibration, problems, taus)
     summaries = summarise_all(problems, calibration, seed, settings)

@@ -77,12 +77,14 @@ def _flatten(strip: Strip) -> tuple[Any, ...]:
     """Arrays only, and none of them twice: compilers look at which arguments coincide."""
     points = strip.points
     t = None if points.a is None else points.t  # without a metric, t = s
-    vectors = (strip.weight, strip.bootstrap, strip.places, strip.directions)
-    return (points.z, points.s, t, points.a, points.sides, *vectors)
+    vectors = (strip.weight, strip.bootstrap, strip.directions)
+    return (points.z, points.s, t, points.a, points.sides, *vectors, *strip.places)
 
 
 def _restore(z: Array, s: Array, t: Array | None, a: Array | None, sides: Any, *vectors: Array) -> Strip:
-    return Strip(SteinPoints(z, s, s if t is None else t, a, None, sides), *vectors)
+    weight, bootstrap, directions, *places = vectors
+    points = SteinPoints(z, s, s if t is None else t, a, None, sides)
+    return Strip(points, weight, bootstrap, directions, tuple(places))
 
 
 def _flat_step(stein: SteinKernel, fused: bool) -> Callable[..., tuple[Array, Array, Array]]:

@@ -58,8 +58,8 @@ class Strip:
     points: SteinPoints
     weight: Array
     bootstrap: Array
-    places: tuple[Array, ...]
     directions: Array
+    places: tuple[Array, ...]
 
 
 def cut_strip(points: SteinPoints, asked: Asked) -> Strip:
@@ -68,9 +68,9 @@ def cut_strip(points: SteinPoints, asked: Asked) -> Strip:
     bootstrap = like(weights, points.z) if isinstance(weights, np.ndarray) else xp.astype(weights, points.z.dtype)
     directions, places = like(asked.directions, points.z), asked.orders()
     if points.weight is None:
-        return Strip(points, xp.ones_like(points.z[:, 0]), bootstrap, places, directions)
+        return Strip(points, xp.ones_like(points.z[:, 0]), bootstrap, directions, places)
     bootstrap *= points.weight[None, :]
-    return Strip(points, points.weight, bootstrap, places, directions * points.weight[None, :])
+    return Strip(points, points.weight, bootstrap, directions * points.weight[None, :], places)
 
 
 def tile_sums(stein: SteinKernel, rows: Strip, columns: Strip, fused: bool = False) -> tuple[Array, Array, Array]:
