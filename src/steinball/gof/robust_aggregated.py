@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, as_samples, as_seed, check_level
 from steinball.calibration import Betting, BoundaryBootstrap
 from steinball.calibration.joint import BettingJudge, BoundaryJudge, Judge
-from steinball.features import Supremum
+from steinball.features.kinds import Supremum, is_upper_bound
 from steinball.features.supremum import find_supremum
 from steinball.gof.aggregated import collection, exact_engine, median_kernels, pose_all
 from steinball.gof.ksd import default_tau
@@ -302,7 +302,7 @@ class RobustAggregatedResult:
         """The contamination that must be conceded, and whose it is."""
         if self.contamination_bound == 0.0:
             return "nothing"
-        whose = "their distribution" if self._evidence.taus[0].is_upper_bound else "these points"
+        whose = "their distribution" if is_upper_bound(self.tau_kind) else "these points"
         return f"at least {self.contamination_bound:.3g} of {whose}, at confidence {1 - self.level:.4g}"
 
     def __repr__(self) -> str:

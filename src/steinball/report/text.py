@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steinball.features.kinds import is_upper_bound
+
 if TYPE_CHECKING:
     from steinball.results.gof import GofResult
 
@@ -136,7 +138,7 @@ def conceded(result: GofResult) -> str:
     if bound == 0:
         return ""
     whose = "of these points are contaminated"  # holds as long as τ is at least their largest u(x, x)
-    if result._evidence.tau.is_upper_bound:
+    if is_upper_bound(result.tau_kind):
         whose = "of the distribution they come from is contaminated"
     elif result.tau_kind == "localized":
         whose += ", if contamination lies within the stated region"
