@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steinball.models import StudentT, as_model, from_log_density
-from steinball.models.base import evaluate_score
+from steinball.models import StudentT, from_log_density
+from steinball.models.base import as_model, evaluate_score
 
 MEAN = np.array([1.0, -2.0, 0.5])
 PRECISION = np.array([[2.0, 0.3, -0.4], [0.3, 1.0, 0.1], [-0.4, 0.1, 0.5]])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steinball.models import Gaussian, Model, as_model, from_log_density
-from steinball.models.base import ScoreArray, ScoreFunction, evaluate_score
+from steinball.models import Gaussian, Model, from_log_density
+from steinball.models.base import ScoreArray, ScoreFunction, as_model, evaluate_score
 
 X = np.random.default_rng(0).normal(size=(6, 2))
 

@@ -1,7 +1,10 @@
 """Models: what the data should look like, by a score and where possible a log density and a sampler."""
 
+from typing import TYPE_CHECKING
+
+from steinball.cautions import moved_names as _moved_names
 from steinball.models.autodiff import from_log_density
-from steinball.models.base import Model, as_model
+from steinball.models.base import Model
 from steinball.models.boltzmann import GaussianBernoulliRBM
 from steinball.models.gaussian import Gaussian
 from steinball.models.kernel_exponential import KernelExponentialFamily
@@ -16,7 +19,9 @@ __all__ = [
     "KernelExponentialFamily",
     "Model",
     "StudentT",
-    "as_model",
     "check_score",
     "from_log_density",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = _moved_names(__name__)
