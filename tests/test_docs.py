@@ -71,7 +71,9 @@ def test_a_page_runs_and_prints_what_it_says(
     check_page(page.read_text(encoding="utf-8"), page.name, command)
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "VISION.md"], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "RELEASING.md", ROOT / "VISION.md"], ids=lambda p: p.name
+)
 def test_links_lead_to_files(page: Path) -> None:
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target

@@ -39,11 +39,22 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     assert wheel.name == f"steinball-{steinball.__version__}-py3-none-any.whl"
-    names = zipfile.ZipFile(wheel).namelist()
-    assert {"steinball/datasets/galaxies.csv", "steinball/py.typed", "steinball/cli/commands.py"} <= set(names)
-    assert {name.split("/")[0] for name in names} == {"steinball", f"steinball-{steinball.__version__}.dist-info"}
+    names = set(zipfile.ZipFile(wheel).namelist())
+    information = f"steinball-{steinball.__version__}.dist-info/"
     sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src").rglob("*.py")}
-    assert sources <= set(names)
+    data = {"steinball/datasets/galaxies.csv", "steinball/py.typed"}
+    assert {name for name in names if not name.startswith(information)} == sources | data
+    assert not any("experiments" in name or "benchmarks" in name or "tests" in name for name in names)
+
+
+def test_the_wheel_asks_for_the_dependencies_and_offers_no_extra_for_developers(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    archive = zipfile.ZipFile(wheel)
+    (metadata,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+    text = archive.read(metadata).decode()
+    extras = {line.removeprefix("Provides-Extra: ") for line in text.splitlines() if line.startswith("Provides-Extra")}
+    assert extras == {"cluster", "io", "jax", "plot", "torch"}
+    assert "pytest" not in text
 
 
 def test_the_sdist_holds_what_a_developer_needs(built: Path) -> None:
@@ -51,6 +62,8 @@ def test_the_sdist_holds_what_a_developer_needs(built: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     wanted = ["tests/conftest.py", "docs/getting-started.md", "docs/developer/architecture.md", "Makefile", "LICENSE"]
+    wanted += ["experiments/__main__.py", "benchmarks/__main__.py", "CONTRIBUTING.md", "RELEASING.md", ".ci/lowest.py"]
+    wanted += [".github/workflows/test.yml", ".pre-commit-config.yaml"]
     assert {*wanted, "README.md", "CITATION.cff", "pyproject.toml", ".ci/run"} <= names
     assert not any("/." in name or name.startswith(".venv") for name in names)
 
