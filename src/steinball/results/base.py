@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from steinball.features.kinds import UPPER_BOUNDS
+from steinball.features import Supremum
 from steinball.text import Row, count, describe, number, percent, render, spaced
 
 __all__ = ["Decision", "Result", "conceded", "decided", "tolerated", "whose"]
@@ -183,7 +183,7 @@ def conceded(bound: float, level: float, of_what: str) -> str:
 
 def whose(tau_kind: str) -> str:
     """What the bound on contamination is about: of these points it holds when τ is at least their largest u(x, x)."""
-    if tau_kind in UPPER_BOUNDS:
+    if Supremum(math.nan, tau_kind).is_upper_bound:
         return OF_DISTRIBUTION
     return f"{OF_POINTS}, if contamination lies within the stated region" if tau_kind == "localized" else OF_POINTS
 
