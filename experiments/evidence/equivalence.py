@@ -45,9 +45,10 @@ def asymptotic_bound(ksd: float, row_means: Any) -> float:
 
     Proved only for fixed D > 0 as n → ∞ (``docs/theory/equivalence.md``). Infinite where Dₙ = 0: there is no direction.
     """
+    if ksd <= 0.0:
+        return math.inf
     rows = to_host(row_means)
-    spread = float(ndtri(1.0 - LEVEL)) * float(rows.std()) / math.sqrt(rows.size)
-    return ksd + spread / ksd if ksd > 0.0 else math.inf
+    return ksd + float(ndtri(1.0 - LEVEL)) * float(rows.std()) / (ksd * math.sqrt(rows.size))
 
 
 def unbiased_bound(summary: GramSummary) -> float:

@@ -267,8 +267,8 @@ class SteinKernel:
         """The cross term and Σⱼ eⱼ(x)eⱼ(y)(a − b)ⱼ² from the differences themselves."""
         trace, cross, spread = self._traces(rows.z), 0.0, 0.0
         for k in range(rows.dimension):
-            e, f = rows.each[:, None, k], columns.each[None, :, k]  # type: ignore[index]
-            apart = rows.a[:, None, k] - columns.a[None, :, k]  # type: ignore[index]
+            e, f = _array(rows.each)[:, None, k], _array(columns.each)[None, :, k]
+            apart = _array(rows.a)[:, None, k] - _array(columns.a)[None, :, k]
             # e·s stays finite at an edge where s does not, so that s is never taken by itself.
             cross = cross + 2.0 * apart * (e * columns.s[None, :, k] - rows.s[:, None, k] * f) - 2.0 * e * f * trace[k]
             spread = spread + e * f * apart * apart
@@ -291,9 +291,11 @@ class SteinKernel:
         return values * first.weight * second.weight
 
     def _pairs_apart(self, first: SteinPoints, second: SteinPoints, r2: Array) -> Array:
-        xp, e, f, apart = namespace(r2), first.each, second.each, first.a - second.a
-        cross = 2.0 * xp.sum(apart * (e * second.s - first.s * f) - e * f * self._traces(apart), axis=1)
-        stretch = xp.sum(e * f * apart * apart, axis=1) / xp.where(r2 > 0.0, r2, xp.ones_like(r2))
+        xp = namespace(r2)
+        e, f, apart = _array(first.each), _array(second.each), _array(first.a) - _array(second.a)
+        both = e * f
+        cross = 2.0 * xp.sum(apart * (e * second.s - first.s * f) - both * self._traces(apart), axis=1)
+        stretch = xp.sum(both * apart * apart, axis=1) / xp.where(r2 > 0.0, r2, xp.ones_like(r2))
         values = self.kernel.combine(r2, xp.sum(first.s * second.s, axis=1), cross, stretch)
         return values if first.weight is None else values * first.weight * second.weight
 
@@ -305,6 +307,12 @@ class SteinKernel:
             cross += (z[:, None, k] - v[None, :, k]) * (q[None, :, k] - t[:, None, k])
         cross -= 2.0 * self._trace(rows.dimension)
         return cross
+
+
+def _array(array: Array | None) -> Array:
+    """What is there wherever coordinates have weights of their own."""
+    assert array is not None
+    return array
 
 
 def _direct_inner(s: Array, t: Array) -> Array:
