@@ -21,11 +21,11 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 import steinball as sb
-from steinball.radius.base import as_radius
 import steinball.gram.lowrank
 from steinball.arrays import as_seed
 from steinball.calibration import ModelMoments
 from steinball.calibration.wealth import BETS
+from steinball.radius.base import as_radius
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]
@@ -224,7 +224,7 @@ def refusal(calibration: Any, engine: str, estimator: str, radius: Any) -> str:
     if estimator == "u" and name not in ("WeightedBootstrap", "WildBootstrap"):
         return rf"^{name}\(.*V-statistic.*estimator="
     if calibration == sb.DeviationBound("auto", MOMENTS) and not isinstance(radius, sb.Huber):
-        return rf"^{name}\(.*does not hold over .*{re.escape(repr(as_radius(radius))}"
+        return rf"^{name}\(.*does not hold over .*{re.escape(repr(as_radius(radius)))}"
     return rf'^{name}\(.*earlier points.*engine="lowrank"' if engine == "lowrank" and name == "Betting" else ""
 
 
