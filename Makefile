@@ -48,7 +48,7 @@ endef
 	$(call environment,.venv-demo,-e .)
 
 .venv-lowest/.stamp: pyproject.toml .ci/lowest.py
-	$(call environment,.venv-lowest,-e . --group core-test $$($(PYTHON) .ci/lowest.py cluster io plot))
+	$(call environment,.venv-lowest,-e . --group core-test $$($(PYTHON) .ci/lowest.py cluster io jax plot))
 
 demo: .venv-demo/.stamp
 	@.venv-demo/bin/python -m steinball demo

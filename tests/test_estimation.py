@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -18,6 +16,8 @@ from steinball.models.kernel_exponential import KernelExponentialFamily
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt
 
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
 jax.config.update("jax_enable_x64", True)
 
 pytestmark = pytest.mark.exact

@@ -268,7 +268,7 @@ def as_number(
 ) -> float:
     """A finite float within [low, high], or (low, high] when ``open_low``."""
     try:
-        if isinstance(value, (str, bytes, bool, np.bool)):  # float() would read them
+        if isinstance(value, (str, bytes, bool, np.bool)) or np.ndim(value):  # float() would read them
             raise TypeError
         number = float(value)
     except (TypeError, ValueError):

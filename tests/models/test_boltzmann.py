@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -15,6 +14,7 @@ from steinball.arrays import dtype_name, namespace, to_host
 from steinball.models import boltzmann
 from steinball.models.boltzmann import GaussianBernoulliRBM
 
+jax = pytest.importorskip("jax")
 jax.config.update("jax_enable_x64", True)
 
 pytestmark = pytest.mark.exact

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 from scipy import stats
@@ -12,6 +11,7 @@ from scipy import stats
 from steinball.arrays import dtype_name, like, namespace, to_host
 from steinball.models.gaussian import Gaussian
 
+jax = pytest.importorskip("jax")
 jax.config.update("jax_enable_x64", True)
 
 pytestmark = pytest.mark.exact

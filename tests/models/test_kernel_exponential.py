@@ -7,7 +7,6 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -15,6 +14,7 @@ from scipy import integrate, stats
 from steinball.arrays import dtype_name, namespace, to_host
 from steinball.models.kernel_exponential import KernelExponentialFamily
 
+jax = pytest.importorskip("jax")
 jax.config.update("jax_enable_x64", True)
 
 pytestmark = pytest.mark.exact

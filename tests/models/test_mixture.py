@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -14,6 +13,7 @@ from scipy.special import logsumexp
 from steinball.arrays import dtype_name, namespace, to_host
 from steinball.models.mixture import GaussianMixture
 
+jax = pytest.importorskip("jax")
 jax.config.update("jax_enable_x64", True)
 
 pytestmark = pytest.mark.exact
