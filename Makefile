@@ -6,6 +6,7 @@
 #   make paper     every experiment of the paper at its own repeats, its figures and its page (out/paper, docs/paper)
 #   make evidence  the simulations behind what goes beyond the paper (out/evidence, docs/evidence)
 #   make bench     timings, as ratios within the run, and the figure of docs/scaling.md
+#   make kill-workers  workers of a Dask cluster die at placed moments, and the runs must end well (N=60 SEED=0)
 #   make clean     remove environments, caches and builds
 #
 # Another interpreter: make test PYTHON=python3.12. More workers: make test WORKERS=8. One file: make test ARGS=tests/test_stein.py
@@ -18,7 +19,7 @@ ARGS    ?=
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check paper evidence bench clean
+.PHONY: help demo test check paper evidence bench kill-workers clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -67,6 +68,9 @@ bench: .venv/.stamp
 	@$(ONE_THREAD) .venv/bin/python -m benchmarks $(ARGS)
 	@.venv/bin/python -m benchmarks.plot
 	@.venv/bin/python -m benchmarks.page
+
+kill-workers: .venv/.stamp
+	@$(ONE_THREAD) .venv/bin/python -m tests.gram.kill_workers $(or $(N),60) --seed $(or $(SEED),0)
 
 clean:
 	rm -rf .venv .venv-demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -261,7 +261,7 @@ def outcome(cluster: Any, placement: Placement, x: Floats, serial: Any) -> tuple
     """How a run under these strikes ends: "right", "wrong", "hung", or the error."""
     distributed: Any = importlib.import_module("distributed")
     with distributed.Client(cluster) as client:
-        client.wait_for_workers(WORKERS, timeout=PATIENCE)
+        client.wait_for_workers(len(cluster.worker_spec), timeout=PATIENCE)
         client.run(__import__, "steinball")
         with reaper(cluster, placement) as deaths:
             try:

@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import Any
 
 import joblib
@@ -46,7 +46,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[Any]:
-    with local_cluster() as cluster:
+    with local_cluster(2) as cluster:
         yield cluster
 
 
@@ -89,6 +89,18 @@ def test_a_task_that_kills_its_workers_is_an_error(processes: Any, monkeypatch: 
             within(60.0, lambda: list(tasks))
 
 
+def test_a_run_that_ends_early_does_not_disturb_another_one_of_the_same_client(processes: Any) -> None:
+    """Dask fetches the results of both in one request."""
+    with distributed.Client(processes) as client, ThreadPoolExecutor(1) as pool:
+        sizes = [200_000] * 40
+        other = pool.submit(within, 60.0, lambda: [len(result) for result in run_on_dask(client, np.ones, (), sizes)])
+        while not other.done():
+            ends_early = run_on_dask(client, np.ones, (), sizes)
+            assert len(within(60.0, ends_early.__next__)) == 200_000
+            ends_early.close()
+        assert other.result() == sizes
+
+
 def test_a_cluster_that_loses_all_its_workers_for_good_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_file, "NO_PROGRESS_LIMIT", 1.5)
     with local_cluster(1) as cluster, distributed.Client(cluster) as client:
@@ -108,6 +120,8 @@ def test_a_cluster_that_loses_all_its_workers_for_good_is_an_error(monkeypatch: 
 
 @pytest.fixture
 def threads() -> Iterator[Any]:
+    CALLS.clear()
+    GO_ON.clear()
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=60
     ) as cluster:
@@ -116,8 +130,6 @@ def threads() -> Iterator[Any]:
 
 @pytest.fixture
 def client(threads: Any) -> Iterator[Any]:
-    CALLS.clear()
-    GO_ON.clear()
     with distributed.Client(threads) as client:
         yield client
 
@@ -135,6 +147,11 @@ def wait_for_go(task: int) -> int:
     if task >= 20:
         assert GO_ON.wait(30.0)
     return record(task)
+
+
+def take_a_while(task: int) -> int:
+    time.sleep(0.7)
+    return task
 
 
 def lose_the_fifth_twice(data: Any, task: int) -> int:
@@ -212,11 +229,13 @@ def test_a_task_that_never_ends_is_an_error(client: Any, monkeypatch: pytest.Mon
 
 
 def test_the_time_that_the_caller_takes_does_not_count(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_file, "NO_PROGRESS_LIMIT", 1.0)
-    for result in run_on_dask(client, record, (), range(40)):
-        if result in (0, 30):
-            time.sleep(1.5)
-    assert sorted(CALLS) == list(range(40))
+    """The second task starts when the caller comes back, and is looked at before it ends."""
+    monkeypatch.setattr(cluster_file, "NO_PROGRESS_LIMIT", 1.5)
+    monkeypatch.setattr(cluster_file._Run, "room", 1)
+    results = run_on_dask(client, take_a_while, (), range(2))
+    assert next(results) == 0
+    time.sleep(1.6)
+    assert next(results) == 1
 
 
 def test_a_client_that_is_closed_ends_the_run(threads: Any) -> None:

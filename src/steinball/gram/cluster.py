@@ -57,7 +57,7 @@ def run_on_dask(
     """
     run = _Run(client, function, common, options)
     left, under_way = deque(tasks), deque[Future[Result]]()
-    watch = run.start(run.watch())
+    run.start(run.watch())
     try:
         while left or under_way:
             while left and len(under_way) < run.room:
@@ -68,9 +68,7 @@ def run_on_dask(
             else:
                 run.check_progress(len(tasks) - len(left) - len(under_way), len(tasks))
     finally:
-        for call in (watch, *under_way):
-            call.cancel()
-        run.release()
+        client.loop.add_callback(run.end)
 
 
 class _Run:
@@ -80,8 +78,9 @@ class _Run:
         self._client, self._function, self._common, self._options = client, function, common, options
         self._workers: dict[str, int] = {}
         self._arguments: asyncio.Future[list[Any]] | None = None
-        self._scattered: list[Any] = []
-        self._losses = 0
+        self._submitted: set[Any] = set()
+        self._scattered: set[Any] = set()
+        self._losses, self._ended = 0, False
         self.note_progress()
 
     @property
@@ -91,12 +90,6 @@ class _Run:
 
     def start(self, coroutine: Any) -> Future[Any]:
         return asyncio.run_coroutine_threadsafe(coroutine, self._client.loop.asyncio_loop)
-
-    def release(self) -> None:
-        """Let the cluster forget the data, as soon as no task needs them."""
-        for future in self._scattered:
-            future.release()
-        self._scattered = []
 
     def note_progress(self) -> None:
         self._last_progress = time.monotonic()
@@ -113,7 +106,7 @@ class _Run:
 
     async def watch(self) -> None:
         """Notice workers that come and go."""
-        while True:
+        while not self._ended:
             with suppress(OSError):  # of a scheduler that cannot be reached at present
                 workers = await self._client.nthreads()
                 if workers.keys() != self._workers.keys():
@@ -121,10 +114,22 @@ class _Run:
                 self._workers = workers
             await asyncio.sleep(_TICK)
 
+    async def end(self) -> None:
+        """Let the cluster forget tasks and data.
+
+        Nothing is cancelled here: Dask fetches results for all users of a client in one request, and they would be
+        cancelled with us. A task that is released ends by itself, and so does a transfer.
+        """
+        self._ended = True
+        _release(self._submitted)
+        if self._arguments is not None:
+            await asyncio.wait([self._arguments])
+        _release(self._scattered)
+
     async def do(self, task: Any) -> Any:
         """The result of a task, which is submitted again when the data, or the result, are lost with their worker."""
         suspect = False
-        while True:
+        while not self._ended:
             arguments = self._arguments = self._arguments or asyncio.ensure_future(self._send())
             try:
                 result = await self._call(self._function, *await arguments, task)
@@ -132,7 +137,7 @@ class _Run:
                 if suspect:
                     raise
                 suspect = True  # Dask also suspects tasks that only waited on the dead workers
-            except (CancelledError, _Lost) as error:
+            except (CancelledError, asyncio.CancelledError, _Lost) as error:
                 await self._lose(arguments, error)
             else:
                 self._losses = 0
@@ -143,9 +148,11 @@ class _Run:
         key = f"{funcname(function)}-{uuid4().hex}"
         # Not with Dask's own retries: they would repeat errors of the function, and not the loss of its data.
         future = self._client.submit(function, *arguments, key=key, **self._options)
+        self._submitted.add(future)
         try:
             return await future
         finally:
+            self._submitted.discard(future)
             future.release()
 
     async def _send(self) -> list[Any]:
@@ -160,20 +167,25 @@ class _Run:
             future = await self._client.scatter(argument, hash=False)
         except (OSError, KeyError, CancelledError, KilledWorker) as error:  # a KeyError: Dask knows the worker no more
             raise _Lost from error
-        self._scattered.append(future)
+        self._scattered.add(future)
         return future
 
-    async def _lose(self, arguments: asyncio.Future[list[Any]], error: Exception) -> None:
+    async def _lose(self, arguments: asyncio.Future[list[Any]], error: BaseException) -> None:
         """Forget data that are lost, unless another task was faster, and wait a little."""
         if self._arguments is arguments:
             self._arguments, self._losses = None, self._losses + 1
-            self.release()
+            _release(self._scattered)
         if self._losses > LOSSES:
             raise RuntimeError(
                 f"the Dask cluster lost the data more than {LOSSES} times and finished no task in between. Check the "
                 "logs of the workers: they may have too little memory for the data, or be stopped from outside."
             ) from error
         await asyncio.sleep(min(0.1 * 2**self._losses, 5.0))
+
+
+def _release(futures: set[Any]) -> None:
+    while futures:
+        futures.pop().release()
 
 
 class _Lost(Exception):
