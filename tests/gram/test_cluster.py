@@ -109,9 +109,7 @@ def test_a_cluster_that_loses_all_its_workers_for_good_is_an_error(monkeypatch: 
         for nanny in cluster.workers.values():
             nanny.close_gracefully()  # it does not start another
             os.kill(nanny.pid, signal.SIGKILL)
-        with pytest.raises(
-            TimeoutError, match=r"no worker came or went, for 1.5 s: .* it has 0 workers.*NO_PROGRESS_L"
-        ):
+        with pytest.raises(TimeoutError, match=r"no worker came or went, for \d+ s: .* it has 0 workers.*NO_PROGRESS"):
             within(60.0, lambda: list(results))
 
 

@@ -51,7 +51,7 @@ def run_on_dask(
     TimeoutError
         No task finished, and no worker came or went, for ``NO_PROGRESS_LIMIT`` seconds.
     RuntimeError
-        The cluster lost the data ``LOSSES`` times, and finished no task in between.
+        The cluster lost the data more than ``LOSSES`` times, and finished no task in between.
     distributed.KilledWorker
         Too many workers died while they had one and the same task.
     """
@@ -95,13 +95,14 @@ class _Run:
         self._last_progress = time.monotonic()
 
     def check_progress(self, done: int, total: int) -> None:
-        if self._client.status != "closed" and time.monotonic() - self._last_progress <= NO_PROGRESS_LIMIT:
+        silence = time.monotonic() - self._last_progress
+        if self._client.status != "closed" and silence <= NO_PROGRESS_LIMIT:
             return
         raise TimeoutError(
-            f"the Dask cluster finished no task, and no worker came or went, for {NO_PROGRESS_LIMIT:g} s: {done} of "
-            f"{total} tasks are done, it has {len(self._workers)} workers, and its client is {self._client.status}. "
-            "Check that workers run, that they reach the scheduler and each other, and that they have memory for the "
-            "data. If one task takes longer than that, raise `steinball.gram.cluster.NO_PROGRESS_LIMIT`."
+            f"the Dask cluster finished no task, and no worker came or went, for {silence:.0f} s: {done} of {total} "
+            f"tasks are done, it has {len(self._workers)} workers, and its client is {self._client.status}. Check that "
+            "workers run, that they reach the scheduler and each other, and that they have memory for the data. If "
+            "one task takes longer than that, raise `steinball.gram.cluster.NO_PROGRESS_LIMIT`."
         )
 
     async def watch(self) -> None:
