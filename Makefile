@@ -8,6 +8,7 @@
 #   make paper        every experiment of the paper at its own repeats, its figures and its page (out/paper, docs/paper)
 #   make evidence     the simulations behind what goes beyond the paper (out/evidence, docs/evidence)
 #   make bench        timings, as ratios within the run, and the figure of docs/scaling.md
+#   make kill-workers  workers of a Dask cluster die at placed moments, and the runs must end well (N=60 SEED=0)
 #   make dist         sdist and wheel, in dist
 #   make clean        remove environments, caches and builds
 #
@@ -23,7 +24,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_
 PIP := bin/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest cover check paper evidence bench dist clean
+.PHONY: help demo test test-lowest cover check paper evidence bench kill-workers dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile

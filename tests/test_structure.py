@@ -324,7 +324,19 @@ def test_no_exemption_is_out_of_date() -> None:
     assert set(NO_EXAMPLE_NEEDED) <= {name for name, _ in public_callables()}
 
 
-EXTRAS = {"torch", "jax", "jaxlib", "matplotlib", "pyarrow", "pandas", "polars", "plotly", "jinja2"}
+EXTRAS = {
+    "torch",
+    "jax",
+    "jaxlib",
+    "matplotlib",
+    "pyarrow",
+    "pandas",
+    "polars",
+    "plotly",
+    "jinja2",
+    "dask",
+    "distributed",
+}
 
 BLOCK_EXTRAS = f"""
 import sys

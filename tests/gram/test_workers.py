@@ -8,7 +8,6 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import CancelledError
 from typing import Any
 
 import joblib
@@ -162,35 +161,6 @@ def test_a_failing_task_is_not_tried_again() -> None:
     with pytest.raises(ValueError, match="task"):
         list(run_tasks(fails, (), range(2), 2))
     assert len(calls) == len(set(calls))
-
-
-def test_tasks_whose_data_a_cluster_lost_are_handed_out_again() -> None:
-    """Only those whose results had not come."""
-    calls: list[int] = []
-    some_came = threading.Event()
-
-    def lossy(k: int) -> int:
-        calls.append(k)
-        if k == 5 and calls.count(5) <= 2:
-            some_came.wait(timeout=10.0)
-            raise CancelledError("lost dependencies")
-        return k
-
-    results = []
-    for result in run_tasks(lossy, (), range(10), 2):
-        results.append(result)
-        some_came.set()
-    assert results == list(range(10))
-    assert calls.count(5) == 3
-    assert calls.count(0) == 1
-
-
-def test_data_that_are_lost_again_and_again_are_an_error() -> None:
-    def lost(k: int) -> int:
-        raise CancelledError("lost dependencies")
-
-    with pytest.raises(CancelledError):
-        list(run_tasks(lost, (), range(10), 2))
 
 
 def test_the_number_of_workers_is_the_users_then_joblibs_then_all_cores() -> None:

@@ -1,23 +1,19 @@
-"""Independent tasks on threads, processes or a cluster, through joblib."""
+"""Independent tasks on threads, processes or a cluster, as joblib is configured."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any, TypeVar
 
 import joblib
-from joblib.parallel import get_active_backend
+from joblib.parallel import BACKENDS, get_active_backend
 from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
-
-_ATTEMPTS = 3
-"""How often tasks are handed out when a cluster loses their data."""
 
 
 def run_tasks(
@@ -27,33 +23,27 @@ def run_tasks(
 
     With ``n_jobs=None`` the backend and number of workers that ``joblib.parallel_config`` names are used, which may be
     a cluster; without such a configuration, threads on all cores. Linear algebra inside a thread runs on that thread.
-    A cluster that loses the data with a worker gets the data, and the tasks that were left, again.
     """
     jobs = _number_of_jobs(n_jobs, len(tasks))
     if jobs == 1:
         yield from (function(*common, task) for task in tasks)
         return
-    done = 0
-    for chances_left in reversed(range(_ATTEMPTS)):
-        try:
-            for result in _spread(function, common, tasks[done:], jobs):
-                yield result
-                done += 1
-            return
-        except CancelledError:  # Dask's word for: the only worker that held the data is gone
-            if chances_left == 0:
-                raise
+    with single_threaded_algebra():
+        yield from _spread(function, common, tasks, jobs)
 
 
 def _spread(
     function: Callable[..., Result], common: tuple[Any, ...], tasks: Sequence[Any], jobs: int | None
 ) -> Iterator[Result]:
     backend, _ = get_active_backend(prefer="threads")
+    if isinstance(backend, BACKENDS.get("dask", ())):  # joblib registers it when it is first named
+        from steinball.gram.cluster import run_on_dask
+
+        return run_on_dask(backend.client, function, common, tasks, **backend.submit_kwargs)
     return_as = "generator" if backend.supports_return_generator else "list"  # Ray's hands over all results at the end
     parallel = joblib.Parallel(n_jobs=jobs, prefer="threads", return_as=return_as)
-    calls: Iterable[Any] = (joblib.delayed(function)(*common, task) for task in tasks)
-    with single_threaded_algebra():
-        yield from parallel(calls)
+    results: Iterable[Result] = parallel(joblib.delayed(function)(*common, task) for task in tasks)
+    return iter(results)
 
 
 def share_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None) -> Iterator[Result]:

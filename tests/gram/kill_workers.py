@@ -1,0 +1,298 @@
+"""Kill workers of a Dask cluster at placed moments of a test, and count how the runs end.
+
+    python -m tests.gram.kill_workers 60 --seed 0
+
+Every run must end with the serial answer. The exit code says whether all of them did.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib
+import itertools
+import os
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+import steinball as sb
+from steinball.calibration import WeightedBootstrap
+
+Floats = NDArray[np.float64]
+
+WORKERS = 3
+PATIENCE = 60.0
+"""Seconds after which a run counts as hung; an undisturbed one takes less than one."""
+
+MOMENTS = (
+    "before a scatter",
+    "during a transfer",
+    "before a transfer is registered",
+    "after a scatter",
+    "before a submit",
+    "after a submit",
+    "during a task",
+    "after a task",
+)
+VICTIMS = ("holder", "other", "all")
+"""The worker that gets, has or computes what the moment is about; one of the others; all workers."""
+
+
+@dataclass(frozen=True)
+class Strike:
+    """SIGKILL to ``victim`` when ``moment`` comes for the ``count``-th time, from 0.
+
+    Around a scatter, the run goes on ``pause`` seconds later; a transfer or a task has had ``pause`` seconds before.
+    """
+
+    moment: str
+    count: int
+    victim: str
+    pause: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.victim} {self.moment} ({self.count}, {1000 * self.pause:.0f} ms)"
+
+
+Placement = tuple[Strike, ...]
+
+
+def placements(number: int, seed: int) -> list[Placement]:
+    """Every moment with every victim at the first three counts, in random order; then random ones, of up to three."""
+    rng = np.random.default_rng(seed)
+    grid = list(itertools.product(MOMENTS, range(3), VICTIMS))
+    rng.shuffle(grid)
+    single = [(Strike(moment, count, victim, _pause(moment, rng)),) for moment, count, victim in grid]
+    return [*single, *(_random_placement(rng) for _ in range(number - len(grid)))][:number]
+
+
+def _random_placement(rng: np.random.Generator) -> Placement:
+    """Several strikes also meet data that are on their way for the second time."""
+    moments = rng.choice(MOMENTS, size=rng.integers(1, 4))
+    return tuple(Strike(str(m), int(rng.integers(6)), str(rng.choice(VICTIMS)), _pause(m, rng)) for m in moments)
+
+
+def _pause(moment: str, rng: np.random.Generator) -> float:
+    """Short where something is under way; else nothing, or long enough for the cluster to notice."""
+    if moment in {"during a transfer", "during a task"}:
+        return float(rng.uniform(0.0, 0.02))
+    return float(rng.choice([0.0, 0.05, 0.5]))
+
+
+class Reaper:
+    """Strikes when its moments come. All of its methods run in the event loop that client and scheduler share."""
+
+    def __init__(self, cluster: Any, placement: Placement) -> None:
+        self.cluster, self.placement = cluster, placement
+        self.seen: Counter[str] = Counter()
+        self.killed: list[str] = []
+
+    def due(self, moment: str) -> list[Strike]:
+        count = self.seen[moment]
+        self.seen[moment] += 1
+        return [strike for strike in self.placement if (strike.moment, strike.count) == (moment, count)]
+
+    def kill(self, victim: str, holder: str | None) -> None:
+        processes = {nanny.worker_address: nanny.pid for nanny in self.cluster.workers.values() if nanny.pid}
+        others = sorted(processes.keys() - {holder})
+        wanted = {"holder": [holder], "other": others[:1], "all": [*processes]}[victim]
+        for address in wanted:
+            if address in processes:
+                os.kill(processes[address], signal.SIGKILL)
+                self.killed.append(address)
+
+    async def reach(self, moment: str, holder: str | None) -> None:
+        for strike in self.due(moment):
+            self.kill(strike.victim, holder)
+            await asyncio.sleep(strike.pause)
+
+    @property
+    def next_in_line(self) -> str | None:
+        """The worker that the next transfer goes to."""
+        turn = importlib.import_module("distributed.utils_comm")._round_robin_counter[0]
+        running = sorted(worker.address for worker in self.cluster.scheduler.running)
+        return running[turn % len(running)] if running else None
+
+    @property
+    def holder(self) -> str | None:
+        """A worker with data that nobody computed."""
+        data = [task for task in self.cluster.scheduler.tasks.values() if task.run_spec is None]
+        return next((worker.address for task in reversed(data) for worker in task.who_has or ()), None)
+
+    def scatter(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        async def watched(*arguments: Any, **options: Any) -> Any:
+            await self.reach("before a scatter", self.next_in_line)
+            scattered = await original(*arguments, **options)
+            await self.reach("after a scatter", self.holder)
+            return scattered
+
+        return watched
+
+    def transfer(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        async def watched(*arguments: Any, **options: Any) -> Any:
+            holder, under_way = self.next_in_line, asyncio.ensure_future(original(*arguments, **options))
+            for strike in self.due("during a transfer"):
+                await asyncio.sleep(strike.pause)
+                self.kill(strike.victim, holder)
+            arrived = await under_way
+            await self.reach("before a transfer is registered", holder)
+            return arrived
+
+        return watched
+
+    def submit(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*arguments: Any, **options: Any) -> Any:
+            for strike in self.due("before a submit"):
+                self.kill(strike.victim, self.holder)
+            future = original(*arguments, **options)
+            for strike in self.due("after a submit"):
+                self.kill(strike.victim, self.holder)
+            return future
+
+        return watched
+
+    def transition(self, start: str, finish: str, worker: str | None) -> None:
+        loop = asyncio.get_running_loop()
+        if finish == "processing":
+            for strike in self.due("during a task"):
+                loop.call_later(strike.pause, self.kill, strike.victim, worker)
+        elif (start, finish) == ("processing", "memory"):
+            for strike in self.due("after a task"):
+                self.kill(strike.victim, worker)
+
+
+@contextmanager
+def reaper(cluster: Any, placement: Placement) -> Iterator[Reaper]:
+    """A reaper that waits for its moments."""
+    distributed: Any = importlib.import_module("distributed")
+    scheduler_module: Any = importlib.import_module("distributed.scheduler")
+    reaper = Reaper(cluster, placement)
+
+    class Plugin(distributed.SchedulerPlugin):  # type: ignore[misc]
+        name = "reaper"
+
+        def transition(self, key: Any, start: str, finish: str, *args: Any, **options: Any) -> None:
+            if "strip" in str(key):
+                task = cluster.scheduler.tasks.get(key)
+                processing = task and task.processing_on and task.processing_on.address
+                reaper.transition(start, finish, options.get("worker") or processing)
+
+    with ExitStack() as stack:
+        for owner, name, watch in (
+            (distributed.Client, "scatter", reaper.scatter),
+            (distributed.Client, "submit", reaper.submit),
+            (scheduler_module, "scatter_to_workers", reaper.transfer),
+        ):
+            original = getattr(owner, name)
+            stack.enter_context(mock.patch.object(owner, name, watch(original)))
+        cluster.scheduler.add_plugin(Plugin())
+        stack.callback(cluster.scheduler.remove_plugin, name="reaper")
+        yield reaper
+
+
+@contextmanager
+def local_cluster(workers: int = WORKERS) -> Iterator[Any]:
+    """Worker processes, each watched over by a nanny that starts it again when it dies, however often that is."""
+    distributed, dask = importlib.import_module("distributed"), importlib.import_module("dask")
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "silence_logs": 60}
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),  # else nannies are given up after 15 s
+        distributed.LocalCluster(n_workers=workers, **options) as cluster,
+    ):
+        yield cluster
+
+
+def sample(n: int = 1500) -> Floats:
+    return np.random.default_rng(n).normal(size=(n, 3))
+
+
+def run_test(x: Floats, n_jobs: int | None = None) -> Any:
+    return sb.ksd_test(x, -x, engine="blocked", rng=0, calibration=WeightedBootstrap(199), n_jobs=n_jobs)
+
+
+def same(result: Any, serial: Any) -> bool:
+    """The same answer to 1e-12."""
+    return bool(
+        result.pvalue == serial.pvalue
+        and np.isclose(result.squared_ksd, serial.squared_ksd, rtol=1e-12, atol=0.0)
+        and np.allclose(result.draws, serial.draws, rtol=1e-12, atol=0.0)
+    )
+
+
+def within(seconds: float, function: Callable[[], Any]) -> Any:
+    """What the function returns or raises, or ``TimeoutError("hung")`` when it does neither in time."""
+    ending: list[tuple[Any, BaseException | None]] = []
+
+    def call() -> None:
+        try:
+            ending.append((function(), None))
+        except BaseException as error:
+            ending.append((None, error))
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not ending:
+        raise TimeoutError("hung")
+    result, error = ending[0]
+    if error is not None:
+        raise error
+    return result
+
+
+def on_cluster(x: Floats) -> Any:
+    with joblib.parallel_config(backend="dask"):
+        return run_test(x)
+
+
+def outcome(cluster: Any, placement: Placement, x: Floats, serial: Any) -> tuple[str, Reaper]:
+    """How a run under these strikes ends: "right", "wrong", "hung", or the error."""
+    distributed: Any = importlib.import_module("distributed")
+    with distributed.Client(cluster) as client:
+        client.wait_for_workers(len(cluster.worker_spec), timeout=PATIENCE)
+        client.run(__import__, "steinball")
+        with reaper(cluster, placement) as deaths:
+            try:
+                return "right" if same(within(PATIENCE, lambda: on_cluster(x)), serial) else "wrong", deaths
+            except Exception as error:
+                return "hung" if str(error) == "hung" else f"error: {type(error).__name__}: {error}", deaths
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Kill workers of a Dask cluster at placed moments.")
+    parser.add_argument("number", type=int, nargs="?", default=60, help="how many placements")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    x, counts, kills = sample(), Counter[str](), 0
+    serial = run_test(x, n_jobs=1)
+    left = placements(arguments.number, arguments.seed)
+    while left:
+        with local_cluster() as cluster:
+            ending = "right"
+            while left and ending != "hung":  # a run that hangs gets no second chance to disturb the next
+                placement, start = left.pop(0), time.monotonic()
+                ending, deaths = outcome(cluster, placement, x, serial)
+                counts[ending.partition(":")[0]] += 1
+                kills += len(deaths.killed)
+                seconds = time.monotonic() - start
+                where = "; ".join(map(str, placement))
+                print(f"{ending:8} {seconds:5.1f} s, {len(deaths.killed)} killed: {where}", flush=True)
+    names = ("right", "error", "hung", "wrong")
+    print(f"{arguments.number} placements, {kills} workers killed:", *(f"{counts[name]} {name}" for name in names))
+    return int(counts["right"] != arguments.number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,280 @@
+"""Tasks through Dask's own futures: workers die at placed moments, and a run ends with the answer or with an error.
+
+Every run has a watchdog, so that one that hangs is a failure. ``make kill-workers N=…`` tries many more moments.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+
+from steinball.gram.workers import available_jobs, run_tasks, workers_configured
+from tests.gram.kill_workers import (
+    MOMENTS,
+    VICTIMS,
+    Placement,
+    Strike,
+    local_cluster,
+    outcome,
+    placements,
+    run_test,
+    sample,
+    within,
+)
+
+distributed: Any = pytest.importorskip("distributed", reason="needs Dask: install the extra `cluster`")
+cluster_file: Any = importlib.import_module("steinball.gram.cluster")
+run_on_dask = cluster_file.run_on_dask
+
+pytestmark = [
+    pytest.mark.exact,
+    # What a cluster says while it starts, loses a worker or stops is its own affair.
+    pytest.mark.filterwarnings("default::ResourceWarning", "default::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("default::DeprecationWarning", "default::FutureWarning", "default::UserWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Any]:
+    with local_cluster(2) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def serial() -> Any:
+    return run_test(sample(), n_jobs=1)
+
+
+AROUND_SCATTERS: list[Placement] = [
+    (Strike("before a scatter", 0, "holder"),),
+    (Strike("during a transfer", 1, "holder", 0.001),),
+    (Strike("before a transfer is registered", 0, "holder", 0.05),),
+    (Strike("after a scatter", 2, "holder"), Strike("after a scatter", 5, "all")),
+    (Strike("after a submit", 1, "all"),),
+    (Strike("during a task", 2, "holder", 0.005),),
+    (Strike("after a task", 1, "holder"),),
+]
+
+
+@pytest.mark.parametrize("placement", AROUND_SCATTERS, ids=lambda strikes: "; ".join(map(str, strikes)))
+def test_a_worker_that_dies_around_a_scatter_changes_nothing(processes: Any, serial: Any, placement: Placement) -> None:
+    ending, deaths = outcome(processes, placement, sample(), serial)
+    assert ending == "right"
+    assert len(deaths.killed) >= len(placement)
+
+
+def test_the_long_series_has_every_moment_and_victim_and_is_seeded() -> None:
+    series = placements(100, seed=3)
+    assert len(series) == 100
+    assert series == placements(100, seed=3) != placements(100, seed=4)
+    assert {(strike.moment, strike.victim) for (strike, *_) in series} == {(m, v) for m in MOMENTS for v in VICTIMS}
+
+
+def test_a_task_that_kills_its_workers_is_an_error(processes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is tried a second time, since Dask also suspects tasks that only stood in the line of a dead worker."""
+    monkeypatch.setattr(processes.scheduler, "allowed_failures", 0)
+    with distributed.Client(processes) as client:
+        tasks = run_on_dask(client, signal.raise_signal, (), [signal.SIGKILL])
+        with pytest.raises(distributed.KilledWorker):
+            within(60.0, lambda: list(tasks))
+
+
+def test_a_run_that_ends_early_does_not_disturb_another_one_of_the_same_client(processes: Any) -> None:
+    """Dask fetches the results of both in one request."""
+    with distributed.Client(processes) as client, ThreadPoolExecutor(1) as pool:
+        sizes = [200_000] * 40
+        other = pool.submit(within, 60.0, lambda: [len(result) for result in run_on_dask(client, np.ones, (), sizes)])
+        while not other.done():
+            ends_early = run_on_dask(client, np.ones, (), sizes)
+            assert len(within(60.0, ends_early.__next__)) == 200_000
+            ends_early.close()
+        assert other.result() == sizes
+
+
+def test_a_cluster_that_loses_all_its_workers_for_good_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_file, "NO_PROGRESS_LIMIT", 1.5)
+    with local_cluster(1) as cluster, distributed.Client(cluster) as client:
+        results = run_on_dask(client, np.add, (np.ones(1000),), range(50))
+        np.testing.assert_array_equal(within(60.0, lambda: next(results)), np.ones(1000))
+        for nanny in cluster.workers.values():
+            nanny.close_gracefully()  # it does not start another
+            os.kill(nanny.pid, signal.SIGKILL)
+        with pytest.raises(TimeoutError, match=r"no worker came or went, for \d+ s: .* it has 0 workers.*NO_PROGRESS"):
+            within(60.0, lambda: list(results))
+
+
+# From here on the workers are threads of this process, and functions of this file see what the tests see.
+
+
+@pytest.fixture
+def threads() -> Iterator[Any]:
+    CALLS.clear()
+    GO_ON.clear()
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=60
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(threads: Any) -> Iterator[Any]:
+    with distributed.Client(threads) as client:
+        yield client
+
+
+CALLS: list[int] = []
+GO_ON = threading.Event()
+
+
+def record(task: int) -> int:
+    CALLS.append(task)
+    return task
+
+
+def wait_for_go(task: int) -> int:
+    if task >= 20:
+        assert GO_ON.wait(30.0)
+    return record(task)
+
+
+def take_a_while(task: int) -> int:
+    time.sleep(0.7)
+    return task
+
+
+def lose_the_fifth_twice(data: Any, task: int) -> int:
+    if record(task) == 5 and CALLS.count(5) <= 2:
+        raise CancelledError("lost dependencies")
+    return task
+
+
+def fail_at_three(task: int) -> int:
+    if record(task) == 3:
+        raise ArithmeticError("task 3")
+    return task
+
+
+def place(task: int) -> tuple[str, int, bool]:
+    return distributed.get_worker().address, available_jobs(None), workers_configured()
+
+
+def nested(task: int) -> list[int]:
+    with joblib.parallel_config(backend="dask"):
+        return list(run_tasks(thread_of, (), range(4), None))
+
+
+def thread_of(task: int) -> int:
+    return threading.get_ident()
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    for _ in range(300):
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_results_come_in_order_and_as_they_finish(client: Any) -> None:
+    """The first is there while the last still waits for it: a progress bar moves."""
+    results = []
+    for result in run_on_dask(client, wait_for_go, (), range(25)):
+        results.append(result)
+        GO_ON.set()
+    assert results == list(range(25))
+
+
+def test_a_bounded_number_of_results_waits_for_the_caller(client: Any) -> None:
+    results = run_on_dask(client, record, (), range(100))
+    assert next(results) == 0
+    time.sleep(1.0)
+    assert len(CALLS) <= 16
+    assert list(results) == list(range(1, 100))
+
+
+def test_tasks_whose_data_are_lost_are_handed_out_again(client: Any) -> None:
+    """Only those whose results had not come."""
+    assert list(run_on_dask(client, lose_the_fifth_twice, (np.ones(1000),), range(10))) == list(range(10))
+    assert CALLS.count(5) == 3
+    assert CALLS.count(0) == 1
+
+
+def test_data_that_are_lost_again_and_again_are_an_error(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(*arguments: Any, **options: Any) -> Any:
+        raise OSError("connection refused")
+
+    monkeypatch.setattr(distributed.Client, "scatter", fails)
+    monkeypatch.setattr(cluster_file, "LOSSES", 2)
+    with pytest.raises(RuntimeError, match="lost the data more than 2 times and finished no task"):
+        within(30.0, lambda: list(run_on_dask(client, max, (np.ones(1000),), range(10))))
+
+
+def test_a_task_that_never_ends_is_an_error(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_file, "NO_PROGRESS_LIMIT", 1.0)
+    with pytest.raises(TimeoutError, match="20 of 30 tasks are done, it has 2 workers, and its client is running"):
+        within(30.0, lambda: list(run_on_dask(client, wait_for_go, (), range(30))))
+    GO_ON.set()
+
+
+def test_the_time_that_the_caller_takes_does_not_count(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second task starts when the caller comes back, and is looked at before it ends."""
+    monkeypatch.setattr(cluster_file, "NO_PROGRESS_LIMIT", 1.5)
+    monkeypatch.setattr(cluster_file._Run, "room", 1)
+    results = run_on_dask(client, take_a_while, (), range(2))
+    assert next(results) == 0
+    time.sleep(1.6)
+    assert next(results) == 1
+
+
+def test_a_client_that_is_closed_ends_the_run(threads: Any) -> None:
+    client = distributed.Client(threads)
+    results = run_on_dask(client, wait_for_go, (), range(30))
+    assert next(results) == 0
+    client.close()
+    GO_ON.set()
+    with pytest.raises(Exception, match="closed"):
+        within(30.0, lambda: list(results))
+
+
+def test_an_error_of_the_function_is_raised_and_not_tried_again(client: Any) -> None:
+    with pytest.raises(ArithmeticError, match="task 3"):
+        within(30.0, lambda: list(run_on_dask(client, fail_at_three, (), range(6))))
+    assert CALLS.count(3) == 1
+
+
+@pytest.mark.parametrize("ending", ["whole", "early", "error"])
+def test_nothing_stays_on_the_cluster(threads: Any, client: Any, ending: str) -> None:
+    results = run_on_dask(client, lose_the_fifth_twice, (np.ones(1000),), range(40))
+    if ending == "whole":
+        list(results)
+    elif ending == "early":
+        next(results)
+        results.close()
+    else:
+        results = run_on_dask(client, max, (np.ones(1000),), range(40))  # the truth of an array is ambiguous
+        with pytest.raises(ValueError, match="ambiguous"):
+            next(results)
+    del results
+    assert eventually(lambda: not threads.scheduler.tasks)
+
+
+def test_joblibs_options_for_submitting_are_kept(client: Any) -> None:
+    address = max(client.nthreads())
+    with joblib.parallel_config(backend="dask", workers=[address]):
+        assert {where for where, _, _ in run_tasks(place, (), range(8), None)} == {address}
+
+
+def test_a_task_sees_no_cluster_and_runs_its_own_tasks_one_after_the_other(client: Any) -> None:
+    with joblib.parallel_config(backend="dask"):
+        assert {seen[1:] for seen in run_tasks(place, (), range(8), None)} == {(1, False)}
+        assert [len(set(threads)) for threads in run_tasks(nested, (), range(3), None)] == [1, 1, 1]
