@@ -86,6 +86,9 @@ bench: .venv/.stamp
 	@.venv/bin/python -m benchmarks.plot
 	@.venv/bin/python -m benchmarks.page
 
+kill-workers: .venv/.stamp
+	@$(ONE_THREAD) .venv/bin/python -m tests.gram.kill_workers $(or $(N),60) --seed $(or $(SEED),0)
+
 dist: .venv/.stamp
 	@rm -rf dist
 	@.venv/bin/python -m build
