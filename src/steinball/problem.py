@@ -41,8 +41,8 @@ class Subject:
     Examples
     --------
     >>> from steinball.models import Gaussian
-    >>> Subject.of([0.0, 1.0], Gaussian(3.0)).pose(None, None).stein
-    SteinKernel(kernel=InverseMultiquadric(lengthscale=1.0, exponent=0.5), tilt=None)
+    >>> Subject.of([0.0, 2.0], Gaussian(3.0)).pose(None, tilt=None).stein.kernel.lengthscale
+    2.0
     """
 
     samples: Array
