@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -14,13 +12,14 @@ import steinball as sb
 from steinball.cli import outcome
 from steinball.cli.datafiles import read_samples
 from steinball.cli.demo import render_demo
+from steinball.cli.guard import NOT_REJECTED, REJECTED, Decision
 from steinball.cli.specs import kernel_from, model_from
 from steinball.cli.userfile import python_file
 from steinball.gof import RobustAggregatedResult
 from steinball.gof.ksd import default_tau
 from steinball.results.gof import GofResult
 
-__all__ = ["app", "main"]
+__all__ = ["app"]
 
 app = typer.Typer(
     name="steinball",
@@ -30,17 +29,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-def main() -> None:
-    """Run the command line; the entry point of ``steinball``. Nothing leaves it with a code of its own choosing."""
-    try:
-        app()
-    except KeyboardInterrupt:
-        sys.exit(outcome.INTERRUPTED)
-    except Exception as error:
-        outcome.say("error: " + outcome.one_line(error))
-        sys.exit(outcome.NOT_A_DECISION)
 
 
 def _print_version(wanted: bool) -> None:
@@ -137,7 +125,7 @@ def run_test(
     with outcome.ending(user_file=python_file(model or log_density), debug=debug):
         samples = read_samples(data, columns=columns, key=key, header=header)
         chosen = _calibration(calibration, resamples)
-        with redirect_stdout(sys.stderr):  # what the user's own file prints is not our output
+        with outcome.foreign_code():  # what the user's own file prints is not our output
             result = _run(
                 samples,
                 model_from(model, log_density, dimension=samples.shape[1], backend=backend),
@@ -152,7 +140,7 @@ def run_test(
                 progress=False if no_progress else "auto",
             )
         _print_result(result, as_json)
-    raise typer.Exit(outcome.REJECTED if result.rejected else outcome.NOT_REJECTED)
+    raise Decision(REJECTED if result.rejected else NOT_REJECTED)
 
 
 @dataclass(frozen=True)
