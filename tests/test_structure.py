@@ -24,6 +24,7 @@ PACKAGE = ROOT / "src" / "steinball"
 ROOMS = (
     "arrays",
     "progress",
+    "files",
     "kernels",
     "tilts",
     "models",
@@ -48,8 +49,8 @@ ROOMS = (
 # A result renders and explains itself: inside its methods it may look down the list.
 MAY_LOOK_DOWN_INSIDE_FUNCTIONS = {"results": {"explain", "report"}}
 
-# Not in the list of rooms: the public names themselves, and `python -m steinball`.
-DOORS = {"__init__", "__main__"}
+# Not in the list of rooms: the package itself, its public names, and `python -m steinball`.
+DOORS = {"__init__", "__main__", "names"}
 
 
 def room_of(name: str) -> str:
@@ -223,6 +224,33 @@ def test_importing_the_package_loads_no_extra() -> None:
     done = run_python(f"import steinball, sys; print({EXTRAS!r} & set(sys.modules))")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "set()"
+
+
+def test_the_command_is_there_before_any_library_is_loaded() -> None:
+    """So that it can say which one is broken."""
+    done = run_python("import steinball, steinball.cli, sys; print({'numpy', 'scipy', 'typer'} & set(sys.modules))")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "set()"
+
+
+def test_public_names_are_there_however_they_are_asked_for() -> None:
+    for code in ("import steinball as sb; sb.ksd_test", "from steinball import *; ksd_test", "from steinball import tilts"):
+        done = run_python(code)
+        assert done.returncode == 0, done.stderr
+    done = run_python("import steinball as sb; print({*sb.__all__} <= {*dir(sb)}, hasattr(sb, 'nothing'))")
+    assert done.stdout.strip() == "True False"
+
+
+def test_every_room_may_be_imported_before_the_others() -> None:
+    code = f"""
+import importlib, sys
+for room in {ROOMS!r}:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "steinball"]:
+        del sys.modules[name]
+    importlib.import_module("steinball." + room)
+"""
+    done = run_python(code)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_version_is_the_same_everywhere() -> None:

@@ -6,7 +6,7 @@ import io
 import pickle
 import sys
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,12 +19,16 @@ from hypothesis import strategies as st
 import steinball as sb
 from steinball.arrays import as_samples
 from steinball.cli import datafiles
-from steinball.cli.csvtext import read_csv_text
+from steinball.cli.csvtext import read_csv
 from steinball.cli.datafiles import read_samples
 
 pytestmark = pytest.mark.exact
 
 EXPECTED = np.array([[1.0, 2.5], [-3.0, 4e-3]])
+
+
+def read_csv_text(text: str, **options: Any) -> Any:
+    return read_csv(io.StringIO(text, newline=""), **options)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +83,7 @@ def test_every_float_survives_the_way_through_csv(rows: list[tuple[float, ...]],
         ("x,2\n3,4\n", "line 1 holds both numbers .* and words .* `--header` or `--no-header`"),
         ("x,y\n", "a header but no data"),
         ("\n# nothing\n", "holds no data"),
-        (",0,1\n0,1.5,2.5\n", "line 1, column 1: the cell is empty"),
+        (",0,2\n0,1.5,2.5\n", "line 1, column 1: the cell is empty"),
     ],
 )
 def test_a_bad_csv_is_refused_with_its_place(text: str, message: str) -> None:
@@ -89,7 +93,7 @@ def test_a_bad_csv_is_refused_with_its_place(text: str, message: str) -> None:
 
 def test_a_header_of_numbers_is_read_as_one_when_told_so() -> None:
     np.testing.assert_array_equal(read_csv_text("0,1\n5,6\n", header=True), [[5.0, 6.0]])
-    np.testing.assert_array_equal(read_csv_text("0,1\n5,6\n"), [[0.0, 1.0], [5.0, 6.0]])
+    np.testing.assert_array_equal(read_csv_text("0,1\n5,6.5\n"), [[0.0, 1.0], [5.0, 6.5]])
     with pytest.raises(ValueError, match="line 1, column 1: `x` is not a number"):
         read_csv_text("x,y\n5,6\n", header=False)
 
@@ -102,12 +106,53 @@ def test_columns_are_chosen_by_name_or_by_position_from_one() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "choice"),
+    [
+        (",x,y\n0,1.5,2\n1,2.5,3\n", "2,3"),
+        ("Unnamed: 0,x,y\n0,1.5,2\n1,2.5,3\n", "2,3"),
+        ("\tx\ty\n0\t1.5\t2\n1\t2.5\t3\n", "2,3"),
+        (',"x","y"\n"1",1.5,2\n"2",2.5,3\n', "2,3"),
+        (",0,1\n0,1.5,2\n1,2.5,3\n", "2,3"),
+        (",,x,y\na,0,1.5,2\na,1,2.5,3\n", "3,4"),
+    ],
+    ids=["pandas", "read and written again", "tabs", "R", "array", "two levels"],
+)
+def test_the_index_of_a_frame_is_not_taken_for_a_coordinate(text: str, choice: str) -> None:
+    with pytest.raises(ValueError, match=rf"looks like the index of a pandas frame.*`--columns {choice}`"):
+        read_csv_text(text)
+    np.testing.assert_array_equal(read_csv_text(text, columns=choice), [[1.5, 2.0], [2.5, 3.0]])
+
+
+def test_a_column_without_a_name_elsewhere_is_read() -> None:
+    np.testing.assert_array_equal(read_csv_text("x,,y\n1,2,3\n"), [[1.0, 2.0, 3.0]])
+
+
+@pytest.mark.parametrize("text", ["1,5\n2,75\n", "-1,5\n+0,25e3\n\n# end\n", "1,2"])
+def test_a_column_of_decimal_commas_is_not_taken_for_two_columns(text: str) -> None:
+    with pytest.raises(ValueError, match=r"one number with a decimal comma, or two whole numbers.*`--columns 1,2`"):
+        read_csv_text(text)
+    assert read_csv_text(text, columns="1,2").shape[1] == 2
+
+
+@pytest.mark.parametrize("text", ["1,5\n2,-7\n", "1,5\n2.5,7\n", "1, 5\n2, 7\n", "x,y\n1,5\n2,7\n", "1,5,2\n2,7,3\n"])
+def test_two_columns_that_are_no_decimal_commas_are_read(text: str) -> None:
+    assert read_csv_text(text).shape == (2, text.splitlines()[-1].count(",") + 1)
+
+
+def test_a_decimal_comma_may_be_ruled_out_far_into_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steinball.cli.csvtext._ROWS_AT_ONCE", 10)
+    assert read_csv_text("1,5\n" * 95 + "1,5.5\n").shape == (96, 2)
+
+
+@pytest.mark.parametrize(
     ("text", "columns", "message"),
     [
         ("x,y\n1,2\n", "z", "no column `z`; the columns are called x, y"),
         ("1,2\n3,4\n", "0", "no column `0`; the columns are numbered 1 to 2"),
         ("1,2\n3,4\n", "3", "no column `3`"),
         ("x,x\n1,2\n", "x", "several columns are called `x`"),
+        ("x,y\n1,2\n", "y,y", "`--columns y,y` names column 2 twice"),
+        ("x,y\n1,2\n", "x, 1", "`--columns x, 1` names column 1 twice"),
     ],
 )
 def test_a_column_that_is_not_there_is_named(text: str, columns: str, message: str) -> None:
@@ -132,6 +177,27 @@ def test_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"caf\xe9\n1\n2\n")
     with pytest.raises(ValueError, match="must be UTF-8 text, but byte 4 is not"):
         read_samples(str(path))
+
+
+def test_lines_may_end_with_a_carriage_return(tmp_path: Path) -> None:
+    path = tmp_path / "points.csv"
+    for text in (b"x,y\r1,2.5\r-3,4e-3\r", b'"x\ry",z\r\n1,2.5\r\n-3,4e-3'):
+        path.write_bytes(text)
+        np.testing.assert_array_equal(read_samples(str(path)), EXPECTED)
+
+
+def test_a_byte_that_is_not_utf8_is_found_far_into_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "points.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + b"1,2.5\n" * 5000 + b"1,\xff\n")
+    with pytest.raises(ValueError, match=f"byte {3 + 6 * 5000 + 3} is not"):
+        read_samples(str(path))
+
+
+def test_what_is_no_number_is_found_in_every_block_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steinball.cli.csvtext._ROWS_AT_ONCE", 10)
+    for bad, message in (("1,x", "is not a number"), ("1,2,3", "has 3 cells"), ("1,1_0", "not a number"), ("1,nan", "finite")):
+        with pytest.raises(ValueError, match=rf"line 26.*{message}"):
+            read_csv_text("1,2.5\n" * 25 + bad + "\n" + "1,2.5\n" * 25)
 
 
 def test_numpy_files(tmp_path: Path) -> None:
@@ -238,7 +304,7 @@ def test_row_groups_and_batches_are_put_together_in_order(tmp_path: Path, monkey
     path = write_parquet(tmp_path / "a.parquet", {name: x[:, k] for k, name in enumerate("abc")}, 30)
     np.testing.assert_array_equal(read_samples(path), x)
     np.testing.assert_array_equal(read_samples(path, columns="c,a"), x[:, [2, 0]])
-    np.testing.assert_array_equal(read_samples(path, columns="b,b,1"), x[:, [1, 1, 0]])
+    np.testing.assert_array_equal(read_samples(path, columns="b,1"), x[:, [1, 0]])
 
 
 @pytest.mark.parametrize(
@@ -339,6 +405,67 @@ def test_large_files_are_read_in_little_memory(tmp_path: Path) -> None:
     read_samples(path, columns="x")  # what pyarrow loads once
     assert peak(lambda: read_samples(path, columns="x,y")) < 1.5 * x.nbytes
     np.testing.assert_array_equal(read_samples(path, columns="x,y"), x)
+
+
+def test_a_csv_file_takes_less_memory_than_it_has_bytes(tmp_path: Path) -> None:
+    """200,000 × 2 numbers: 7.7 MB of text, 3.2 MB of numbers."""
+    x = np.random.default_rng(0).normal(size=(200_000, 2))
+    np.savetxt(tmp_path / "a.csv", x, delimiter=",", header="x,y", comments="", fmt="%.17g")
+    size = (tmp_path / "a.csv").stat().st_size
+    found: list[Any] = []
+    assert peak(lambda: found.append(read_samples(str(tmp_path / "a.csv")))) < min(0.9 * size, 2.0 * x.nbytes)
+    np.testing.assert_array_equal(found[0], x)
+
+
+def test_of_an_npz_file_nothing_but_the_chosen_array_is_loaded(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", small=EXPECTED, large=np.zeros((500_000, 2)), words=np.array(["a", "b"]))
+    assert peak(lambda: read_samples(str(tmp_path / "a.npz"), key="small")) < 500_000
+
+
+def large_files(folder: Path) -> Iterator[str]:
+    """The same 8 MB of zeros in every kind of file that is loaded as a whole; the NPZ file has 8 kB."""
+    x = np.zeros((500_000, 2))
+    np.savez_compressed(folder / "a.npz", x=x)
+    assert (folder / "a.npz").stat().st_size < 20_000
+    (folder / "a.csv").write_text("0.5,1\n" * len(x))
+    yield from (str(folder / "a.npz"), str(folder / "a.csv"))
+    yield write_parquet(folder / "a.parquet", {"x": x[:, 0], "y": x[:, 1]}, 100_000)
+
+
+def test_a_file_larger_than_the_memory_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    for path in large_files(tmp_path):
+        assert read_samples(path, memory_limit="9 MB").nbytes == 8_000_000
+
+        def refuse(path: str = path) -> None:
+            with pytest.raises(ValueError, match=r"take about [78]\..* MB, but 4.0 MB of memory.*`--memory-limit`"):
+                read_samples(path, memory_limit="4 MB")
+
+        assert peak(refuse) < 4_000_000
+
+
+def test_standard_input_is_refused_once_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"0.5,1\n" * 100_000)))
+    with pytest.raises(ValueError, match=r"numbers of `-` take about 1\.. MB, but 1.0 MB of memory may be used"):
+        read_samples("-", memory_limit="1 MB")
+
+
+@pytest.mark.parametrize("name", [None, "t"])
+def test_the_index_of_a_pandas_frame_in_parquet_is_not_taken_for_a_coordinate(tmp_path: Path, name: str | None) -> None:
+    """As a frame has one after `sample`, or with dates as its rows' names."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = str(tmp_path / "a.parquet")
+    frame = pandas.DataFrame({"x": [1.0, 2.0, 3.0], "y": [4.0, 5.0, 6.0]}, index=pandas.Index([2, 0, 1], name=name))
+    frame.to_parquet(path)
+    with pytest.raises(ValueError, match=r"looks like the index of a pandas frame.*`--columns 1,2`"):
+        read_samples(path)
+    np.testing.assert_array_equal(read_samples(path, columns="x,y"), frame.to_numpy())
+    frame.reset_index(drop=True).to_parquet(path)
+    np.testing.assert_array_equal(read_samples(path), frame.to_numpy())
+    frame.to_csv(tmp_path / "a.csv")
+    if name is None:
+        with pytest.raises(ValueError, match=r"looks like the index of a pandas frame.*`--columns 2,3`"):
+            read_samples(str(tmp_path / "a.csv"))
 
 
 def test_a_mapped_file_is_tested_as_the_array_it_holds(tmp_path: Path) -> None:

@@ -66,8 +66,9 @@ def run_test(
         str | None, typer.Option(help="FILE.py:NAME of a log density, up to a constant, in place of --model.")
     ] = None,
     backend: Annotated[
-        str, typer.Option(help="What differentiates the log density: numerical (it is written in NumPy), torch or jax.")
-    ] = "numerical",
+        str | None,
+        typer.Option(help="What differentiates the log density: numerical (the default, for NumPy), torch or jax."),
+    ] = None,
     contamination: Annotated[
         float | None, typer.Option(help="Tolerated share of contamination, between 0 and 1.")
     ] = None,
@@ -123,7 +124,7 @@ def run_test(
     The exit code is 0 when the model is not rejected, 1 when it is, 2 when there is no decision, 130 after Ctrl-C.
     """
     with outcome.ending(user_file=python_file(model or log_density), debug=debug):
-        samples = read_samples(data, columns=columns, key=key, header=header)
+        samples = read_samples(data, columns=columns, key=key, header=header, memory_limit=memory_limit)
         chosen = _calibration(calibration, resamples)
         with outcome.foreign_code():  # what the user's own file prints is not our output
             result = _run(
