@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from steinball import files
 from steinball.files import only_writer, whole_file, write_whole
 
 pytestmark = pytest.mark.exact
@@ -77,6 +77,13 @@ def test_the_file_is_on_the_disk_before_it_has_its_name_and_the_name_before_the_
     assert steps == ["file", "name", "folder"]
 
 
+def write(path: Path, last: Callable[[], object]) -> None:
+    """A file whose writer does something last."""
+    with whole_file(path) as file:
+        file.write(NEW)
+        last()
+
+
 @pytest.mark.parametrize("step", ["write", "fsync"])
 def test_a_full_disk_leaves_the_old_file_alone_and_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
@@ -88,19 +95,19 @@ def test_a_full_disk_leaves_the_old_file_alone_and_is_named(
     path.write_bytes(OLD)
     if step == "fsync":
         monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left on device") as failed, whole_file(path) as file:
-        file.write(NEW)
-        if step == "write":
-            full()
+    with pytest.raises(OSError, match="No space left on device") as failed:
+        write(path, full if step == "write" else list)
     assert failed.value.filename == str(path)
     assert path.read_bytes() == OLD
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_an_error_of_the_writer_leaves_nothing_behind(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), whole_file(tmp_path / "file") as file:
-        file.write(NEW)
+    def stop() -> None:
         raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "file", stop)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -148,7 +155,10 @@ def holder(path: Path) -> subprocess.Popen[str]:
 def test_a_second_writer_is_refused_until_the_first_is_gone(tmp_path: Path, killed: bool) -> None:
     path = tmp_path / "table.csv"
     with holder(path) as process:
-        with pytest.raises(BlockingIOError, match="another process is writing this file: .*table.csv"), only_writer(path):
+        with (
+            pytest.raises(BlockingIOError, match=r"another process is writing this file: .*table\.csv"),
+            only_writer(path),
+        ):
             pytest.fail("two writers at a time")
         if killed:
             process.kill()
@@ -162,7 +172,7 @@ def test_a_file_system_without_locks_is_written_all_the_same(tmp_path: Path, mon
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(files.fcntl, "flock", refuse)
+    monkeypatch.setattr("fcntl.flock", refuse)
     with only_writer(tmp_path / "file"):
         write_whole(tmp_path / "file", NEW)
     assert (tmp_path / "file").read_bytes() == NEW

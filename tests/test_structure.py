@@ -234,7 +234,11 @@ def test_the_command_is_there_before_any_library_is_loaded() -> None:
 
 
 def test_public_names_are_there_however_they_are_asked_for() -> None:
-    for code in ("import steinball as sb; sb.ksd_test", "from steinball import *; ksd_test", "from steinball import tilts"):
+    for code in (
+        "import steinball as sb; sb.ksd_test",
+        "from steinball import *; ksd_test",
+        "from steinball import tilts",
+    ):
         done = run_python(code)
         assert done.returncode == 0, done.stderr
     done = run_python("import steinball as sb; print({*sb.__all__} <= {*dir(sb)}, hasattr(sb, 'nothing'))")

@@ -1,7 +1,7 @@
 """Is the data inside a ball around your model? Robust kernel Stein goodness-of-fit tests.
 
-The public names are those of ``steinball/names.py``. They are loaded when the first of them is asked for: so the command
-starts at once, and reports whatever goes wrong while they load.
+The public names are those of ``steinball/names.py``. They are loaded when the first of them is asked for, so that the
+command can report whatever goes wrong while they load.
 """
 
 from typing import TYPE_CHECKING

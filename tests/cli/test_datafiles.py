@@ -195,7 +195,12 @@ def test_a_byte_that_is_not_utf8_is_found_far_into_a_file(tmp_path: Path) -> Non
 
 def test_what_is_no_number_is_found_in_every_block_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("steinball.cli.csvtext._ROWS_AT_ONCE", 10)
-    for bad, message in (("1,x", "is not a number"), ("1,2,3", "has 3 cells"), ("1,1_0", "not a number"), ("1,nan", "finite")):
+    for bad, message in (
+        ("1,x", "is not a number"),
+        ("1,2,3", "has 3 cells"),
+        ("1,1_0", "not a number"),
+        ("1,nan", "finite"),
+    ):
         with pytest.raises(ValueError, match=rf"line 26.*{message}"):
             read_csv_text("1,2.5\n" * 25 + bad + "\n" + "1,2.5\n" * 25)
 

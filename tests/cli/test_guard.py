@@ -102,7 +102,9 @@ def test_a_file_called_like_a_module_of_python_changes_nothing(data: str, tmp_pa
         assert json.loads(done.stdout)["rejected"] is False
 
 
-def test_a_neighbor_of_the_users_file_comes_first_for_it_and_last_for_us(command: Command, data: str, tmp_path: Path) -> None:
+def test_a_neighbor_of_the_users_file_comes_first_for_it_and_last_for_us(
+    command: Command, data: str, tmp_path: Path
+) -> None:
     (tmp_path / "this.py").write_text("FACTOR = -1.0\n")  # Python has a module of this name, which prints a poem
     (tmp_path / "mine.py").write_text("import this\ndef score(x):\n    return this.FACTOR * x\n")
     before = list(sys.path)

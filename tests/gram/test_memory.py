@@ -150,9 +150,7 @@ def test_the_limits_of_control_groups_count(tmp_path: Path, files: dict[str, Any
 
 
 @pytest.mark.parametrize(("kind", "used"), [("RLIMIT_AS", 1000), ("RLIMIT_DATA", 300)])
-def test_the_limits_of_the_process_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, used: int
-) -> None:
+def test_the_limits_of_the_process_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, used: int) -> None:
     resource = pytest.importorskip("resource")
     limits = {getattr(resource, kind): (2 * GB, resource.RLIM_INFINITY)}
     monkeypatch.setattr(

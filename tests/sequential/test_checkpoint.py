@@ -38,7 +38,7 @@ def contents(path: Path) -> dict[str, Any]:
 
 
 def refused(path: Path) -> None:
-    with pytest.raises(ValueError, match="stream.npz` is not a saved SequentialTest, or is truncated"):
+    with pytest.raises(ValueError, match=r"stream\.npz` is not a saved SequentialTest, or is truncated"):
         SequentialTest.restore(path, score)
 
 
@@ -68,6 +68,16 @@ def test_a_file_whose_numbers_were_changed_is_refused(tmp_path: Path) -> None:
             refused(path)
 
 
+def found(path: Path) -> SequentialTest | None:
+    """The test of a file; nothing where it is refused by its name."""
+    try:
+        return SequentialTest.restore(path, score)
+    except ValueError as error:
+        if "is not a saved SequentialTest" not in str(error):
+            raise
+    return None
+
+
 def test_a_file_cut_or_changed_anywhere_is_refused_or_the_same(tmp_path: Path) -> None:
     path = tmp_path / "stream.npz"
     whole = a_test(budget=30).update(stream(60))
@@ -77,10 +87,8 @@ def test_a_file_cut_or_changed_anywhere_is_refused_or_the_same(tmp_path: Path) -
         path.write_bytes(content[:place])
         refused(path)
         path.write_bytes(content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :])
-        try:
-            assert SequentialTest.restore(path, score).log_evalue == whole.log_evalue
-        except ValueError as error:
-            assert "is not a saved SequentialTest" in str(error)
+        if restored := found(path):
+            assert restored.log_evalue == whole.log_evalue
 
 
 def test_a_disk_that_is_full_keeps_the_file_saved_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +100,7 @@ def test_a_disk_that_is_full_keeps_the_file_saved_before(tmp_path: Path, monkeyp
     test.save(path)
     before = path.read_bytes()
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left on device.*stream.npz"):
+    with pytest.raises(OSError, match=r"No space left on device.*stream\.npz"):
         test.update(stream(40)).save(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]

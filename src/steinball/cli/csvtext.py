@@ -119,8 +119,8 @@ def _values(
         check_size(values.itemsize * len(values))
     if may_be_commas:
         raise ValueError(
-            "every line may be one number with a decimal comma, or two whole numbers. Write decimal points, or say that "
-            "there are two columns with `--columns 1,2`."
+            "every line may be one number with a decimal comma, or two whole numbers. Write decimal points, or choose "
+            "two columns with `--columns 1,2`."
         )
     return values
 

@@ -38,8 +38,8 @@ def read_samples(
     """Read samples of shape (n, d), rows are observations, from the file ``source``.
 
     An NPY file is mapped into memory, read-only, and not read as a whole. A CSV or Parquet file is read a few rows at a
-    time into one array of the columns asked for, and of an NPZ file nothing but the array asked for. Files whose numbers
-    take more than ``memory_limit`` are refused before they are read.
+    time into one array of the columns asked for, and of an NPZ file nothing but the array asked for. A file whose
+    numbers take more than ``memory_limit`` is refused before it is read.
 
     Parameters
     ----------
@@ -79,7 +79,9 @@ def read_samples(
     if suffix in _TEXT:
         with _opened(source) as file:
             text = _Text(source, file)
-            return read_csv(text, columns=columns, header=header, check_size=lambda n: budget.check(n, text.share_read()))
+            return read_csv(
+                text, columns=columns, header=header, check_size=lambda n: budget.check(n, text.share_read())
+            )
     if suffix == ".npz":
         return _numeric_matrix(_one_of_npz(source, key, budget), source, columns)
     if suffix == ".npy":
@@ -105,9 +107,9 @@ class _Budget:
         """Refuse a file of which the first ``share`` takes ``size`` bytes."""
         if size > share * self.limit:
             raise ValueError(
-                f"the numbers of `{self.source}` take about {in_words(size / share)}, but {in_words(self.limit)} of memory "
-                "may be used. Read fewer columns with `--columns`, raise `--memory-limit`, or save them as an NPY file, "
-                "which is not loaded as a whole."
+                f"the numbers of `{self.source}` take about {in_words(size / share)}, but {in_words(self.limit)} of "
+                "memory may be used. Read fewer columns with `--columns`, raise `--memory-limit`, or save them as an "
+                "NPY file, which is not loaded as a whole."
             )
 
 

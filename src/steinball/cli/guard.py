@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 __all__ = [
@@ -60,7 +61,7 @@ def _fit_into_address_space() -> None:
         return
     if room < _ADDRESS_SPACE:
         raise MemoryError(
-            f"the address space is limited to {room / 1e6:.0f} MB (ulimit -v), and loading the numerical libraries takes "
+            f"the address space is limited to {room / 1e6:.0f} MB (ulimit -v), but the numerical libraries take "
             f"{_ADDRESS_SPACE / 1e6:.0f} MB; raise the limit."
         )
     most = 1 + (room - _ADDRESS_SPACE) // _PER_THREAD
@@ -110,10 +111,8 @@ def _finish(code: int) -> int:
 
 def discard(stream: Any) -> None:
     """Nobody reads this stream any more: keep Python from trying once more at its end, with a code of its own."""
-    try:
+    with suppress(AttributeError, OSError, ValueError):  # it may be closed, or not be a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-    except (AttributeError, OSError, ValueError):  # closed, or not a file
-        pass
 
 
 def message_of(error: BaseException) -> str:

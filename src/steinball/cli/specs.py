@@ -118,9 +118,7 @@ def _json_object(path: str) -> dict[str, Any]:
     return loaded
 
 
-def model_from(
-    model: str | None, log_density: str | None = None, *, dimension: int, backend: str | None = None
-) -> Any:
+def model_from(model: str | None, log_density: str | None = None, *, dimension: int, backend: str | None = None) -> Any:
     """The model that ``--model`` or ``--log-density`` names, for data of this dimension.
 
     Examples
