@@ -193,6 +193,14 @@ def test_a_byte_that_is_not_utf8_is_found_far_into_a_file(tmp_path: Path) -> Non
         read_samples(str(path))
 
 
+def test_a_line_without_an_end_is_not_read_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datafiles, "_LONGEST_LINE", 1000)
+    path = tmp_path / "points.csv"
+    path.write_bytes(b"1,2.5\n" + b"0" * 10**6)
+    with pytest.raises(ValueError, match=r"has a line of more than 1.0 kB; is it text\?"):
+        read_samples(str(path))
+
+
 def test_what_is_no_number_is_found_in_every_block_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("steinball.cli.csvtext._ROWS_AT_ONCE", 10)
     for bad, message in (

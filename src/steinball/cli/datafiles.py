@@ -25,6 +25,7 @@ __all__ = ["read_npz", "read_samples"]
 
 _TEXT = {".csv", ".tsv", ".txt", ".dat"}
 _ROWS_AT_ONCE = 2**16
+_LONGEST_LINE = 2**26
 
 
 def read_samples(
@@ -134,7 +135,9 @@ class _Text:
         return min(1.0, self._read / self._size) if self._size else 1.0
 
     def __iter__(self) -> Iterator[str]:
-        for raw in self._file:
+        for raw in iter(lambda: self._file.readline(_LONGEST_LINE), b""):
+            if len(raw) == _LONGEST_LINE:
+                raise ValueError(f"`{self._source}` has a line of more than {in_words(_LONGEST_LINE)}; is it text?")
             line = self._decoded(raw)
             if self._read == 0:
                 line = line.removeprefix("\ufeff")
