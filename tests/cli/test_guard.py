@@ -72,6 +72,24 @@ def test_whatever_the_users_file_raises_is_2_and_one_line(
 
 
 @pytest.mark.parametrize("way", [MODULE, SCRIPT], ids=["module", "script"])
+def test_a_library_that_ends_the_process_by_itself_is_2(data: str, tmp_path: Path, way: list[str]) -> None:
+    """As OpenBLAS does where it gets no memory, and OpenMP where it gets no thread: by `exit` of C."""
+    (tmp_path / "mine.py").write_text("import ctypes\ndef score(x):\n    ctypes.CDLL(None).exit(1)\n")
+    assert ended(way, arguments(data, f"{tmp_path / 'mine.py'}:score")).returncode == 2
+    (tmp_path / "scipy.py").write_text("import ctypes\nctypes.CDLL(None).exit(1)\n")
+    assert ended(way, arguments(data), env=path_with(tmp_path)).returncode == 2
+
+
+@pytest.mark.parametrize("way", [MODULE, SCRIPT], ids=["module", "script"])
+@pytest.mark.parametrize("rejected", [False, True])
+def test_a_decision_is_what_the_process_ends_with(data: str, way: list[str], rejected: bool) -> None:
+    mean = "gaussian:mean=5" if rejected else "gaussian"
+    done = ended(way, [*arguments(data, mean), "--json"])
+    assert (done.returncode, done.stderr) == (int(rejected), "")
+    assert json.loads(done.stdout)["rejected"] is rejected
+
+
+@pytest.mark.parametrize("way", [MODULE, SCRIPT], ids=["module", "script"])
 @pytest.mark.parametrize(
     ("library", "source", "message"),
     [

@@ -6,6 +6,7 @@ with one line and code 2, too.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from contextlib import suppress
@@ -28,9 +29,30 @@ class Decision(SystemExit):
 
 def main() -> None:
     """Run the command line; the entry point of ``steinball``."""
+    libc = _take_over_exit() if sys._getframe(1).f_globals.get("__name__") == "__main__" else None
     code = _finish(_run())
     sys.stdout = sys.stderr  # what others print at the end of the process is not our output
-    sys.exit(code)
+    if libc is None:
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    _finish(code)
+    libc.fflush(None)
+    os._exit(code)
+
+
+def _take_over_exit() -> Any:
+    """Make ``exit`` of C end this process with 2, and return the library of C, where there is one that can.
+
+    Libraries call it with 1 when they get no memory (OpenBLAS) or no thread (OpenMP). Only ``os._exit`` passes it by.
+    """
+    try:
+        import ctypes
+
+        libc = ctypes.CDLL(None)
+        libc.__cxa_atexit(libc._exit, ctypes.c_void_p(NOT_A_DECISION), None)
+    except (AttributeError, ImportError, OSError, TypeError):
+        return None
+    return libc
 
 
 def _run() -> int:
