@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+
 import typer
 
 from experiments.evidence.registry import EVIDENCE
 from experiments.framework.command import commands_of
 from experiments.paper.registry import PAPER
-from steinball.cli import outcome
+from steinball.cli.guard import INTERRUPTED, NOT_A_DECISION, say
+from steinball.cli.outcome import one_line
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "run"]
 
 app = typer.Typer(
     name="python -m experiments",
@@ -25,7 +29,18 @@ for collection in (PAPER, EVIDENCE):
 
 def main() -> None:
     """Run the command line."""
-    outcome.run(app)
+    run(app)
+
+
+def run(commands: Callable[[], None]) -> None:
+    """Run some commands; whatever leaves them ends in one line and code 2, and Ctrl-C with 130."""
+    try:
+        commands()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        say("error: " + one_line(error))
+        sys.exit(NOT_A_DECISION)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ ROOMS = (
     "cautions",
     "progress",
     "text",
+    "files",
     "kernels",
     "tilts",
     "models",
@@ -51,8 +52,8 @@ ROOMS = (
 # A result explains itself: inside its methods it may look down the list.
 MAY_LOOK_DOWN_INSIDE_FUNCTIONS = {"results": {"explain"}}
 
-# Not in the list of rooms: the public names themselves, and `python -m steinball`.
-DOORS = {"__init__", "__main__"}
+# Not in the list of rooms: the package itself, its public names, and `python -m steinball`.
+DOORS = {"__init__", "__main__", "names"}
 
 
 def room_of(name: str) -> str:
@@ -369,7 +370,7 @@ HEAVY = EXTRAS | {"scipy.stats", "cupy", "dask", "rich", "typer", "experiments",
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
-    done = run_python(f"import steinball, sys; print({HEAVY!r} & set(sys.modules))")
+    done = run_python(f"import steinball, sys; steinball.ksd_test; print({HEAVY!r} & set(sys.modules))")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "set()"
 
@@ -377,6 +378,37 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 def test_the_list_of_what_is_heavy_would_see_it() -> None:
     done = run_python(f"import steinball, scipy.stats, sys; print({HEAVY!r} & set(sys.modules))")
     assert done.stdout.strip() == "{'scipy.stats'}"
+
+
+def test_the_command_is_there_before_any_library_is_loaded() -> None:
+    """So that it can say which one is broken."""
+    done = run_python("import steinball, steinball.cli, sys; print({'numpy', 'scipy', 'typer'} & set(sys.modules))")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "set()"
+
+
+def test_public_names_are_there_however_they_are_asked_for() -> None:
+    for code in (
+        "import steinball as sb; sb.ksd_test",
+        "from steinball import *; ksd_test",
+        "from steinball import tilts",
+    ):
+        done = run_python(code)
+        assert done.returncode == 0, done.stderr
+    done = run_python("import steinball as sb; print({*sb.__all__} <= {*dir(sb)}, hasattr(sb, 'nothing'))")
+    assert done.stdout.strip() == "True False"
+
+
+def test_every_room_may_be_imported_before_the_others() -> None:
+    code = f"""
+import importlib, sys
+for room in {ROOMS!r}:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "steinball"]:
+        del sys.modules[name]
+    importlib.import_module("steinball." + room)
+"""
+    done = run_python(code)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_version_is_the_same_everywhere() -> None:
@@ -394,6 +426,7 @@ TESTED_ELSEWHERE = {
     "gram/base.py": "test_engines_agree.py: what every engine answers",
     "gram/compiled.py": "test_device.py: on every library that compiles",
     "gram/tiles.py": "test_blocked.py: the engine that is made of them",
+    "names.py": "test_structure.py: the public names",
     "results/bounded.py": "gof/test_sharp_huber.py: the result of that test",
     "results/decision.py": "test_gof.py: the decision of a result",
     "results/aggregated.py": "gof/test_aggregated.py: the result of that test",

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import os
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -27,10 +28,12 @@ from experiments.framework.table import (
     header_of,
     read_results,
     records_in,
+    single_records,
     sort_records,
     write_curves,
     write_records,
 )
+from steinball.files import only_writer, write_whole
 from steinball.gram.workers import single_threaded_algebra, workers_configured
 from steinball.progress import Progress
 
@@ -78,22 +81,29 @@ def run(
     -------
     Path
         The table. But for the column ``seconds`` it is the same whatever the number of processes, and whether or not
-        the run was interrupted.
+        the run was interrupted. A second run of the same table at the same time is refused.
     """
     variants = experiment.always if variant is None else (experiment.check_variant(variant),)
     table = _Table(experiment, out / f"{experiment.name}.csv", seed)
-    table.open()
     wanted = experiment.repeats if repeats is None else _positive(repeats)
     chosen = range(len(experiment.grid)) if cells is None else sorted(cells)
-    tasks = _tasks(chosen, variants, wanted, table.done)
+    out.mkdir(parents=True, exist_ok=True)
+    with only_writer(table.path):
+        table.open()
+        _fill(table, _tasks(chosen, variants, wanted, table.done), jobs, progress)
+        table.close()
+    return table.path
+
+
+def _fill(table: _Table, tasks: list[_Task], jobs: int | None, progress: bool | str) -> None:
+    """Append the rows of every task as it finishes."""
     total = sum(len(task.repeats) for task in tasks)
-    with Progress(experiment.name, total, progress) as bar, table.path.open("a", encoding="utf-8", newline="") as file:
-        for records, count in _spread(experiment, tasks, seed, jobs):
+    bar = Progress(table.experiment.name, total, progress)
+    with bar, table.path.open("a", encoding="utf-8", newline="") as file:
+        for records, count in _spread(table.experiment, tasks, table.seed, jobs):
             file.write(_as_csv(records))
             file.flush()
             bar.advance(count)
-    table.close()
-    return table.path
 
 
 def run_again(experiment: Experiment, out: Path, *, variant: str | None = None, **options: Any) -> Path:
@@ -197,12 +207,11 @@ class _Table:
 
     def open(self) -> None:
         """Check that what is there belongs to this run, drop what a kill left unfinished, and note the rest."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         self._check_stamp()
         if not self.path.exists():
             write_records(self.path, COLUMNS, ())
         _drop_torn_line(self.path)
-        groups = [self._group(record) for record in records_in(self.path)]
+        groups = [self._group(record) for record in single_records(self.path)]
         unfinished = _unfinished(groups)
         if unfinished is not None or header_of(self.path) != COLUMNS:  # or the table is older than a column
             kept = (record for record in records_in(self.path) if self._group(record) != unfinished)
@@ -227,11 +236,21 @@ class _Table:
         path = self.path.with_suffix(".run.json")
         cells = json.dumps([{k: as_text(v) for k, v in cell.items()} for cell in self.experiment.grid])
         stamp = {"seed": self.seed, "grid": hashlib.sha256(cells.encode()).hexdigest()}
-        if path.exists() and self.path.exists() and json.loads(path.read_text(encoding="utf-8")) != stamp:
+        if path.exists() and self.path.exists() and _stamp_in(path) != stamp:
             raise ValueError(
                 f"`{self.path}` holds rows of another seed or another grid. Use another `--out`, or remove the file."
             )
-        path.write_text(json.dumps(stamp) + "\n", encoding="utf-8")
+        write_whole(path, (json.dumps(stamp) + "\n").encode())
+
+
+def _stamp_in(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise ValueError(
+            f"`{path}` must say which seed and grid the rows beside it have, but is truncated. Use another `--out`, or "
+            "remove it and the rows."
+        ) from None
 
 
 def _drop_torn_line(path: Path) -> None:
@@ -241,7 +260,7 @@ def _drop_torn_line(path: Path) -> None:
     if not whole:
         write_records(path, COLUMNS, ())
     elif len(whole) < len(content):
-        path.write_bytes(whole)
+        os.truncate(path, len(whole))
 
 
 def _unfinished(groups: list[Group]) -> Group | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import math
 from array import array
@@ -13,6 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from steinball.files import whole_file
 
 __all__ = ["COLUMNS", "GRID", "Curve", "Rate", "Rates", "Results", "as_text", "read_results", "wilson", "write_rates"]
 
@@ -196,9 +199,23 @@ class Results:
 
 
 def records_in(path: Path) -> Iterator[Record]:
-    """The rows of a CSV file as texts, one at a time: a table of rows may be larger than memory likes."""
+    """The rows of a CSV file as texts, one at a time: a table of rows may be larger than memory likes.
+
+    A last row without its end is left out: whoever was writing it was stopped.
+    """
     with path.open(encoding="utf-8", newline="") as lines:
-        yield from csv.DictReader(lines)
+        yield from csv.DictReader(line for line in lines if line.endswith("\n"))
+
+
+def single_records(path: Path) -> Iterator[Record]:
+    """The same for the rows of a run; refuse rows that are there twice, as two runs at once would leave them."""
+    repeats: dict[tuple[str, ...], array[int]] = {}
+    for record in records_in(path):
+        key = tuple(record.get(name, "") for name in _KEYS)
+        repeats.setdefault(key, array("l")).append(int(record["repeat"]))
+        yield record
+    if any(len(set(found)) < len(found) for found in repeats.values()):
+        raise ValueError(f"`{path}` has rows twice, which are no independent repeats. Remove it, and run again.")
 
 
 def read_records(path: Path) -> list[Record]:
@@ -214,23 +231,19 @@ def header_of(path: Path) -> tuple[str, ...]:
 
 def write_records(path: Path, columns: Sequence[str], records: Iterable[Record]) -> None:
     """A whole CSV file at once: either the old one or the new one is there, never a part."""
-    part = path.with_suffix(".part")
-    with part.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
+    with whole_file(path) as file:
+        writer = csv.DictWriter(codecs.getwriter("utf-8")(file), columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(records)
-    part.replace(path)
 
 
 def sort_records(path: Path, place: Callable[[Record], Any]) -> None:
     """The rows of a CSV file put in the order of ``place``; they are moved as lines, which are small."""
     places = [place(record) for record in records_in(path)]
-    part = path.with_suffix(".part")
-    with path.open(encoding="utf-8", newline="") as lines, part.open("w", encoding="utf-8", newline="") as file:
+    with path.open("rb") as lines, whole_file(path) as file:
         file.write(next(lines))
         rows = list(lines)
-        file.writelines(rows[i] for i in sorted(range(len(rows)), key=places.__getitem__))
-    part.replace(path)
+        file.writelines(rows[i] for i in sorted(range(len(places)), key=places.__getitem__))
 
 
 def _mean(values: NDArray[np.float64]) -> tuple[float, float]:
@@ -298,8 +311,7 @@ def _column(group: list[Record], name: str) -> NDArray[np.float64] | None:
 
 def read_results(path: Path) -> Results:
     """The tables of an experiment: of rows as a run leaves them, or aggregated as the documents have them."""
-    records = records_in(path)
     aggregated = "rejections" in header_of(path)
-    rates = Rates(tuple(_as_rate(r) for r in records)) if aggregated else rates_of(records)
+    rates = Rates(tuple(_as_rate(r) for r in records_in(path))) if aggregated else rates_of(single_records(path))
     curves = curves_path(path)
     return Results(rates, _read_curves(curves) if curves.exists() else ())

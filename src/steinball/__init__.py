@@ -1,95 +1,28 @@
-"""Is the data inside a ball around your model? Robust kernel Stein goodness-of-fit tests."""
+"""Is the data inside a ball around your model? Robust kernel Stein goodness-of-fit tests.
+
+The public names are those of ``steinball/names.py``. They are loaded when the first of them is asked for, so that the
+command can report whatever goes wrong while they load.
+"""
 
 from typing import TYPE_CHECKING
 
-from steinball import calibration, datasets, estimation, explain, features, jumps, kernels, models, radius, tilts
-from steinball.calibration import Betting, BoundaryBootstrap, DeviationBound, WeightedBootstrap, WildBootstrap
-from steinball.cautions import SteinballWarning
-from steinball.cautions import moved_names as _moved_names
-from steinball.discrepancy import ksd, targeted_ksd
-from steinball.gof import (
-    dcmmd_test,
-    ksd_test,
-    ksdagg_test,
-    mmd_dev_test,
-    mode_weights_test,
-    robust_ksd_test,
-    robust_ksdagg_test,
-    sharp_huber_test,
-)
-from steinball.gram.choose import predict_cost
-from steinball.kernels import InverseMultiquadric, Matern
-from steinball.models import check_score, from_log_density
-from steinball.radius import (
-    Alternative,
-    ChiSquared,
-    DensityBand,
-    FixedRadius,
-    Hellinger,
-    Huber,
-    KullbackLeibler,
-    LikeModel,
-    ScoreError,
-    StudentTails,
-    TotalVariation,
-    Wasserstein,
-)
-from steinball.results import GofResult
-from steinball.sequential import SequentialTest
-from steinball.stein import SteinKernel
-from steinball.tilts import PolynomialTilt
-
 __version__ = "0.2.0"
 
-__all__ = [
-    "Alternative",
-    "Betting",
-    "BoundaryBootstrap",
-    "ChiSquared",
-    "DensityBand",
-    "DeviationBound",
-    "FixedRadius",
-    "GofResult",
-    "Hellinger",
-    "Huber",
-    "InverseMultiquadric",
-    "KullbackLeibler",
-    "LikeModel",
-    "Matern",
-    "PolynomialTilt",
-    "ScoreError",
-    "SequentialTest",
-    "SteinKernel",
-    "SteinballWarning",
-    "StudentTails",
-    "TotalVariation",
-    "Wasserstein",
-    "WeightedBootstrap",
-    "WildBootstrap",
-    "calibration",
-    "check_score",
-    "datasets",
-    "dcmmd_test",
-    "estimation",
-    "explain",
-    "features",
-    "from_log_density",
-    "jumps",
-    "kernels",
-    "ksd",
-    "ksd_test",
-    "ksdagg_test",
-    "mmd_dev_test",
-    "mode_weights_test",
-    "models",
-    "predict_cost",
-    "radius",
-    "robust_ksd_test",
-    "robust_ksdagg_test",
-    "sharp_huber_test",
-    "targeted_ksd",
-    "tilts",
-]
+if TYPE_CHECKING:
+    from steinball.names import *  # noqa: F403
+    from steinball.names import __all__ as __all__
+else:
 
-if not TYPE_CHECKING:
-    __getattr__ = _moved_names(__name__)
+    def __getattr__(name):
+        from importlib import import_module
+
+        if name == "__all__" or not name.startswith("__"):
+            public = vars(import_module("steinball.names"))
+            known = ("__all__", *public.get("__all__", ()))  # it has none while it is being loaded
+            if name in known:
+                globals().update({key: public[key] for key in known})
+                return public[name]
+        return import_module("steinball.cautions").moved_names(__name__)(name)
+
+    def __dir__():
+        return sorted({*globals(), *__getattr__("__all__")})

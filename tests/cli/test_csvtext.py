@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import io
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steinball.cli.csvtext import read_csv_text
+from steinball.cli.csvtext import read_csv
 
 pytestmark = pytest.mark.exact
 
 EXPECTED = np.array([[1.0, 2.5], [-3.0, 4e-3]])
+
+
+def read_csv_text(text: str, **options: Any) -> Any:
+    return read_csv(io.StringIO(text, newline=""), **options)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +73,7 @@ def test_every_float_survives_the_way_through_csv(rows: list[tuple[float, ...]],
         ("x,2\n3,4\n", "line 1 holds both numbers .* and words .* `--header` or `--no-header`"),
         ("x,y\n", "a header but no data"),
         ("\n# nothing\n", "holds no data"),
-        (",0,1\n0,1.5,2.5\n", "line 1, column 1: the cell is empty"),
+        (",0,2\n0,1.5,2.5\n", "line 1, column 1: the cell is empty"),
     ],
 )
 def test_a_bad_csv_is_refused_with_its_place(text: str, message: str) -> None:
@@ -76,7 +83,7 @@ def test_a_bad_csv_is_refused_with_its_place(text: str, message: str) -> None:
 
 def test_a_header_of_numbers_is_read_as_one_when_told_so() -> None:
     np.testing.assert_array_equal(read_csv_text("0,1\n5,6\n", header=True), [[5.0, 6.0]])
-    np.testing.assert_array_equal(read_csv_text("0,1\n5,6\n"), [[0.0, 1.0], [5.0, 6.0]])
+    np.testing.assert_array_equal(read_csv_text("0,1\n5,6.5\n"), [[0.0, 1.0], [5.0, 6.5]])
     with pytest.raises(ValueError, match="line 1, column 1: `x` is not a number"):
         read_csv_text("x,y\n5,6\n", header=False)
 
@@ -89,14 +96,67 @@ def test_columns_are_chosen_by_name_or_by_position_from_one() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "choice"),
+    [
+        (",x,y\n0,1.5,2\n1,2.5,3\n", "2,3"),
+        ("Unnamed: 0,x,y\n0,1.5,2\n1,2.5,3\n", "2,3"),
+        ("\tx\ty\n0\t1.5\t2\n1\t2.5\t3\n", "2,3"),
+        (',"x","y"\n"1",1.5,2\n"2",2.5,3\n', "2,3"),
+        (",0,1\n0,1.5,2\n1,2.5,3\n", "2,3"),
+        (",,x,y\na,0,1.5,2\na,1,2.5,3\n", "3,4"),
+    ],
+    ids=["pandas", "read and written again", "tabs", "R", "array", "two levels"],
+)
+def test_the_index_of_a_frame_is_not_taken_for_a_coordinate(text: str, choice: str) -> None:
+    with pytest.raises(ValueError, match=rf"looks like the index of a pandas frame.*`--columns {choice}`"):
+        read_csv_text(text)
+    np.testing.assert_array_equal(read_csv_text(text, columns=choice), [[1.5, 2.0], [2.5, 3.0]])
+
+
+def test_a_column_without_a_name_elsewhere_is_read() -> None:
+    np.testing.assert_array_equal(read_csv_text("x,,y\n1,2,3\n"), [[1.0, 2.0, 3.0]])
+
+
+@pytest.mark.parametrize("text", ["1,5\n2,75\n", "-1,5\n+0,25e3\n\n# end\n", "1,2"])
+def test_a_column_of_decimal_commas_is_not_taken_for_two_columns(text: str) -> None:
+    with pytest.raises(ValueError, match=r"one number with a decimal comma, or two whole numbers.*`--columns 1,2`"):
+        read_csv_text(text)
+    assert read_csv_text(text, columns="1,2").shape[1] == 2
+
+
+@pytest.mark.parametrize("text", ["1,5\n2,-7\n", "1,5\n2.5,7\n", "1, 5\n2, 7\n", "x,y\n1,5\n2,7\n", "1,5,2\n2,7,3\n"])
+def test_two_columns_that_are_no_decimal_commas_are_read(text: str) -> None:
+    assert read_csv_text(text).shape == (2, text.splitlines()[-1].count(",") + 1)
+
+
+def test_a_decimal_comma_may_be_ruled_out_far_into_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steinball.cli.csvtext._ROWS_AT_ONCE", 10)
+    assert read_csv_text("1,5\n" * 95 + "1,5.5\n").shape == (96, 2)
+
+
+@pytest.mark.parametrize(
     ("text", "columns", "message"),
     [
         ("x,y\n1,2\n", "z", "no column `z`; the columns are called x, y"),
         ("1,2\n3,4\n", "0", "no column `0`; the columns are numbered 1 to 2"),
         ("1,2\n3,4\n", "3", "no column `3`"),
         ("x,x\n1,2\n", "x", "several columns are called `x`"),
+        ("x,y\n1,2\n", "y,y", "`--columns y,y` names column 2 twice"),
+        ("x,y\n1,2\n", "x, 1", "`--columns x, 1` names column 1 twice"),
     ],
 )
 def test_a_column_that_is_not_there_is_named(text: str, columns: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_csv_text(text, columns=columns)
+
+
+def test_what_is_no_number_is_found_in_every_block_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steinball.cli.csvtext._ROWS_AT_ONCE", 10)
+    for bad, message in (
+        ("1,x", "is not a number"),
+        ("1,2,3", "has 3 cells"),
+        ("1,1_0", "not a number"),
+        ("1,nan", "finite"),
+    ):
+        with pytest.raises(ValueError, match=rf"line 26.*{message}"):
+            read_csv_text("1,2.5\n" * 25 + bad + "\n" + "1,2.5\n" * 25)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +19,7 @@ from hypothesis import strategies as st
 from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.gram import BlockedGram, DenseGram, LowRankGram
 from steinball.gram.cost import blocked_cost, dense_cost, lowrank_memory
-from steinball.gram.memory import as_bytes, free_memory, in_words
+from steinball.gram.memory import as_bytes, free_memory, free_on_host, in_words
 from steinball.problem import pose
 from steinball.stein import SteinProblem
 
@@ -77,13 +80,101 @@ def test_some_memory_is_free_and_less_than_a_petabyte() -> None:
     assert 10**6 < free_memory(np.zeros(1)) < 10**15
 
 
-def test_without_the_kernels_file_half_of_the_memory_counts_as_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*args: Any, **options: Any) -> Any:
-        raise OSError
-
-    monkeypatch.setattr("builtins.open", refuse)
+def test_without_the_kernels_file_half_of_the_memory_counts_as_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 4096}.__getitem__)
-    assert free_memory(np.zeros(1)) == 2_048_000
+    assert free_on_host(tmp_path) == 2_048_000
+
+
+GB = 10**9
+
+
+def machine(root: Path, files: dict[str, Any]) -> Path:
+    """The files of a system with 64 GB available, and those given."""
+    for name, content in {"proc/meminfo": f"MemTotal: 1 kB\nMemAvailable: {64 * GB // 1024} kB\n", **files}.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{content}\n")
+    return root
+
+
+V1, V2 = "sys/fs/cgroup/memory", "sys/fs/cgroup"
+
+
+@pytest.mark.parametrize(
+    ("files", "free"),
+    [
+        ({}, 64 * GB // 1024 * 1024),
+        ({"proc/self/cgroup": "0::/", f"{V2}/memory.max": 4 * GB, f"{V2}/memory.current": GB}, 3 * GB),
+        ({"proc/self/cgroup": "0::/", f"{V2}/memory.max": "max", f"{V2}/memory.current": GB}, 64 * GB // 1024 * 1024),
+        ({"proc/self/cgroup": "0::/", f"{V2}/memory.max": "max", f"{V2}/memory.high": 2 * GB}, 2 * GB),
+        (  # files that the group has cached are dropped when memory is needed
+            {
+                "proc/self/cgroup": "0::/job",
+                f"{V2}/job/memory.max": 4 * GB,
+                f"{V2}/job/memory.current": 3 * GB,
+                f"{V2}/job/memory.stat": f"anon {GB}\ninactive_file {2 * GB}\nactive_file 7",
+            },
+            3 * GB,
+        ),
+        (  # the limit of a group above
+            {
+                "proc/self/cgroup": "0::/slice/job",
+                f"{V2}/slice/job/memory.max": 8 * GB,
+                f"{V2}/slice/memory.max": 2 * GB,
+                f"{V2}/slice/memory.current": GB,
+            },
+            GB,
+        ),
+        (
+            {
+                "proc/self/cgroup": "5:cpu,cpuacct:/x\n4:memory:/job\n0::/",
+                f"{V1}/job/memory.limit_in_bytes": 5 * GB,
+                f"{V1}/job/memory.usage_in_bytes": 2 * GB,
+                f"{V1}/job/memory.stat": f"inactive_file 5\ntotal_inactive_file {GB}",
+                f"{V1}/memory.limit_in_bytes": 9223372036854771712,
+                "sys/fs/cgroup/cpu,cpuacct/x/memory.limit_in_bytes": 1,
+            },
+            4 * GB,
+        ),
+        (  # a container that sees its own group at the top, under the path that the host has for it
+            {"proc/self/cgroup": "4:memory:/docker/1f", f"{V1}/memory.limit_in_bytes": 3 * GB},
+            3 * GB,
+        ),
+        ({"proc/self/cgroup": "0::/", f"{V2}/memory.max": GB, f"{V2}/memory.current": 2 * GB}, 0),
+    ],
+)
+def test_the_limits_of_control_groups_count(tmp_path: Path, files: dict[str, Any], free: int) -> None:
+    assert free_on_host(machine(tmp_path, files)) == free
+
+
+@pytest.mark.parametrize(("kind", "used"), [("RLIMIT_AS", 1000), ("RLIMIT_DATA", 300)])
+def test_the_limits_of_the_process_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, used: int) -> None:
+    resource = pytest.importorskip("resource")
+    limits = {getattr(resource, kind): (2 * GB, resource.RLIM_INFINITY)}
+    monkeypatch.setattr(
+        resource, "getrlimit", lambda which: limits.get(which, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    )
+    root = machine(tmp_path, {"proc/self/statm": "1000 500 200 1 0 300 0"})
+    assert free_on_host(root) == 2 * GB - used * resource.getpagesize()
+
+
+def test_a_limit_on_the_address_space_reaches_the_choice_of_the_engine() -> None:
+    """A process that may take 2 GB more plans with no more than half of it, whatever the machine has."""
+    pytest.importorskip("resource")
+    code = """
+import resource, numpy as np
+from steinball.gram.choose import Settings
+from steinball.gram.memory import free_on_host
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2 * 10**9,) * 2)
+assert free_on_host() <= 2 * 10**9
+print(Settings().limit(np.zeros(1)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) <= 10**9
 
 
 def peak(work: Callable[[], Any]) -> int:

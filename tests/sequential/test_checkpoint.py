@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,9 @@ from numpy.typing import NDArray
 import steinball as sb
 from steinball.kernels import Gaussian, InverseMultiquadric, Matern
 from steinball.kernels.base import Kernel
+from steinball.sequential import checkpoint
 from steinball.sequential.stream import SequentialTest
-from steinball.tilts import PolynomialTilt
+from steinball.tilts import PolynomialTilt, Tilt
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]
@@ -103,7 +106,7 @@ class OwnKernel(Kernel):
         return value, -self.rate * value, self.rate**2 * r2 * value
 
 
-class OwnTilt:
+class OwnTilt(Tilt):
     """The polynomial tilt at scale 1 under another name."""
 
     def __init__(self, center: float = 0.0) -> None:
@@ -131,13 +134,18 @@ def test_a_kernel_or_tilt_of_ones_own_is_brought_again_and_compared(tmp_path: Pa
             saved(test, tmp_path, **again)
 
 
+def contents(path: Path) -> dict[str, Any]:
+    with np.load(path) as file:
+        return dict(file)
+
+
 def test_a_file_holds_plain_arrays_and_one_text(tmp_path: Path) -> None:
     path = tmp_path / "stream.npz"
     a_test(budget=30).update(stream(50)).save(path)
     with np.load(path, allow_pickle=False) as file:
         facts = json.loads(str(file["facts"]))
         assert all(file[name].dtype.kind in "fiU" for name in file.files)
-    assert facts["schema"] == "steinball.sequential/1"
+    assert facts["schema"] == "steinball.sequential/2"
     assert facts["kernel"] == [
         {"type": "InverseMultiquadric", "lengthscale": math.sqrt(2.0), "exponent": 0.5, "metric": None}
     ]
@@ -147,11 +155,10 @@ def test_a_file_holds_plain_arrays_and_one_text(tmp_path: Path) -> None:
 def test_a_file_cannot_run_anything(tmp_path: Path) -> None:
     path = tmp_path / "stream.npz"
     a_test().update(stream(5)).save(path)
-    with np.load(path) as file:
-        arrays = dict(file)
+    arrays = contents(path)
     facts = json.loads(str(arrays["facts"]))
     facts["kernel"] = [{"type": "Exec", "lengthscale": 1.0}]
-    np.savez(path, **{**arrays, "facts": np.array(json.dumps(facts))})
+    checkpoint.write(path, facts, {name: arrays[name] for name in arrays if name not in ("facts", "digest")})
     with pytest.raises(ValueError, match="no built-in kernel"):
         SequentialTest.restore(path, score)
     np.savez(path, **{**arrays, "taus": np.array([object()], dtype=object)})
@@ -201,3 +208,75 @@ def test_a_file_that_was_cut_off_or_holds_something_else_is_refused(tmp_path: Pa
             np.savez(file, **other)
         with pytest.raises(ValueError, match="is not a saved SequentialTest"):
             SequentialTest.restore(path, sb.models.Gaussian())
+
+
+# Whole, or refused by its name
+
+
+def refused(path: Path) -> None:
+    with pytest.raises(ValueError, match=r"stream\.npz` is not a saved SequentialTest, or is truncated"):
+        SequentialTest.restore(path, score)
+
+
+@pytest.mark.parametrize("points", [10, 60])
+def test_a_file_without_one_of_its_parts_is_refused_by_name(tmp_path: Path, points: int) -> None:
+    """In the burn-in and beyond the budget: every array, and every fact."""
+    path = tmp_path / "stream.npz"
+    a_test(budget=30, burn_in=20).update(stream(points)).save(path)
+    arrays = contents(path)
+    for name in arrays:
+        np.savez(path, **{key: value for key, value in arrays.items() if key != name})
+        refused(path)
+    facts = json.loads(str(arrays["facts"]))
+    for name in facts:
+        text = json.dumps({key: value for key, value in facts.items() if key != name})
+        np.savez(path, **{**arrays, "facts": np.array(text)})
+        refused(path)
+
+
+def test_a_file_whose_numbers_were_changed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "stream.npz"
+    a_test(budget=30).update(stream(60)).save(path)
+    arrays = contents(path)
+    for name in ("ledger.best", "ledger.logs", "taus", "kept.seen", "history.log_wealth"):
+        for value in (arrays[name] * np.nan, np.concatenate([np.atleast_1d(arrays[name])] * 2), np.array(["text"])):
+            np.savez(path, **{**arrays, name: value})
+            refused(path)
+
+
+def found(path: Path) -> SequentialTest | None:
+    """The test of a file; nothing where it is refused by its name."""
+    try:
+        return SequentialTest.restore(path, score)
+    except ValueError as error:
+        if "is not a saved SequentialTest" not in str(error):
+            raise
+    return None
+
+
+def test_a_file_cut_or_changed_anywhere_is_refused_or_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "stream.npz"
+    whole = a_test(budget=30).update(stream(60))
+    whole.save(path)
+    content = path.read_bytes()
+    for place in range(0, len(content), len(content) // 40):
+        path.write_bytes(content[:place])
+        refused(path)
+        path.write_bytes(content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :])
+        if restored := found(path):
+            assert restored.log_evalue == whole.log_evalue
+
+
+def test_a_disk_that_is_full_keeps_the_file_saved_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    path = tmp_path / "stream.npz"
+    test = a_test(budget=30).update(stream(40))
+    test.save(path)
+    before = path.read_bytes()
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device.*stream\.npz"):
+        test.update(stream(40)).save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]

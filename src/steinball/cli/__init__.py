@@ -1,5 +1,5 @@
 """The command ``steinball``."""
 
-from steinball.cli.commands import app, main
+from steinball.cli.guard import main
 
-__all__ = ["app", "main"]
+__all__ = ["main"]

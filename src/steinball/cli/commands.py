@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -14,11 +12,12 @@ import steinball as sb
 from steinball.cli import outcome
 from steinball.cli.datafiles import read_samples
 from steinball.cli.demo import render_demo
+from steinball.cli.guard import NOT_REJECTED, REJECTED, Decision
 from steinball.cli.specs import kernel_from, model_from
 from steinball.cli.userfile import python_file
 from steinball.results import Result
 
-__all__ = ["app", "main"]
+__all__ = ["app"]
 
 app = typer.Typer(
     name="steinball",
@@ -28,11 +27,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-def main() -> None:
-    """Run the command line; the entry point of ``steinball``."""
-    outcome.run(app)
 
 
 def _print_version(wanted: bool) -> None:
@@ -70,8 +64,9 @@ def run_test(
         str | None, typer.Option(help="FILE.py:NAME of a log density, up to a constant, in place of --model.")
     ] = None,
     backend: Annotated[
-        str, typer.Option(help="What differentiates the log density: numerical (it is written in NumPy), torch or jax.")
-    ] = "numerical",
+        str | None,
+        typer.Option(help="What differentiates the log density: numerical (the default, for NumPy), torch or jax."),
+    ] = None,
     contamination: Annotated[
         float | None, typer.Option(help="Tolerated share of contamination, between 0 and 1.")
     ] = None,
@@ -127,9 +122,9 @@ def run_test(
     The exit code is 0 when the model is not rejected, 1 when it is, 2 when there is no decision, 130 after Ctrl-C.
     """
     with outcome.ending(user_file=python_file(model or log_density), debug=debug):
-        samples = read_samples(data, columns=columns, key=key, header=header)
+        samples = read_samples(data, columns=columns, key=key, header=header, memory_limit=memory_limit)
         chosen = _calibration(calibration, resamples)
-        with redirect_stdout(sys.stderr):  # what the user's own file prints is not our output
+        with outcome.foreign_code():  # what the user's own file prints is not our output
             result = _run(
                 samples,
                 model_from(model, log_density, dimension=samples.shape[1], backend=backend),
@@ -144,7 +139,7 @@ def run_test(
                 progress=False if no_progress else "auto",
             )
         _print_result(result, as_json)
-    raise typer.Exit(outcome.REJECTED if result.rejected else outcome.NOT_REJECTED)
+    raise Decision(REJECTED if result.rejected else NOT_REJECTED)
 
 
 @dataclass(frozen=True)

@@ -1,31 +1,50 @@
-"""Numbers from delimited text, with the line and column of whatever is not one."""
+"""Numbers from delimited text, a block of lines at a time, with the line and column of whatever is not one."""
 
 from __future__ import annotations
 
 import csv
-import io
 import math
 import re
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["choose_columns", "read_csv_text"]
+__all__ = ["choose_columns", "read_csv", "refuse_index"]
 
 _DELIMITERS = (";", "\t", ",")  # a comma beside a semicolon or a tab is a decimal comma, and an error later
+_ROWS_AT_ONCE = 4096
+_INDEX = re.compile(r"Unnamed: 0(\.\d+)?|__index_level_\d+__")  # what pandas calls an index without a name
+_WHOLE, _FRACTION = re.compile(r"[+-]?\d+"), re.compile(r"\d+([eE][+-]?\d+)?")  # of a number with a decimal comma
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """The cells of one line, and its number in the file."""
 
     line: int
     cells: list[str]
 
 
-def read_csv_text(text: str, *, columns: str | None = None, header: bool | None = None) -> NDArray[np.float64]:
+@dataclass(frozen=True)
+class Layout:
+    """Which cells of a row are read, and what they are called."""
+
+    width: int
+    names: list[str] | None
+    chosen: Sequence[int]
+
+
+def read_csv(
+    lines: Iterable[str],
+    *,
+    columns: str | None = None,
+    header: bool | None = None,
+    check_size: Callable[[int], None] = lambda size: None,
+) -> NDArray[np.float64]:
     """Numbers of delimited text as an array of shape (n, d).
 
     The delimiter is a semicolon, a tab, a comma or white space, whichever comes first in this list and is used. Blank
@@ -33,32 +52,97 @@ def read_csv_text(text: str, *, columns: str | None = None, header: bool | None 
 
     Parameters
     ----------
-    text : str
-        The content of the file.
+    lines : iterable of str
+        The lines of the file, with their ends.
     columns : str, optional
         Comma-separated names or positions (from 1) of the columns to read.
     header : bool, optional
         Whether the first line names the columns; by default decided from its cells.
+    check_size : callable
+        Called with the number of bytes that the numbers take so far; it may refuse more.
 
     Examples
     --------
-    >>> read_csv_text("1; 2\\n3; 4\\n")
+    >>> read_csv(["1; 2\\n", "3; 4\\n"])
     array([[1., 2.],
            [3., 4.]])
     """
-    rows = _rows(text)
+    lines = iter(lines)
+    start = _until_content(lines, 2)
+    delimiter = _delimiter(start)
+    rows = _rows(chain(start, lines), delimiter)
     first = next(rows, None)
     if first is None:
         raise ValueError("the file holds no data.")
     has_header = _is_header(first) if header is None else header
     names = [cell.strip() for cell in first.cells] if has_header else None
-    width = len(first.cells)
-    chosen = range(width) if columns is None else choose_columns(columns, names, width)
-    body = rows if has_header else _chain(first, rows)
-    values = [_numbers(row, chosen, names, width) for row in body]
+    layout = _layout(columns, names, len(first.cells))
+    body = rows if has_header else chain([first], rows)
+    undecided = delimiter == "," and layout.width == 2 and names is None and columns is None and ", " not in start[-1]
+    values = _values(body, layout, undecided, check_size)
     if not values:
         raise ValueError("the file holds a header but no data.")
-    return np.asarray(values, dtype=np.float64)
+    return np.frombuffer(values, dtype=np.float64).reshape(-1, len(layout.chosen))
+
+
+def _layout(columns: str | None, names: list[str] | None, width: int) -> Layout:
+    if columns is not None:
+        return Layout(width, names, choose_columns(columns, names, width))
+    refuse_index(names or ())
+    return Layout(width, names, range(width))
+
+
+def refuse_index(names: Sequence[str], index: Collection[str] = ()) -> None:
+    """Refuse columns that are the index of a pandas frame: those of ``index``, and those that look like it."""
+    unnamed = next((k for k, name in enumerate(names) if name), 0)
+    found = [k for k, name in enumerate(names) if k < unnamed or name in index or _INDEX.fullmatch(name)]
+    if found:
+        label = f"column {found[0] + 1} " + (f"(`{names[found[0]]}`)" if names[found[0]] else "has no name and")
+        others = ",".join(str(k + 1) for k in range(len(names)) if k not in found)
+        raise ValueError(
+            f"{label} looks like the index of a pandas frame, which is no coordinate. Choose columns with "
+            f"`--columns {others or 1}`, or write the file with `index=False`."
+        )
+
+
+def _values(
+    rows: Iterator[Row], layout: Layout, may_be_commas: bool, check_size: Callable[[int], None]
+) -> array[float]:
+    """The numbers of all rows, one after the other, in little more memory than they take.
+
+    Where the commas may be decimal ones, a row must show that they are not.
+    """
+    values = array("d")
+    while block := list(islice(rows, _ROWS_AT_ONCE)):
+        may_be_commas = may_be_commas and all(_has_decimal_comma(row) for row in block)
+        values.extend(_quick(block, layout) or _careful(block, layout))
+        check_size(values.itemsize * len(values))
+    if may_be_commas:
+        raise ValueError(
+            "every line may be one number with a decimal comma, or two whole numbers. Write decimal points, or choose "
+            "two columns with `--columns 1,2`."
+        )
+    return values
+
+
+def _has_decimal_comma(row: Row) -> bool:
+    return bool(_WHOLE.fullmatch(row.cells[0]) and _FRACTION.fullmatch(row.cells[-1]))
+
+
+def _quick(block: list[Row], layout: Layout) -> array[float] | None:
+    """The numbers of some rows, or None where one of them needs a closer look."""
+    if any(len(row.cells) != layout.width for row in block):
+        return None
+    cells = [row.cells[i] for row in block for i in layout.chosen]
+    try:
+        numbers = array("d", map(float, cells))
+    except ValueError:
+        return None
+    return numbers if np.isfinite(numbers).all() and "_" not in "".join(cells) else None
+
+
+def _careful(block: list[Row], layout: Layout) -> array[float]:
+    return array("d", (number for row in block for number in _numbers(row, layout)))
 
 
 def choose_columns(columns: str, names: Sequence[str] | None, width: int) -> list[int]:
@@ -69,7 +153,10 @@ def choose_columns(columns: str, names: Sequence[str] | None, width: int) -> lis
     >>> choose_columns("y,1", ["x", "y"], 2)
     [1, 0]
     """
-    return [_column(wanted.strip(), names, width) for wanted in columns.split(",")]
+    chosen = [_column(wanted.strip(), names, width) for wanted in columns.split(",")]
+    for position in (k for k in chosen if chosen.count(k) > 1):
+        raise ValueError(f"`--columns {columns}` names column {position + 1} twice.")
+    return chosen
 
 
 def _column(wanted: str, names: Sequence[str] | None, width: int) -> int:
@@ -83,19 +170,13 @@ def _column(wanted: str, names: Sequence[str] | None, width: int) -> int:
     raise ValueError(f"`--columns`: there is no column `{wanted}`; the columns {there}.")
 
 
-def _chain(first: Row, rest: Iterator[Row]) -> Iterator[Row]:
-    yield first
-    yield from rest
-
-
-def _rows(text: str) -> Iterator[Row]:
-    delimiter = _delimiter(text)
+def _rows(lines: Iterable[str], delimiter: str | None) -> Iterator[Row]:
     if delimiter is None:
-        for number, line in enumerate(text.splitlines(), start=1):
+        for number, line in enumerate(lines, start=1):
             if _is_content(line):
                 yield Row(number, line.split())
         return
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     try:
         for cells in reader:
             if cells and _is_content(delimiter.join(cells)):
@@ -104,16 +185,24 @@ def _rows(text: str) -> Iterator[Row]:
         raise ValueError(f"line {reader.line_num}: {error}.") from None
 
 
+def _until_content(lines: Iterator[str], count: int) -> list[str]:
+    """The lines up to the ``count``-th one with content."""
+    start: list[str] = []
+    while count and (line := next(lines, None)) is not None:
+        start.append(line)
+        count -= _is_content(line)
+    return start
+
+
 def _is_content(line: str) -> bool:
     stripped = line.strip()
     return bool(stripped) and not stripped.startswith("#")
 
 
-def _delimiter(text: str) -> str | None:
+def _delimiter(start: list[str]) -> str | None:
     """The delimiter of the first line of numbers; None is white space. Words may hold any character, so a header is
     not asked."""
-    content = (line for line in text.splitlines() if _is_content(line))
-    lines = [line for line, _ in zip(content, range(2), strict=False)] or [""]
+    lines = [line for line in start if _is_content(line)] or [""]
     words = any(_number(part) is None for part in re.split(r"[;,\s]+", lines[0].strip()) if part)
     line = lines[-1] if words else lines[0]
     found = next((d for d in _DELIMITERS if d in line), None)
@@ -134,6 +223,8 @@ def _pointed(cell: str) -> str:
 
 
 def _is_header(row: Row) -> bool:
+    if row.cells[0] == "" and row.cells[1:] == [str(k) for k in range(len(row.cells) - 1)]:
+        return True  # as pandas names the columns of a plain array, beside its index
     numbers = [cell for cell in row.cells if _number(_pointed(cell)) is not None]
     words = [cell for cell in row.cells if cell.strip() and cell not in numbers]
     if words and numbers:
@@ -144,10 +235,10 @@ def _is_header(row: Row) -> bool:
     return bool(words)
 
 
-def _numbers(row: Row, chosen: Sequence[int], names: Sequence[str] | None, width: int) -> list[float]:
-    if len(row.cells) != width:
-        raise ValueError(f"line {row.line} has {len(row.cells)} cells, but the first line has {width}.")
-    return [_finite(row, i, names) for i in chosen]
+def _numbers(row: Row, layout: Layout) -> list[float]:
+    if len(row.cells) != layout.width:
+        raise ValueError(f"line {row.line} has {len(row.cells)} cells, but the first line has {layout.width}.")
+    return [_finite(row, i, layout.names) for i in layout.chosen]
 
 
 def _finite(row: Row, position: int, names: Sequence[str] | None) -> float:

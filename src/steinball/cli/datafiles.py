@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
+import io
+import math
+import os
 import sys
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.cli.csvtext import choose_columns, read_csv_text
+from steinball.cli.csvtext import choose_columns, read_csv, refuse_index
+from steinball.gram.choose import Settings
+from steinball.gram.memory import in_words
 
 __all__ = ["read_npz", "read_samples"]
 
 _TEXT = {".csv", ".tsv", ".txt", ".dat"}
 _ROWS_AT_ONCE = 2**16
+_LONGEST_LINE = 2**26
 
 
 def read_samples(
-    source: str, *, columns: str | None = None, key: str | None = None, header: bool | None = None
+    source: str,
+    *,
+    columns: str | None = None,
+    key: str | None = None,
+    header: bool | None = None,
+    memory_limit: int | str | None = None,
 ) -> NDArray[Any]:
     """Read samples of shape (n, d), rows are observations, from the file ``source``.
 
-    An NPY file is mapped into memory, read-only, and not read as a whole. A Parquet file is read a few rows at a time
-    into one array of the columns asked for.
+    An NPY file is mapped into memory, read-only, and not read as a whole. A CSV or Parquet file is read a few rows at a
+    time into one array of the columns asked for, and of an NPZ file nothing but the array asked for. A file whose
+    numbers take more than ``memory_limit`` is refused before it is read.
 
     Parameters
     ----------
@@ -39,6 +53,8 @@ def read_samples(
         Which array of an NPZ file to read, when it holds several.
     header : bool, optional
         Whether the first line of a CSV file names the columns. By default it does when no cell of it is a number.
+    memory_limit : int or str, optional
+        Bytes, or a text such as ``"2 GB"``; half of what is free by default.
 
     Raises
     ------
@@ -60,32 +76,128 @@ def read_samples(
         raise ValueError("`--key` names an array of an NPZ file; this is not one.")
     if suffix not in _TEXT and header is not None:
         raise ValueError("`--header` and `--no-header` are for CSV files; this is not one.")
+    budget = _Budget.of(source, memory_limit)
     if suffix in _TEXT:
-        return read_csv_text(_text_of(source), columns=columns, header=header)
-    if suffix in {".npy", ".npz"}:
-        return _numeric_matrix(_load_numpy(source, key), source, columns)
+        with _opened(source) as file:
+            text = _Text(source, file)
+            return read_csv(
+                text, columns=columns, header=header, check_size=lambda n: budget.check(n, text.share_read())
+            )
+    if suffix == ".npz":
+        return _numeric_matrix(_one_of_npz(source, key, budget), source, columns)
+    if suffix == ".npy":
+        return _numeric_matrix(_mapped(source), source, columns)
     if suffix == ".parquet":
-        return _read_parquet(source, columns)
+        return _read_parquet(source, columns, budget)
     raise ValueError(f"`{source}` must end in .csv, .tsv, .txt, .dat, .npy, .npz or .parquet.")
 
 
-def _text_of(source: str) -> str:
-    raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"`{source}` must be UTF-8 text, but byte {error.start + 1} is not.") from None
+@dataclass(frozen=True)
+class _Budget:
+    """How much memory the numbers of a file may take."""
+
+    source: str
+    limit: int
+
+    @classmethod
+    def of(cls, source: str, memory_limit: int | str | None) -> _Budget:
+        """By a limit as users give it."""
+        return cls(source, Settings(memory_limit=memory_limit).limit(np.empty(0)))
+
+    def check(self, size: int, share: float = 1.0) -> None:
+        """Refuse a file of which the first ``share`` takes ``size`` bytes."""
+        if size > share * self.limit:
+            raise ValueError(
+                f"the numbers of `{self.source}` take about {in_words(size / share)}, but {in_words(self.limit)} of "
+                "memory may be used. Read fewer columns with `--columns`, raise `--memory-limit`, or save them as an "
+                "NPY file, which is not loaded as a whole."
+            )
+
+
+@contextmanager
+def _opened(source: str) -> Iterator[BinaryIO]:
+    if source == "-":
+        yield sys.stdin.buffer
+    else:
+        with open(source, "rb") as file:
+            yield file
+
+
+class _Text:
+    """The lines of a UTF-8 file, and how far it is read."""
+
+    def __init__(self, source: str, file: BinaryIO) -> None:
+        self._source, self._file, self._read = source, file, 0
+        self._size = os.path.getsize(source) if source != "-" else 0
+
+    def share_read(self) -> float:
+        """The share of the file that is read; all of it where its size is not known."""
+        return min(1.0, self._read / self._size) if self._size else 1.0
+
+    def __iter__(self) -> Iterator[str]:
+        for raw in iter(lambda: self._file.readline(_LONGEST_LINE), b""):
+            if len(raw) == _LONGEST_LINE:
+                raise ValueError(f"`{self._source}` has a line of more than {in_words(_LONGEST_LINE)}; is it text?")
+            line = self._decoded(raw)
+            if self._read == 0:
+                line = line.removeprefix("\ufeff")
+            self._read += len(raw)
+            # A file may end its lines with a carriage return alone.
+            yield from io.StringIO(line, newline="") if "\r" in line[:-2] else (line,)
+
+    def _decoded(self, raw: bytes) -> str:
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            place = self._read + error.start + 1
+            raise ValueError(f"`{self._source}` must be UTF-8 text, but byte {place} is not.") from None
 
 
 def read_npz(source: str) -> dict[str, NDArray[Any]]:
-    """All arrays of an NPZ file by name, never unpickled."""
-    with _numpy_errors(source), open(source, "rb") as file, np.load(file, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
+    """All arrays of an NPZ file by name, never unpickled, if there is memory for them."""
+    with _archive(source) as archive:
+        return _arrays(archive, archive.files, _Budget.of(source, None))
 
 
-def _load_numpy(source: str, key: str | None) -> NDArray[Any]:
-    if Path(source).suffix.lower() == ".npz":
-        return _pick(read_npz(source), source, key)
+def _one_of_npz(source: str, key: str | None, budget: _Budget) -> NDArray[Any]:
+    with _archive(source) as archive:
+        names = ", ".join(archive.files)
+        if key is None and len(archive.files) != 1:
+            raise ValueError(f"`{source}` holds {len(archive.files)} arrays ({names}); choose one with `--key`.")
+        if key is not None and key not in archive.files:
+            raise ValueError(f"`{source}` has no array `{key}`; it has {names}.")
+        (found,) = _arrays(archive, [key or archive.files[0]], budget).values()
+    return found
+
+
+@contextmanager
+def _archive(source: str) -> Iterator[Any]:
+    """An NPZ file, of which nothing is read but the names."""
+    with open(source, "rb") as file:
+        with _numpy_errors(source):
+            archive = np.load(file, allow_pickle=False).__enter__()
+        with archive:
+            yield archive
+
+
+def _arrays(archive: Any, names: Sequence[str], budget: _Budget) -> dict[str, NDArray[Any]]:
+    with _numpy_errors(budget.source):
+        size = sum(_size_of(archive, name) for name in names)
+    budget.check(size)  # a small archive may unpack to a large array
+    with _numpy_errors(budget.source):
+        return {name: archive[name] for name in names}
+
+
+def _size_of(archive: Any, name: str) -> int:
+    """Bytes of an array, by its header alone."""
+    with archive.zip.open(name if name in archive.zip.namelist() else f"{name}.npy") as member:
+        version = np.lib.format.read_magic(member)
+        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = header(member)
+    return math.prod(shape) * dtype.itemsize
+
+
+def _mapped(source: str) -> NDArray[Any]:
     with _numpy_errors(source):
         return np.asarray(np.load(source, mmap_mode="r", allow_pickle=False))  # it stays on the disk until it is used
 
@@ -94,21 +206,12 @@ def _load_numpy(source: str, key: str | None) -> NDArray[Any]:
 def _numpy_errors(source: str) -> Iterator[None]:
     try:
         yield
-    except (ValueError, TypeError, AttributeError, EOFError, BadZipFile) as error:
+    except (ValueError, TypeError, AttributeError, EOFError, BadZipFile, RuntimeError, zlib.error) as error:
         if "allow_pickle" in str(error) or "Python objects" in str(error):
             raise ValueError(
                 f"`{source}` holds Python objects, which steinball never unpickles; save a plain array of numbers."
             ) from None
         raise ValueError(f"`{source}` could not be read as a NumPy file: {error}") from None
-
-
-def _pick(arrays: dict[str, NDArray[Any]], source: str, key: str | None) -> NDArray[Any]:
-    names = ", ".join(arrays)
-    if key is None and len(arrays) != 1:
-        raise ValueError(f"`{source}` holds {len(arrays)} arrays ({names}); choose one with `--key`.")
-    if key is not None and key not in arrays:
-        raise ValueError(f"`{source}` has no array `{key}`; it has {names}.")
-    return arrays[key] if key is not None else next(iter(arrays.values()))
 
 
 def _numeric_matrix(values: NDArray[Any], source: str, columns: str | None) -> NDArray[Any]:
@@ -129,7 +232,7 @@ def _numeric_matrix(values: NDArray[Any], source: str, columns: str | None) -> N
     return matrix
 
 
-def _read_parquet(source: str, columns: str | None) -> NDArray[Any]:
+def _read_parquet(source: str, columns: str | None, budget: _Budget) -> NDArray[Any]:
     try:
         import pyarrow.parquet
     except ImportError:
@@ -137,17 +240,26 @@ def _read_parquet(source: str, columns: str | None) -> NDArray[Any]:
     try:
         with pyarrow.parquet.ParquetFile(source, pre_buffer=False, buffer_size=2**20) as file:
             names = file.schema_arrow.names
+            if columns is None:
+                refuse_index(names, _index_columns(file.schema_arrow))
             chosen = range(len(names)) if columns is None else choose_columns(columns, names, len(names))
-            return _parquet_matrix(file, list(chosen), source)
+            return _parquet_matrix(file, list(chosen), budget)
     except pyarrow.ArrowException as error:
         raise ValueError(f"`{source}` could not be read as Parquet: {error}") from None
 
 
-def _parquet_matrix(file: Any, chosen: list[int], source: str) -> NDArray[Any]:
+def _index_columns(schema: Any) -> list[str]:
+    """The columns that pandas has marked as the index of its frame; one that only counts is no column."""
+    marked = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in marked if isinstance(name, str)]
+
+
+def _parquet_matrix(file: Any, chosen: list[int], budget: _Budget) -> NDArray[Any]:
     """The chosen columns as one array, filled a few rows at a time, row group by row group."""
-    names = file.schema_arrow.names
-    types = [_parquet_type(file.schema_arrow.field(i), source) for i in chosen]
-    matrix = np.empty((file.metadata.num_rows, len(chosen)), dtype=np.result_type(*types))
+    names, source = file.schema_arrow.names, budget.source
+    dtype = np.result_type(*(_parquet_type(file.schema_arrow.field(i), source) for i in chosen))
+    budget.check(file.metadata.num_rows * len(chosen) * dtype.itemsize)
+    matrix = np.empty((file.metadata.num_rows, len(chosen)), dtype=dtype)
     start, wanted = 0, sorted({names[i] for i in chosen})
     for group in range(file.num_row_groups):
         for batch in file.iter_batches(_ROWS_AT_ONCE, row_groups=[group], columns=wanted):

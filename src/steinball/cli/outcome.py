@@ -1,7 +1,4 @@
-"""How a command ends: exit codes, one-line errors and warnings, and text on a terminal.
-
-An exit code of 1 means *rejected* and nothing else, so that a script can rely on it: whatever goes wrong ends with 2.
-"""
+"""How a command ends: one-line errors and warnings, text on a terminal, and a standard output that is ours alone."""
 
 from __future__ import annotations
 
@@ -9,32 +6,19 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-__all__ = [
-    "INTERRUPTED", "NOT_A_DECISION", "NOT_REJECTED", "REJECTED", "ending", "one_line", "run", "say", "show", "write",
-]  # fmt: skip
+from steinball.cli.guard import INTERRUPTED, NOT_A_DECISION, discard, message_of, say
+
+__all__ = ["ending", "foreign_code", "one_line", "show", "write"]
 
 _PACKAGE = Path(__file__).parents[1]
-
-NOT_REJECTED, REJECTED, NOT_A_DECISION, INTERRUPTED = 0, 1, 2, 130
-
-
-def run(app: Callable[[], None]) -> None:
-    """Run a whole command line; nothing leaves it with a code of its own choosing."""
-    try:
-        app()
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
-    except Exception as error:
-        say("error: " + one_line(error))
-        sys.exit(NOT_A_DECISION)
 
 
 @contextmanager
@@ -56,20 +40,43 @@ def ending(*, user_file: str | None = None, debug: bool = False, own: Path = _PA
         warnings.showwarning = _show_warning
         try:
             yield
-        except typer.Exit:
-            raise
         except (KeyboardInterrupt, typer.Abort):
             say("interrupted")
             raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:
-            # Python flushes stdout once more at exit; there is nobody left to read it.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except BrokenPipeError:  # there is nobody left to tell
             raise typer.Exit(NOT_A_DECISION) from None
-        except (Exception, SystemExit) as error:
+        except BaseException as error:  # the user's own file may raise anything
             if debug:
                 traceback.print_exc()
             say("error: " + one_line(error, user_file, own))
             raise typer.Exit(NOT_A_DECISION) from None
+
+
+@contextmanager
+def foreign_code() -> Iterator[None]:
+    """Code that is not ours: what it prints, or writes to file descriptor 1, goes to stderr.
+
+    A standard output that is a file moves to another descriptor for good: libraries in C may write what they have kept
+    until the process ends.
+    """
+    _move_stdout()
+    with redirect_stdout(sys.stderr):
+        yield
+
+
+def _move_stdout() -> None:
+    try:
+        if sys.stdout.fileno() != 1:
+            return
+    except (AttributeError, OSError, ValueError):  # there is none, or it is not a file
+        return
+    sys.stdout.flush()
+    moved = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
+    if sys.stderr is None:
+        discard(sys.stdout)
+    else:
+        os.dup2(sys.stderr.fileno(), 1)
+    sys.stdout = moved
 
 
 def one_line(error: BaseException, user_file: str | None = None, own: Path = _PACKAGE) -> str:
@@ -80,22 +87,17 @@ def one_line(error: BaseException, user_file: str | None = None, own: Path = _PA
     >>> one_line(ValueError("`level` must be\\n   below 1."))
     '`level` must be below 1.'
     """
-    message = " ".join(str(error).split())
+    message = message_of(error)
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [frame for frame in frames if user_file and frame.filename == os.path.abspath(user_file)]
     if theirs:
-        return f"{user_file}, line {theirs[-1].lineno}: {type(error).__name__}: {message}"
+        return f"{user_file}, line {theirs[-1].lineno}: {message}"
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}."
     # Errors that we raise on purpose speak for themselves; any other is named by its type.
     raised_here = not frames or any(Path(frames[-1].filename).is_relative_to(folder) for folder in (_PACKAGE, own))
     on_purpose = type(error) in (ValueError, TypeError) and raised_here
-    return message if on_purpose and message else f"{type(error).__name__}: {message}"
-
-
-def say(line: str) -> None:
-    """One line on stderr."""
-    print(f"steinball: {line}", file=sys.stderr)
+    return message.partition(": ")[2] or message if on_purpose else message
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
@@ -117,6 +119,10 @@ def show(text: str) -> None:
 
 
 def write(text: str) -> None:
-    """Text on stdout, at once: a reader that has left is noticed here and not at exit."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    """Text on stdout, at once: a reader that has left, or a full disk, is noticed here and not at exit."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError:
+        discard(sys.stdout)
+        raise

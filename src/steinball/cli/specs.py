@@ -118,7 +118,7 @@ def _json_object(path: str) -> dict[str, Any]:
     return loaded
 
 
-def model_from(model: str | None, log_density: str | None = None, *, dimension: int, backend: str = "numerical") -> Any:
+def model_from(model: str | None, log_density: str | None = None, *, dimension: int, backend: str | None = None) -> Any:
     """The model that ``--model`` or ``--log-density`` names, for data of this dimension.
 
     Examples
@@ -129,7 +129,9 @@ def model_from(model: str | None, log_density: str | None = None, *, dimension: 
     if (model is None) == (log_density is None):
         raise ValueError("give one of `--model` and `--log-density`; see steinball test --help.")
     if log_density is not None:
-        return models.from_log_density(load_log_density(log_density), backend=backend)
+        return models.from_log_density(load_log_density(log_density), backend=backend or "numerical")
+    if backend is not None:
+        raise ValueError(f"`--backend {backend}` differentiates a log density; it goes with `--log-density`.")
     assert model is not None
     if python_file(model):
         return load_model(model)

@@ -72,13 +72,18 @@ def _load(text: str) -> Any:
 def _import(path: Path) -> ModuleType:
     if not path.is_file():
         raise ValueError(f"there is no file `{path}`.")
-    sys.path.insert(0, str(path.resolve().parent))  # it may import its neighbors, as a script does
     spec = importlib.util.spec_from_file_location(f"_steinball_user_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up there
-    spec.loader.exec_module(module)
+    folder = str(path.resolve().parent)
+    sys.path.insert(0, folder)  # it may import its neighbors, as a script does
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(folder)
+        sys.path.append(folder)  # a neighbor called random.py must not take the place of Python's own in what we import
     return module
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from steinball import kernels
+from steinball.files import whole_file
 from steinball.kernels.base import Kernel, Product, Scaled, Sum
 from steinball.tilts import PolynomialTilt, Tilt
 
 __all__ = ["describe", "read", "rebuild", "recall", "write"]
 
-SCHEMA = "steinball.sequential/1"
+SCHEMA = "steinball.sequential/2"
 
 OWN: dict[str, Any] = {"type": None}
 """A kernel or tilt that is not of this library."""
@@ -75,29 +75,42 @@ def recall(described: Any, given: Any, name: str) -> Any:
 
 
 def write(path: Any, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """The file, whole or not at all."""
-    path = Path(path)
-    part = path.with_name(path.name + ".part")
-    with part.open("wb") as file:
-        np.savez(file, facts=np.array(json.dumps({"schema": SCHEMA, **facts})), **arrays)
-    os.replace(part, path)
+    """The file, whole or not at all, with a digest of all that it holds."""
+    content = {**arrays, "facts": np.array(json.dumps({"schema": SCHEMA, **facts}))}
+    with whole_file(path) as file:
+        np.savez(file, digest=np.array(_digest(content)), **content)
 
 
 def read(path: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The facts and arrays of a file; anything pickled in it is refused."""
-    try:
-        arrays = _arrays(Path(path))
-        facts = json.loads(str(arrays.pop("facts", "{}")))
-    except (BadZipFile, EOFError, KeyError, ValueError) as error:  # cut off, not an NPZ file, pickled, or no JSON
-        raise ValueError(f"`{path}` is not a saved SequentialTest, or is truncated: {error}.") from error
+    """The facts and arrays of a file, if they are those that were written; anything pickled in it is refused."""
+    with Path(path).open("rb") as file:
+        try:
+            arrays = _arrays(file)
+            facts = json.loads(str(arrays.get("facts", "{}")))
+        except Exception as error:  # an archive that is broken ends in errors of many kinds
+            raise _not_saved(path, str(error)) from error
     if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
-        raise ValueError(f"`{path}` is not a saved SequentialTest of this version: its schema is not `{SCHEMA}`.")
+        raise _not_saved(path, f"its schema is not `{SCHEMA}`")
+    if str(arrays.pop("digest", None)) != _digest(arrays):
+        raise _not_saved(path, "its content is not the one that was saved")
     return facts, arrays
 
 
-def _arrays(path: Path) -> dict[str, Any]:
-    with path.open("rb") as handle:  # opened here, so that it is closed whatever NumPy makes of it
-        file = np.load(handle, allow_pickle=False)
-        if not isinstance(file, np.lib.npyio.NpzFile):
-            raise ValueError("it holds a bare array")
-        return {name: file[name] for name in file.files}
+def _not_saved(path: Any, why: str) -> ValueError:
+    return ValueError(f"`{path}` is not a saved SequentialTest, or is truncated: {why}.")
+
+
+def _arrays(handle: BinaryIO) -> dict[str, Any]:
+    file = np.load(handle, allow_pickle=False)
+    if not isinstance(file, np.lib.npyio.NpzFile):
+        raise ValueError("it holds a bare array")
+    return {name: file[name] for name in file.files}
+
+
+def _digest(arrays: Mapping[str, Any]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        value = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {value.dtype.str} {np.shape(arrays[name])} ".encode())
+        digest.update(value.tobytes())
+    return digest.hexdigest()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.__main__ import run as run_commands
 from experiments.framework.base import Cell, Experiment, Row
 from experiments.framework.collection import Collection
 from experiments.framework.command import commands_of
@@ -16,7 +17,6 @@ from experiments.framework.expectations import below
 from experiments.framework.run import run
 from experiments.framework.table import COLUMNS, read_records, read_results, write_records
 from experiments.paper import EXPERIMENTS, experiment
-from steinball.cli import outcome
 
 pytestmark = pytest.mark.paper
 
@@ -105,7 +105,7 @@ def repeats(path: Path) -> dict[str, int]:
 def toys(command_of: Callable[..., Command]) -> Command:
     """The commands of the toy."""
     app = commands_of(toy())
-    return command_of(lambda: outcome.run(app), "toys")
+    return command_of(lambda: run_commands(app), "toys")
 
 
 def test_a_run_looks_again_at_cells_that_miss_unless_repeats_are_stated(toys: Command, tmp_path: Path) -> None:
@@ -174,5 +174,5 @@ def test_a_trial_that_ends_badly_ends_the_command_in_one_line(
     command_of: Callable[..., Command], trial: Any, code: int, line: str, tmp_path: Path
 ) -> None:
     app = commands_of(toy(trial))
-    ended = command_of(lambda: outcome.run(app), "toys")("run", "toy", "--jobs", "1", "--out", str(tmp_path))
+    ended = command_of(lambda: run_commands(app), "toys")("run", "toy", "--jobs", "1", "--out", str(tmp_path))
     assert (ended.exit_code, ended.stdout, ended.stderr) == (code, "", line)

@@ -1,0 +1,156 @@
+"""The way into the command and out of it: exit code 1 means *rejected* and nothing else, whatever happens in between.
+
+Nothing large is imported above the guard: a dependency that is broken, or memory that does not suffice to load it, ends
+with one line and code 2, too.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from contextlib import suppress
+from typing import Any
+
+__all__ = [
+    "INTERRUPTED", "NOT_A_DECISION", "NOT_REJECTED", "REJECTED", "Decision", "discard", "main", "message_of", "say",
+]  # fmt: skip
+
+NOT_REJECTED, REJECTED, NOT_A_DECISION, INTERRUPTED = 0, 1, 2, 130
+
+# Measured: what the numerical libraries map when they are loaded, and what each further thread of their two copies of
+# OpenBLAS does. Where OpenBLAS gets less, it ends the process with code 1 or waits for ever.
+_ADDRESS_SPACE, _PER_THREAD = 500 * 10**6, 90 * 10**6
+
+
+class Decision(SystemExit):
+    """The end of a command that has decided, with its exit code. No other exit counts as a decision."""
+
+
+def main() -> None:
+    """Run the command line; the entry point of ``steinball``."""
+    libc = _take_over_exit() if sys._getframe(1).f_globals.get("__name__") == "__main__" else None
+    code = _finish(_run())
+    sys.stdout = sys.stderr  # what others print at the end of the process is not our output
+    if libc is None:
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    _finish(code)
+    libc.fflush(None)
+    os._exit(code)
+
+
+def _take_over_exit() -> Any:
+    """Make ``exit`` of C end this process with 2, and return the library of C, where there is one that can.
+
+    Libraries call it with 1 when they get no memory (OpenBLAS) or no thread (OpenMP). Only ``os._exit`` passes it by.
+    """
+    try:
+        import ctypes
+
+        libc = ctypes.CDLL(None)
+        libc.__cxa_atexit(libc._exit, ctypes.c_void_p(NOT_A_DECISION), None)
+    except (AttributeError, ImportError, OSError, TypeError):
+        return None
+    return libc
+
+
+def _run() -> int:
+    try:
+        _fit_into_address_space()
+        _load()()
+    except Decision as decision:
+        return REJECTED if decision.code == REJECTED else NOT_REJECTED
+    except SystemExit as end:  # by the parser of the arguments, which ends with 1 when nobody reads its help
+        return end.code if end.code in (0, INTERRUPTED) else NOT_A_DECISION
+    except KeyboardInterrupt:
+        say("interrupted")
+        return INTERRUPTED
+    except BaseException as error:
+        say(f"error: {message_of(error)}")
+    return NOT_A_DECISION
+
+
+def _fit_into_address_space() -> None:
+    """Where it is limited, start no more threads than it has room for."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    room = min((limit for limit in limits if limit != resource.RLIM_INFINITY), default=None)
+    if room is None:
+        return
+    if room < _ADDRESS_SPACE:
+        raise MemoryError(
+            f"the address space is limited to {room / 1e6:.0f} MB (ulimit -v), but the numerical libraries take "
+            f"{_ADDRESS_SPACE / 1e6:.0f} MB; raise the limit."
+        )
+    most = 1 + (room - _ADDRESS_SPACE) // _PER_THREAD
+    if _blas_threads() > most:
+        os.environ["OPENBLAS_NUM_THREADS"] = str(most)
+
+
+def _blas_threads() -> int:
+    """How many threads OpenBLAS will start."""
+    given = (os.environ.get(name, "") for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"))
+    return next((int(text) for text in given if text.isdecimal()), os.cpu_count() or 1)
+
+
+def _load() -> Any:
+    """The commands. Ctrl-C ends the loading at once: an import in C may turn its exception into another."""
+    import signal
+
+    listening = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if listening:
+        signal.signal(signal.SIGINT, _leave)
+    try:
+        from steinball.cli.commands import app
+    except SystemExit as end:
+        raise ImportError(f"a library ended the process while it was loaded, with {end.code!r}.") from end
+    finally:
+        if listening:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+    return app
+
+
+def _leave(*_: object) -> None:
+    say("interrupted")
+    os._exit(INTERRUPTED)
+
+
+def _finish(code: int) -> int:
+    """Write out what is still waiting; what cannot be written was not said, so there is no decision."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            discard(stream)
+            code = NOT_A_DECISION if stream is sys.stdout else code
+    return code
+
+
+def discard(stream: Any) -> None:
+    """Nobody reads this stream any more: keep Python from trying once more at its end, with a code of its own."""
+    with suppress(AttributeError, OSError, ValueError):  # it may be closed, or not be a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def message_of(error: BaseException) -> str:
+    """The type and the text of an error in one line; the text may be the user's own code, and fail."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def say(line: str) -> None:
+    """One line on stderr, if there is one."""
+    try:
+        if sys.stderr is not None:
+            sys.stderr.write(f"steinball: {line}\n")
+            sys.stderr.flush()
+    except (OSError, ValueError):
+        discard(sys.stderr)
