@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import as_number
+from steinball.arrays import Floats, as_number
 from steinball.gram.weights import Weights
 from steinball.results.gof import GofResult
 from steinball.text import count, percent, wrap
 
 __all__ = ["Fragility", "fragility"]
 
-Vector = NDArray[np.float64]
 Survives = Callable[[int], bool]
 
 
@@ -181,7 +180,7 @@ class _Moves:
         longest = max((len(row) for row in rows), default=0)
         return cls(step, np.array([np.pad(row, (0, longest - len(row))) for row in rows]).reshape(len(rows), longest))
 
-    def of_draws(self, k: int) -> Vector:
+    def of_draws(self, k: int) -> Floats:
         """T_b(K) Δ/n: the K largest |v| sum to Σ_j min(K, #{|v| ≥ j}), since the weights are whole numbers."""
         return np.asarray(self.step * np.minimum(self.counts, k).sum(axis=1))
 

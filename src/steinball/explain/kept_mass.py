@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
+
+from steinball.arrays import Floats
 
 __all__ = ["KeptMass", "certify", "keep_most"]
 
-Vector = NDArray[np.float64]
-Product = Callable[[Vector], Vector]
+Product = Callable[[Floats], Floats]
 
 _OUTER, _INNER = 60, 80  # prices tried, and steps of the quasi-Newton method for each
 
@@ -22,7 +22,7 @@ _OUTER, _INNER = 60, 80  # prices tried, and steps of the quasi-Newton method fo
 class KeptMass:
     """Shares of every point that are kept, and what no other shares can exceed."""
 
-    kept: Vector
+    kept: Floats
     bound: float
 
     @property
@@ -67,7 +67,7 @@ def keep_most(product: Product, n: int, threshold: float, tolerance: float) -> K
     return search.best
 
 
-def certify(products: Vector, kept: Vector, threshold: float) -> KeptMass:
+def certify(products: Floats, kept: Floats, threshold: float) -> KeptMass:
     """The shares cut down to feasible ones where need be, and the bound that they give."""
     n, norm = kept.size, math.sqrt(max(0.0, float(kept @ products))) / kept.size
     kept = kept * min(1.0, threshold / norm) if norm > 0.0 else kept
@@ -89,7 +89,7 @@ class _Search:
         closed = above is not None and below is not None and below[0] - above[0] < 1e-13
         return closed or abs(self.norm / self._threshold - 1.0) < 1e-12
 
-    def look(self, kept: Vector) -> None:
+    def look(self, kept: Floats) -> None:
         """Take shares into account."""
         products, n = self._product(kept), kept.size
         self.last, self.norm = kept, math.sqrt(max(0.0, float(kept @ products))) / n
@@ -108,10 +108,10 @@ class _Search:
         return math.exp(above[0] + min(max(share, 0.1), 0.9) * (below[0] - above[0]))
 
 
-def _box_minimum(product: Product, n: int, price: float, start: Vector) -> Vector:
+def _box_minimum(product: Product, n: int, price: float, start: Floats) -> Floats:
     """argmin of ν kᵀUk/(2n) − Σ kᵢ over 0 ≤ kᵢ ≤ 1."""
 
-    def objective(kept: Vector) -> tuple[float, Vector]:
+    def objective(kept: Floats) -> tuple[float, Floats]:
         gradient = (price / n) * product(kept)
         return 0.5 * float(kept @ gradient) - float(kept.sum()), gradient - 1.0
 
@@ -120,7 +120,7 @@ def _box_minimum(product: Product, n: int, price: float, start: Vector) -> Vecto
     return np.asarray(np.clip(found.x, 0.0, 1.0))
 
 
-def _dual_bound(values: Vector, norm: float, threshold: float) -> float:
+def _dual_bound(values: Floats, norm: float, threshold: float) -> float:
     """The least over t ≥ 0 of ρ t |g| + mean (1 − t g(xᵢ))₊, for ``values`` g(xᵢ): convex and piecewise linear in t."""
     falling = np.sort(values)[::-1]
     steps = falling[falling > 0.0]  # the hinge of such a value is 0 from t = 1/value on

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import as_number, to_host
+from steinball.arrays import Floats, as_number, to_host
 from steinball.explain.kept_mass import Product, certify, keep_most
 from steinball.gram.cholesky import PivotedCholesky
 from steinball.results.gof import GofResult
@@ -54,7 +54,7 @@ class Removal:
     """
 
     share: float
-    weights: NDArray[np.float64] = field(repr=False)
+    weights: Floats = field(repr=False)
     ranked: NDArray[np.intp] = field(repr=False)
     ksd: float
     threshold: float
@@ -151,7 +151,7 @@ def _question(problem: GofResult | SteinProblem, threshold: float | None) -> tup
     return problem._evidence.problem, 2.0 * problem.ksd if infinite else problem.radius + problem.threshold
 
 
-def exact_product(problem: SteinProblem, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+def exact_product(problem: SteinProblem, vector: Floats) -> Floats:
     """U v on the host, a few hundred rows of u at a time."""
     n, points = len(problem), problem.points
     starts = range(0, n, _ROWS_AT_ONCE)

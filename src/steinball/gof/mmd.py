@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from steinball.arrays import (
     Array,
+    Floats,
     as_samples,
     as_second_samples,
     as_seed,
@@ -197,7 +198,7 @@ class Pair:
         return np.concatenate([observed[None], gather(stream, self.n + self.m).astype(np.bool_)])
 
 
-def split_squares(pooled: Array, kernel: Kernel, splits: NDArray[np.bool_]) -> NDArray[np.float64]:
+def split_squares(pooled: Array, kernel: Kernel, splits: NDArray[np.bool_]) -> Floats:
     r"""D² between the two groups of every split of a pooled sample, over tiles of the upper triangle
 
     .. math:: D^2 = v^\top K v, \qquad v_i = 1/n \text{ in the first group}, \; -1/m \text{ in the second}.

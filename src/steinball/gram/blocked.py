@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import like
+from steinball.arrays import Floats, like
 from steinball.gram.base import GramSummary, further_answers, linear_forms
 from steinball.gram.cost import KEPT_WEIGHTS
 from steinball.gram.device import DeviceTiles
@@ -23,7 +23,7 @@ from steinball.stein import SteinKernel, SteinProblem, center_of
 CPU_TILE = 256
 """Rows of a tile on a CPU: a few such blocks of float64 fit its second-level cache."""
 
-Sums = tuple[NDArray[np.float64], NDArray[np.float64]]
+Sums = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False)

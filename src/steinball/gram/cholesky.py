@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from steinball.arrays import Array, like, namespace, take_rows, to_host
+from steinball.arrays import Array, Floats, like, namespace, take_rows, to_host
 from steinball.gram.cost import PANEL
 from steinball.gram.workers import share_threads
 from steinball.progress import Progress
@@ -103,7 +103,7 @@ class PivotedCholesky:
         _, first = np.unique(drawn, return_index=True)
         return np.asarray(np.minimum(drawn[np.sort(first)], total.size - 1), dtype=np.intp)
 
-    def _thin(self, small: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    def _thin(self, small: Floats) -> tuple[NDArray[np.intp], Floats]:
         """Candidates kept one after the other, and the Cholesky factor of their residual block."""
         left, kept = small.copy(), []
         chances = self._rng.random(len(small))
@@ -115,7 +115,7 @@ class PivotedCholesky:
         index = np.array(kept, dtype=np.intp)
         return index, np.asarray(np.linalg.cholesky(small[np.ix_(index, index)]), dtype=np.float64)
 
-    def _append(self, pivots: NDArray[np.intp], factor: NDArray[np.float64]) -> None:
+    def _append(self, pivots: NDArray[np.intp], factor: Floats) -> None:
         inverse = solve_triangular(factor, np.eye(len(factor)), lower=True)
         columns = self._points_at(pivots)
         old = [take_rows(panel, pivots) for panel in self.panels]

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
-from numpy.typing import NDArray
 
-from steinball.arrays import Array, like, to_host
+from steinball.arrays import Array, Floats, like, to_host
 from steinball.models.knowledge import Knowledge
 
 __all__ = ["log_ratio_along_paths"]
@@ -18,10 +17,8 @@ _NODES = 12
 _PANELS = (8, 16, 32, 64, 128, 256)
 _BLOCK = 1 << 16
 
-Host = NDArray[np.float64]
 
-
-def log_ratio_along_paths(model: Any, x: Host, y: Host, template: Array) -> Host:
+def log_ratio_along_paths(model: Any, x: Floats, y: Floats, template: Array) -> Floats:
     r"""log p(y) − log p(x) for pairs of rows, from the score
 
     .. math:: \log p(y) - \log p(x) = \int_0^1 s(x + t (y - x))^\top (y - x) \, dt,
@@ -54,7 +51,7 @@ def log_ratio_along_paths(model: Any, x: Host, y: Host, template: Array) -> Host
     )
 
 
-def _integral(model: Any, x: Host, y: Host, panels: int, template: Array) -> Host:
+def _integral(model: Any, x: Floats, y: Floats, panels: int, template: Array) -> Floats:
     nodes, weights = leggauss(_NODES)
     times = ((np.arange(panels)[:, None] + 0.5 + 0.5 * nodes) / panels).ravel()
     parts = np.tile(0.5 * weights / panels, panels)
@@ -63,7 +60,7 @@ def _integral(model: Any, x: Host, y: Host, panels: int, template: Array) -> Hos
     return np.concatenate([_block(model, x[b], y[b] - x[b], times, parts, template) for b in blocks])
 
 
-def _block(model: Any, x: Host, apart: Host, times: Host, parts: Host, template: Array) -> Host:
+def _block(model: Any, x: Floats, apart: Floats, times: Floats, parts: Floats, template: Array) -> Floats:
     points = (x[:, None, :] + times[:, None] * apart[:, None, :]).reshape(-1, x.shape[1])
     scores = to_host(model.score(like(points, template))).reshape(len(x), times.size, x.shape[1])
     return np.asarray(np.einsum("ntd,nd,t->n", scores, apart, parts))

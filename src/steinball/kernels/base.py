@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import Array, as_number
+from steinball.arrays import Array, Floats, as_number
 from steinball.kernels.distance import squared_distances
 
 Profile = tuple[Array, Array, Array]
@@ -25,7 +24,7 @@ class Kernel(ABC):
     (``None`` is the identity). Kernels of one metric add and multiply, and are scaled by positive numbers.
     """
 
-    metric: NDArray[np.float64] | None
+    metric: Floats | None
 
     @abstractmethod
     def profile(self, r2: Array) -> Profile:
@@ -81,7 +80,7 @@ class Kernel(ABC):
         return self.__mul__(other)
 
 
-def as_metric(metric: Any, name: str = "metric") -> NDArray[np.float64] | None:
+def as_metric(metric: Any, name: str = "metric") -> Floats | None:
     """A symmetric positive definite matrix, read-only, or ``None``."""
     if metric is None:
         return None
@@ -98,7 +97,7 @@ def as_metric(metric: Any, name: str = "metric") -> NDArray[np.float64] | None:
     return matrix
 
 
-def _shared_metric(first: Kernel, second: Kernel) -> NDArray[np.float64] | None:
+def _shared_metric(first: Kernel, second: Kernel) -> Floats | None:
     same = (first.metric is None and second.metric is None) or (
         first.metric is not None and second.metric is not None and np.array_equal(first.metric, second.metric)
     )
@@ -125,7 +124,7 @@ class Sum(Kernel):
         _shared_metric(self.first, self.second)
 
     @property
-    def metric(self) -> NDArray[np.float64] | None:  # type: ignore[override]
+    def metric(self) -> Floats | None:  # type: ignore[override]
         return self.first.metric
 
     def profile(self, r2: Array) -> Profile:
@@ -152,7 +151,7 @@ class Product(Kernel):
         _shared_metric(self.first, self.second)
 
     @property
-    def metric(self) -> NDArray[np.float64] | None:  # type: ignore[override]
+    def metric(self) -> Floats | None:  # type: ignore[override]
         return self.first.metric
 
     def profile(self, r2: Array) -> Profile:
@@ -179,7 +178,7 @@ class Scaled(Kernel):
         object.__setattr__(self, "factor", as_number(self.factor, "factor", low=0.0, open_low=True))
 
     @property
-    def metric(self) -> NDArray[np.float64] | None:  # type: ignore[override]
+    def metric(self) -> Floats | None:  # type: ignore[override]
         return self.kernel.metric
 
     def profile(self, r2: Array) -> Profile:

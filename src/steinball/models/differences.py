@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from steinball.arrays import Floats
+
 __all__ = ["numerical_gradient"]
 
-Floats = NDArray[np.float64]
 Values = Callable[[NDArray[np.floating]], Floats]
 
 # From max(|x|, 1)/8 down by factors of 8 to 2e-13 of it: whatever length a density varies over, some

@@ -7,13 +7,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from steinball.arrays import Floats
 
 __all__ = ["MixtureSlopes", "RadialScore", "ScoreGrowth", "linear_bounds", "unit_root"]
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Bounds = tuple[Matrix, Matrix]
+Bounds = tuple[Floats, Floats]
 
 
 class ScoreGrowth(NamedTuple):
@@ -51,7 +50,7 @@ class ScoreGrowth(NamedTuple):
         most = self.offset * self.slope
         return most if self.cross is None else min(self.cross, most)
 
-    def at(self, distance: Vector) -> Vector:
+    def at(self, distance: Floats) -> Floats:
         """The bound on |s| at given distances ρ, shape as theirs."""
         square = self.offset**2 + 2.0 * self.middle * distance + (self.slope * distance) ** 2
         return np.asarray(np.sqrt(square))
@@ -81,8 +80,8 @@ class RadialScore:
     1.1547
     """
 
-    center: Vector
-    precision: Matrix
+    center: Floats
+    precision: Floats
     rate: float = 1.0
     decay: float = 0.0
 
@@ -98,7 +97,7 @@ class RadialScore:
         is_round = np.array_equal(self.precision, first * np.eye(len(self.precision)))
         return 1.0 / (self.rate * first) if is_round and self.decay == 0.0 else None
 
-    def most(self, low: Vector | float, high: Vector | float) -> Vector:
+    def most(self, low: Floats | float, high: Floats | float) -> Floats:
         """The largest |s| where √t lies between ``low`` and ``high``: β √(‖P‖ t) / (1 + κ t) rises up to t = 1/κ."""
         peak = np.inf if self.decay == 0.0 else self.decay**-0.5
         root = np.clip(peak, low, high)
@@ -130,21 +129,21 @@ class MixtureSlopes:
     array([  1., 324.])
     """
 
-    weights: Vector
-    means: Matrix
-    covariances: NDArray[np.float64]
+    weights: Floats
+    means: Floats
+    covariances: Floats
 
     @cached_property
-    def _precisions(self) -> NDArray[np.float64]:
+    def _precisions(self) -> Floats:
         return np.asarray(np.linalg.inv(self.covariances), dtype=np.float64)
 
     @cached_property
-    def _changes(self) -> Matrix:
+    def _changes(self) -> Floats:
         """‖Σ_i⁻¹ − Σ_j⁻¹‖, shape (k, k)."""
         apart = self._precisions[:, None] - self._precisions[None, :]
         return np.asarray(np.linalg.norm(apart, axis=(2, 3), ord=2))
 
-    def most(self, centers: Matrix, radius: float) -> Vector:
+    def most(self, centers: Floats, radius: float) -> Floats:
         """Bounds over balls around rows of ``centers``, shape (n,)."""
         offsets = centers[:, None, :] - self.means
         pulls = np.einsum("kij,nkj->nki", self._precisions, offsets)
@@ -157,7 +156,7 @@ class MixtureSlopes:
         return np.asarray(np.maximum(np.linalg.eigvalsh(self._precisions).max(), spread))
 
 
-def unit_root(precision: Matrix | None, dimension: int) -> Matrix:
+def unit_root(precision: Floats | None, dimension: int) -> Floats:
     """A matrix T that takes the unit ball onto (x − a)ᵀM(x − a) ≤ 1: M = (T Tᵀ)⁻¹.
 
     Examples
@@ -171,7 +170,7 @@ def unit_root(precision: Matrix | None, dimension: int) -> Matrix:
     return np.asarray(np.linalg.inv(np.linalg.cholesky(precision)).T)
 
 
-def linear_bounds(matrix: Matrix, lower: Matrix, upper: Matrix) -> Bounds:
+def linear_bounds(matrix: Floats, lower: Floats, upper: Floats) -> Bounds:
     """The smallest and largest of each coordinate of ``matrix @ x`` over boxes, rows of ``lower`` and ``upper``.
 
     Examples

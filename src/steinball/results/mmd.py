@@ -6,10 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from steinball.arrays import check_level, check_share
+from steinball.arrays import Floats, check_level, check_share
 from steinball.calibration.base import Null
 from steinball.kernels.base import Kernel
 from steinball.results.base import OF_DISTRIBUTION, OF_POINTS, Result
@@ -30,7 +27,7 @@ class MMDEvidence:
     squared_mmd: float
     null: Null
     shift: float
-    draws: NDArray[np.float64] | None
+    draws: Floats | None
 
     def decide(self, contamination: float, level: float) -> MMDResult:
         """The decision that the evidence gives for one tolerance at one level."""
@@ -95,7 +92,7 @@ class MMDResult(Result):
     _shown: ClassVar[tuple[str, ...]] = ("test", "mmd", "radius")
 
     @property
-    def draws(self) -> NDArray[np.float64] | None:
+    def draws(self) -> Floats | None:
         """D of the random splits, or ``None`` for MMD-Dev."""
         draws = self._evidence.draws
         return None if draws is None else draws.copy()

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steinball.arrays import Floats
 from steinball.sequential.direction import Direction, KeptPoints
 from steinball.sequential.ledger import History, Ledger
 from steinball.sequential.plan import Plan, Settled
@@ -15,7 +15,6 @@ from steinball.stein import SteinKernel
 
 __all__ = ["Books"]
 
-Floats = NDArray[np.float64]
 
 TOGETHER = 64
 """Points that are booked at once: they bound the memory of a step."""

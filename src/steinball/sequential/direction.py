@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from steinball.arrays import Floats
 from steinball.calibration.wealth import NO_DIRECTION
 from steinball.stein import SteinKernel, SteinPoints
 
 __all__ = ["Direction", "KeptPoints"]
 
-Floats = NDArray[np.float64]
 
 _JITTER = 1e-8
 

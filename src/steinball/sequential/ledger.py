@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from steinball.arrays import Floats
 from steinball.calibration.wealth import BETS, NewtonState, average_evidence
 
 __all__ = ["History", "Ledger"]
 
-Floats = NDArray[np.float64]
 
 GRID: Floats = np.concatenate([np.linspace(0.0, 0.2, 51), np.linspace(0.22, 0.98, 39)])
 """The radii, as shares of √τ, that the lower confidence bound is looked for among."""

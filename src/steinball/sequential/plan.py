@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import as_number, check_level, check_resamples, check_share
+from steinball.arrays import Floats, as_number, check_level, check_resamples, check_share
 from steinball.calibration.betting import Betting
 from steinball.cautions import UncertifiedSupremumWarning
 from steinball.features.supremum import find_supremum
@@ -27,7 +26,6 @@ from steinball.tilts import Tilt
 
 __all__ = ["Plan", "Settled"]
 
-Floats = NDArray[np.float64]
 
 DRAWS = 512
 """Draws of the model among which τ is first looked for."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, as_samples, as_seed, is_array_like, like, to_host
+from steinball.arrays import Array, Floats, as_samples, as_seed, is_array_like, like, to_host
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, as_model, evaluate_score
 from steinball.models.knowledge import Knowledge
@@ -21,8 +21,6 @@ from steinball.text import Row, count, number, render
 from steinball.tilts import Tilt
 
 __all__ = ["SequentialTest"]
-
-Floats = NDArray[np.float64]
 
 
 class SequentialTest:
