@@ -43,18 +43,8 @@ def keep_most(product: Product, n: int, threshold: float, tolerance: float) -> K
     .. math:: \frac1n \sum_i k_i \le \rho |f| + \frac1n \sum_i (1 - f(x_i))_+, \qquad
        f = \frac tn \sum_j k_j \varphi(x_j),
 
-    the best t for which is found by sorting, so the distance from the optimum is known and not guessed.
-
-    Parameters
-    ----------
-    product : callable
-        k → U k for the Gram matrix U of the features φ.
-    n : int
-        Number of points.
-    threshold : float
-        ρ > 0.
-    tolerance : float
-        The gap, as a share of the sample, at which to stop.
+    the best t for which is found by sorting, so the distance from the optimum is known and not guessed. ``product`` is
+    k → U k for the Gram matrix of the features φ, ``threshold`` ρ, and ``tolerance`` the gap at which to stop.
     """
     search = _Search(product, n, threshold)
     search.look(np.ones(n))

@@ -120,8 +120,7 @@ def least_removal(problem: GofResult | SteinProblem, threshold: float | None = N
             f"`least_removal` compares all pairs of points and is limited to {LARGEST:,}, got {n:,}. "
             "Ask it about a random subsample, with the threshold of the full sample."
         )
-    ones = np.ones(n)
-    products = exact_product(problem, ones)
+    products = exact_product(problem, np.ones(n))
     ksd = math.sqrt(max(0.0, float(products.mean()) / n))
     if ksd <= rho:
         return Removal(0.0, np.zeros(n), np.empty(0, dtype=np.intp), ksd, rho, 0.0)
@@ -136,14 +135,13 @@ def least_removal(problem: GofResult | SteinProblem, threshold: float | None = N
 
 def _question(problem: GofResult | SteinProblem, threshold: float | None) -> tuple[SteinProblem, float]:
     """The pairs of points, and ρ."""
-    if isinstance(problem, SteinProblem):
-        if threshold is None:
-            raise ValueError("`threshold` must be given with a bare problem; a result of `ksd_test` has its own.")
-        return problem, as_number(threshold, "threshold", low=0.0, open_low=True)
-    if not isinstance(problem, GofResult):
+    if not isinstance(problem, GofResult | SteinProblem):
         raise TypeError(f"`problem` must be the result of a test or a SteinProblem, got {problem!r}.")
     if threshold is not None:
-        return problem._evidence.problem, as_number(threshold, "threshold", low=0.0, open_low=True)
+        bare = problem if isinstance(problem, SteinProblem) else problem._evidence.problem
+        return bare, as_number(threshold, "threshold", low=0.0, open_low=True)
+    if isinstance(problem, SteinProblem):
+        raise ValueError("`threshold` must be given with a bare problem; a result of `ksd_test` has its own.")
     if problem.estimator != "v":
         raise ValueError('`least_removal` is about V-statistics: use estimator="v", or give `threshold`.')
     # Where nothing can be rejected no points need to be removed: any bound of D will do.

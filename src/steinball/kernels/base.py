@@ -97,17 +97,24 @@ def as_metric(metric: Any, name: str = "metric") -> Floats | None:
     return matrix
 
 
-def _shared_metric(first: Kernel, second: Kernel) -> Floats | None:
-    same = (first.metric is None and second.metric is None) or (
-        first.metric is not None and second.metric is not None and np.array_equal(first.metric, second.metric)
-    )
-    if not same:
-        raise ValueError("kernels are combined only with equal `metric`s: the Stein kernel has one r².")
-    return first.metric
+@dataclass(frozen=True, eq=False)
+class _OfTwo(Kernel):
+    """Two kernels of one metric."""
+
+    first: Kernel
+    second: Kernel
+
+    def __post_init__(self) -> None:
+        if not np.array_equal(np.asarray(self.first.metric), np.asarray(self.second.metric)):
+            raise ValueError("kernels are combined only with equal `metric`s: the Stein kernel has one r².")
+
+    @property
+    def metric(self) -> Floats | None:  # type: ignore[override]
+        return self.first.metric
 
 
 @dataclass(frozen=True, eq=False)
-class Sum(Kernel):
+class Sum(_OfTwo):
     """The sum of two kernels; its profile is the sum of theirs.
 
     Examples
@@ -117,16 +124,6 @@ class Sum(Kernel):
     array([2.])
     """
 
-    first: Kernel
-    second: Kernel
-
-    def __post_init__(self) -> None:
-        _shared_metric(self.first, self.second)
-
-    @property
-    def metric(self) -> Floats | None:  # type: ignore[override]
-        return self.first.metric
-
     def profile(self, r2: Array) -> Profile:
         f, f1, f2 = self.first.profile(r2)
         g, g1, g2 = self.second.profile(r2)
@@ -134,7 +131,7 @@ class Sum(Kernel):
 
 
 @dataclass(frozen=True, eq=False)
-class Product(Kernel):
+class Product(_OfTwo):
     """The product of two kernels; its profile follows from Leibniz' rule.
 
     Examples
@@ -143,16 +140,6 @@ class Product(Kernel):
     >>> (Gaussian(1.0) * Gaussian(1.0)).profile(np.zeros(1))[1]
     array([-1.])
     """
-
-    first: Kernel
-    second: Kernel
-
-    def __post_init__(self) -> None:
-        _shared_metric(self.first, self.second)
-
-    @property
-    def metric(self) -> Floats | None:  # type: ignore[override]
-        return self.first.metric
 
     def profile(self, r2: Array) -> Profile:
         f, f1, f2 = self.first.profile(r2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -36,6 +36,7 @@ class KeptPoints:
     center: Floats
     seen: int = 0
     renewal: int = 0
+    state: ClassVar = ("samples", "scores", "spare_samples", "spare_scores", "center", "seen", "renewal")
 
     @classmethod
     def empty(cls, budget: int, center: Floats) -> KeptPoints:
@@ -96,6 +97,7 @@ class Direction:
     trace: float = 0.0
     factor: Floats = field(default_factory=lambda: np.empty((0, 0)))
     coordinates: Floats = field(default_factory=lambda: np.empty(0))
+    state: ClassVar = ("square", "trace", "factor", "coordinates")
 
     def advance(self, kept: KeptPoints, samples: Floats, scores: Floats) -> Floats:
         """f_t(x_t) for the next points, (m,), and S with these points in it; NaN where there is no direction."""

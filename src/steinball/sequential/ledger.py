@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,7 @@ class Ledger:
     now: Floats
     bet: Floats
     curvature: Floats
+    state: ClassVar = ("logs", "best", "now", "bet", "curvature")
 
     @classmethod
     def open(cls, share: float, kernels: int, strategy: str) -> Ledger:
@@ -91,6 +93,7 @@ class History:
     stride: int = 1
     n: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     log_wealth: Floats = field(default_factory=lambda: np.empty(0))
+    state: ClassVar = ("stride", "n", "log_wealth")
 
     def add(self, first: int, path: Floats) -> None:
         """log W after the points ``first``, ``first`` + 1, …"""

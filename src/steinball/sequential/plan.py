@@ -14,10 +14,7 @@ from steinball.arrays import Floats, as_number, check_level, check_resamples, ch
 from steinball.calibration.betting import Betting
 from steinball.cautions import UncertifiedSupremumWarning
 from steinball.features.supremum import find_supremum
-from steinball.features.tilting import choose_tilt
-from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
-from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model, evaluate_score
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Subject
@@ -89,12 +86,10 @@ class Plan:
         return Settled(kernels, tilt, taus, float(share or 0.0))
 
     def _chosen(self, model: Model, burnt: Floats, dimension: int) -> tuple[tuple[Kernel, ...], Tilt | None]:
-        if len(burnt) < 2:
-            subject = Subject(np.zeros((1, dimension)), model, predictable=True)
-            first = subject.settle((self.kernels or (None,))[0], self.tilt)
-            return self.kernels or (first.kernel,), first.tilt
-        kernels = self.kernels or (InverseMultiquadric(median_distance(burnt)),)
-        return kernels, choose_tilt(burnt, model, kernels[0]) if isinstance(self.tilt, str) else self.tilt
+        few = len(burnt) < 2
+        subject = Subject(np.zeros((1, dimension)) if few else burnt, model, predictable=few)
+        first = subject.settle((self.kernels or (None,))[0], self.tilt)
+        return self.kernels or (first.kernel,), first.tilt
 
     def _bounds(self, steins: list[SteinKernel], model: Model, burnt: Floats, dimension: int) -> Floats:
         if not isinstance(self.tau, str):
