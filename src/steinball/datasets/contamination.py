@@ -18,8 +18,6 @@ from steinball.arrays import (
 )
 from steinball.models.knowledge import Knowledge
 
-__all__ = ["contaminate"]
-
 
 def contaminate(x: Any, share: float, contamination: Any, rng: Any = None, *, count: str = "exact") -> Array:
     r"""A sample with a share of its rows replaced (Huber's model, paper §2.3)

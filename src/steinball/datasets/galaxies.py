@@ -9,8 +9,6 @@ import numpy as np
 from steinball.arrays import Floats
 from steinball.cautions import renamed
 
-__all__ = ["load_galaxies"]
-
 _SLIP = 77  # the 78th velocity: 26690, where the source has 26960
 _TRUE_VELOCITY = 26960.0
 

@@ -13,8 +13,6 @@ from steinball.gram.weights import Weights
 from steinball.results.gof import GofResult
 from steinball.text import count, percent, wrap
 
-__all__ = ["Fragility", "fragility"]
-
 Survives = Callable[[int], bool]
 
 

@@ -11,8 +11,6 @@ from scipy.optimize import Bounds, minimize
 
 from steinball.arrays import Floats
 
-__all__ = ["KeptMass", "certify", "keep_most"]
-
 Product = Callable[[Floats], Floats]
 
 _OUTER, _INNER = 60, 80  # prices tried, and steps of the quasi-Newton method for each

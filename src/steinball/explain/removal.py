@@ -15,8 +15,6 @@ from steinball.results.gof import GofResult
 from steinball.stein import SteinProblem
 from steinball.text import count, number, percent, wrap
 
-__all__ = ["Removal", "least_removal"]
-
 DENSE_UP_TO = 5_000
 """Points up to which the Gram matrix is held as a whole; beyond, a low-rank factor of it."""
 

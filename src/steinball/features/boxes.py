@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats
 from steinball.features.shells import Majorant, largest_shell
 
-__all__ = ["GAP", "largest_box"]
-
-
 GAP = 0.02
 """The search ends when the upper bound is within this share of a value that is attained."""
 

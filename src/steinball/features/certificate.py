@@ -15,8 +15,6 @@ from steinball.features.shells import Majorant, Setting, largest_shell
 from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinKernel, SteinProblem
 
-__all__ = ["UncertifiedError", "best_upper_bound", "bound_without_search", "closed_form"]
-
 ROUNDING = 1e-9
 """Certified bounds are raised by this share: intervals are not rounded outwards, and d ≤ 3 or one sum per shell is far
 from losing seven digits."""

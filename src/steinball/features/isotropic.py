@@ -15,8 +15,6 @@ from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinProblem
 from steinball.tilts import PolynomialTilt
 
-__all__ = ["IsotropicCase", "kernel_constants"]
-
 _ROUNDING = 1.0 + 1e-6
 _FAR = 0.01
 """1/(1 + ρ²/c²) beyond which features are bounded by their norms alone: about ten scales of the tilt."""

@@ -12,8 +12,6 @@ from steinball.features.isotropic import IsotropicCase, kernel_constants
 from steinball.features.kinds import Supremum
 from steinball.stein import SteinProblem
 
-__all__ = ["feature_slopes", "lipschitz_constant"]
-
 _STARTS = 6
 _LOOKS = 256
 _STEP = 1e-4

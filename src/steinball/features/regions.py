@@ -14,8 +14,6 @@ from scipy.optimize import minimize
 from steinball.arrays import Floats, as_number, namespace
 from steinball.stein import SteinProblem
 
-__all__ = ["STARTS", "Ball", "Box", "Cloud", "Surface"]
-
 STARTS = 8
 """From how many of the largest samples a search sets out."""
 

@@ -8,8 +8,6 @@ from steinball.arrays import Floats, to_host
 from steinball.features.regions import STARTS, Ball, Box, Surface
 from steinball.stein import SteinProblem
 
-__all__ = ["localized", "optimized"]
-
 
 def _best(points: Floats, problem: SteinProblem) -> float:
     with np.errstate(all="ignore"):

@@ -15,9 +15,6 @@ from steinball.models.growth import RadialScore, ScoreGrowth, unit_root
 from steinball.models.knowledge import Knowledge
 from steinball.tilts import PolynomialTilt, Tilt
 
-__all__ = ["Majorant", "Setting", "largest_shell"]
-
-
 _ROUNDS = 80
 _FIRST_EDGES = np.concatenate([[0.0], 2.0 ** np.arange(-4.0, 9.0)])
 

@@ -14,8 +14,6 @@ from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian, InverseMultiquadric
 from steinball.models.knowledge import Knowledge
 
-__all__ = ["Basis", "Window", "Witness", "certified_supremum", "cover", "lipschitz_of", "smooth"]
-
 Lipschitz = Callable[[Floats, float], Floats]
 
 _BLOCK = 1 << 21

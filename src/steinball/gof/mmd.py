@@ -33,8 +33,6 @@ from steinball.kernels.radial import Gaussian
 from steinball.models.knowledge import Knowledge
 from steinball.results.mmd import MMDEvidence, MMDResult
 
-__all__ = ["dcmmd_test", "mmd_dev_test", "split_squares"]
-
 _TILE = 256
 
 

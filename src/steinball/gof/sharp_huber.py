@@ -16,8 +16,6 @@ from steinball.models.knowledge import Knowledge
 from steinball.results.bounded import BoundedMean, BoundedQuestion, SharpResult, conclude
 from steinball.text import describe
 
-__all__ = ["sharp_huber_test"]
-
 _LARGEST_DIMENSION = 3
 _MOST_CENTERS = 64
 # For d = 1, 2, 3: the length scale in standard deviations, the largest charge, and the points of the linear program.

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Floats
 
-__all__ = ["PrefixSums"]
-
 
 @dataclass(frozen=True, eq=False)
 class PrefixSums:

@@ -14,8 +14,6 @@ from steinball.arrays import Array, Floats, as_samples, like, namespace, to_host
 from steinball.models.gaussian import Covariance, frozen
 from steinball.models.knowledge import Knowledge
 
-__all__ = ["Modes", "find_modes", "host_log_density"]
-
 MOST_MODES = 64
 _STARTS = 64
 _MERGE = 0.5

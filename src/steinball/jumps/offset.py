@@ -14,8 +14,6 @@ from steinball.jumps.modes import Modes, find_modes, host_log_density
 from steinball.jumps.path import log_ratio_along_paths
 from steinball.models.knowledge import Knowledge
 
-__all__ = ["ModeJumps", "as_jumps", "modes_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class ModeJumps:

@@ -10,8 +10,6 @@ from numpy.polynomial.legendre import leggauss
 from steinball.arrays import Array, Floats, like, to_host
 from steinball.models.knowledge import Knowledge
 
-__all__ = ["log_ratio_along_paths"]
-
 TOLERANCE = 1e-6
 _NODES = 12
 _PANELS = (8, 16, 32, 64, 128, 256)

@@ -14,8 +14,6 @@ from steinball.arrays import Array, Floats, like, namespace
 from steinball.models.gaussian import as_points, frozen
 from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds, unit_root
 
-__all__ = ["GaussianBernoulliRBM"]
-
 _MOST_ENUMERATED = 20  # hidden units: 2^20 states
 _FEW = 12  # hidden units whose states are enumerated for a bound
 _CHUNK = 2**16  # states held at once while they are enumerated

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Floats
 
-__all__ = ["numerical_gradient"]
-
 Values = Callable[[NDArray[np.floating]], Floats]
 
 # From max(|x|, 1)/8 down by factors of 8 to 2e-13 of it: whatever length a density varies over, some

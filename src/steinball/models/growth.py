@@ -10,8 +10,6 @@ import numpy as np
 
 from steinball.arrays import Floats
 
-__all__ = ["MixtureSlopes", "RadialScore", "ScoreGrowth", "linear_bounds", "unit_root"]
-
 Bounds = tuple[Floats, Floats]
 
 

@@ -17,9 +17,6 @@ from steinball.cautions import Renamed
 from steinball.models.gaussian import as_points, frozen
 from steinball.models.growth import Bounds, ScoreGrowth, unit_root
 
-__all__ = ["KernelExponentialFamily"]
-
-
 _MOST_BASIS = 1000  # past this exp(−x²/2) underflows where the last basis functions live
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 

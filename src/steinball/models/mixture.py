@@ -15,8 +15,6 @@ from steinball.models.gaussian import Covariance, as_points, frozen
 from steinball.models.growth import Bounds, MixtureSlopes, ScoreGrowth, linear_bounds, unit_root
 from steinball.models.knowledge import Clusters
 
-__all__ = ["GaussianMixture"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GaussianMixture:

@@ -16,8 +16,6 @@ from steinball.models.base import as_model
 from steinball.models.differences import numerical_gradient
 from steinball.models.knowledge import Knowledge
 
-__all__ = ["ScoreCheck", "check_score"]
-
 
 @dataclass(frozen=True)
 class ScoreCheck:

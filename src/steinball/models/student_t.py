@@ -14,8 +14,6 @@ from steinball.cautions import Renamed
 from steinball.models.gaussian import Covariance, as_points, as_vector, common_dimension
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds
 
-__all__ = ["StudentT"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudentT:

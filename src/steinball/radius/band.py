@@ -15,8 +15,6 @@ from steinball.radius.base import Radius
 from steinball.radius.contamination import TotalVariation
 from steinball.stein import SteinProblem
 
-__all__ = ["DensityBand"]
-
 
 @dataclass(frozen=True)
 class DensityBand(Radius):

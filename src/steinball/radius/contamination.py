@@ -11,8 +11,6 @@ from steinball.features.kinds import Supremum
 from steinball.radius.base import Radius, within_all
 from steinball.stein import SteinProblem
 
-__all__ = ["Huber", "TotalVariation"]
-
 
 @dataclass(frozen=True)
 class Huber(Radius):

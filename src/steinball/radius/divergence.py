@@ -14,8 +14,6 @@ from steinball.radius.base import Radius, within_all
 from steinball.radius.contamination import TotalVariation
 from steinball.stein import SteinProblem
 
-__all__ = ["ChiSquared", "Hellinger", "KullbackLeibler"]
-
 
 @dataclass(frozen=True)
 class Hellinger(Radius):

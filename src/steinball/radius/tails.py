@@ -15,8 +15,6 @@ from steinball.radius.band import DensityBand
 from steinball.radius.base import Radius
 from steinball.stein import SteinProblem
 
-__all__ = ["StudentTails"]
-
 
 def _log_gamma_step(x: float) -> float:
     """log Γ(x + ½) − log Γ(x) − ½ log x, by its asymptotic series: differences of logarithms would cancel."""

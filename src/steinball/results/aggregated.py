@@ -20,8 +20,6 @@ from steinball.stein import SteinProblem
 from steinball.text import Row, count, describe, number
 from steinball.tilts import Tilt
 
-__all__ = ["AggregatedResult", "AggregationEvidence"]
-
 
 @dataclass(frozen=True, eq=False)
 class AggregationEvidence:

@@ -14,8 +14,6 @@ from steinball.arrays import Floats, check_level, check_share
 from steinball.results.base import OF_DISTRIBUTION, Decision, Result
 from steinball.text import Row, describe, number
 
-__all__ = ["BoundedMean", "BoundedQuestion", "SharpResult", "conclude"]
-
 METHODS = ("betting", "asymptotic")
 _BETS, _HAIR = 24, 1e-14
 

@@ -12,8 +12,6 @@ from steinball.kernels.base import Kernel
 from steinball.results.base import OF_DISTRIBUTION, OF_POINTS, Result
 from steinball.text import Row, count, describe, number
 
-__all__ = ["MMDEvidence", "MMDResult"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MMDEvidence:

@@ -22,8 +22,6 @@ from steinball.stein import SteinProblem
 from steinball.text import Row, describe, number
 from steinball.tilts import Tilt
 
-__all__ = ["RobustAggregatedResult", "RobustAggregationEvidence", "radii_of"]
-
 _SHARES = 200
 
 

@@ -13,9 +13,6 @@ from steinball.sequential.direction import Direction, KeptPoints
 from steinball.sequential.ledger import History, Ledger
 from steinball.sequential.plan import Plan, Settled
 
-__all__ = ["Books"]
-
-
 TOGETHER = 64
 """Points that are booked at once: they bound the memory of a step."""
 

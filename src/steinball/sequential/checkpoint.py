@@ -15,8 +15,6 @@ from steinball import kernels
 from steinball.kernels.base import Kernel, Product, Scaled, Sum
 from steinball.tilts import PolynomialTilt, Tilt
 
-__all__ = ["describe", "read", "rebuild", "recall", "write"]
-
 SCHEMA = "steinball.sequential/1"
 
 OWN: dict[str, Any] = {"type": None}

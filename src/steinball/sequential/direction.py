@@ -13,9 +13,6 @@ from steinball.arrays import Floats
 from steinball.calibration.wealth import NO_DIRECTION
 from steinball.stein import SteinKernel, SteinPoints
 
-__all__ = ["Direction", "KeptPoints"]
-
-
 _JITTER = 1e-8
 
 

@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats
 from steinball.calibration.wealth import BETS, NewtonState, average_evidence
 
-__all__ = ["History", "Ledger"]
-
-
 GRID: Floats = np.concatenate([np.linspace(0.0, 0.2, 51), np.linspace(0.22, 0.98, 39)])
 """The radii, as shares of √τ, that the lower confidence bound is looked for among."""
 

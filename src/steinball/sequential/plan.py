@@ -21,9 +21,6 @@ from steinball.problem import Subject
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import Tilt
 
-__all__ = ["Plan", "Settled"]
-
-
 DRAWS = 512
 """Draws of the model among which τ is first looked for."""
 

@@ -21,8 +21,6 @@ from steinball.sequential.plan import Plan, Settled
 from steinball.text import Row, count, number, render
 from steinball.tilts import Tilt
 
-__all__ = ["SequentialTest"]
-
 
 class SequentialTest:
     r"""Test a stream of points against a model by betting, with a wealth that may be looked at after every point
