@@ -7,15 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import (
-    Array,
-    Floats,
-    as_samples,
-    check_share,
-    is_array_like,
-    like,
-    to_host,
-)
+from steinball.arrays import Array, Floats, as_samples, check_share, is_array_like, like, to_host
 from steinball.models.knowledge import Knowledge
 
 

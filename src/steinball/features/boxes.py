@@ -41,25 +41,16 @@ def largest_box(
     """An upper bound on u(x, x) for every x, by interval arithmetic on the score (``model.score_bounds``).
 
     Boxes whose bound exceeds the best attained value by more than :data:`GAP` are halved, the worst first, until there
-    are none or ``budget`` boxes have been looked at. Outside an ellipsoid the shells of the majorant count.
-
-    Parameters
-    ----------
-    majorant : Majorant
-        The bound over shells.
-    model : Model
-        Has ``score_bounds(lower, upper)``.
-    value : callable
-        u(x, x) at rows of points, which are attained.
-    least : float
-        A value that is attained.
-    budget : int
-        How many boxes are bounded at most.
+    are none or ``budget`` boxes have been looked at. Outside an ellipsoid the shells of the majorant count. ``value``
+    is u(x, x) at rows of points, and ``least`` a value that is attained.
     """
-    best = max(least, _far(majorant, value))
+    root, center = majorant.setting.unit_root, majorant.setting.center
+    # Far out along the axes of the tilt, where the supremum may lie.
+    best = max(least, float(value(center + 1e4 * np.concatenate([root.T, -root.T])).max()))
     radius, outside = _radius(majorant, best)
     settled, seen, enough = outside, 1, outside * (1.0 + GAP / 10.0)
-    boxes = _bounded(majorant, model, *_whole(majorant, radius))
+    half = radius * np.linalg.norm(root, axis=1)  # of the box around ρ ≤ radius
+    boxes = _bounded(majorant, model, (center - half)[None, :], (center + half)[None, :])
     while True:
         best = max(best, float(value((boxes.lower + boxes.upper) / 2.0).max(initial=0.0)))
         open_ = boxes.bound > max(best * (1.0 + GAP), enough)
@@ -73,25 +64,12 @@ def largest_box(
         boxes = new.join(boxes.take(order[_BATCH:]))
 
 
-def _far(majorant: Majorant, value: Callable[[Floats], Floats]) -> float:
-    """The largest value far out along the axes of the tilt, where the supremum may lie."""
-    root, center = majorant.setting.unit_root, majorant.setting.center
-    return float(value(center + 1e4 * np.concatenate([root.T, -root.T])).max())
-
-
 def _radius(majorant: Majorant, best: float) -> tuple[float, float]:
     """The smallest of some radii beyond which shells settle the matter, or the largest; and the bound beyond it."""
     tails = [largest_shell(majorant, GAP / 10.0, radius) for radius in _RADII]
     enough = [k for k, tail in enumerate(tails) if tail <= best * (1.0 + GAP)]
     k = enough[0] if enough else len(tails) - 1
     return float(_RADII[k]), tails[k]
-
-
-def _whole(majorant: Majorant, radius: float) -> tuple[Floats, Floats]:
-    """The box around ρ ≤ radius."""
-    half = radius * np.linalg.norm(majorant.setting.unit_root, axis=1)
-    center = majorant.setting.center
-    return (center - half)[None, :], (center + half)[None, :]
 
 
 def _halves(majorant: Majorant, boxes: _Boxes) -> tuple[Floats, Floats]:

@@ -19,6 +19,10 @@ _ROUNDS = 80
 _FIRST_EDGES = np.concatenate([[0.0], 2.0 ** np.arange(-4.0, 9.0)])
 
 
+class UncertifiedError(Exception):
+    """No upper bound on τ is to be had; the text says why."""
+
+
 @dataclass(frozen=True, eq=False)
 class Setting:
     r"""All that kernel and tilt contribute to the diagonal
@@ -36,8 +40,8 @@ class Setting:
     precision: Floats
 
     @classmethod
-    def of(cls, kernel: Kernel, tilt: Tilt | None, model: Any, dimension: int) -> Setting | None:
-        """The numbers of a kernel and a tilt, or ``None`` for a tilt whose shape is not known."""
+    def of(cls, kernel: Kernel, tilt: Tilt | None, model: Any, dimension: int) -> Setting:
+        """The numbers of a kernel and a tilt."""
         value, slope, _ = kernel.profile(np.zeros(1))
         trace = float(dimension if kernel.metric is None else np.trace(kernel.metric))
         numbers = float(value[0]), -2.0 * float(slope[0]) * trace
@@ -46,7 +50,7 @@ class Setting:
             center = np.zeros(dimension) if location is None else np.broadcast_to(location, dimension)
             return cls(*numbers, 0.0, center, np.eye(dimension))
         if not isinstance(tilt, PolynomialTilt):
-            return None
+            raise UncertifiedError(f"the shape of the tilt {type(tilt).__name__} is not known")
         precision = np.eye(dimension) * tilt.scale**-2 if tilt.precision is None else tilt.precision
         return cls(*numbers, tilt.exponent, np.broadcast_to(np.asarray(tilt.center), dimension), precision)
 
@@ -86,12 +90,12 @@ class Majorant:
     shift: float = 0.0
 
     @classmethod
-    def of(cls, setting: Setting, model: Any) -> Majorant | None:
-        """From what the model says, or ``None`` where it says nothing."""
+    def of(cls, setting: Setting, model: Any) -> Majorant:
+        """From what the model says."""
         known = Knowledge(model)
         growths, radial = known.score_growth(setting.center, setting.precision), known.radial_score
         if not growths:
-            return None
+            raise UncertifiedError("nothing is known of how the model's score grows away from the samples")
         if radial is None or radial.decay == 0.0:
             return cls(setting, growths)
         square = setting.unit_root.T @ radial.precision @ setting.unit_root

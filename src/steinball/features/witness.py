@@ -23,20 +23,9 @@ _SLOPE, _BEND = 1.875, 10.0 / 3.0**0.5
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """A product of smooth steps χ: 1 inside a box, 0 outside it, twice continuously differentiable in between.
+    """A product of smooth steps χ: 0 outside the box from ``lower`` to ``upper``, 1 from ``edge`` inside of it on.
 
-    Parameters
-    ----------
-    lower, upper : (d,) arrays
-        The box outside of which χ = 0.
-    edge : (d,) array
-        Over what length χ rises from 0 to 1 at either end.
-
-    Examples
-    --------
-    >>> window = Window(np.zeros(1), np.full(1, 10.0), np.ones(1))
-    >>> window(np.array([[-1.0], [0.5], [5.0]]))[0]
-    array([0. , 0.5, 1. ])
+    It is twice continuously differentiable. All three are (d,).
     """
 
     lower: Floats
@@ -68,14 +57,7 @@ class Witness:
     .. math:: f = \nabla \cdot v + s^\top v, \qquad v = \chi G, \qquad G = \sum_j \theta_j h(c_j, \cdot).
 
     Since v vanishes outside of a box, E_P f = 0 for every density p that is locally Lipschitz: there are no tails to
-    worry about, and no tilt is needed.
-
-    Parameters
-    ----------
-    basis : Basis
-        The model, the kernel h, the window χ and the centers :math:`c_j`.
-    charges : (m, d) array
-        :math:`\theta_j`.
+    worry about, and no tilt is needed. The rows of ``charges`` (m, d) are the :math:`\theta_j`.
     """
 
     basis: Basis
@@ -121,18 +103,7 @@ class Witness:
 class Basis:
     """Functions that Stein functions are put together from: ∇·(χ h(c_j, ·) e_a) + s·(χ h(c_j, ·) e_a).
 
-    Parameters
-    ----------
-    model : Model
-        With a score that can be evaluated anywhere in the box.
-    kernel : Gaussian or InverseMultiquadric
-        h, without a metric.
-    window : Window
-        χ.
-    centers : (m, d) array
-        c_j.
-    template : array
-        Any array of the library that the model computes in.
+    ``centers`` (m, d) are the c_j; ``template`` is any array of the library that the model computes in.
     """
 
     model: Any

@@ -30,16 +30,8 @@ Sums = tuple[Floats, Floats]
 class BlockedGram:
     """The Stein Gram matrix of a problem in tiles: time n²(d + B)/2, memory one tile and n·B bytes of weights.
 
-    Parameters
-    ----------
-    problem : SteinProblem
-    tile : int
-        Rows and columns of a tile.
-    n_jobs : int or None
-        Threads for NumPy arrays; ``None`` is what joblib is configured for (its backend may be a cluster), or else all
-        cores. Arrays of other libraries are worked on by their own device.
-    progress : bool or "auto"
-        Whether to show progress.
+    ``n_jobs`` are threads for NumPy arrays; ``None`` is what joblib is configured for (its backend may be a cluster),
+    or else all cores. Arrays of other libraries are worked on by their own device.
     """
 
     problem: SteinProblem

@@ -24,14 +24,8 @@ class PivotedCholesky:
 
     Pivots are drawn with probability proportional to the residual diagonal (randomly pivoted Cholesky: Chen, Epperly,
     Tropp, Webber 2025), in panels: of :data:`PANEL` candidates drawn at once, each is kept with the probability that
-    it would still be drawn after those before it. A panel is then three matrix products.
-
-    Attributes
-    ----------
-    panels : list of (n, a) arrays
-        The columns of L, in the array library of the samples.
-    residual : (n,) NumPy array
-        The diagonal of R, never negative.
+    it would still be drawn after those before it. A panel is then three matrix products. ``panels`` are the columns of
+    L, (n, a) each, in the array library of the samples; ``residual`` (n,) is the diagonal of R, never negative.
     """
 
     problem: SteinProblem

@@ -24,13 +24,6 @@ def log_ratio_along_paths(model: Any, x: Floats, y: Floats, template: Array) -> 
     by Gauss–Legendre panels that are halved until two in a row agree to 10⁻⁶. A path that never gets there, across a
     place where the score jumps or is infinite, is refused: an acceptance that is only roughly right would not leave the
     model alone.
-
-    Examples
-    --------
-    >>> from steinball.models.base import ScoreFunction
-    >>> x, y = np.array([[1.0]]), np.array([[3.0]])
-    >>> log_ratio_along_paths(ScoreFunction(lambda x: -x), x, y, x).round(9)
-    array([-4.])
     """
     if not Knowledge(model).evaluable:
         raise TypeError("jumps need the model away from the samples; `model` is an array of scores.")

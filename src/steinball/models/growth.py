@@ -60,22 +60,8 @@ class RadialScore:
 
     .. math:: s(x) = -\frac{\beta P y}{1 + \kappa t}, \qquad y = x - m, \quad t = y^\top P y,
 
-    which is what Gaussians (β = 1, κ = 0) and Student t distributions (β = (ν + d)/ν, κ = 1/ν) have.
-
-    Parameters
-    ----------
-    center : (d,) array
-        :math:`m`.
-    precision : (d, d) array
-        :math:`P`.
-    rate, decay : float
-        :math:`\beta` and :math:`\kappa`.
-
-    Examples
-    --------
-    >>> student = RadialScore(np.zeros(1), np.eye(1), rate=4.0 / 3.0, decay=1.0 / 3.0)  # ν = 3
-    >>> round(float(student.most(0.0, np.inf)), 4)
-    1.1547
+    which is what Gaussians (β = 1, κ = 0) and Student t distributions (β = (ν + d)/ν, κ = 1/ν) have. ``center`` is m,
+    ``precision`` P, ``rate`` β and ``decay`` κ.
     """
 
     center: Floats
@@ -113,12 +99,7 @@ class MixtureSlopes:
        \|\mathrm{Cov}_r(b)\| \le \sum_j r_j |b_j - b_*|^2,
 
     a difference of two positive matrices, so at most the larger of their norms. ``*`` is the component that is largest
-    at the center; :math:`\log(r_j / r_*)` changes by at most ρ·max|b_j − b_*| over a ball of radius ρ.
-
-    Parameters
-    ----------
-    weights, means, covariances : arrays
-        Of the k components, shapes (k,), (k, d) and (k, d, d); no weight is 0.
+    at the center; :math:`\log(r_j / r_*)` changes by at most ρ·max|b_j − b_*| over a ball of radius ρ. No weight is 0.
 
     Examples
     --------
@@ -155,26 +136,13 @@ class MixtureSlopes:
 
 
 def unit_root(precision: Floats | None, dimension: int) -> Floats:
-    """A matrix T that takes the unit ball onto (x − a)ᵀM(x − a) ≤ 1: M = (T Tᵀ)⁻¹.
-
-    Examples
-    --------
-    >>> unit_root(np.diag([4.0, 1.0]), 2)
-    array([[0.5, 0. ],
-           [0. , 1. ]])
-    """
+    """A matrix T that takes the unit ball onto (x − a)ᵀM(x − a) ≤ 1: M = (T Tᵀ)⁻¹."""
     if precision is None:
         return np.eye(dimension)
     return np.asarray(np.linalg.inv(np.linalg.cholesky(precision)).T)
 
 
 def linear_bounds(matrix: Floats, lower: Floats, upper: Floats) -> Bounds:
-    """The smallest and largest of each coordinate of ``matrix @ x`` over boxes, rows of ``lower`` and ``upper``.
-
-    Examples
-    --------
-    >>> linear_bounds(np.array([[1.0, -2.0]]), np.zeros((1, 2)), np.ones((1, 2)))
-    (array([[-2.]]), array([[1.]]))
-    """
+    """The smallest and largest of each coordinate of ``matrix @ x`` over boxes, rows of ``lower`` and ``upper``."""
     middle, half = (lower + upper) / 2.0 @ matrix.T, (upper - lower) / 2.0 @ np.abs(matrix).T
     return middle - half, middle + half

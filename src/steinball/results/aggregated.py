@@ -25,20 +25,9 @@ from steinball.tilts import Tilt
 class AggregationEvidence:
     """All that a decision follows from, at every level.
 
-    Parameters
-    ----------
-    problems : sequence of SteinProblem
-        One per kernel.
-    squares : (k,) array
-        The U-statistics D² of the k kernels.
-    draws, level_draws : (k, B₁), (k, B₂) arrays
-        Bootstrap draws of D² for the quantiles and for the correction; a column is one draw of signs.
-    n_bisections : int
-        B₃.
-    tolerance : float
-        The relative difference below which values are ties, which count against a rejection.
-    engine : str
-        How the pairs were worked through.
+    There is a problem and a U-statistic D² for each of the k kernels. ``draws`` (k, B₁) are the bootstrap draws of D²
+    for the quantiles, ``level_draws`` (k, B₂) those for the correction; a column is one draw of signs. Values whose
+    relative difference is below ``tolerance`` are ties, which count against a rejection.
     """
 
     problems: tuple[SteinProblem, ...]

@@ -32,13 +32,7 @@ _BUILT_IN: dict[str, Any] = {
 
 
 def describe(part: Any) -> Any:
-    """A built-in kernel or tilt as plain values; ``OWN`` for any other, which the user must bring again.
-
-    Examples
-    --------
-    >>> describe(kernels.Gaussian(2.0))
-    {'type': 'Gaussian', 'lengthscale': 2.0, 'metric': None}
-    """
+    """A built-in kernel or tilt as plain values; ``OWN`` for any other, which the user must bring again."""
     if type(part) not in _BUILT_IN.values():
         return OWN
     plain = {name: _plain(value) for name, value in vars(part).items()}
