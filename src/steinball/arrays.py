@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Array",
+    "Floats",
     "as_number",
     "as_samples",
     "as_scores",
@@ -37,6 +38,9 @@ __all__ = [
 
 Array: TypeAlias = Any
 """An array of NumPy, torch, JAX, CuPy or any other library of the array API standard."""
+
+Floats: TypeAlias = NDArray[np.float64]
+"""A NumPy array of float64, of any shape: what is computed on the host."""
 
 _FLOATS = ("float64", "float32")
 _FRAMES = ("pandas", "polars", "pyarrow")

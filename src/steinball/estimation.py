@@ -7,9 +7,8 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import as_number, as_samples, check_resamples, to_host
+from steinball.arrays import Floats, as_number, as_samples, check_resamples, to_host
 from steinball.kernels import InverseMultiquadric, Kernel
 from steinball.kernels.distance import squared_distances
 from steinball.models.kernel_exponential import KernelExponentialFamily
@@ -17,7 +16,6 @@ from steinball.tilts import PolynomialTilt, Tilt
 
 __all__ = ["fit_kernel_exponential_family", "minimum_ksd_coefficients"]
 
-Matrix = NDArray[np.float64]
 
 _PAIRS_AT_ONCE = 2**22  # entries of the kernel matrix held at once: 32 MB
 
@@ -89,7 +87,7 @@ def minimum_ksd_coefficients(
     *,
     tilt: Tilt | None = None,
     ridge: float = 0.0,
-) -> Matrix:
+) -> Floats:
     r"""Coefficients that minimize the KSD of a model whose score is linear in them.
 
     For :math:`s_\eta(x) = s_0(x) + J(x)\eta` the V-statistic is, up to a constant,
@@ -140,7 +138,7 @@ def minimum_ksd_coefficients(
     return _solve(quadratic, linear, as_number(ridge, "ridge", low=0.0))
 
 
-def _check_shapes(x: Matrix, s: Matrix, jacobians: Matrix) -> None:
+def _check_shapes(x: Floats, s: Floats, jacobians: Floats) -> None:
     if s.shape != x.shape:
         raise ValueError(f"`base_scores` must have the shape of `samples`, {x.shape}, got {s.shape}.")
     if jacobians.ndim != 3 or jacobians.shape[:2] != x.shape:
@@ -149,7 +147,7 @@ def _check_shapes(x: Matrix, s: Matrix, jacobians: Matrix) -> None:
         raise ValueError("`base_scores` and `basis_jacobians` must be finite at every sample.")
 
 
-def _quadratic_form(x: Matrix, s: Matrix, jacobians: Matrix, weights: Matrix, kernel: Kernel) -> tuple[Matrix, Matrix]:
+def _quadratic_form(x: Floats, s: Floats, jacobians: Floats, weights: Floats, kernel: Kernel) -> tuple[Floats, Floats]:
     """A and b of :func:`minimum_ksd_coefficients`, over blocks of rows of the kernel matrix."""
     n, d, size = jacobians.shape
     flat = jacobians.reshape(n, d * size)
@@ -165,14 +163,14 @@ def _quadratic_form(x: Matrix, s: Matrix, jacobians: Matrix, weights: Matrix, ke
     return quadratic / n**2, linear / n**2
 
 
-def _pull(slope: Matrix, rows: Matrix, x: Matrix, metric: Matrix | None) -> Matrix:
+def _pull(slope: Floats, rows: Floats, x: Floats, metric: Floats | None) -> Floats:
     """Σⱼ φ′ᵢⱼ C (xᵢ − xⱼ), shape (m, d); differences first, so that an offset of the data cancels exactly."""
     columns = [np.sum(slope * (rows[:, k, None] - x[:, k]), axis=1) for k in range(x.shape[1])]
     pull = np.stack(columns, axis=1)
     return pull if metric is None else np.asarray(pull @ metric)
 
 
-def _solve(quadratic: Matrix, linear: Matrix, ridge: float) -> Matrix:
+def _solve(quadratic: Floats, linear: Floats, ridge: float) -> Floats:
     values, vectors = np.linalg.eigh(quadratic)  # positive semi-definite, up to rounding
     values = values + ridge
     if values[0] <= len(values) * np.finfo(np.float64).eps * values[-1]:

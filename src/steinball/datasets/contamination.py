@@ -6,19 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import (
-    Array,
-    as_samples,
-    check_share,
-    is_array_like,
-    like,
-    to_host,
-)
+from steinball.arrays import Array, Floats, as_samples, check_share, is_array_like, like, to_host
 from steinball.models.knowledge import Knowledge
-
-__all__ = ["contaminate"]
 
 
 def contaminate(x: Any, share: float, contamination: Any, rng: Any = None, *, count: str = "exact") -> Array:
@@ -71,7 +61,7 @@ def _number_of_outliers(n: int, share: float, count: str, generator: np.random.G
     return whole_part(n * share) if count == "exact" else int(generator.binomial(n, share))
 
 
-def _draw(contamination: Any, m: int, d: int, generator: np.random.Generator) -> NDArray[np.float64]:
+def _draw(contamination: Any, m: int, d: int, generator: np.random.Generator) -> Floats:
     """m rows of R, shape (m, d)."""
     if not is_array_like(contamination) and not isinstance(contamination, type):
         sampler = Knowledge(contamination).sampler or contamination
@@ -81,7 +71,7 @@ def _draw(contamination: Any, m: int, d: int, generator: np.random.Generator) ->
     return rows[generator.integers(0, len(rows), size=m)] if len(rows) > 1 else np.repeat(rows, m, axis=0)
 
 
-def _checked_rows(drawn: Any, m: int, d: int) -> NDArray[np.float64]:
+def _checked_rows(drawn: Any, m: int, d: int) -> Floats:
     rows = to_host(drawn)
     rows = rows[:, None] if rows.ndim == 1 and d == 1 else rows
     if rows.shape != (m, d):
@@ -91,7 +81,7 @@ def _checked_rows(drawn: Any, m: int, d: int) -> NDArray[np.float64]:
     return rows
 
 
-def _rows(contamination: Any, d: int) -> NDArray[np.float64]:
+def _rows(contamination: Any, d: int) -> Floats:
     """A point as one row, or the rows to draw from."""
     if isinstance(contamination, (str, bytes, bool, type)) or contamination is None:
         raise TypeError(

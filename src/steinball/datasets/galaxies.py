@@ -5,19 +5,15 @@ from __future__ import annotations
 from importlib.resources import files
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steinball.arrays import Floats
 from steinball.cautions import renamed
-
-__all__ = ["load_galaxies"]
 
 _SLIP = 77  # the 78th velocity: 26690, where the source has 26960
 _TRUE_VELOCITY = 26960.0
 
 
-def load_galaxies(
-    corrected: bool = False, standardize: bool = True, *, standardise: bool | None = None
-) -> NDArray[np.float64]:
+def load_galaxies(corrected: bool = False, standardize: bool = True, *, standardise: bool | None = None) -> Floats:
     """Velocities of 82 galaxies in the Corona Borealis region (Postman et al., 1986; Roeder, 1990).
 
     Parameters

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import as_number
+from steinball.arrays import Floats, as_number
 from steinball.gram.weights import Weights
 from steinball.results.gof import GofResult
 from steinball.text import count, percent, wrap
 
-__all__ = ["Fragility", "fragility"]
-
-Vector = NDArray[np.float64]
 Survives = Callable[[int], bool]
 
 
@@ -152,10 +148,10 @@ def _largest(survives: Survives, n: int) -> int:
 
 def _survivor(result: GofResult, step: float) -> Survives:
     """Whether the decision survives K changes, each of which moves D by at most ``step`` = Δ/n."""
-    null, moves = result._evidence.null, _Moves.of(result._evidence.summary.weights, step)
+    null, largest_sums = result._evidence.null, _largest_sums(result._evidence.summary.weights)
 
     def survives(k: int) -> bool:
-        critical = null.critical_range(result.level, result.radius, k * step, moves.of_draws(k))
+        critical = null.critical_range(result.level, result.radius, k * step, step * largest_sums(k))
         if critical is None:
             raise TypeError(
                 f"`fragility` knows how bootstraps and deviation bounds move, not {result.calibration}. "
@@ -168,24 +164,10 @@ def _survivor(result: GofResult, step: float) -> Survives:
     return survives
 
 
-@dataclass(frozen=True, eq=False)
-class _Moves:
-    """How far each draw can move: ``counts[b, j]`` of its weights are at least j + 1 in absolute value."""
-
-    step: float
-    counts: NDArray[np.int64] = field(repr=False)
-
-    @classmethod
-    def of(cls, weights: Weights, step: float) -> _Moves:
-        rows = [_tails(np.abs(row.astype(np.int64))) for chunk in weights for row in chunk]
-        longest = max((len(row) for row in rows), default=0)
-        return cls(step, np.array([np.pad(row, (0, longest - len(row))) for row in rows]).reshape(len(rows), longest))
-
-    def of_draws(self, k: int) -> Vector:
-        """T_b(K) Δ/n: the K largest |v| sum to Σ_j min(K, #{|v| ≥ j}), since the weights are whole numbers."""
-        return np.asarray(self.step * np.minimum(self.counts, k).sum(axis=1))
-
-
-def _tails(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """#{i : sizeᵢ ≥ j} for j = 1, 2, …"""
-    return np.asarray(np.cumsum(np.bincount(sizes)[::-1])[::-1][1:], dtype=np.int64)
+def _largest_sums(weights: Weights) -> Callable[[int], Floats]:
+    """T_b(K) for every draw b: of whole numbers, the K largest |v| sum to Σ_j min(K, #{|v| ≥ j})."""
+    sizes = (np.abs(row.astype(np.int64)) for chunk in weights for row in chunk)
+    tails = [np.cumsum(np.bincount(size)[::-1])[::-1][1:] for size in sizes]  # #{|v| ≥ j} for j = 1, 2, …
+    longest = max(map(len, tails), default=0)
+    counts = np.array([np.pad(tail, (0, longest - len(tail))) for tail in tails]).reshape(len(tails), longest)
+    return lambda k: np.asarray(np.minimum(counts, k).sum(axis=1), dtype=np.float64)

@@ -7,13 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
 
-__all__ = ["KeptMass", "certify", "keep_most"]
+from steinball.arrays import Floats
 
-Vector = NDArray[np.float64]
-Product = Callable[[Vector], Vector]
+Product = Callable[[Floats], Floats]
 
 _OUTER, _INNER = 60, 80  # prices tried, and steps of the quasi-Newton method for each
 
@@ -22,7 +20,7 @@ _OUTER, _INNER = 60, 80  # prices tried, and steps of the quasi-Newton method fo
 class KeptMass:
     """Shares of every point that are kept, and what no other shares can exceed."""
 
-    kept: Vector
+    kept: Floats
     bound: float
 
     @property
@@ -43,18 +41,8 @@ def keep_most(product: Product, n: int, threshold: float, tolerance: float) -> K
     .. math:: \frac1n \sum_i k_i \le \rho |f| + \frac1n \sum_i (1 - f(x_i))_+, \qquad
        f = \frac tn \sum_j k_j \varphi(x_j),
 
-    the best t for which is found by sorting, so the distance from the optimum is known and not guessed.
-
-    Parameters
-    ----------
-    product : callable
-        k → U k for the Gram matrix U of the features φ.
-    n : int
-        Number of points.
-    threshold : float
-        ρ > 0.
-    tolerance : float
-        The gap, as a share of the sample, at which to stop.
+    the best t for which is found by sorting, so the distance from the optimum is known and not guessed. ``product`` is
+    k → U k for the Gram matrix of the features φ, ``threshold`` ρ, and ``tolerance`` the gap at which to stop.
     """
     search = _Search(product, n, threshold)
     search.look(np.ones(n))
@@ -67,7 +55,7 @@ def keep_most(product: Product, n: int, threshold: float, tolerance: float) -> K
     return search.best
 
 
-def certify(products: Vector, kept: Vector, threshold: float) -> KeptMass:
+def certify(products: Floats, kept: Floats, threshold: float) -> KeptMass:
     """The shares cut down to feasible ones where need be, and the bound that they give."""
     n, norm = kept.size, math.sqrt(max(0.0, float(kept @ products))) / kept.size
     kept = kept * min(1.0, threshold / norm) if norm > 0.0 else kept
@@ -89,7 +77,7 @@ class _Search:
         closed = above is not None and below is not None and below[0] - above[0] < 1e-13
         return closed or abs(self.norm / self._threshold - 1.0) < 1e-12
 
-    def look(self, kept: Vector) -> None:
+    def look(self, kept: Floats) -> None:
         """Take shares into account."""
         products, n = self._product(kept), kept.size
         self.last, self.norm = kept, math.sqrt(max(0.0, float(kept @ products))) / n
@@ -108,10 +96,10 @@ class _Search:
         return math.exp(above[0] + min(max(share, 0.1), 0.9) * (below[0] - above[0]))
 
 
-def _box_minimum(product: Product, n: int, price: float, start: Vector) -> Vector:
+def _box_minimum(product: Product, n: int, price: float, start: Floats) -> Floats:
     """argmin of ν kᵀUk/(2n) − Σ kᵢ over 0 ≤ kᵢ ≤ 1."""
 
-    def objective(kept: Vector) -> tuple[float, Vector]:
+    def objective(kept: Floats) -> tuple[float, Floats]:
         gradient = (price / n) * product(kept)
         return 0.5 * float(kept @ gradient) - float(kept.sum()), gradient - 1.0
 
@@ -120,7 +108,7 @@ def _box_minimum(product: Product, n: int, price: float, start: Vector) -> Vecto
     return np.asarray(np.clip(found.x, 0.0, 1.0))
 
 
-def _dual_bound(values: Vector, norm: float, threshold: float) -> float:
+def _dual_bound(values: Floats, norm: float, threshold: float) -> float:
     """The least over t ≥ 0 of ρ t |g| + mean (1 − t g(xᵢ))₊, for ``values`` g(xᵢ): convex and piecewise linear in t."""
     falling = np.sort(values)[::-1]
     steps = falling[falling > 0.0]  # the hinge of such a value is 0 from t = 1/value on

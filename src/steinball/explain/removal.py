@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import as_number, to_host
+from steinball.arrays import Floats, as_number, to_host
 from steinball.explain.kept_mass import Product, certify, keep_most
 from steinball.gram.cholesky import PivotedCholesky
 from steinball.results.gof import GofResult
 from steinball.stein import SteinProblem
 from steinball.text import count, number, percent, wrap
-
-__all__ = ["Removal", "least_removal"]
 
 DENSE_UP_TO = 5_000
 """Points up to which the Gram matrix is held as a whole; beyond, a low-rank factor of it."""
@@ -54,7 +52,7 @@ class Removal:
     """
 
     share: float
-    weights: NDArray[np.float64] = field(repr=False)
+    weights: Floats = field(repr=False)
     ranked: NDArray[np.intp] = field(repr=False)
     ksd: float
     threshold: float
@@ -120,8 +118,7 @@ def least_removal(problem: GofResult | SteinProblem, threshold: float | None = N
             f"`least_removal` compares all pairs of points and is limited to {LARGEST:,}, got {n:,}. "
             "Ask it about a random subsample, with the threshold of the full sample."
         )
-    ones = np.ones(n)
-    products = exact_product(problem, ones)
+    products = exact_product(problem, np.ones(n))
     ksd = math.sqrt(max(0.0, float(products.mean()) / n))
     if ksd <= rho:
         return Removal(0.0, np.zeros(n), np.empty(0, dtype=np.intp), ksd, rho, 0.0)
@@ -136,14 +133,13 @@ def least_removal(problem: GofResult | SteinProblem, threshold: float | None = N
 
 def _question(problem: GofResult | SteinProblem, threshold: float | None) -> tuple[SteinProblem, float]:
     """The pairs of points, and ρ."""
-    if isinstance(problem, SteinProblem):
-        if threshold is None:
-            raise ValueError("`threshold` must be given with a bare problem; a result of `ksd_test` has its own.")
-        return problem, as_number(threshold, "threshold", low=0.0, open_low=True)
-    if not isinstance(problem, GofResult):
+    if not isinstance(problem, GofResult | SteinProblem):
         raise TypeError(f"`problem` must be the result of a test or a SteinProblem, got {problem!r}.")
     if threshold is not None:
-        return problem._evidence.problem, as_number(threshold, "threshold", low=0.0, open_low=True)
+        bare = problem if isinstance(problem, SteinProblem) else problem._evidence.problem
+        return bare, as_number(threshold, "threshold", low=0.0, open_low=True)
+    if isinstance(problem, SteinProblem):
+        raise ValueError("`threshold` must be given with a bare problem; a result of `ksd_test` has its own.")
     if problem.estimator != "v":
         raise ValueError('`least_removal` is about V-statistics: use estimator="v", or give `threshold`.')
     # Where nothing can be rejected no points need to be removed: any bound of D will do.
@@ -151,7 +147,7 @@ def _question(problem: GofResult | SteinProblem, threshold: float | None) -> tup
     return problem._evidence.problem, 2.0 * problem.ksd if infinite else problem.radius + problem.threshold
 
 
-def exact_product(problem: SteinProblem, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+def exact_product(problem: SteinProblem, vector: Floats) -> Floats:
     """U v on the host, a few hundred rows of u at a time."""
     n, points = len(problem), problem.points
     starts = range(0, n, _ROWS_AT_ONCE)

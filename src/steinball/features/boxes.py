@@ -9,12 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steinball.arrays import Floats
 from steinball.features.shells import Majorant, largest_shell
-
-__all__ = ["GAP", "largest_box"]
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 GAP = 0.02
 """The search ends when the upper bound is within this share of a value that is attained."""
@@ -27,9 +23,9 @@ _RADII = 2.0 ** np.arange(1.0, 11.0)
 class _Boxes:
     """Boxes, rows of ``lower`` and ``upper``, with an upper bound on u(x, x) in each."""
 
-    lower: Matrix
-    upper: Matrix
-    bound: Vector
+    lower: Floats
+    upper: Floats
+    bound: Floats
 
     def take(self, rows: NDArray[Any]) -> _Boxes:
         return _Boxes(self.lower[rows], self.upper[rows], self.bound[rows])
@@ -40,30 +36,21 @@ class _Boxes:
 
 
 def largest_box(
-    majorant: Majorant, model: Any, value: Callable[[Matrix], Vector], least: float, budget: int = 200_000
+    majorant: Majorant, model: Any, value: Callable[[Floats], Floats], least: float, budget: int = 200_000
 ) -> float:
     """An upper bound on u(x, x) for every x, by interval arithmetic on the score (``model.score_bounds``).
 
     Boxes whose bound exceeds the best attained value by more than :data:`GAP` are halved, the worst first, until there
-    are none or ``budget`` boxes have been looked at. Outside an ellipsoid the shells of the majorant count.
-
-    Parameters
-    ----------
-    majorant : Majorant
-        The bound over shells.
-    model : Model
-        Has ``score_bounds(lower, upper)``.
-    value : callable
-        u(x, x) at rows of points, which are attained.
-    least : float
-        A value that is attained.
-    budget : int
-        How many boxes are bounded at most.
+    are none or ``budget`` boxes have been looked at. Outside an ellipsoid the shells of the majorant count. ``value``
+    is u(x, x) at rows of points, and ``least`` a value that is attained.
     """
-    best = max(least, _far(majorant, value))
+    root, center = majorant.setting.unit_root, majorant.setting.center
+    # Far out along the axes of the tilt, where the supremum may lie.
+    best = max(least, float(value(center + 1e4 * np.concatenate([root.T, -root.T])).max()))
     radius, outside = _radius(majorant, best)
     settled, seen, enough = outside, 1, outside * (1.0 + GAP / 10.0)
-    boxes = _bounded(majorant, model, *_whole(majorant, radius))
+    half = radius * np.linalg.norm(root, axis=1)  # of the box around ρ ≤ radius
+    boxes = _bounded(majorant, model, (center - half)[None, :], (center + half)[None, :])
     while True:
         best = max(best, float(value((boxes.lower + boxes.upper) / 2.0).max(initial=0.0)))
         open_ = boxes.bound > max(best * (1.0 + GAP), enough)
@@ -77,12 +64,6 @@ def largest_box(
         boxes = new.join(boxes.take(order[_BATCH:]))
 
 
-def _far(majorant: Majorant, value: Callable[[Matrix], Vector]) -> float:
-    """The largest value far out along the axes of the tilt, where the supremum may lie."""
-    root, center = majorant.setting.unit_root, majorant.setting.center
-    return float(value(center + 1e4 * np.concatenate([root.T, -root.T])).max())
-
-
 def _radius(majorant: Majorant, best: float) -> tuple[float, float]:
     """The smallest of some radii beyond which shells settle the matter, or the largest; and the bound beyond it."""
     tails = [largest_shell(majorant, GAP / 10.0, radius) for radius in _RADII]
@@ -91,14 +72,7 @@ def _radius(majorant: Majorant, best: float) -> tuple[float, float]:
     return float(_RADII[k]), tails[k]
 
 
-def _whole(majorant: Majorant, radius: float) -> tuple[Matrix, Matrix]:
-    """The box around ρ ≤ radius."""
-    half = radius * np.linalg.norm(majorant.setting.unit_root, axis=1)
-    center = majorant.setting.center
-    return (center - half)[None, :], (center + half)[None, :]
-
-
-def _halves(majorant: Majorant, boxes: _Boxes) -> tuple[Matrix, Matrix]:
+def _halves(majorant: Majorant, boxes: _Boxes) -> tuple[Floats, Floats]:
     """Every box cut in two across its longest side, as the tilt measures it."""
     sides = (boxes.upper - boxes.lower) * np.sqrt(np.diag(majorant.setting.precision))
     rows, longest = np.arange(len(sides)), sides.argmax(axis=1)
@@ -109,7 +83,7 @@ def _halves(majorant: Majorant, boxes: _Boxes) -> tuple[Matrix, Matrix]:
     return lower, upper
 
 
-def _bounded(majorant: Majorant, model: Any, lower: Matrix, upper: Matrix) -> _Boxes:
+def _bounded(majorant: Majorant, model: Any, lower: Floats, upper: Floats) -> _Boxes:
     """Boxes with the smaller of two bounds: by intervals, and by the shells that they reach into."""
     setting, b = majorant.setting, majorant.setting.exponent
     half = (upper - lower) / 2.0
@@ -126,7 +100,7 @@ def _bounded(majorant: Majorant, model: Any, lower: Matrix, upper: Matrix) -> _B
     return _Boxes(lower, upper, np.minimum(bound, majorant.over(near, far)))
 
 
-def _distances(majorant: Majorant, lower: Matrix, upper: Matrix) -> tuple[Vector, Vector]:
+def _distances(majorant: Majorant, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
     """Bounds of ρ over boxes: it moves from the middle by at most √(hᵀ|M|h), h the half widths."""
     setting, half = majorant.setting, (upper - lower) / 2.0
     middle = setting.distance((lower + upper) / 2.0)

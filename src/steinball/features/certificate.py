@@ -12,10 +12,9 @@ from steinball.features.boxes import largest_box
 from steinball.features.kinds import Supremum
 from steinball.features.search import optimized
 from steinball.features.shells import Majorant, Setting, largest_shell
+from steinball.features.shells import UncertifiedError as UncertifiedError
 from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinKernel, SteinProblem
-
-__all__ = ["UncertifiedError", "best_upper_bound", "bound_without_search", "closed_form"]
 
 ROUNDING = 1e-9
 """Certified bounds are raised by this share: intervals are not rounded outwards, and d ≤ 3 or one sum per shell is far
@@ -25,21 +24,15 @@ _BOXES_UP_TO = 3
 _CLOSE_ENOUGH = 1.03
 
 
-class UncertifiedError(Exception):
-    """No upper bound on τ is to be had; the text says why."""
-
-
 def best_upper_bound(problem: SteinProblem) -> Supremum:
     """The smallest upper bound there is, or :class:`UncertifiedError`."""
-    setting = _setting(problem.stein, problem.model, problem.samples.shape[1])
-    majorant = _majorant(setting, problem.model)
+    setting = Setting.of(problem.stein.kernel, problem.stein.tilt, problem.model, problem.samples.shape[1])
+    majorant = Majorant.of(setting, problem.model)
     _check_growth(majorant, problem)
     exact = closed_form(setting, problem.model)
     if exact is not None:
         return Supremum(exact, "closed form")
-    bound = largest_shell(majorant)
-    if not math.isfinite(bound):
-        raise UncertifiedError(_unbounded(setting))
+    bound = _by_shells(majorant)
     if _has_boxes(problem.model, setting.dimension):
         bound = min(bound, _by_boxes(majorant, problem, bound))
     return Supremum(bound * (1.0 + ROUNDING), "certified")
@@ -47,16 +40,13 @@ def best_upper_bound(problem: SteinProblem) -> Supremum:
 
 def bound_without_search(stein: SteinKernel, model: Any, dimension: int) -> float:
     """What :func:`best_upper_bound` will say up to a per cent, or :class:`UncertifiedError` where boxes decide it."""
-    setting = _setting(stein, model, dimension)
+    setting = Setting.of(stein.kernel, stein.tilt, model, dimension)
     exact = closed_form(setting, model)
     if exact is not None:
         return exact
     if _has_boxes(model, dimension):
         raise UncertifiedError("boxes may sharpen the bound")
-    bound = largest_shell(_majorant(setting, model), gap=0.01)
-    if not math.isfinite(bound):
-        raise UncertifiedError(_unbounded(setting))
-    return bound
+    return _by_shells(Majorant.of(setting, model), gap=0.01)
 
 
 def _has_boxes(model: Any, dimension: int) -> bool:
@@ -91,11 +81,6 @@ def largest_cubic(value: float, slope: float, steepness: float, curvature: float
     """The maximum of value·(1 − v)(slope + steepness·v)² + curvature·v over 0 ≤ v ≤ 1.
 
     Its derivative is a parabola open below, so the maximum is at the larger root, or at an end.
-
-    Examples
-    --------
-    >>> round(largest_cubic(1.0, 1.0, 1.0, 0.5), 5)  # N(0, 1), length scale² = 2 (paper App. B)
-    1.38138
     """
     linear = 4.0 * slope * steepness - 2.0 * steepness**2
     constant = 2.0 * slope * steepness - slope**2 + curvature / value
@@ -113,24 +98,13 @@ def _aligned(metric: Array, precision: Array) -> bool:
     return any(np.allclose(metric, other, rtol=1e-10, atol=1e-10 * np.trace(metric) / d) for other in (round_, same))
 
 
-def _setting(stein: SteinKernel, model: Any, dimension: int) -> Setting:
-    setting = Setting.of(stein.kernel, stein.tilt, model, dimension)
-    if setting is None:
-        raise UncertifiedError(f"the shape of the tilt {type(stein.tilt).__name__} is not known")
-    return setting
-
-
-def _majorant(setting: Setting, model: Any) -> Majorant:
-    majorant = Majorant.of(setting, model)
-    if majorant is None:
-        raise UncertifiedError("nothing is known of how the model's score grows away from the samples")
-    return majorant
-
-
-def _unbounded(setting: Setting) -> str:
-    if setting.exponent == 0.0:
-        return "without a tilt u(x, x) grows with the score, which the model does not say is bounded"
-    return f"the tilt's exponent {setting.exponent:g} is too small for a score that may grow linearly (0.5 is enough)"
+def _by_shells(majorant: Majorant, gap: float = 1e-5) -> float:
+    bound, b = largest_shell(majorant, gap), majorant.setting.exponent
+    if math.isfinite(bound):
+        return bound
+    if b == 0.0:
+        raise UncertifiedError("without a tilt u(x, x) grows with the score, which the model does not say is bounded")
+    raise UncertifiedError(f"the tilt's exponent {b:g} is too small for a score that may grow linearly (0.5 is enough)")
 
 
 def _check_growth(majorant: Majorant, problem: SteinProblem) -> None:

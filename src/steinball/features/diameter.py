@@ -8,8 +8,6 @@ from steinball.features.isotropic import IsotropicCase
 from steinball.features.kinds import Supremum
 from steinball.stein import SteinProblem
 
-__all__ = ["diameter"]
-
 
 def diameter(problem: SteinProblem, tau: Supremum) -> float:
     r"""An upper bound of the diameter of the Stein features, never above 2√τ

@@ -8,14 +8,12 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial import Polynomial
-from numpy.typing import NDArray
 
+from steinball.arrays import Floats
 from steinball.kernels.base import Kernel
 from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinProblem
 from steinball.tilts import PolynomialTilt
-
-__all__ = ["IsotropicCase", "kernel_constants"]
 
 _ROUNDING = 1.0 + 1e-6
 _FAR = 0.01
@@ -92,7 +90,7 @@ class IsotropicCase:
         """An upper bound of sup |φ(x) − φ(y)|, within 1 % (d = 1) or 2 % of it, or of what the far tails allow."""
         return _diameter(self, 0.01 if self.dimension == 1 else 0.02)
 
-    def distances(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def distances(self, x: Floats, y: Floats) -> Floats:
         """|φ(x) − φ(y)| for rows of two coordinates relative to m: a plane through m holds both points."""
         (wx, sx), (wy, sy) = self._weighted(x), self._weighted(y)
         apart, shift = x - y, sy - sx
@@ -100,11 +98,11 @@ class IsotropicCase:
         mixed = wx * wy * self.kernel.combine(np.sum(apart * apart, axis=1), np.sum(sx * sy, axis=1), cross)
         return np.asarray(np.sqrt(np.maximum(self._norms(x) + self._norms(y) - 2.0 * mixed, 0.0)))
 
-    def _weighted(self, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _weighted(self, x: Floats) -> tuple[Floats, Floats]:
         v = 1.0 / (1.0 + np.sum(x * x, axis=1) / self.scale**2)
         return np.sqrt(v), -x * (1.0 / self.variance + v / self.scale**2)[:, None]
 
-    def _norms(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _norms(self, x: Floats) -> Floats:
         return np.asarray(self.diagonal()(1.0 / (1.0 + np.sum(x * x, axis=1) / self.scale**2)))
 
 
@@ -135,13 +133,13 @@ def _diameter(case: IsotropicCase, tolerance: float) -> float:
     return max(best * (1.0 + tolerance), far, left) * _ROUNDING
 
 
-def _boxes(reach: float, dimension: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _boxes(reach: float, dimension: int) -> tuple[Floats, Floats]:
     """One box that holds (x₁, y₁, y₂), up to rotations and reflections: x₁ ≥ 0, y₂ ≥ 0 (y₂ = 0 on the line)."""
     across = 0.0 if dimension == 1 else reach / 2.0
     return np.array([[reach / 2.0, 0.0, across]]), np.array([[reach / 2.0, reach, across]])
 
 
-def _split(center: NDArray[np.float64], half: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _split(center: Floats, half: Floats) -> tuple[Floats, Floats]:
     """Every box cut in two across its widest side."""
     rows, widest = np.arange(len(half)), np.argmax(half, axis=1)
     half = half.copy()

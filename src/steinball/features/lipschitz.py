@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from steinball.arrays import like, namespace, to_host
+from steinball.arrays import Floats, like, namespace, to_host
 from steinball.features.isotropic import IsotropicCase, kernel_constants
 from steinball.features.kinds import Supremum
 from steinball.stein import SteinProblem
-
-__all__ = ["feature_slopes", "lipschitz_constant"]
 
 _STARTS = 6
 _LOOKS = 256
@@ -54,7 +51,7 @@ def lipschitz_constant(problem: SteinProblem) -> Supremum:
     return Supremum(_optimized(problem), "optimized")
 
 
-def feature_slopes(problem: SteinProblem, x: NDArray[np.float64]) -> NDArray[np.float64]:
+def feature_slopes(problem: SteinProblem, x: Floats) -> Floats:
     r"""√λ_max(M(x)) at rows of ``x`` (m, d), with b = w s + ∇w, J its Jacobian (by central differences) and
 
     .. math:: M = \varphi_0 J J^\top - c_1 w (J C + C J^\top) + c_1 (|b|^2 C + C b \nabla w^\top + \nabla w b^\top C
@@ -81,11 +78,11 @@ def feature_slopes(problem: SteinProblem, x: NDArray[np.float64]) -> NDArray[np.
     return np.asarray(np.sqrt(np.maximum(np.linalg.eigvalsh(matrix)[:, -1], 0.0)))
 
 
-def _transposed(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+def _transposed(matrices: Floats) -> Floats:
     return np.swapaxes(matrices, 1, 2)
 
 
-def _drift(problem: SteinProblem, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _drift(problem: SteinProblem, x: Floats) -> tuple[Floats, Floats]:
     """b = w (s + ∇log w) and w at rows of ``x``, on the host."""
     there = like(x, problem.samples)
     scores = namespace(there).reshape(problem.model.score(there), x.shape)
@@ -109,7 +106,7 @@ def _optimized(problem: SteinProblem) -> float:
     return float(max(slopes.max(), *climbed))
 
 
-def _finite_slopes(problem: SteinProblem, x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _finite_slopes(problem: SteinProblem, x: Floats) -> Floats:
     """Slopes, and 0 where the score is not finite."""
     with np.errstate(all="ignore"):
         b, w = _drift(problem, x)
@@ -119,12 +116,12 @@ def _finite_slopes(problem: SteinProblem, x: NDArray[np.float64]) -> NDArray[np.
     return slopes
 
 
-def _climb(problem: SteinProblem, start: NDArray[np.float64], spread: float) -> float:
+def _climb(problem: SteinProblem, start: Floats, spread: float) -> float:
     """The largest slope on the way up from ``start``; differences of one batch of points are the gradient."""
     d = len(start)
     moves = 1e-3 * np.vstack([np.zeros(d), np.eye(d), -np.eye(d)])
 
-    def objective(y: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def objective(y: Floats) -> tuple[float, Floats]:
         around = _finite_slopes(problem, start + spread * (y + moves))
         return -float(around[0]), -(around[1 : d + 1] - around[d + 1 :]) / 2e-3
 

@@ -17,8 +17,6 @@ from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import Tilt
 
-__all__ = ["ModelMoments", "chernoff_upper", "largest_eigenvalue"]
-
 N_DRAWS = 2000
 CONFIDENCE = 0.999
 _SMALL = 64

@@ -11,15 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from steinball.arrays import as_number, namespace
+from steinball.arrays import Floats, as_number, namespace
 from steinball.stein import SteinProblem
-
-__all__ = ["STARTS", "Ball", "Box", "Cloud", "Surface"]
 
 STARTS = 8
 """From how many of the largest samples a search sets out."""
 
-_Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+_Function = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -40,18 +38,18 @@ class Ball:
         if not np.isfinite(np.asarray(self.center, dtype=float)).all():
             raise ValueError(f"`center` must be finite, got {self.center!r}.")
 
-    def contains(self, x: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def contains(self, x: Floats) -> NDArray[np.bool_]:
         """Which rows of ``x`` lie inside."""
         return np.asarray(np.linalg.norm(x - self.center, axis=1) <= self.radius * (1.0 + 1e-12))
 
-    def draw(self, n: int, d: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def draw(self, n: int, d: int, rng: np.random.Generator) -> Floats:
         """Points of the region to start from, half of them on its edge."""
         direction = rng.standard_normal((n, d))
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
         length = np.where(np.arange(n) % 2, 1.0, rng.random(n) ** (1.0 / d))
         return np.asarray(self.center + self.radius * length[:, None] * direction)
 
-    def climb(self, start: NDArray[np.float64], surface: Surface) -> NDArray[np.float64]:
+    def climb(self, start: Floats, surface: Surface) -> Floats:
         """A local maximizer inside the ball."""
         offset, unit = (start - self.center) / self.radius, surface.scale / self.radius
         inside = {
@@ -83,16 +81,16 @@ class Box:
         if not np.isfinite(np.concatenate([np.ravel(self.lower), np.ravel(self.upper)])).all():
             raise ValueError("`lower` and `upper` must be finite; without bounds use tau='optimized'.")
 
-    def contains(self, x: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def contains(self, x: Floats) -> NDArray[np.bool_]:
         """Which rows of ``x`` lie inside."""
         return np.asarray(((x >= self.lower) & (x <= self.upper)).all(axis=1))
 
-    def draw(self, n: int, d: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def draw(self, n: int, d: int, rng: np.random.Generator) -> Floats:
         """Points of the region to start from, half of them corners."""
         share = np.where(np.arange(n)[:, None] % 2, rng.random((n, d)).round(), rng.random((n, d)))
         return np.asarray(self.lower + share * (np.asarray(self.upper) - self.lower))
 
-    def climb(self, start: NDArray[np.float64], surface: Surface) -> NDArray[np.float64]:
+    def climb(self, start: Floats, surface: Surface) -> Floats:
         """A local maximizer inside the box."""
         low, high = (np.broadcast_to(np.asarray(side, dtype=float), start.shape) for side in (self.lower, self.upper))
         bounds = [(side - start) / surface.scale for side in (low, high)]
@@ -115,7 +113,7 @@ class Surface:
         cloud = Cloud.of(problem.host_samples)
         return cls(problem.diagonal_at, cloud, cloud.spread, eps ** (1 / 3))
 
-    def climb(self, start: NDArray[np.float64], **options: Any) -> NDArray[np.float64]:
+    def climb(self, start: Floats, **options: Any) -> Floats:
         """Ascend log u from ``start`` in units of ``scale``: tolerances mean the same whatever the units of the data.
 
         Gradients are central differences in one batch: d evaluations of the score are one call.
@@ -123,7 +121,7 @@ class Surface:
         d = len(start)
         moves = self.step * np.vstack([np.zeros(d), np.eye(d), -np.eye(d)])
 
-        def objective(y: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        def objective(y: Floats) -> tuple[float, Floats]:
             with np.errstate(all="ignore"):
                 values = self.value(start + self.scale * (y + moves))
             # Where the score overflows nothing is known: a step that leads there is taken back.
@@ -137,13 +135,13 @@ class Surface:
 class Cloud:
     """Where the samples lie: a robust center and scale, and how far out they reach."""
 
-    center: NDArray[np.float64]
+    center: Floats
     spread: float
     reach: float
-    directions: NDArray[np.float64]
+    directions: Floats
 
     @classmethod
-    def of(cls, x: NDArray[np.float64]) -> Cloud:
+    def of(cls, x: Floats) -> Cloud:
         center = np.median(x[:: -(-len(x) // 256)], axis=0)
         distance = np.linalg.norm(x - center, axis=1)
         farthest = np.argpartition(-distance, min(STARTS, len(x)) - 1)[:STARTS]
@@ -152,12 +150,12 @@ class Cloud:
         spread = _spread(distance)
         return cls(center, spread, max(spread, float(distance.max())), directions / np.where(norms > 0.0, norms, 1.0))
 
-    def rays(self, length: float) -> NDArray[np.float64]:
+    def rays(self, length: float) -> Floats:
         """Points at that distance from the center, towards the farthest samples and at random."""
         return self.center + length * self.directions
 
 
-def _spread(distance: NDArray[np.float64]) -> float:
+def _spread(distance: Floats) -> float:
     """The median distance from the center, or the smallest positive one."""
     scale = float(np.median(distance)) or float(distance[distance > 0.0].min(initial=math.inf))
     return scale if math.isfinite(scale) else 1.0

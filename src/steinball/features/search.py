@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import to_host
+from steinball.arrays import Floats, to_host
 from steinball.features.regions import STARTS, Ball, Box, Surface
 from steinball.stein import SteinProblem
 
-__all__ = ["localized", "optimized"]
 
-
-def _best(points: NDArray[np.float64], problem: SteinProblem) -> float:
+def _best(points: Floats, problem: SteinProblem) -> float:
     with np.errstate(all="ignore"):
         values = problem.diagonal_at(points)
     return float(values[np.isfinite(values)].max(initial=0.0))

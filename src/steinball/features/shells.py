@@ -8,19 +8,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steinball.arrays import Floats
 from steinball.kernels.base import Kernel
 from steinball.models.growth import RadialScore, ScoreGrowth, unit_root
 from steinball.models.knowledge import Knowledge
 from steinball.tilts import PolynomialTilt, Tilt
 
-__all__ = ["Majorant", "Setting", "largest_shell"]
-
-Vector = NDArray[np.float64]
-
 _ROUNDS = 80
 _FIRST_EDGES = np.concatenate([[0.0], 2.0 ** np.arange(-4.0, 9.0)])
+
+
+class UncertifiedError(Exception):
+    """No upper bound on τ is to be had; the text says why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +36,12 @@ class Setting:
     value: float
     curvature: float
     exponent: float
-    center: Vector
-    precision: Vector
+    center: Floats
+    precision: Floats
 
     @classmethod
-    def of(cls, kernel: Kernel, tilt: Tilt | None, model: Any, dimension: int) -> Setting | None:
-        """The numbers of a kernel and a tilt, or ``None`` for a tilt whose shape is not known."""
+    def of(cls, kernel: Kernel, tilt: Tilt | None, model: Any, dimension: int) -> Setting:
+        """The numbers of a kernel and a tilt."""
         value, slope, _ = kernel.profile(np.zeros(1))
         trace = float(dimension if kernel.metric is None else np.trace(kernel.metric))
         numbers = float(value[0]), -2.0 * float(slope[0]) * trace
@@ -50,7 +50,7 @@ class Setting:
             center = np.zeros(dimension) if location is None else np.broadcast_to(location, dimension)
             return cls(*numbers, 0.0, center, np.eye(dimension))
         if not isinstance(tilt, PolynomialTilt):
-            return None
+            raise UncertifiedError(f"the shape of the tilt {type(tilt).__name__} is not known")
         precision = np.eye(dimension) * tilt.scale**-2 if tilt.precision is None else tilt.precision
         return cls(*numbers, tilt.exponent, np.broadcast_to(np.asarray(tilt.center), dimension), precision)
 
@@ -65,11 +65,11 @@ class Setting:
         return math.sqrt(float(np.linalg.eigvalsh(self.precision)[-1]))
 
     @cached_property
-    def unit_root(self) -> Vector:
+    def unit_root(self) -> Floats:
         """T with x = a + T z and ρ = |z|."""
         return unit_root(self.precision, self.dimension)
 
-    def distance(self, x: Vector) -> Vector:
+    def distance(self, x: Floats) -> Floats:
         """ρ at rows of ``x``, shape (n,)."""
         return np.asarray(np.linalg.norm((x - self.center) @ np.linalg.inv(self.unit_root).T, axis=1))
 
@@ -90,12 +90,12 @@ class Majorant:
     shift: float = 0.0
 
     @classmethod
-    def of(cls, setting: Setting, model: Any) -> Majorant | None:
-        """From what the model says, or ``None`` where it says nothing."""
+    def of(cls, setting: Setting, model: Any) -> Majorant:
+        """From what the model says."""
         known = Knowledge(model)
         growths, radial = known.score_growth(setting.center, setting.precision), known.radial_score
         if not growths:
-            return None
+            raise UncertifiedError("nothing is known of how the model's score grows away from the samples")
         if radial is None or radial.decay == 0.0:
             return cls(setting, growths)
         square = setting.unit_root.T @ radial.precision @ setting.unit_root
@@ -103,18 +103,18 @@ class Majorant:
         offset = setting.center - radial.center
         return cls(setting, growths, radial, least, most, math.sqrt(offset @ radial.precision @ offset))
 
-    def over(self, low: Vector, high: Vector) -> Vector:
+    def over(self, low: Floats, high: Floats) -> Floats:
         """An upper bound on u(x, x) where ``low`` ≤ ρ ≤ ``high``; both may be infinite. Equal ends are allowed."""
         setting, b = self.setting, self.setting.exponent
         slope = 2.0 * b * setting.steepness * _largest(1, b + 1.0, low, high) if b else 0.0
         pull = np.min([self._by_radius(low, high), *(self._by(g, low, high) for g in self.growths)], axis=0)
         return np.asarray(setting.value * (pull + slope) ** 2 + setting.curvature * _largest(0, 2.0 * b, low, high))
 
-    def most(self, distance: Vector) -> Vector:
+    def most(self, distance: Floats) -> Floats:
         """The bound on |s| at given ρ."""
         return np.asarray(np.min([growth.at(distance) for growth in self.growths], axis=0))
 
-    def _by(self, growth: ScoreGrowth, low: Vector, high: Vector) -> Vector:
+    def _by(self, growth: ScoreGrowth, low: Floats, high: Floats) -> Floats:
         """w|s| from A² + 2Kρ + B²ρ², each term times w² at its largest."""
         square = np.zeros_like(low)
         for power, factor in enumerate((growth.offset**2, 2.0 * growth.middle, growth.slope**2)):
@@ -122,14 +122,14 @@ class Majorant:
                 square = square + factor * _largest(power, 2.0 * self.setting.exponent, low, high)
         return np.sqrt(square)
 
-    def _by_radius(self, low: Vector, high: Vector) -> Vector:
+    def _by_radius(self, low: Floats, high: Floats) -> Floats:
         if self.radial is None:
             return np.full_like(low, np.inf)
         near, far = np.maximum(self.shrink * low - self.shift, 0.0), self.stretch * high + self.shift
         return _largest(0, self.setting.exponent, low, high) * self.radial.most(near, far)
 
 
-def _largest(power: int, exponent: float, low: Vector, high: Vector) -> Vector:
+def _largest(power: int, exponent: float, low: Floats, high: Floats) -> Floats:
     """The largest ρ^power (1 + ρ²)^(−exponent) between two ends: it rises to one peak and falls."""
     room = 2.0 * exponent - power
     peak = math.sqrt(power / room) if room > 0.0 else (math.inf if power else 0.0)

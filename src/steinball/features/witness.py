@@ -7,18 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from steinball.arrays import Array, like, to_host
+from steinball.arrays import Array, Floats, like, to_host
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian, InverseMultiquadric
 from steinball.models.knowledge import Knowledge
 
-__all__ = ["Basis", "Window", "Witness", "certified_supremum", "cover", "lipschitz_of", "smooth"]
-
-Host = NDArray[np.float64]
-Lipschitz = Callable[[Host, float], Host]
+Lipschitz = Callable[[Floats, float], Floats]
 
 _BLOCK = 1 << 21
 _SLOPE, _BEND = 1.875, 10.0 / 3.0**0.5
@@ -27,27 +23,16 @@ _SLOPE, _BEND = 1.875, 10.0 / 3.0**0.5
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """A product of smooth steps χ: 1 inside a box, 0 outside it, twice continuously differentiable in between.
+    """A product of smooth steps χ: 0 outside the box from ``lower`` to ``upper``, 1 from ``edge`` inside of it on.
 
-    Parameters
-    ----------
-    lower, upper : (d,) arrays
-        The box outside of which χ = 0.
-    edge : (d,) array
-        Over what length χ rises from 0 to 1 at either end.
-
-    Examples
-    --------
-    >>> window = Window(np.zeros(1), np.full(1, 10.0), np.ones(1))
-    >>> window(np.array([[-1.0], [0.5], [5.0]]))[0]
-    array([0. , 0.5, 1. ])
+    It is twice continuously differentiable. All three are (d,).
     """
 
-    lower: Host
-    upper: Host
-    edge: Host
+    lower: Floats
+    upper: Floats
+    edge: Floats
 
-    def __call__(self, y: Host) -> tuple[Host, Host]:
+    def __call__(self, y: Floats) -> tuple[Floats, Floats]:
         """χ (n,) and ∇χ (n, d)."""
         t = np.clip(np.minimum(y - self.lower, self.upper - y) / self.edge, 0.0, 1.0)
         side = np.where(y - self.lower < self.upper - y, 1.0, -1.0) / self.edge
@@ -55,7 +40,7 @@ class Window:
         rest = np.stack([np.prod(np.delete(steps, k, axis=1), axis=1) for k in range(y.shape[1])], axis=1)
         return np.prod(steps, axis=1), slopes * rest
 
-    def bounds(self, y: Host, half: Host) -> tuple[Host, Host]:
+    def bounds(self, y: Floats, half: Floats) -> tuple[Floats, Floats]:
         """Bounds of |∇χ| and ‖∇∇χ‖ over the boxes y ± half, shape (n,): 0 where χ = 1 throughout."""
         inner = (y - half >= self.lower + self.edge) & (y + half <= self.upper - self.edge)
         slopes = np.where(inner, 0.0, _SLOPE / self.edge)
@@ -72,18 +57,11 @@ class Witness:
     .. math:: f = \nabla \cdot v + s^\top v, \qquad v = \chi G, \qquad G = \sum_j \theta_j h(c_j, \cdot).
 
     Since v vanishes outside of a box, E_P f = 0 for every density p that is locally Lipschitz: there are no tails to
-    worry about, and no tilt is needed.
-
-    Parameters
-    ----------
-    basis : Basis
-        The model, the kernel h, the window χ and the centers :math:`c_j`.
-    charges : (m, d) array
-        :math:`\theta_j`.
+    worry about, and no tilt is needed. The rows of ``charges`` (m, d) are the :math:`\theta_j`.
     """
 
     basis: Basis
-    charges: Host
+    charges: Floats
     norm: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -91,18 +69,18 @@ class Witness:
         square = float(np.einsum("id,ij,jd->", self.charges, gram, self.charges))
         object.__setattr__(self, "norm", max(0.0, square) ** 0.5)
 
-    def __call__(self, y: Host) -> Host:
+    def __call__(self, y: Floats) -> Floats:
         """f at each row of ``y``, shape (n,)."""
         return self.parts(y)[0]
 
-    def parts(self, y: Host) -> tuple[Host, Host, Host]:
+    def parts(self, y: Floats) -> tuple[Floats, Floats, Floats]:
         """f (n,), |v| (n,) and |s| (n,)."""
         size = max(1, _BLOCK // (len(self.charges) * y.shape[1]))
         blocks = [self._block(y[start : start + size]) for start in range(0, len(y), size)]
         f, v, s = (np.concatenate(column) for column in zip(*blocks, strict=True))
         return f, v, s
 
-    def _block(self, y: Host) -> tuple[Host, Host, Host]:
+    def _block(self, y: Floats) -> tuple[Floats, Floats, Floats]:
         chi, slope = self.basis.window(y)
         scores, (value, gradient) = self.basis.score(y), self.basis.kernel_and_gradient(y)
         flow = value @ self.charges
@@ -110,7 +88,7 @@ class Witness:
         f = chi * (np.sum(scores * flow, axis=1) + divergence) + np.sum(slope * flow, axis=1)
         return f, chi * np.linalg.norm(flow, axis=1), np.linalg.norm(scores, axis=1)
 
-    def slope_bound(self, y: Host, half: float, lipschitz: Host, v: Host, s: Host) -> Host:
+    def slope_bound(self, y: Floats, half: float, lipschitz: Floats, v: Floats, s: Floats) -> Floats:
         """A Lipschitz constant of f over each box y ± half, from norms in the RKHS (docs/theory/many-modes.md)."""
         d = y.shape[1]
         h1, h2 = _derivatives_at_zero(self.basis.kernel, d)
@@ -125,47 +103,36 @@ class Witness:
 class Basis:
     """Functions that Stein functions are put together from: ∇·(χ h(c_j, ·) e_a) + s·(χ h(c_j, ·) e_a).
 
-    Parameters
-    ----------
-    model : Model
-        With a score that can be evaluated anywhere in the box.
-    kernel : Gaussian or InverseMultiquadric
-        h, without a metric.
-    window : Window
-        χ.
-    centers : (m, d) array
-        c_j.
-    template : array
-        Any array of the library that the model computes in.
+    ``centers`` (m, d) are the c_j; ``template`` is any array of the library that the model computes in.
     """
 
     model: Any
     kernel: Kernel
     window: Window
-    centers: Host
+    centers: Floats
     template: Array
 
     def __post_init__(self) -> None:
         smooth(self.kernel)
 
-    def score(self, y: Host) -> Host:
+    def score(self, y: Floats) -> Floats:
         """The model's score at rows of ``y``, as NumPy."""
         return np.asarray(to_host(self.model.score(like(y, self.template))).reshape(y.shape))
 
-    def kernel_and_gradient(self, y: Host) -> tuple[Host, Host]:
+    def kernel_and_gradient(self, y: Floats) -> tuple[Floats, Floats]:
         """h(c_j, y), (n, m), and its gradient in y, (n, m, d)."""
         apart = y[:, None, :] - self.centers
         value, slope, _ = self.kernel.profile(np.einsum("nmd,nmd->nm", apart, apart))
         return value, 2.0 * slope[:, :, None] * apart
 
-    def __call__(self, y: Host) -> Host:
+    def __call__(self, y: Floats) -> Floats:
         """The value of every function at every row of ``y``, shape (n, m·d)."""
         chi, slope = self.window(y)
         value, gradient = self.kernel_and_gradient(y)
         outer = (chi[:, None] * self.score(y) + slope)[:, None, :] * value[:, :, None]
         return np.asarray((outer + chi[:, None, None] * gradient).reshape(len(y), -1))
 
-    def best(self, x: Host, grid: Host, *, low: float = 3.0, charge: float = 3.0) -> Witness:
+    def best(self, x: Floats, grid: Floats, *, low: float = 3.0, charge: float = 3.0) -> Witness:
         r"""The function with the largest mean over ``x`` among those that stay within [−low, 1] on the grid
 
         .. math:: \max_\theta \tfrac1m \sum_i f_\theta(x_i) \quad\text{subject to}\quad -\text{low} \le f_\theta \le 1,
@@ -250,7 +217,7 @@ def certified_supremum(
         half /= 2.0
 
 
-def cover(lower: Host, upper: Host, half: float) -> Host:
+def cover(lower: Floats, upper: Floats, half: float) -> Floats:
     """Centers of cubes of half width ``half`` that cover the box."""
     counts = np.maximum(1, np.ceil((upper - lower) / (2.0 * half) - 1e-9)).astype(int)
     sides = [low + half * (2.0 * np.arange(count) + 1.0) for low, count in zip(lower, counts, strict=True)]

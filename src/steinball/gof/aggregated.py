@@ -20,8 +20,6 @@ from steinball.results.aggregated import AggregatedResult, AggregationEvidence
 from steinball.stein import SteinProblem
 from steinball.tilts import Tilt
 
-__all__ = ["ksdagg_test", "median_kernels", "paper_kernels"]
-
 PAPER_BANDWIDTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
 """The paper's collection Λ of λ² (§5.1)."""
 

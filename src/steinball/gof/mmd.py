@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from steinball.arrays import (
     Array,
+    Floats,
     as_samples,
     as_second_samples,
     as_seed,
@@ -31,8 +32,6 @@ from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian
 from steinball.models.knowledge import Knowledge
 from steinball.results.mmd import MMDEvidence, MMDResult
-
-__all__ = ["dcmmd_test", "mmd_dev_test", "split_squares"]
 
 _TILE = 256
 
@@ -100,8 +99,7 @@ def dcmmd_test(
     squares = np.maximum(split_squares(pair.pooled, pair.kernel, pair.splits(n_resamples, seed)), 0.0)
     null = BootstrapNull(np.sqrt(squares[1:]), tie_tolerance(pair.pooled))
     shift = 2.0 * math.sqrt(2.0 * pair.peak) * pair.n / min(pair.n, pair.m)
-    found = {"test": "dcMMD", "squared_mmd": float(squares[0]), "null": null, "draws": null.draws, "shift": shift}
-    return _evidence(pair, **found).decide(contamination, level)
+    return pair.evidence("dcMMD", float(squares[0]), null, shift).decide(contamination, level)
 
 
 def mmd_dev_test(
@@ -144,20 +142,12 @@ def mmd_dev_test(
     squared = max(0.0, float(split_squares(pair.pooled, pair.kernel, pair.splits(0, seed))[0]))
     null = MMDDeviationNull(math.sqrt(pair.peak * (1.0 / pair.n + 1.0 / pair.m)))
     shift = math.sqrt(2.0 * pair.peak)
-    found = {"test": "MMD-Dev", "squared_mmd": squared, "null": null, "draws": None, "shift": shift}
-    return _evidence(pair, **found).decide(contamination, level)
+    return pair.evidence("MMD-Dev", squared, null, shift).decide(contamination, level)
 
 
 @dataclass(frozen=True)
 class MMDDeviationNull(Null):
-    """McDiarmid's bound on the MMD of two samples, and the p-value that inverts it; ``scale`` is √(K/n + K/m).
-
-    Examples
-    --------
-    >>> null = MMDDeviationNull(0.1)
-    >>> round(null.pvalue(null.threshold(0.05, 0.0), 0.0), 6)
-    0.05
-    """
+    """McDiarmid's bound on the MMD of two samples, and the p-value that inverts it; ``scale`` is √(K/n + K/m)."""
 
     scale: float
     draws = None
@@ -185,6 +175,10 @@ class Pair:
         """K = k(x, x)."""
         return float(self.kernel.profile(np.zeros(1))[0][0])
 
+    def evidence(self, test: str, squared: float, null: Null, shift: float) -> MMDEvidence:
+        """What one of the tests found."""
+        return MMDEvidence(test, self.kernel, self.n, self.m, int(self.pooled.shape[1]), squared, null, shift)
+
     def splits(self, n_resamples: int, seed: np.random.SeedSequence) -> NDArray[np.bool_]:
         """The observed split and ``n_resamples`` random ones, shape (B + 1, n + m): who is in the first group."""
         observed = np.arange(self.n + self.m) < self.n
@@ -197,7 +191,7 @@ class Pair:
         return np.concatenate([observed[None], gather(stream, self.n + self.m).astype(np.bool_)])
 
 
-def split_squares(pooled: Array, kernel: Kernel, splits: NDArray[np.bool_]) -> NDArray[np.float64]:
+def split_squares(pooled: Array, kernel: Kernel, splits: NDArray[np.bool_]) -> Floats:
     r"""D² between the two groups of every split of a pooled sample, over tiles of the upper triangle
 
     .. math:: D^2 = v^\top K v, \qquad v_i = 1/n \text{ in the first group}, \; -1/m \text{ in the second}.
@@ -226,10 +220,6 @@ def _pair(x: Any, y: Any, kernel: Kernel | None, seed: np.random.SeedSequence) -
     if not isinstance(kernel, Kernel):
         raise TypeError(f"`kernel` must be a kernel of `steinball.kernels`, e.g. Gaussian(1.0), got {kernel!r}.")
     return Pair(pooled, int(samples.shape[0]), int(others.shape[0]), kernel)
-
-
-def _evidence(pair: Pair, **found: Any) -> MMDEvidence:
-    return MMDEvidence(kernel=pair.kernel, n=pair.n, m=pair.m, dimension=int(pair.pooled.shape[1]), **found)
 
 
 def _samples_of_model(y: Any, samples: Array, seed: np.random.SeedSequence) -> Array:

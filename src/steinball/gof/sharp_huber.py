@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import as_number, as_samples, as_seed, generator_at, to_host
+from steinball.arrays import Floats, as_number, as_samples, as_seed, generator_at, to_host
 from steinball.features.witness import Basis, Window, Witness, certified_supremum, cover, lipschitz_of, smooth
 from steinball.jumps.offset import as_jumps, modes_of
 from steinball.kernels.base import Kernel
@@ -17,15 +16,11 @@ from steinball.models.knowledge import Knowledge
 from steinball.results.bounded import BoundedMean, BoundedQuestion, SharpResult, conclude
 from steinball.text import describe
 
-__all__ = ["sharp_huber_test"]
-
 _LARGEST_DIMENSION = 3
 _MOST_CENTERS = 64
 # For d = 1, 2, 3: the length scale in standard deviations, the largest charge, and the points of the linear program.
 # The rougher f, the finer the boxes that bound it: cheap on the line, and the reason for smoothness in space.
 _SHAPES = {1: (1.0, 3.0, 500), 2: (2.5, 0.1, 1500), 3: (3.0, 0.05, 5000)}
-
-Host = NDArray[np.float64]
 
 
 def sharp_huber_test(
@@ -127,14 +122,14 @@ def _check_reach(samples: Any, model: Any) -> None:
         raise TypeError("`sharp_huber_test` needs the score away from the samples; `model` is an array of scores.")
 
 
-def _parts(x: Host, split: float, rng: np.random.Generator) -> tuple[Host, Host]:
+def _parts(x: Floats, split: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
     share = as_number(split, "split", low=0.0, high=1.0, open_low=True)
     first = min(max(2, round(share * len(x))), len(x) - 2)
     order = rng.permutation(len(x))
     return x[order[:first]], x[order[first:]]
 
 
-def _fitted(model: Any, first: Host, kernel: Kernel | None, window: Window, moves: Any, template: Any) -> Witness:
+def _fitted(model: Any, first: Floats, kernel: Kernel | None, window: Window, moves: Any, template: Any) -> Witness:
     """The best Stein function for the first part, on centers spread over it."""
     d = first.shape[1]
     chi, _ = window(first)
@@ -149,7 +144,7 @@ def _fitted(model: Any, first: Host, kernel: Kernel | None, window: Window, move
     return basis.best(first, grid, low=1.0 if moves is None else 2.0, charge=charge)
 
 
-def _spread(x: Host, distance: float, most: int) -> Host:
+def _spread(x: Floats, distance: float, most: int) -> Floats:
     """Points of ``x``, each the farthest from those before it, until all are within ``distance`` of one."""
     chosen, apart = [int(np.argmin(np.sum((x - np.median(x, axis=0)) ** 2, axis=1)))], np.full(len(x), np.inf)
     while len(chosen) < most:
@@ -160,7 +155,7 @@ def _spread(x: Host, distance: float, most: int) -> Host:
     return x[chosen]
 
 
-def _robust_scale(x: Host) -> float:
+def _robust_scale(x: Floats) -> float:
     """The smallest of the coordinates' median absolute deviations, as standard deviations."""
     scales = 1.4826 * np.median(np.abs(x - np.median(x, axis=0)), axis=0)
     return float(scales[scales > 0.0].min(initial=np.inf)) if (scales > 0.0).any() else 1.0
@@ -174,7 +169,7 @@ def _mode_scale(moves: Any) -> float | None:
     return float(np.sqrt(np.median([np.trace(c) / len(c) for c in modes.covariances])))
 
 
-def _window(first: Host, support: tuple[Any, Any] | None) -> Window:
+def _window(first: Floats, support: tuple[Any, Any] | None) -> Window:
     """The given box, or the inner 98 % of the points with a margin, no farther than 10 deviations from the median."""
     d = first.shape[1]
     if support is not None:

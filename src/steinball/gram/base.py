@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, like, namespace, to_host
+from steinball.arrays import Array, Floats, like, namespace, to_host
 from steinball.gram.prefix import PrefixSums
 from steinball.gram.request import Request
 from steinball.gram.weights import ChainedWeights, Weights
@@ -20,7 +20,7 @@ from steinball.stein import SteinProblem
 _SWAMPED = 1e10
 _ENTRIES_AT_ONCE = 2**18
 
-Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
+Bounds = tuple[Floats, Floats]
 """Below and above, one entry per draw."""
 
 
@@ -57,12 +57,12 @@ class GramSummary:
     diagonal: Array
     row_means: Array
     mean: float
-    quadratic_forms: NDArray[np.float64]
+    quadratic_forms: Floats
     weights: Weights
     engine: str
     grade: str
     details: Mapping[str, Any] = field(default_factory=dict)
-    linear_forms: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    linear_forms: Floats = field(default_factory=lambda: np.empty(0))
     mean_bounds: tuple[float, float] | None = None
     form_bounds: Bounds | None = None
     linear_bounds: Bounds | None = None
@@ -90,13 +90,13 @@ class GramSummary:
         return (n * n * self.mean - float(diagonal.sum())) / (n * (n - 1))
 
     @cached_property
-    def diagonal_forms(self) -> NDArray[np.float64]:
+    def diagonal_forms(self) -> Floats:
         r""":math:`\frac1{n^2} \sum_i w_i^2 u(x_i, x_i)` for every row w: what a U-statistic leaves out."""
         n, diagonal = len(self), to_host(self.diagonal)
         return np.array([np.square(row, dtype=np.float64) @ diagonal for chunk in self.weights for row in chunk]) / n**2
 
     @property
-    def unbiased_forms(self) -> NDArray[np.float64]:
+    def unbiased_forms(self) -> Floats:
         """The bootstrap draws of the U-statistic."""
         n = len(self)
         return np.asarray((self.quadratic_forms - self.diagonal_forms) * (n / (n - 1)))
@@ -145,7 +145,7 @@ def _chain(first: Bounds, second: Bounds) -> Bounds:
     return np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])
 
 
-def linear_forms(weights: NDArray[np.integer], row_means: NDArray[np.float64]) -> NDArray[np.float64]:
+def linear_forms(weights: NDArray[np.integer], row_means: Floats) -> Floats:
     """(1/n) Σ wᵢ rᵢ for every row w of the weights, a few columns at a time: the small integers stay small."""
     n = len(row_means)
     forms = np.zeros(weights.shape[0])
@@ -156,7 +156,7 @@ def linear_forms(weights: NDArray[np.integer], row_means: NDArray[np.float64]) -
     return forms / n
 
 
-def further_answers(request: Request, by_point: NDArray[np.float64], problem: SteinProblem) -> dict[str, Any]:
+def further_answers(request: Request, by_point: Floats, problem: SteinProblem) -> dict[str, Any]:
     """What a summary says of orders and directions, from sums over earlier points and products, (K + p, n)."""
     found: dict[str, Any] = {}
     if request.orders is not None:
@@ -186,7 +186,7 @@ def check_rows(row_means: Array) -> None:
     )
 
 
-def _check_draws(forms: NDArray[np.float64]) -> None:
+def _check_draws(forms: Floats) -> None:
     """Weights multiply the Stein kernel, so draws may overflow where the statistic does not."""
     if not np.isfinite(forms).all():
         raise FloatingPointError(

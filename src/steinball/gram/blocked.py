@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import like
+from steinball.arrays import Floats, like
 from steinball.gram.base import GramSummary, further_answers, linear_forms
 from steinball.gram.cost import KEPT_WEIGHTS
 from steinball.gram.device import DeviceTiles
@@ -23,23 +23,15 @@ from steinball.stein import SteinKernel, SteinProblem, center_of
 CPU_TILE = 256
 """Rows of a tile on a CPU: a few such blocks of float64 fit its second-level cache."""
 
-Sums = tuple[NDArray[np.float64], NDArray[np.float64]]
+Sums = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False)
 class BlockedGram:
     """The Stein Gram matrix of a problem in tiles: time n²(d + B)/2, memory one tile and n·B bytes of weights.
 
-    Parameters
-    ----------
-    problem : SteinProblem
-    tile : int
-        Rows and columns of a tile.
-    n_jobs : int or None
-        Threads for NumPy arrays; ``None`` is what joblib is configured for (its backend may be a cluster), or else all
-        cores. Arrays of other libraries are worked on by their own device.
-    progress : bool or "auto"
-        Whether to show progress.
+    ``n_jobs`` are threads for NumPy arrays; ``None`` is what joblib is configured for (its backend may be a cluster),
+    or else all cores. Arrays of other libraries are worked on by their own device.
     """
 
     problem: SteinProblem

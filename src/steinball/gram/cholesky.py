@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from steinball.arrays import Array, like, namespace, take_rows, to_host
+from steinball.arrays import Array, Floats, like, namespace, take_rows, to_host
 from steinball.gram.cost import PANEL
 from steinball.gram.workers import share_threads
 from steinball.progress import Progress
@@ -24,14 +24,8 @@ class PivotedCholesky:
 
     Pivots are drawn with probability proportional to the residual diagonal (randomly pivoted Cholesky: Chen, Epperly,
     Tropp, Webber 2025), in panels: of :data:`PANEL` candidates drawn at once, each is kept with the probability that
-    it would still be drawn after those before it. A panel is then three matrix products.
-
-    Attributes
-    ----------
-    panels : list of (n, a) arrays
-        The columns of L, in the array library of the samples.
-    residual : (n,) NumPy array
-        The diagonal of R, never negative.
+    it would still be drawn after those before it. A panel is then three matrix products. ``panels`` are the columns of
+    L, (n, a) each, in the array library of the samples; ``residual`` (n,) is the diagonal of R, never negative.
     """
 
     problem: SteinProblem
@@ -103,7 +97,7 @@ class PivotedCholesky:
         _, first = np.unique(drawn, return_index=True)
         return np.asarray(np.minimum(drawn[np.sort(first)], total.size - 1), dtype=np.intp)
 
-    def _thin(self, small: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    def _thin(self, small: Floats) -> tuple[NDArray[np.intp], Floats]:
         """Candidates kept one after the other, and the Cholesky factor of their residual block."""
         left, kept = small.copy(), []
         chances = self._rng.random(len(small))
@@ -115,7 +109,7 @@ class PivotedCholesky:
         index = np.array(kept, dtype=np.intp)
         return index, np.asarray(np.linalg.cholesky(small[np.ix_(index, index)]), dtype=np.float64)
 
-    def _append(self, pivots: NDArray[np.intp], factor: NDArray[np.float64]) -> None:
+    def _append(self, pivots: NDArray[np.intp], factor: Floats) -> None:
         inverse = solve_triangular(factor, np.eye(len(factor)), lower=True)
         columns = self._points_at(pivots)
         old = [take_rows(panel, pivots) for panel in self.panels]

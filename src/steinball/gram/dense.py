@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import Array, namespace, to_host
+from steinball.arrays import Array, Floats, namespace, to_host
 from steinball.gram.base import GramSummary, further_answers
 from steinball.gram.request import Request
 from steinball.gram.tiles import Asked, earlier_sums
@@ -45,7 +44,7 @@ class DenseGram:
         )
 
 
-def _further(matrix: Array, asked: Asked) -> NDArray[np.float64]:
+def _further(matrix: Array, asked: Asked) -> Floats:
     """Sums over earlier points in every order, and products with directions, (K + p, n)."""
     xp = namespace(matrix)
     products = xp.matmul(asked.directions, matrix)

@@ -10,15 +10,14 @@ from typing import Any
 
 import array_api_compat
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import Array, dtype_name, like, namespace, to_host
+from steinball.arrays import Array, Floats, dtype_name, like, namespace, to_host
 from steinball.gram.compiled import compilable, compiled_step, draw_precision, uses_tf32
 from steinball.gram.tiles import Asked, Strip, cut_strip, tile_sums
 from steinball.kernels.base import unit_kernel
 from steinball.stein import SteinKernel, SteinPoints, SteinProblem, center_of
 
-Sums = tuple[NDArray[np.float64], NDArray[np.float64]]
+Sums = tuple[Floats, Floats]
 
 
 @dataclass(eq=False)
@@ -81,7 +80,7 @@ class DeviceTiles:
     def _plain_step(self, rows: Strip, columns: Strip) -> tuple[Array, Array, Array]:
         return tile_sums(self.stein, rows, columns)
 
-    def linear_forms(self, row_means: NDArray[np.float64]) -> NDArray[np.float64]:
+    def linear_forms(self, row_means: Floats) -> Floats:
         """(1/n) Σ wᵢ rᵢ for every row w of the weights, tile by tile."""
         n, means = len(self.problem), like(row_means, self.problem.samples)
         forms = np.zeros(len(self.asked.weights))

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import Array, dtype_name, like, namespace, to_host
+from steinball.arrays import Array, Floats, dtype_name, like, namespace, to_host
 from steinball.gram.base import Gram, GramSummary, check_rows
 from steinball.gram.cholesky import PivotedCholesky
 from steinball.gram.cost import COLUMNS_AT_ONCE
@@ -97,9 +96,9 @@ class Projections:
 
     def __init__(self, factor: PivotedCholesky, weights: Weights) -> None:
         self._factor, self.weights = factor, weights
-        self.totals: list[NDArray[np.float64]] = []
-        self.squares: NDArray[np.float64] = np.empty(0)
-        self.linear: NDArray[np.float64] = np.empty(0)
+        self.totals: list[Floats] = []
+        self.squares: Floats = np.empty(0)
+        self.linear: Floats = np.empty(0)
 
     def update(self, show: bool | str = False) -> None:
         """Add what the panels grown since the last call contribute; the weights are read once."""
@@ -115,7 +114,7 @@ class Projections:
         self.squares = squares + (self.squares if self.squares.size else 0.0)
         self.linear = linear + (self.linear if self.linear.size else 0.0)
 
-    def _chunk(self, chunk: Chunk, panels: list[Array], totals: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    def _chunk(self, chunk: Chunk, panels: list[Array], totals: list[Floats]) -> Floats:
         """Both answers over the given panels, for a few rows w: shape (2, rows)."""
         samples = self._factor.problem.samples
         sums: list[Any] = [0.0 for _ in panels]
@@ -159,7 +158,7 @@ def _summary(factor: PivotedCholesky, projections: Projections, residual: tuple[
     )
 
 
-def draw_slack(residual: NDArray[np.float64], n_draws: int) -> float:
+def draw_slack(residual: Floats, n_draws: int) -> float:
     r"""A bound on wᵀRw/n² for all bootstrap draws together, except with probability δ.
 
     Each is the squared norm of a mean of n independent centered vectors whose squared lengths are at most 4 max Rᵢᵢ and
@@ -198,9 +197,7 @@ def sampled_residual(factor: PivotedCholesky, pairs: int) -> tuple[float, float,
     return min(max(estimate, low), high), low, high
 
 
-def _pair_values(
-    factor: PivotedCholesky, total: NDArray[np.float64], rng: np.random.Generator, scale: float, size: int
-) -> NDArray[np.float64]:
+def _pair_values(factor: PivotedCholesky, total: Floats, rng: np.random.Generator, scale: float, size: int) -> Floats:
     """R_ij / √(R_ii R_jj) · scale at random pairs i ≠ j (0 at i = j), each within ± scale."""
     drawn = np.searchsorted(total, rng.random((2, size)) * total[-1], side="right")
     first, second = np.minimum(drawn, total.size - 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PrefixSums"]
+from steinball.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +22,8 @@ class PrefixSums:
     array([[1., 4.]])
     """
 
-    sums: NDArray[np.float64]
-    diagonal: NDArray[np.float64]
+    sums: Floats
+    diagonal: Floats
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.sums).all():
@@ -32,14 +32,12 @@ class PrefixSums:
             )
 
     @classmethod
-    def in_order(
-        cls, by_point: NDArray[np.float64], diagonal: NDArray[np.float64], orders: NDArray[np.integer]
-    ) -> PrefixSums:
+    def in_order(cls, by_point: Floats, diagonal: Floats, orders: NDArray[np.integer]) -> PrefixSums:
         """From the sums (K, n) and the diagonal (n,) with the points as they came."""
         places = np.argsort(orders, axis=1)
         return cls(np.take_along_axis(by_point, places, axis=1), diagonal[places])
 
     @property
-    def squares(self) -> NDArray[np.float64]:
+    def squares(self) -> Floats:
         r""":math:`|S_t|^2` of the sums :math:`S_t = \sum_{s \le t} u(\cdot, x_s)`: each grows by 2 sums + diagonal."""
         return np.cumsum(2.0 * self.sums + self.diagonal, axis=1)

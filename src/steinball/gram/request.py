@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, to_host
 from steinball.gram.weights import ChainedWeights, Weights, WeightStream, gather
 
-__all__ = ["Request"]
-
 
 @dataclass(frozen=True, eq=False)
 class Request:

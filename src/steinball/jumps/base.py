@@ -8,8 +8,6 @@ import numpy as np
 
 from steinball.arrays import Array
 
-__all__ = ["Jumps"]
-
 
 @runtime_checkable
 class Jumps(Protocol):

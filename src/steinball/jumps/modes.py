@@ -10,17 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from steinball.arrays import Array, as_samples, like, namespace, to_host
+from steinball.arrays import Array, Floats, as_samples, like, namespace, to_host
 from steinball.models.gaussian import Covariance, frozen
 from steinball.models.knowledge import Knowledge
-
-__all__ = ["Modes", "find_modes", "host_log_density"]
 
 MOST_MODES = 64
 _STARTS = 64
 _MERGE = 0.5
-
-Host = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,21 +70,21 @@ class Modes:
         return int(self.locations.shape[1])
 
     @property
-    def log_volumes(self) -> Host:
+    def log_volumes(self) -> Floats:
         """log det L_i, shape (k,)."""
         return np.array([factor.log_volume for factor in self._factors])
 
-    def cells(self, x: Host) -> NDArray[np.intp]:
+    def cells(self, x: Floats) -> NDArray[np.intp]:
         """The number of the cell of each row, shape (n,)."""
         squares = [np.sum(f.whiten(x - m) ** 2, axis=1) for f, m in zip(self._factors, self.locations, strict=True)]
         return np.asarray(np.argmin(np.stack(squares, axis=1) + 2.0 * self.log_volumes, axis=1))
 
-    def coordinates(self, x: Host, cells: NDArray[np.intp]) -> Host:
+    def coordinates(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
         """z = L_i⁻¹(x − m_i) with i the given cell of each row, shape (n, d)."""
         whiteners = np.stack([factor.whitener for factor in self._factors])
         return np.asarray(np.einsum("nij,nj->ni", whiteners[cells], x - self.locations[cells]))
 
-    def places(self, z: Host, cells: NDArray[np.intp]) -> Host:
+    def places(self, z: Floats, cells: NDArray[np.intp]) -> Floats:
         """x = m_i + L_i z, the inverse of :meth:`coordinates`."""
         roots = np.stack([factor.root for factor in self._factors])
         return np.asarray(self.locations[cells] + np.einsum("nij,nj->ni", roots[cells], z))
@@ -131,7 +127,7 @@ def find_modes(model: Any, *, starts: Any = None, template: Array | None = None,
     return _merged(surface, tops[np.isfinite(tops).all(axis=1)])
 
 
-def _starts(model: Any, starts: Any, rng: Any) -> Host:
+def _starts(model: Any, starts: Any, rng: Any) -> Floats:
     if starts is not None:
         return to_host(as_samples(starts, "starts", least=1))
     known = Knowledge(model)
@@ -145,10 +141,10 @@ def _starts(model: Any, starts: Any, rng: Any) -> Host:
     return known.needed_draws(_STARTS, rng)
 
 
-def host_log_density(model: Any, template: Array) -> Callable[[Host], Host]:
+def host_log_density(model: Any, template: Array) -> Callable[[Floats], Floats]:
     """log p as a function of NumPy rows, computed in the library of ``template``."""
 
-    def evaluate(x: Host) -> Host:
+    def evaluate(x: Floats) -> Floats:
         with np.errstate(all="ignore"):
             values = to_host(model.log_density(like(x, template))).reshape(len(x))
         return np.where(np.isnan(values), -np.inf, values)
@@ -168,15 +164,15 @@ class _Surface:
         self.model, self.template = model, template
         self.value = host_log_density(model, template)
 
-    def gradient(self, x: Host) -> Host:
+    def gradient(self, x: Floats) -> Floats:
         there = like(x, self.template)
         return to_host(namespace(there).reshape(self.model.score(there), x.shape))
 
-    def climb(self, start: Host) -> Host:
+    def climb(self, start: Floats) -> Floats:
         """A local maximum, by quasi-Newton steps in units of the local scale where that is known."""
         scale = 1.0 / max(float(np.sqrt(np.abs(self.curvature(start)).max())), 1e-8)
 
-        def objective(y: Host) -> tuple[float, Host]:
+        def objective(y: Floats) -> tuple[float, Floats]:
             x = (start + scale * y)[None, :]
             value = float(self.value(x)[0])
             return -value if np.isfinite(value) else 1e300, -scale * self.gradient(x)[0]
@@ -184,7 +180,7 @@ class _Surface:
         found = minimize(objective, np.zeros(len(start)), jac=True, method="L-BFGS-B", options={"gtol": 1e-9})
         return np.asarray(start + scale * found.x)
 
-    def curvature(self, x: Host, step: float = 1e-4) -> Host:
+    def curvature(self, x: Floats, step: float = 1e-4) -> Floats:
         """−∇∇ log p by central differences of the score, symmetrized, shape (d, d)."""
         moves = step * max(1.0, float(np.abs(x).max())) * np.eye(len(x))
         slopes = self.gradient(np.vstack([x + moves, x - moves]))
@@ -192,13 +188,13 @@ class _Surface:
         return np.asarray((hessian + hessian.T) / 2.0)
 
 
-def _merged(surface: _Surface, tops: Host) -> Modes:
+def _merged(surface: _Surface, tops: Floats) -> Modes:
     """The highest maxima, each at least half a standard deviation from those before it."""
     if not len(tops):
         raise ValueError("no mode was found: the log density climbs to infinity from every start. Pass other `starts`.")
     order = np.argsort(-surface.value(tops), kind="stable")
-    kept: list[Host] = []
-    shapes: list[Host] = []
+    kept: list[Floats] = []
+    shapes: list[Floats] = []
     for top in tops[order]:
         apart = [np.sqrt((top - m) @ np.linalg.solve(c, top - m)) for m, c in zip(kept, shapes, strict=True)]
         if len(kept) < MOST_MODES and min(apart, default=np.inf) >= _MERGE:
@@ -211,7 +207,7 @@ def _merged(surface: _Surface, tops: Host) -> Modes:
     return Modes(places[order], np.array(shapes)[order])
 
 
-def _covariance(curvature: Host) -> Host:
+def _covariance(curvature: Floats) -> Floats:
     """The inverse of a curvature; directions that are flat, or curve upward, take the scale of the flattest other."""
     values, vectors = np.linalg.eigh(curvature)
     usable = values > 1e-8 * max(float(values.max()), 1e-300)

@@ -8,15 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, as_number, check_resamples, generator_at, like, to_host
+from steinball.arrays import Array, Floats, as_number, check_resamples, generator_at, like, to_host
 from steinball.jumps.base import Jumps
 from steinball.jumps.modes import Modes, find_modes, host_log_density
 from steinball.jumps.path import log_ratio_along_paths
 from steinball.models.knowledge import Knowledge
-
-__all__ = ["ModeJumps", "as_jumps", "modes_of"]
-
-Host = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +92,7 @@ class ModeJumps:
             x = np.where((draws[1] < acceptance)[:, None], proposed, x)
         return like(x, samples)
 
-    def propose(self, x: Host, ahead: NDArray[np.intp], model: Any, template: Array) -> tuple[Host, Host]:
+    def propose(self, x: Floats, ahead: NDArray[np.intp], model: Any, template: Array) -> tuple[Floats, Floats]:
         """Where each row would go, to the mode ``ahead`` places after its own (mod k), and with what probability."""
         here = self.modes.cells(x)
         there = (here + ahead) % len(self.modes)
@@ -111,7 +107,7 @@ class ModeJumps:
         return proposed, np.where(inside, acceptance, 0.0)
 
     @staticmethod
-    def _log_ratio(x: Host, y: Host, model: Any, template: Array) -> Host:
+    def _log_ratio(x: Floats, y: Floats, model: Any, template: Array) -> Floats:
         """log p(y) − log p(x), shape (n,)."""
         if Knowledge(model).log_density is not None:
             log_density = host_log_density(model, template)
@@ -119,7 +115,7 @@ class ModeJumps:
                 return np.asarray(log_density(y) - log_density(x))
         return log_ratio_along_paths(model, x, y, template)
 
-    def memberships(self, samples: Array, model: Any) -> tuple[NDArray[np.intp], Host]:
+    def memberships(self, samples: Array, model: Any) -> tuple[NDArray[np.intp], Floats]:
         r"""The cell of each point, (n,), and the cells' probabilities given its coordinates, (n, k)
 
         .. math:: P(j \mid z) \propto p(m_j + L_j z) \det L_j,
@@ -138,14 +134,14 @@ class ModeJumps:
         weights = np.exp(logs)
         return here, weights / weights.sum(axis=1, keepdims=True)
 
-    def _log_mass(self, x: Host, z: Host, j: int, model: Any, template: Array) -> Host:
+    def _log_mass(self, x: Floats, z: Floats, j: int, model: Any, template: Array) -> Floats:
         """log p(m_j + L_j z) + log det L_j − log p(x), and −∞ outside of cell j."""
         cells = np.full(len(x), j)
         place = self.modes.places(z, cells)
         ratio = self._log_ratio(x, place, model, template) + self.modes.log_volumes[j]
         return np.where((self.modes.cells(place) == j) & ~np.isnan(ratio), ratio, -np.inf)
 
-    def _check_columns(self, x: Host) -> None:
+    def _check_columns(self, x: Floats) -> None:
         if x.shape[1] != self.modes.dimension:
             raise ValueError(f"`modes` have {self.modes.dimension} coordinates, the samples {x.shape[1]} columns.")
 

@@ -11,8 +11,6 @@ from scipy.sparse.csgraph import connected_components
 from steinball.cautions import SeparatedModesWarning, caution
 from steinball.models.knowledge import Knowledge
 
-__all__ = ["is_multimodal", "separated_groups", "warn_if_multimodal"]
-
 SEPARATION = 5.0
 """Distance, in standard deviations, from which two groups of components count as separated."""
 

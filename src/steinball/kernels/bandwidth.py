@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from steinball.arrays import Array, as_samples, to_host
+from steinball.arrays import Array, Floats, as_samples, to_host
 from steinball.kernels.distance import metric_root
 
 EXACT_UP_TO = 2000
 """Number of points up to which all pairs are used; beyond it, all pairs of a subsample of this size."""
 
 
-def median_distance(samples: Array, metric: NDArray[np.float64] | None = None, *, subsample_seed: int = 0) -> float:
+def median_distance(samples: Array, metric: Floats | None = None, *, subsample_seed: int = 0) -> float:
     r"""The median heuristic :math:`\lambda_{\mathrm{med}}` (paper §5): the median distance between pairs of points,
 
     .. math:: \lambda_{\mathrm{med}}^2 = \mathrm{Median}\{ r^2(x_i, x_j) : i < j \}.
@@ -44,7 +43,7 @@ def median_distance(samples: Array, metric: NDArray[np.float64] | None = None, *
     return median_of_checked(as_samples(samples), metric, subsample_seed)
 
 
-def median_of_checked(samples: Array, metric: NDArray[np.float64] | None = None, subsample_seed: int = 0) -> float:
+def median_of_checked(samples: Array, metric: Floats | None = None, subsample_seed: int = 0) -> float:
     """:func:`median_distance` of samples that were checked."""
     x = to_host(samples)
     if x.shape[0] > EXACT_UP_TO:
@@ -65,7 +64,7 @@ def median_of_checked(samples: Array, metric: NDArray[np.float64] | None = None,
     return float(np.sqrt(median))
 
 
-def _exact_median(values: NDArray[np.float64]) -> float:
+def _exact_median(values: Floats) -> float:
     """The median, sorting only what lies between two quantiles of a sample that bracket it: a third of the time."""
     sample = np.sort(values[:: max(1, values.size // 2048)])
     margin = int(2.0 * np.sqrt(sample.size)) + 1

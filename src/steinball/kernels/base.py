@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import Array, as_number
+from steinball.arrays import Array, Floats, as_number
 from steinball.kernels.distance import squared_distances
 
 Profile = tuple[Array, Array, Array]
@@ -25,7 +24,7 @@ class Kernel(ABC):
     (``None`` is the identity). Kernels of one metric add and multiply, and are scaled by positive numbers.
     """
 
-    metric: NDArray[np.float64] | None
+    metric: Floats | None
 
     @abstractmethod
     def profile(self, r2: Array) -> Profile:
@@ -81,7 +80,7 @@ class Kernel(ABC):
         return self.__mul__(other)
 
 
-def as_metric(metric: Any, name: str = "metric") -> NDArray[np.float64] | None:
+def as_metric(metric: Any, name: str = "metric") -> Floats | None:
     """A symmetric positive definite matrix, read-only, or ``None``."""
     if metric is None:
         return None
@@ -98,17 +97,24 @@ def as_metric(metric: Any, name: str = "metric") -> NDArray[np.float64] | None:
     return matrix
 
 
-def _shared_metric(first: Kernel, second: Kernel) -> NDArray[np.float64] | None:
-    same = (first.metric is None and second.metric is None) or (
-        first.metric is not None and second.metric is not None and np.array_equal(first.metric, second.metric)
-    )
-    if not same:
-        raise ValueError("kernels are combined only with equal `metric`s: the Stein kernel has one r².")
-    return first.metric
+@dataclass(frozen=True, eq=False)
+class _OfTwo(Kernel):
+    """Two kernels of one metric."""
+
+    first: Kernel
+    second: Kernel
+
+    def __post_init__(self) -> None:
+        if not np.array_equal(np.asarray(self.first.metric), np.asarray(self.second.metric)):
+            raise ValueError("kernels are combined only with equal `metric`s: the Stein kernel has one r².")
+
+    @property
+    def metric(self) -> Floats | None:  # type: ignore[override]
+        return self.first.metric
 
 
 @dataclass(frozen=True, eq=False)
-class Sum(Kernel):
+class Sum(_OfTwo):
     """The sum of two kernels; its profile is the sum of theirs.
 
     Examples
@@ -118,16 +124,6 @@ class Sum(Kernel):
     array([2.])
     """
 
-    first: Kernel
-    second: Kernel
-
-    def __post_init__(self) -> None:
-        _shared_metric(self.first, self.second)
-
-    @property
-    def metric(self) -> NDArray[np.float64] | None:  # type: ignore[override]
-        return self.first.metric
-
     def profile(self, r2: Array) -> Profile:
         f, f1, f2 = self.first.profile(r2)
         g, g1, g2 = self.second.profile(r2)
@@ -135,7 +131,7 @@ class Sum(Kernel):
 
 
 @dataclass(frozen=True, eq=False)
-class Product(Kernel):
+class Product(_OfTwo):
     """The product of two kernels; its profile follows from Leibniz' rule.
 
     Examples
@@ -144,16 +140,6 @@ class Product(Kernel):
     >>> (Gaussian(1.0) * Gaussian(1.0)).profile(np.zeros(1))[1]
     array([-1.])
     """
-
-    first: Kernel
-    second: Kernel
-
-    def __post_init__(self) -> None:
-        _shared_metric(self.first, self.second)
-
-    @property
-    def metric(self) -> NDArray[np.float64] | None:  # type: ignore[override]
-        return self.first.metric
 
     def profile(self, r2: Array) -> Profile:
         f, f1, f2 = self.first.profile(r2)
@@ -179,7 +165,7 @@ class Scaled(Kernel):
         object.__setattr__(self, "factor", as_number(self.factor, "factor", low=0.0, open_low=True))
 
     @property
-    def metric(self) -> NDArray[np.float64] | None:  # type: ignore[override]
+    def metric(self) -> Floats | None:  # type: ignore[override]
         return self.kernel.metric
 
     def profile(self, r2: Array) -> Profile:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import Array, like, namespace
+from steinball.arrays import Array, Floats, like, namespace
 
 
-def metric_root(metric: NDArray[np.float64]) -> NDArray[np.float64]:
+def metric_root(metric: Floats) -> Floats:
     """A root L of the metric, C = L Lᵀ, so that r² = |Lᵀx − Lᵀy|²."""
     return np.asarray(np.linalg.cholesky(metric))
 
@@ -21,7 +20,7 @@ def direct_squared_distances(x: Array, y: Array) -> Array:
     return r2
 
 
-def squared_distances(x: Array, y: Array, metric: NDArray[np.float64] | None = None) -> Array:
+def squared_distances(x: Array, y: Array, metric: Floats | None = None) -> Array:
     """r² = (x − y)ᵀC(x − y) for every pair, shape (n, m)."""
     if metric is not None:
         root = like(metric_root(metric), x)

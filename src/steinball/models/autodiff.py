@@ -15,8 +15,6 @@ from steinball.arrays import Array, as_samples, check_resamples, dtype_name, is_
 from steinball.models.differences import numerical_gradient
 from steinball.models.knowledge import LOG_DENSITIES, Knowledge
 
-__all__ = ["DifferentiatedDensity", "check_rows", "from_log_density", "one_per_row"]
-
 Function = Callable[[Array], Array]
 Task = Callable[[Any, Array], Any]
 

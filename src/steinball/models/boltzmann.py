@@ -10,17 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
-from steinball.arrays import Array, like, namespace
+from steinball.arrays import Array, Floats, like, namespace
 from steinball.models.gaussian import as_points, frozen
 from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds, unit_root
-
-__all__ = ["GaussianBernoulliRBM"]
 
 _MOST_ENUMERATED = 20  # hidden units: 2^20 states
 _FEW = 12  # hidden units whose states are enumerated for a bound
 _CHUNK = 2**16  # states held at once while they are enumerated
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,7 +106,7 @@ class GaussianBernoulliRBM:
         pull = xp.matmul(xp.tanh(self._fields(x)), like(0.5 * self.weights.T, x))
         return like(self.visible_bias, x) - x + pull
 
-    def score_growth(self, center: Any, precision: Matrix | None = None) -> list[ScoreGrowth]:
+    def score_growth(self, center: Any, precision: Floats | None = None) -> list[ScoreGrowth]:
         """How the score grows with the distance from ``center``, in the metric ``precision``; both hold.
 
         The score is m(x) − x with m(x) = b + ½B tanh(·), whose derivative is positive semi-definite: along a ray from
@@ -128,7 +124,7 @@ class GaussianBernoulliRBM:
             ScoreGrowth(drift, slope * max(1.0, stretch - 1.0)),
         ]
 
-    def _reach_from(self, offset: NDArray[np.float64]) -> float:
+    def _reach_from(self, offset: Floats) -> float:
         """A bound on |v + ½Bz| over z in [−1, 1]^d': at a corner, enumerated where there are few, else term by term."""
         if self.hidden <= _FEW:
             corners = self.hidden_states(np.arange(2**self.hidden))
@@ -137,7 +133,7 @@ class GaussianBernoulliRBM:
         spread = min(self.hidden * float(np.linalg.eigvalsh(gram)[-1]), float(np.abs(gram).sum())) / 4.0
         return float(np.sqrt(offset @ offset + np.abs(self.weights.T @ offset).sum() + spread))
 
-    def score_bounds(self, lower: Matrix, upper: Matrix) -> Bounds:
+    def score_bounds(self, lower: Floats, upper: Floats) -> Bounds:
         """Bounds of each coordinate of the score over boxes, shapes (m, d): tanh rises, and the rest is linear."""
         fields = linear_bounds(0.5 * self.weights.T, lower, upper)
         low, high = linear_bounds(0.5 * self.weights, *(np.tanh(side + self.hidden_bias) for side in fields))
@@ -150,7 +146,7 @@ class GaussianBernoulliRBM:
         cosh = xp.sum(xp.logaddexp(fields, -fields), axis=1)
         return xp.sum(x * (like(self.visible_bias, x) - 0.5 * x), axis=1) + cosh
 
-    def hidden_states(self, indices: NDArray[np.intp]) -> Matrix:
+    def hidden_states(self, indices: NDArray[np.intp]) -> Floats:
         """The hidden states of given numbers, shape (m, d') of ±1: unit j is +1 where bit j is set.
 
         Examples
@@ -163,7 +159,7 @@ class GaussianBernoulliRBM:
         bits = (np.asarray(indices)[:, None] >> np.arange(self.hidden)) & 1
         return np.asarray(2.0 * bits - 1.0, dtype=np.float64)
 
-    def hidden_probabilities(self) -> NDArray[np.float64]:
+    def hidden_probabilities(self) -> Floats:
         """P(h) of every hidden state, shape (2^d',): x is integrated out exactly."""
         if self.hidden > _MOST_ENUMERATED:
             raise ValueError(
@@ -171,10 +167,10 @@ class GaussianBernoulliRBM:
                 'Use `sample(..., method="gibbs")`, knowing that its chains may not mix.'
             )
         log_weights = np.concatenate(list(self._log_hidden_weights()))
-        probabilities: NDArray[np.float64] = np.exp(log_weights - logsumexp(log_weights))
+        probabilities: Floats = np.exp(log_weights - logsumexp(log_weights))
         return probabilities
 
-    def _log_hidden_weights(self) -> Iterator[NDArray[np.float64]]:
+    def _log_hidden_weights(self) -> Iterator[Floats]:
         """cᵀh + |b + Bh/2|²/2, less its constant |b|²/2, in chunks."""
         linear = self.hidden_bias + 0.5 * self.visible_bias @ self.weights
         quadratic = self.weights.T @ self.weights / 8.0
@@ -184,7 +180,7 @@ class GaussianBernoulliRBM:
 
     def sample(
         self, n: int, rng: Any = None, method: Literal["exact", "gibbs"] = "exact", sweeps: int = 2000
-    ) -> Matrix:
+    ) -> Floats:
         """``n`` independent draws, shape (n, d).
 
         Parameters
@@ -208,7 +204,7 @@ class GaussianBernoulliRBM:
         states = generator.choice(probabilities.size, size=n, p=probabilities)
         return self._visible(self.hidden_states(states), generator)
 
-    def sample_chain(self, n: int, rng: Any = None, burn_in: int = 2000, thin: int = 10) -> Matrix:
+    def sample_chain(self, n: int, rng: Any = None, burn_in: int = 2000, thin: int = 10) -> Floats:
         """``n`` states of one Gibbs chain from N(0, I), every ``thin``-th past ``burn_in`` sweeps; (n, d).
 
         The paper's text takes n = 500 with these defaults: 7,000 sweeps. The states are dependent, and all in
@@ -222,20 +218,20 @@ class GaussianBernoulliRBM:
             kept[i] = x[0]
         return kept
 
-    def _swept(self, x: Matrix, sweeps: int, generator: np.random.Generator) -> Matrix:
+    def _swept(self, x: Floats, sweeps: int, generator: np.random.Generator) -> Floats:
         """Rows of ``x`` after ``sweeps`` draws of h given x, then x given h."""
         for _ in range(sweeps):
             up = generator.random((len(x), self.hidden)) < expit(2.0 * self._fields(x))
             x = self._visible(2.0 * up - 1.0, generator)
         return x
 
-    def _visible(self, h: Matrix, generator: np.random.Generator) -> Matrix:
+    def _visible(self, h: Floats, generator: np.random.Generator) -> Floats:
         """x given h: N(b + Bh/2, I)."""
         center = self.visible_bias + 0.5 * h @ self.weights.T
         return np.asarray(center + generator.standard_normal(center.shape))
 
 
-def _steepest_chords(fields: NDArray[np.float64]) -> NDArray[np.float64]:
+def _steepest_chords(fields: Floats) -> Floats:
     """A bound on (tanh f − tanh(f − δ))/δ over δ, for f ≥ 0: how fast tanh can be left behind.
 
     Between two points of a grid of δ the gain is at most that at the larger, over the smaller; before the first it is
@@ -248,7 +244,7 @@ def _steepest_chords(fields: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.minimum(1.0, np.maximum(first, rest.max(axis=0))))
 
 
-def _finite(value: Any, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _finite(value: Any, name: str, shape: tuple[int, ...]) -> Floats:
     array = np.asarray(value, dtype=np.float64)
     if array.shape != shape:
         raise ValueError(f"`{name}` must have shape {shape}, got {array.shape}.")

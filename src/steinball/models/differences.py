@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["numerical_gradient"]
+from steinball.arrays import Floats
 
-Floats = NDArray[np.float64]
 Values = Callable[[NDArray[np.floating]], Floats]
 
 # From max(|x|, 1)/8 down by factors of 8 to 2e-13 of it: whatever length a density varies over, some
@@ -25,26 +24,10 @@ def numerical_gradient(function: Values, x: NDArray[np.floating]) -> tuple[Float
 
     .. math:: D(h) = \frac{f(x + h e_j) - f(x - h e_j)}{2h}
 
-    at a ladder of steps are extrapolated, two by two, to an error of order :math:`h^4` (Richardson). Every row
-    and coordinate takes the pair of steps of smallest estimated error.
-
-    Parameters
-    ----------
-    function : callable
-        (n, d) to (n,), row by row.
-    x : ndarray
-        Shape (n, d). Points are perturbed in its dtype.
-
-    Notes
-    -----
-    Smooth functions that are accurate to rounding give ten correct digits or more. A row whose function
-    value is not finite gets NaN. It takes 28·d calls of ``function``.
-
-    Examples
-    --------
-    >>> gradient, error = numerical_gradient(lambda x: np.sin(x[:, 0]), np.array([[0.5]]))
-    >>> bool(abs(gradient - np.cos(0.5))[0, 0] < 1e-11)
-    True
+    at a ladder of steps are extrapolated, two by two, to an error of order :math:`h^4` (Richardson). Every row and
+    coordinate takes the pair of steps of smallest estimated error; points are perturbed in the dtype of ``x``. Smooth
+    functions that are accurate to rounding give ten correct digits or more. A row whose function value is not finite
+    gets NaN. It takes 28·d calls of ``function``, (n, d) to (n,).
     """
     columns = [_partial_derivative(function, x, j) for j in range(x.shape[1])]
     return np.stack([c[0] for c in columns], axis=1), np.stack([c[1] for c in columns], axis=1)

@@ -7,13 +7,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["MixtureSlopes", "RadialScore", "ScoreGrowth", "linear_bounds", "unit_root"]
+from steinball.arrays import Floats
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Bounds = tuple[Matrix, Matrix]
+Bounds = tuple[Floats, Floats]
 
 
 class ScoreGrowth(NamedTuple):
@@ -51,7 +48,7 @@ class ScoreGrowth(NamedTuple):
         most = self.offset * self.slope
         return most if self.cross is None else min(self.cross, most)
 
-    def at(self, distance: Vector) -> Vector:
+    def at(self, distance: Floats) -> Floats:
         """The bound on |s| at given distances ρ, shape as theirs."""
         square = self.offset**2 + 2.0 * self.middle * distance + (self.slope * distance) ** 2
         return np.asarray(np.sqrt(square))
@@ -63,26 +60,12 @@ class RadialScore:
 
     .. math:: s(x) = -\frac{\beta P y}{1 + \kappa t}, \qquad y = x - m, \quad t = y^\top P y,
 
-    which is what Gaussians (β = 1, κ = 0) and Student t distributions (β = (ν + d)/ν, κ = 1/ν) have.
-
-    Parameters
-    ----------
-    center : (d,) array
-        :math:`m`.
-    precision : (d, d) array
-        :math:`P`.
-    rate, decay : float
-        :math:`\beta` and :math:`\kappa`.
-
-    Examples
-    --------
-    >>> student = RadialScore(np.zeros(1), np.eye(1), rate=4.0 / 3.0, decay=1.0 / 3.0)  # ν = 3
-    >>> round(float(student.most(0.0, np.inf)), 4)
-    1.1547
+    which is what Gaussians (β = 1, κ = 0) and Student t distributions (β = (ν + d)/ν, κ = 1/ν) have. ``center`` is m,
+    ``precision`` P, ``rate`` β and ``decay`` κ.
     """
 
-    center: Vector
-    precision: Matrix
+    center: Floats
+    precision: Floats
     rate: float = 1.0
     decay: float = 0.0
 
@@ -98,7 +81,7 @@ class RadialScore:
         is_round = np.array_equal(self.precision, first * np.eye(len(self.precision)))
         return 1.0 / (self.rate * first) if is_round and self.decay == 0.0 else None
 
-    def most(self, low: Vector | float, high: Vector | float) -> Vector:
+    def most(self, low: Floats | float, high: Floats | float) -> Floats:
         """The largest |s| where √t lies between ``low`` and ``high``: β √(‖P‖ t) / (1 + κ t) rises up to t = 1/κ."""
         peak = np.inf if self.decay == 0.0 else self.decay**-0.5
         root = np.clip(peak, low, high)
@@ -116,12 +99,7 @@ class MixtureSlopes:
        \|\mathrm{Cov}_r(b)\| \le \sum_j r_j |b_j - b_*|^2,
 
     a difference of two positive matrices, so at most the larger of their norms. ``*`` is the component that is largest
-    at the center; :math:`\log(r_j / r_*)` changes by at most ρ·max|b_j − b_*| over a ball of radius ρ.
-
-    Parameters
-    ----------
-    weights, means, covariances : arrays
-        Of the k components, shapes (k,), (k, d) and (k, d, d); no weight is 0.
+    at the center; :math:`\log(r_j / r_*)` changes by at most ρ·max|b_j − b_*| over a ball of radius ρ. No weight is 0.
 
     Examples
     --------
@@ -130,21 +108,21 @@ class MixtureSlopes:
     array([  1., 324.])
     """
 
-    weights: Vector
-    means: Matrix
-    covariances: NDArray[np.float64]
+    weights: Floats
+    means: Floats
+    covariances: Floats
 
     @cached_property
-    def _precisions(self) -> NDArray[np.float64]:
+    def _precisions(self) -> Floats:
         return np.asarray(np.linalg.inv(self.covariances), dtype=np.float64)
 
     @cached_property
-    def _changes(self) -> Matrix:
+    def _changes(self) -> Floats:
         """‖Σ_i⁻¹ − Σ_j⁻¹‖, shape (k, k)."""
         apart = self._precisions[:, None] - self._precisions[None, :]
         return np.asarray(np.linalg.norm(apart, axis=(2, 3), ord=2))
 
-    def most(self, centers: Matrix, radius: float) -> Vector:
+    def most(self, centers: Floats, radius: float) -> Floats:
         """Bounds over balls around rows of ``centers``, shape (n,)."""
         offsets = centers[:, None, :] - self.means
         pulls = np.einsum("kij,nkj->nki", self._precisions, offsets)
@@ -157,27 +135,14 @@ class MixtureSlopes:
         return np.asarray(np.maximum(np.linalg.eigvalsh(self._precisions).max(), spread))
 
 
-def unit_root(precision: Matrix | None, dimension: int) -> Matrix:
-    """A matrix T that takes the unit ball onto (x − a)ᵀM(x − a) ≤ 1: M = (T Tᵀ)⁻¹.
-
-    Examples
-    --------
-    >>> unit_root(np.diag([4.0, 1.0]), 2)
-    array([[0.5, 0. ],
-           [0. , 1. ]])
-    """
+def unit_root(precision: Floats | None, dimension: int) -> Floats:
+    """A matrix T that takes the unit ball onto (x − a)ᵀM(x − a) ≤ 1: M = (T Tᵀ)⁻¹."""
     if precision is None:
         return np.eye(dimension)
     return np.asarray(np.linalg.inv(np.linalg.cholesky(precision)).T)
 
 
-def linear_bounds(matrix: Matrix, lower: Matrix, upper: Matrix) -> Bounds:
-    """The smallest and largest of each coordinate of ``matrix @ x`` over boxes, rows of ``lower`` and ``upper``.
-
-    Examples
-    --------
-    >>> linear_bounds(np.array([[1.0, -2.0]]), np.zeros((1, 2)), np.ones((1, 2)))
-    (array([[-2.]]), array([[1.]]))
-    """
+def linear_bounds(matrix: Floats, lower: Floats, upper: Floats) -> Bounds:
+    """The smallest and largest of each coordinate of ``matrix @ x`` over boxes, rows of ``lower`` and ``upper``."""
     middle, half = (lower + upper) / 2.0 @ matrix.T, (upper - lower) / 2.0 @ np.abs(matrix).T
     return middle - half, middle + half

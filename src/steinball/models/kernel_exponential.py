@@ -12,14 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from steinball.arrays import Array, as_number, like, namespace
+from steinball.arrays import Array, Floats, as_number, like, namespace
 from steinball.cautions import Renamed
 from steinball.models.gaussian import as_points, frozen
 from steinball.models.growth import Bounds, ScoreGrowth, unit_root
-
-__all__ = ["KernelExponentialFamily"]
-
-Vector = NDArray[np.float64]
 
 _MOST_BASIS = 1000  # past this exp(−x²/2) underflows where the last basis functions live
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
@@ -115,7 +111,7 @@ class KernelExponentialFamily:
         slope = namespace(x).matmul(self.basis_gradient(x), like(self.coefficients[:, None], x))
         return self.base_score(x) + slope
 
-    def _derivative(self, order: int) -> Vector:
+    def _derivative(self, order: int) -> Floats:
         """Coefficients ζ₀, ζ₁, … of a derivative of Σ ηₗφₗ. Since Σₗ φₗ² = 1, its size is at most |ζ|."""
         zeta = np.concatenate([[0.0], self.coefficients])
         for _ in range(order):  # φₗ′ = √l φₗ₋₁ − √(l+1) φₗ₊₁
@@ -125,7 +121,7 @@ class KernelExponentialFamily:
             zeta = lowered - raised
         return np.asarray(zeta)
 
-    def score_growth(self, center: Any, precision: Vector | None = None) -> list[ScoreGrowth]:
+    def score_growth(self, center: Any, precision: Floats | None = None) -> list[ScoreGrowth]:
         """How the score grows with the distance from ``center``; both hold.
 
         The score is −x/σ₀² + g with |g| ≤ |ζ|; and x g = Σ ζₗ √(l+1) φₗ₊₁ is bounded as well, which is sharper far out:
@@ -137,7 +133,7 @@ class KernelExponentialFamily:
         far = math.sqrt((rate * away) ** 2 + 2.0 * rate * turn + most**2)
         return [ScoreGrowth(float(most) + rate * away, slope), ScoreGrowth(far, slope, rate * away * slope)]
 
-    def score_bounds(self, lower: Vector, upper: Vector) -> Bounds:
+    def score_bounds(self, lower: Floats, upper: Floats) -> Bounds:
         """Bounds of the score over intervals, shapes (m, 1): its value in the middle, and the second derivative."""
         middle, half = (lower + upper) / 2.0, (upper - lower) / 2.0
         slope = np.asarray(self.score(middle)) - self.base_score(middle)
@@ -178,11 +174,11 @@ class KernelExponentialFamily:
         negligible = float(self.base_scale) * math.sqrt(2.0 * (750.0 + bound))
         return min(math.sqrt(self.n_basis) + 10.0, negligible)
 
-    def _log_values(self, x: Vector) -> Vector:
+    def _log_values(self, x: Floats) -> Floats:
         """Log density at points of any shape."""
         return np.asarray(self.log_density(x.reshape(-1, 1))).reshape(x.shape)
 
-    def sample(self, n: int, rng: Any = None) -> Vector:
+    def sample(self, n: int, rng: Any = None) -> Floats:
         """``n`` independent draws, shape (n, 1).
 
         The distribution function is inverted to about 1e-13 of probability: by Newton steps inside a cell of
@@ -201,21 +197,21 @@ class _Table:
     ``cumulative`` starts at 0, holds the mass below each edge and ends with all of it, over exp(``log_scale``).
     """
 
-    log_density: Callable[[Vector], Vector]
+    log_density: Callable[[Floats], Floats]
     base_scale: float
     log_scale: float
-    edges: Vector
-    cumulative: Vector
+    edges: Floats
+    cumulative: Floats
 
     @classmethod
-    def of(cls, log_density: Callable[[Vector], Vector], reach: float, base_scale: float) -> _Table:
+    def of(cls, log_density: Callable[[Floats], Floats], reach: float, base_scale: float) -> _Table:
         edges, top = _refine(log_density, np.linspace(-reach, reach, 257))
         nodes, weights = _gauss_legendre(edges[:-1], edges[1:])
         masses = np.sum(weights * np.exp(log_density(nodes) - top), axis=1)
         tail = math.exp(-top) * math.sqrt(2.0 * math.pi) * base_scale * ndtr(-reach / base_scale)
         return cls(log_density, base_scale, top, edges, np.cumsum([0.0, tail, *masses, tail]))
 
-    def quantiles(self, u: Vector) -> Vector:
+    def quantiles(self, u: Floats) -> Floats:
         """Points with a share ``u`` in [0, 1) of the mass below them."""
         mass = u * self.cumulative[-1]
         place = np.searchsorted(self.cumulative, mass, side="right") - 1  # 0 and the last are the tails
@@ -226,14 +222,14 @@ class _Table:
         x[~inside] = self._tail_quantiles(mass[~inside])
         return np.asarray(x)
 
-    def _tail_quantiles(self, mass: Vector) -> Vector:
+    def _tail_quantiles(self, mass: Floats) -> Floats:
         """In each tail the density is the base's: its quantile function is the normal one."""
         left = mass < self.cumulative[1]
         beyond = np.where(left, mass, self.cumulative[-1] - mass)
         share = beyond / (math.exp(-self.log_scale) * math.sqrt(2.0 * math.pi) * self.base_scale)
         return np.asarray(np.where(left, 1.0, -1.0) * self.base_scale * ndtri(share))
 
-    def _invert(self, cell: NDArray[np.intp], mass: Vector) -> Vector:
+    def _invert(self, cell: NDArray[np.intp], mass: Floats) -> Floats:
         """Points x with ``mass`` between the left edge of their cell and x.
 
         The density changes by a factor e at most in a cell, so Newton's error squares from an eighth of it.
@@ -248,13 +244,13 @@ class _Table:
         return np.asarray(x)
 
 
-def _gauss_legendre(left: Vector, right: Vector) -> tuple[Vector, Vector]:
+def _gauss_legendre(left: Floats, right: Floats) -> tuple[Floats, Floats]:
     """Nodes and weights on each interval, shapes (m, 8)."""
     half = (right - left)[:, None] / 2.0
     return left[:, None] + half * (_NODES + 1.0), half * _WEIGHTS
 
 
-def _refine(log_density: Callable[[Vector], Vector], edges: Vector) -> tuple[Vector, float]:
+def _refine(log_density: Callable[[Floats], Floats], edges: Floats) -> tuple[Floats, float]:
     """Edges and the top, after halving cells until the log density varies by at most 1 in each that matters.
 
     Those below e^−50 of the top do not.

@@ -10,12 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, like, namespace
+from steinball.arrays import Array, Floats, like, namespace
 from steinball.models.gaussian import Covariance, as_points, frozen
 from steinball.models.growth import Bounds, MixtureSlopes, ScoreGrowth, linear_bounds, unit_root
 from steinball.models.knowledge import Clusters
-
-__all__ = ["GaussianMixture"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,12 +68,12 @@ class GaussianMixture:
         return f"GaussianMixture({len(self.weights)} components, dimension={self.dimension})"
 
     @property
-    def location(self) -> NDArray[np.float64]:
+    def location(self) -> Floats:
         """The mean of the mixture, shape (d,)."""
         return np.asarray(self.weights @ self.means)
 
     @property
-    def covariance(self) -> NDArray[np.float64]:
+    def covariance(self) -> Floats:
         """The covariance of the mixture, shape (d, d): within plus between the components."""
         offsets = self.means - self.location
         within = np.tensordot(self.weights, self.cov, axes=1)
@@ -92,7 +90,7 @@ class GaussianMixture:
         pairs = zip(self._factors, self.means, strict=True)
         return [factor.whiten(x - like(mean, x)) for factor, mean in pairs]
 
-    def _log_heights(self) -> NDArray[np.float64]:
+    def _log_heights(self) -> Floats:
         """Logarithms of the heights of the components' peaks, up to (2π)^(−d/2), shape (k,)."""
         with np.errstate(divide="ignore"):  # a weight of 0 is a component that is not there
             logs = np.log(self.weights)
@@ -121,7 +119,7 @@ class GaussianMixture:
         pulls = [shares[:, j : j + 1] * f.pull_back(z[j]) for j, f in enumerate(self._factors)]
         return -xp.sum(xp.stack(pulls, axis=0), axis=0)
 
-    def score_growth(self, center: Any, precision: NDArray[np.float64] | None = None) -> list[ScoreGrowth]:
+    def score_growth(self, center: Any, precision: Floats | None = None) -> list[ScoreGrowth]:
         """How the score grows with the distance from ``center``, in the metric ``precision``; all of these hold.
 
         The score is a weighted mean of those of the components, so the largest of their bounds holds. Components of
@@ -163,9 +161,7 @@ class GaussianMixture:
             excess += math.sqrt(most) * _largest_pull(alpha)
         return excess + shift
 
-    def _shared_growth(
-        self, center: NDArray[np.float64], precision: NDArray[np.float64] | None, present: NDArray[np.intp]
-    ) -> ScoreGrowth:
+    def _shared_growth(self, center: Floats, precision: Floats | None, present: NDArray[np.intp]) -> ScoreGrowth:
         """With one Σ the score is −Σ⁻¹(x − m(x)), m(x) the mean of the μⱼ under the responsibilities.
 
         Along a ray from the center m moves forward (its derivative is a covariance), so in whitened coordinates
@@ -178,7 +174,7 @@ class GaussianMixture:
         drift = float(np.linalg.norm(factor.root.T @ np.asarray(self.score(center[None, :]))[0]))
         return ScoreGrowth(widest * radius, slope, widest * drift * slope)
 
-    def score_bounds(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> Bounds:
+    def score_bounds(self, lower: Floats, upper: Floats) -> Bounds:
         """Bounds of each coordinate of the score over boxes, shapes (m, d).
 
         The responsibilities are bounded through the log odds, quadratics in x; then the weighted mean of the
@@ -193,7 +189,7 @@ class GaussianMixture:
         least, most = self._share_bounds(inverses, (lower + upper) / 2.0, (upper - lower) / 2.0)
         return -_largest_mean(-low, least, most), _largest_mean(high, least, most)
 
-    def score_lipschitz(self, centers: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
+    def score_lipschitz(self, centers: Floats, radius: float) -> Floats:
         """Bounds of ‖∇s‖ over balls around rows of ``centers``, shape (n,)."""
         return self._slopes.most(centers, radius)
 
@@ -201,9 +197,7 @@ class GaussianMixture:
     def _slopes(self) -> MixtureSlopes:
         return MixtureSlopes(self.weights[self.weights > 0.0], *self.components)
 
-    def _share_bounds(
-        self, inverses: NDArray[np.float64], middle: NDArray[np.float64], half: NDArray[np.float64]
-    ) -> Bounds:
+    def _share_bounds(self, inverses: Floats, middle: Floats, half: Floats) -> Bounds:
         """Bounds of the responsibilities over boxes, shapes (m, k): 1 over the sum of odds against a component."""
         offsets = middle[:, None, :] - self.means  # (m, k, d)
         pulls = np.einsum("kij,mkj->mki", inverses, offsets)
@@ -226,7 +220,7 @@ class GaussianMixture:
         peak = (top * m * m)[:, 0] + xp.log(xp.sum(xp.exp(terms), axis=1))
         return peak - 0.5 * self.dimension * math.log(2.0 * math.pi)
 
-    def sample(self, n: int, rng: Any = None) -> NDArray[np.float64]:
+    def sample(self, n: int, rng: Any = None) -> Floats:
         """``n`` independent draws, shape (n, d)."""
         generator = np.random.default_rng(rng)
         component = generator.choice(len(self.weights), size=n, p=self.weights)
@@ -246,9 +240,7 @@ def _largest_pull(alpha: float) -> float:
     return high - 1.0 / high
 
 
-def _largest_mean(
-    values: NDArray[np.float64], least: NDArray[np.float64], most: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _largest_mean(values: Floats, least: Floats, most: Floats) -> Floats:
     """The largest Σ rⱼ vⱼ over least ≤ r ≤ most with Σ r = 1: what is left over goes to the largest values first.
 
     ``values`` is (m, k, d), the bounds (m, k).
@@ -262,7 +254,7 @@ def _largest_mean(
     return np.asarray(np.sum(ranked * (floor + np.clip(spare, 0.0, room)), axis=1))
 
 
-def _as_weights(value: Any) -> NDArray[np.float64]:
+def _as_weights(value: Any) -> Floats:
     weights = np.asarray(value, dtype=np.float64)
     if weights.ndim != 1 or weights.size == 0:
         raise ValueError(f"`weights` must have shape (k,), got {weights.shape}.")
@@ -274,7 +266,7 @@ def _as_weights(value: Any) -> NDArray[np.float64]:
     return frozen(weights / total)
 
 
-def _as_means(value: Any) -> NDArray[np.float64]:
+def _as_means(value: Any) -> Floats:
     means = np.asarray(value, dtype=np.float64)
     means = means[:, None] if means.ndim == 1 else means
     if means.ndim != 2 or means.shape[1] < 1:

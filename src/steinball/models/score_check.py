@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from steinball.arrays import Array, as_samples, as_scores, dtype_name, is_array, is_array_like, like, to_host
+from steinball.arrays import Array, Floats, as_samples, as_scores, dtype_name, is_array, is_array_like, like, to_host
 from steinball.models.autodiff import check_rows, one_per_row
 from steinball.models.base import as_model
-from steinball.models.differences import Floats, numerical_gradient
+from steinball.models.differences import numerical_gradient
 from steinball.models.knowledge import Knowledge
-
-__all__ = ["ScoreCheck", "check_score"]
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln, gammaln
 
-from steinball.arrays import Array, as_number, like, namespace
+from steinball.arrays import Array, Floats, as_number, like, namespace
 from steinball.cautions import Renamed
 from steinball.models.gaussian import Covariance, as_points, as_vector, common_dimension
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds
-
-__all__ = ["StudentT"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +89,7 @@ class StudentT:
     standardised = Renamed("standardized")
 
     @property
-    def covariance(self) -> NDArray[np.float64]:
+    def covariance(self) -> Floats:
         """Σ, shape (d, d): not the second moments, which need not exist (see Notes)."""
         return self._factor.matrix
 
@@ -118,11 +115,11 @@ class StudentT:
         rate = (self.df + self.dimension) / self.df
         return RadialScore(self.location, self._factor.inverse, rate, 1.0 / self.df)
 
-    def score_growth(self, center: Any, precision: NDArray[np.float64] | None = None) -> ScoreGrowth:
+    def score_growth(self, center: Any, precision: Floats | None = None) -> ScoreGrowth:
         """The score is bounded, whatever the center: |s| ≤ (ν + d) √‖Σ⁻¹‖ / (2√ν), attained."""
         return ScoreGrowth(float(self.radial_score.most(0.0, np.inf)), 0.0)
 
-    def score_bounds(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> Bounds:
+    def score_bounds(self, lower: Floats, upper: Floats) -> Bounds:
         """Bounds of each coordinate of the score over boxes, shapes (m, d): −(ν + d) Σ⁻¹y over ν + t, t = yᵀΣ⁻¹y."""
         lower, upper = lower - self.location, upper - self.location
         middle, half = (lower + upper) / 2.0 @ self._factor.whitener.T, (upper - lower) / 2.0
@@ -148,7 +145,7 @@ class StudentT:
         gammas = gammaln(d / 2.0) - betaln(nu / 2.0, d / 2.0)
         return float(gammas - 0.5 * d * math.log(nu * math.pi) - self._factor.log_volume)
 
-    def sample(self, n: int, rng: Any = None) -> NDArray[np.float64]:
+    def sample(self, n: int, rng: Any = None) -> Floats:
         """``n`` independent draws, shape (n, d): Gaussian noise over the root of a scaled χ² variable."""
         generator = np.random.default_rng(rng)
         noise = self._factor.color(generator.standard_normal((n, self.dimension)))

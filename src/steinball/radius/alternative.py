@@ -18,8 +18,6 @@ from steinball.models.knowledge import Knowledge
 from steinball.radius.base import Radius
 from steinball.stein import SteinProblem
 
-__all__ = ["Alternative", "LikeModel"]
-
 
 @dataclass(frozen=True, eq=False)
 class Alternative(Radius):

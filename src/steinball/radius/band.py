@@ -10,12 +10,10 @@ from itertools import pairwise
 from scipy.integrate import quad
 
 from steinball.arrays import as_number
-from steinball.features.diameter import diameter
 from steinball.features.kinds import Supremum
-from steinball.radius.base import Radius, within_all
+from steinball.radius.base import Radius
+from steinball.radius.contamination import TotalVariation
 from steinball.stein import SteinProblem
-
-__all__ = ["DensityBand", "band_radius"]
 
 
 @dataclass(frozen=True)
@@ -90,14 +88,9 @@ class DensityBand(Radius):
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """(δ₀/2) Δ, at most √τ; or the paper's δ₀ √τ."""
-        return band_radius(self.mass, self.sharp, problem, tau)
-
-
-def band_radius(mass: float, sharp: bool, problem: SteinProblem, tau: Supremum) -> float:
-    """The radius of all that differs from the model's density by a mass of at most ``mass``."""
-    if not sharp:
-        return mass * math.sqrt(tau.value)
-    return within_all(0.5 * mass * diameter(problem, tau), tau)
+        if not self.sharp:
+            return self.mass * math.sqrt(tau.value)
+        return TotalVariation(0.5 * self.mass)(problem, tau)
 
 
 def _integrate(function: Callable[[float], float], edges: tuple[float, ...]) -> tuple[float, float]:

@@ -11,8 +11,6 @@ from steinball.arrays import as_number
 from steinball.features.kinds import Supremum, is_upper_bound
 from steinball.stein import SteinProblem
 
-__all__ = ["FixedRadius", "Radius", "Sum", "as_radius", "closed_under_moves", "within_all"]
-
 
 class Radius(ABC):
     """A radius θ ≥ 0 on the KSD scale, for a problem and its τ, and what is true of the set that it stands for.

@@ -11,8 +11,6 @@ from steinball.features.kinds import Supremum
 from steinball.radius.base import Radius, within_all
 from steinball.stein import SteinProblem
 
-__all__ = ["Huber", "TotalVariation"]
-
 
 @dataclass(frozen=True)
 class Huber(Radius):
@@ -55,8 +53,7 @@ class TotalVariation(Radius):
        \Delta = \sup_{x, y} |\varphi(x) - \varphi(y)| \le 2 \sqrt{\tau_\infty}.
 
     A share t of the model's mass may be taken from anywhere and put anywhere: twice the radius of :class:`Huber`, which
-    takes it evenly, where Δ is 2√τ. Proof in docs/theory/radii.md; for the value of Δ see
-    :func:`~steinball.features.diameter.diameter`.
+    takes it evenly, where Δ is 2√τ. Proof in docs/theory/radii.md; for Δ see :func:`steinball.radius.diameter`.
 
     Parameters
     ----------

@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steinball.arrays import as_number, as_samples, check_resamples, check_share, like
-from steinball.features.diameter import diameter
 from steinball.features.kinds import Supremum
 from steinball.features.moments import CONFIDENCE, N_DRAWS, chernoff_upper, largest_eigenvalue
 from steinball.models.knowledge import Knowledge
 from steinball.radius.base import Radius, within_all
+from steinball.radius.contamination import TotalVariation
 from steinball.stein import SteinProblem
-
-__all__ = ["ChiSquared", "Hellinger", "KullbackLeibler"]
 
 
 @dataclass(frozen=True)
@@ -44,9 +42,9 @@ class Hellinger(Radius):
         object.__setattr__(self, "distance", check_share(self.distance, "distance"))
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
-        """Δ H √(2 − H²), at most √τ."""
+        """That of the largest total variation."""
         variation = self.distance * math.sqrt(2.0 - self.distance**2)
-        return within_all(variation * diameter(problem, tau), tau)
+        return TotalVariation(min(1.0, variation))(problem, tau)
 
 
 @dataclass(frozen=True)
@@ -76,9 +74,8 @@ class KullbackLeibler(Radius):
         object.__setattr__(self, "nats", as_number(self.nats, "nats", low=0.0))
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
-        """Δ times the smaller of two bounds of the total variation, at most √τ."""
-        variation = math.sqrt(min(0.5 * self.nats, -math.expm1(-self.nats)))
-        return within_all(variation * diameter(problem, tau), tau)
+        """That of the largest total variation, for which there are two bounds."""
+        return TotalVariation(math.sqrt(min(0.5 * self.nats, -math.expm1(-self.nats))))(problem, tau)
 
 
 @dataclass(frozen=True, eq=False)

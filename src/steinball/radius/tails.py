@@ -11,11 +11,9 @@ from scipy.special import ndtr, stdtr
 
 from steinball.arrays import as_number, dtype_name, to_host
 from steinball.features.kinds import Supremum
-from steinball.radius.band import band_radius
+from steinball.radius.band import DensityBand
 from steinball.radius.base import Radius
 from steinball.stein import SteinProblem
-
-__all__ = ["StudentTails"]
 
 
 def _log_gamma_step(x: float) -> float:
@@ -94,12 +92,12 @@ class StudentTails(Radius):
         # Upper tails at a₂: there the distribution functions are close to 1 and their difference loses digits.
         near = stdtr(self.df, low / scale) - ndtr(low)
         far = stdtr(self.df, -high / scale) - ndtr(-high)
-        return float(4.0 * (near + far))
+        return max(0.0, float(4.0 * (near + far)))
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """(δ₀/2) Δ, at most √τ; or the paper's δ₀ √τ."""
         self._check_gaussian(problem)
-        return band_radius(self.mass, self.sharp, problem, tau)
+        return DensityBand(min(self.mass, 2.0), self.sharp)(problem, tau)
 
     @staticmethod
     def _check_gaussian(problem: SteinProblem) -> None:

@@ -13,8 +13,6 @@ from steinball.features.lipschitz import lipschitz_constant
 from steinball.radius.base import FixedRadius, Radius, as_radius, within_all
 from steinball.stein import SteinProblem
 
-__all__ = ["ScoreError", "Wasserstein"]
-
 
 @dataclass(frozen=True)
 class Wasserstein(Radius):

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import check_level, to_host
+from steinball.arrays import Floats, check_level, to_host
 from steinball.calibration.base import tie_tolerance
 from steinball.gram.base import GramSummary
 from steinball.kernels.base import Kernel
@@ -20,33 +20,20 @@ from steinball.stein import SteinProblem
 from steinball.text import Row, count, describe, number
 from steinball.tilts import Tilt
 
-__all__ = ["AggregatedResult", "AggregationEvidence"]
-
 
 @dataclass(frozen=True, eq=False)
 class AggregationEvidence:
     """All that a decision follows from, at every level.
 
-    Parameters
-    ----------
-    problems : sequence of SteinProblem
-        One per kernel.
-    squares : (k,) array
-        The U-statistics D² of the k kernels.
-    draws, level_draws : (k, B₁), (k, B₂) arrays
-        Bootstrap draws of D² for the quantiles and for the correction; a column is one draw of signs.
-    n_bisections : int
-        B₃.
-    tolerance : float
-        The relative difference below which values are ties, which count against a rejection.
-    engine : str
-        How the pairs were worked through.
+    There is a problem and a U-statistic D² for each of the k kernels. ``draws`` (k, B₁) are the bootstrap draws of D²
+    for the quantiles, ``level_draws`` (k, B₂) those for the correction; a column is one draw of signs. Values whose
+    relative difference is below ``tolerance`` are ties, which count against a rejection.
     """
 
     problems: tuple[SteinProblem, ...]
-    squares: NDArray[np.float64]
-    draws: NDArray[np.float64]
-    level_draws: NDArray[np.float64]
+    squares: Floats
+    draws: Floats
+    level_draws: Floats
     n_bisections: int
     tolerance: float = 1e-10
     engine: str = "dense"
@@ -64,7 +51,7 @@ class AggregationEvidence:
         return cls(tuple(problems), squares, draws, level_draws, n_bisections, tolerance, summaries[0].engine)
 
     @cached_property
-    def upper(self) -> NDArray[np.float64]:
+    def upper(self) -> Floats:
         """The draws of every kernel in increasing order, raised to the upper end of their ties."""
         return np.sort(self.draws + self.tolerance * np.abs(self.draws), axis=1)
 
@@ -79,7 +66,7 @@ class AggregationEvidence:
         ours = (self.squares + self.tolerance * np.abs(self.squares))[:, None]
         return np.sort(np.min(self._exceeding(self.level_draws) + (ours >= self.level_draws), axis=0))
 
-    def _exceeding(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    def _exceeding(self, values: Floats) -> NDArray[np.int64]:
         """For each kernel (a row) and value, how many of its draws are at least that."""
         below = [np.searchsorted(*pair, side="left") for pair in zip(self.upper, values, strict=True)]
         return np.asarray(self.draws.shape[1] - np.stack(below))
@@ -105,7 +92,7 @@ class AggregationEvidence:
         step = -((-int(self.ranks.min()) << self.n_bisections) // (self.draws.shape[1] + 1))  # rounded up
         return max(self.rate(step), 1.0 / (self.level_ranks.size + 1))
 
-    def thresholds(self, step: int) -> NDArray[np.float64]:
+    def thresholds(self, step: int) -> Floats:
         """What each D² must exceed: the quantile among the draws alone, infinite where nothing is rejected."""
         rank = self.allowed(step)
         return self.upper[:, -rank].copy() if rank else np.full(len(self.upper), math.inf)
@@ -219,7 +206,7 @@ class AggregatedResult(Result):
         return f"wild bootstrap, {count(self.n_resamples)} + {count(self.n_resamples_level)} draws"
 
 
-def _sign_forms(summary: GramSummary) -> NDArray[np.float64]:
+def _sign_forms(summary: GramSummary) -> Floats:
     """Draws of the U-statistic. The square of a sign is 1, so each leaves out the whole trace."""
     n = len(summary)
     trace = float(to_host(summary.diagonal).sum())

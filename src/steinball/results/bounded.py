@@ -8,19 +8,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr, ndtri
 
-from steinball.arrays import check_level, check_share
+from steinball.arrays import Floats, check_level, check_share
 from steinball.results.base import OF_DISTRIBUTION, Decision, Result
 from steinball.text import Row, describe, number
 
-__all__ = ["BoundedMean", "BoundedQuestion", "SharpResult", "conclude"]
-
 METHODS = ("betting", "asymptotic")
 _BETS, _HAIR = 24, 1e-14
-
-Host = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +35,7 @@ class BoundedMean:
     (True, True)
     """
 
-    values: Host
+    values: Floats
     low: float
 
     def log_evalue(self, contamination: float) -> float:

@@ -6,19 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from steinball.arrays import check_level, check_share
+from steinball.arrays import Floats, check_level, check_share
 from steinball.calibration.base import Null
 from steinball.kernels.base import Kernel
 from steinball.results.base import OF_DISTRIBUTION, OF_POINTS, Result
 from steinball.text import Row, count, describe, number
 
-__all__ = ["MMDEvidence", "MMDResult"]
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class MMDEvidence:
     """All that a decision follows from, for every tolerance and level; θ is ``shift`` times the tolerance."""
 
@@ -30,12 +25,11 @@ class MMDEvidence:
     squared_mmd: float
     null: Null
     shift: float
-    draws: NDArray[np.float64] | None
 
     def decide(self, contamination: float, level: float) -> MMDResult:
         """The decision that the evidence gives for one tolerance at one level."""
         mmd, radius = math.sqrt(self.squared_mmd), contamination * self.shift
-        threshold = self.null.threshold(level, radius)
+        threshold, draws = self.null.threshold(level, radius), self.null.draws
         return MMDResult(
             statistic=max(0.0, mmd - radius),
             pvalue=self.null.pvalue(mmd, radius),
@@ -45,8 +39,8 @@ class MMDEvidence:
             contamination_bound=min(1.0, max(0.0, mmd - threshold) / self.shift),
             n=self.n,
             dimension=self.dimension,
-            calibration="DeviationBound" if self.draws is None else "RandomSplits",
-            n_resamples=0 if self.draws is None else self.draws.size,
+            calibration="DeviationBound" if draws is None else "RandomSplits",
+            n_resamples=0 if draws is None else draws.size,
             test=self.test,
             mmd=mmd,
             squared_mmd=self.squared_mmd,
@@ -95,9 +89,9 @@ class MMDResult(Result):
     _shown: ClassVar[tuple[str, ...]] = ("test", "mmd", "radius")
 
     @property
-    def draws(self) -> NDArray[np.float64] | None:
+    def draws(self) -> Floats | None:
         """D of the random splits, or ``None`` for MMD-Dev."""
-        draws = self._evidence.draws
+        draws = self._evidence.null.draws
         return None if draws is None else draws.copy()
 
     def at(self, *, contamination: float | None = None, level: float | None = None) -> MMDResult:

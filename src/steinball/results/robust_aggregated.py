@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import check_level
+from steinball.arrays import Floats, check_level
 from steinball.calibration.base import Calibration, JointNull
 from steinball.calibration.combination import check_over_kernels, radius_of
 from steinball.features import Supremum
@@ -23,14 +22,12 @@ from steinball.stein import SteinProblem
 from steinball.text import Row, describe, number
 from steinball.tilts import Tilt
 
-__all__ = ["RobustAggregatedResult", "RobustAggregationEvidence", "radii_of"]
-
 _SHARES = 200
 
 
 def radii_of(
     radius: Radius, calibration: Calibration, problems: Sequence[SteinProblem], taus: Sequence[Supremum]
-) -> NDArray[np.float64]:
+) -> Floats:
     """θ of every kernel."""
     pairs = zip(problems, taus, strict=True)
     return np.array([radius_of(radius, calibration, problem, tau) for problem, tau in pairs])
@@ -43,7 +40,7 @@ class RobustAggregationEvidence:
 
     problems: tuple[SteinProblem, ...]
     taus: tuple[Supremum, ...]
-    ksds: NDArray[np.float64]
+    ksds: Floats
     calibration: Calibration
     null: JointNull
     engine: str
@@ -61,13 +58,13 @@ class RobustAggregationEvidence:
         null = calibration.joint(summaries, taus)
         return cls(tuple(problems), tuple(taus), ksds, calibration, null, summaries[0].engine)
 
-    def radii(self, radius: Radius) -> NDArray[np.float64]:
+    def radii(self, radius: Radius) -> Floats:
         """θ of every kernel, for another tolerated set."""
         check_over_kernels(self.calibration, radius)
         return radii_of(radius, self.calibration, self.problems, self.taus)
 
     @property
-    def share_radii(self) -> NDArray[np.float64]:
+    def share_radii(self) -> Floats:
         """√τ of every kernel: θ per unit of contamination."""
         return np.sqrt([tau.value for tau in self.taus])
 
@@ -93,7 +90,7 @@ class RobustAggregationEvidence:
             low, high = (low, middle) if self.null.pvalue(middle * scale) > level else (middle, high)
         return low
 
-    def decide(self, radius: Radius, level: float, radii: NDArray[np.float64] | None = None) -> RobustAggregatedResult:
+    def decide(self, radius: Radius, level: float, radii: Floats | None = None) -> RobustAggregatedResult:
         """The decision for one tolerated set at one level; ``radii`` are θ of the kernels where they are known."""
         radii = self.radii(radius) if radii is None else radii
         ratios = self.null.ratios(radii)

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steinball.arrays import Floats
 from steinball.sequential.direction import Direction, KeptPoints
 from steinball.sequential.ledger import History, Ledger
 from steinball.sequential.plan import Plan, Settled
-from steinball.stein import SteinKernel
-
-__all__ = ["Books"]
-
-Floats = NDArray[np.float64]
 
 TOGETHER = 64
 """Points that are booked at once: they bound the memory of a step."""
 
 _COMPARED = 8
-
-_KEPT = ("samples", "scores", "spare_samples", "spare_scores", "center", "seen", "renewal")
-_LEDGER = ("logs", "best", "now", "bet", "curvature")
-_DIRECTION = ("square", "trace", "factor", "coordinates")
-_HISTORY = ("stride", "n", "log_wealth")
 
 
 @dataclass(eq=False)
@@ -96,26 +87,29 @@ class Books:
 
     def state(self) -> dict[str, Any]:
         """Everything as arrays by name."""
-        arrays = {
-            **_columns("kept", self.kept, _KEPT),
-            **_columns("ledger", self.ledger, _LEDGER),
-            **_columns("history", self.history, _HISTORY),
-        }
-        for j, direction in enumerate(self.directions):
-            arrays |= _columns(f"direction{j}", direction, _DIRECTION)
-            arrays[f"direction{j}.values"] = _values(direction.stein, self.kept)
-        return arrays
+        arrays = {f"{prefix}.{name}": np.asarray(getattr(part, name)) for prefix, part, name in self._parts()}
+        values = {f"direction{j}.values": self._values(direction) for j, direction in enumerate(self.directions)}
+        return arrays | values
 
     def load(self, arrays: dict[str, Any]) -> None:
         """Take over what :meth:`state` gave, if kernels and tilt are the same: u at kept points tells."""
-        parts = [("kept", self.kept, _KEPT), ("ledger", self.ledger, _LEDGER), ("history", self.history, _HISTORY)]
-        parts += [(f"direction{j}", direction, _DIRECTION) for j, direction in enumerate(self.directions)]
-        for prefix, part, names in parts:
-            for name in names:
-                value = arrays[f"{prefix}.{name}"]
-                setattr(part, name, value.item() if value.ndim == 0 else value)
+        for prefix, part, name in self._parts():
+            value = arrays[f"{prefix}.{name}"]
+            setattr(part, name, value.item() if value.ndim == 0 else value)
         for j, direction in enumerate(self.directions):
-            compare(_values(direction.stein, self.kept), arrays[f"direction{j}.values"], "`kernel` or `tilt`")
+            compare(self._values(direction), arrays[f"direction{j}.values"], "`kernel` or `tilt`")
+
+    def _parts(self) -> Iterator[tuple[str, Any, str]]:
+        """All that changes: a prefix, the object and the name of its attribute."""
+        directions = {f"direction{j}": direction for j, direction in enumerate(self.directions)}
+        parts: dict[str, Any] = {"kept": self.kept, "ledger": self.ledger, "history": self.history, **directions}
+        return ((prefix, part, name) for prefix, part in parts.items() for name in part.state)
+
+    def _values(self, direction: Direction) -> Floats:
+        """u among the first kept points: what tells one kernel from another."""
+        kept, stein = self.kept, direction.stein
+        points = stein.prepare(kept.samples[:_COMPARED], kept.scores[:_COMPARED], kept.center)
+        return np.asarray(stein.block(points, points))
 
 
 def compare(found: Floats, saved: Floats, what: str) -> None:
@@ -123,13 +117,3 @@ def compare(found: Floats, saved: Floats, what: str) -> None:
     size = float(np.abs(saved).max(initial=0.0))
     if found.shape != saved.shape or not np.allclose(found, saved, rtol=1e-5, atol=1e-6 * size):
         raise ValueError(f"{what} is not the one that the test was saved with: values at the kept points differ.")
-
-
-def _values(stein: SteinKernel, kept: KeptPoints) -> Floats:
-    """u among the first kept points: what tells one kernel from another."""
-    points = stein.prepare(kept.samples[:_COMPARED], kept.scores[:_COMPARED], kept.center)
-    return np.asarray(stein.block(points, points))
-
-
-def _columns(prefix: str, part: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    return {f"{prefix}.{name}": np.asarray(getattr(part, name)) for name in names}

@@ -15,8 +15,6 @@ from steinball.files import whole_file
 from steinball.kernels.base import Kernel, Product, Scaled, Sum
 from steinball.tilts import PolynomialTilt, Tilt
 
-__all__ = ["describe", "read", "rebuild", "recall", "write"]
-
 SCHEMA = "steinball.sequential/2"
 
 OWN: dict[str, Any] = {"type": None}
@@ -34,13 +32,7 @@ _BUILT_IN: dict[str, Any] = {
 
 
 def describe(part: Any) -> Any:
-    """A built-in kernel or tilt as plain values; ``OWN`` for any other, which the user must bring again.
-
-    Examples
-    --------
-    >>> describe(kernels.Gaussian(2.0))
-    {'type': 'Gaussian', 'lengthscale': 2.0, 'metric': None}
-    """
+    """A built-in kernel or tilt as plain values; ``OWN`` for any other, which the user must bring again."""
     if type(part) not in _BUILT_IN.values():
         return OWN
     plain = {name: _plain(value) for name, value in vars(part).items()}

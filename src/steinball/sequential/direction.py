@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from steinball.arrays import Floats
 from steinball.calibration.wealth import NO_DIRECTION
 from steinball.stein import SteinKernel, SteinPoints
-
-__all__ = ["Direction", "KeptPoints"]
-
-Floats = NDArray[np.float64]
 
 _JITTER = 1e-8
 
@@ -37,6 +33,7 @@ class KeptPoints:
     center: Floats
     seen: int = 0
     renewal: int = 0
+    state: ClassVar = ("samples", "scores", "spare_samples", "spare_scores", "center", "seen", "renewal")
 
     @classmethod
     def empty(cls, budget: int, center: Floats) -> KeptPoints:
@@ -97,6 +94,7 @@ class Direction:
     trace: float = 0.0
     factor: Floats = field(default_factory=lambda: np.empty((0, 0)))
     coordinates: Floats = field(default_factory=lambda: np.empty(0))
+    state: ClassVar = ("square", "trace", "factor", "coordinates")
 
     def advance(self, kept: KeptPoints, samples: Floats, scores: Floats) -> Floats:
         """f_t(x_t) for the next points, (m,), and S with these points in it; NaN where there is no direction."""

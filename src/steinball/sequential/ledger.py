@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steinball.arrays import Floats
 from steinball.calibration.wealth import BETS, NewtonState, average_evidence
-
-__all__ = ["History", "Ledger"]
-
-Floats = NDArray[np.float64]
 
 GRID: Floats = np.concatenate([np.linspace(0.0, 0.2, 51), np.linspace(0.22, 0.98, 39)])
 """The radii, as shares of √τ, that the lower confidence bound is looked for among."""
@@ -38,6 +36,7 @@ class Ledger:
     now: Floats
     bet: Floats
     curvature: Floats
+    state: ClassVar = ("logs", "best", "now", "bet", "curvature")
 
     @classmethod
     def open(cls, share: float, kernels: int, strategy: str) -> Ledger:
@@ -91,6 +90,7 @@ class History:
     stride: int = 1
     n: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     log_wealth: Floats = field(default_factory=lambda: np.empty(0))
+    state: ClassVar = ("stride", "n", "log_wealth")
 
     def add(self, first: int, path: Floats) -> None:
         """log W after the points ``first``, ``first`` + 1, …"""

@@ -9,25 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import as_number, check_level, check_resamples, check_share
+from steinball.arrays import Floats, as_number, check_level, check_resamples, check_share
 from steinball.calibration.betting import Betting
 from steinball.cautions import UncertifiedSupremumWarning
 from steinball.features.supremum import find_supremum
-from steinball.features.tilting import choose_tilt
-from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
-from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model, evaluate_score
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Subject
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import Tilt
-
-__all__ = ["Plan", "Settled"]
-
-Floats = NDArray[np.float64]
 
 DRAWS = 512
 """Draws of the model among which τ is first looked for."""
@@ -91,12 +83,10 @@ class Plan:
         return Settled(kernels, tilt, taus, float(share or 0.0))
 
     def _chosen(self, model: Model, burnt: Floats, dimension: int) -> tuple[tuple[Kernel, ...], Tilt | None]:
-        if len(burnt) < 2:
-            subject = Subject(np.zeros((1, dimension)), model, predictable=True)
-            first = subject.settle((self.kernels or (None,))[0], self.tilt)
-            return self.kernels or (first.kernel,), first.tilt
-        kernels = self.kernels or (InverseMultiquadric(median_distance(burnt)),)
-        return kernels, choose_tilt(burnt, model, kernels[0]) if isinstance(self.tilt, str) else self.tilt
+        few = len(burnt) < 2
+        subject = Subject(np.zeros((1, dimension)) if few else burnt, model, predictable=few)
+        first = subject.settle((self.kernels or (None,))[0], self.tilt)
+        return self.kernels or (first.kernel,), first.tilt
 
     def _bounds(self, steins: list[SteinKernel], model: Model, burnt: Floats, dimension: int) -> Floats:
         if not isinstance(self.tau, str):

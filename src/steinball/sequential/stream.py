@@ -9,20 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, as_samples, as_seed, is_array_like, like, to_host
+from steinball.arrays import Array, Floats, as_samples, as_seed, is_array_like, like, to_host
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, as_model, evaluate_score
 from steinball.models.knowledge import Knowledge
 from steinball.results.base import OF_DISTRIBUTION, conceded, decided, tolerated
 from steinball.sequential import checkpoint
 from steinball.sequential.books import Books, compare
+from steinball.sequential.ledger import History
 from steinball.sequential.plan import Plan, Settled
 from steinball.text import Row, count, number, render
 from steinball.tilts import Tilt
-
-__all__ = ["SequentialTest"]
-
-Floats = NDArray[np.float64]
 
 
 class SequentialTest:
@@ -170,10 +167,8 @@ class SequentialTest:
     @property
     def history(self) -> tuple[NDArray[np.int64], Floats]:
         """Numbers of points and log W there, at most 512 of them, evenly spaced."""
-        history = None if self._books is None else self._books.history
-        return (
-            (np.empty(0, np.int64), np.empty(0)) if history is None else (history.n.copy(), history.log_wealth.copy())
-        )
+        history = History() if self._books is None else self._books.history
+        return history.n.copy(), history.log_wealth.copy()
 
     @property
     def kernel(self) -> Any:
@@ -294,10 +289,8 @@ class SequentialTest:
         """
         facts, arrays = checkpoint.read(path)
         names = ("tau", "contamination", "radius", "level", "budget", "burn_in", "strategy")
-        kernel, tilt = (
-            checkpoint.recall(facts["kernel"], kernel, "kernel"),
-            checkpoint.recall(facts["tilt"], tilt, "tilt"),
-        )
+        kernel = checkpoint.recall(facts["kernel"], kernel, "kernel")
+        tilt = checkpoint.recall(facts["tilt"], tilt, "tilt")
         test = cls(model, kernel=kernel, tilt=tilt, **{name: facts[name] for name in names})
         test._rng.bit_generator.state = facts["rng"]
         test._dimension = facts["dimension"]
