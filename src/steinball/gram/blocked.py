@@ -70,15 +70,12 @@ class BlockedGram:
         n = len(self.problem)
         forms, sums = np.zeros(len(asked.weights)), np.zeros((1 + len(asked.places) + len(asked.directions), n))
         starts = range(0, n, self.tile)
-        with Progress("Stein kernel", self._work(starts), self.progress) as progress:
+        with Progress("Stein kernel", sum(n - start for start in starts), self.progress) as progress:
             for start, (strip_forms, strip_sums) in zip(starts, strips, strict=True):
                 forms += strip_forms
                 sums[:, start:] += strip_sums
                 progress.advance(n - start)
         return forms, sums
-
-    def _work(self, starts: range) -> int:
-        return sum(len(self.problem) - start for start in starts)
 
     def _strips(self, asked: Asked) -> Iterator[Sums]:
         problem, starts = self.problem, range(0, len(self.problem), self.tile)

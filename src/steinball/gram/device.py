@@ -12,6 +12,7 @@ import array_api_compat
 import numpy as np
 
 from steinball.arrays import Array, Floats, dtype_name, like, namespace, to_host
+from steinball.gram.base import linear_forms
 from steinball.gram.compiled import compilable, compiled_step, draw_precision, uses_tf32
 from steinball.gram.tiles import Asked, Strip, cut_strip, tile_sums
 from steinball.kernels.base import unit_kernel
@@ -82,14 +83,7 @@ class DeviceTiles:
 
     def linear_forms(self, row_means: Floats) -> Floats:
         """(1/n) Σ wᵢ rᵢ for every row w of the weights, tile by tile."""
-        n, means = len(self.problem), like(row_means, self.problem.samples)
-        forms = np.zeros(len(self.asked.weights))
-        for start in range(0, n, self.tile):
-            stop = min(start + self.tile, n)
-            part = means[start:stop]
-            rows = namespace(part).astype(self._asked.weights[:, start:stop], part.dtype)
-            forms += to_host(namespace(part).matmul(rows, part))
-        return forms / n
+        return linear_forms(self._asked.weights, like(row_means, self.problem.samples), self.tile)
 
     @cached_property
     def _asked(self) -> Asked:

@@ -158,8 +158,7 @@ def _torch_gradient(torch: Any, function: Function, z: Array) -> tuple[Array, Ar
 
 
 def _run_in_numpy(task: Task, x: Array) -> Array:
-    if not array_api_compat.is_numpy_array(x):
-        raise TypeError(_foreign(x, "numerical", "NumPy"))
+    _refuse_foreign(x, "numerical")
     return task(np, x.astype(np.float64)).astype(x.dtype)
 
 
@@ -219,14 +218,12 @@ def _library(backend: str) -> Any:
 
 
 def _refuse_foreign(x: Array, backend: str) -> None:
-    ours = array_api_compat.is_jax_array(x) if backend == "jax" else array_api_compat.is_torch_array(x)
-    if not ours and not array_api_compat.is_numpy_array(x):
-        raise TypeError(_foreign(x, backend, f"{backend} or NumPy"))
-
-
-def _foreign(x: Array, backend: str, accepted: str) -> str:
+    own = {"jax": array_api_compat.is_jax_array, "torch": array_api_compat.is_torch_array}
+    if array_api_compat.is_numpy_array(x) or (backend in own and own[backend](x)):
+        return
     library = type(x).__module__.partition(".")[0].replace("jaxlib", "jax")
-    return (
+    accepted = f"{backend} or NumPy" if backend in own else "NumPy"
+    raise TypeError(
         f'`x` is a {library} array but the log density is differentiated by backend="{backend}", which takes '
         f"{accepted} arrays; convert the samples, or choose the backend of their library."
     )
