@@ -51,15 +51,7 @@ def _duration(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class CostPrediction:
-    """What each engine would cost, and which one ``engine="auto"`` takes.
-
-    Examples
-    --------
-    >>> import steinball as sb
-    >>> prediction = sb.predict_cost(1_000_000, 2, 500)
-    >>> prediction.engine
-    'lowrank'
-    """
+    """What each engine would cost, and which one ``engine="auto"`` takes; made by :func:`steinball.predict_cost`."""
 
     n: int
     dimension: int

@@ -27,12 +27,6 @@ class BoundedMean:
 
     Under E f ≤ ε each product has mean at most 1, so that P(E ≥ 1/α) ≤ α for every n (Markov); this is proved. The
     asymptotic test is the one-sided t statistic against the normal quantile, for n → ∞ with f fixed.
-
-    Examples
-    --------
-    >>> values = BoundedMean(np.repeat([1.0, -1.0], [160, 40]), low=-1.0)
-    >>> values.pvalue(0.3, "betting") < 0.01, values.pvalue(0.6, "betting") > 0.5
-    (True, True)
     """
 
     values: Floats
