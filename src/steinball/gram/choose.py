@@ -115,7 +115,8 @@ def make_gram(
     _check_fits(engine, memory, limit, len(problem))
     if engine == "dense":
         return DenseGram(problem)
-    exact = BlockedGram(problem, _tile(samples), _configured(settings, jobs), settings.progress)
+    n_jobs = None if settings.n_jobs is None and workers_configured() else jobs
+    exact = BlockedGram(problem, _tile(samples), n_jobs, settings.progress)
     if engine == "blocked":
         return exact
     n, d = (int(size) for size in samples.shape)
@@ -152,10 +153,6 @@ def _automatic(samples: Array, n_resamples: int, memory: dict[str, int], limit: 
 def _here(jobs: int) -> int:
     """Threads that share memory: of a cluster, those of this machine."""
     return min(jobs, int(joblib.cpu_count()))
-
-
-def _configured(settings: Settings, jobs: int) -> int | None:
-    return None if settings.n_jobs is None and workers_configured() else jobs
 
 
 def _jobs(samples: Array, settings: Settings) -> int:

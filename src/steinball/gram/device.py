@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import array_api_compat
@@ -65,7 +65,7 @@ class DeviceTiles:
 
     def __iter__(self) -> Iterator[Sums]:
         n, starts = len(self.problem), range(0, len(self.problem), self.tile)
-        step = compiled_step(self.stein, self.problem.samples) if self.compiled else self._plain_step
+        step = compiled_step(self.stein, self.problem.samples) if self.compiled else partial(tile_sums, self.stein)
         points, asked = [self._points(start) for start in starts], self._asked
 
         def cut(k: int) -> Strip:
@@ -77,9 +77,6 @@ class DeviceTiles:
                 parts = [step(here, here), *(step(here, cut(j)) for j in range(k + 1, len(starts)))]
                 forms, sums = _add_strip(parts)
                 yield forms, sums[:, : n - start]
-
-    def _plain_step(self, rows: Strip, columns: Strip) -> tuple[Array, Array, Array]:
-        return tile_sums(self.stein, rows, columns)
 
     def linear_forms(self, row_means: Floats) -> Floats:
         """(1/n) Σ wᵢ rᵢ for every row w of the weights, tile by tile."""

@@ -54,8 +54,9 @@ def from_log_density(log_density: Function, *, backend: str, dimension: int | No
     array([[ -4., -32.]])
     """
     if not callable(log_density):
-        got = f"{type(log_density).__name__}{_hint(log_density)}"
-        raise TypeError(f"`log_density` must be a function (n, d) -> (n,), got an object of type {got}.")
+        method, got = Knowledge(log_density).density_method, type(log_density).__name__
+        hint = f"; pass its method `{method}`" if method in LOG_DENSITIES else ""
+        raise TypeError(f"`log_density` must be a function (n, d) -> (n,), got an object of type {got}{hint}.")
     if not isinstance(backend, str) or backend not in _BACKENDS:
         raise ValueError(f'`backend` must be "jax", "torch" or "numerical", got {backend!r}.')
     if backend != "numerical":
@@ -234,8 +235,3 @@ def _not_differentiable(backend: str, module: str) -> str:
         f'backend="{backend}" cannot differentiate `log_density`: its value does not follow from `x` by '
         f'{backend} operations. Write it with `{module}`, or use backend="numerical" for a NumPy function.'
     )
-
-
-def _hint(value: object) -> str:
-    method = Knowledge(value).density_method
-    return f"; pass its method `{method}`" if method in LOG_DENSITIES else ""

@@ -107,16 +107,14 @@ class SharpResult(Result):
     def rows(self) -> list[Row]:
         """The table of the summary."""
         compared, when = ("log e-value", "every n") if self.method == "betting" else ("t statistic", "n → ∞")
+        told = ((key, value) for key, value in self.details.items() if not isinstance(value, (list, dict)))
         return [
             ("data", self._points()),
             ("share", number(self.share), "estimate of the contaminated share of the distribution, from below"),
             ("statistic", number(self.statistic), f"{compared}; {self._rule()}"),
             ("p-value", number(self.pvalue), f"{self._calibrated()}, valid for {when}"),
-            *((key, value if isinstance(value, str) else describe(value)) for key, value in self._told()),
+            *((key, value if isinstance(value, str) else describe(value)) for key, value in told),
         ]
-
-    def _told(self) -> list[tuple[str, Any]]:
-        return [(key, value) for key, value in self.details.items() if not isinstance(value, (list, dict))]
 
     def _whose(self) -> str:
         return OF_DISTRIBUTION
