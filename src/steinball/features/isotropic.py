@@ -120,7 +120,9 @@ def _diameter(case: IsotropicCase, tolerance: float) -> float:
     diagonal, steep = case.diagonal(), case.lipschitz()
     far = math.sqrt(_largest(diagonal, _FAR)) + math.sqrt(_largest(diagonal))
     reach, best = case.scale * math.sqrt(1.0 / _FAR - 1.0), 0.0
-    center, half = _boxes(reach, case.dimension)
+    # One box that holds (x₁, y₁, y₂), up to rotations and reflections: x₁ ≥ 0, y₂ ≥ 0 (y₂ = 0 on the line).
+    across = 0.0 if case.dimension == 1 else reach / 2.0
+    center, half = np.array([[reach / 2.0, 0.0, across]]), np.array([[reach / 2.0, reach, across]])
     for _ in range(60):
         values = case.distances(np.pad(center[:, :1], ((0, 0), (0, 1))), center[:, 1:])
         best = max(best, float(values.max()))
@@ -131,12 +133,6 @@ def _diameter(case: IsotropicCase, tolerance: float) -> float:
         center, half = _split(center[open_], half[open_])
     left = float(ceiling[open_].max(initial=0.0))
     return max(best * (1.0 + tolerance), far, left) * _ROUNDING
-
-
-def _boxes(reach: float, dimension: int) -> tuple[Floats, Floats]:
-    """One box that holds (x₁, y₁, y₂), up to rotations and reflections: x₁ ≥ 0, y₂ ≥ 0 (y₂ = 0 on the line)."""
-    across = 0.0 if dimension == 1 else reach / 2.0
-    return np.array([[reach / 2.0, 0.0, across]]), np.array([[reach / 2.0, reach, across]])
 
 
 def _split(center: Floats, half: Floats) -> tuple[Floats, Floats]:

@@ -94,11 +94,6 @@ def chernoff_upper(mean: float, n: int, risk: float) -> float:
 
     A mean of n independent variables in [0, 1] with expectation p falls to z̄ or below with probability at most
     exp(−n kl(z̄‖p)) (Hoeffding 1963, Theorem 1), so p exceeds this value with probability at most ``risk``.
-
-    Examples
-    --------
-    >>> round(chernoff_upper(0.0, 100, 0.05), 6) == round(1 - 0.05 ** (1 / 100), 6)
-    True
     """
     mean, room = min(max(mean, 0.0), 1.0), -math.log(risk) / n if risk > 0.0 else math.inf
     top = 1.0 - 1e-15

@@ -17,8 +17,6 @@ from steinball.stein import SteinProblem
 STARTS = 8
 """From how many of the largest samples a search sets out."""
 
-_Function = Callable[[Floats], Floats]
-
 
 @dataclass(frozen=True)
 class Ball:
@@ -102,7 +100,7 @@ class Box:
 class Surface:
     """u(x, x) as something to climb: values, the length natural to it, and a step for differences in that unit."""
 
-    value: _Function
+    value: Callable[[Floats], Floats]
     cloud: Cloud
     scale: float
     step: float

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, like, namespace, to_host
 from steinball.gram.prefix import PrefixSums
@@ -103,9 +102,9 @@ class GramSummary:
 
     def ends(self) -> tuple[GramSummary, GramSummary] | None:
         """The summaries most and least favorable to a rejection within the bounds; ``None`` without bounds."""
-        if self.mean_bounds is None or self.form_bounds is None or self.linear_bounds is None:
+        if self.grade == "exact" or (bounds := self._bounds()) is None:
             return None
-        (low, high), (lower, upper), (less, more) = self.mean_bounds, self.form_bounds, self.linear_bounds
+        (low, high), (lower, upper), (less, more) = bounds
         # What counts of a linear form is its quotient by D, so its end also depends on which D divides it.
         ratio = math.sqrt(max(high, 0.0) / low) if low > 0.0 else math.inf
         favorable = np.where(less < 0.0, less * ratio, less)
@@ -128,7 +127,10 @@ class GramSummary:
         ours, theirs = self._bounds(), more._bounds()
         if ours is None or theirs is None:
             return replace(joined, grade="approximate", form_bounds=None)
-        forms, linear = (_chain(*pair) for pair in zip(ours[1:], theirs[1:], strict=True))
+        forms, linear = (
+            (np.concatenate([low, more_low]), np.concatenate([high, more_high]))
+            for (low, high), (more_low, more_high) in zip(ours[1:], theirs[1:], strict=True)
+        )
         return replace(joined, grade="approximate", mean_bounds=ours[0], form_bounds=forms, linear_bounds=linear)
 
     def _bounds(self) -> tuple[tuple[float, float], Bounds, Bounds] | None:
@@ -141,19 +143,14 @@ class GramSummary:
         return self.mean_bounds, self.form_bounds, self.linear_bounds
 
 
-def _chain(first: Bounds, second: Bounds) -> Bounds:
-    return np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])
-
-
-def linear_forms(weights: NDArray[np.integer], row_means: Floats) -> Floats:
-    """(1/n) Σ wᵢ rᵢ for every row w of the weights, a few columns at a time: the small integers stay small."""
-    n = len(row_means)
+def linear_forms(weights: Array, row_means: Array, width: int | None = None) -> Floats:
+    """(1/n) Σ wᵢ rᵢ for every row w of the weights, ``width`` columns at a time: the small integers stay small."""
+    xp, n = namespace(row_means), row_means.shape[0]
     forms = np.zeros(weights.shape[0])
-    width = max(1, _ENTRIES_AT_ONCE // max(1, len(forms)))
-    for start in range(0, n, width):
-        part = slice(start, start + width)
-        forms += weights[:, part].astype(np.float64) @ row_means[part]
-    return forms / n
+    width = width or max(1, _ENTRIES_AT_ONCE // max(1, len(forms)))
+    for part in (slice(start, min(start + width, n)) for start in range(0, n, width)):
+        forms += to_host(xp.matmul(xp.astype(weights[:, part], row_means.dtype), row_means[part]))
+    return np.asarray(forms / n)
 
 
 def further_answers(request: Request, by_point: Floats, problem: SteinProblem) -> dict[str, Any]:

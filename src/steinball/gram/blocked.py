@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats, like
+from steinball.arrays import like
 from steinball.gram.base import GramSummary, further_answers, linear_forms
 from steinball.gram.cost import KEPT_WEIGHTS
-from steinball.gram.device import DeviceTiles
+from steinball.gram.device import DeviceTiles, Sums
 from steinball.gram.request import Request
 from steinball.gram.tiles import Asked, Strip, cut_strip, tile_sums
 from steinball.gram.workers import run_tasks
@@ -22,8 +22,6 @@ from steinball.stein import SteinKernel, SteinProblem, center_of
 
 CPU_TILE = 256
 """Rows of a tile on a CPU: a few such blocks of float64 fit its second-level cache."""
-
-Sums = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,15 +68,12 @@ class BlockedGram:
         n = len(self.problem)
         forms, sums = np.zeros(len(asked.weights)), np.zeros((1 + len(asked.places) + len(asked.directions), n))
         starts = range(0, n, self.tile)
-        with Progress("Stein kernel", self._work(starts), self.progress) as progress:
+        with Progress("Stein kernel", sum(n - start for start in starts), self.progress) as progress:
             for start, (strip_forms, strip_sums) in zip(starts, strips, strict=True):
                 forms += strip_forms
                 sums[:, start:] += strip_sums
                 progress.advance(n - start)
         return forms, sums
-
-    def _work(self, starts: range) -> int:
-        return sum(len(self.problem) - start for start in starts)
 
     def _strips(self, asked: Asked) -> Iterator[Sums]:
         problem, starts = self.problem, range(0, len(self.problem), self.tile)

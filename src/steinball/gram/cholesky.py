@@ -50,33 +50,27 @@ class PivotedCholesky:
     def grow(self, tolerance: float, max_rank: int, show: bool | str = False) -> None:
         """Add columns until tr R ≤ ``tolerance`` · tr U or the rank reaches ``max_rank``."""
         with Progress("low rank: factor", self._digits() - math.log10(max(tolerance, 1e-16)), show) as progress:
-            self._grow(tolerance, max_rank, progress)
+            while self.residual_share > tolerance and self.rank < max_rank:
+                before = self._digits()
+                if not self._add_panel(min(PANEL, max_rank - self.rank)):
+                    return
+                progress.advance(before - self._digits())
 
     def _digits(self) -> float:
         """log₁₀ tr R / tr U, which falls about evenly with the rank: a measure of how far the factor is."""
         return math.log10(max(self.residual_share, 1e-16))
-
-    def _grow(self, tolerance: float, max_rank: int, progress: Progress) -> None:
-        while self.residual_share > tolerance and self.rank < max_rank:
-            before = self._digits()
-            if not self._add_panel(min(PANEL, max_rank - self.rank)):
-                return
-            progress.advance(before - self._digits())
 
     def rows_at(self, index: NDArray[np.intp]) -> Array:
         """Rows ``index`` of L, shape (m, rank)."""
         xp = namespace(self.problem.samples)
         return xp.concat([take_rows(panel, index) for panel in self.panels], axis=1)
 
-    def _points_at(self, index: NDArray[np.intp]) -> SteinPoints:
-        return self.problem.points.take(index)
-
     def _add_panel(self, width: int) -> bool:
         """One panel of columns; ``False`` when nothing is left that rounding does not hide."""
         candidates = self._candidates(width)
         if candidates.size == 0:
             return False
-        points = self._points_at(candidates)
+        points = self.problem.points.take(candidates)
         small = to_host(self.problem.stein.block(points, points))
         if self.panels:
             rows = to_host(self.rows_at(candidates))
@@ -84,8 +78,8 @@ class PivotedCholesky:
         kept, factor = self._thin(small)
         if kept.size == 0:
             self.residual[candidates] = 0.0
-            return True
-        self._append(candidates[kept], factor)
+        else:
+            self._append(candidates[kept], factor)
         return True
 
     def _candidates(self, width: int) -> NDArray[np.intp]:
@@ -111,9 +105,8 @@ class PivotedCholesky:
 
     def _append(self, pivots: NDArray[np.intp], factor: Floats) -> None:
         inverse = solve_triangular(factor, np.eye(len(factor)), lower=True)
-        columns = self._points_at(pivots)
         old = [take_rows(panel, pivots) for panel in self.panels]
-        panel = self._panel(columns, old, like(inverse, self.problem.samples))
+        panel = self._panel(self.problem.points.take(pivots), old, like(inverse, self.problem.samples))
         self.panels.append(panel)
         self.residual -= to_host(namespace(panel).sum(panel * panel, axis=1))
         np.maximum(self.residual, 0.0, out=self.residual)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import joblib
 import numpy as np
 
-from steinball.arrays import Array, dtype_name
+from steinball.arrays import Array, check_resamples, dtype_name
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.blocked import CPU_TILE, BlockedGram
 from steinball.gram.compiled import is_accelerated
@@ -20,8 +20,8 @@ from steinball.gram.cost import (
     choose_engine,
     dense_cost,
     likely_rank,
+    lowrank_cost,
     lowrank_memory,
-    predict_costs,
 )
 from steinball.gram.dense import DenseGram
 from steinball.gram.lowrank import LowRankGram
@@ -88,7 +88,12 @@ def predict_cost(n: int, d: int, n_resamples: int = 999, *, n_jobs: int | None =
     >>> predict_cost(500, 10, 999).engine
     'blocked'
     """
-    return predict_costs(n, d, n_resamples, n_jobs, _cpu_tile(n), DENSE_UP_TO)
+    n, d, n_resamples = check_resamples(n, "n"), check_resamples(d, "d"), check_resamples(n_resamples)
+    jobs, tile = int(joblib.effective_n_jobs(n_jobs or -1)), _cpu_tile(n)
+    exact = dense_cost(n, d, n_resamples), blocked_cost(n, d, n_resamples, tile, jobs)
+    low_rank = lowrank_cost(n, d, n_resamples, jobs)
+    engine = choose_engine(n, d, n_resamples, tile, DENSE_UP_TO)
+    return CostPrediction(n, d, n_resamples, engine, exact if low_rank is None else (*exact, low_rank))
 
 
 def make_gram(
@@ -110,10 +115,13 @@ def make_gram(
     _check_fits(engine, memory, limit, len(problem))
     if engine == "dense":
         return DenseGram(problem)
-    exact = BlockedGram(problem, _tile(samples), _configured(settings, jobs), settings.progress)
+    n_jobs = None if settings.n_jobs is None and workers_configured() else jobs
+    exact = BlockedGram(problem, _tile(samples), n_jobs, settings.progress)
     if engine == "blocked":
         return exact
-    can_wait = memory["blocked"] <= limit and _seconds(samples, n_resamples) <= _PATIENCE
+    n, d = (int(size) for size in samples.shape)
+    exact_pass = blocked_cost(n, d, n_resamples, CPU_TILE, 1, rate=NOMINAL_RATE)  # on one core of a fixed speed
+    can_wait = memory["blocked"] <= limit and exact_pass.seconds <= _PATIENCE
     fallback = exact if settings.engine == "auto" and can_wait else None
     rank = _affordable_rank(samples, n_resamples, jobs, limit)
     return LowRankGram(problem, rank, _here(jobs), settings.progress, settled, fallback)
@@ -142,19 +150,9 @@ def _automatic(samples: Array, n_resamples: int, memory: dict[str, int], limit: 
     return next((engine for engine in (fastest, *memory) if memory[engine] <= limit), fastest)
 
 
-def _seconds(samples: Array, n_resamples: int) -> float:
-    """Time of an exact pass on one core of the speed by which engines are chosen."""
-    n, d = (int(size) for size in samples.shape)
-    return blocked_cost(n, d, n_resamples, CPU_TILE, 1, rate=NOMINAL_RATE).seconds
-
-
 def _here(jobs: int) -> int:
     """Threads that share memory: of a cluster, those of this machine."""
     return min(jobs, int(joblib.cpu_count()))
-
-
-def _configured(settings: Settings, jobs: int) -> int | None:
-    return None if settings.n_jobs is None and workers_configured() else jobs
 
 
 def _jobs(samples: Array, settings: Settings) -> int:

@@ -7,10 +7,8 @@ import time
 from dataclasses import dataclass
 from functools import cache
 
-import joblib
 import numpy as np
 
-from steinball.arrays import check_resamples
 from steinball.gram.memory import in_words
 from steinball.gram.weights import CHUNK
 
@@ -53,15 +51,7 @@ def _duration(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class CostPrediction:
-    """What each engine would cost, and which one ``engine="auto"`` takes.
-
-    Examples
-    --------
-    >>> import steinball as sb
-    >>> prediction = sb.predict_cost(1_000_000, 2, 500)
-    >>> prediction.engine
-    'lowrank'
-    """
+    """What each engine would cost, and which one ``engine="auto"`` takes; made by :func:`steinball.predict_cost`."""
 
     n: int
     dimension: int
@@ -162,16 +152,3 @@ def choose_engine(n: int, d: int, n_resamples: int, tile: int, dense_up_to: int)
     low_rank = lowrank_cost(n, d, n_resamples, 1, rate=NOMINAL_RATE)
     exact = blocked_cost(n, d, n_resamples, tile, 1, rate=NOMINAL_RATE)
     return "lowrank" if low_rank is not None and 3.0 * low_rank.seconds + 1.0 < exact.seconds else "blocked"
-
-
-def predict_costs(
-    n: int, dimension: int, n_resamples: int, n_jobs: int | None, tile: int, dense_up_to: int
-) -> CostPrediction:
-    """What every engine would cost on this machine."""
-    n, dimension = check_resamples(n, "n"), check_resamples(dimension, "d")
-    n_resamples = check_resamples(n_resamples)
-    jobs = int(joblib.effective_n_jobs(n_jobs or -1))
-    engine = choose_engine(n, dimension, n_resamples, tile, dense_up_to)
-    costs = [dense_cost(n, dimension, n_resamples), blocked_cost(n, dimension, n_resamples, tile, jobs)]
-    low_rank = lowrank_cost(n, dimension, n_resamples, jobs)
-    return CostPrediction(n, dimension, n_resamples, engine, tuple(costs if low_rank is None else [*costs, low_rank]))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import array_api_compat
 import numpy as np
 
 from steinball.arrays import Array, Floats, dtype_name, like, namespace, to_host
+from steinball.gram.base import linear_forms
 from steinball.gram.compiled import compilable, compiled_step, draw_precision, uses_tf32
 from steinball.gram.tiles import Asked, Strip, cut_strip, tile_sums
 from steinball.kernels.base import unit_kernel
@@ -64,7 +65,7 @@ class DeviceTiles:
 
     def __iter__(self) -> Iterator[Sums]:
         n, starts = len(self.problem), range(0, len(self.problem), self.tile)
-        step = compiled_step(self.stein, self.problem.samples) if self.compiled else self._plain_step
+        step = compiled_step(self.stein, self.problem.samples) if self.compiled else partial(tile_sums, self.stein)
         points, asked = [self._points(start) for start in starts], self._asked
 
         def cut(k: int) -> Strip:
@@ -77,19 +78,9 @@ class DeviceTiles:
                 forms, sums = _add_strip(parts)
                 yield forms, sums[:, : n - start]
 
-    def _plain_step(self, rows: Strip, columns: Strip) -> tuple[Array, Array, Array]:
-        return tile_sums(self.stein, rows, columns)
-
     def linear_forms(self, row_means: Floats) -> Floats:
         """(1/n) Σ wᵢ rᵢ for every row w of the weights, tile by tile."""
-        n, means = len(self.problem), like(row_means, self.problem.samples)
-        forms = np.zeros(len(self.asked.weights))
-        for start in range(0, n, self.tile):
-            stop = min(start + self.tile, n)
-            part = means[start:stop]
-            rows = namespace(part).astype(self._asked.weights[:, start:stop], part.dtype)
-            forms += to_host(namespace(part).matmul(rows, part))
-        return forms / n
+        return linear_forms(self._asked.weights, like(row_means, self.problem.samples), self.tile)
 
     @cached_property
     def _asked(self) -> Asked:

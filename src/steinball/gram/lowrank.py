@@ -70,17 +70,15 @@ class LowRankGram:
     def _raise_rank(self, weights: Weights) -> GramSummary:
         factor = PivotedCholesky(self.problem, self.n_jobs)
         projections = Projections(factor, weights)
-        for tolerance in self._tolerances():
+        # Single precision can never settle anything, and hides what the later tolerances would bring.
+        double = dtype_name(self.problem.samples) == "float64"
+        for tolerance in TOLERANCES if double else TOLERANCES[:1]:
             factor.grow(tolerance, self.max_rank, self.progress)
             projections.update(self.progress)
             summary = self._settle(factor, projections)
             if self.settled(summary) or factor.residual_share > tolerance:
                 break
         return summary
-
-    def _tolerances(self) -> tuple[float, ...]:
-        """Single precision can never settle anything, and hides what the later ones would bring."""
-        return TOLERANCES if dtype_name(self.problem.samples) == "float64" else TOLERANCES[:1]
 
     def _settle(self, factor: PivotedCholesky, projections: Projections) -> GramSummary:
         """The summary at the present rank, with as many random pairs as it takes."""

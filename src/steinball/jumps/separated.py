@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from steinball.cautions import SeparatedModesWarning, caution
@@ -34,12 +33,12 @@ def is_multimodal(model: Any) -> bool | None:
     >>> is_multimodal(GaussianMixture([0.5, 0.5], [-6.0, 6.0])), is_multimodal(GaussianMixture([0.5, 0.5], [-1.0, 1.0]))
     (True, False)
     """
-    groups = separated_groups(model)
-    return None if groups is None else len(groups) > 1
+    groups = _count_groups(model)
+    return None if groups is None else groups > 1
 
 
-def separated_groups(model: Any) -> list[NDArray[np.intp]] | None:
-    """The groups of components (or of the model's ``modes``), or ``None`` where they are not known."""
+def _count_groups(model: Any) -> int | None:
+    """How many groups of components (or of the model's ``modes``) there are, or ``None`` where they are not known."""
     clusters = Knowledge(model).clusters
     if clusters is None or len(clusters.locations) > _MOST_COMPONENTS:
         return None
@@ -47,18 +46,17 @@ def separated_groups(model: Any) -> list[NDArray[np.intp]] | None:
     apart = means[:, None, :] - means[None, :, :]
     pooled = (covariances[:, None] + covariances[None, :]) / 2.0
     square = np.einsum("ijk,ijk->ij", apart, np.linalg.solve(pooled, apart[..., None])[..., 0])
-    count, label = connected_components(square < SEPARATION**2, directed=False)
-    return [np.flatnonzero(label == group) for group in range(count)]
+    return int(connected_components(square < SEPARATION**2, directed=False, return_labels=False))
 
 
 def warn_if_multimodal(model: Any) -> None:
     """Warn that a test of this model without jumps says nothing about the weights of its modes."""
-    groups = separated_groups(model)
-    if groups is None or len(groups) < 2:
+    groups = _count_groups(model)
+    if groups is None or groups < 2:
         return
     caution(
         SeparatedModesWarning,
-        f"the model has {len(groups)} groups of modes more than {SEPARATION:g} standard deviations apart. Its score "
+        f"the model has {groups} groups of modes more than {SEPARATION:g} standard deviations apart. Its score "
         "knows the shape of each and not how much mass it has: this test cannot see wrong weights of the modes.",
         'Use `jumps="auto"`, or `mode_weights_test` for the weights alone.',
     )

@@ -54,8 +54,9 @@ def from_log_density(log_density: Function, *, backend: str, dimension: int | No
     array([[ -4., -32.]])
     """
     if not callable(log_density):
-        got = f"{type(log_density).__name__}{_hint(log_density)}"
-        raise TypeError(f"`log_density` must be a function (n, d) -> (n,), got an object of type {got}.")
+        method, got = Knowledge(log_density).density_method, type(log_density).__name__
+        hint = f"; pass its method `{method}`" if method in LOG_DENSITIES else ""
+        raise TypeError(f"`log_density` must be a function (n, d) -> (n,), got an object of type {got}{hint}.")
     if not isinstance(backend, str) or backend not in _BACKENDS:
         raise ValueError(f'`backend` must be "jax", "torch" or "numerical", got {backend!r}.')
     if backend != "numerical":
@@ -158,8 +159,7 @@ def _torch_gradient(torch: Any, function: Function, z: Array) -> tuple[Array, Ar
 
 
 def _run_in_numpy(task: Task, x: Array) -> Array:
-    if not array_api_compat.is_numpy_array(x):
-        raise TypeError(_foreign(x, "numerical", "NumPy"))
+    _refuse_foreign(x, "numerical")
     return task(np, x.astype(np.float64)).astype(x.dtype)
 
 
@@ -219,14 +219,12 @@ def _library(backend: str) -> Any:
 
 
 def _refuse_foreign(x: Array, backend: str) -> None:
-    ours = array_api_compat.is_jax_array(x) if backend == "jax" else array_api_compat.is_torch_array(x)
-    if not ours and not array_api_compat.is_numpy_array(x):
-        raise TypeError(_foreign(x, backend, f"{backend} or NumPy"))
-
-
-def _foreign(x: Array, backend: str, accepted: str) -> str:
+    own = {"jax": array_api_compat.is_jax_array, "torch": array_api_compat.is_torch_array}
+    if array_api_compat.is_numpy_array(x) or (backend in own and own[backend](x)):
+        return
     library = type(x).__module__.partition(".")[0].replace("jaxlib", "jax")
-    return (
+    accepted = f"{backend} or NumPy" if backend in own else "NumPy"
+    raise TypeError(
         f'`x` is a {library} array but the log density is differentiated by backend="{backend}", which takes '
         f"{accepted} arrays; convert the samples, or choose the backend of their library."
     )
@@ -237,8 +235,3 @@ def _not_differentiable(backend: str, module: str) -> str:
         f'backend="{backend}" cannot differentiate `log_density`: its value does not follow from `x` by '
         f'{backend} operations. Write it with `{module}`, or use backend="numerical" for a NumPy function.'
     )
-
-
-def _hint(value: object) -> str:
-    method = Knowledge(value).density_method
-    return f"; pass its method `{method}`" if method in LOG_DENSITIES else ""

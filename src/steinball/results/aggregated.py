@@ -135,13 +135,10 @@ class AggregatedResult(Result):
 
     Attributes
     ----------
-    rejected : bool
-        ``rejected`` ⇔ ``pvalue <= level`` ⇔ ``statistic > threshold`` ⇔ some kernel's ``squared_ksds`` exceeds its
-        ``thresholds``.
     pvalue : float
         The smallest level at which the test rejects.
     statistic, threshold : float
-        The largest of ``squared_ksds - thresholds``, and 0.
+        The largest of ``squared_ksds - thresholds``, and 0: some kernel must exceed its own threshold.
     ksd, squared_ksd, kernel
         D, D² (U-statistic; D is 0 where D² is negative) and the kernel that is most extreme in its own bootstrap.
     squared_ksds, thresholds, pvalues : tuple of float

@@ -27,12 +27,6 @@ class BoundedMean:
 
     Under E f ≤ ε each product has mean at most 1, so that P(E ≥ 1/α) ≤ α for every n (Markov); this is proved. The
     asymptotic test is the one-sided t statistic against the normal quantile, for n → ∞ with f fixed.
-
-    Examples
-    --------
-    >>> values = BoundedMean(np.repeat([1.0, -1.0], [160, 40]), low=-1.0)
-    >>> values.pvalue(0.3, "betting") < 0.01, values.pvalue(0.6, "betting") > 0.5
-    (True, True)
     """
 
     values: Floats
@@ -113,16 +107,14 @@ class SharpResult(Result):
     def rows(self) -> list[Row]:
         """The table of the summary."""
         compared, when = ("log e-value", "every n") if self.method == "betting" else ("t statistic", "n → ∞")
+        told = ((key, value) for key, value in self.details.items() if not isinstance(value, (list, dict)))
         return [
             ("data", self._points()),
             ("share", number(self.share), "estimate of the contaminated share of the distribution, from below"),
             ("statistic", number(self.statistic), f"{compared}; {self._rule()}"),
             ("p-value", number(self.pvalue), f"{self._calibrated()}, valid for {when}"),
-            *((key, value if isinstance(value, str) else describe(value)) for key, value in self._told()),
+            *((key, value if isinstance(value, str) else describe(value)) for key, value in told),
         ]
-
-    def _told(self) -> list[tuple[str, Any]]:
-        return [(key, value) for key, value in self.details.items() if not isinstance(value, (list, dict))]
 
     def _whose(self) -> str:
         return OF_DISTRIBUTION
