@@ -144,6 +144,8 @@ def _question(problem: GofResult | SteinProblem, threshold: float | None) -> tup
         raise TypeError(f"`problem` must be the result of a test or a SteinProblem, got {problem!r}.")
     if threshold is not None:
         return problem._evidence.problem, as_number(threshold, "threshold", low=0.0, open_low=True)
+    if problem._evidence.isolated:
+        raise ValueError("points outside the support of the model are no part of this: remove them and test again.")
     if problem.estimator != "v":
         raise ValueError('`least_removal` is about V-statistics: use estimator="v", or give `threshold`.')
     # Where nothing can be rejected no points need to be removed: any bound of D will do.

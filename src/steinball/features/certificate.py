@@ -15,7 +15,7 @@ from steinball.features.shells import Majorant, Setting, largest_shell
 from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinKernel, SteinProblem
 
-__all__ = ["UncertifiedError", "best_upper_bound", "bound_without_search", "closed_form"]
+__all__ = ["UncertifiedError", "best_upper_bound", "bound_without_search", "closed_form", "is_certain"]
 
 ROUNDING = 1e-9
 """Certified bounds are raised by this share: intervals are not rounded outwards, and d ≤ 3 or one sum per shell is far
@@ -57,6 +57,13 @@ def bound_without_search(stein: SteinKernel, model: Any, dimension: int) -> floa
     if not math.isfinite(bound):
         raise UncertifiedError(_unbounded(setting))
     return bound
+
+
+def is_certain(stein: SteinKernel, model: Any, dimension: int) -> bool:
+    """Whether what the model says of its score proves that u(x, x) is bounded, by whatever number."""
+    setting = Setting.of(stein.kernel, stein.tilt, model, dimension)
+    majorant = None if setting is None else Majorant.of(setting, model)
+    return majorant is not None and math.isfinite(largest_shell(majorant, gap=1.0))
 
 
 def _has_boxes(model: Any, dimension: int) -> bool:

@@ -18,7 +18,9 @@ _RATIO, _LEVELS = 8.0, 14
 _MARGIN = 4.0  # two slopes agree within this many of their errors
 
 
-def numerical_gradient(function: Values, x: NDArray[np.floating]) -> tuple[Floats, Floats]:
+def numerical_gradient(
+    function: Values, x: NDArray[np.floating], room: Floats | None = None
+) -> tuple[Floats, Floats]:
     r"""Gradient of ``function`` at every row of ``x``, and an estimate of its error, both (n, d).
 
     Central differences
@@ -34,6 +36,8 @@ def numerical_gradient(function: Values, x: NDArray[np.floating]) -> tuple[Float
         (n, d) to (n,), row by row.
     x : ndarray
         Shape (n, d). Points are perturbed in its dtype.
+    room : ndarray, optional
+        Shape (n, d): how far each coordinate may move before the function ends; steps are shorter than that.
 
     Notes
     -----
@@ -46,12 +50,15 @@ def numerical_gradient(function: Values, x: NDArray[np.floating]) -> tuple[Float
     >>> bool(abs(gradient - np.cos(0.5))[0, 0] < 1e-11)
     True
     """
-    columns = [_partial_derivative(function, x, j) for j in range(x.shape[1])]
+    steps = np.maximum(np.abs(x), 1.0) / _RATIO
+    steps = steps if room is None else np.minimum(steps, room / 2.0).astype(x.dtype)
+    columns = [_partial_derivative(function, x, j, steps[:, j]) for j in range(x.shape[1])]
     return np.stack([c[0] for c in columns], axis=1), np.stack([c[1] for c in columns], axis=1)
 
 
-def _partial_derivative(function: Values, x: NDArray[np.floating], j: int) -> tuple[Floats, Floats]:
-    first = np.maximum(np.abs(x[:, j]), 1.0) / _RATIO
+def _partial_derivative(
+    function: Values, x: NDArray[np.floating], j: int, first: NDArray[np.floating]
+) -> tuple[Floats, Floats]:
     with np.errstate(all="ignore"):  # long steps may leave the support; their NaN is never chosen
         ladder = [_central_difference(function, x, j, first * _RATIO**-k) for k in range(_LEVELS)]
         rise, width, noise = (np.stack(part) for part in zip(*ladder, strict=True))  # (levels, n) each

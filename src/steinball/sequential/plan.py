@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from steinball.arrays import as_number, check_level, check_resamples, check_share
 from steinball.calibration.betting import Betting
 from steinball.cautions import UncertifiedSupremumWarning
+from steinball.features.edges import check_edges
 from steinball.features.supremum import find_supremum
 from steinball.features.tilting import choose_tilt
 from steinball.kernels.bandwidth import median_distance
@@ -96,7 +97,9 @@ class Plan:
             first = subject.settle((self.kernels or (None,))[0], self.tilt)
             return self.kernels or (first.kernel,), first.tilt
         kernels = self.kernels or (InverseMultiquadric(median_distance(burnt)),)
-        return kernels, choose_tilt(burnt, model, kernels[0]) if isinstance(self.tilt, str) else self.tilt
+        tilt = choose_tilt(burnt, model, kernels[0]) if isinstance(self.tilt, str) else self.tilt
+        check_edges(tilt, model, burnt)
+        return kernels, tilt
 
     def _bounds(self, steins: list[SteinKernel], model: Model, burnt: Floats, dimension: int) -> Floats:
         if not isinstance(self.tau, str):
