@@ -16,7 +16,7 @@ import steinball as sb
 from steinball.kernels import Gaussian, InverseMultiquadric, Matern
 from steinball.kernels.base import Kernel
 from steinball.sequential.stream import SequentialTest
-from steinball.tilts import PolynomialTilt
+from steinball.tilts import PolynomialTilt, Tilt
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]
@@ -103,7 +103,7 @@ class OwnKernel(Kernel):
         return value, -self.rate * value, self.rate**2 * r2 * value
 
 
-class OwnTilt:
+class OwnTilt(Tilt):
     """The polynomial tilt at scale 1 under another name."""
 
     def __init__(self, center: float = 0.0) -> None:

@@ -124,7 +124,11 @@ def check_edges(tilt: Tilt | None, model: Any, samples: Array) -> None:
     """Refuse a test in which Stein's identity fails at an edge of the support."""
     for end in find_ends(model, samples):
         if not end.sound(tilt):
-            weighted = "" if tilt is None else f", and the weight of {type(tilt).__name__} like r^{round(end.tilt_order(tilt), 2) + 0.0:g}"
+            weighted = (
+                ""
+                if tilt is None
+                else f", and the weight of {type(tilt).__name__} like r^{round(end.tilt_order(tilt), 2) + 0.0:g}"
+            )
             raise ValueError(
                 f"the model has an edge at {end.edge:g} in column {end.column}, where its density is like "
                 f"r^{round(end.order, 2) + 0.0:g} in the distance r{weighted}: too much for Stein's identity, so that a true model "

@@ -56,7 +56,7 @@ def growth_rate(model: Any, samples: Array) -> float | None:
     points = ray_points(model, samples)
     try:
         with np.errstate(all="ignore"):
-            sizes = np.linalg.norm(_scores(model, points, samples), axis=2)
+            sizes = np.abs(_scores(model, points, samples)).max(axis=2)
             logs = np.log10(np.maximum(sizes, 1e-300))
     except Exception:  # the user's score need not be defined so far out: then nothing is known
         return None
@@ -88,9 +88,10 @@ def is_tamed(model: Any, samples: Array, power: float) -> bool:
         return False
     try:
         with np.errstate(all="ignore"):
-            sizes = np.log(np.linalg.norm(_scores(model, points, samples), axis=2))
+            sizes = np.log(np.abs(_scores(model, points, samples)).max(axis=2))
             logs = to_host(log_density(like(points.reshape(-1, points.shape[-1]), samples))).reshape(sizes.shape)
     except Exception:
         return False
-    together = np.where(np.isneginf(logs), -np.inf, power * logs + sizes)
+    with np.errstate(invalid="ignore"):
+        together = np.where(np.isneginf(logs), -np.inf, power * logs + sizes)
     return bool(not np.isnan(together).any() and (together[2:] <= np.max(together[:2], axis=0)).all())

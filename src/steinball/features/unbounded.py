@@ -13,6 +13,7 @@ from steinball.cautions import UnboundedSteinKernelWarning, caution
 from steinball.features.certificate import is_certain
 from steinball.features.edges import find_ends
 from steinball.features.kinds import Supremum
+from steinball.features.rays import ray_points
 from steinball.features.regions import Cloud
 from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinProblem
@@ -90,11 +91,12 @@ def _grows(problem: SteinProblem) -> bool:
 
 def _grows_along_rays(problem: SteinProblem) -> bool:
     cloud = Cloud.of(problem.host_samples, problem.support)
-    if _grows_at_edges(problem):
+    if _grows_at_edges(problem) or _overflows(problem):
         return True
     try:
         # Beyond every sample: an outlier at 10⁸ must not hide that u grows.
-        values = problem.diagonal_at(np.vstack([cloud.rays(length * cloud.reach) for length in (1e4, 1e6)]))
+        with np.errstate(all="ignore"):
+            values = problem.diagonal_at(np.vstack([cloud.rays(length * cloud.reach) for length in (1e4, 1e6)]))
         near, far = (float(part[np.isfinite(part)].max(initial=0.0)) for part in np.split(values, 2))
     except Exception:  # the user's score need not be defined so far out: then nothing is known
         return False
@@ -109,6 +111,19 @@ def _grows_at_edges(problem: SteinProblem) -> bool:
         if float(near[np.isfinite(near)].max(initial=0.0)) > 3.0 * largest:
             return True
     return False
+
+
+def _overflows(problem: SteinProblem) -> bool:
+    """Whether u(x, x) rises along some ray, decade by decade, until it is no longer finite."""
+    points = ray_points(problem.model, problem.samples)
+    try:
+        with np.errstate(all="ignore"):
+            values = problem.diagonal_at(points.reshape(-1, points.shape[-1])).reshape(points.shape[:2]).T
+    except Exception:  # the user's score need not be defined so far out: then nothing is known
+        return False
+    largest = float(to_host(problem.diagonal).max())
+    finite = [ray[: np.argmin(np.append(np.isfinite(ray), False))] for ray in values]
+    return any(0 < len(ray) < len(points) and ray[-1] > 3.0 * max(largest, *ray[:-1], 0.0) for ray in finite)
 
 
 def _grows_in_sample(problem: SteinProblem) -> bool:

@@ -1,4 +1,4 @@
-"""Points that the model excludes: features of norm √τ, orthogonal to all others and of mean 0 under the model."""
+"""Points that the model excludes: one more feature of norm √τ, orthogonal to those inside and of mean 0 under it."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Others:
 class IsolatedGram:
     r"""The Gram matrix of n points of which some are isolated: with U that of the others,
 
-    .. math:: \begin{pmatrix} U & 0 \\ 0 & \tau I \end{pmatrix}
+    .. math:: \begin{pmatrix} U & 0 \\ 0 & \tau 1 1^\top \end{pmatrix}
 
-    in the order of the points. Every answer follows from that of ``others``, exactly (docs/theory/edges.md).
+    in the order of the points: the Stein functions have got one more, √τ outside the support and 0 inside. Every answer follows from that of ``others``, exactly (docs/theory/edges.md).
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class IsolatedGram:
         """The answers for all points, in one pass over those that are not isolated."""
         request = request.checked(self.n)
         found = self.others.summarise(self._inner(request))
-        alone = _Alone.of(request.weights, self.isolated)
+        alone = _Alone.of(request.weights, self.isolated, self.n)
         share = (len(self._rows) / self.n) ** 2
 
         def joined(values: Any, more: Any) -> Any:
@@ -74,18 +74,18 @@ class IsolatedGram:
         def bounds(pair: Bounds | None, more: Any) -> Bounds | None:
             return None if pair is None else (joined(pair[0], more), joined(pair[1], more))
 
-        low_high = None if found.mean_bounds is None else tuple(float(joined(b, alone.count)) for b in found.mean_bounds)
+        ends = None if found.mean_bounds is None else [float(joined(b, alone.count**2)) for b in found.mean_bounds]
         return replace(
             found,
             diagonal=self._spread(to_host(found.diagonal), self.tau, found.diagonal),
-            row_means=self._spread(to_host(found.row_means) * share**0.5, self.tau / self.n, found.row_means),
-            mean=float(joined(found.mean, alone.count)),
-            quadratic_forms=joined(found.quadratic_forms, alone.squares),
-            linear_forms=joined(found.linear_forms, alone.sums),
+            row_means=self._spread(to_host(found.row_means) * share**0.5, self.tau * alone.mean, found.row_means),
+            mean=float(joined(found.mean, alone.count**2)),
+            quadratic_forms=joined(found.quadratic_forms, alone.sums**2),
+            linear_forms=joined(found.linear_forms, alone.count * alone.sums),
             weights=request.weights,
-            mean_bounds=low_high,
-            form_bounds=bounds(found.form_bounds, alone.squares),
-            linear_bounds=bounds(found.linear_bounds, alone.sums),
+            mean_bounds=None if ends is None else (ends[0], ends[1]),
+            form_bounds=bounds(found.form_bounds, alone.sums**2),
+            linear_bounds=bounds(found.linear_bounds, alone.count * alone.sums),
             prefix_sums=self._prefix_sums(request, found),
             direction_products=self._products(request, found),
         )
@@ -95,7 +95,7 @@ class IsolatedGram:
         rows, orders, directions = self._rows, request.orders, request.directions
         return Request(
             Others(request.weights, rows),
-            None if orders is None else np.argsort(np.argsort(orders[:, rows], axis=1), axis=1),
+            None if orders is None else _places(orders[:, rows]),
             None if directions is None else take_rows(directions, rows),
         )
 
@@ -106,36 +106,41 @@ class IsolatedGram:
         return like(whole, template)
 
     def _prefix_sums(self, request: Request, found: GramSummary) -> PrefixSums | None:
-        """Isolated points add nothing to any sum, and their own sums are 0."""
+        """Isolated points add τ to the sums of later ones of their kind, and nothing to others."""
         if request.orders is None or found.prefix_sums is None:
             return None
         inner = self._inner(request).orders
         by_point = np.take_along_axis(found.prefix_sums.sums, inner, axis=1)
         sums = np.zeros((len(request.orders), self.n))
         sums[:, self._rows] = by_point
+        sums[:, self.isolated] = self.tau * _places(request.orders[:, self.isolated])
         diagonal = to_host(self._spread(to_host(found.diagonal), self.tau, found.diagonal))
         return PrefixSums.in_order(sums, diagonal, request.orders)
 
     def _products(self, request: Request, found: GramSummary) -> Array | None:
         if request.directions is None or found.direction_products is None:
             return None
-        alone = self.tau * to_host(request.directions)[self.isolated]
+        alone = self.tau * to_host(request.directions)[self.isolated].sum(axis=0)
         return self._spread(to_host(found.direction_products), alone, found.direction_products)
 
 
 @dataclass(frozen=True, eq=False)
 class _Alone:
-    """What the isolated points add by themselves, in units of τ: their number, Σw² and Σw for every draw."""
+    """The isolated points: their number, their share, and Σw over them for every draw."""
 
     count: int
-    squares: Floats
+    mean: float
     sums: Floats
 
     @classmethod
-    def of(cls, weights: Weights, isolated: Index) -> _Alone:
-        chunks = [chunk[:, isolated].astype(np.float64) for chunk in weights]
-        squares = np.concatenate([np.square(chunk).sum(axis=1) for chunk in chunks] or [np.empty(0)])
-        return cls(len(isolated), squares, np.concatenate([chunk.sum(axis=1) for chunk in chunks] or [np.empty(0)]))
+    def of(cls, weights: Weights, isolated: Index, n: int) -> _Alone:
+        sums = [chunk[:, isolated].sum(axis=1, dtype=np.float64) for chunk in weights]
+        return cls(len(isolated), len(isolated) / n, np.concatenate(sums or [np.empty(0)]))
+
+
+def _places(orders: NDArray[np.integer]) -> Index:
+    """The places that some points have among themselves, in each row of orders."""
+    return np.argsort(np.argsort(orders, axis=1), axis=1)
 
 
 def with_isolated(gram: Gram, n: int, isolated: Index, tau: float) -> Gram:

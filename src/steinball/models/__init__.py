@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from steinball.cautions import RareFeaturesWarning, RoundedDataWarning, SteinIdentityWarning
 from steinball.cautions import moved_names as _moved_names
 from steinball.models.autodiff import from_log_density
 from steinball.models.base import Model, from_score
@@ -18,6 +19,9 @@ __all__ = [
     "GaussianMixture",
     "KernelExponentialFamily",
     "Model",
+    "RareFeaturesWarning",
+    "RoundedDataWarning",
+    "SteinIdentityWarning",
     "StudentT",
     "check_score",
     "from_log_density",

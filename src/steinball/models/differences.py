@@ -18,9 +18,7 @@ _RATIO, _LEVELS = 8.0, 14
 _MARGIN = 4.0  # two slopes agree within this many of their errors
 
 
-def numerical_gradient(
-    function: Values, x: NDArray[np.floating], room: Floats | None = None
-) -> tuple[Floats, Floats]:
+def numerical_gradient(function: Values, x: NDArray[np.floating], room: Floats | None = None) -> tuple[Floats, Floats]:
     r"""Gradient of ``function`` at every row of ``x``, and an estimate of its error, both (n, d).
 
     Central differences

@@ -143,7 +143,9 @@ def place(samples: Array, support: Support | None, outside: str = "error") -> Pl
     if out.any() and outside == "error":
         raise ValueError(_outside(out, support))
     if out.sum() > len(x) - 2:
-        raise ValueError(f"at least 2 of `samples` must lie within the support {support} of the model, got {sum(~out)}.")
+        raise ValueError(
+            f"at least 2 of `samples` must lie within the support {support} of the model, got {sum(~out)}."
+        )
     edge = support.on_edge(x)
     if edge.sum() > max(_ROUNDED_POINTS, _ROUNDED_SHARE * len(x)):
         raise ValueError(_on_edge(edge, support))
