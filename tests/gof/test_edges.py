@@ -80,7 +80,7 @@ class TestOutside:
 
     @pytest.mark.parametrize("calibration", [sb.BoundaryBootstrap(199), sb.WeightedBootstrap(199), sb.DeviationBound()])
     def test_they_are_counted_as_contaminated(self, calibration: Any) -> None:
-        options = {"outside": "contaminated", "calibration": calibration, "rng": 0, "tau": 9.0}
+        options: dict[str, Any] = {"outside": "contaminated", "calibration": calibration, "rng": 0, "tau": 9.0}
         result = sb.robust_ksd_test(self.x, self.model, 0.1, **options)
         assert result.n == 200
         assert result.details["outside the support"] == 10
@@ -89,18 +89,18 @@ class TestOutside:
 
     def test_too_many_are_rejected_whichever_way_it_is_decided(self) -> None:
         x = np.append(self.x, np.full(60, -3.0))
-        calibration, options = sb.BoundaryBootstrap(199), {"outside": "contaminated", "rng": 0}
-        assert sb.robust_ksd_test(x, self.model, 0.05, calibration=calibration, **options).rejected
-        found = sb.robust_ksdagg_test(x, self.model, 0.05, calibration=calibration, **options)
+        options: dict[str, Any] = {"outside": "contaminated", "rng": 0, "calibration": sb.BoundaryBootstrap(199)}
+        assert sb.robust_ksd_test(x, self.model, 0.05, **options).rejected
+        found = sb.robust_ksdagg_test(x, self.model, 0.05, **options)
         assert found.rejected
         assert (found.n, found.details) == (260, {"outside the support": 70})
 
     def test_bets_take_them_too(self) -> None:
-        options = {"outside": "contaminated", "rng": 0, "tau": 9.0}
+        options: dict[str, Any] = {"outside": "contaminated", "rng": 0, "tau": 9.0}
         assert sb.robust_ksd_test(self.x, self.model, 0.1, calibration=sb.Betting(), **options).pvalue > 0.05
 
     def test_nothing_tolerated_is_refused(self) -> None:
-        options = {"outside": "contaminated", "rng": 0}
+        options: dict[str, Any] = {"outside": "contaminated", "rng": 0}
         for radius in (0.0, sb.Huber(0.0), sb.TotalVariation(0.05), 0.1):
             with pytest.raises(ValueError, match="Tolerate a share of contamination"):
                 sb.ksd_test(self.x, self.model, tilt="auto", radius=radius, **options)
@@ -125,6 +125,7 @@ class TestGrowth:
         """p ∝ exp(−x⁴) with one point at 100 was GOOD ENOUGH, tolerated "wherever it lies"."""
         quartic = sb.from_score(lambda x: -4.0 * x**3)
         result = sb.robust_ksd_test(self.x, quartic, 0.05, rng=0)
+        assert isinstance(result.tilt, sb.PolynomialTilt)
         assert result.tilt.exponent == 1.5
         assert (result.bounded, result.verdict) == ("apparent", "undecided")
         assert result.tau < 100.0
@@ -142,6 +143,7 @@ class TestGrowth:
         x = np.random.default_rng(0).normal(size=100)
         for model, bounded in ((sb.models.Gaussian(), "proved"), (lambda x: -x, "apparent")):
             result = sb.robust_ksd_test(x, model, 0.05, rng=0)
+            assert isinstance(result.tilt, sb.PolynomialTilt)
             assert (result.tilt.exponent, result.bounded) == (0.5, bounded)
 
     def test_an_exponential_score_takes_a_power_of_the_density(self) -> None:

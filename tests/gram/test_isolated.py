@@ -46,6 +46,7 @@ def test_every_answer_is_that_of_the_whole_matrix(engine: object) -> None:
     assert found.mean == pytest.approx(matrix.mean(), rel=1e-9)
     np.testing.assert_allclose(found.quadratic_forms, np.einsum("bi,ij,bj->b", weights, matrix, weights) / N**2)
     np.testing.assert_allclose(found.linear_forms, weights @ matrix.sum(axis=1) / N**2, atol=1e-12)
+    assert found.direction_products is not None
     np.testing.assert_allclose(found.direction_products, matrix @ directions, rtol=1e-8, atol=1e-9)
     for k, order in enumerate(np.argsort(orders, axis=1)):
         sums = [matrix[order[:t], order[t]].sum() for t in range(N)]

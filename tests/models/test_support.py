@@ -75,7 +75,7 @@ def test_a_few_points_on_the_edge_are_rounding_and_many_are_not() -> None:
     assert placed.remarks == {"moved off the edge": 5}
     assert (placed.samples > 0.0).all()
     x[:6] = 0.0
-    with pytest.raises(ValueError, match="6 of 100 `samples` lie exactly on an edge .* too many to be rounding"):
+    with pytest.raises(ValueError, match=r"6 of 100 `samples` lie exactly on an edge .* too many to be rounding"):
         place(x, support)
 
 

@@ -27,6 +27,7 @@ def test_the_shifted_score_is_a_multiple_of_the_score() -> None:
     tilt = PowerTilt(log_density, score, power=0.5, reference=-2.0)
     weight, shifted = SteinKernel(stein.kernel, tilt).tilted(x, score(x))
     np.testing.assert_allclose(shifted, 1.5 * score(x))
+    assert weight is not None
     np.testing.assert_allclose(weight, np.exp(0.5 * (log_density(x) + 2.0)))
 
 

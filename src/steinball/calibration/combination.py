@@ -47,7 +47,7 @@ def check_combination(calibration: Calibration, estimator: str, radius: Radius, 
 
 
 def check_isolated(radius: Radius, isolated: int) -> None:
-    """Points that the model excludes are contaminated: some share of contamination must be tolerated, and nothing else."""
+    """Points that the model excludes are contaminated: a share of contamination must be tolerated, and nothing else."""
     if isolated and not radius.contamination:
         raise ValueError(
             f"{isolated} points lie outside the support of the model, so that `{radius!r}` cannot hold them: the model "

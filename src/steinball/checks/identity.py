@@ -107,8 +107,8 @@ def _kind(tilt: Tilt | None) -> str:
 
 def _warn_identity(excess: float, problem: SteinProblem) -> None:
     remedy = (
-        "Say where the density ends (`support=...`), correct the score or the sampler (`sb.check_score` compares a score "
-        "with its density)"
+        "Say where the density ends (`support=...`), or correct the score or the sampler (`sb.check_score` compares a "
+        "score with its density)"
     )
     if problem.support is not None:
         remedy = "Correct the support, which must be neither too wide nor too narrow, the score or the sampler"
@@ -124,7 +124,7 @@ def _warn_identity(excess: float, problem: SteinProblem) -> None:
 def _warn_rare(share: float) -> None:
     caution(
         RareFeaturesWarning,
-        f"one of {FRESH_DRAWS} draws of the model has {share:.0%} of the sum of u(x, x): what matters to this test is too "
-        "rare to be seen in a sample, and its level cannot be trusted.",
+        f"one of {FRESH_DRAWS} draws of the model has {share:.0%} of the sum of u(x, x): what matters to this test is "
+        "too rare to be seen in a sample, and its level cannot be trusted.",
         'Use `tilt="auto"` and say where the density ends (`support=...`); `check_model=False` turns this off.',
     )

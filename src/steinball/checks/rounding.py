@@ -20,7 +20,7 @@ def warn_if_rounded(problem: SteinProblem) -> None:
     if len(x) < LEAST or not np.array_equal(x, np.round(x)):
         return
     spread = float(np.median(np.std(x, axis=0)))
-    if len(np.unique(x[:, 0])) < 3 or not 1.0 > COARSE * spread:
+    if len(np.unique(x[:, 0])) < 3 or not COARSE * spread < 1.0:
         return
     caution(
         RoundedDataWarning,

@@ -30,8 +30,8 @@ _CLOSE = 1e-4
 class End:
     """A finite end of one column, and what the score does next to it.
 
-    Next to the edge the density is like :math:`r^k`, k = ``order``, and the score like :math:`r^{-m}`, m = ``steepness``
-    (at most 0 for a score that stays bounded). ``points`` are where that was seen, farthest first, (3, rows, d).
+    Next to the edge the density is like :math:`r^k`, k = ``order``, and the score like :math:`r^{-m}`, where m is
+    ``steepness`` (0 for a score that stays bounded). ``points`` are where that was seen, farthest first, (3, rows, d).
     """
 
     column: int
@@ -124,14 +124,18 @@ def check_edges(tilt: Tilt | None, model: Any, samples: Array) -> None:
     """Refuse a test in which Stein's identity fails at an edge of the support."""
     for end in find_ends(model, samples):
         if not end.sound(tilt):
-            weighted = (
-                ""
-                if tilt is None
-                else f", and the weight of {type(tilt).__name__} like r^{round(end.tilt_order(tilt), 2) + 0.0:g}"
-            )
-            raise ValueError(
-                f"the model has an edge at {end.edge:g} in column {end.column}, where its density is like "
-                f"r^{round(end.order, 2) + 0.0:g} in the distance r{weighted}: too much for Stein's identity, so that a true model "
-                'would be rejected. Use `tilt="auto"`, or a tilt that vanishes there: '
-                f"`EdgeTilt({'low' if end.points[0, 0, end.column] > end.edge else 'high'}={end.edge:g})`."
-            )
+            raise ValueError(_unsound(end, tilt))
+
+
+def _unsound(end: End, tilt: Tilt | None) -> str:
+    side = "low" if end.points[0, 0, end.column] > end.edge else "high"
+    weight = "" if tilt is None else f", and the weight of {type(tilt).__name__} like {_power(end.tilt_order(tilt))}"
+    return (
+        f"the model has an edge at {end.edge:g} in column {end.column}, where its density is like {_power(end.order)} "
+        f"in the distance r{weight}: too much for Stein's identity, so that a true model would be rejected. Use "
+        f'`tilt="auto"`, or a tilt that vanishes there: `EdgeTilt({side}={end.edge:g})`.'
+    )
+
+
+def _power(order: float) -> str:
+    return f"r^{round(order, 2) + 0.0:g}"

@@ -21,8 +21,8 @@ from steinball.stein import SteinProblem
 __all__ = ["Boundedness", "boundedness", "warn_if_unbounded"]
 
 Boundedness = Literal["proved", "apparent", "unbounded"]
-"""``"proved"``: by a certificate, a bound that was given, or a declared growth. ``"apparent"``: rays show no growth, and
-prove nothing. ``"unbounded"``: u(x, x) visibly grows without limit."""
+"""``"proved"``: by a certificate, a bound that was given, or a declared growth. ``"apparent"``: rays show no growth,
+and prove nothing. ``"unbounded"``: u(x, x) visibly grows without limit."""
 
 _GROWTH: WeakKeyDictionary[SteinProblem, bool] = WeakKeyDictionary()
 

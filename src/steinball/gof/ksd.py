@@ -131,8 +131,7 @@ def ksd_test(
     level, moved = check_level(level, calibration.n_resamples), jumps is not None
     check_combination(calibration, check_estimator(estimator), radius, moved)
     settings = Settings(engine, memory_limit, n_jobs, progress)
-    options = {"jumps": jumps, "seed": seed, "outside": outside}
-    subject = Subject.of(x, model, predictable=calibration.predictable, **options)
+    subject = Subject.of(x, model, predictable=calibration.predictable, jumps=jumps, seed=seed, outside=outside)
     check_isolated(radius, len(subject.isolated))
     problem = subject.pose(kernel, tilt)
     look_over(problem, check_model)

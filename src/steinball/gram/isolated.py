@@ -38,7 +38,8 @@ class IsolatedGram:
 
     .. math:: \begin{pmatrix} U & 0 \\ 0 & \tau 1 1^\top \end{pmatrix}
 
-    in the order of the points: the Stein functions have got one more, √τ outside the support and 0 inside. Every answer follows from that of ``others``, exactly (docs/theory/edges.md).
+    in the order of the points: the Stein functions have got one more, √τ outside the support and 0 inside. Every answer
+    follows from that of ``others``, exactly (docs/theory/edges.md).
 
     Parameters
     ----------
@@ -109,10 +110,9 @@ class IsolatedGram:
         """Isolated points add τ to the sums of later ones of their kind, and nothing to others."""
         if request.orders is None or found.prefix_sums is None:
             return None
-        inner = self._inner(request).orders
-        by_point = np.take_along_axis(found.prefix_sums.sums, inner, axis=1)
         sums = np.zeros((len(request.orders), self.n))
-        sums[:, self._rows] = by_point
+        inner = _places(request.orders[:, self._rows])
+        sums[:, self._rows] = np.take_along_axis(found.prefix_sums.sums, inner, axis=1)
         sums[:, self.isolated] = self.tau * _places(request.orders[:, self.isolated])
         diagonal = to_host(self._spread(to_host(found.diagonal), self.tau, found.diagonal))
         return PrefixSums.in_order(sums, diagonal, request.orders)

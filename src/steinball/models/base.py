@@ -8,7 +8,6 @@ from numbers import Number
 from typing import Any, ClassVar, NoReturn, Protocol, runtime_checkable
 
 import array_api_compat
-
 import numpy as np
 
 from steinball.arrays import Array, as_number, as_scores, is_array, is_array_like, namespace, to_host
@@ -50,7 +49,7 @@ class Model(Protocol):
     (:class:`steinball.models.growth.ScoreGrowth`); ``score_bounds(lower, upper)``, NumPy bounds of each coordinate of
     the score over boxes, rows (m, d), sharpens it in up to three dimensions. ``score_lipschitz(centers, radius)``
     bounds ‖∇s‖ over balls, for :func:`steinball.sharp_huber_test`; ``modes``, a :class:`steinball.jumps.Modes`, is for
-    jumps. ``support``, a pair (low, high) or one per column with ``None`` for infinite, says where the density ends, and
+    jumps. ``support``, a pair (low, high) or one per column with ``None`` for infinite, says where the density ends;
     ``growth`` is r with \|s(x)\| = O(1 + \|x\|^r). ``takes_numpy = True`` says that NumPy arrays are welcome whatever
     library the samples are of.
 
@@ -262,14 +261,14 @@ def _refuse_what_has_no_score(model: Any) -> None:
     known, name = Knowledge(model), type(model).__name__
     if known.is_discrete:
         raise TypeError(
-            f"`model` is an object of type {name} with `pmf`, a discrete distribution, which has no score ∇log p. Use a "
-            "test for counts, such as a chi-squared test; or, where the counts are large, test a density by "
+            f"`model` is an object of type {name} with `pmf`, a discrete distribution, which has no score ∇log p. Use "
+            "a test for counts, such as a chi-squared test; or, where the counts are large, test a density by "
             "`radius=sb.Wasserstein.rounding(1.0)`."
         )
     if not known.has_score and known.density_method is not None and known.family.lower() in _ANGULAR:
         raise TypeError(
-            f"`model` is the distribution {known.family} of an angle, and angles wrap around. (cos, sin) of them has no "
-            "density in the plane. Test it as a density on an interval: "
+            f"`model` is the distribution {known.family} of an angle, and angles wrap around. (cos, sin) of them has "
+            "no density in the plane. Test it as a density on an interval: "
             f'`sb.from_log_density(model.{known.density_method}, backend="numerical", support=(-np.pi, np.pi))`, with '
             "the angles between its ends; or use a test for angles."
         )

@@ -85,8 +85,8 @@ class Evidence:
     """All that a decision follows from; shared by the results for every radius and level.
 
     ``request`` is what ``summary`` answers. ``moved`` says whether jumps moved the data, which not every tolerated set
-    survives; ``predictable`` whether kernel and tilt were chosen without them. ``remarks`` are what a result says of the
-    data, ``isolated`` the number of points that the model excludes.
+    survives; ``predictable`` whether kernel and tilt were chosen without them. ``remarks`` are what a result says of
+    the data, ``isolated`` the number of points that the model excludes.
     """
 
     problem: SteinProblem
