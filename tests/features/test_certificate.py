@@ -77,7 +77,7 @@ def test_every_array_library_has_the_same_bound(xp: Any) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Flat:
+class Flat(Tilt):
     """A tilt of our own, whose shape the library does not know."""
 
     def log_weight(self, x: Any) -> Any:
