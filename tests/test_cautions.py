@@ -29,6 +29,13 @@ def gaussian(x: Any) -> Any:
     return -x
 
 
+LOG_NORMAL = sb.from_score(
+    lambda x: -(1.0 + np.log(x) / 2.25) / x,
+    support=(0, None),
+    sample=lambda n, rng: rng.lognormal(sigma=1.5, size=(n, 1)),
+)
+
+
 def test_the_warning_points_at_the_users_line() -> None:
     result = sb.ksd_test(X, gaussian, calibration=sb.WeightedBootstrap(19), rng=0)
     with warnings.catch_warnings(record=True) as caught:
@@ -42,7 +49,10 @@ def test_the_warning_points_at_the_users_line() -> None:
         sb.ksd_test(X, gaussian, calibration=sb.DeviationBound())
         sb.robust_ksd_test(X, gaussian, tau="auto")
         sb.ksd_test(X, sb.models.GaussianMixture([0.5, 0.5], [-6.0, 6.0]))
-    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, k) for k in range(1, 7)]
+        sb.ksd_test(X, sb.from_score(lambda x: -1.3 * x, sample=lambda n, rng: rng.normal(size=(n, 1))))
+        sb.ksd_test(np.exp(1.5 * X), LOG_NORMAL)
+        sb.ksd_test(np.round(X), gaussian)
+    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, k) for k in range(1, 10)]
     assert {w.category for w in caught} == set(CATEGORIES)
 
 

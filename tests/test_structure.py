@@ -311,6 +311,9 @@ NO_EXAMPLE_NEEDED = {
     "steinball.features.UncertifiedSupremumWarning": "a warning",
     "steinball.jumps.SeparatedModesWarning": "a warning: the example is that of SteinballWarning",
     "steinball.kernels.Kernel": "abstract",
+    "steinball.models.RareFeaturesWarning": "a warning",
+    "steinball.models.RoundedDataWarning": "a warning",
+    "steinball.models.SteinIdentityWarning": "a warning",
 }
 
 

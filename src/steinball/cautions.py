@@ -9,8 +9,11 @@ from importlib import import_module
 from typing import Any
 
 __all__ = [
+    "RareFeaturesWarning",
     "Renamed",
+    "RoundedDataWarning",
     "SeparatedModesWarning",
+    "SteinIdentityWarning",
     "SteinballWarning",
     "UnboundedSteinKernelWarning",
     "UncertifiedSupremumWarning",
@@ -53,6 +56,27 @@ class SeparatedModesWarning(SteinballWarning):
     """A model with separated modes is tested by its score alone, which cannot see the weights of the modes.
 
     Remedy: ``jumps="auto"``, or :func:`steinball.mode_weights_test` for the weights alone.
+    """
+
+
+class SteinIdentityWarning(SteinballWarning):
+    """The draws of a model contradict its score: an edge that was not declared, a wrong score, or a wrong support.
+
+    Remedy: ``support=``, another score or sampler; ``check_model=False`` turns the check off.
+    """
+
+
+class RareFeaturesWarning(SteinballWarning):
+    """Single draws of a model have a large share of all that the test sees of it.
+
+    Remedy: ``tilt="auto"``, with a declared ``support`` where the model has an edge.
+    """
+
+
+class RoundedDataWarning(SteinballWarning):
+    """Whole numbers are tested against a density.
+
+    Remedy: ``radius=sb.Wasserstein.rounding(1.0)``, or a test for counts.
     """
 
 

@@ -132,6 +132,8 @@ def minimum_ksd_coefficients(
     _check_shapes(x, s, jacobians)
     weights = np.ones(len(x))
     if tilt is not None:
+        if tilt.coordinate_weights(x) is not None:
+            raise TypeError(f"`tilt` must weigh all coordinates alike, got {tilt!r}; use a PolynomialTilt.")
         weights = np.exp(to_host(tilt.log_weight(x)))
         s = s + to_host(tilt.log_weight_gradient(x))
     quadratic, linear = _quadratic_form(x, s, jacobians, weights, kernel)

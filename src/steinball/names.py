@@ -16,7 +16,7 @@ from steinball.gof import (
 )
 from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
-from steinball.models import check_score, from_log_density
+from steinball.models import check_score, from_log_density, from_score
 from steinball.radius import (
     Alternative,
     ChiSquared,
@@ -69,6 +69,7 @@ __all__ = [
     "explain",
     "features",
     "from_log_density",
+    "from_score",
     "jumps",
     "kernels",
     "ksd",

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steinball.arrays import Array, as_samples, as_second_samples, like
+from steinball.features.edges import check_edges
 from steinball.features.tilting import choose_tilt
 from steinball.jumps.offset import as_jumps
 from steinball.kernels.bandwidth import median_of_checked
@@ -17,6 +19,7 @@ from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model, as_model, evaluate_score
 from steinball.models.knowledge import Knowledge
+from steinball.models.support import Placed, place
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import Tilt
 
@@ -37,6 +40,8 @@ class Subject:
         What they are tested against.
     predictable : bool
         Whether kernel and tilt must not look at the samples: then they are taken from the model.
+    placed : Placed, optional
+        What became of points outside the support of the model and on its edge.
 
     Examples
     --------
@@ -48,20 +53,47 @@ class Subject:
     samples: Array
     model: Model
     predictable: bool = False
+    placed: Placed | None = None
 
     def __len__(self) -> int:
         return int(self.samples.shape[0])
 
+    @property
+    def isolated(self) -> NDArray[np.intp]:
+        """Places of the points that the model excludes, among all ``n``."""
+        return np.empty(0, dtype=np.intp) if self.placed is None else self.placed.isolated
+
+    @property
+    def remarks(self) -> dict[str, int]:
+        """What a result says of the data."""
+        return {} if self.placed is None else self.placed.remarks
+
+    @property
+    def n(self) -> int:
+        """Number of points, those that the model excludes among them."""
+        return len(self) + len(self.isolated)
+
     @classmethod
-    def of(cls, x: Any, model: Any, *, predictable: bool = False, jumps: Any = None, seed: Any = None) -> Subject:
+    def of(
+        cls,
+        x: Any,
+        model: Any,
+        *,
+        predictable: bool = False,
+        jumps: Any = None,
+        seed: Any = None,
+        outside: str = "error",
+    ) -> Subject:
         """What a user passed, checked once; ``jumps`` move the samples, by random numbers below ``seed``."""
         samples = as_samples(x)
         model = as_model(model, samples)
+        placed = place(samples, Knowledge(model).support, outside)
+        samples = placed.samples
         moves = as_jumps(jumps, model, samples)
         if moves is not None:
             below = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
             samples = as_second_samples(moves.move(samples, model, below), samples, "jumps.move(samples, model, seed)")
-        return cls(samples, model, predictable)
+        return cls(samples, model, predictable, placed)
 
     def median_distance(self) -> float:
         """The median distance between samples; where they must not be looked at, between draws of the model."""
@@ -81,7 +113,9 @@ class Subject:
             raise TypeError(
                 f"`kernel` must be a kernel of `steinball.kernels`, e.g. InverseMultiquadric(1.0), got {kernel!r}."
             )
-        return SteinKernel(kernel, self._tilt(tilt, kernel))
+        chosen = self._tilt(tilt, kernel)
+        check_edges(chosen, self.model, self.samples)
+        return SteinKernel(kernel, chosen)
 
     def _tilt(self, tilt: Tilt | str | None, kernel: Kernel) -> Tilt | None:
         if isinstance(tilt, str):
@@ -108,8 +142,12 @@ class Subject:
         """Points that an automatic tilt may look at where the model does not know its own place."""
         if not self.predictable:
             return self.samples
-        knows = Knowledge(self.model).place is not None
-        return self.samples[:1, :] if knows else self._draws("tilt", "PolynomialTilt(center=0.0, scale=1.0)")
+        known = Knowledge(self.model)
+        if known.support is not None:
+            return self._draws("tilt", "EdgeTilt(low=0.0, scale=1.0)")
+        if known.place is not None:
+            return self.samples[:1, :]
+        return self._draws("tilt", "PolynomialTilt(center=0.0, scale=1.0)")
 
     def _draws(self, name: str, example: str) -> Array:
         draws = Knowledge(self.model).draws(_DRAWS)

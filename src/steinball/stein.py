@@ -15,6 +15,7 @@ from steinball.kernels.base import Kernel
 from steinball.kernels.distance import direct_squared_distances, metric_root
 from steinball.models.base import Model, evaluate_score
 from steinball.models.knowledge import Knowledge
+from steinball.models.support import Support
 from steinball.tilts import Tilt
 
 __all__ = ["SteinKernel", "SteinPoints", "SteinProblem", "center_of"]
@@ -175,6 +176,15 @@ class SteinKernel:
             a, z = (xp.matmul(z, like(m, z)) for m in (self.kernel.metric, metric_root(self.kernel.metric)))
         sides = _sides_apart(z, (each, pull, a), self._traces(z)) if self._expandable(z) else None
         return SteinPoints(z, pull, pull, a, weight, sides, each)
+
+    @property
+    def decay(self) -> float:
+        """b where the weight falls like \\|x\\|^(−2b); 0 without a tilt."""
+        return 0.0 if self.tilt is None else self.tilt.decay
+
+    def weighs_apart(self, samples: Array) -> bool:
+        """Whether the tilt has a weight for every coordinate."""
+        return self.tilt is not None and self.tilt.coordinate_weights(samples[:1, :]) is not None
 
     def tilted(self, samples: Array, scores: Array) -> tuple[Array | None, Array]:
         """w and the shifted score s + ∇log w."""
@@ -367,12 +377,19 @@ class SteinProblem:
         """Whether the score is known away from the samples."""
         return Knowledge(self.model).evaluable
 
+    @property
+    def support(self) -> Support | None:
+        """The box in which the model lives, where it has an edge."""
+        return Knowledge(self.model).support
+
     def at(self, samples: Array) -> SteinProblem:
         """The same question about other samples of the same array library."""
         return SteinProblem(self.stein, self.model, samples, evaluate_score(self.model, samples))
 
     def diagonal_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """u(x, x) at rows of ``x`` (m, d), on the host; NaN where the model gives no finite score."""
-        there = like(x, self.samples)
+        """u(x, x) at rows of ``x`` (m, d), on the host; NaN where the model gives no finite score or is not."""
+        inside = x if self.support is None else self.support.off_edges(x)
+        there = like(inside, self.samples)
         scores = self.model.score(there)
-        return to_host(self.stein.diagonal(there, namespace(there).reshape(scores, x.shape)))
+        values = to_host(self.stein.diagonal(there, namespace(there).reshape(scores, x.shape)))
+        return values if self.support is None else np.where(self.support.outside(x), np.nan, values)

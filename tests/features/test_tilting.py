@@ -65,6 +65,8 @@ def test_in_high_dimension_the_scale_is_nearly_the_best_there_is(d: int, lengths
 
 
 def test_units_of_the_data_only_change_the_scale() -> None:
+    small: Any
+    large: Any
     small, large = (
         choose_tilt(np.zeros((2, 20)), sb.models.Gaussian(0.0, s * s, dimension=20), sb.InverseMultiquadric(s))
         for s in (1e-4, 1e4)
@@ -111,7 +113,7 @@ class Placed:
 
 def test_a_model_that_only_knows_its_place_is_drawn_from_as_if_it_were_normal() -> None:
     model = Placed(np.zeros(30), np.eye(30))
-    tilt = choose_tilt(np.ones((2, 30)) * 100.0, model, sb.InverseMultiquadric(1.0))
+    tilt: Any = choose_tilt(np.ones((2, 30)) * 100.0, model, sb.InverseMultiquadric(1.0))
     assert tilt.center == (0.0,) * 30
     assert tilt.scale > 2.0
 
@@ -127,7 +129,7 @@ class Sampler:
 
 
 def test_a_model_that_can_be_sampled_is_placed_by_its_draws() -> None:
-    tilt = choose_tilt(np.zeros((4, 2)), Sampler(), sb.InverseMultiquadric(2.0))
+    tilt: Any = choose_tilt(np.zeros((4, 2)), Sampler(), sb.InverseMultiquadric(2.0))
     np.testing.assert_allclose(tilt.center, 5.0, atol=0.2)
 
 

@@ -337,5 +337,21 @@ def test_a_torch_function_that_loses_the_graph_is_refused() -> None:
 def test_a_row_outside_the_support_is_an_error_of_that_row() -> None:
     x = np.array([[0.5], [-1.0], [2.0]])
     model = from_log_density(stats.gamma(2.0).logpdf, backend="numerical")
-    with pytest.raises(ValueError, match=r"1 of 3 rows hold NaN or infinity \(first: row 1\)"):
+    with pytest.raises(
+        ValueError, match=r"not at 1 of 3 rows \(first: row 1\).*the model gives these points no density"
+    ):
         evaluate_score(model, x)
+
+
+@pytest.mark.parametrize("near", [1e-3, 1e-12, 1e-40, 1e-76])
+def test_differences_stay_inside_the_support(near: float) -> None:
+    model = from_log_density(stats.gamma(0.5).logpdf, backend="numerical", support=(0, None))
+    x = np.array([[near], [2.0]])
+    assert model.score(x) == pytest.approx(-0.5 / x - 1.0, rel=1e-6)
+
+
+def test_an_upper_edge_is_approached_as_far_as_points_are_moved() -> None:
+    model = from_log_density(stats.beta(0.5, 0.5).logpdf, backend="numerical", support=(0, 1))
+    assert model.support is not None
+    x = model.support.off_edges(np.array([[1.0], [0.5]]))
+    assert model.score(x) == pytest.approx(-0.5 / x + 0.5 / (1.0 - x), rel=1e-2, abs=1e-6)

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steinball.models import Gaussian, Model, from_log_density
+from steinball.models import Gaussian, Model, from_log_density, from_score
 from steinball.models.base import ScoreArray, ScoreFunction, as_model, evaluate_score
+from steinball.models.knowledge import Knowledge
+from steinball.models.support import Support
 
 X = np.random.default_rng(0).normal(size=(6, 2))
 
@@ -212,7 +214,9 @@ def test_non_finite_scores_are_counted_and_the_first_is_named() -> None:
     def score(x: Any) -> Any:
         return np.where(np.arange(6)[:, None] >= 4, np.nan, -x)
 
-    with pytest.raises(ValueError, match=r"`model\.score\(samples\)` must be finite, but 2 of 6 rows .*first: row 4"):
+    with pytest.raises(
+        ValueError, match=r"`model\.score\(samples\)` must be finite, but is not at 2 of 6 rows .*first: row 4"
+    ):
         evaluate_score(ScoreFunction(score), X)
 
 
@@ -241,3 +245,49 @@ def test_the_graph_of_a_torch_network_is_dropped() -> None:
     assert network(x).requires_grad
     assert not evaluate_score(as_model(network, x), x).requires_grad
     assert not as_model(network(x), x).score(x).requires_grad
+
+
+# Supports, and what has no score
+
+
+def test_from_score_carries_what_is_known_and_checks_it() -> None:
+    model = from_score(lambda x: -x, (0, None), sample=lambda n, rng: rng.normal(size=(n, 1)), growth=1)
+    known = Knowledge(model)
+    assert known.support == Support.of((0, None))
+    assert known.growth == 1.0
+    assert known.draws(5) is not None
+    for given, message in (
+        ({"sample": 3}, "`sample` must be a function or None"),
+        ({"log_density": 3}, "`log_density` must be a function or None"),
+        ({"growth": "fast"}, "`growth` must be a number"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            from_score(lambda x: -x, **given)
+    with pytest.raises(TypeError, match="`score` must be a function"):
+        from_score(3.0)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="not a score"):
+        from_score(stats.norm().logpdf)
+
+
+def test_a_discrete_model_is_refused_with_what_to_do() -> None:
+    with pytest.raises(TypeError, match=r"a discrete distribution, which has no score.*test for counts.*rounding"):
+        as_model(stats.poisson(3.0), X)
+
+
+def test_an_angle_is_refused_with_what_to_do() -> None:
+    with pytest.raises(TypeError, match=r"vonmises of an angle.*no density in the plane.*support=\(-np\.pi, np\.pi\)"):
+        as_model(stats.vonmises(2.0), X)
+
+
+def test_the_hint_for_a_distribution_with_an_edge_names_its_support() -> None:
+    with pytest.raises(TypeError, match=r'from_log_density\(model\.logpdf, backend="numerical", support=\(0, None\)\)'):
+        as_model(stats.expon(), X)
+    with pytest.raises(TypeError, match=r'backend="numerical"\)'):
+        as_model(stats.norm(), X)
+
+
+def test_a_point_of_no_density_is_laid_to_the_model() -> None:
+    with pytest.raises(
+        ValueError, match=r"the data are finite there: the model gives these points no density.*support="
+    ):
+        evaluate_score(ScoreFunction(lambda x: 1.0 / np.where(x > 0, x, np.nan)), np.array([[1.0], [-1.0]]))

@@ -13,7 +13,7 @@ from steinball.stein import SteinProblem
 if TYPE_CHECKING:
     from steinball.radius.base import Radius
 
-__all__ = ["as_calibration", "check_combination", "check_engine", "check_over_kernels", "radius_of"]
+__all__ = ["as_calibration", "check_combination", "check_engine", "check_isolated", "check_over_kernels", "radius_of"]
 
 
 def as_calibration(calibration: Any) -> Calibration:
@@ -43,6 +43,15 @@ def check_combination(calibration: Calibration, estimator: str, radius: Radius, 
         raise ValueError(
             f"`jumps` can carry members of the set behind {radius!r} outside of it. Use a share of contamination, "
             "TotalVariation, Hellinger, KullbackLeibler, ChiSquared or a DensityBand, or no jumps."
+        )
+
+
+def check_isolated(radius: Radius, isolated: int) -> None:
+    """Points that the model excludes are contaminated: a share of contamination must be tolerated, and nothing else."""
+    if isolated and not radius.contamination:
+        raise ValueError(
+            f"{isolated} points lie outside the support of the model, so that `{radius!r}` cannot hold them: the model "
+            "alone is refuted by any one of them. Tolerate a share of contamination: `contamination=0.05`."
         )
 
 

@@ -43,6 +43,11 @@ def lipschitz_constant(problem: SteinProblem) -> Supremum:
     case = IsotropicCase.of(problem)
     if case is not None:
         return Supremum(case.lipschitz(), "closed form")
+    if problem.samples.shape[1] > 1 and problem.stein.weighs_apart(problem.samples):
+        raise TypeError(
+            "the Lipschitz constant is not known for a tilt with a weight for each of several coordinates. Give the "
+            "constant itself: Wasserstein(distance, lipschitz=...)."
+        )
     if not problem.evaluable:
         raise TypeError(
             "the Lipschitz constant needs the score away from the samples; `model` is an array of scores. Pass a score "
@@ -84,10 +89,14 @@ def _transposed(matrices: Floats) -> Floats:
 
 def _drift(problem: SteinProblem, x: Floats) -> tuple[Floats, Floats]:
     """b = w (s + ∇log w) and w at rows of ``x``, on the host."""
-    there = like(x, problem.samples)
+    support, tilt = problem.support, problem.stein.tilt
+    there = like(x if support is None else support.off_edges(x), problem.samples)
     scores = namespace(there).reshape(problem.model.score(there), x.shape)
     weight, scores = problem.stein.tilted(there, scores)
     w = np.ones(len(x)) if weight is None else to_host(weight)
+    each = None if tilt is None else tilt.coordinate_weights(there)  # on the line one more factor of the weight
+    w = w if each is None else w * to_host(each)[:, 0]
+    w = w if support is None else np.where(support.outside(x), np.nan, w)
     return to_host(scores) * w[:, None], w
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from steinball.arrays import Floats, as_number, namespace
+from steinball.models.support import Support
 from steinball.stein import SteinProblem
 
 STARTS = 8
@@ -108,7 +109,7 @@ class Surface:
     @classmethod
     def of(cls, problem: SteinProblem) -> Surface:
         eps = float(namespace(problem.samples).finfo(problem.samples.dtype).eps)
-        cloud = Cloud.of(problem.host_samples)
+        cloud = Cloud.of(problem.host_samples, problem.support)
         return cls(problem.diagonal_at, cloud, cloud.spread, eps ** (1 / 3))
 
     def climb(self, start: Floats, **options: Any) -> Floats:
@@ -139,11 +140,13 @@ class Cloud:
     directions: Floats
 
     @classmethod
-    def of(cls, x: Floats) -> Cloud:
+    def of(cls, x: Floats, support: Support | None = None) -> Cloud:
+        """Of samples (n, d); directions that a finite edge of ``support`` would cut off are turned or flattened."""
         center = np.median(x[:: -(-len(x) // 256)], axis=0)
         distance = np.linalg.norm(x - center, axis=1)
         farthest = np.argpartition(-distance, min(STARTS, len(x)) - 1)[:STARTS]
         directions = np.vstack([x[farthest] - center, np.random.default_rng(0).standard_normal((STARTS, x.shape[1]))])
+        directions = directions if support is None else open_directions(directions, *support.along(x.shape[1]))
         norms = np.linalg.norm(directions, axis=1, keepdims=True)
         spread = _spread(distance)
         return cls(center, spread, max(spread, float(distance.max())), directions / np.where(norms > 0.0, norms, 1.0))
@@ -151,6 +154,13 @@ class Cloud:
     def rays(self, length: float) -> Floats:
         """Points at that distance from the center, towards the farthest samples and at random."""
         return self.center + length * self.directions
+
+
+def open_directions(directions: Floats, low: Any, high: Any) -> Floats:
+    """Directions along which a ray never leaves the box."""
+    upward = np.where(np.isfinite(low), np.abs(directions), directions)
+    turned = np.where(np.isfinite(high), -np.abs(directions), upward)
+    return np.where(np.isfinite(low) & np.isfinite(high), 0.0, turned)
 
 
 def _spread(distance: Floats) -> float:

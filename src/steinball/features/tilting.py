@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, like, to_host
+from steinball.arrays import Array, like, namespace, to_host
 from steinball.features.certificate import UncertifiedError, bound_without_search
+from steinball.features.edges import edge_tilt
+from steinball.features.rays import growth_rate, is_tamed
 from steinball.kernels.base import Kernel
 from steinball.models.knowledge import Knowledge
+from steinball.models.support import Support
 from steinball.stein import SteinKernel, SteinProblem
-from steinball.tilts import PolynomialTilt
+from steinball.tilts import PolynomialTilt, PowerTilt, Tilt
 
 __all__ = ["base_tilt", "choose_tilt", "tilt_efficiency"]
 
@@ -27,17 +31,24 @@ _DRAWS = 1024
 _STEPS = (2.0, 2.0**0.25)  # of the scale: first far, then near
 _STEP_WORTH = 1.01
 _FARTHEST = 12
+_ROUNDING = 0.02  # by which an estimated rate of growth may exceed the true one
+_POWERS = (0.5, 1.0)
 
 
-def choose_tilt(samples: Array, model: Any, kernel: Kernel, exponent: float = 0.5) -> PolynomialTilt:
-    r"""The tilt that ``tilt="auto"`` means: centered and scaled for a large efficiency
+def choose_tilt(samples: Array, model: Any, kernel: Kernel) -> Tilt:
+    r"""The tilt that ``tilt="auto"`` means: one that bounds the Stein kernel, of a large efficiency
 
     .. math:: \mathbb{E}_P\, u(X, X) / \tau
 
-    (docs/theory/supremum.md). Center and shape are those of the model: its ``location`` and ``covariance``, or the
-    robust ones of draws if it can only ``sample``. Its scale is a multiple of the model's, searched for with the kernel
-    at hand, and 1 unless that gains 10 % or more. The samples are not looked at, except where the model knows neither
-    place nor sampler: then their median and median absolute deviation decide, and the multiple is 1.
+    (docs/theory/supremum.md). Where the support of the model has edges, an :class:`EdgeTilt` that vanishes there; where
+    the score grows toward infinity, times a :class:`PolynomialTilt` of exponent :math:`b \ge r/2`, or a
+    :class:`PowerTilt` where it grows faster than any power and the model has a log density. Without edges the exponent
+    is ½ at least (docs/theory/edges.md).
+
+    Center and shape of the polynomial are those of the model: its ``location`` and ``covariance``, or the robust ones
+    of draws if it can only ``sample``. Its scale is a multiple of the model's, searched for with the kernel at hand,
+    and 1 unless that gains 10 % or more. The samples are not looked at, except for the scale of edges and where the
+    model knows neither place nor sampler: then their median and median absolute deviation decide.
 
     Parameters
     ----------
@@ -47,30 +58,84 @@ def choose_tilt(samples: Array, model: Any, kernel: Kernel, exponent: float = 0.
         What is tested.
     kernel : Kernel
         The base kernel; only φ(0) and φ′(0) tr C matter.
-    exponent : float
-        b of the tilt.
 
     Examples
     --------
     >>> from steinball.kernels import InverseMultiquadric
-    >>> from steinball.models import Gaussian
+    >>> from steinball.models import Gaussian, from_score
     >>> choose_tilt(np.zeros((2, 1)), Gaussian(3.0, 4.0), InverseMultiquadric(2.0))
     PolynomialTilt(exponent=0.5, center=(3.0,), scale=2.0, precision=None)
     >>> choose_tilt(np.zeros((2, 50)), Gaussian(dimension=50), InverseMultiquadric(1.0)).scale > 5.0
     True
+    >>> x = np.random.default_rng(0).exponential(size=(100, 1))
+    >>> type(choose_tilt(x, from_score(lambda x: -1.0 + 0.0 * x, support=(0, None)), InverseMultiquadric(1.0))).__name__
+    'EdgeTilt'
     """
+    edge, rate = edge_tilt(model, samples), growth_rate(model, samples)
+    if edge is not None and (rate is None or rate <= _ROUNDING or _is_closed(model, samples)):
+        return edge
+    if rate is not None and math.isinf(rate):
+        power = _power_tilt(samples, model, kernel, edge)
+        if power is not None:
+            return power
+    return _polynomial_tilt(samples, model, kernel, edge, _exponent(rate))
+
+
+def _exponent(rate: float | None) -> float:
+    """The smallest b of ½, 1, 1½, … with b ≥ r/2, as far as the rate is known."""
+    return 0.5 if rate is None or math.isinf(rate) else max(0.5, math.ceil(rate - _ROUNDING) / 2.0)
+
+
+def _is_closed(model: Any, samples: Array) -> bool:
+    """Whether the support has no infinite end."""
+    support = Knowledge(model).support
+    return support is not None and all(np.isfinite(side).all() for side in support.along(samples.shape[1]))
+
+
+def _with(edge: Tilt | None, tilt: Tilt) -> Tilt:
+    return tilt if edge is None else edge * tilt
+
+
+def _polynomial_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | None, exponent: float) -> Tilt:
     draws, place = Knowledge(model).draws(_DRAWS), Knowledge(model).place
     base = base_tilt(samples if draws is None else draws, model, exponent)
     if draws is None:
         if place is None:
-            return base
+            return _with(edge, base)
         draws = _normal_draws(*place)
-    probes = draws if _is_bounded(SteinKernel(kernel, base), model, draws.shape[1]) else _probes(draws)
+    bounded = _is_bounded(SteinKernel(kernel, _with(edge, base)), model, draws.shape[1])
+    probes = draws if bounded else _probes(draws, Knowledge(model).support)
     scores = _scores(model, probes, samples)
     if scores is None:
-        return base
-    factor = _best_factor(lambda factor: _efficiency(SteinKernel(kernel, _scaled(base, factor)), model, probes, scores))
-    return _scaled(base, factor)
+        return _with(edge, base)
+
+    def efficiency(factor: float) -> float:
+        return _efficiency(SteinKernel(kernel, _with(edge, _scaled(base, factor))), model, probes, scores)
+
+    return _with(edge, _scaled(base, _best_factor(efficiency)))
+
+
+def _power_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | None) -> Tilt | None:
+    """The power of the density, ½ or 1, that bounds the Stein kernel along rays and is most efficient; none of them."""
+    known = Knowledge(model)
+    draws = known.draws(_DRAWS)
+    around = to_host(samples) if draws is None else draws
+    tamed = [power for power in _POWERS if is_tamed(model, samples, power)]
+    if known.log_density is None or not tamed:
+        return None
+    probes, few = _probes(around, known.support), min(_DRAWS, len(around))
+    reference = float(np.median(to_host(known.log_density(like(around[:few], samples)))))
+    tilts = [_with(edge, PowerTilt(known.log_density, model.score, power, reference)) for power in tamed]
+    return max(tilts, key=lambda tilt: _seen_efficiency(SteinKernel(kernel, tilt), model, probes, few, samples))
+
+
+def _seen_efficiency(stein: SteinKernel, model: Any, probes: Matrix, few: int, template: Array) -> float:
+    """Mean over the first few probes by the largest finite value at all of them."""
+    with np.errstate(all="ignore"):
+        there = like(probes, template)
+        values = to_host(stein.diagonal(there, namespace(there).reshape(model.score(there), probes.shape)))
+    values = np.where(np.isfinite(values), values, 0.0)
+    return float(values[:few].mean() / max(values.max(), 1e-300))
 
 
 def base_tilt(samples: Array, model: Any = None, exponent: float = 0.5) -> PolynomialTilt:
@@ -167,11 +232,12 @@ def _is_bounded(stein: SteinKernel, model: Any, dimension: int) -> bool:
     return True
 
 
-def _probes(draws: Matrix) -> Matrix:
-    """The draws, then points between, beside and beyond them, where u may be largest."""
+def _probes(draws: Matrix, support: Support | None = None) -> Matrix:
+    """The draws, then points between, beside and beyond them inside the support, where u may be largest."""
     center, few = np.median(draws, axis=0), draws[::4]
     stretched = [center + factor * (few - center) for factor in (0.0, 0.5, 2.0, 4.0, 16.0, 1e3)]
-    return np.vstack([draws, (draws + np.roll(draws, 1, axis=0)) / 2.0, *stretched])
+    others = np.vstack([(draws + np.roll(draws, 1, axis=0)) / 2.0, *stretched])
+    return np.vstack([draws, others if support is None else support.rows_inside(others)])
 
 
 def _efficiency(stein: SteinKernel, model: Any, probes: Matrix, scores: Matrix) -> float:

@@ -1,20 +1,63 @@
-"""Whether u(x, x) visibly grows without bound, and the warning that says so."""
+"""Whether u(x, x) is bounded: proved, apparent along rays and next to edges, or not at all; and a warning."""
 
 from __future__ import annotations
 
 import math
+from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from steinball.arrays import to_host
 from steinball.cautions import UnboundedSteinKernelWarning, caution
+from steinball.features.certificate import is_certain
+from steinball.features.edges import find_ends
+from steinball.features.kinds import Supremum
+from steinball.features.rays import ray_points
 from steinball.features.regions import Cloud
+from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinProblem
 
-__all__ = ["warn_if_unbounded"]
+__all__ = ["Boundedness", "boundedness", "warn_if_unbounded"]
+
+Boundedness = Literal["proved", "apparent", "unbounded"]
+"""``"proved"``: by a certificate, a bound that was given, or a declared growth. ``"apparent"``: rays show no growth,
+and prove nothing. ``"unbounded"``: u(x, x) visibly grows without limit."""
 
 _GROWTH: WeakKeyDictionary[SteinProblem, bool] = WeakKeyDictionary()
+
+
+def boundedness(problem: SteinProblem, tau: Supremum) -> Boundedness:
+    """What is known of sup u(x, x) < ∞.
+
+    Examples
+    --------
+    >>> from steinball.problem import pose
+    >>> from steinball.features.supremum import find_supremum
+    >>> from steinball.models import Gaussian
+    >>> for tilt in (None, "auto"):
+    ...     problem = pose(np.arange(9.0), Gaussian(), tilt=tilt)
+    ...     print(boundedness(problem, find_supremum("sample", problem)))
+    unbounded
+    proved
+    """
+    if is_certain(problem.stein, problem.model, problem.samples.shape[1]) or _is_declared(problem):
+        return "proved"
+    if _grows(problem):
+        return "unbounded"
+    return "proved" if tau.is_upper_bound else "apparent"
+
+
+def _is_declared(problem: SteinProblem) -> bool:
+    """Whether the declared growth of the score is within what the tilt takes, at infinity and at every edge.
+
+    A declaration includes \\|s\\| = O(1/r) next to edges, which a weight of order 1 bounds.
+    """
+    growth = Knowledge(problem.model).growth
+    if growth is None or growth > 2.0 * problem.stein.decay:
+        return False
+    ends = find_ends(problem.model, problem.samples)
+    return all(end.steepness <= 0.0 or end.tilt_order(problem.stein.tilt) > 1.0 - 1e-4 for end in ends)
 
 
 def warn_if_unbounded(problem: SteinProblem, what: str) -> None:
@@ -47,14 +90,40 @@ def _grows(problem: SteinProblem) -> bool:
 
 
 def _grows_along_rays(problem: SteinProblem) -> bool:
-    cloud = Cloud.of(problem.host_samples)
+    cloud = Cloud.of(problem.host_samples, problem.support)
+    if _grows_at_edges(problem) or _overflows(problem):
+        return True
     try:
         # Beyond every sample: an outlier at 10⁸ must not hide that u grows.
-        values = problem.diagonal_at(np.vstack([cloud.rays(length * cloud.reach) for length in (1e4, 1e6)]))
+        with np.errstate(all="ignore"):
+            values = problem.diagonal_at(np.vstack([cloud.rays(length * cloud.reach) for length in (1e4, 1e6)]))
         near, far = (float(part[np.isfinite(part)].max(initial=0.0)) for part in np.split(values, 2))
     except Exception:  # the user's score need not be defined so far out: then nothing is known
         return False
     return far > 3.0 * max(near, float(to_host(problem.diagonal).max()))
+
+
+def _grows_at_edges(problem: SteinProblem) -> bool:
+    """Whether u(x, x) rises by more than three from 10⁻⁴ to 10⁻⁸ of the usual distance from an edge."""
+    for end in find_ends(problem.model, problem.samples):
+        far, near = (problem.diagonal_at(end.points[k]) for k in (0, -1))
+        largest = max(float(far[np.isfinite(far)].max(initial=0.0)), float(to_host(problem.diagonal).max()))
+        if float(near[np.isfinite(near)].max(initial=0.0)) > 3.0 * largest:
+            return True
+    return False
+
+
+def _overflows(problem: SteinProblem) -> bool:
+    """Whether u(x, x) rises along some ray, decade by decade, until it is no longer finite."""
+    points = ray_points(problem.model, problem.samples)
+    try:
+        with np.errstate(all="ignore"):
+            values = problem.diagonal_at(points.reshape(-1, points.shape[-1])).reshape(points.shape[:2]).T
+    except Exception:  # the user's score need not be defined so far out: then nothing is known
+        return False
+    largest = float(to_host(problem.diagonal).max())
+    finite = [ray[: np.argmin(np.append(np.isfinite(ray), False))] for ray in values]
+    return any(0 < len(ray) < len(points) and ray[-1] > 3.0 * max(largest, *ray[:-1], 0.0) for ray in finite)
 
 
 def _grows_in_sample(problem: SteinProblem) -> bool:

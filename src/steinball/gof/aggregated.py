@@ -10,8 +10,11 @@ import numpy as np
 
 from steinball.arrays import as_seed, check_level, check_resamples
 from steinball.calibration import Calibration, WildBootstrap
+from steinball.checks import look_over
+from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.choose import DENSE_UP_TO, Settings, make_gram
+from steinball.gram.isolated import with_isolated
 from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
@@ -38,6 +41,7 @@ def ksdagg_test(
     n_resamples_level: int = 2000,
     n_bisections: int = 50,
     rng: Any = None,
+    check_model: bool = True,
     engine: str = "auto",
     memory_limit: int | str | None = None,
     n_jobs: int | None = None,
@@ -56,7 +60,7 @@ def ksdagg_test(
 
     Parameters
     ----------
-    x, model, tilt, level, rng, memory_limit, n_jobs, progress
+    x, model, tilt, level, rng, check_model, memory_limit, n_jobs, progress
         As in :func:`steinball.ksd_test`.
     kernels : sequence of kernels, "median" or None
         The collection. By default the paper's: inverse multiquadrics with ℓ² = 2λ², λ² ∈ {.01, .1, 1, 10, 100}.
@@ -93,7 +97,8 @@ def ksdagg_test(
     subject = Subject.of(x, model)
     settings = Settings(exact_engine(engine, len(subject)), memory_limit, n_jobs, progress)
     problems = subject.pose_all(paper_kernels() if kernels is None else collection(kernels, subject), tilt)
-    summaries = summarise_all(problems, WildBootstrap(sum(counts)), seed, settings)
+    look_over(problems[len(problems) // 2], check_model)
+    summaries = summarise_all(problems, WildBootstrap(sum(counts)), seed, settings, subject)
     return AggregationEvidence.of(problems, summaries, counts[0], n_bisections).decide(level)
 
 
@@ -113,12 +118,19 @@ def kernels_around(median: float, powers: Iterable[int]) -> tuple[Kernel, ...]:
 
 
 def summarise_all(
-    problems: Sequence[SteinProblem], calibration: Calibration, seed: np.random.SeedSequence, settings: Settings
+    problems: Sequence[SteinProblem],
+    calibration: Calibration,
+    seed: np.random.SeedSequence,
+    settings: Settings,
+    subject: Subject,
+    taus: Sequence[Supremum] = (),
 ) -> list[GramSummary]:
     """One pass for each problem; the weights are drawn once and serve them all."""
-    n = len(problems[0])
+    n = subject.n
     request = calibration.request(n, seed).gathered(n, settings.n_jobs)
-    grams = (make_gram(problem, request, calibration.n_resamples, settings) for problem in problems)
+    grams = [make_gram(problem, request, calibration.n_resamples, settings) for problem in problems]
+    if len(subject.isolated):
+        grams = [with_isolated(g, n, subject.isolated, tau.value) for g, tau in zip(grams, taus, strict=True)]
     return [gram.summarise(request) for gram in grams]
 
 

@@ -8,11 +8,19 @@ import numpy as np
 
 from steinball.arrays import as_seed, check_level
 from steinball.calibration import BoundaryBootstrap, Calibration, WeightedBootstrap
-from steinball.calibration.combination import as_calibration, check_combination, check_engine, radius_of
+from steinball.calibration.combination import (
+    as_calibration,
+    check_combination,
+    check_engine,
+    check_isolated,
+    radius_of,
+)
+from steinball.checks import look_over
 from steinball.discrepancy import check_estimator
 from steinball.features import Ball, Box
 from steinball.features.supremum import find_supremum
 from steinball.gram.choose import Settings, make_gram
+from steinball.gram.isolated import with_isolated
 from steinball.jumps import Jumps
 from steinball.jumps.separated import warn_if_multimodal
 from steinball.kernels.base import Kernel
@@ -38,6 +46,8 @@ def ksd_test(
     level: float = 0.05,
     rng: Any = None,
     jumps: Jumps | str | None = None,
+    outside: str = "error",
+    check_model: bool = True,
     engine: str = "auto",
     memory_limit: int | str | None = None,
     n_jobs: int | None = None,
@@ -81,6 +91,12 @@ def ksd_test(
         Moves of the data that the model does not notice, made before testing, so that wrong weights of separated modes
         become visible (:mod:`steinball.jumps`); ``"auto"`` jumps between the model's own modes. The tolerated set must
         survive them: Huber, total variation, Hellinger, Kullback–Leibler, χ² or a density band.
+    outside : {"error", "contaminated"}
+        What to do with points outside the ``support`` of the model: refuse them, or count them as contaminated, which
+        needs a tolerated share of contamination.
+    check_model : bool
+        Whether a model that can be sampled is checked against itself, once: its own draws must agree with its score.
+        A warning says where they do not. The check has a seed of its own, and is skipped for slow samplers.
     engine : {"auto", "dense", "blocked", "lowrank"}
         How the pairs of points are worked through; ``"auto"`` chooses by n, d and memory. The first two are exact and
         agree to rounding. The last is for large n and small d; the result's ``grade`` says whether its decision is
@@ -115,25 +131,34 @@ def ksd_test(
     level, moved = check_level(level, calibration.n_resamples), jumps is not None
     check_combination(calibration, check_estimator(estimator), radius, moved)
     settings = Settings(engine, memory_limit, n_jobs, progress)
-    problem = Subject.of(x, model, predictable=calibration.predictable, jumps=jumps, seed=seed).pose(kernel, tilt)
+    subject = Subject.of(x, model, predictable=calibration.predictable, jumps=jumps, seed=seed, outside=outside)
+    check_isolated(radius, len(subject.isolated))
+    problem = subject.pose(kernel, tilt)
+    look_over(problem, check_model)
     if not moved:
         warn_if_multimodal(problem.model)
     found = find_supremum(tau, problem)
     theta = radius_of(radius, calibration, problem, found)
-    evidence = _evidence(problem, Question(calibration, found, estimator, theta, level), settings, seed, moved)
-    return decide(evidence, radius, level, theta)
+    question = Question(calibration, found, estimator, theta, level)
+    return decide(_evidence(subject, problem, question, settings, seed, moved), radius, level, theta)
 
 
 def _evidence(
-    problem: SteinProblem, question: Question, settings: Settings, seed: np.random.SeedSequence, moved: bool
+    subject: Subject,
+    problem: SteinProblem,
+    question: Question,
+    settings: Settings,
+    seed: np.random.SeedSequence,
+    moved: bool,
 ) -> Evidence:
     """All that the calibration asks, in one pass over the pairs."""
     calibration = question.calibration
-    request = calibration.request(len(problem), seed)
+    request = calibration.request(subject.n, seed)
     check_engine(calibration, request, settings.engine)
     gram = make_gram(problem, request, calibration.n_resamples, settings, lambda s: question.grade(s) != "approximate")
+    gram = with_isolated(gram, subject.n, subject.isolated, question.tau.value)
     shared = calibration, seed, question.tau, question.estimator, moved, calibration.predictable
-    return Evidence(problem, gram, request, gram.summarise(request), *shared)
+    return Evidence(problem, gram, request, gram.summarise(request), *shared, subject.remarks, len(subject.isolated))
 
 
 def robust_ksd_test(
@@ -149,6 +174,8 @@ def robust_ksd_test(
     level: float = 0.05,
     rng: Any = None,
     jumps: Jumps | str | None = None,
+    outside: str = "error",
+    check_model: bool = True,
     engine: str = "auto",
     memory_limit: int | str | None = None,
     n_jobs: int | None = None,
@@ -163,7 +190,7 @@ def robust_ksd_test(
 
     Parameters
     ----------
-    x, model, kernel, estimator, level, rng, jumps, engine, memory_limit, n_jobs, progress
+    x, model, kernel, estimator, level, rng, jumps, outside, check_model, engine, memory_limit, n_jobs, progress
         As in :func:`ksd_test`.
     contamination : float
         The tolerated share ε, in [0, 1]. For another tolerated set use ``ksd_test(..., radius=...)``.
@@ -212,6 +239,8 @@ def robust_ksd_test(
         level=level,
         rng=rng,
         jumps=jumps,
+        outside=outside,
+        check_model=check_model,
         engine=engine,
         memory_limit=memory_limit,
         n_jobs=n_jobs,

@@ -7,7 +7,8 @@ from typing import Any
 
 from steinball.arrays import as_seed, check_level
 from steinball.calibration import BoundaryBootstrap, Calibration
-from steinball.calibration.combination import as_calibration, check_over_kernels
+from steinball.calibration.combination import as_calibration, check_isolated, check_over_kernels
+from steinball.checks import look_over
 from steinball.features.supremum import find_supremum
 from steinball.gof.aggregated import collection, exact_engine, kernels_around, summarise_all
 from steinball.gram.choose import Settings
@@ -36,6 +37,8 @@ def robust_ksdagg_test(
     calibration: Calibration = BoundaryBootstrap(999),  # noqa: B008 - frozen, and the default is part of the contract
     level: float = 0.05,
     rng: Any = None,
+    outside: str = "error",
+    check_model: bool = True,
     engine: str = "auto",
     memory_limit: int | str | None = None,
     n_jobs: int | None = None,
@@ -55,7 +58,7 @@ def robust_ksdagg_test(
 
     Parameters
     ----------
-    x, model, tilt, tau, level, rng, memory_limit, n_jobs, progress
+    x, model, tilt, tau, level, rng, outside, check_model, memory_limit, n_jobs, progress
         As in :func:`steinball.robust_ksd_test`; ``tau`` is by default that of the sample, for bets an upper bound.
     contamination : float
         The tolerated share ε₀.
@@ -96,12 +99,14 @@ def robust_ksdagg_test(
     level = check_level(level, calibration.n_resamples)
     tolerated = as_radius(Huber(contamination) if radius is None else radius)
     check_over_kernels(calibration, tolerated)
-    subject = Subject.of(x, model, predictable=calibration.predictable)
+    subject = Subject.of(x, model, predictable=calibration.predictable, outside=outside)
+    check_isolated(tolerated, len(subject.isolated))
     settings = Settings(exact_engine(engine, len(subject)), memory_limit, n_jobs, progress)
     chosen = kernels_around(subject.median_distance(), POWERS) if kernels is None else collection(kernels, subject)
     problems = subject.pose_all(chosen, tilt)
+    look_over(problems[len(problems) // 2], check_model)
     taus = [find_supremum(calibration.default_tau if tau is None else tau, problem) for problem in problems]
     radii = radii_of(tolerated, calibration, problems, taus)
-    summaries = summarise_all(problems, calibration, seed, settings)
-    evidence = RobustAggregationEvidence.of(problems, summaries, taus, calibration)
+    summaries = summarise_all(problems, calibration, seed, settings, subject, taus)
+    evidence = RobustAggregationEvidence.of(problems, summaries, taus, calibration, subject.remarks)
     return evidence.decide(tolerated, level, radii)

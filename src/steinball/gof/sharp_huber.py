@@ -13,6 +13,7 @@ from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian
 from steinball.models.base import as_model
 from steinball.models.knowledge import Knowledge
+from steinball.models.support import Support, place
 from steinball.results.bounded import BoundedMean, BoundedQuestion, SharpResult, conclude
 from steinball.text import describe
 
@@ -97,10 +98,12 @@ def sharp_huber_test(
     samples, seed = as_samples(x, least=8), as_seed(rng)
     model = as_model(model, samples)
     _check_reach(samples, model)
+    samples = place(samples, Knowledge(model).support).samples
     moves = as_jumps(jumps, model, samples)
     moved = to_host(samples if moves is None else moves.move(samples, model, seed))
     first, second = _parts(moved, split, generator_at(seed, 1 << 20))
-    witness = _fitted(model, first, kernel, _window(first, support), moves, Knowledge(model).home(samples))
+    window = _inside(_window(first, support), Knowledge(model).support)
+    witness = _fitted(model, first, kernel, window, moves, Knowledge(model).home(samples))
     slopes = lipschitz_of(model, score_lipschitz)
     top, seen = certified_supremum(witness, slopes, budget=budget)
     bottom, _ = certified_supremum(witness, slopes, sign=-1.0, tolerance=0.2, budget=budget)
@@ -167,6 +170,15 @@ def _mode_scale(moves: Any) -> float | None:
     if modes is None or len(modes) < 2:
         return None
     return float(np.sqrt(np.median([np.trace(c) / len(c) for c in modes.covariances])))
+
+
+def _inside(window: Window, support: Support | None) -> Window:
+    """The window cut at the edges of the model's support: f must vanish there, as Stein's identity demands."""
+    if support is None:
+        return window
+    low, high = support.along(len(window.lower))
+    lower, upper = np.maximum(window.lower, low), np.minimum(window.upper, high)
+    return Window(lower, upper, np.minimum(window.edge, (upper - lower) / 8.0))
 
 
 def _window(first: Floats, support: tuple[Any, Any] | None) -> Window:

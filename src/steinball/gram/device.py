@@ -40,7 +40,8 @@ class DeviceTiles:
     def __post_init__(self) -> None:
         samples, n = self.problem.samples, len(self.problem)
         self.center = center_of(samples)
-        self.compiled = n >= 2 * self.tile and compilable(samples)
+        apart = self.problem.stein.weighs_apart(samples)  # compiled tiles know one weight for all coordinates
+        self.compiled = n >= 2 * self.tile and compilable(samples) and not apart
         self.stein, self.lengthscale = self.problem.stein, 1.0
         if self.compiled:
             kernel, self.lengthscale = unit_kernel(self.stein.kernel)

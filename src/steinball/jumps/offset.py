@@ -100,6 +100,8 @@ class ModeJumps:
         z[:, 0] += self.offset * np.sign(there - here)
         proposed = self.modes.places(z, there)
         inside = self.modes.cells(proposed) == there  # only then does the jump back lead to x
+        support = Knowledge(model).support
+        inside = inside if support is None else inside & (support.distance(proposed) > 0.0).all(axis=1)
         volumes = self.modes.log_volumes
         log_ratio = self._log_ratio(x, proposed, model, template) + volumes[there] - volumes[here]
         # From where p = 0 any jump is as good as staying: both ends of such a jump carry no mass of P.

@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from steinball.cautions import RareFeaturesWarning, RoundedDataWarning, SteinIdentityWarning
 from steinball.cautions import moved_names as _moved_names
 from steinball.models.autodiff import from_log_density
-from steinball.models.base import Model
+from steinball.models.base import Model, from_score
 from steinball.models.boltzmann import GaussianBernoulliRBM
 from steinball.models.gaussian import Gaussian
 from steinball.models.kernel_exponential import KernelExponentialFamily
@@ -18,9 +19,13 @@ __all__ = [
     "GaussianMixture",
     "KernelExponentialFamily",
     "Model",
+    "RareFeaturesWarning",
+    "RoundedDataWarning",
+    "SteinIdentityWarning",
     "StudentT",
     "check_score",
     "from_log_density",
+    "from_score",
 ]
 
 if not TYPE_CHECKING:

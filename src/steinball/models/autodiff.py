@@ -12,14 +12,24 @@ import array_api_compat
 import numpy as np
 
 from steinball.arrays import Array, as_samples, check_resamples, dtype_name, is_array, namespace, to_host
+from steinball.models.base import as_extras
 from steinball.models.differences import numerical_gradient
 from steinball.models.knowledge import LOG_DENSITIES, Knowledge
+from steinball.models.support import Support
 
 Function = Callable[[Array], Array]
 Task = Callable[[Any, Array], Any]
 
 
-def from_log_density(log_density: Function, *, backend: str, dimension: int | None = None) -> DifferentiatedDensity:
+def from_log_density(
+    log_density: Function,
+    *,
+    backend: str,
+    dimension: int | None = None,
+    support: Any = None,
+    sample: Callable[..., Any] | None = None,
+    growth: float | None = None,
+) -> DifferentiatedDensity:
     r"""The model of a log density, with its score by differentiation,
 
     .. math:: s(x) = \nabla_x \log p(x)
@@ -35,6 +45,8 @@ def from_log_density(log_density: Function, *, backend: str, dimension: int | No
         What differentiates. There is no default, since a function does not tell what it is written in.
     dimension : int, optional
         The number of columns that ``x`` must have.
+    support, sample, growth : optional
+        Where the density ends, draws of it, and how its score grows: as in :func:`steinball.from_score`.
 
     Notes
     -----
@@ -63,7 +75,8 @@ def from_log_density(log_density: Function, *, backend: str, dimension: int | No
         _library(backend)
     if dimension is not None:
         dimension = check_resamples(dimension, "dimension")
-    return DifferentiatedDensity(log_density, backend, dimension)
+    support, sample, _, growth = as_extras(support, sample, None, growth)
+    return DifferentiatedDensity(log_density, backend, dimension, support, sample, growth)
 
 
 @dataclass(frozen=True)
@@ -73,6 +86,9 @@ class DifferentiatedDensity:
     function: Function
     backend: str
     dimension: int | None = None
+    support: Support | None = None
+    sample: Callable[..., Any] | None = None
+    growth: float | None = None
     takes_numpy: ClassVar[bool] = True
 
     def log_density(self, x: Array, /) -> Array:
@@ -84,7 +100,8 @@ class DifferentiatedDensity:
         return self._run(self._checked_gradient, x)
 
     def _checked_gradient(self, library: Any, z: Array) -> Array:
-        values, gradient = _BACKENDS[self.backend].gradient(library, self.function, z)
+        room = None if self.support is None else self.support.distance(to_host(z))
+        values, gradient = _BACKENDS[self.backend].gradient(library, self.function, z, room)
         check_rows(self.function, z, values)
         return gradient
 
@@ -100,7 +117,7 @@ class _Backend:
     """``run(task, x)`` calls ``task(library, z)``, z being x in that library, and brings the result back."""
 
     run: Callable[[Task, Array], Array]
-    gradient: Callable[[Any, Function, Array], tuple[Array, Array]]
+    gradient: Callable[[Any, Function, Array, Any], tuple[Array, Array]]
 
 
 def _run_in_jax(task: Task, x: Array) -> Array:
@@ -123,7 +140,7 @@ def _precision(jax: Any, x: Array) -> AbstractContextManager[Any]:
     return home.enable_x64(True)  # type: ignore[no-any-return]
 
 
-def _jax_gradient(jax: Any, function: Function, z: Array) -> tuple[Array, Array]:
+def _jax_gradient(jax: Any, function: Function, z: Array, _: Any) -> tuple[Array, Array]:
     def total(points: Array) -> tuple[Array, Array]:
         values = one_per_row(function(points), points)
         return values.sum(), values
@@ -142,7 +159,7 @@ def _run_in_torch(task: Task, x: Array) -> Array:
         return torch.as_tensor(task(torch, torch.tensor(np.ascontiguousarray(x)))).detach().numpy()
 
 
-def _torch_gradient(torch: Any, function: Function, z: Array) -> tuple[Array, Array]:
+def _torch_gradient(torch: Any, function: Function, z: Array, _: Any) -> tuple[Array, Array]:
     z = z.requires_grad_(True)
     try:
         values = one_per_row(function(z), z)
@@ -163,11 +180,11 @@ def _run_in_numpy(task: Task, x: Array) -> Array:
     return task(np, x.astype(np.float64)).astype(x.dtype)
 
 
-def _numerical_gradient(_: Any, function: Function, z: Array) -> tuple[Array, Array]:
+def _numerical_gradient(_: Any, function: Function, z: Array, room: Any) -> tuple[Array, Array]:
     def values(points: Array) -> Array:
         return to_host(one_per_row(function(points), points))
 
-    return values(z), numerical_gradient(values, z)[0]
+    return values(z), numerical_gradient(values, z, room)[0]
 
 
 _BACKENDS = {

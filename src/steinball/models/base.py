@@ -8,22 +8,27 @@ from numbers import Number
 from typing import Any, ClassVar, NoReturn, Protocol, runtime_checkable
 
 import array_api_compat
+import numpy as np
 
-from steinball.arrays import Array, as_scores, is_array_like, namespace
+from steinball.arrays import Array, as_number, as_scores, is_array, is_array_like, namespace, to_host
 from steinball.models.knowledge import DENSITIES, LOG_DENSITIES, Knowledge
+from steinball.models.support import Support
 
 __all__ = [
     "Model",
     "ScoreArray",
     "ScoreFunction",
+    "as_extras",
     "as_model",
     "evaluate_score",
+    "from_score",
 ]
 
 _ACCEPTED = (
     "an array of scores ∇log p at the samples, a function that returns them, or an object with `score(x)`; "
     'a bare log density comes in by `sb.from_log_density(f, backend="jax" | "torch" | "numerical")`'
 )
+_ANGULAR = ("vonmises", "vonmises_line", "wrapcauchy")
 _BACKENDS = {"torch": "torch", "pyro": "torch", "jax": "jax", "numpyro": "jax", "distrax": "jax"}
 
 
@@ -44,7 +49,9 @@ class Model(Protocol):
     (:class:`steinball.models.growth.ScoreGrowth`); ``score_bounds(lower, upper)``, NumPy bounds of each coordinate of
     the score over boxes, rows (m, d), sharpens it in up to three dimensions. ``score_lipschitz(centers, radius)``
     bounds ‖∇s‖ over balls, for :func:`steinball.sharp_huber_test`; ``modes``, a :class:`steinball.jumps.Modes`, is for
-    jumps. ``takes_numpy = True`` says that NumPy arrays are welcome whatever library the samples are of.
+    jumps. ``support``, a pair (low, high) or one per column with ``None`` for infinite, says where the density ends;
+    ``growth`` is r with \|s(x)\| = O(1 + \|x\|^r). ``takes_numpy = True`` says that NumPy arrays are welcome whatever
+    library the samples are of.
 
     Examples
     --------
@@ -61,7 +68,7 @@ class Model(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ScoreFunction:
-    """A plain function x ↦ ∇log p(x), (n, d) to (n, d), as a :class:`Model`.
+    """A plain function x ↦ ∇log p(x), (n, d) to (n, d), as a :class:`Model`, with what else is known of the model.
 
     Examples
     --------
@@ -71,9 +78,63 @@ class ScoreFunction:
     """
 
     function: Callable[[Array], Array]
+    support: Support | None = None
+    sample: Callable[..., Any] | None = None
+    log_density: Callable[[Array], Array] | None = None
+    growth: float | None = None
 
     def score(self, x: Array, /) -> Array:
         return self.function(x)
+
+
+def from_score(
+    score: Callable[[Array], Array],
+    support: Any = None,
+    *,
+    sample: Callable[..., Any] | None = None,
+    log_density: Callable[[Array], Array] | None = None,
+    growth: float | None = None,
+) -> ScoreFunction:
+    r"""The model of a score function, with where its density ends and what else is known of it.
+
+    Parameters
+    ----------
+    score : callable
+        x ↦ ∇log p(x), from (n, d) to (n, d).
+    support : pair, or list of pairs, optional
+        (low, high) for every column, or one pair per column; ``None`` is an infinite end. A density that does not
+        vanish at an edge is tested with a tilt that does (``tilt="auto"``), and data outside are refused.
+    sample : callable, optional
+        ``sample(n, rng)``, draws (n, d) of the model. With it the model is checked against itself once, and tests that
+        must not look at the data choose kernel and tilt by it.
+    log_density : callable, optional
+        (n, d) to (n,), up to a constant.
+    growth : float, optional
+        r with :math:`|s(x)| \le A + B |x|^r` for some A and B, and :math:`|s(x)| \le C / \text{distance}` next to an
+        edge. The tilt then bounds the Stein kernel for certain, and not only as far as one can see.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import steinball as sb
+    >>> exponential = from_score(lambda x: -np.ones_like(x), support=(0, None))
+    >>> x = np.random.default_rng(0).exponential(size=200)
+    >>> sb.robust_ksd_test(x, exponential, contamination=0.05, rng=0).rejected
+    False
+    """
+    if not callable(score):
+        raise TypeError(f"`score` must be a function (n, d) -> (n, d), got {score!r}.")
+    _refuse_log_density(score)
+    return ScoreFunction(score, *as_extras(support, sample, log_density, growth))
+
+
+def as_extras(support: Any, sample: Any, log_density: Any, growth: Any) -> tuple[Any, Any, Any, Any]:
+    """What a model may know beyond its score, checked."""
+    for name, function in (("sample", sample), ("log_density", log_density)):
+        if function is not None and not callable(function):
+            raise TypeError(f"`{name}` must be a function or None, got {function!r}.")
+    growth = None if growth is None else as_number(growth, "growth")
+    return None if support is None else Support.of(support), sample, log_density, growth
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +187,7 @@ def as_model(model: Any, samples: Array) -> Model:
     _refuse_what_is_no_model(model)
     if is_array_like(model):
         return ScoreArray(samples, _without_graph(as_scores(model, samples, "model")))
+    _refuse_what_has_no_score(model)
     _refuse_log_density(model)
     if Knowledge(model).has_score:
         _check_dimension(model, samples)
@@ -146,7 +208,25 @@ def evaluate_score(model: Model, x: Array) -> Array:
     >>> evaluate_score(ScoreFunction(lambda x: -x[:, 0]), np.array([[1.0], [2.0]])).shape
     (2, 1)
     """
-    return _without_graph(as_scores(model.score(x), x, "model.score(samples)"))
+    scores = model.score(x)
+    _refuse_excluded_points(model, x, scores)
+    return _without_graph(as_scores(scores, x, "model.score(samples)"))
+
+
+def _refuse_excluded_points(model: Model, x: Array, scores: Any) -> None:
+    """A point of no density has no score: it is not the data that are missing there."""
+    if not is_array(scores) or tuple(scores.shape) not in (tuple(x.shape), (x.shape[0],)):
+        return
+    found = to_host(scores).reshape(x.shape[0], -1)
+    bad = np.flatnonzero(~np.isfinite(found).all(axis=1))
+    if bad.size:
+        raise ValueError(
+            f"`model.score(samples)` must be finite, but is not at {bad.size} of {x.shape[0]} rows (first: row "
+            f"{bad[0]}), although the data are finite there: the model gives these points no density, or its score "
+            "overflows. If the model ends somewhere, say where: `sb.from_score(f, support=(0, None))`; then "
+            '`outside="contaminated"` counts points beyond the edge as contaminated. Otherwise give the model a score '
+            "that is finite at these points, or leave them out."
+        )
 
 
 def _same_array(x: Any, y: Array) -> bool:
@@ -176,6 +256,24 @@ def _refuse_what_is_no_model(model: Any) -> None:
         raise TypeError(f"`model` must be {_ACCEPTED}; got {model!r}.")
 
 
+def _refuse_what_has_no_score(model: Any) -> None:
+    """Discrete distributions, and angles."""
+    known, name = Knowledge(model), type(model).__name__
+    if known.is_discrete:
+        raise TypeError(
+            f"`model` is an object of type {name} with `pmf`, a discrete distribution, which has no score ∇log p. Use "
+            "a test for counts, such as a chi-squared test; or, where the counts are large, test a density by "
+            "`radius=sb.Wasserstein.rounding(1.0)`."
+        )
+    if not known.has_score and known.density_method is not None and known.family.lower() in _ANGULAR:
+        raise TypeError(
+            f"`model` is the distribution {known.family} of an angle, and angles wrap around. (cos, sin) of them has "
+            "no density in the plane. Test it as a density on an interval: "
+            f'`sb.from_log_density(model.{known.density_method}, backend="numerical", support=(-np.pi, np.pi))`, with '
+            "the angles between its ends; or use a test for angles."
+        )
+
+
 def _refuse_log_density(model: Any) -> None:
     """A log density is no score, and in one dimension its shape does not tell; its name often does."""
     known = Knowledge(model)
@@ -190,7 +288,9 @@ def _refuse_log_density(model: Any) -> None:
 def _explain_log_density(model: Any, what: str, expression: str, method: str) -> NoReturn:
     library, is_density = type(model).__module__.partition(".")[0], method in DENSITIES
     function = f"lambda x: np.log({expression}(x))" if is_density else expression
+    ends = Knowledge(model).interval
+    support = "" if ends is None else f", support=({', '.join('None' if e is None else f'{e:g}' for e in ends)})"
     raise TypeError(
         f"`model` is {what}, a {'density' if is_density else 'log density'} and not a score ∇log p; "
-        f'use `sb.from_log_density({function}, backend="{_BACKENDS.get(library, "numerical")}")`.'
+        f'use `sb.from_log_density({function}, backend="{_BACKENDS.get(library, "numerical")}"{support})`.'
     )

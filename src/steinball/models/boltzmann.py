@@ -60,6 +60,7 @@ class GaussianBernoulliRBM:
     dimension: int = field(init=False)
     hidden: int = field(init=False)
     takes_numpy: ClassVar[bool] = True
+    verified: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         weights = np.asarray(self.weights, dtype=np.float64)

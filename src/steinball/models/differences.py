@@ -17,7 +17,7 @@ _RATIO, _LEVELS = 8.0, 14
 _MARGIN = 4.0  # two slopes agree within this many of their errors
 
 
-def numerical_gradient(function: Values, x: NDArray[np.floating]) -> tuple[Floats, Floats]:
+def numerical_gradient(function: Values, x: NDArray[np.floating], room: Floats | None = None) -> tuple[Floats, Floats]:
     r"""Gradient of ``function`` at every row of ``x``, and an estimate of its error, both (n, d).
 
     Central differences
@@ -27,14 +27,18 @@ def numerical_gradient(function: Values, x: NDArray[np.floating]) -> tuple[Float
     at a ladder of steps are extrapolated, two by two, to an error of order :math:`h^4` (Richardson). Every row and
     coordinate takes the pair of steps of smallest estimated error; points are perturbed in the dtype of ``x``. Smooth
     functions that are accurate to rounding give ten correct digits or more. A row whose function value is not finite
-    gets NaN. It takes 28·d calls of ``function``, (n, d) to (n,).
+    gets NaN. It takes 28·d calls of ``function``, (n, d) to (n,). ``room``, (n, d), says how far each
+    coordinate may move before the function ends; steps are shorter than that.
     """
-    columns = [_partial_derivative(function, x, j) for j in range(x.shape[1])]
+    steps = np.maximum(np.abs(x), 1.0) / _RATIO
+    steps = steps if room is None else np.minimum(steps, room / 2.0).astype(x.dtype)
+    columns = [_partial_derivative(function, x, j, steps[:, j]) for j in range(x.shape[1])]
     return np.stack([c[0] for c in columns], axis=1), np.stack([c[1] for c in columns], axis=1)
 
 
-def _partial_derivative(function: Values, x: NDArray[np.floating], j: int) -> tuple[Floats, Floats]:
-    first = np.maximum(np.abs(x[:, j]), 1.0) / _RATIO
+def _partial_derivative(
+    function: Values, x: NDArray[np.floating], j: int, first: NDArray[np.floating]
+) -> tuple[Floats, Floats]:
     with np.errstate(all="ignore"):  # long steps may leave the support; their NaN is never chosen
         ladder = [_central_difference(function, x, j, first * _RATIO**-k) for k in range(_LEVELS)]
         rise, width, noise = (np.stack(part) for part in zip(*ladder, strict=True))  # (levels, n) each

@@ -197,6 +197,7 @@ class Gaussian:
     cov: Any = 1.0
     dimension: Any = field(default=None, kw_only=True)
     takes_numpy: ClassVar[bool] = True
+    verified: ClassVar[bool] = True
     _factor: Covariance = field(init=False)
 
     def __post_init__(self) -> None:

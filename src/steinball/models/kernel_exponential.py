@@ -56,6 +56,7 @@ class KernelExponentialFamily:
     base_scale: Any = 3.0
     dimension: ClassVar[int] = 1
     takes_numpy: ClassVar[bool] = True
+    verified: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         coefficients = np.asarray(self.coefficients, dtype=np.float64)

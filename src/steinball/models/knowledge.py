@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Array, to_host
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, unit_root
+from steinball.models.support import Support
 
 __all__ = ["DENSITIES", "LOG_DENSITIES", "Clusters", "Knowledge"]
 
@@ -35,9 +36,9 @@ class Knowledge:
     """What is known of a model, built in or the user's own; nothing is computed before it is asked for.
 
     One policy on failure: what a model lacks, says ``None`` of, fails to give, or does not give in finite numbers of
-    the right shape is unknown, and the answer is ``None``. Two things are errors instead: a certificate that is none
-    (:meth:`score_growth`), and draws of a model whose sampler fails where a caller cannot do without
-    (:meth:`needed_draws`).
+    the right shape is unknown, and the answer is ``None``. Three things are errors instead: a certificate that is none
+    (:meth:`score_growth`), a pair or list that is no support (:attr:`support`), and draws of a model whose sampler
+    fails where a caller cannot do without (:meth:`needed_draws`).
 
     Examples
     --------
@@ -98,6 +99,21 @@ class Knowledge:
         said = self._attribute("dimension")
         return said if isinstance(said, int) else None
 
+    @property
+    def family(self) -> str:
+        """The name of its family of distributions: of a frozen distribution of SciPy, or of its class."""
+        return str(Knowledge(self._attribute("dist"))._attribute("name") or type(self.model).__name__)
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether it has a probability mass function and no density."""
+        return self._method("pmf") is not None and self._method("pdf") is None
+
+    @property
+    def verified(self) -> bool:
+        """Whether its score and its sampler are known to fit each other, as those of built-in models are."""
+        return self._attribute("verified") is True
+
     def home(self, template: Array | None) -> Array:
         """An array of the library to evaluate it in: NumPy if it takes that (``takes_numpy``), else ``template``'s."""
         return np.zeros(1) if template is None or self._attribute("takes_numpy") is True else template
@@ -120,6 +136,26 @@ class Knowledge:
         """Location and covariance, where both are known."""
         location, covariance = self.location, self.covariance
         return None if location is None or covariance is None else (location, covariance)
+
+    @property
+    def support(self) -> Support | None:
+        """The box that it lives in, where it has a finite edge: a declared ``support``, which may be a pair."""
+        said = self._attribute("support")
+        if not isinstance(said, (Support, tuple, list)):
+            return None
+        found = Support.of(said)
+        return found if found.has_edges else None
+
+    @property
+    def interval(self) -> tuple[float | None, float | None] | None:
+        """The ends of a distribution of SciPy, whose ``support`` is a method; ``None`` where neither is finite."""
+        method = self._method("support")
+        try:
+            low, high = (float(end) for end in method()) if method is not None else (-math.inf, math.inf)
+        except Exception:
+            return None
+        ends = low if math.isfinite(low) else None, high if math.isfinite(high) else None
+        return None if ends == (None, None) else ends
 
     @property
     def clusters(self) -> Clusters | None:
@@ -164,6 +200,14 @@ class Knowledge:
         return draws
 
     # What its score is bounded by.
+
+    @property
+    def growth(self) -> float | None:
+        """The declared r with \\|s(x)\\| = O(1 + \\|x\\|^r), and O(1/distance) next to an edge of the support."""
+        said = self._attribute("growth")
+        if isinstance(said, (int, float)) and not isinstance(said, bool) and math.isfinite(said):
+            return float(said)
+        return None if self._method("score_growth") is None else 1.0
 
     @property
     def radial_score(self) -> RadialScore | None:

@@ -51,6 +51,7 @@ class GaussianMixture:
     cov: Any = 1.0
     dimension: int = field(init=False)
     takes_numpy: ClassVar[bool] = True
+    verified: ClassVar[bool] = True
     _factors: tuple[Covariance, ...] = field(init=False)
 
     def __post_init__(self) -> None:

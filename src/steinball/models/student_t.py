@@ -54,6 +54,7 @@ class StudentT:
     shape: Any = field(default=None, kw_only=True)
     dimension: Any = field(default=None, kw_only=True)
     takes_numpy: ClassVar[bool] = True
+    verified: ClassVar[bool] = True
     _factor: Covariance = field(init=False)
 
     def __post_init__(self) -> None:

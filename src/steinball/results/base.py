@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 from steinball.features.kinds import is_upper_bound
 from steinball.text import Row, count, describe, number, percent, render, spaced
 
-__all__ = ["Decision", "Result", "conceded", "decided", "tolerated", "whose"]
+__all__ = ["Decision", "Result", "conceded", "decided", "tolerated", "unbounded_words", "whose"]
 
 OF_POINTS = "of these points are contaminated"
 OF_DISTRIBUTION = "of the distribution they come from is contaminated"
@@ -152,7 +152,12 @@ class Result(Decision, ABC):
         """A note on the radius."""
         if not self.contamination:
             return "nothing is tolerated"
-        return f"tolerated: {percent(self.contamination)} of contamination, wherever it lies"
+        where = ", wherever it lies" if self._certain() else ""
+        return f"tolerated: {percent(self.contamination)} of contamination{where}"
+
+    def _certain(self) -> bool:
+        """Whether it is proved that no place of contamination counts for more than the radius allows."""
+        return True
 
     def _tolerated(self) -> str:
         return tolerated(self.contamination)
@@ -179,6 +184,16 @@ def tolerated(contamination: float | None, radius: float = 0.0) -> str:
 def conceded(bound: float, level: float, of_what: str) -> str:
     """The contamination that must be conceded, in a sentence; empty where it is none."""
     return f"At confidence {percent(1 - level)}, at least {percent(bound, down=True)} {of_what}." if bound else ""
+
+
+def unbounded_words(bounded: str) -> str:
+    """What cannot be said where u(x, x) is not bounded; empty elsewhere."""
+    if bounded != "unbounded":
+        return ""
+    return (
+        "u(x, x) grows without limit for this model and tilt, so that a single far point can have any effect: no share "
+        "of contamination is bounded, and nothing is shown to be close enough."
+    )
 
 
 def whose(tau_kind: str) -> str:

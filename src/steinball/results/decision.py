@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from steinball.calibration.base import BoundingNull, Calibration
-from steinball.calibration.combination import as_calibration, check_combination, radius_of
+from steinball.calibration.combination import as_calibration, check_combination, check_isolated, radius_of
 from steinball.features import Supremum
+from steinball.features.unbounded import Boundedness, boundedness
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.request import Request
 from steinball.radius.base import Radius
@@ -82,7 +85,8 @@ class Evidence:
     """All that a decision follows from; shared by the results for every radius and level.
 
     ``request`` is what ``summary`` answers. ``moved`` says whether jumps moved the data, which not every tolerated set
-    survives; ``predictable`` whether kernel and tilt were chosen without them.
+    survives; ``predictable`` whether kernel and tilt were chosen without them. ``remarks`` are what a result says of
+    the data, ``isolated`` the number of points that the model excludes.
     """
 
     problem: SteinProblem
@@ -95,6 +99,13 @@ class Evidence:
     estimator: str
     moved: bool = False
     predictable: bool = False
+    remarks: Mapping[str, Any] = field(default_factory=dict)
+    isolated: int = 0
+
+    @cached_property
+    def bounded(self) -> Boundedness:
+        """What is known of sup u(x, x) < ∞."""
+        return boundedness(self.problem, self.tau)
 
     @cached_property
     def null(self) -> BoundingNull:
@@ -108,6 +119,7 @@ class Evidence:
     def radius_of(self, radius: Radius, known: float | None = None) -> float:
         """θ, after all checks and warnings a new radius or calibration calls for; ``known`` spares computing it."""
         check_combination(self.calibration, self.estimator, radius, self.moved)
+        check_isolated(radius, self.isolated)
         return radius_of(radius, self.calibration, self.problem, self.tau, known)
 
     def extended(self, n_more: int) -> Evidence:

@@ -16,7 +16,7 @@ from steinball.gram.base import GramSummary
 from steinball.kernels.base import Kernel
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
-from steinball.results.base import Result, tolerated, whose
+from steinball.results.base import Result, tolerated, unbounded_words, whose
 from steinball.results.decision import Answer, Evidence
 from steinball.results.equivalence import Credibility, credibility, three_way_verdict, two_sided_interval
 from steinball.text import Row, describe, number, percent
@@ -74,6 +74,10 @@ class GofResult(Result):
         What the engine says of its work: its rank, bounds on D and on the p-value.
     kernel, tilt
         The base kernel and the tilt used, defaults resolved.
+    bounded : {"proved", "apparent", "unbounded"}
+        Whether u(x, x) is bounded: proved by what the model declares or by τ, as far as rays show it, or not. Where it
+        is not, contamination far out can hide or produce any misfit: ``contamination_bound`` is 0 and the verdict is
+        never ``"good enough"``.
     """
 
     ksd: float
@@ -89,6 +93,7 @@ class GofResult(Result):
     details: dict[str, Any]
     kernel: Kernel
     tilt: Tilt | None
+    bounded: str = "apparent"
     _evidence: Evidence
     _radius: Radius
 
@@ -98,7 +103,8 @@ class GofResult(Result):
     @property
     def verdict(self) -> str:
         """``"misfit"``, ``"good enough"`` or ``"undecided"``."""
-        return three_way_verdict(self.rejected, self.upper_bound, self.radius)
+        verdict = three_way_verdict(self.rejected, self.upper_bound, self.radius)
+        return "undecided" if self.bounded == "unbounded" and not self.rejected else verdict
 
     @property
     def efficiency(self) -> float:
@@ -242,8 +248,15 @@ class GofResult(Result):
     def _tolerance(self) -> str:
         return "tolerated distance" if self.radius > 0 and self.contamination is None else super()._tolerance()
 
+    def sentence(self) -> str:
+        """The decision in words, and what cannot be said where u(x, x) is not bounded."""
+        return f"{super().sentence()}\n{unbounded_words(self.bounded)}".rstrip()
+
     def _tolerated(self) -> str:
         return tolerated(self.contamination, self.radius)
+
+    def _certain(self) -> bool:
+        return self.bounded == "proved"
 
     def _whose(self) -> str:
         return whose(self.tau_kind)
@@ -253,13 +266,13 @@ def decide(evidence: Evidence, radius: Radius, level: float, theta: float) -> Go
     """The decision that the evidence gives for one radius, θ in numbers, and one level."""
     question = evidence.question(theta, level)
     answer, ends = question.answer(evidence.summary, evidence.null), question.ends(evidence.summary)
-    n, dimension = (int(size) for size in evidence.problem.samples.shape)
+    n, dimension = len(evidence.summary), int(evidence.problem.samples.shape[1])
     bounds = _bounds(answer, ends)
     return GofResult(
         **{**dataclasses.asdict(answer), **bounds},
         radius=theta,
         contamination=radius.contamination,
-        contamination_bound=_conceded(bounds["lower_bound"], evidence.tau),
+        contamination_bound=_conceded(bounds["lower_bound"], evidence.tau, evidence.bounded),
         tau=evidence.tau.value,
         tau_kind=evidence.tau.kind,
         n=n,
@@ -269,9 +282,10 @@ def decide(evidence: Evidence, radius: Radius, level: float, theta: float) -> Go
         n_resamples=evidence.calibration.n_resamples,
         engine=evidence.summary.engine,
         grade=question.grade(evidence.summary),
-        details=_details(evidence.summary, ends),
+        details={**_details(evidence.summary, ends), **evidence.remarks},
         kernel=evidence.problem.stein.kernel,
         tilt=evidence.problem.stein.tilt,
+        bounded=evidence.bounded,
         _evidence=evidence,
         _radius=radius,
     )
@@ -284,9 +298,10 @@ def _bounds(answer: Answer, ends: tuple[Answer, Answer] | None) -> dict[str, flo
     return {"lower_bound": low, "upper_bound": high}
 
 
-def _conceded(lower_bound: float, tau: Supremum) -> float:
-    """The share that a misfit of that size takes at least, within [0, 1]."""
-    return 0.0 if tau.value <= 0.0 else min(1.0, lower_bound / math.sqrt(tau.value))
+def _conceded(lower_bound: float, tau: Supremum, bounded: str) -> float:
+    """The share that a misfit of that size takes at least, within [0, 1]; 0 where any share can take it."""
+    nothing = tau.value <= 0.0 or bounded == "unbounded"
+    return 0.0 if nothing else min(1.0, lower_bound / math.sqrt(tau.value))
 
 
 def _details(summary: GramSummary, ends: tuple[Answer, Answer] | None) -> dict[str, Any]:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from steinball.arrays import Floats, check_level
 from steinball.calibration.base import Calibration, JointNull
-from steinball.calibration.combination import check_over_kernels, radius_of
+from steinball.calibration.combination import check_isolated, check_over_kernels, radius_of
 from steinball.features import Supremum
+from steinball.features.unbounded import boundedness
 from steinball.gram.base import GramSummary
 from steinball.kernels.base import Kernel
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
-from steinball.results.base import Result, whose
+from steinball.results.base import Result, unbounded_words, whose
 from steinball.stein import SteinProblem
 from steinball.text import Row, describe, number
 from steinball.tilts import Tilt
@@ -44,6 +45,9 @@ class RobustAggregationEvidence:
     calibration: Calibration
     null: JointNull
     engine: str
+    n: int
+    isolated: int = 0
+    remarks: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -52,15 +56,25 @@ class RobustAggregationEvidence:
         summaries: Sequence[GramSummary],
         taus: Sequence[Supremum],
         calibration: Calibration,
+        remarks: Mapping[str, Any] | None = None,
     ) -> RobustAggregationEvidence:
-        """From one summary per kernel."""
+        """From one summary per kernel, which may know of more points than the problem, excluded by the model."""
         ksds = np.sqrt([max(0.0, summary.mean) for summary in summaries])
         null = calibration.joint(summaries, taus)
-        return cls(tuple(problems), tuple(taus), ksds, calibration, null, summaries[0].engine)
+        n = len(summaries[0])
+        facts = summaries[0].engine, n, n - len(problems[0]), remarks or {}
+        return cls(tuple(problems), tuple(taus), ksds, calibration, null, *facts)
+
+    @cached_property
+    def bounded(self) -> str:
+        """What is known of sup u(x, x) < ∞, for the kernel of which least is known."""
+        found = {boundedness(problem, tau) for problem, tau in zip(self.problems, self.taus, strict=True)}
+        return next(kind for kind in ("unbounded", "apparent", "proved") if kind in found)
 
     def radii(self, radius: Radius) -> Floats:
         """θ of every kernel, for another tolerated set."""
         check_over_kernels(self.calibration, radius)
+        check_isolated(radius, self.isolated)
         return radii_of(radius, self.calibration, self.problems, self.taus)
 
     @property
@@ -96,16 +110,15 @@ class RobustAggregationEvidence:
         ratios = self.null.ratios(radii)
         chosen = int(np.argmax(ratios))
         kernels = tuple(problem.stein.kernel for problem in self.problems)
-        n, dimension = (int(size) for size in self.problems[0].samples.shape)
         return RobustAggregatedResult(
             statistic=self.null.statistic(radii),
             pvalue=self.null.pvalue(radii),
             threshold=self.null.threshold(radii, level),
             level=level,
             contamination=radius.contamination,
-            contamination_bound=self.conceded(level),
-            n=n,
-            dimension=dimension,
+            contamination_bound=0.0 if self.bounded == "unbounded" else self.conceded(level),
+            n=self.n,
+            dimension=int(self.problems[0].samples.shape[1]),
             calibration=type(self.calibration).__name__,
             n_resamples=self.calibration.n_resamples,
             ksd=float(self.ksds[chosen]),
@@ -119,6 +132,8 @@ class RobustAggregationEvidence:
             kernel=kernels[chosen],
             kernels=kernels,
             tilt=self.problems[0].stein.tilt,
+            bounded=self.bounded,
+            details=dict(self.remarks),
             _evidence=self,
             _radius=radius,
         )
@@ -141,6 +156,10 @@ class RobustAggregatedResult(Result):
         Of every kernel: D, θ, τ, and its (D − θ)/q; for bets the logarithm of its largest wealth.
     tau_kind, engine, kernels, tilt
         How it was computed.
+    bounded : {"proved", "apparent", "unbounded"}
+        As in :class:`steinball.GofResult`; that of the kernel of which least is known.
+    details : dict
+        How many points lay outside the support of the model, and how many on its edge.
     """
 
     ksd: float
@@ -154,6 +173,8 @@ class RobustAggregatedResult(Result):
     kernel: Kernel
     kernels: tuple[Kernel, ...]
     tilt: Tilt | None
+    bounded: str = "apparent"
+    details: dict[str, Any] = field(default_factory=dict)
     _evidence: RobustAggregationEvidence
     _radius: Radius
 
@@ -194,11 +215,18 @@ class RobustAggregatedResult(Result):
             ("p-value", number(self.pvalue), self._calibrated()),
         ]
 
+    def sentence(self) -> str:
+        """The decision in words, and what cannot be said where u(x, x) is not bounded."""
+        return f"{super().sentence()}\n{unbounded_words(self.bounded)}".rstrip()
+
     def _tolerance(self) -> str:
         return f"tolerated: {self._radius!r}" if self.contamination is None else super()._tolerance()
 
     def _tolerated(self) -> str:
         return f"within {self._radius!r}" if self.contamination is None else super()._tolerated()
+
+    def _certain(self) -> bool:
+        return self.bounded == "proved"
 
     def _whose(self) -> str:
         return whose(self.tau_kind)

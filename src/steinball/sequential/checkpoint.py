@@ -13,7 +13,8 @@ import numpy as np
 from steinball import kernels
 from steinball.files import whole_file
 from steinball.kernels.base import Kernel, Product, Scaled, Sum
-from steinball.tilts import PolynomialTilt, Tilt
+from steinball.tilts import EdgeTilt, PolynomialTilt, Tilt
+from steinball.tilts.base import Product as TiltProduct
 
 SCHEMA = "steinball.sequential/2"
 
@@ -28,19 +29,22 @@ _BUILT_IN: dict[str, Any] = {
     "Product": Product,
     "Scaled": Scaled,
     "PolynomialTilt": PolynomialTilt,
+    "EdgeTilt": EdgeTilt,
+    "TiltProduct": TiltProduct,
 }
+_NAMES = {kind: name for name, kind in _BUILT_IN.items()}
 
 
 def describe(part: Any) -> Any:
     """A built-in kernel or tilt as plain values; ``OWN`` for any other, which the user must bring again."""
-    if type(part) not in _BUILT_IN.values():
+    if type(part) not in _NAMES:
         return OWN
     plain = {name: _plain(value) for name, value in vars(part).items()}
-    return OWN if OWN in plain.values() else {"type": type(part).__name__, **plain}
+    return OWN if OWN in plain.values() else {"type": _NAMES[type(part)], **plain}
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Kernel):
+    if isinstance(value, Kernel | Tilt):
         return describe(value)
     return value.tolist() if isinstance(value, np.ndarray) else value
 

@@ -6,8 +6,9 @@ from steinball.cautions import moved_names as _moved_names
 from steinball.tilts.base import Tilt
 from steinball.tilts.edge import EdgeTilt
 from steinball.tilts.polynomial import PolynomialTilt
+from steinball.tilts.power import PowerTilt
 
-__all__ = ["EdgeTilt", "PolynomialTilt", "Tilt"]
+__all__ = ["EdgeTilt", "PolynomialTilt", "PowerTilt", "Tilt"]
 
 if not TYPE_CHECKING:
     __getattr__ = _moved_names(__name__)

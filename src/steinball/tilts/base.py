@@ -39,6 +39,11 @@ class Tilt(ABC):
         """e at each row of ``x``, shape (n, d); ``None`` where every coordinate has the same weight."""
         return None
 
+    @property
+    def decay(self) -> float:
+        """b where w falls like \\|x\\|^(−2b) in every direction, as far as that is known; 0 otherwise."""
+        return 0.0
+
     def __mul__(self, other: object) -> Tilt:
         return Product(self, other) if isinstance(other, Tilt) else NotImplemented
 
@@ -58,6 +63,11 @@ class Product(Tilt):
 
     first: Tilt
     second: Tilt
+
+    @property
+    def decay(self) -> float:
+        """b of both, added."""
+        return self.first.decay + self.second.decay
 
     def log_weight(self, x: Array) -> Array:
         """log w of both, added."""

@@ -84,6 +84,11 @@ class PolynomialTilt(Tilt):
             )
         return namespace(offset).matmul(offset, like(self.precision, offset))
 
+    @property
+    def decay(self) -> float:
+        """b."""
+        return self.exponent
+
     def log_weight(self, x: Array) -> Array:
         """log w at each row of ``x``, shape (n,)."""
         xp, offset = namespace(x), self._offset(x)

@@ -1,0 +1,182 @@
+"""Where a model has its mass: the ends of its support, and data that lie outside or on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import Array, dtype_name, like, take_rows, to_host
+
+__all__ = ["Placed", "Support", "place", "within"]
+
+Floats = NDArray[np.float64]
+
+OUTSIDE = ("error", "contaminated")
+_ROUNDED_SHARE, _ROUNDED_POINTS = 0.05, 3
+_ULPS = 4096.0  # how many roundings away from an edge a point is put that was rounded onto it
+
+
+@dataclass(frozen=True)
+class Support:
+    """A box: the two ends of every column, or one pair for all of them; infinite ends are ±∞.
+
+    Examples
+    --------
+    >>> Support.of((0, None)).outside(np.array([[1.0, 2.0], [-1.0, 2.0]]))
+    array([False,  True])
+    >>> Support.of([(0, 1), (None, None)])
+    Support(ends=((0.0, 1.0), (-inf, inf)))
+    """
+
+    ends: tuple[tuple[float, float], ...]
+
+    @classmethod
+    def of(cls, value: Any) -> Support:
+        """What a user passed: a pair (low, high) for every column, or a list of pairs; ``None`` is infinite."""
+        if isinstance(value, Support):
+            return value
+        try:
+            parts = list(value)
+            pairs = [parts] if len(parts) == 2 and all(np.ndim(part) == 0 for part in parts) else parts
+            ends = tuple(_pair(*pair) for pair in pairs)
+        except (TypeError, ValueError):
+            ends = ()
+        if not ends or not all(low < high for low, high in ends):
+            raise ValueError(
+                "`support` must be a pair (low, high) with low below high and None for an infinite end, or one such "
+                f"pair per column, got {value!r}."
+            )
+        return cls(ends)
+
+    def __str__(self) -> str:
+        words = [f"({low:g}, {high:g})".replace("inf", "∞") for low, high in self.ends]
+        return words[0] if len(words) == 1 else f"[{', '.join(words)}]"
+
+    @property
+    def has_edges(self) -> bool:
+        """Whether some end is finite."""
+        return bool(np.isfinite(np.array(self.ends)).any())
+
+    def along(self, dimension: int) -> tuple[Floats, Floats]:
+        """The lower and the upper ends, shape (d,) each."""
+        if len(self.ends) not in (1, dimension):
+            raise ValueError(f"`support` has {len(self.ends)} columns, but the samples have {dimension}.")
+        low, high = np.array(self.ends).T
+        return np.broadcast_to(low, (dimension,)), np.broadcast_to(high, (dimension,))
+
+    def distances(self, x: Floats) -> tuple[Floats, Floats]:
+        """How far each coordinate lies above its lower and below its upper end, shape (n, d); negative outside."""
+        low, high = self.along(x.shape[1])
+        return x - low, high - x
+
+    def distance(self, x: Floats) -> Floats:
+        """The distance of each coordinate from the nearer of its ends, shape (n, d)."""
+        return np.minimum(*self.distances(x))
+
+    def outside(self, x: Floats) -> NDArray[np.bool_]:
+        """Which rows of ``x`` (n, d) lie outside."""
+        return np.asarray((self.distance(x) < 0.0).any(axis=1))
+
+    def on_edge(self, x: Floats) -> NDArray[np.bool_]:
+        """Which rows lie exactly on an edge, and not outside."""
+        return np.asarray((self.distance(x) == 0.0).any(axis=1) & ~self.outside(x))
+
+    def off_edges(self, x: Floats, kind: str = "float64") -> Floats:
+        """Rows of the closed box, with coordinates on an edge or next to it moved to where a score 1/r is finite."""
+        finfo, (low, high) = np.finfo(kind), self.along(x.shape[1])
+        step = float(finfo.tiny) ** 0.25
+        for ends, sign in ((low, 1.0), (high, -1.0)):
+            finite = np.where(np.isfinite(ends), ends, 0.0)
+            nearest = finite + sign * np.maximum(_ULPS * finfo.eps * np.abs(finite), step)
+            inner = np.maximum(x, nearest) if sign > 0 else np.minimum(x, nearest)
+            x = np.where(np.isfinite(ends), inner, x)
+        return x
+
+    def rows_inside(self, x: Floats) -> Floats:
+        """The rows of ``x`` that lie inside; one point of the box where there are none."""
+        inside = x[(self.distance(x) > 0.0).all(axis=1)]
+        if len(inside):
+            return inside
+        low, high = self.along(x.shape[1])
+        middle = np.where(np.isfinite(low), np.where(np.isfinite(high), (low + high) / 2.0, low + 1.0), high - 1.0)
+        return np.where(np.isfinite(middle), middle, 0.0)[None, :]
+
+
+def _pair(low: Any, high: Any) -> tuple[float, float]:
+    return -np.inf if low is None else float(low), np.inf if high is None else float(high)
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Samples that lie inside the support; ``isolated`` are the places of the others among all ``n``."""
+
+    samples: Array
+    n: int
+    isolated: NDArray[np.intp]
+    moved: int = 0
+
+    @property
+    def remarks(self) -> dict[str, int]:
+        """What a result says of it."""
+        found = {"outside the support": len(self.isolated), "moved off the edge": self.moved}
+        return {words: count for words, count in found.items() if count}
+
+
+def place(samples: Array, support: Support | None, outside: str = "error") -> Placed:
+    """The samples inside a support: points outside are refused or set apart, points on an edge moved off it.
+
+    Examples
+    --------
+    >>> place(np.array([[1.0], [-1.0], [0.0]]), Support.of((0, None)), "contaminated").remarks
+    {'outside the support': 1, 'moved off the edge': 1}
+    """
+    if outside not in OUTSIDE:
+        raise ValueError(f'`outside` must be "error" or "contaminated", got {outside!r}.')
+    nowhere = np.empty(0, dtype=np.intp)
+    if support is None:
+        return Placed(samples, int(samples.shape[0]), nowhere)
+    x = to_host(samples)
+    out = support.outside(x)
+    if out.any() and outside == "error":
+        raise ValueError(_outside(out, support))
+    if out.sum() > len(x) - 2:
+        raise ValueError(
+            f"at least 2 of `samples` must lie within the support {support} of the model, got {sum(~out)}."
+        )
+    edge = support.on_edge(x)
+    if edge.sum() > max(_ROUNDED_POINTS, _ROUNDED_SHARE * len(x)):
+        raise ValueError(_on_edge(edge, support))
+    rows, inner = np.flatnonzero(~out), support.off_edges(x[~out], dtype_name(samples))
+    if (inner != x[~out]).any():
+        samples = like(inner, samples)
+    elif out.any():
+        samples = take_rows(samples, rows)
+    return Placed(samples, len(x), np.flatnonzero(out), int(edge.sum()))
+
+
+def within(rows: Array, support: Support) -> Array:
+    """Rows of a stream: refused outside the support, moved off its edge."""
+    x = to_host(rows)
+    out = support.outside(x)
+    if out.any():
+        raise ValueError(_outside(out, support))
+    return like(support.off_edges(x, dtype_name(rows)), rows)
+
+
+def _outside(out: NDArray[np.bool_], support: Support) -> str:
+    return (
+        f"`samples` must lie within the support {support} of the model, but {out.sum()} of {len(out)} rows do not "
+        f"(first: row {np.argmax(out)}). The model excludes such points: correct the data or the support, or count "
+        'these points as contaminated by `robust_ksd_test(..., outside="contaminated")`.'
+    )
+
+
+def _on_edge(edge: NDArray[np.bool_], support: Support) -> str:
+    return (
+        f"{edge.sum()} of {len(edge)} `samples` lie exactly on an edge of the support {support} of the model (first: "
+        f"row {np.argmax(edge)}): too many to be rounding, and a density has no mass in a single place. Test the other "
+        "points, or correct the support."
+    )
