@@ -47,7 +47,7 @@ class Subject:
     --------
     >>> from steinball.models import Gaussian
     >>> Subject.of([0.0, 1.0], Gaussian(3.0)).pose(None, None).stein
-    SteinKernel(kernel=InverseMultiquadric(lengthscale=1.0, exponent=0.5), tilt=None)
+    SteinKernel(kernel=InverseMultiquadric(lengthscale=1.0, exponent=0.5, metric=None), tilt=None)
     """
 
     samples: Array
