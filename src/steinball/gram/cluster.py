@@ -139,6 +139,8 @@ class _Run:
                     raise
                 suspect = True  # Dask also suspects tasks that only waited on the dead workers
             except (CancelledError, asyncio.CancelledError, _Lost) as error:
+                if self._client.status == "closed":
+                    raise RuntimeError("the Dask client was closed while its cluster still had work to do.") from error
                 await self._lose(arguments, error)
             else:
                 self._losses = 0
