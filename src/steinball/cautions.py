@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 __all__ = [
+    "RemovalWarning",
     "Renamed",
     "SeparatedModesWarning",
     "SteinballWarning",
@@ -67,6 +68,13 @@ class UncertifiedSupremumWarning(SteinballWarning):
     """An upper bound on sup u(x, x) was asked for, and only the largest value at the samples was to be had.
 
     Remedy: give the bound (``tau=3.2``), a model with ``score_growth(center)``, or ``tau="sample"``.
+    """
+
+
+class RemovalWarning(SteinballWarning):
+    """A tolerated set that allows the removal of mass was given a τ that is no upper bound.
+
+    What was removed is not in the sample, so the sample cannot show how much it weighed. Remedy: ``tau="auto"``.
     """
 
 

@@ -94,6 +94,12 @@ class Subject:
             )
         return tilt
 
+    def fixes(self, kernel: Kernel | None, tilt: Tilt | str | None) -> bool:
+        """Whether a kernel and tilt asked for in these words owe nothing to the samples."""
+        known = Knowledge(self.model)
+        placed = not isinstance(tilt, str) or known.place is not None or known.sampler is not None
+        return self.predictable or (kernel is not None and placed)
+
     def pose(self, kernel: Kernel | None, tilt: Tilt | str | None) -> SteinProblem:
         """The problem of these samples under one kernel."""
         stein = self.settle(kernel, tilt)
@@ -115,7 +121,7 @@ class Subject:
         draws = Knowledge(self.model).draws(_DRAWS)
         if draws is None:
             raise ValueError(
-                f"this test must not choose its {name} from the data that it bets on, and the model has no `sample` to "
+                f"this test must not choose its {name} from the data, and the model has no `sample` to "
                 f"choose it from. Give one: `{name}={example}`."
             )
         return as_samples(like(draws, self.samples), "draws of the model")

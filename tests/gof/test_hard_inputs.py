@@ -149,7 +149,7 @@ def test_the_automatic_tilt_is_not_stretched_by_an_outlier(model: Any, kernel: A
 
 
 @TESTS
-@pytest.mark.parametrize("calibration", [FEW, sb.WildBootstrap(99), sb.DeviationBound()], ids=repr)
+@pytest.mark.parametrize("calibration", [FEW, sb.WildBootstrap(99), sb.DeviationBound(proven=False)], ids=repr)
 @pytest.mark.parametrize(("place", "dtype"), [(1e20, np.float32), (1e200, np.float64)])
 @pytest.mark.parametrize("d", [1, 3])
 def test_what_cannot_be_squared_is_an_overflow_by_name(

@@ -90,8 +90,8 @@ def run_test(
     tau: Annotated[
         str | None,
         typer.Option(
-            help="Bound of the Stein kernel: sample, auto (a proven one), optimized or a number; sample by default, "
-            "auto for betting and deviation."
+            help="Bound of the Stein kernel: best, auto (a proven one), sample, optimized or a number; by default best, "
+            "auto for betting and deviation, sample with --radius."
         ),
     ] = None,
     jumps: Annotated[
@@ -135,7 +135,7 @@ def run_test(
                 model_from(model, log_density, dimension=samples.shape[1], backend=backend),
                 _Setup(contamination, radius, kernel, jumps, aggregate),
                 calibration=chosen,
-                tau=_tau(tau, chosen),
+                tau=_tau(tau, chosen, contamination),
                 level=level,
                 rng=seed,
                 engine=engine,
@@ -172,7 +172,7 @@ def _run(samples: Any, model: Any, setup: _Setup, **options: Any) -> Result:
     if setup.aggregate and setup.contamination is not None:
         return sb.robust_ksdagg_test(samples, model, setup.contamination, **options)
     options |= {
-        "kernel": _kernel(setup.kernel, samples, options["calibration"]),
+        "kernel": None if setup.kernel == "imq" else kernel_from(setup.kernel, samples),
         "jumps": "auto" if setup.jumps else None,
     }
     if setup.contamination is not None:
@@ -193,20 +193,15 @@ def _calibration(name: str, resamples: int) -> Any:
     raise ValueError(f"`--calibration` must be one of {known}, got `{name}`.")
 
 
-def _kernel(text: str, samples: Any, calibration: Any) -> Any:
-    """The kernel; a test that must not look ahead leaves its length scale to the model."""
-    return None if calibration.predictable and text == "imq" else kernel_from(text, samples)
-
-
-def _tau(text: str | None, calibration: Any) -> str | float:
+def _tau(text: str | None, calibration: Any, contamination: float | None) -> str | float:
     if text is None:
-        return str(calibration.default_tau)
-    if text in {"auto", "sample", "optimized"}:
+        return "sample" if contamination is None and not calibration.needs_upper_bound else calibration.default_tau
+    if text in {"best", "auto", "sample", "optimized"}:
         return text
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"`--tau` must be sample, auto, optimized or a number, got `{text}`.") from None
+        raise ValueError(f"`--tau` must be best, auto, sample, optimized or a number, got `{text}`.") from None
 
 
 def _print_result(result: Result, as_json: bool) -> None:

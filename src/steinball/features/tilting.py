@@ -93,7 +93,7 @@ def base_tilt(samples: Array, model: Any = None, exponent: float = 0.5) -> Polyn
     return _standardizing_tilt(center, np.diag(_robust_scales(x - center) ** 2), exponent)
 
 
-def tilt_efficiency(problem: SteinProblem, tau: float) -> float:
+def tilt_efficiency(problem: SteinProblem, tau: float, n_draws: int = 4 * _DRAWS) -> float:
     """E u(X, X) / τ: the share of a point's largest possible weight that an ordinary point has.
 
     Under the model where it can be sampled, with draws of a fixed seed; otherwise over the samples. A value near 1
@@ -113,7 +113,7 @@ def tilt_efficiency(problem: SteinProblem, tau: float) -> float:
     >>> round(tilt_efficiency(problem, find_supremum("auto", problem).value), 2)
     0.86
     """
-    draws = Knowledge(problem.model).draws(4 * _DRAWS)
+    draws = Knowledge(problem.model).draws(n_draws)
     scores = None if draws is None else _scores(problem.model, draws, problem.samples)
     if draws is None or scores is None:
         return float(to_host(problem.diagonal).mean()) / tau

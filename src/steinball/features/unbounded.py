@@ -12,7 +12,7 @@ from steinball.cautions import UnboundedSteinKernelWarning, caution
 from steinball.features.regions import Cloud
 from steinball.stein import SteinProblem
 
-__all__ = ["warn_if_unbounded"]
+__all__ = ["grows", "warn_if_unbounded"]
 
 _GROWTH: WeakKeyDictionary[SteinProblem, bool] = WeakKeyDictionary()
 
@@ -24,7 +24,7 @@ def warn_if_unbounded(problem: SteinProblem, what: str) -> None:
     bare array of scores, an untilted kernel whose scores still grow like |x|^½ or faster among the outermost
     samples is taken to be growing.
     """
-    if not _grows(problem):
+    if not grows(problem):
         return
     remedy = (
         "Use a tilt: `tilt=PolynomialTilt()` or `tilt='auto'`"
@@ -39,7 +39,7 @@ def warn_if_unbounded(problem: SteinProblem, what: str) -> None:
     )
 
 
-def _grows(problem: SteinProblem) -> bool:
+def grows(problem: SteinProblem) -> bool:
     """Whether u(x, x) grows without bound, found out once for every problem."""
     if problem not in _GROWTH:
         _GROWTH[problem] = _grows_along_rays(problem) if problem.evaluable else _grows_in_sample(problem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -227,7 +228,7 @@ class Gaussian:
         x = as_points(x, self.dimension)
         return -self._factor.pull_back(self._factor.whiten(x - like(self.mean, x)))
 
-    @property
+    @cached_property
     def radial_score(self) -> RadialScore:
         """The score as a function of the distance from the mean, for a closed form of sup u(x, x)."""
         return RadialScore(self.location, self._factor.inverse)
