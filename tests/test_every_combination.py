@@ -21,11 +21,11 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 import steinball as sb
-from steinball.radius.base import as_radius
 import steinball.gram.lowrank
 from steinball.arrays import as_seed
 from steinball.calibration import ModelMoments
 from steinball.calibration.wealth import BETS
+from steinball.radius.base import as_radius
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, dtype_name, like, namespace, take_rows, to_host
 from steinball.kernels.base import Kernel
 from steinball.kernels.distance import direct_squared_distances, metric_root
-from steinball.models.base import Model, evaluate_score
+from steinball.models.base import Model, evaluate_score, keepable
 from steinball.models.knowledge import Knowledge
 from steinball.tilts import Tilt
 
@@ -344,6 +345,9 @@ class SteinProblem:
 
     def __len__(self) -> int:
         return int(self.samples.shape[0])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "model": keepable(self.model, self.samples, self.scores)}
 
     @cached_property
     def points(self) -> SteinPoints:

@@ -14,7 +14,7 @@ import steinball as sb
 from steinball.cli import outcome
 from steinball.cli.datafiles import read_samples
 from steinball.cli.demo import render_demo
-from steinball.cli.specs import kernel_from, model_from
+from steinball.cli.specs import kernel_from, model_from, parse_share
 from steinball.cli.userfile import python_file
 from steinball.results import Result
 
@@ -64,7 +64,7 @@ def run_test(
     ],
     model: Annotated[
         str | None,
-        typer.Option(help="Built-in model such as gaussian:mean=0,cov=1, or FILE.py:NAME of a score or a model."),
+        typer.Option(help="Built-in model such as normal:mean=0,sd=1, or FILE.py:NAME of a score or a model."),
     ] = None,
     log_density: Annotated[
         str | None, typer.Option(help="FILE.py:NAME of a log density, up to a constant, in place of --model.")
@@ -73,12 +73,15 @@ def run_test(
         str, typer.Option(help="What differentiates the log density: numerical (it is written in NumPy), torch or jax.")
     ] = "numerical",
     contamination: Annotated[
-        float | None, typer.Option(help="Tolerated share of contamination, between 0 and 1.")
+        float | None,
+        typer.Option(parser=parse_share, metavar="SHARE", help="Tolerated share of contamination, such as 0.05 or 5%."),
     ] = None,
     radius: Annotated[
         float | None, typer.Option(help="Tolerated distance, in place of --contamination; 0 is the standard test.")
     ] = None,
-    level: Annotated[float, typer.Option(help="Probability of a false rejection.")] = 0.05,
+    level: Annotated[
+        float, typer.Option(parser=parse_share, metavar="SHARE", help="Probability of a false rejection.")
+    ] = 0.05,
     calibration: Annotated[
         str,
         typer.Option(
@@ -90,8 +93,8 @@ def run_test(
     tau: Annotated[
         str | None,
         typer.Option(
-            help="Bound of the Stein kernel: best, auto (a proven one), sample, optimized or a number; by default best, "
-            "auto for betting and deviation, sample with --radius."
+            help="Bound of the Stein kernel: best, auto (a proven one), sample, optimized or a number; by default "
+            "best, with --radius sample, for betting and deviation auto."
         ),
     ] = None,
     jumps: Annotated[

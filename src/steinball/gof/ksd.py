@@ -134,7 +134,7 @@ def _evidence(
     calibration = question.calibration
     request = calibration.request(len(problem), seed)
     check_engine(calibration, request, settings.engine)
-    gram = make_gram(problem, request, calibration.n_resamples, settings, lambda s: question.grade(s) != "approximate")
+    gram = make_gram(problem, request, calibration.n_resamples, settings, question.settled_by)
     shared = calibration, seed, question.tau, question.estimator, moved
     return Evidence(problem, gram, request, gram.summarise(request), *shared)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Number
@@ -13,11 +14,13 @@ from steinball.arrays import Array, as_scores, is_array_like, namespace
 from steinball.models.knowledge import DENSITIES, LOG_DENSITIES, Knowledge
 
 __all__ = [
+    "LostModel",
     "Model",
     "ScoreArray",
     "ScoreFunction",
     "as_model",
     "evaluate_score",
+    "keepable",
 ]
 
 _ACCEPTED = (
@@ -103,6 +106,35 @@ class ScoreArray:
 
     def __repr__(self) -> str:
         return f"ScoreArray(shape={tuple(self.scores.shape)})"
+
+
+@dataclass(frozen=True, eq=False)
+class LostModel:
+    """What is left of a model that could not be pickled: its scores at the samples."""
+
+    samples: Array
+    scores: Array
+    lost: str
+
+    def score(self, x: Array, /) -> Array:
+        if x is self.samples or _same_array(x, self.samples):
+            return self.scores
+        raise ValueError(
+            f"this needs the model, {self.lost}, which was not pickled along with its result; only its scores at the "
+            "samples were. Use a model that can be pickled, such as a function of a module, or ask before pickling."
+        )
+
+    def __repr__(self) -> str:
+        return self.lost
+
+
+def keepable(model: Model, samples: Array, scores: Array) -> Model:
+    """The model, or what is left of one that cannot be pickled, such as a lambda."""
+    try:
+        pickle.dumps(model)
+    except Exception:  # whatever a user's object raises
+        return LostModel(samples, scores, repr(model))
+    return model
 
 
 def as_model(model: Any, samples: Array) -> Model:

@@ -92,6 +92,10 @@ class Question:
             return "approximate"
         return "certified" if ends[0].rejected == ends[1].rejected else "approximate"
 
+    def settled_by(self, summary: GramSummary) -> bool:
+        """Whether ``summary`` decides for certain."""
+        return self.grade(summary) != "approximate"
+
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
