@@ -43,7 +43,8 @@ def test_the_warning_points_at_the_users_line() -> None:
         sb.robust_ksd_test(X, gaussian, tau="auto")
         sb.ksd_test(X, sb.models.GaussianMixture([0.5, 0.5], [-6.0, 6.0]))
         sb.ksd_test(X, gaussian, tilt="auto", radius=sb.TotalVariation(0.1))
-    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, k) for k in range(1, 8)]
+        sb.ksd_test(X, lambda x: -0.5 * x**2 - 1.0)
+    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, k) for k in range(1, 9)]
     assert {w.category for w in caught} == set(CATEGORIES)
 
 

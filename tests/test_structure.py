@@ -310,6 +310,7 @@ NO_EXAMPLE_NEEDED = {
     "steinball.features.UncertifiedSupremumWarning": "a warning",
     "steinball.jumps.SeparatedModesWarning": "a warning: the example is that of SteinballWarning",
     "steinball.kernels.Kernel": "abstract",
+    "steinball.models.LogDensityWarning": "a warning",
     "steinball.radius.RemovalWarning": "a warning",
 }
 

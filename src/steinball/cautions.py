@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 __all__ = [
+    "LogDensityWarning",
     "RemovalWarning",
     "Renamed",
     "SeparatedModesWarning",
@@ -68,6 +69,13 @@ class UncertifiedSupremumWarning(SteinballWarning):
     """An upper bound on sup u(x, x) was asked for, and only the largest value at the samples was to be had.
 
     Remedy: give the bound (``tau=3.2``), a model with ``score_growth(center)``, or ``tau="sample"``.
+    """
+
+
+class LogDensityWarning(SteinballWarning):
+    """A function that was given as a score looks like a log density.
+
+    Remedy: ``sb.from_log_density(f, backend=...)``.
     """
 
 

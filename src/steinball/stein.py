@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, dtype_name, like, namespace, take_rows, to_host
 from steinball.kernels.base import Kernel
 from steinball.kernels.distance import direct_squared_distances, metric_root
-from steinball.models.base import Model, evaluate_score, keepable
+from steinball.models.base import Model, evaluate_score, keepable, score_of
 from steinball.models.knowledge import Knowledge
 from steinball.tilts import Tilt
 
@@ -378,5 +378,5 @@ class SteinProblem:
     def diagonal_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """u(x, x) at rows of ``x`` (m, d), on the host; NaN where the model gives no finite score."""
         there = like(x, self.samples)
-        scores = self.model.score(there)
+        scores = score_of(self.model, there)
         return to_host(self.stein.diagonal(there, namespace(there).reshape(scores, x.shape)))

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from steinball.arrays import like, namespace, to_host
 from steinball.features.isotropic import IsotropicCase, kernel_constants
 from steinball.features.kinds import Supremum
+from steinball.models.base import score_of
 from steinball.stein import SteinProblem
 
 __all__ = ["feature_slopes", "lipschitz_constant"]
@@ -88,7 +89,7 @@ def _transposed(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
 def _drift(problem: SteinProblem, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """b = w (s + ∇log w) and w at rows of ``x``, on the host."""
     there = like(x, problem.samples)
-    scores = namespace(there).reshape(problem.model.score(there), x.shape)
+    scores = namespace(there).reshape(score_of(problem.model, there), x.shape)
     weight, scores = problem.stein.tilted(there, scores)
     w = np.ones(len(x)) if weight is None else to_host(weight)
     return to_host(scores) * w[:, None], w

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, like, to_host
 from steinball.features.certificate import UncertifiedError, bound_without_search
 from steinball.kernels.base import Kernel
+from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import PolynomialTilt
@@ -149,7 +150,7 @@ def _normal_draws(location: Matrix, covariance: Matrix) -> Matrix:
 
 def _scores(model: Any, draws: Matrix, samples: Array) -> Matrix | None:
     with np.errstate(all="ignore"):
-        scores = to_host(model.score(like(draws, samples))).reshape(draws.shape)
+        scores = to_host(score_of(model, like(draws, samples))).reshape(draws.shape)
     return scores if np.isfinite(scores).all() else None
 
 

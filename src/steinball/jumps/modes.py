@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from steinball.arrays import Array, as_samples, like, namespace, to_host
+from steinball.models.base import score_of
 from steinball.models.gaussian import Covariance, frozen
 from steinball.models.knowledge import Knowledge
 
@@ -170,7 +171,7 @@ class _Surface:
 
     def gradient(self, x: Host) -> Host:
         there = like(x, self.template)
-        return to_host(namespace(there).reshape(self.model.score(there), x.shape))
+        return to_host(namespace(there).reshape(score_of(self.model, there), x.shape))
 
     def climb(self, start: Host) -> Host:
         """A local maximum, by quasi-Newton steps in units of the local scale where that is known."""

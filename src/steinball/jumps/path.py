@@ -9,6 +9,7 @@ from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, like, to_host
+from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
 
 __all__ = ["log_ratio_along_paths"]
@@ -65,5 +66,5 @@ def _integral(model: Any, x: Host, y: Host, panels: int, template: Array) -> Hos
 
 def _block(model: Any, x: Host, apart: Host, times: Host, parts: Host, template: Array) -> Host:
     points = (x[:, None, :] + times[:, None] * apart[:, None, :]).reshape(-1, x.shape[1])
-    scores = to_host(model.score(like(points, template))).reshape(len(x), times.size, x.shape[1])
+    scores = to_host(score_of(model, like(points, template))).reshape(len(x), times.size, x.shape[1])
     return np.asarray(np.einsum("ntd,nd,t->n", scores, apart, parts))

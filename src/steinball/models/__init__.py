@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from steinball.cautions import LogDensityWarning
 from steinball.cautions import moved_names as _moved_names
 from steinball.models.autodiff import from_log_density
 from steinball.models.base import Model
@@ -17,6 +18,7 @@ __all__ = [
     "GaussianBernoulliRBM",
     "GaussianMixture",
     "KernelExponentialFamily",
+    "LogDensityWarning",
     "Model",
     "StudentT",
     "check_score",

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NoReturn, Protocol, runtime_checkable
 
 import array_api_compat
 
-from steinball.arrays import Array, as_scores, is_array_like, namespace
+from steinball.arrays import Array, as_scores, dtype_name, is_array_like, namespace
 from steinball.models.knowledge import DENSITIES, LOG_DENSITIES, Knowledge
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "as_model",
     "evaluate_score",
     "keepable",
+    "score_of",
 ]
 
 _ACCEPTED = (
@@ -28,6 +29,25 @@ _ACCEPTED = (
     'a bare log density comes in by `sb.from_log_density(f, backend="jax" | "torch" | "numerical")`'
 )
 _BACKENDS = {"torch": "torch", "pyro": "torch", "jax": "jax", "numpyro": "jax", "distrax": "jax"}
+
+# What objects of other libraries are, and what to write for them.
+_HINTS = {
+    ("scipy", "gaussian_kde"): (
+        "a kernel density estimate that takes points as columns; use "
+        '`sb.from_log_density(lambda x: model.logpdf(x.T), backend="numerical")`'
+    ),
+    ("pymc", "Model"): (
+        "whose `logp` is symbolic and not a function of arrays; compile it, `logp = model.compile_logp()`, and use "
+        '`sb.from_log_density(lambda x: np.array([logp({"mu": row[0]}) for row in x]), backend="numerical")` with the '
+        "names of your own variables"
+    ),
+}
+_COVARIANCES = ("EmpiricalCovariance", "ShrunkCovariance", "LedoitWolf", "OAS", "MinCovDet", "GraphicalLasso")
+_HINTS |= dict.fromkeys(
+    (("sklearn", name) for name in _COVARIANCES),
+    "whose `score` is a mean log likelihood and not ∇log p; use "
+    "`sb.models.Gaussian(model.location_, model.covariance_)`",
+)
 
 
 @runtime_checkable
@@ -170,7 +190,8 @@ def as_model(model: Any, samples: Array) -> Model:
 def evaluate_score(model: Model, x: Array) -> Array:
     """The score at ``x``, checked: finite, and of the shape, array library, device and dtype of ``x``.
 
-    float32 scores of float64 samples are widened, which loses nothing; the opposite is an error.
+    float32 scores of float64 samples are widened, which loses nothing; the opposite is an error. A model that takes
+    single precision only, such as a torch network, is evaluated in that and its scores are widened.
 
     Examples
     --------
@@ -178,7 +199,24 @@ def evaluate_score(model: Model, x: Array) -> Array:
     >>> evaluate_score(ScoreFunction(lambda x: -x[:, 0]), np.array([[1.0], [2.0]])).shape
     (2, 1)
     """
-    return _without_graph(as_scores(model.score(x), x, "model.score(samples)"))
+    return _without_graph(as_scores(score_of(model, x), x, "model.score(samples)"))
+
+
+def score_of(model: Model, x: Array) -> Array:
+    """``model.score(x)``; in single precision where the model fails in double and does not fail in that."""
+    try:
+        return model.score(x)
+    except Exception:
+        if dtype_name(x) != "float64":
+            raise
+        xp = namespace(x)
+        try:
+            scores = model.score(xp.astype(x, xp.float32))
+        except Exception:  # not a matter of precision: the first error is the one that tells
+            scores = None
+        if scores is None:
+            raise
+        return xp.astype(scores, x.dtype)
 
 
 def _same_array(x: Any, y: Array) -> bool:
@@ -213,6 +251,8 @@ def _refuse_log_density(model: Any) -> None:
     known = Knowledge(model)
     if known.name in LOG_DENSITIES + DENSITIES:
         _explain_log_density(model, f"the function `{known.name}`", known.name, known.name)
+    if hint := _HINTS.get((known.library, type(model).__name__)):
+        raise TypeError(f"`model` is an object of type {type(model).__name__}, {hint}.")
     method = None if known.has_score else known.density_method
     if method is not None:
         what = f"an object of type {type(model).__name__} with `{method}`"
@@ -220,7 +260,7 @@ def _refuse_log_density(model: Any) -> None:
 
 
 def _explain_log_density(model: Any, what: str, expression: str, method: str) -> NoReturn:
-    library, is_density = type(model).__module__.partition(".")[0], method in DENSITIES
+    library, is_density = Knowledge(model).library, method in DENSITIES
     function = f"lambda x: np.log({expression}(x))" if is_density else expression
     raise TypeError(
         f"`model` is {what}, a {'density' if is_density else 'log density'} and not a score ∇log p; "
