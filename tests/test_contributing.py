@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import runpy
 from pathlib import Path
@@ -23,8 +22,6 @@ def test_there_is_a_walk_for_everything_that_is_added() -> None:
 
 @pytest.mark.parametrize("title", WALKS)
 def test_a_walk_defines_a_thing_and_uses_it(title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if title == "A calibration" and importlib.util.find_spec("steinball.gram.request") is None:
-        pytest.skip("TEMPORARY: until calibrations make requests")
     monkeypatch.chdir(tmp_path)
     Path("walk.py").write_text(WALKS[title], encoding="utf-8")
     runpy.run_path("walk.py", run_name="walk")

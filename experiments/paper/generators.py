@@ -108,7 +108,7 @@ def split_with_outliers(
 
     Examples
     --------
-    >>> from experiments.paper.generators import load_galaxies
+    >>> from steinball.datasets import load_galaxies
     >>> [len(half) for half in split_with_outliers(load_galaxies(), 0.2, 10.0, rng=0)]
     [51, 51]
     """

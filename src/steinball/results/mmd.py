@@ -99,7 +99,7 @@ class MMDResult(Result):
 
         Examples
         --------
-        >>> import steinball as sb
+        >>> import numpy as np, steinball as sb
         >>> x = np.random.default_rng(0).normal(size=100)
         >>> x[:40] = 5.0
         >>> result = sb.dcmmd_test(x, sb.models.Gaussian(), contamination=0.0, rng=0)
