@@ -46,13 +46,15 @@ def test_the_warning_points_at_the_users_line() -> None:
         sb.ksd_test(X, gaussian, radius=sb.Huber(0.1))
         sb.robust_ksd_test(X, gaussian, tilt=None)
         result.at(contamination=0.1)
-        sb.ksd_test(X, gaussian, calibration=sb.DeviationBound())
+        sb.ksd_test(X, gaussian, calibration=sb.DeviationBound(proven=False))
         sb.robust_ksd_test(X, gaussian, tau="auto")
         sb.ksd_test(X, sb.models.GaussianMixture([0.5, 0.5], [-6.0, 6.0]))
         sb.ksd_test(X, sb.from_score(lambda x: -1.3 * x, sample=lambda n, rng: rng.normal(size=(n, 1))))
         sb.ksd_test(np.exp(1.5 * X), LOG_NORMAL)
         sb.ksd_test(np.round(X), gaussian)
-    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, k) for k in range(1, 10)]
+        sb.ksd_test(X, gaussian, tilt="auto", radius=sb.TotalVariation(0.1))
+        sb.ksd_test(X, lambda x: -0.5 * x**2 - 1.0)
+    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, k) for k in range(1, 12)]
     assert {w.category for w in caught} == set(CATEGORIES)
 
 
@@ -75,7 +77,7 @@ def test_one_line_silences_them_all() -> None:
 def test_a_finite_sample_bound_is_warned_of_at_a_contamination_of_zero_too() -> None:
     """Huber(0) needs no bound and the deviation bound does; neither warned, each leaving it to the other."""
     with pytest.warns(sb.features.UnboundedSteinKernelWarning, match="`DeviationBound` needs a bounded Stein kernel"):
-        sb.ksd_test(X, gaussian, radius=sb.Huber(0.0), calibration=sb.DeviationBound())
+        sb.ksd_test(X, gaussian, radius=sb.Huber(0.0), calibration=sb.DeviationBound(proven=False))
 
 
 # Old names

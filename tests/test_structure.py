@@ -314,6 +314,8 @@ NO_EXAMPLE_NEEDED = {
     "steinball.models.RareFeaturesWarning": "a warning",
     "steinball.models.RoundedDataWarning": "a warning",
     "steinball.models.SteinIdentityWarning": "a warning",
+    "steinball.models.LogDensityWarning": "a warning",
+    "steinball.radius.RemovalWarning": "a warning",
 }
 
 

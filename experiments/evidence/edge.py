@@ -107,7 +107,7 @@ def nulls(found: dict[str, GramSummary], tau: Supremum) -> dict[Method, Null]:
     return {
         (PAPER, "weighted"): BootstrapNull.from_summary(found["weighted"], "v"),
         **boundary,
-        ("deviation", ""): DeviationBound().null(found["weighted"], tau, "v"),
+        ("deviation", ""): DeviationBound(proven=False).null(found["weighted"], tau, "v"),
         ("betting", ""): Betting().null(found["weighted"], tau, "v"),
     }
 

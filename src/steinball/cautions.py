@@ -9,7 +9,9 @@ from importlib import import_module
 from typing import Any
 
 __all__ = [
+    "LogDensityWarning",
     "RareFeaturesWarning",
+    "RemovalWarning",
     "Renamed",
     "RoundedDataWarning",
     "SeparatedModesWarning",
@@ -91,6 +93,20 @@ class UncertifiedSupremumWarning(SteinballWarning):
     """An upper bound on sup u(x, x) was asked for, and only the largest value at the samples was to be had.
 
     Remedy: give the bound (``tau=3.2``), a model with ``score_growth(center)``, or ``tau="sample"``.
+    """
+
+
+class LogDensityWarning(SteinballWarning):
+    """A function that was given as a score looks like a log density.
+
+    Remedy: ``sb.from_log_density(f, backend=...)``.
+    """
+
+
+class RemovalWarning(SteinballWarning):
+    """A tolerated set that allows the removal of mass was given a τ that is no upper bound.
+
+    What was removed is not in the sample, so the sample cannot show how much it weighed. Remedy: ``tau="auto"``.
     """
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, as_samples, as_second_samples, like
+from steinball.arrays import Array, as_samples, as_second_samples, computed, like, namespace
 from steinball.features.edges import check_edges
 from steinball.features.tilting import choose_tilt
 from steinball.jumps.offset import as_jumps
@@ -19,13 +19,15 @@ from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model, as_model, evaluate_score
 from steinball.models.knowledge import Knowledge
+from steinball.models.mistaken import warn_if_log_density
 from steinball.models.support import Placed, place
-from steinball.stein import SteinKernel, SteinProblem
+from steinball.stein import SteinKernel, SteinProblem, center_of
 from steinball.tilts import Tilt
 
 __all__ = ["Subject", "pose"]
 
 _DRAWS = 512
+_FAR = 1e40
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +87,7 @@ class Subject:
         outside: str = "error",
     ) -> Subject:
         """What a user passed, checked once; ``jumps`` move the samples, by random numbers below ``seed``."""
-        samples = as_samples(x)
+        samples = computed(as_samples(x))
         model = as_model(model, samples)
         placed = place(samples, Knowledge(model).support, outside)
         samples = placed.samples
@@ -128,10 +130,20 @@ class Subject:
             )
         return tilt
 
+    def fixes(self, kernel: Kernel | None, tilt: Tilt | str | None) -> bool:
+        """Whether a kernel and tilt asked for in these words owe nothing to the samples."""
+        known = Knowledge(self.model)
+        placed = not isinstance(tilt, str) or known.place is not None or known.sampler is not None
+        return self.predictable or (kernel is not None and placed)
+
     def pose(self, kernel: Kernel | None, tilt: Tilt | str | None) -> SteinProblem:
         """The problem of these samples under one kernel."""
         stein = self.settle(kernel, tilt)
-        return SteinProblem(stein, self.model, self.samples, evaluate_score(self.model, self.samples))
+        tilted = stein.tilt is not None and Knowledge(self.model).evaluable
+        samples = within_reach(self.samples) if tilted else self.samples
+        scores = evaluate_score(self.model, samples)
+        warn_if_log_density(self.model, samples, scores)
+        return SteinProblem(stein, self.model, samples, scores)
 
     def pose_all(self, kernels: Sequence[Kernel], tilt: Tilt | str | None) -> list[SteinProblem]:
         """One problem per kernel; the score is evaluated once, and an automatic tilt suits the kernel in the middle."""
@@ -153,7 +165,7 @@ class Subject:
         draws = Knowledge(self.model).draws(_DRAWS)
         if draws is None:
             raise ValueError(
-                f"this test must not choose its {name} from the data that it bets on, and the model has no `sample` to "
+                f"this test must not choose its {name} from the data, and the model has no `sample` to "
                 f"choose it from. Give one: `{name}={example}`."
             )
         return as_samples(like(draws, self.samples), "draws of the model")
@@ -162,3 +174,19 @@ class Subject:
 def pose(x: Any, model: Any, kernel: Kernel | None = None, tilt: Tilt | str | None = None) -> SteinProblem:
     """Everything that a user may pass, checked and put together; see :meth:`Subject.settle` for the defaults."""
     return Subject.of(x, model).pose(kernel, tilt)
+
+
+def within_reach(samples: Array) -> Array:
+    """The samples, with points so far out that squares overflow moved toward the center, to 10⁴⁰ times its spread.
+
+    A tilted feature has come to its limit along that ray long before, up to a share of 10⁻⁴⁰: the point stays the
+    outlier that it is.
+    """
+    xp = namespace(samples)
+    if float(xp.max(xp.abs(samples))) < _FAR:
+        return samples
+    center = center_of(samples)
+    sizes = xp.max(xp.abs(samples - center), axis=1)
+    ordinary = float(xp.sort(sizes)[sizes.shape[0] // 2]) or 1.0
+    factor = xp.clip(_FAR * ordinary / xp.where(sizes > 0.0, sizes, xp.ones_like(sizes)), max=1.0)
+    return center + (samples - center) * factor[:, None]

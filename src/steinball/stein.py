@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, dtype_name, like, namespace, take_rows, to_host
 from steinball.kernels.base import Kernel
 from steinball.kernels.distance import direct_squared_distances, metric_root
-from steinball.models.base import Model, evaluate_score
+from steinball.models.base import Model, evaluate_score, keepable, score_of
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import Support
 from steinball.tilts import Tilt
@@ -355,6 +356,9 @@ class SteinProblem:
     def __len__(self) -> int:
         return int(self.samples.shape[0])
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "model": keepable(self.model, self.samples, self.scores)}
+
     @cached_property
     def points(self) -> SteinPoints:
         """The samples made ready for blocks."""
@@ -390,6 +394,6 @@ class SteinProblem:
         """u(x, x) at rows of ``x`` (m, d), on the host; NaN where the model gives no finite score or is not."""
         inside = x if self.support is None else self.support.off_edges(x)
         there = like(inside, self.samples)
-        scores = self.model.score(there)
+        scores = score_of(self.model, there)
         values = to_host(self.stein.diagonal(there, namespace(there).reshape(scores, x.shape)))
         return values if self.support is None else np.where(self.support.outside(x), np.nan, values)

@@ -191,7 +191,7 @@ def test_one_result_answers_for_the_calibrations_that_share_its_draws() -> None:
     moved = result.at(calibration=sb.WeightedBootstrap(199))
     assert (moved.pvalue, moved.threshold) == (paper.pvalue, paper.threshold)
     assert paper.at(calibration=sb.BoundaryBootstrap(199)).to_dict() == result.to_dict()
-    assert result.at(calibration=sb.DeviationBound()).n_resamples == 0
+    assert result.at(calibration=sb.DeviationBound(proven=False)).n_resamples == 0
     for other in (sb.WildBootstrap(199), sb.WeightedBootstrap(99), sb.BoundaryBootstrap(199, "wild")):
         with pytest.raises(ValueError, match="other draws"):
             result.at(calibration=other)

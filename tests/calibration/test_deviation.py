@@ -215,8 +215,33 @@ def test_every_level_and_radius_follow_from_one_result() -> None:
 def test_an_unbounded_stein_kernel_is_warned_about() -> None:
     x = np.random.default_rng(0).normal(size=50)
     with pytest.warns(UnboundedSteinKernelWarning, match="`DeviationBound` needs a bounded Stein kernel"):
-        sb.ksd_test(x, lambda x: -x, calibration=sb.DeviationBound())
-    sb.ksd_test(x, lambda x: -4.0 * x / (3.0 + x**2), calibration=sb.DeviationBound())
+        sb.ksd_test(x, lambda x: -x, calibration=sb.DeviationBound(proven=False))
+    sb.ksd_test(x, lambda x: -4.0 * x / (3.0 + x**2), calibration=sb.DeviationBound(proven=False))
+
+
+@pytest.mark.exact
+def test_what_the_proof_needs_is_insisted_on_unless_it_is_given_up() -> None:
+    x, model = np.random.default_rng(0).normal(size=50), sb.models.Gaussian()
+    with pytest.raises(ValueError, match=r'needs an upper bound of u.* Use tau="auto"'):
+        sb.ksd_test(x, model, tilt="auto", calibration=sb.DeviationBound())
+    with pytest.raises(ValueError, match="must not choose its kernel from the data"):
+        sb.ksd_test(x, lambda x: -x, tilt=sb.PolynomialTilt(), calibration=sb.DeviationBound(), tau=4.0)
+    with pytest.raises(ValueError, match="must not look ahead"):
+        sb.robust_ksd_test(x, model, 0.05, rng=0).at(calibration=sb.DeviationBound())
+    proven = sb.robust_ksd_test(x, model, 0.05, calibration=sb.DeviationBound())
+    moved = sb.robust_ksd_test(x + 3.0, model, 0.05, calibration=sb.DeviationBound())
+    assert proven.kernel == moved.kernel
+    papers = sb.ksd_test(x, model, tilt="auto", calibration=sb.DeviationBound(proven=False), rng=0)
+    assert papers.tau_kind == "sample"
+    assert papers.kernel != proven.kernel
+
+
+@pytest.mark.exact
+def test_a_given_kernel_may_be_read_by_a_proven_bound() -> None:
+    x = np.random.default_rng(0).normal(size=50)
+    fixed = {"kernel": sb.InverseMultiquadric(1.0), "tilt": sb.PolynomialTilt(), "tau": "auto"}
+    result = sb.ksd_test(x, sb.models.Gaussian(), radius=0.1, rng=0, **fixed)
+    assert result.at(calibration=sb.DeviationBound()).n_resamples == 0
 
 
 @pytest.mark.calibration

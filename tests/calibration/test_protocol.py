@@ -94,7 +94,7 @@ def test_one_with_draws_is_tested_read_again_extended_and_put_in_words(engine: s
     assert result.at(level=0.2).pvalue == result.pvalue
     assert result.at(contamination=0.9).pvalue == 1.0
     assert result.at(calibration=Blocks(199, 5)).pvalue == result.pvalue
-    assert result.at(calibration=sb.DeviationBound()).draws is None
+    assert result.at(calibration=sb.DeviationBound(proven=False)).draws is None
     with pytest.raises(ValueError, match="other draws"):
         result.at(calibration=Blocks(199, 7))
     longer = result.extend(101)
@@ -210,6 +210,6 @@ def test_every_exported_calibration_declares_its_traits() -> None:
         assert isinstance(calibration, Calibration)
         assert calibration.label != Calibration.label
         assert set(calibration.estimators) <= {"v", "u"}
-        assert calibration.default_tau == ("auto" if calibration.needs_upper_bound else "sample")
+        assert calibration.default_tau == ("auto" if calibration.needs_upper_bound else "best")
         request = calibration.request(30, np.random.SeedSequence(0))
         assert sum(len(chunk) for chunk in request.weights) == calibration.n_resamples

@@ -141,7 +141,7 @@ def test_how_the_work_is_done_reaches_the_library(command: Command, data: str, m
         (["DATA", *GAUSSIAN, "--contamination", "nan"], "`contamination` must be a finite number"),
         (
             ["DATA", *GAUSSIAN, "--contamination", "0.1", "--tau", "big"],
-            "`--tau` must be sample, auto, optimized or a number",
+            "`--tau` must be best, auto, sample, optimized or a number",
         ),
         (["DATA", *GAUSSIAN, "--radius", "0", "--aggregate"], "`--aggregate` goes with `--contamination`"),
         (

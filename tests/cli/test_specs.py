@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from steinball import kernels, models
-from steinball.cli.specs import kernel_from, model_from, parse_spec
+from steinball.cli.specs import kernel_from, model_from, parse_share, parse_spec
 
 pytestmark = pytest.mark.exact
 
@@ -53,6 +53,9 @@ def test_anything_but_numbers_is_refused(text: str, message: str) -> None:
         ("gaussian", models.Gaussian(0.0, 1.0, dimension=2)),
         ("gaussian:mean=[1,2],cov=3", models.Gaussian([1.0, 2.0], 3 * np.eye(2))),
         ("gaussian:mean=1,cov=[[2,0.5],[0.5,1]]", models.Gaussian([1.0, 1.0], [[2.0, 0.5], [0.5, 1.0]])),
+        ("normal:mean=[1,2],sd=3", models.Gaussian([1.0, 2.0], 9 * np.eye(2))),
+        ("normal:loc=1,scale=[2,3]", models.Gaussian([1.0, 1.0], [4.0, 9.0])),
+        ("t:df=5,loc=1,scale=2", models.StudentT(5.0, [1.0, 1.0], 2.0)),
         ("student-t:df=5,location=0,scale=2", models.StudentT(5.0, [0.0, 0.0], 2.0)),
         ("mixture:weights=[.3,.7],means=[[0,0],[1,1]]", models.GaussianMixture([0.3, 0.7], [[0.0, 0.0], [1.0, 1.0]])),
     ],
@@ -121,3 +124,21 @@ def test_kernels_take_the_median_distance_unless_told_otherwise() -> None:
     assert kernel_from("imq:lengthscale=2", same) == kernels.InverseMultiquadric(2.0)
     with pytest.raises(ValueError, match="`--kernel` must be one of imq, gaussian, matern, got `rbf`"):
         kernel_from("rbf", same)
+
+
+def test_one_parameter_by_two_names_is_refused() -> None:
+    with pytest.raises(ValueError, match="by two names"):
+        model_from("normal:loc=1,mean=2", dimension=1)
+    with pytest.raises(ValueError, match="not both"):
+        model_from("normal:cov=1,sd=2", dimension=1)
+
+
+@pytest.mark.parametrize(("text", "share"), [("5%", 0.05), (" 2.5 %", 0.025), ("0.1", 0.1), (0.05, 0.05)])
+def test_a_share_may_be_a_percentage(text: Any, share: float) -> None:
+    assert parse_share(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["%5", "5%%", "five", ""])
+def test_a_share_is_a_number(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - the words are those of the option
+        parse_share(text)

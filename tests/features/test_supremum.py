@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.special import expit
 
 import steinball as sb
 from steinball.features import Ball, Supremum, UncertifiedSupremumWarning
 from steinball.features.supremum import find_supremum
+from steinball.kernels import InverseMultiquadric
 from steinball.models.growth import RadialScore
 from steinball.problem import pose
+from steinball.stein import SteinProblem
+from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]
@@ -179,3 +183,92 @@ def test_the_old_spelling_of_the_search_still_works_and_says_so() -> None:
     with pytest.warns(DeprecationWarning, match='`tau="optimised"` is deprecated; use `tau="optimized"`'):
         old = tau_of("optimised", sample())
     assert old == tau_of("optimized", sample())
+
+
+# What robust tests use by default.
+
+
+class Steep:
+    """Uniform on (−1, 1) plus .001 of logistic noise: all of the score lies where few points do."""
+
+    width = 0.001
+
+    def score(self, x: Any) -> Any:
+        return (expit((-1.0 - x) / self.width) - expit((x - 1.0) / self.width)) / self.width
+
+    def sample(self, n: int, rng: Any = None) -> Any:
+        generator = np.random.default_rng(rng)
+        return generator.uniform(-1.0, 1.0, (n, 1)) + self.width * generator.logistic(size=(n, 1))
+
+
+def test_the_best_value_is_an_upper_bound_where_a_tight_one_exists() -> None:
+    for model, kind in ((sb.models.Gaussian(), "closed form"), (sb.models.StudentT(3.0), "certified")):
+        problem = pose(model.sample(100, rng=0), model, None, "auto")
+        assert find_supremum("best", problem) == find_supremum("auto", problem)
+        assert sb.robust_ksd_test(problem.samples, model, 0.05, rng=0).tau_kind == kind
+
+
+@pytest.mark.parametrize("model", [Steep(), Steep().score], ids=["with a sampler", "score only"])
+def test_otherwise_it_is_the_largest_value_found_and_called_so(model: Any) -> None:
+    middle = np.linspace(-0.9, 0.9, 50)
+    problem = pose(middle, model, InverseMultiquadric(1.0), PolynomialTilt())
+    found = find_supremum("best", problem)
+    assert found.kind == "largest found"
+    assert not found.is_upper_bound
+    peak = problem.diagonal_at(np.linspace(0.99, 1.5, 100_001)[:, None]).max()
+    assert found.value == pytest.approx(peak, rel=0.01)
+    assert found.value > 1e4 * find_supremum("sample", problem).value
+    words = sb.robust_ksd_test(middle, model, 0.05, rng=0).summary()
+    assert "not proven to be the supremum" in " ".join(words.split())
+
+
+def test_a_loose_upper_bound_is_not_used() -> None:
+    loose = sb.models.Gaussian()
+    model = type("Loose", (), {"score": loose.score, "score_growth": lambda self, center: (0.0, 3.0)})()
+    problem = pose(loose.sample(100, rng=0), model, InverseMultiquadric(1.0), PolynomialTilt())
+    assert find_supremum("auto", problem).value > 5.0 * find_supremum("best", problem).value
+    assert find_supremum("best", problem).kind == "largest found"
+    assert find_supremum("best", problem).value == pytest.approx(closed_form_of_the_gaussian(problem), rel=1e-4)
+
+
+def closed_form_of_the_gaussian(problem: SteinProblem) -> float:
+    return find_supremum("auto", dataclasses.replace(problem, model=sb.models.Gaussian())).value
+
+
+def test_where_nothing_more_is_known_the_sample_speaks() -> None:
+    x = np.random.default_rng(0).normal(size=(50, 1))
+    scores = pose(x, -x, None, PolynomialTilt())
+    assert find_supremum("best", scores) == find_supremum("sample", scores)
+    growing = pose(x, lambda x: -x, None, None)
+    assert find_supremum("best", growing) == find_supremum("sample", growing), "u(x, x) has no largest value"
+
+    def only_nearby(y: Any) -> Any:
+        if np.abs(y).max() > 10.0:
+            raise ValueError("this score is not defined so far out")
+        return -y
+
+    nearby = pose(x, only_nearby, None, PolynomialTilt())
+    assert find_supremum("best", nearby).value == find_supremum("sample", nearby).value
+
+
+@pytest.mark.parametrize(
+    "radius", [sb.TotalVariation(0.05), sb.radius.Hellinger(0.05), sb.Huber(0.1) + sb.TotalVariation(0.1)]
+)
+def test_sets_that_allow_removal_ask_for_an_upper_bound(radius: Any) -> None:
+    x, model = np.random.default_rng(0).normal(size=50), sb.models.Gaussian()
+    with pytest.warns(sb.radius.RemovalWarning, match='may be too small.*Use tau="auto"'):
+        sb.ksd_test(x, model, tilt="auto", radius=radius, rng=0)
+    sb.ksd_test(x, model, tilt="auto", radius=radius, tau="auto", rng=0)
+    sb.ksd_test(x, model, tilt="auto", radius=sb.Huber(0.1) + 0.1, rng=0)
+
+
+@pytest.mark.calibration
+def test_a_steep_place_that_the_sample_misses_does_not_cost_the_level() -> None:
+    model = Steep()
+    samples = [model.sample(300, rng=[9, k]) for k in range(40)]
+    by_default, by_sample = (
+        sum(sb.robust_ksd_test(x, model, 0.05, tau=tau, rng=k).rejected for k, x in enumerate(samples))
+        for tau in (None, "sample")
+    )
+    assert by_default == 0
+    assert by_sample > 4, "29 % of 400 samples, level .05"

@@ -84,3 +84,14 @@ def test_what_cannot_be_done_is_said() -> None:
         mode_weights_test(x, Gaussian())
     with pytest.raises(TypeError, match='`jumps` must be "auto" or ModeJumps'):
         mode_weights_test(x, Gaussian(), jumps=None)  # type: ignore[arg-type]
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("n", [50, 200])
+def test_a_rare_mode_that_no_point_lies_in_is_no_proof_against_it(n: int) -> None:
+    model = GaussianMixture([0.98, 0.02], [-6.0, 6.0])
+    samples = [model.sample(n, rng=[k, n]) for k in range(200)]
+    rejected = sum(mode_weights_test(x, model, method="asymptotic").rejected for x in samples)
+    assert rejected <= 17, "level .05 and its band; .335 at n = 50 before"
+    lacking = GaussianMixture([0.5, 0.5], [-6.0, 6.0])
+    assert mode_weights_test(np.full(50, -6.0), lacking, method="asymptotic").rejected

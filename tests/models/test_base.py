@@ -289,3 +289,31 @@ def test_a_point_of_no_density_is_laid_to_the_model() -> None:
         ValueError, match=r"the data are finite there: the model gives these points no density.*support="
     ):
         evaluate_score(ScoreFunction(lambda x: 1.0 / np.where(x > 0, x, np.nan)), np.array([[1.0], [-1.0]]))
+
+
+def test_a_kernel_density_estimate_takes_points_as_columns_and_the_hint_knows() -> None:
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    model = stats.gaussian_kde(x.T)
+    with pytest.raises(TypeError, match=r"lambda x: model\.logpdf\(x\.T\)"):
+        as_model(model, x)
+    density = from_log_density(lambda x: model.logpdf(x.T), backend="numerical")
+    assert density.score(x).shape == x.shape
+
+
+def test_a_method_is_differentiated_by_the_library_of_its_object() -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match=r'from_log_density\(log_prob, backend="torch"\)'):
+        as_model(torch.distributions.Normal(0.0, 1.0).log_prob, X[:, :1])
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "hint"),
+    [
+        ("sklearn.covariance", "EmpiricalCovariance", r"mean log likelihood.*Gaussian\(model\.location_"),
+        ("pymc.model.core", "Model", r"symbolic.*compile_logp"),
+    ],
+)
+def test_objects_of_other_libraries_are_known_by_name(module: str, name: str, hint: str) -> None:
+    members = {"score": lambda self, x: 0.0, "logp": lambda self: None, "__module__": module}
+    with pytest.raises(TypeError, match=hint):
+        as_model(type(name, (), members)(), X)

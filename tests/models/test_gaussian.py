@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -165,3 +166,14 @@ def test_parameters_do_not_share_memory_with_what_models_hand_out() -> None:
     handed = like(model.mean, torch.zeros(1, dtype=torch.float64))
     handed += 1.0
     np.testing.assert_array_equal(model.mean, MEAN)
+
+
+def test_standard_deviations_may_be_given_in_place_of_variances() -> None:
+    assert np.array_equal(Gaussian(1.0, sd=2.0).cov, Gaussian(1.0, cov=4.0).cov)
+    assert np.array_equal(Gaussian(sd=[1.0, 3.0]).cov, np.diag([1.0, 9.0]))
+    assert np.array_equal(dataclasses.replace(Gaussian(sd=3.0), mean=1.0).cov, [[9.0]])
+    with pytest.raises(ValueError, match="not both"):
+        Gaussian(0.0, 1.0, sd=1.0)
+    for wrong in (0.0, -1.0, np.nan, [[1.0]]):
+        with pytest.raises(ValueError, match="`sd` must be a positive number"):
+            Gaussian(sd=wrong)

@@ -16,7 +16,7 @@ from steinball.models import Gaussian, GaussianMixture
 from steinball.problem import pose
 from steinball.stein import SteinProblem
 
-pytestmark = pytest.mark.exact
+pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.radius.RemovalWarning")]
 
 X = np.random.default_rng(5).normal(size=(60, 2))
 TAU = Supremum(2.25, "given")
@@ -214,7 +214,7 @@ FREE = {"Alternative", "FixedRadius", "LikeModel", "ScoreError"}
 
 
 def test_every_radius_says_what_its_set_is_like() -> None:
-    assert set(EVERY) == set(r.__all__) - {"Radius", "diameter", "lipschitz_constant"}
+    assert set(EVERY) == set(r.__all__) - {"Radius", "RemovalWarning", "diameter", "lipschitz_constant"}
     assert {name for name, one in EVERY.items() if one.closed_under_moves} == CLOSED
     assert {name for name, one in EVERY.items() if one.anchored} == ANCHORED
     assert {name for name, one in EVERY.items() if not one.needs_bounded} == FREE

@@ -16,7 +16,7 @@ from steinball.features.isotropic import IsotropicCase
 from steinball.problem import pose
 from steinball.stein import SteinProblem
 
-pytestmark = pytest.mark.exact
+pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.radius.RemovalWarning")]
 
 X = np.random.default_rng(5).normal(size=(60, 2))
 TAU = Supremum(2.25, "given")

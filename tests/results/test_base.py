@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import json
 import math
+import pickle
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -210,3 +211,20 @@ def test_the_html_view_escapes_what_users_name(result: Result, monkeypatch: pyte
 def test_a_result_cannot_be_changed(result: Result) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.pvalue = 0.0  # type: ignore[misc]
+
+
+# Pickles.
+
+
+@pytest.mark.parametrize("engine", ["dense", "lowrank"])
+def test_a_result_outlives_a_model_that_cannot_be_pickled(engine: str) -> None:
+    x = np.random.default_rng(0).normal(size=100)
+    result = sb.robust_ksd_test(x, lambda x: -x, 0.05, engine=engine, rng=0)
+    kept = pickle.loads(pickle.dumps(result))
+    assert kept.summary() == result.summary()
+    assert kept.at(contamination=0.1).pvalue == result.at(contamination=0.1).pvalue
+    assert kept.extend(100).pvalue == result.extend(100).pvalue
+    with pytest.raises(ValueError, match=r"needs the model, .*which was not pickled along"):
+        kept.at(radius=sb.radius.Alternative(x + 1.0))
+    whole = pickle.loads(pickle.dumps(sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, engine=engine, rng=0)))
+    assert whole.at(radius=sb.radius.Alternative(x + 1.0)).radius > 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from scipy.special import ndtri
 
 import steinball as sb
 from steinball.calibration import BootstrapNull, BoundaryBootstrap, BoundaryNull, DeviationNull
+from steinball.calibration.deviation import hoeffding
+from steinball.problem import pose
 from steinball.results.equivalence import (
     Credibility,
     credibility,
@@ -208,3 +211,54 @@ def test_at_the_credibility_size_every_second_sample_is_rejected(radius: float, 
     options: dict[str, Any] = {"kernel": KERNEL, "tilt": TILT, "rng": rng, "calibration": calibration}
     runs = [sb.ksd_test(rng.normal(0.5, 1.0, size=size), lambda x: -x, radius=radius, **options) for _ in range(200)]
     assert 0.37 <= np.mean([r.rejected for r in runs]) <= 0.63
+
+
+# What must not be said.
+
+
+def test_where_what_matters_is_rare_the_upper_bound_is_hoeffdings() -> None:
+    model = sb.models.GaussianMixture([0.5, 0.5], [-20.0, 20.0])
+    with pytest.warns(sb.jumps.SeparatedModesWarning):
+        result = sb.robust_ksd_test(model.sample(100, rng=0), model, 0.05, rng=0)
+    assert result.upper_bound == pytest.approx(hoeffding(result.ksd, result.tau, 100, 0.05))
+    assert result.interval()[1] == pytest.approx(hoeffding(result.ksd, result.tau, 100, 0.025))
+    assert "Hoeffding's inequality" in result.summary()
+    usual = sb.robust_ksd_test(np.random.default_rng(0).normal(size=100), sb.models.Gaussian(), 0.05, rng=0)
+    assert usual.upper_bound < hoeffding(usual.ksd, usual.tau, 100, 0.05)
+    assert "Hoeffding" not in usual.summary()
+
+
+@pytest.mark.calibration
+def test_hoeffdings_bound_covers_mass_between_the_modes_that_the_sample_misses() -> None:
+    model, share, n = sb.models.GaussianMixture([0.5, 0.5], [-20.0, 20.0]), 0.01, 100
+    kernel, tilt = sb.InverseMultiquadric(4.0), sb.PolynomialTilt(scale=20.0)
+    problem = pose(model.sample(2, rng=0), model, kernel, tilt)
+    truth, missed = share * math.sqrt(float(problem.diagonal_at(np.array([[0.5]]))[0])), 0
+    for k in range(40):
+        generator = np.random.default_rng([3, k])
+        x = model.sample(n, rng=generator)
+        x[generator.random(n) < share] = 0.5
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", sb.SteinballWarning)
+            missed += sb.ksd_test(x, model, kernel=kernel, tilt=tilt, tau="auto", rng=k).upper_bound < truth
+    assert missed == 0, "the draws' own bound misses about a third of the time"
+
+
+def test_good_enough_is_withheld_where_the_score_cannot_see_the_weights() -> None:
+    model = sb.models.GaussianMixture([0.5, 0.5], [-6.0, 6.0])
+    x = sb.models.GaussianMixture([0.95, 0.05], [-6.0, 6.0]).sample(500, rng=0)
+    with pytest.warns(sb.jumps.SeparatedModesWarning):
+        result = sb.robust_ksd_test(x, model, 0.1, rng=0)
+    assert result.upper_bound <= result.radius
+    assert result.verdict == "undecided"
+    assert "does not know the weights of its separated modes" in " ".join(result.summary().split())
+    assert result.at(contamination=0.2).verdict == "undecided"
+
+
+def test_good_enough_is_worded_as_a_distance() -> None:
+    x = np.random.default_rng(0).normal(size=2000)
+    result = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.1, rng=0)
+    assert result.verdict == "good enough"
+    words = " ".join(result.summary().split())
+    assert "no further from the model than 10 % of contamination could put it; more of it may be contaminated" in words
+    assert "no further from the model than is tolerated" in " ".join(result.at(radius=0.2).summary().split())

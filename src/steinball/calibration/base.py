@@ -159,8 +159,8 @@ class Calibration(ABC):
 
     @property
     def default_tau(self) -> str:
-        """What ``tau`` is unless it is given: a proven upper bound where one is needed, or the sample's maximum."""
-        return "auto" if self.needs_upper_bound else "sample"
+        """What ``tau`` is in robust tests unless it is given: a proven upper bound where one is needed."""
+        return "auto" if self.needs_upper_bound else "best"
 
 
 @dataclass(frozen=True, eq=False)

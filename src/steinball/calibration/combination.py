@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from steinball.calibration.base import Calibration
+from steinball.cautions import RemovalWarning, caution
 from steinball.features import Supremum
-from steinball.features.unbounded import warn_if_unbounded
+from steinball.features.unbounded import grows, warn_if_unbounded
 from steinball.gram.request import Request
 from steinball.stein import SteinProblem
 
@@ -95,4 +96,16 @@ def radius_of(
         warn_if_unbounded(problem, f"`{radius!r}`")
     elif calibration.needs_upper_bound:
         warn_if_unbounded(problem, f"`{type(calibration).__name__}`")
-    return radius(problem, tau) if known is None else known
+    theta = radius(problem, tau) if known is None else known
+    if not radius.trusts(tau) and not grows(problem):  # of a kernel that grows, enough was said
+        _warn_of_removal(radius, tau)
+    return theta
+
+
+def _warn_of_removal(radius: Radius, tau: Supremum) -> None:
+    caution(
+        RemovalWarning,
+        f"`{radius!r}` allows mass of the model to be missing from the data, where no sample shows how large u(x, x) "
+        f'was; τ = {tau.value:g} is of kind "{tau.kind}" and may be too small, and the level may not hold.',
+        'Use tau="auto", or give a number that bounds u(x, x).',
+    )

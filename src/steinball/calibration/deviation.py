@@ -18,7 +18,7 @@ from steinball.gram.base import GramSummary
 if TYPE_CHECKING:
     from steinball.radius.base import Radius
 
-__all__ = ["BOUNDS", "DeviationBound", "DeviationNull"]
+__all__ = ["BOUNDS", "DeviationBound", "DeviationNull", "hoeffding"]
 
 
 class _Inequality(Protocol):
@@ -144,6 +144,22 @@ BOUNDS = (*_PLAIN, *_HUBER)
 """The names of the bounds."""
 
 
+def hoeffding(ksd: float, tau: float, n: int, level: float) -> float:
+    r"""An upper bound of D(Q, P) for every Q and n, with τ an upper bound of u(x, x)
+
+    .. math:: D(Q, P) \le \min\left(\sqrt\tau,\; D_n + \sqrt{2 \tau \log(1/\alpha) / n}\right),
+
+    since :math:`D_n \ge \frac1n \sum f(X_i)` for :math:`f = \mu_Q / |\mu_Q|`, whose values lie within ±√τ (Hoeffding
+    1963).
+
+    Examples
+    --------
+    >>> round(hoeffding(0.1, 1.0, 600, 0.05), 4)
+    0.1999
+    """
+    return min(math.sqrt(tau), ksd + math.sqrt(-2.0 * tau * math.log(level) / n))
+
+
 @dataclass(frozen=True)
 class DeviationNull(BoundingNull):
     r"""One or several deviation bounds as a null distribution: the smallest threshold, and the p-value that inverts it
@@ -200,8 +216,8 @@ class DeviationNull(BoundingNull):
         return float(brentq(lambda radius: radius + self.threshold(level, radius) - ksd, 0.0, ksd, xtol=1e-15))
 
     def upper_bound(self, ksd: float, level: float) -> float:
-        """min(√τ, D + √(2 τ log(1/α) / n)), for every Q: D has mean at least D(Q, P) and bounded differences 2√τ/n."""
-        return min(math.sqrt(self.tau), ksd + math.sqrt(-2.0 * self.tau * math.log(level) / self.n))
+        """:func:`hoeffding`."""
+        return hoeffding(ksd, self.tau, self.n, level)
 
     def critical_range(
         self, level: float, radius: float, moved: float, draws_moved: NDArray[np.float64]
@@ -233,29 +249,36 @@ class DeviationBound(Calibration):
     moments : ModelMoments, optional
         Moments of the model under the kernel and tilt of the test. With them a rejection speaks about Huber's model
         with ε = θ/√τ, no longer about the whole KSD ball.
+    proven : bool
+        Whether what the proof needs is insisted on: τ an upper bound of u(x, x), kernel and tilt not from the data.
+        With ``False`` the paper's choices, the sample's τ and median distance, are let through, and nothing is proved
+        at any n.
 
     Notes
     -----
-    Proved: with τ an upper bound of u(x, x), and kernel and tilt fixed in advance, the level holds for every n and
-    uniformly over the KSD ball (with ``moments``: over Huber's model). With τ the maximum over the sample that is no
-    longer proved. It has little power: it is a bound for all distributions at once. The proofs are in
-    docs/theory/deviation.md.
+    Proved, unless ``proven=False``: the level holds for every n and uniformly over the KSD ball (with ``moments``: over
+    Huber's model). Default kernel and tilt come from the model, as for :class:`Betting`. It has little power: it is a
+    bound for all distributions at once. The proofs are in docs/theory/deviation.md.
 
     Examples
     --------
     >>> import numpy as np, steinball as sb
     >>> x = np.random.default_rng(0).normal(size=400)
-    >>> sb.ksd_test(x, sb.models.Gaussian(2.0), tilt="auto", calibration=DeviationBound(), tau="optimized").rejected
+    >>> sb.ksd_test(x, sb.models.Gaussian(2.0), tilt="auto", calibration=DeviationBound(), tau="auto").rejected
     True
     """
 
     kind: str = "auto"
     moments: ModelMoments | None = None
+    proven: bool = True
     label: ClassVar[str] = "deviation bound"
     estimators: ClassVar[tuple[str, ...]] = ("v",)
     needs_upper_bound: ClassVar[bool] = True
+    predictable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        if not self.proven:
+            vars(self).update(predictable=False)  # what a class declares, an instance may take back
         if self.kind != "auto" and self.kind not in BOUNDS:
             raise ValueError(f'`kind` must be "auto" or one of {", ".join(BOUNDS)}, got {self.kind!r}.')
         if self.kind in _HUBER and self.moments is None:
@@ -268,6 +291,10 @@ class DeviationBound(Calibration):
         """With moments, only a share of contamination: its variance is that of Huber's model."""
         uses_moments = self.moments is not None and self.kind in ("auto", *_HUBER)
         return radius.contamination is not None or not uses_moments
+
+    def accepts(self, tau: Supremum) -> bool:
+        """Upper bounds alone, unless nothing need be proved."""
+        return tau.is_upper_bound or not self.proven
 
     @property
     def bounds(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from steinball.cli import outcome
 from steinball.cli.datafiles import read_samples
 from steinball.cli.demo import render_demo
 from steinball.cli.guard import NOT_REJECTED, REJECTED, Decision
-from steinball.cli.specs import kernel_from, model_from
+from steinball.cli.specs import kernel_from, model_from, parse_share
 from steinball.cli.userfile import python_file
 from steinball.results import Result
 
@@ -58,7 +58,7 @@ def run_test(
     ],
     model: Annotated[
         str | None,
-        typer.Option(help="Built-in model such as gaussian:mean=0,cov=1, or FILE.py:NAME of a score or a model."),
+        typer.Option(help="Built-in model such as normal:mean=0,sd=1, or FILE.py:NAME of a score or a model."),
     ] = None,
     log_density: Annotated[
         str | None, typer.Option(help="FILE.py:NAME of a log density, up to a constant, in place of --model.")
@@ -68,12 +68,15 @@ def run_test(
         typer.Option(help="What differentiates the log density: numerical (the default, for NumPy), torch or jax."),
     ] = None,
     contamination: Annotated[
-        float | None, typer.Option(help="Tolerated share of contamination, between 0 and 1.")
+        float | None,
+        typer.Option(parser=parse_share, metavar="SHARE", help="Tolerated share of contamination, such as 0.05 or 5%."),
     ] = None,
     radius: Annotated[
         float | None, typer.Option(help="Tolerated distance, in place of --contamination; 0 is the standard test.")
     ] = None,
-    level: Annotated[float, typer.Option(help="Probability of a false rejection.")] = 0.05,
+    level: Annotated[
+        float, typer.Option(parser=parse_share, metavar="SHARE", help="Probability of a false rejection.")
+    ] = 0.05,
     calibration: Annotated[
         str,
         typer.Option(
@@ -85,8 +88,8 @@ def run_test(
     tau: Annotated[
         str | None,
         typer.Option(
-            help="Bound of the Stein kernel: sample, auto (a proven one), optimized or a number; sample by default, "
-            "auto for betting and deviation."
+            help="Bound of the Stein kernel: best, auto (a proven one), sample, optimized or a number; by default "
+            "best, with --radius sample, for betting and deviation auto."
         ),
     ] = None,
     jumps: Annotated[
@@ -130,7 +133,7 @@ def run_test(
                 model_from(model, log_density, dimension=samples.shape[1], backend=backend),
                 _Setup(contamination, radius, kernel, jumps, aggregate),
                 calibration=chosen,
-                tau=_tau(tau, chosen),
+                tau=_tau(tau, chosen, contamination),
                 level=level,
                 rng=seed,
                 engine=engine,
@@ -167,7 +170,7 @@ def _run(samples: Any, model: Any, setup: _Setup, **options: Any) -> Result:
     if setup.aggregate and setup.contamination is not None:
         return sb.robust_ksdagg_test(samples, model, setup.contamination, **options)
     options |= {
-        "kernel": _kernel(setup.kernel, samples, options["calibration"]),
+        "kernel": None if setup.kernel == "imq" else kernel_from(setup.kernel, samples),
         "jumps": "auto" if setup.jumps else None,
     }
     if setup.contamination is not None:
@@ -188,20 +191,15 @@ def _calibration(name: str, resamples: int) -> Any:
     raise ValueError(f"`--calibration` must be one of {known}, got `{name}`.")
 
 
-def _kernel(text: str, samples: Any, calibration: Any) -> Any:
-    """The kernel; a test that must not look ahead leaves its length scale to the model."""
-    return None if calibration.predictable and text == "imq" else kernel_from(text, samples)
-
-
-def _tau(text: str | None, calibration: Any) -> str | float:
+def _tau(text: str | None, calibration: Any, contamination: float | None) -> str | float:
     if text is None:
-        return str(calibration.default_tau)
-    if text in {"auto", "sample", "optimized"}:
+        return "sample" if contamination is None and not calibration.needs_upper_bound else calibration.default_tau
+    if text in {"best", "auto", "sample", "optimized"}:
         return text
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"`--tau` must be sample, auto, optimized or a number, got `{text}`.") from None
+        raise ValueError(f"`--tau` must be best, auto, sample, optimized or a number, got `{text}`.") from None
 
 
 def _print_result(result: Result, as_json: bool) -> None:

@@ -20,7 +20,7 @@ from steinball import kernels, models
 from steinball.cli.datafiles import read_npz
 from steinball.cli.userfile import load_log_density, load_model, python_file
 
-__all__ = ["kernel_from", "model_from", "parse_spec"]
+__all__ = ["kernel_from", "model_from", "parse_share", "parse_spec"]
 
 # The parameters of a model or kernel are those of its class.
 _MODELS: Mapping[str, type] = {
@@ -29,6 +29,11 @@ _MODELS: Mapping[str, type] = {
     "mixture": models.GaussianMixture,
     "rbm": models.GaussianBernoulliRBM,
     "kef": models.KernelExponentialFamily,
+}
+_SYNONYMS = {"normal": "gaussian", "t": "student-t"}
+_PARAMETERS: Mapping[str, Mapping[str, str]] = {  # what SciPy calls them
+    "gaussian": {"loc": "mean", "scale": "sd"},
+    "student-t": {"loc": "location"},
 }
 _KERNELS: Mapping[str, type] = {
     "imq": kernels.InverseMultiquadric,
@@ -58,6 +63,20 @@ def parse_spec(text: str) -> tuple[str, dict[str, Any]]:
     if len(dict(pairs)) < len(pairs):
         raise ValueError(f"`{text}` gives a parameter twice.")
     return name, dict(pairs)
+
+
+def parse_share(text: str | float) -> float:
+    """A share as people write it: ``0.05`` or ``5%``.
+
+    Examples
+    --------
+    >>> parse_share("5%"), parse_share(".05")
+    (0.05, 0.05)
+    """
+    number, percent, rest = str(text).strip().partition("%")
+    if rest:
+        raise ValueError(f"`{text}` must be a number such as 0.05 or 5%.")
+    return float(number) / (100.0 if percent else 1.0)
 
 
 def _split_outside_brackets(text: str) -> list[str]:
@@ -123,8 +142,8 @@ def model_from(model: str | None, log_density: str | None = None, *, dimension: 
 
     Examples
     --------
-    >>> model_from("gaussian:mean=0,cov=2", dimension=3).covariance.diagonal()
-    array([2., 2., 2.])
+    >>> model_from("normal:mean=0,sd=2", dimension=3).covariance.diagonal()
+    array([4., 4., 4.])
     """
     if (model is None) == (log_density is None):
         raise ValueError("give one of `--model` and `--log-density`; see steinball test --help.")
@@ -135,7 +154,12 @@ def model_from(model: str | None, log_density: str | None = None, *, dimension: 
     assert model is not None
     if python_file(model):
         return load_model(model)
-    return _build("model", _MODELS, *parse_spec(model), dimension=dimension)
+    name, parameters = parse_spec(model)
+    name = _SYNONYMS.get(name, name)
+    named = {_PARAMETERS.get(name, {}).get(key, key): value for key, value in parameters.items()}
+    if len(named) < len(parameters):
+        raise ValueError(f"`{model}` gives a parameter twice, by two names.")
+    return _build("model", _MODELS, name, named, dimension=dimension)
 
 
 def kernel_from(text: str, samples: NDArray[Any]) -> kernels.Kernel:

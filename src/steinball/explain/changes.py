@@ -94,7 +94,8 @@ def fragility(result: GofResult, *, diameter: float | None = None) -> Fragility:
     Parameters
     ----------
     result : GofResult
-        Of a V-statistic, with exact pairs and a τ that is an upper bound of u(x, x).
+        Of a V-statistic, with exact pairs, a τ that is an upper bound of u(x, x), and a kernel and tilt that were given
+        or come from the model.
     diameter : float, optional
         :math:`\Delta \ge \sup_{x, y} |\varphi(x) - \varphi(y)|`; by default :math:`2\sqrt\tau`.
 
@@ -130,6 +131,12 @@ def _check(result: GofResult) -> None:
         raise ValueError(
             f'`fragility` needs an upper bound of u(x, x) for every x, but `tau` is of kind "{result.tau_kind}": a new '
             'point may exceed it. Test with tau="auto" where the model has a bound, or with a number that you know.'
+        )
+    if not evidence.predictable:
+        raise ValueError(
+            "`fragility` is about a kernel and tilt that stay as they are, and those of this result come from its "
+            "data, so that they would move with them. Test with a kernel and tilt of your own, such as "
+            "`kernel=InverseMultiquadric(1.0), tilt=PolynomialTilt()`."
         )
     if result.estimator != "v":
         raise ValueError('`fragility` is about V-statistics: use estimator="v".')

@@ -15,6 +15,7 @@ from steinball.features.shells import Majorant, largest_shell
 GAP = 0.02
 """The search ends when the upper bound is within this share of a value that is attained."""
 
+MOST_BOXES = 200_000
 _BATCH = 4096
 _RADII = 2.0 ** np.arange(1.0, 11.0)
 
@@ -36,7 +37,7 @@ class _Boxes:
 
 
 def largest_box(
-    majorant: Majorant, model: Any, value: Callable[[Floats], Floats], least: float, budget: int = 200_000
+    majorant: Majorant, model: Any, value: Callable[[Floats], Floats], least: float, budget: int = MOST_BOXES
 ) -> float:
     """An upper bound on u(x, x) for every x, by interval arithmetic on the score (``model.score_bounds``).
 

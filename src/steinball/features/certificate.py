@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import Array, dtype_name, to_host
-from steinball.features.boxes import largest_box
+from steinball.features.boxes import MOST_BOXES, largest_box
 from steinball.features.kinds import Supremum
 from steinball.features.search import optimized
 from steinball.features.shells import Majorant, Setting, largest_shell
 from steinball.features.shells import UncertifiedError as UncertifiedError
+from steinball.models.growth import RadialScore
 from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinKernel, SteinProblem
 
@@ -24,17 +25,17 @@ _BOXES_UP_TO = 3
 _CLOSE_ENOUGH = 1.03
 
 
-def best_upper_bound(problem: SteinProblem) -> Supremum:
-    """The smallest upper bound there is, or :class:`UncertifiedError`."""
+def best_upper_bound(problem: SteinProblem, boxes: int = MOST_BOXES) -> Supremum:
+    """The smallest upper bound there is, of at most so many ``boxes``, or :class:`UncertifiedError`."""
     setting = Setting.of(problem.stein.kernel, problem.stein.tilt, problem.model, problem.samples.shape[1])
-    majorant = Majorant.of(setting, problem.model)
-    _check_growth(majorant, problem)
     exact = closed_form(setting, problem.model)
     if exact is not None:
         return Supremum(exact, "closed form")
+    majorant = Majorant.of(setting, problem.model)
+    _check_growth(majorant, problem)
     bound = _by_shells(majorant)
     if _has_boxes(problem.model, setting.dimension):
-        bound = min(bound, _by_boxes(majorant, problem, bound))
+        bound = min(bound, _by_boxes(majorant, problem, bound, boxes))
     return Supremum(bound * (1.0 + ROUNDING), "certified")
 
 
@@ -79,11 +80,10 @@ def closed_form(setting: Setting, model: Any) -> float | None:
     if setting.exponent == 0.0:
         most = float(radial.most(0.0, math.inf))
         return setting.value * most**2 + setting.curvature if math.isfinite(most) else None
-    aligned = np.array_equal(setting.center, radial.center) and _aligned(setting.precision, radial.precision)
-    if radial.decay > 0.0 or setting.exponent != 0.5 or not aligned:
+    if radial.decay > 0.0 or setting.exponent != 0.5 or not np.array_equal(setting.center, radial.center):
         return None
-    slope = radial.rate * float(np.linalg.norm(radial.precision @ setting.unit_root, 2))
-    return largest_cubic(setting.value, slope, setting.steepness, setting.curvature)
+    found = _aligned(setting.precision, radial)
+    return None if found is None else largest_cubic(setting.value, radial.rate * found[0], found[1], setting.curvature)
 
 
 def largest_cubic(value: float, slope: float, steepness: float, curvature: float) -> float:
@@ -99,12 +99,19 @@ def largest_cubic(value: float, slope: float, steepness: float, curvature: float
     return max(value * (1.0 - v) * (slope + steepness * v) ** 2 + curvature * v for v in places)
 
 
-def _aligned(metric: Array, precision: Array) -> bool:
-    """Whether M is a multiple of the identity or of P, so that one direction is steepest for weight and score."""
-    d = len(metric)
-    round_ = np.eye(d) * (np.trace(metric) / d)
-    same = precision * (np.trace(metric) / np.trace(precision))
-    return any(np.allclose(metric, other, rtol=1e-10, atol=1e-10 * np.trace(metric) / d) for other in (round_, same))
+def _aligned(metric: Array, radial: RadialScore) -> tuple[float, float] | None:
+    """B and H where M is a multiple of the identity or of P, so that one direction is steepest for weight and score.
+
+    Both follow from ‖P‖ and the multiple: a scale is searched for by asking this many times over.
+    """
+    d, size = len(metric), float(np.trace(metric))
+    least, most = 1e-10 * size / d, radial.steepness
+    if np.abs(metric - np.eye(d) * (size / d)).max() <= least:
+        return most / math.sqrt(size / d), math.sqrt(size / d)
+    multiple = size / float(np.trace(radial.precision))
+    if np.allclose(metric, radial.precision * multiple, rtol=1e-10, atol=least):
+        return math.sqrt(most / multiple), math.sqrt(multiple * most)
+    return None
 
 
 def _by_shells(majorant: Majorant, gap: float = 1e-5) -> float:
@@ -130,11 +137,13 @@ def _check_growth(majorant: Majorant, problem: SteinProblem) -> None:
         )
 
 
-def _by_boxes(majorant: Majorant, problem: SteinProblem, bound: float) -> float:
+def _by_boxes(majorant: Majorant, problem: SteinProblem, bound: float, boxes: int) -> float:
     """Boxes, unless shells are close to a value that is attained already; with NumPy, whatever the samples are."""
     host = SteinProblem(problem.stein, problem.model, problem.host_samples, to_host(problem.scores))
     attained = float(host.diagonal.max())
     if bound <= _CLOSE_ENOUGH * attained:
         return bound
     attained = max(attained, optimized(host))
-    return bound if bound <= _CLOSE_ENOUGH * attained else largest_box(majorant, host.model, host.diagonal_at, attained)
+    if bound <= _CLOSE_ENOUGH * attained:
+        return bound
+    return largest_box(majorant, host.model, host.diagonal_at, attained, boxes)

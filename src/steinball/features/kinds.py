@@ -11,8 +11,8 @@ __all__ = ["Supremum", "is_upper_bound"]
 class Supremum:
     """A value of τ and its kind.
 
-    Lower bounds are ``"sample"``, ``"optimized"`` and ``"localized"``; upper bounds ``"given"``, ``"closed form"`` and
-    ``"certified"``.
+    Lower bounds are ``"sample"``, ``"optimized"``, ``"largest found"`` and ``"localized"``; upper bounds ``"given"``,
+    ``"closed form"`` and ``"certified"``.
 
     Examples
     --------

@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from steinball.arrays import Floats, like, namespace, to_host
 from steinball.features.isotropic import IsotropicCase, kernel_constants
 from steinball.features.kinds import Supremum
+from steinball.models.base import score_of
 from steinball.stein import SteinProblem
 
 _STARTS = 6
@@ -91,7 +92,7 @@ def _drift(problem: SteinProblem, x: Floats) -> tuple[Floats, Floats]:
     """b = w (s + ∇log w) and w at rows of ``x``, on the host."""
     support, tilt = problem.support, problem.stein.tilt
     there = like(x if support is None else support.off_edges(x), problem.samples)
-    scores = namespace(there).reshape(problem.model.score(there), x.shape)
+    scores = namespace(there).reshape(score_of(problem.model, there), x.shape)
     weight, scores = problem.stein.tilted(there, scores)
     w = np.ones(len(x)) if weight is None else to_host(weight)
     each = None if tilt is None else tilt.coordinate_weights(there)  # on the line one more factor of the weight

@@ -6,7 +6,13 @@ import numpy as np
 
 from steinball.arrays import Floats, to_host
 from steinball.features.regions import STARTS, Ball, Box, Surface
+from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinProblem
+
+_DRAWS = 1024
+_LENGTHS = np.geomspace(1e-2, 1e4, 64)  # along rays, in units of the spread of the samples
+_EVALUATIONS = 4000  # of the score, that a search may take beyond the rays: about ten points cost a climb in d = 1
+_STEPS = 20
 
 
 def _best(points: Floats, problem: SteinProblem) -> float:
@@ -32,6 +38,35 @@ def optimized(problem: SteinProblem) -> float:
     found = np.array([surface.climb(start, method="L-BFGS-B") for start in starts])
     far = surface.cloud.rays(1e6 * surface.cloud.spread)
     return _best(np.vstack([starts, found[np.isfinite(found).all(axis=1)], far]), problem)
+
+
+def largest_known(problem: SteinProblem, enough: float = np.inf) -> float:
+    """The largest u(x, x) at the samples, at draws of the model, and by a search; no search once ``enough`` is reached.
+
+    The search looks along rays at all distances, so that a steep edge between the samples and infinity is seen, and
+    climbs from the best places; the climbs are left out in many dimensions, where they cost more than the test.
+    """
+    best = float(to_host(problem.diagonal).max())
+    if not problem.evaluable:
+        return best
+    try:
+        draws = Knowledge(problem.model).draws(_DRAWS)
+        best = best if draws is None else max(best, _best(draws, problem))
+        return best if best >= enough else max(best, _along_rays(problem))
+    except Exception:  # the user's score need not be defined everywhere: what is known is known
+        return best
+
+
+def _along_rays(problem: SteinProblem) -> float:
+    surface, d = Surface.of(problem), problem.samples.shape[1]
+    places = np.vstack([surface.cloud.rays(length * surface.cloud.spread) for length in _LENGTHS])
+    places = np.vstack([places, problem.host_samples])
+    with np.errstate(all="ignore"):
+        values = problem.diagonal_at(places)
+    order = np.argsort(-np.where(np.isfinite(values), values, 0.0))
+    starts = places[order[: min(STARTS, _EVALUATIONS // (_STEPS * (2 * d + 1)))]]
+    climbed = [surface.climb(start, method="L-BFGS-B", options={"maxiter": _STEPS}) for start in starts]
+    return _best(np.vstack([places[order[:1]], *(place for place in climbed if np.isfinite(place).all())]), problem)
 
 
 def localized(problem: SteinProblem, region: Ball | Box) -> float:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from typing import Any
 
 from steinball.arrays import as_number, dtype_name, to_host
 from steinball.cautions import UncertifiedSupremumWarning, caution, renamed
+from steinball.features.boxes import MOST_BOXES
 from steinball.features.certificate import UncertifiedError, best_upper_bound
 from steinball.features.kinds import Supremum
 from steinball.features.regions import Ball, Box
-from steinball.features.search import localized, optimized
+from steinball.features.search import largest_known, localized, optimized
+from steinball.features.unbounded import grows
 from steinball.gram.base import check_rows
 from steinball.stein import SteinProblem
 
 __all__ = ["find_supremum"]
+
+_LOOSE = 1.25
+"""By how much an upper bound may exceed what is attained before it costs more power than it is worth."""
+
+_FEW_BOXES = 40_000
 
 
 def find_supremum(tau: Any, problem: SteinProblem) -> Supremum:
@@ -21,10 +30,13 @@ def find_supremum(tau: Any, problem: SteinProblem) -> Supremum:
 
     Parameters
     ----------
-    tau : "auto", "sample", "optimized", float, Ball or Box
-        The best upper bound there is, the largest u(x, x) of the samples, a search for a larger one, a bound that is
-        known, or the maximum over a region. ``"auto"`` has the kind ``"closed form"`` or ``"certified"``; where the
-        model gives no certificate it is the sample maximum, with :class:`UncertifiedSupremumWarning`.
+    tau : "best", "auto", "sample", "optimized", float, Ball or Box
+        The best value to be had, the best upper bound there is, the largest u(x, x) of the samples, a search for a
+        larger one, a bound that is known, or the maximum over a region. ``"auto"`` has the kind ``"closed form"`` or
+        ``"certified"``; where the model gives no certificate it is the sample maximum, with
+        :class:`UncertifiedSupremumWarning`. ``"best"`` is the upper bound where that is exact or at most 25 % above a
+        value that is attained; otherwise the largest of samples, draws of the model and a search, of the kind
+        ``"largest found"``; where u(x, x) has no bound, or the model is an array of scores, the sample maximum.
     problem : SteinProblem
         Samples, model, kernel and tilt.
     """
@@ -34,6 +46,8 @@ def find_supremum(tau: Any, problem: SteinProblem) -> Supremum:
         return Supremum(localized(problem, tau), "localized")
     if not isinstance(tau, str):
         return Supremum(_given(tau, sample), "given")
+    if tau == "best":
+        return _best(problem, sample)
     if tau == "auto":
         return _automatic(problem, sample)
     if tau == "sample":
@@ -43,16 +57,38 @@ def find_supremum(tau: Any, problem: SteinProblem) -> Supremum:
     if tau in ("optimized", "optimised"):
         return Supremum(max(sample, optimized(problem)), "optimized")
     raise ValueError(
-        f'`tau` must be "auto", "sample", "optimized", a number, or a Ball or Box of `steinball.features`, got {tau!r}.'
+        '`tau` must be "best", "auto", "sample", "optimized", a number, or a Ball or Box of `steinball.features`, '
+        f"got {tau!r}."
     )
+
+
+def _best(problem: SteinProblem, sample: float) -> Supremum:
+    """An upper bound costs power where it is loose, and a lower one the level where the samples miss a steep place."""
+    bound = None
+    with suppress(UncertifiedError):
+        bound = _proven(problem, sample, _FEW_BOXES)
+        if bound.kind == "closed form":
+            return bound
+    enough = math.inf if bound is None else bound.value / _LOOSE
+    found = largest_known(problem, enough)
+    if bound is not None and found >= enough:
+        return bound
+    if not problem.evaluable or grows(problem):
+        return Supremum(sample, "sample")
+    return Supremum(found, "largest found")
 
 
 def _automatic(problem: SteinProblem, sample: float) -> Supremum:
     try:
-        found = best_upper_bound(problem)
+        return _proven(problem, sample)
     except UncertifiedError as reason:
         _warn(str(reason))
         return Supremum(sample, "sample")
+
+
+def _proven(problem: SteinProblem, sample: float, boxes: int = MOST_BOXES) -> Supremum:
+    """The best upper bound, or :class:`UncertifiedError`; one below an attained value is an error of somebody's."""
+    found = best_upper_bound(problem, boxes)
     slack = 1e-9 if dtype_name(problem.samples) == "float64" else 1e-4
     if found.value < sample * (1.0 - slack):
         raise RuntimeError(

@@ -15,6 +15,7 @@ from steinball.features.certificate import UncertifiedError, bound_without_searc
 from steinball.features.edges import edge_tilt
 from steinball.features.rays import growth_rate, is_tamed
 from steinball.kernels.base import Kernel
+from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import Support
 from steinball.stein import SteinKernel, SteinProblem
@@ -158,7 +159,7 @@ def base_tilt(samples: Array, model: Any = None, exponent: float = 0.5) -> Polyn
     return _standardizing_tilt(center, np.diag(_robust_scales(x - center) ** 2), exponent)
 
 
-def tilt_efficiency(problem: SteinProblem, tau: float) -> float:
+def tilt_efficiency(problem: SteinProblem, tau: float, n_draws: int = 4 * _DRAWS) -> float:
     """E u(X, X) / τ: the share of a point's largest possible weight that an ordinary point has.
 
     Under the model where it can be sampled, with draws of a fixed seed; otherwise over the samples. A value near 1
@@ -178,7 +179,7 @@ def tilt_efficiency(problem: SteinProblem, tau: float) -> float:
     >>> round(tilt_efficiency(problem, find_supremum("auto", problem).value), 2)
     0.86
     """
-    draws = Knowledge(problem.model).draws(4 * _DRAWS)
+    draws = Knowledge(problem.model).draws(n_draws)
     scores = None if draws is None else _scores(problem.model, draws, problem.samples)
     if draws is None or scores is None:
         return float(to_host(problem.diagonal).mean()) / tau
@@ -214,7 +215,7 @@ def _normal_draws(location: Matrix, covariance: Matrix) -> Matrix:
 
 def _scores(model: Any, draws: Matrix, samples: Array) -> Matrix | None:
     with np.errstate(all="ignore"):
-        scores = to_host(model.score(like(draws, samples))).reshape(draws.shape)
+        scores = to_host(score_of(model, like(draws, samples))).reshape(draws.shape)
     return scores if np.isfinite(scores).all() else None
 
 

@@ -18,7 +18,7 @@ from steinball.features.regions import Cloud
 from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinProblem
 
-__all__ = ["Boundedness", "boundedness", "warn_if_unbounded"]
+__all__ = ["Boundedness", "boundedness", "grows", "warn_if_unbounded"]
 
 Boundedness = Literal["proved", "apparent", "unbounded"]
 """``"proved"``: by a certificate, a bound that was given, or a declared growth. ``"apparent"``: rays show no growth,
@@ -43,7 +43,7 @@ def boundedness(problem: SteinProblem, tau: Supremum) -> Boundedness:
     """
     if is_certain(problem.stein, problem.model, problem.samples.shape[1]) or _is_declared(problem):
         return "proved"
-    if _grows(problem):
+    if grows(problem):
         return "unbounded"
     return "proved" if tau.is_upper_bound else "apparent"
 
@@ -67,7 +67,7 @@ def warn_if_unbounded(problem: SteinProblem, what: str) -> None:
     bare array of scores, an untilted kernel whose scores still grow like |x|^½ or faster among the outermost
     samples is taken to be growing.
     """
-    if not _grows(problem):
+    if not grows(problem):
         return
     remedy = (
         "Use a tilt: `tilt=PolynomialTilt()` or `tilt='auto'`"
@@ -82,7 +82,7 @@ def warn_if_unbounded(problem: SteinProblem, what: str) -> None:
     )
 
 
-def _grows(problem: SteinProblem) -> bool:
+def grows(problem: SteinProblem) -> bool:
     """Whether u(x, x) grows without bound, found out once for every problem."""
     if problem not in _GROWTH:
         _GROWTH[problem] = _grows_along_rays(problem) if problem.evaluable else _grows_in_sample(problem)

@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 from steinball.arrays import Array, Floats, like, to_host
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian, InverseMultiquadric
+from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
 
 Lipschitz = Callable[[Floats, float], Floats]
@@ -117,7 +118,7 @@ class Basis:
 
     def score(self, y: Floats) -> Floats:
         """The model's score at rows of ``y``, as NumPy."""
-        return np.asarray(to_host(self.model.score(like(y, self.template))).reshape(y.shape))
+        return np.asarray(to_host(score_of(self.model, like(y, self.template))).reshape(y.shape))
 
     def kernel_and_gradient(self, y: Floats) -> tuple[Floats, Floats]:
         """h(c_j, y), (n, m), and its gradient in y, (n, m, d)."""

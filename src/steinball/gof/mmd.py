@@ -18,6 +18,7 @@ from steinball.arrays import (
     check_level,
     check_resamples,
     check_share,
+    computed,
     generator_at,
     is_array_like,
     like,
@@ -213,7 +214,7 @@ def split_squares(pooled: Array, kernel: Kernel, splits: NDArray[np.bool_]) -> F
 
 
 def _pair(x: Any, y: Any, kernel: Kernel | None, seed: np.random.SeedSequence) -> Pair:
-    samples = as_samples(x)
+    samples = computed(as_samples(x))
     others = _samples_of_model(y, samples, seed)
     pooled = namespace(samples).concat([samples, others], axis=0)
     kernel = Gaussian(median_distance(pooled)) if kernel is None else kernel

@@ -42,7 +42,8 @@ def mode_weights_test(
     jumps : ModeJumps or "auto"
         The modes; by default those of :func:`steinball.jumps.find_modes`. Fixed without these data.
     method : {"betting", "asymptotic"}
-        A finite-sample test, or t statistics with a Bonferroni correction.
+        A finite-sample test, or t statistics with a Bonferroni correction. Their standard deviation is the larger of
+        the sample's and that under the model: a mode that no point lies in has none in the sample.
     level : float
         As in :func:`steinball.ksd_test`.
 
@@ -76,7 +77,8 @@ def mode_weights_test(
     cells, shares = moves.memberships(samples, model)
     floors = _floors(moves, model, samples)
     values = _deficits(cells, shares, floors)
-    means = [BoundedMean(values[:, m], -1.0 / floors[m]) for m in range(len(floors))]
+    spreads = _deviations(shares, floors)
+    means = [BoundedMean(values[:, m], -1.0 / floors[m], spreads[m]) for m in range(len(floors))]
     details = {"modes": len(means), "deficits": values.mean(axis=0).tolist()}
     return conclude(question, means, "Test of the weights of modes", samples.shape, details)
 
@@ -91,3 +93,8 @@ def _deficits(cells: NDArray[np.intp], shares: NDArray[np.float64], floors: NDAr
     """f_m at every point, shape (n, k)."""
     own = cells[:, None] == np.arange(shares.shape[1])
     return np.asarray((shares - own) / np.maximum(shares, floors))
+
+
+def _deviations(shares: NDArray[np.float64], floors: NDArray[np.float64]) -> list[float]:
+    """The standard deviation of every f_m under the model: given z, the cell is m with probability P(m | z)."""
+    return np.sqrt(np.mean(shares * (1.0 - shares) / np.maximum(shares, floors) ** 2, axis=0)).tolist()

@@ -59,7 +59,7 @@ def robust_ksdagg_test(
     Parameters
     ----------
     x, model, tilt, tau, level, rng, outside, check_model, memory_limit, n_jobs, progress
-        As in :func:`steinball.robust_ksd_test`; ``tau`` is by default that of the sample, for bets an upper bound.
+        As in :func:`steinball.robust_ksd_test`; ``tau`` is by default ``"best"``, for bets an upper bound.
     contamination : float
         The tolerated share ε₀.
     radius : Radius, optional

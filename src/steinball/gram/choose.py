@@ -65,7 +65,9 @@ class Settings:
         return int(SHARE_OF_FREE * free_memory(samples))
 
 
-def predict_cost(n: int, d: int, n_resamples: int = 999, *, n_jobs: int | None = None) -> CostPrediction:
+def predict_cost(
+    n: int, d: int, n_resamples: int = 999, *, n_jobs: int | None = None, dtype: str = "float64"
+) -> CostPrediction:
     """Memory and time of a test with NumPy arrays on this machine, without running it.
 
     Parameters
@@ -76,6 +78,8 @@ def predict_cost(n: int, d: int, n_resamples: int = 999, *, n_jobs: int | None =
         Number of bootstrap draws.
     n_jobs : int, optional
         Number of cores; all by default.
+    dtype : {"float64", "float32"}
+        Of the samples. float32 is computed in float64 on a CPU: the same work and memory.
 
     Returns
     -------
@@ -88,6 +92,8 @@ def predict_cost(n: int, d: int, n_resamples: int = 999, *, n_jobs: int | None =
     >>> predict_cost(500, 10, 999).engine
     'blocked'
     """
+    if dtype not in ("float64", "float32"):
+        raise ValueError(f'`dtype` must be "float64" or "float32", got {dtype!r}.')
     n, d, n_resamples = check_resamples(n, "n"), check_resamples(d, "d"), check_resamples(n_resamples)
     jobs, tile = int(joblib.effective_n_jobs(n_jobs or -1)), _cpu_tile(n)
     exact = dense_cost(n, d, n_resamples), blocked_cost(n, d, n_resamples, tile, jobs)

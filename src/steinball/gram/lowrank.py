@@ -34,6 +34,10 @@ _ROUNDING = 1e-12  # how far, as a share of the mean diagonal, rounding may move
 _PAIR_ENTRIES = 2**18  # entries of L that are gathered at once for random pairs
 
 
+def _never(summary: GramSummary) -> bool:
+    return False
+
+
 @dataclass(frozen=True, eq=False)
 class LowRankGram:
     """The Stein Gram matrix as L Lᵀ plus a residual whose diagonal is exact.
@@ -46,7 +50,7 @@ class LowRankGram:
     max_rank: int
     n_jobs: int = 1
     progress: bool | str = False
-    settled: Callable[[GramSummary], bool] = lambda summary: False
+    settled: Callable[[GramSummary], bool] = _never
     fallback: Gram | None = None
 
     def summarise(self, request: Request) -> GramSummary:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from steinball.arrays import Array, Floats, as_samples, like, namespace, to_host
+from steinball.models.base import score_of
 from steinball.models.gaussian import Covariance, frozen
 from steinball.models.knowledge import Knowledge
 
@@ -166,7 +167,7 @@ class _Surface:
 
     def gradient(self, x: Floats) -> Floats:
         there = like(x, self.template)
-        return to_host(namespace(there).reshape(self.model.score(there), x.shape))
+        return to_host(namespace(there).reshape(score_of(self.model, there), x.shape))
 
     def climb(self, start: Floats) -> Floats:
         """A local maximum, by quasi-Newton steps in units of the local scale where that is known."""

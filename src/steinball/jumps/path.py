@@ -8,6 +8,7 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 
 from steinball.arrays import Array, Floats, like, to_host
+from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
 
 TOLERANCE = 1e-6
@@ -53,5 +54,5 @@ def _integral(model: Any, x: Floats, y: Floats, panels: int, template: Array) ->
 
 def _block(model: Any, x: Floats, apart: Floats, times: Floats, parts: Floats, template: Array) -> Floats:
     points = (x[:, None, :] + times[:, None] * apart[:, None, :]).reshape(-1, x.shape[1])
-    scores = to_host(model.score(like(points, template))).reshape(len(x), times.size, x.shape[1])
+    scores = to_host(score_of(model, like(points, template))).reshape(len(x), times.size, x.shape[1])
     return np.asarray(np.einsum("ntd,nd,t->n", scores, apart, parts))

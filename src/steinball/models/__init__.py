@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from steinball.cautions import RareFeaturesWarning, RoundedDataWarning, SteinIdentityWarning
+from steinball.cautions import LogDensityWarning, RareFeaturesWarning, RoundedDataWarning, SteinIdentityWarning
 from steinball.cautions import moved_names as _moved_names
 from steinball.models.autodiff import from_log_density
 from steinball.models.base import Model, from_score
@@ -18,6 +18,7 @@ __all__ = [
     "GaussianBernoulliRBM",
     "GaussianMixture",
     "KernelExponentialFamily",
+    "LogDensityWarning",
     "Model",
     "RareFeaturesWarning",
     "RoundedDataWarning",

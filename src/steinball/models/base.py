@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Number
@@ -10,11 +11,12 @@ from typing import Any, ClassVar, NoReturn, Protocol, runtime_checkable
 import array_api_compat
 import numpy as np
 
-from steinball.arrays import Array, as_number, as_scores, is_array, is_array_like, namespace, to_host
+from steinball.arrays import Array, as_number, as_scores, dtype_name, is_array, is_array_like, namespace, to_host
 from steinball.models.knowledge import DENSITIES, LOG_DENSITIES, Knowledge
 from steinball.models.support import Support
 
 __all__ = [
+    "LostModel",
     "Model",
     "ScoreArray",
     "ScoreFunction",
@@ -22,6 +24,8 @@ __all__ = [
     "as_model",
     "evaluate_score",
     "from_score",
+    "keepable",
+    "score_of",
 ]
 
 _ACCEPTED = (
@@ -30,6 +34,25 @@ _ACCEPTED = (
 )
 _ANGULAR = ("vonmises", "vonmises_line", "wrapcauchy")
 _BACKENDS = {"torch": "torch", "pyro": "torch", "jax": "jax", "numpyro": "jax", "distrax": "jax"}
+
+# What objects of other libraries are, and what to write for them.
+_HINTS = {
+    ("scipy", "gaussian_kde"): (
+        "a kernel density estimate that takes points as columns; use "
+        '`sb.from_log_density(lambda x: model.logpdf(x.T), backend="numerical")`'
+    ),
+    ("pymc", "Model"): (
+        "whose `logp` is symbolic and not a function of arrays; compile it, `logp = model.compile_logp()`, and use "
+        '`sb.from_log_density(lambda x: np.array([logp({"mu": row[0]}) for row in x]), backend="numerical")` with the '
+        "names of your own variables"
+    ),
+}
+_COVARIANCES = ("EmpiricalCovariance", "ShrunkCovariance", "LedoitWolf", "OAS", "MinCovDet", "GraphicalLasso")
+_HINTS |= dict.fromkeys(
+    (("sklearn", name) for name in _COVARIANCES),
+    "whose `score` is a mean log likelihood and not ∇log p; use "
+    "`sb.models.Gaussian(model.location_, model.covariance_)`",
+)
 
 
 @runtime_checkable
@@ -166,6 +189,35 @@ class ScoreArray:
         return f"ScoreArray(shape={tuple(self.scores.shape)})"
 
 
+@dataclass(frozen=True, eq=False)
+class LostModel:
+    """What is left of a model that could not be pickled: its scores at the samples."""
+
+    samples: Array
+    scores: Array
+    lost: str
+
+    def score(self, x: Array, /) -> Array:
+        if x is self.samples or _same_array(x, self.samples):
+            return self.scores
+        raise ValueError(
+            f"this needs the model, {self.lost}, which was not pickled along with its result; only its scores at the "
+            "samples were. Use a model that can be pickled, such as a function of a module, or ask before pickling."
+        )
+
+    def __repr__(self) -> str:
+        return self.lost
+
+
+def keepable(model: Model, samples: Array, scores: Array) -> Model:
+    """The model, or what is left of one that cannot be pickled, such as a lambda."""
+    try:
+        pickle.dumps(model)
+    except Exception:  # whatever a user's object raises
+        return LostModel(samples, scores, repr(model))
+    return model
+
+
 def as_model(model: Any, samples: Array) -> Model:
     """What a user passed as ``model``, as an object with ``score(x)``.
 
@@ -200,7 +252,8 @@ def as_model(model: Any, samples: Array) -> Model:
 def evaluate_score(model: Model, x: Array) -> Array:
     """The score at ``x``, checked: finite, and of the shape, array library, device and dtype of ``x``.
 
-    float32 scores of float64 samples are widened, which loses nothing; the opposite is an error.
+    float32 scores of float64 samples are widened, which loses nothing; the opposite is an error. A model that takes
+    single precision only, such as a torch network, is evaluated in that and its scores are widened.
 
     Examples
     --------
@@ -208,7 +261,7 @@ def evaluate_score(model: Model, x: Array) -> Array:
     >>> evaluate_score(ScoreFunction(lambda x: -x[:, 0]), np.array([[1.0], [2.0]])).shape
     (2, 1)
     """
-    scores = model.score(x)
+    scores = score_of(model, x)
     _refuse_excluded_points(model, x, scores)
     return _without_graph(as_scores(scores, x, "model.score(samples)"))
 
@@ -227,6 +280,23 @@ def _refuse_excluded_points(model: Model, x: Array, scores: Any) -> None:
             '`outside="contaminated"` counts points beyond the edge as contaminated. Otherwise give the model a score '
             "that is finite at these points, or leave them out."
         )
+
+
+def score_of(model: Model, x: Array) -> Array:
+    """``model.score(x)``; in single precision where the model fails in double and does not fail in that."""
+    try:
+        return model.score(x)
+    except Exception:
+        if dtype_name(x) != "float64":
+            raise
+        xp = namespace(x)
+        try:
+            scores = model.score(xp.astype(x, xp.float32))
+        except Exception:  # not a matter of precision: the first error is the one that tells
+            scores = None
+        if scores is None:
+            raise
+        return xp.astype(scores, x.dtype)
 
 
 def _same_array(x: Any, y: Array) -> bool:
@@ -279,6 +349,8 @@ def _refuse_log_density(model: Any) -> None:
     known = Knowledge(model)
     if known.name in LOG_DENSITIES + DENSITIES:
         _explain_log_density(model, f"the function `{known.name}`", known.name, known.name)
+    if hint := _HINTS.get((known.library, type(model).__name__)):
+        raise TypeError(f"`model` is an object of type {type(model).__name__}, {hint}.")
     method = None if known.has_score else known.density_method
     if method is not None:
         what = f"an object of type {type(model).__name__} with `{method}`"
@@ -286,7 +358,7 @@ def _refuse_log_density(model: Any) -> None:
 
 
 def _explain_log_density(model: Any, what: str, expression: str, method: str) -> NoReturn:
-    library, is_density = type(model).__module__.partition(".")[0], method in DENSITIES
+    library, is_density = Knowledge(model).library, method in DENSITIES
     function = f"lambda x: np.log({expression}(x))" if is_density else expression
     ends = Knowledge(model).interval
     support = "" if ends is None else f", support=({', '.join('None' if e is None else f'{e:g}' for e in ends)})"

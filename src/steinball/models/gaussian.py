@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -178,7 +179,9 @@ class Gaussian:
     mean : float or (d,) array
         :math:`\mu`.
     cov : float, (d,) or (d, d) array
-        :math:`\Sigma`: a variance, one per coordinate, or the matrix. Held as the matrix.
+        :math:`\Sigma`: a *variance*, 1 by default, one per coordinate, or the matrix. Held as the matrix.
+    sd : float or (d,) array, optional
+        Standard deviations, in place of ``cov``.
     dimension : int, optional
         d, where neither parameter shows it.
 
@@ -188,25 +191,37 @@ class Gaussian:
 
     Examples
     --------
-    >>> model = Gaussian(mean=[0.0, 1.0], cov=[1.0, 4.0])
+    >>> model = Gaussian(mean=[0.0, 1.0], sd=[1.0, 2.0])  # or cov=[1.0, 4.0]
     >>> model.score(np.array([[1.0, 3.0]]))
     array([[-1. , -0.5]])
     """
 
     mean: Any = 0.0
-    cov: Any = 1.0
+    cov: Any = None
+    sd: InitVar[Any] = field(default=None, kw_only=True)
     dimension: Any = field(default=None, kw_only=True)
     takes_numpy: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     _factor: Covariance = field(init=False)
 
-    def __post_init__(self) -> None:
-        d = common_dimension(self.dimension, mean=self.mean, cov=self.cov)
-        factor = Covariance.of(self.cov, "cov", d)
+    def __post_init__(self, sd: Any) -> None:
+        cov = self._variances(sd)
+        d = common_dimension(self.dimension, mean=self.mean, cov=cov)
+        factor = Covariance.of(cov, "cov", d)
         object.__setattr__(self, "mean", as_vector(self.mean, "mean", d))
         object.__setattr__(self, "cov", factor.matrix)
         object.__setattr__(self, "dimension", d)
         object.__setattr__(self, "_factor", factor)
+
+    def _variances(self, sd: Any) -> Any:
+        if sd is None:
+            return 1.0 if self.cov is None else self.cov
+        if self.cov is not None:
+            raise ValueError("give `cov`, a variance, or `sd`, a standard deviation, and not both.")
+        deviations = np.asarray(sd, dtype=np.float64)
+        if deviations.ndim > 1 or not (np.isfinite(deviations) & (deviations > 0.0)).all():
+            raise ValueError(f"`sd` must be a positive number or one per coordinate, got {sd!r}.")
+        return deviations**2
 
     def __repr__(self) -> str:
         if self.dimension > 1:
@@ -228,7 +243,7 @@ class Gaussian:
         x = as_points(x, self.dimension)
         return -self._factor.pull_back(self._factor.whiten(x - like(self.mean, x)))
 
-    @property
+    @cached_property
     def radial_score(self) -> RadialScore:
         """The score as a function of the distance from the mean, for a closed form of sup u(x, x)."""
         return RadialScore(self.location, self._factor.inverse)

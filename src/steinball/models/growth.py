@@ -72,6 +72,9 @@ class RadialScore:
     @cached_property
     def steepness(self) -> float:
         """The largest eigenvalue of P."""
+        axes = np.diag(self.precision)
+        if np.count_nonzero(self.precision) == np.count_nonzero(axes):
+            return float(axes.max())
         return float(np.linalg.eigvalsh(self.precision)[-1])
 
     @property

@@ -74,8 +74,15 @@ class Knowledge:
 
     @property
     def has_score(self) -> bool:
-        """Whether it has a ``score(x)``; scikit-learn's is a mean log likelihood, and ``score_samples`` tells."""
-        return self._method("score") is not None and self._method("score_samples") is None
+        """Whether it has a ``score(x)``; scikit-learn's is a mean log likelihood."""
+        foreign = self.library == "sklearn" or self._method("score_samples") is not None
+        return self._method("score") is not None and not foreign
+
+    @property
+    def library(self) -> str:
+        """The library that it comes from; of a bound method, that of its object."""
+        owner = self._attribute("__self__")
+        return type(self.model if owner is None else owner).__module__.partition(".")[0]
 
     @property
     def name(self) -> str:

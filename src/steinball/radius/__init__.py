@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from steinball.cautions import RemovalWarning
 from steinball.cautions import moved_names as _moved_names
 from steinball.features.diameter import diameter
 from steinball.features.lipschitz import lipschitz_constant
@@ -23,6 +24,7 @@ __all__ = [
     "KullbackLeibler",
     "LikeModel",
     "Radius",
+    "RemovalWarning",
     "ScoreError",
     "StudentTails",
     "Sum",

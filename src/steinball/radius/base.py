@@ -59,6 +59,10 @@ class Radius(ABC):
         """How the number was obtained, in the words of :class:`~steinball.features.Supremum`: that of τ, mostly."""
         return tau.kind if self.needs_bounded else "given"
 
+    def trusts(self, tau: Supremum) -> bool:
+        """Whether its number holds with this τ: what was removed is not in the sample, so an upper bound is needed."""
+        return tau.is_upper_bound or not (self.needs_bounded and self.allows_removal)
+
     @abstractmethod
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """The radius."""
@@ -154,6 +158,10 @@ class Sum(Radius):
     def kind(self, problem: SteinProblem, tau: Supremum) -> str:
         """The kind of the part that can be trusted least."""
         return min((part.kind(problem, tau) for part in (self.first, self.second)), key=is_upper_bound)
+
+    def trusts(self, tau: Supremum) -> bool:
+        """Whether both numbers hold."""
+        return self.first.trusts(tau) and self.second.trusts(tau)
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """θ₁ + θ₂."""

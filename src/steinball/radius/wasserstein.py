@@ -60,6 +60,10 @@ class Wasserstein(Radius):
         """That of L."""
         return self.constant(problem).kind
 
+    def trusts(self, tau: Supremum) -> bool:
+        """L decides; τ is only a cap."""
+        return True
+
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """L W₁, at most √τ."""
         return within_all(self.constant(problem).value * self.distance, tau) if self.distance > 0.0 else 0.0
@@ -107,6 +111,10 @@ class ScoreError(Radius):
     def kind(self, problem: SteinProblem, tau: Supremum) -> str:
         """That of the radius below it."""
         return str(self.base.kind(problem, tau))
+
+    def trusts(self, tau: Supremum) -> bool:
+        """As the radius below it."""
+        return bool(self.base.trusts(tau))
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """θ₀ + √h(0) δ."""

@@ -26,11 +26,14 @@ class BoundedMean:
        \qquad 0 < \lambda_j < 1 / (\varepsilon - \text{low}).
 
     Under E f ≤ ε each product has mean at most 1, so that P(E ≥ 1/α) ≤ α for every n (Markov); this is proved. The
-    asymptotic test is the one-sided t statistic against the normal quantile, for n → ∞ with f fixed.
+    asymptotic test is the one-sided t statistic against the normal quantile, for n → ∞ with f fixed; its standard
+    deviation is at least ``deviation``, what f has under P: a rare value that was not seen leaves none in the sample.
+
     """
 
     values: Floats
     low: float
+    deviation: float = 0.0
 
     def log_evalue(self, contamination: float) -> float:
         """log E(ε)."""
@@ -41,7 +44,8 @@ class BoundedMean:
 
     def z_score(self, contamination: float) -> float:
         """√n (mean − ε) / sd; 0 for constant values that do not exceed ε."""
-        deviation, excess = float(self.values.std(ddof=1)), float(self.values.mean()) - contamination
+        deviation = max(self.deviation, float(self.values.std(ddof=1)))
+        excess = float(self.values.mean()) - contamination
         if deviation == 0.0:
             return math.inf if excess > 0.0 else 0.0
         return math.sqrt(self.values.size) * excess / deviation

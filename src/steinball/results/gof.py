@@ -11,9 +11,11 @@ import numpy as np
 
 from steinball.arrays import Array, check_level, check_resamples
 from steinball.calibration.base import Calibration
+from steinball.calibration.deviation import hoeffding
 from steinball.features import Supremum, tilt_efficiency
 from steinball.gram.base import GramSummary
 from steinball.kernels.base import Kernel
+from steinball.models.knowledge import Knowledge
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
 from steinball.results.base import Result, tolerated, unbounded_words, whose
@@ -31,10 +33,13 @@ _TAU_KINDS = {
     "sample": "the largest u(x, x) of these points, a lower bound of its supremum",
     "optimized": "found by maximizing u(x, x) from the largest points, a lower bound of its supremum",
     "given": "an upper bound given by the user",
+    "largest found": "the largest u(x, x) of these points, draws of the model and a search; not proven to be the "
+    "supremum",
     "localized": "the supremum of u(x, x) over the stated region only",
     "closed form": "the supremum of u(x, x), in closed form",
     "certified": "a proven upper bound of u(x, x)",
 }
+_TOO_FEW = "There are too few data to show that it is close enough"
 _GRADES = {
     "certified": "certified: every value within its error bounds leads to the same decision",
     "approximate": "approximate: the exact sums might decide otherwise",
@@ -51,7 +56,9 @@ class GofResult(Result):
         Δ_θ = max(0, D − θ).
     verdict : {"misfit", "good enough", "undecided"}
         ``"misfit"`` where rejected; ``"good enough"`` where ``upper_bound <= radius``: the data show, at confidence
-        1 − ``level``, that they come from within the ball; ``"undecided"`` otherwise.
+        1 − ``level``, that they come from no further away than is tolerated, which is a statement about the distance
+        and not about a share; ``"undecided"`` otherwise, and where the distance cannot see what matters, as with
+        separated modes.
     ksd, squared_ksd : float
         D and D². With U-statistics D² may be negative; D is then 0.
     radius : float
@@ -96,6 +103,7 @@ class GofResult(Result):
     bounded: str = "apparent"
     _evidence: Evidence
     _radius: Radius
+    _doubt: str = ""
 
     schema: ClassVar[str] = "steinball.gof/2"
     _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius")
@@ -104,7 +112,8 @@ class GofResult(Result):
     def verdict(self) -> str:
         """``"misfit"``, ``"good enough"`` or ``"undecided"``."""
         verdict = three_way_verdict(self.rejected, self.upper_bound, self.radius)
-        return "undecided" if self.bounded == "unbounded" and not self.rejected else verdict
+        doubted = self.bounded == "unbounded" or self._doubt
+        return "undecided" if doubted and verdict == "good enough" else verdict
 
     @property
     def efficiency(self) -> float:
@@ -137,7 +146,9 @@ class GofResult(Result):
         >>> 0.0 < low < high
         True
         """
-        return two_sided_interval(self._evidence.null, self.ksd, self.level if level is None else check_level(level, 0))
+        level, evidence = self.level if level is None else check_level(level, 0), self._evidence
+        low, high = two_sided_interval(evidence.null, self.ksd, level)
+        return low, hoeffding(self.ksd, self.tau, self.n, level / 2.0) if evidence.rare else high
 
     def credibility(self) -> Credibility:
         """The sample size at which the misfit would be detected in half of all samples (Lindsay and Liu 2009).
@@ -155,7 +166,7 @@ class GofResult(Result):
     def fragility(self) -> Fragility:
         """How many points can be replaced without changing the decision: :func:`steinball.explain.fragility`.
 
-        This needs a τ that is an upper bound: ``tau="auto"``.
+        This needs a τ that is an upper bound, ``tau="auto"``, and a kernel and tilt that are not chosen from the data.
         """
         from steinball.explain import fragility
 
@@ -227,7 +238,7 @@ class GofResult(Result):
             ("kernel", describe(self.kernel)),
             ("tilt", describe(self.tilt)),
             ("D", number(self.ksd), f"distance of the data from the model (KSD, {self.estimator.upper()}-statistic)"),
-            ("", interval, f"{percent(1 - self.level)} confidence interval for the KSD of the population"),
+            ("", interval, f"{percent(1 - self.level)} confidence interval for the KSD of the population{self._by()}"),
             ("θ", number(self.radius), self._tolerance()),
             ("τ", number(self.tau), _TAU_KINDS.get(self.tau_kind, self.tau_kind)),
             ("statistic", number(self.statistic), f"max(0, D − θ); {self._rule()}"),
@@ -235,15 +246,29 @@ class GofResult(Result):
             ("engine", f"{self.engine}, {_GRADES.get(self.grade, self.grade)}"),
         ]
 
+    def _by(self) -> str:
+        """Where Hoeffding's inequality gave the upper end, and why."""
+        if not self._evidence.rare:
+            return ""
+        whose = "draws of the model" if Knowledge(self._evidence.problem.model).sampler else "the data"
+        return f"; above by Hoeffding's inequality, since n E u/τ = {self._evidence.visits:.2g} is small (by {whose})"
+
     def _decided(self) -> str:
         if self.verdict == "good enough":
             return (
                 f"NOT REJECTED at level {self.level:g}, and GOOD ENOUGH: at confidence {percent(1 - self.level)} the "
-                "population lies within θ of the model. This does not prove the model."
+                f"population lies no further from the model than {self._limit()}. This does not prove the model."
             )
-        undecided = self.verdict == "undecided" and self.radius > 0
-        more = " There are too few data to show that it is close enough (undecided)." if undecided else ""
-        return super()._decided() + more
+        if self.verdict == "misfit" or not self.radius > 0:
+            return super()._decided()
+        why = f"Whether it is close enough cannot be said: {self._doubt}" if self._doubt else _TOO_FEW
+        return f"{super()._decided()} {why} (undecided)."
+
+    def _limit(self) -> str:
+        """θ as a distance: a share that is close in this distance may be larger than the tolerated one."""
+        if self.contamination is None:
+            return "is tolerated"
+        return f"{percent(self.contamination)} of contamination could put it; more of it may be contaminated"
 
     def _tolerance(self) -> str:
         return "tolerated distance" if self.radius > 0 and self.contamination is None else super()._tolerance()
@@ -288,6 +313,7 @@ def decide(evidence: Evidence, radius: Radius, level: float, theta: float) -> Go
         bounded=evidence.bounded,
         _evidence=evidence,
         _radius=radius,
+        _doubt=evidence.doubt() if bounds["upper_bound"] <= theta else "",
     )
 
 
