@@ -254,7 +254,7 @@ def test_a_kernel_density_estimate_takes_points_as_columns_and_the_hint_knows() 
 
 def test_a_method_is_differentiated_by_the_library_of_its_object() -> None:
     torch = pytest.importorskip("torch")
-    with pytest.raises(TypeError, match='from_log_density.log_prob, backend="torch".'):
+    with pytest.raises(TypeError, match=r'from_log_density\(log_prob, backend="torch"\)'):
         as_model(torch.distributions.Normal(0.0, 1.0).log_prob, X[:, :1])
 
 
