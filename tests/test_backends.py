@@ -62,7 +62,7 @@ def test_contributions_come_back_in_the_callers_library(xp: Any, case: str, dtyp
     x = own(xp, X, dtype)
     contributions = run(x, case).contributions
     assert type(contributions) is type(x)
-    assert contributions.dtype == x.dtype
+    assert contributions.dtype == xp.float64, "on a CPU all is computed in double precision"
     assert array_api_compat.device(contributions) == array_api_compat.device(x)
     assert tuple(contributions.shape) == (56,)
     assert to_host(contributions) == pytest.approx(run(X, case).contributions, rel=10 * tolerance, abs=tolerance)
@@ -109,9 +109,9 @@ def test_what_is_not_finite_is_refused_in_every_library(xp: Any) -> None:
 
 def test_an_overflow_is_named_in_every_library(xp: Any) -> None:
     far = X.copy()
-    far[7, 0] = 1e20
+    far[7, 0] = 1e200
     with pytest.raises(FloatingPointError, match=r"overflows at 1 of 56 points \(first: row 7\)"):
-        sb.ksd_test(own(xp, far, "float32"), lambda x: -x, kernel=sb.InverseMultiquadric(1.0), calibration=B)
+        sb.ksd_test(own(xp, far), lambda x: -x, kernel=sb.InverseMultiquadric(1.0), calibration=B)
 
 
 def test_the_users_arrays_are_not_written_to(xp: Any) -> None:

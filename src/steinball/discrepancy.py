@@ -11,7 +11,7 @@ from steinball.arrays import Array, as_second_samples, namespace, to_host
 from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.kernels.base import Kernel
-from steinball.problem import pose
+from steinball.problem import Subject
 from steinball.stein import center_of
 from steinball.tilts import Tilt
 
@@ -39,7 +39,7 @@ def ksd(
     0.696301
     """
     check_estimator(estimator)
-    summary = DenseGram(pose(x, model, kernel, tilt)).summarise(Request())
+    summary = DenseGram(Subject.of(x, model).pose(kernel, tilt)).summarise(Request())
     return math.sqrt(max(0.0, summary.mean if estimator == "v" else summary.unbiased_mean))
 
 
@@ -71,7 +71,7 @@ def targeted_ksd(x: Any, y: Any, model: Any, *, kernel: Kernel | None = None, ti
     >>> targeted_ksd([0.0, 1.0], [1.0, 0.0], lambda x: -x, kernel=InverseMultiquadric(1.0))
     0.0
     """
-    first = pose(x, model, kernel, tilt)
+    first = Subject.of(x, model).pose(kernel, tilt)
     second = first.at(as_second_samples(y, first.samples))
     center = center_of(first.samples)
     rows, columns = (first.stein.prepare(p.samples, p.scores, center) for p in (first, second))

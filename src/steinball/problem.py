@@ -172,8 +172,12 @@ class Subject:
 
 
 def pose(x: Any, model: Any, kernel: Kernel | None = None, tilt: Tilt | str | None = None) -> SteinProblem:
-    """Everything that a user may pass, checked and put together; see :meth:`Subject.settle` for the defaults."""
-    return Subject.of(x, model).pose(kernel, tilt)
+    """Everything that a user may pass, checked and put together; see :meth:`Subject.settle` for the defaults.
+
+    In the precision of the samples, whatever it is: tests choose theirs in :meth:`Subject.of`.
+    """
+    samples = as_samples(x)
+    return Subject(samples, as_model(model, samples)).pose(kernel, tilt)
 
 
 def within_reach(samples: Array) -> Array:

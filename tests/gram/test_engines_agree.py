@@ -105,14 +105,14 @@ def test_every_array_library_gives_the_same_pvalue(xp: Any, engine: str) -> None
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_single_precision_agrees_to_four_digits(engine: str) -> None:
+def test_single_precision_is_computed_in_double(engine: str) -> None:
     x = sample_of(2, 0.1)
     double = sb.ksd_test(x, lambda x: -x, engine="dense", rng=1, tilt=PolynomialTilt())
     single = sb.ksd_test(x.astype(np.float32), lambda x: -x, engine=engine, rng=1, tilt=PolynomialTilt())
-    tolerance = 1e-2 if engine == "lowrank" else 1e-4
+    tolerance = 1e-2 if engine == "lowrank" else 1e-6
     assert single.ksd == pytest.approx(double.ksd, rel=tolerance)
     assert single.rejected == double.rejected
-    assert single.contributions.dtype == np.float32
+    assert single.contributions.dtype == np.float64
 
 
 @pytest.mark.parametrize("engine", ENGINES)

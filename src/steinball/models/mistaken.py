@@ -22,7 +22,7 @@ def warn_if_log_density(model: Model, samples: Array, scores: Array) -> None:
     quarter of its mass in the left quarter of their range. A log density is negative too, has a hump in the middle, and
     fewer points on its left: the question is asked where they are two standard errors below a quarter.
     """
-    if isinstance(model, ScoreFunction) and samples.shape[1] == 1 and len(samples) >= _LEAST_ROWS:
+    if isinstance(model, ScoreFunction) and samples.shape[1] == 1 and samples.shape[0] >= _LEAST_ROWS:
         x, s = to_host(samples)[:, 0], to_host(scores)[:, 0]
         if (s < 0.0).all() and _has_a_hump(x, s) and _left_share(x) < 0.25 - 2.0 * math.sqrt(0.1875 / len(x)):
             caution(
@@ -42,5 +42,5 @@ def _has_a_hump(x: np.ndarray, s: np.ndarray) -> bool:
 
 def _left_share(x: np.ndarray) -> float:
     """The share of points in the left quarter of the range of most of them."""
-    low, high = np.quantile(x, (0.02, 0.98))
+    low, high = np.quantile(x, (0.01, 0.99))
     return float(np.mean(x <= low + 0.25 * (high - low)))
