@@ -381,7 +381,9 @@ def test_either_may_be_in_single_precision_and_is_widened(test: Test) -> None:
         assert test(samples, scores, calibration=FEW, rng=0, tilt=TILT).ksd == pytest.approx(exact, rel=1e-6)
 
 
-@pytest.mark.parametrize("model", [sb.models.Gaussian(), lambda x: -x, sb.models.StudentT(3.0)], ids=repr)
+@pytest.mark.parametrize(
+    "model", [sb.models.Gaussian(), lambda x: -x, sb.models.StudentT(3.0)], ids=["Gaussian", "function", "StudentT"]
+)
 @pytest.mark.parametrize("far", [1e100, 1e160, -1e300])
 def test_one_point_beyond_all_squares_is_one_outlier(model: Any, far: float) -> None:
     x = np.random.default_rng(0).normal(size=(100, 1))
