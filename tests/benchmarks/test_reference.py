@@ -28,7 +28,7 @@ def test_the_plain_test_is_the_robust_test() -> None:
     x = np.random.default_rng(0).normal(size=(150, 2))
     x[:15] = 10.0
     ksd, theta, quantile = plain_test(x, 0.05, 999)
-    result = sb.robust_ksd_test(x, sb.models.Gaussian([0.0, 0.0]), 0.05, tilt=sb.PolynomialTilt(), rng=0)
+    result = sb.robust_ksd_test(x, sb.models.Gaussian([0.0, 0.0]), 0.05, tilt=sb.PolynomialTilt(), tau="sample", rng=0)
     assert (ksd, theta) == pytest.approx((result.ksd, result.radius), rel=1e-10)
     assert result.draws is not None
     assert quantile == pytest.approx(np.quantile(result.draws, 0.95), rel=0.1)

@@ -59,7 +59,7 @@ def test_a_right_model_passes_and_is_asked_once() -> None:
     model = sb.from_score(minus_one, support=(0, None), sample=sample)
     for _ in range(3):
         sb.robust_ksd_test(X, model, 0.05, tilt=sb.tilts.EdgeTilt(low=0.0), calibration=sb.BoundaryBootstrap(19), rng=0)
-    assert asked == [512, 16384]
+    assert asked.count(16384) == 1
 
 
 def test_it_can_be_turned_off_and_does_not_touch_the_seed() -> None:

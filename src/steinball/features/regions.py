@@ -143,11 +143,11 @@ class Cloud:
     def of(cls, x: Floats, support: Support | None = None) -> Cloud:
         """Of samples (n, d); directions that a finite edge of ``support`` would cut off are turned or flattened."""
         center = np.median(x[:: -(-len(x) // 256)], axis=0)
-        distance = np.linalg.norm(x - center, axis=1)
+        distance = _lengths(x - center)
         farthest = np.argpartition(-distance, min(STARTS, len(x)) - 1)[:STARTS]
         directions = np.vstack([x[farthest] - center, np.random.default_rng(0).standard_normal((STARTS, x.shape[1]))])
         directions = directions if support is None else open_directions(directions, *support.along(x.shape[1]))
-        norms = np.linalg.norm(directions, axis=1, keepdims=True)
+        norms = np.array([_lengths(row[None, :]) for row in directions])
         spread = _spread(distance)
         return cls(center, spread, max(spread, float(distance.max())), directions / np.where(norms > 0.0, norms, 1.0))
 
@@ -161,6 +161,12 @@ def open_directions(directions: Floats, low: Any, high: Any) -> Floats:
     upward = np.where(np.isfinite(low), np.abs(directions), directions)
     turned = np.where(np.isfinite(high), -np.abs(directions), upward)
     return np.where(np.isfinite(low) & np.isfinite(high), 0.0, turned)
+
+
+def _lengths(rows: Floats) -> Floats:
+    """|x| of every row, also where its square would overflow."""
+    unit = float(np.abs(rows).max()) or 1.0
+    return np.asarray(unit * np.linalg.norm(rows / unit, axis=1))
 
 
 def _spread(distance: Floats) -> float:
