@@ -310,3 +310,9 @@ def test_a_result_explains_itself() -> None:
     assert 0.0 < result.least_removal().share < 0.3
     assert result.credibility().size < 200
     assert 0.5 < result.efficiency < 1.0
+
+
+def test_jumps_keep_the_samples_supremum_so_that_wrong_weights_show() -> None:
+    result = sb.robust_ksd_test(UNEVEN, MODES, 0.01, jumps="auto", rng=0)
+    assert result.tau_kind == "sample"
+    assert sb.robust_ksd_test(UNEVEN, MODES, 0.01, jumps="auto", calibration=sb.Betting()).tau_kind == "certified"
