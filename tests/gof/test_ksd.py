@@ -253,6 +253,7 @@ def test_the_same_seed_jumps_the_same_way_and_apart_from_the_draws() -> None:
     assert first.ksd != sb.ksd_test(UNEVEN, MODES, jumps="auto", rng=5).ksd
 
 
+@pytest.mark.filterwarnings("ignore::steinball.radius.RemovalWarning")
 def test_sets_that_jumps_can_leave_are_refused_at_once_and_later() -> None:
     with pytest.raises(ValueError, match="outside of it"):
         sb.ksd_test(UNEVEN, MODES, radius=0.1, jumps="auto")

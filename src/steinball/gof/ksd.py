@@ -183,8 +183,8 @@ def robust_ksd_test(
         otherwise the largest u(x, x) of the sample, of draws of the model and of a search, which the summary then
         calls by that name. The maximum over the sample, ``"sample"``, is the paper's choice: a steep place that the
         sample misses then costs the level. ``"auto"``, a proven upper bound, for those calibrations that need one
-        (:class:`Betting`, :class:`DeviationBound`). With ``jumps`` it stays ``"sample"``: between separated modes u(x, x) is
-        so large that wrong weights would pass at any other τ.
+        (:class:`Betting`, :class:`DeviationBound`). With ``jumps`` it stays ``"sample"``: between separated modes
+        u(x, x) is so large that wrong weights would pass at any other τ.
     calibration : Calibration, optional
         By default ``BoundaryBootstrap(999)``. With the same draws it rejects whenever the paper's
         ``WeightedBootstrap(999)`` does. At the exact edge of the ball, level .05, it rejected .041 of the samples on
