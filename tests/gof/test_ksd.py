@@ -253,6 +253,7 @@ def test_the_same_seed_jumps_the_same_way_and_apart_from_the_draws() -> None:
     assert first.ksd != sb.ksd_test(UNEVEN, MODES, jumps="auto", rng=5).ksd
 
 
+@pytest.mark.filterwarnings("ignore::steinball.radius.RemovalWarning")
 def test_sets_that_jumps_can_leave_are_refused_at_once_and_later() -> None:
     with pytest.raises(ValueError, match="outside of it"):
         sb.ksd_test(UNEVEN, MODES, radius=0.1, jumps="auto")
@@ -310,3 +311,9 @@ def test_a_result_explains_itself() -> None:
     assert 0.0 < result.least_removal().share < 0.3
     assert result.credibility().size < 200
     assert 0.5 < result.efficiency < 1.0
+
+
+def test_jumps_keep_the_samples_supremum_so_that_wrong_weights_show() -> None:
+    result = sb.robust_ksd_test(UNEVEN, MODES, 0.01, jumps="auto", rng=0)
+    assert result.tau_kind == "sample"
+    assert sb.robust_ksd_test(UNEVEN, MODES, 0.01, jumps="auto", calibration=sb.Betting()).tau_kind == "certified"

@@ -89,7 +89,7 @@ def run_test(
         str | None,
         typer.Option(
             help="Bound of the Stein kernel: best, auto (a proven one), sample, optimized or a number; by default "
-            "best, with --radius sample, for betting and deviation auto."
+            "best, with --radius or --jumps sample, for betting and deviation auto."
         ),
     ] = None,
     jumps: Annotated[
@@ -133,7 +133,7 @@ def run_test(
                 model_from(model, log_density, dimension=samples.shape[1], backend=backend),
                 _Setup(contamination, radius, kernel, jumps, aggregate),
                 calibration=chosen,
-                tau=_tau(tau, chosen, contamination),
+                tau=_tau(tau, chosen, contamination, jumps),
                 level=level,
                 rng=seed,
                 engine=engine,
@@ -191,9 +191,10 @@ def _calibration(name: str, resamples: int) -> Any:
     raise ValueError(f"`--calibration` must be one of {known}, got `{name}`.")
 
 
-def _tau(text: str | None, calibration: Any, contamination: float | None) -> str | float:
+def _tau(text: str | None, calibration: Any, contamination: float | None, jumps: bool) -> str | float:
     if text is None:
-        return "sample" if contamination is None and not calibration.needs_upper_bound else calibration.default_tau
+        of_sample = (contamination is None or jumps) and not calibration.needs_upper_bound
+        return "sample" if of_sample else str(calibration.default_tau)
     if text in {"best", "auto", "sample", "optimized"}:
         return text
     try:

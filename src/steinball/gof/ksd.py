@@ -164,6 +164,10 @@ def _evidence(
     return Evidence(problem, gram, request, gram.summarise(request), *shared, subject.remarks, len(subject.isolated))
 
 
+def _default_tau(calibration: Calibration, jumps: Jumps | str | None) -> str:
+    return "sample" if jumps is not None and not calibration.needs_upper_bound else calibration.default_tau
+
+
 def robust_ksd_test(
     x: Any,
     model: Any,
@@ -206,7 +210,8 @@ def robust_ksd_test(
         otherwise the largest u(x, x) of the sample, of draws of the model and of a search, which the summary then
         calls by that name. The maximum over the sample, ``"sample"``, is the paper's choice: a steep place that the
         sample misses then costs the level. ``"auto"``, a proven upper bound, for those calibrations that need one
-        (:class:`Betting`, :class:`DeviationBound`).
+        (:class:`Betting`, :class:`DeviationBound`). With ``jumps`` it stays ``"sample"``: between separated modes
+        u(x, x) is so large that wrong weights would pass at any other τ.
     calibration : Calibration, optional
         By default ``BoundaryBootstrap(999)``. With the same draws it rejects whenever the paper's
         ``WeightedBootstrap(999)`` does. At the exact edge of the ball, level .05, it rejected .041 of the samples on
@@ -237,7 +242,7 @@ def robust_ksd_test(
         kernel=kernel,
         tilt=tilt,
         radius=Huber(contamination),
-        tau=as_calibration(calibration).default_tau if tau is None else tau,
+        tau=_default_tau(as_calibration(calibration), jumps) if tau is None else tau,
         calibration=calibration,
         estimator=estimator,
         level=level,
