@@ -427,7 +427,6 @@ def test_the_version_is_the_same_everywhere() -> None:
 TESTED_ELSEWHERE = {
     "calibration/base.py": "test_null.py: the null distributions and the p-value convention",
     "calibration/wealth.py": "test_betting.py: the calibration that is made of it",
-    "checks/dependence.py": "gof/test_ksd.py: the tests that warn by it",
     "gram/base.py": "test_engines_agree.py: what every engine answers",
     "gram/compiled.py": "test_device.py: on every library that compiles",
     "gram/tiles.py": "test_blocked.py: the engine that is made of them",

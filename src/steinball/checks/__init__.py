@@ -1,4 +1,4 @@
-"""What is said of a problem before it is tested: dependent rows, rounded data, models that contradict themselves."""
+"""What is said of a problem before it is tested: rounded data, models that contradict themselves."""
 
 from steinball.checks.identity import check_identity as _check_identity
 from steinball.checks.rounding import warn_if_rounded as _warn_if_rounded
