@@ -36,10 +36,11 @@ def arguments(data: str, model: str = "gaussian") -> list[str]:
     return ["test", data, "--model", model, "--contamination", "0.1", "--resamples", "19"]
 
 
-def ended(way: list[str], words: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
-    """How a process of its own ended."""
+def ended(way: list[str], words: list[str], first: str = "", **options: Any) -> subprocess.CompletedProcess[str]:
+    """How a process of its own ended, after ``first`` in its shell."""
+    shell = ["sh", "-c", first + '; exec "$@"', "sh"] if first else []
     settings = {"capture_output": True, "text": True, "timeout": 120, "check": False} | options
-    done: subprocess.CompletedProcess[str] = subprocess.run([sys.executable, *way, *words], **settings)
+    done: subprocess.CompletedProcess[str] = subprocess.run([*shell, sys.executable, *way, *words], **settings)
     return done
 
 
@@ -54,6 +55,7 @@ def path_with(folder: Path) -> dict[str, str]:
         ("class Stop(BaseException): pass\nraise Stop('here')\n", "line 2: Stop: here"),
         ("def score(x):\n    raise GeneratorExit\n", "line 2: GeneratorExit"),
         ("raise SystemExit(1)\n", "line 1: SystemExit: 1"),
+        ("raise BrokenPipeError(32, 'Broken pipe')\n", "line 1: BrokenPipeError: [Errno 32] Broken pipe"),
         ("import typer\nraise typer.Exit(1)\n", "line 2: Exit"),
         ("from steinball.cli.guard import Decision\nraise Decision(1)\n", "line 2: Decision: 1"),
         ("class Odd(Exception):\n    def __str__(self): return 1 / 0\nraise Odd\n", "line 3: Odd"),
@@ -137,13 +139,8 @@ def test_a_neighbor_of_the_users_file_comes_first_for_it_and_last_for_us(
 @pytest.mark.parametrize("way", [MODULE, SCRIPT], ids=["module", "script"])
 def test_too_little_address_space_is_2_and_one_line(data: str, way: list[str]) -> None:
     """At 200 MB OpenBLAS would wait for ever, at 100 MB it would end the process with 1."""
-    resource = pytest.importorskip("resource")
     for size in (100, 200, 400):
-
-        def limit(size: int = size) -> None:
-            resource.setrlimit(resource.RLIMIT_AS, (size * 10**6,) * 2)
-
-        done = ended(way, arguments(data), preexec_fn=limit)
+        done = ended(way, arguments(data), f"ulimit -v {size * 10**6 // 1024}")
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith(f"steinball: error: MemoryError: the address space is limited to {size} MB")
         assert done.stderr.count("\n") == 1
@@ -211,11 +208,11 @@ def test_a_full_disk_is_no_decision(data: str) -> None:
 def test_without_a_standard_error_the_decision_is_the_same(data: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("print('loading')\ndef score(x):\n    return -x\n")
     words = [*arguments(data, f"{tmp_path / 'mine.py'}:score"), "--json"]
-    done = ended(MODULE, words, capture_output=False, stdout=subprocess.PIPE, preexec_fn=lambda: os.close(2))
+    done = ended(MODULE, words, "exec 2>&-")
     assert done.returncode == 0
     assert json.loads(done.stdout)["rejected"] is False
     words[1] = "nowhere.csv"
-    done = ended(MODULE, words, capture_output=False, stdout=subprocess.PIPE, preexec_fn=lambda: os.close(2))
+    done = ended(MODULE, words, "exec 2>&-")
     assert (done.returncode, done.stdout) == (2, "")
 
 

@@ -21,6 +21,10 @@ __all__ = ["ending", "foreign_code", "one_line", "show", "write"]
 _PACKAGE = Path(__file__).parents[1]
 
 
+class _NobodyReads(Exception):
+    """The reader of our output has left: there is nothing more to say."""
+
+
 @contextmanager
 def ending(*, user_file: str | None = None, debug: bool = False, own: Path = _PACKAGE) -> Iterator[None]:
     """Turn whatever happens inside into one line on stderr and the right exit code.
@@ -43,7 +47,7 @@ def ending(*, user_file: str | None = None, debug: bool = False, own: Path = _PA
         except (KeyboardInterrupt, typer.Abort):
             say("interrupted")
             raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:  # there is nobody left to tell
+        except _NobodyReads:
             raise typer.Exit(NOT_A_DECISION) from None
         except BaseException as error:  # the user's own file may raise anything
             if debug:
@@ -123,6 +127,9 @@ def write(text: str) -> None:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
+    except BrokenPipeError:
+        discard(sys.stdout)
+        raise _NobodyReads from None
     except OSError:
         discard(sys.stdout)
         raise
