@@ -37,10 +37,10 @@ def test_the_warning_points_at_the_users_line() -> None:
         assert here is not None
         line = here.f_lineno
         sb.ksd_test(X, gaussian, radius=sb.Huber(0.1))
-        sb.robust_ksd_test(X, gaussian, tilt=None)
+        sb.robust_ksd_test(X, gaussian, 0.05, tilt=None)
         result.at(contamination=0.1)
         sb.ksd_test(X, gaussian, calibration=sb.DeviationBound())
-        sb.robust_ksd_test(X, gaussian, tau="auto")
+        sb.robust_ksd_test(X, gaussian, 0.05, tau="auto")
         sb.ksd_test(X, sb.models.GaussianMixture([0.5, 0.5], [-6.0, 6.0]))
     assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, k) for k in range(1, 7)]
     assert {w.category for w in caught} == set(CATEGORIES)

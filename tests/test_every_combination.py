@@ -224,7 +224,7 @@ def refusal(calibration: Any, engine: str, estimator: str, radius: Any) -> str:
     if estimator == "u" and name not in ("WeightedBootstrap", "WildBootstrap"):
         return rf"^{name}\(.*V-statistic.*estimator="
     if calibration == sb.DeviationBound("auto", MOMENTS) and not isinstance(radius, sb.Huber):
-        return rf"^{name}\(.*does not hold over .*{re.escape(repr(as_radius(radius))}"
+        return rf"^{name}\(.*does not hold over .*{re.escape(repr(as_radius(radius)))}"
     return rf'^{name}\(.*earlier points.*engine="lowrank"' if engine == "lowrank" and name == "Betting" else ""
 
 

@@ -2,10 +2,23 @@
 
 from typing import TYPE_CHECKING
 
-from steinball import calibration, datasets, estimation, explain, features, jumps, kernels, models, radius, tilts
+from steinball import (
+    calibration,
+    checks,
+    datasets,
+    estimation,
+    explain,
+    features,
+    jumps,
+    kernels,
+    models,
+    radius,
+    tilts,
+)
 from steinball.calibration import Betting, BoundaryBootstrap, DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.cautions import SteinballWarning
 from steinball.cautions import moved_names as _moved_names
+from steinball.checks import thin
 from steinball.discrepancy import ksd, targeted_ksd
 from steinball.gof import (
     dcmmd_test,
@@ -68,6 +81,7 @@ __all__ = [
     "WildBootstrap",
     "calibration",
     "check_score",
+    "checks",
     "datasets",
     "dcmmd_test",
     "estimation",
@@ -88,6 +102,7 @@ __all__ = [
     "robust_ksdagg_test",
     "sharp_huber_test",
     "targeted_ksd",
+    "thin",
     "tilts",
 ]
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from steinball.arrays import as_seed, check_level, check_resamples
 from steinball.calibration import Calibration, WildBootstrap
+from steinball.checks.dependence import warn_if_dependent
+from steinball.checks.sizes import warn_if_few
 from steinball.gram.base import GramSummary
 from steinball.gram.choose import DENSE_UP_TO, Settings, make_gram
 from steinball.kernels.bandwidth import median_distance
@@ -96,6 +98,7 @@ def ksdagg_test(
     settings = Settings(exact_engine(engine, len(subject)), memory_limit, n_jobs, progress)
     problems = subject.pose_all(paper_kernels() if kernels is None else collection(kernels, subject), tilt)
     summaries = summarise_all(problems, WildBootstrap(sum(counts)), seed, settings)
+    warn_about_rows(problems, summaries)
     return AggregationEvidence.of(problems, summaries, counts[0], n_bisections).decide(level)
 
 
@@ -134,6 +137,16 @@ def summarise_all(
     request = calibration.request(n, seed).gathered(n, settings.n_jobs)
     grams = (make_gram(problem, request, calibration.n_resamples, settings) for problem in problems)
     return [gram.summarise(request) for gram in grams]
+
+
+def warn_about_rows(
+    problems: Sequence[SteinProblem], summaries: Sequence[GramSummary], independent_rows: bool = True
+) -> None:
+    """What there is to say of the rows, by the kernel in the middle; ``independent_rows``: whether they must be so."""
+    middle = len(problems) // 2
+    warn_if_few(problems[middle].samples)
+    if independent_rows:
+        warn_if_dependent(problems[middle], summaries[middle])
 
 
 def collection(kernels: Any, subject: Subject) -> tuple[Kernel, ...]:

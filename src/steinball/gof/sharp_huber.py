@@ -31,7 +31,7 @@ Host = NDArray[np.float64]
 def sharp_huber_test(
     x: Any,
     model: Any,
-    contamination: float = 0.05,
+    contamination: float,
     *,
     split: float = 0.5,
     kernel: Kernel | None = None,
