@@ -130,7 +130,7 @@ def test_its_traits_are_obeyed() -> None:
     with pytest.raises(ValueError, match=r'Markov\(\) is for the V-statistic: use estimator="v"'):
         sb.ksd_test(X, MODEL, calibration=Markov(), estimator="u")
     with pytest.raises(TypeError, match=r"several kernels.*Markov\(\)"):
-        sb.robust_ksdagg_test(X, MODEL, calibration=Markov())
+        sb.robust_ksdagg_test(X, MODEL, 0.05, calibration=Markov())
     with pytest.warns(sb.features.UnboundedSteinKernelWarning, match="`Markov`"):
         sb.ksd_test(X, MODEL, calibration=Markov())
 

@@ -319,7 +319,7 @@ def test_a_result_cannot_be_changed() -> None:
 
 
 def test_a_result_can_be_pickled_where_its_model_can() -> None:
-    result = sb.robust_ksd_test(X, sb.models.Gaussian(), calibration=sb.WeightedBootstrap(99), rng=0)
+    result = sb.robust_ksd_test(X, sb.models.Gaussian(), 0.05, calibration=sb.WeightedBootstrap(99), rng=0)
     copy = pickle.loads(pickle.dumps(result))
     assert numbers(copy) == numbers(result)
     assert numbers(copy.extend(100)) == numbers(result.extend(100))
