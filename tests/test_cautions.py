@@ -42,7 +42,9 @@ def test_the_warning_points_at_the_users_line() -> None:
         sb.ksd_test(X, gaussian, calibration=sb.DeviationBound())
         sb.robust_ksd_test(X, gaussian, 0.05, tau="auto")
         sb.ksd_test(X, sb.models.GaussianMixture([0.5, 0.5], [-6.0, 6.0]))
-    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, k) for k in range(1, 7)]
+        sb.ksd_test(np.sort(X), gaussian)
+        sb.ksd_test(X[:3], gaussian)
+    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, k) for k in range(1, 9)]
     assert {w.category for w in caught} == set(CATEGORIES)
 
 
