@@ -23,7 +23,7 @@ pytestmark = pytest.mark.exact
 
 MODEL, MODES = sb.models.Gaussian(), sb.models.GaussianMixture([0.5, 0.5], [-6.0, 6.0])
 CLEAN = np.random.default_rng(0).normal(size=120)
-SPOILT = np.append(CLEAN[:80], np.full(40, 2.5))
+SPOILT = np.random.default_rng(1).permutation(np.append(CLEAN[:80], np.full(40, 2.5)))
 FEW: dict[str, Any] = {"n_resamples": 99, "rng": 0}
 BOUNDARY = sb.BoundaryBootstrap(99)
 

@@ -35,6 +35,9 @@ __all__ = ["BoundaryBootstrap", "BoundaryJointNull", "BoundaryNull", "boundary_d
 _SCALE_LEVEL = 0.05
 """The level of the quantile in whose units several kernels are compared."""
 
+_STRETCH = 1.5
+"""How much longer centered signs stay alike than signs that are not: by simulation (``docs/chains.md``)."""
+
 
 @dataclass(frozen=True, eq=False)
 class BoundaryNull(BoundingNull):
@@ -228,6 +231,7 @@ class BoundaryBootstrap(Calibration):
     dependence : None, "auto" or float
         With ``scheme="wild"``, for rows that depend on each other: signs that stay alike for L rows, as in
         :class:`WildBootstrap`, less their mean, and divided by :math:`\sqrt{1 - 2L/n}`, which that takes away.
+        ``"auto"`` is 1.5 times the length of the wild bootstrap, at which the level was kept in simulations.
     chains : int or sequence of int
         As in :class:`WildBootstrap`.
 
@@ -276,7 +280,9 @@ class BoundaryBootstrap(Calibration):
 
     def settled(self, problem: SteinProblem) -> BoundaryBootstrap:
         """With a number in place of ``dependence="auto"``."""
-        return replace(self, dependence=length_of(problem, self.chains)) if self.dependence == "auto" else self
+        return (
+            replace(self, dependence=length_of(problem, self.chains, _STRETCH)) if self.dependence == "auto" else self
+        )
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Rows that sum to 0, or signs for dependent rows, which are centered afterwards."""

@@ -20,8 +20,9 @@ __all__ = ["Length", "MarkovSigns", "as_length", "centered", "length_of", "marko
 Length = float | str | None
 """How long signs stay alike: a number of rows, ``"auto"``, or ``None`` for independent signs."""
 
-LEAST_EFFECTIVE = 50
-"""The least n/τ at which a length of signs can be taken from the data: below it the level was lost in simulations."""
+LEAST_EFFECTIVE = 20
+"""The least n/τ at which a length of signs is taken from the data: there the level was kept in simulations. A larger
+bound would do worse: it keeps those samples whose τ is underestimated."""
 
 
 def as_length(dependence: Length, chains: Chains) -> Length:
@@ -39,8 +40,8 @@ def as_length(dependence: Length, chains: Chains) -> Length:
     return as_number(dependence, "dependence", low=1.0)
 
 
-def length_of(problem: SteinProblem, chains: Chains) -> float:
-    r"""L = τ (n/τ)^{1/3} with the autocorrelation time τ of the Stein features, refused where n/τ < 50."""
+def length_of(problem: SteinProblem, chains: Chains, stretch: float = 1.0) -> float:
+    """``stretch`` times τ (n/τ)^(1/3), τ the autocorrelation time of the Stein features; refused where n/τ < 20."""
     n = len(problem)
     time = autocorrelation_time(problem, chains)
     if n / time < LEAST_EFFECTIVE:
@@ -49,7 +50,7 @@ def length_of(problem: SteinProblem, chains: Chains) -> float:
             f"is about {time:.3g}; got n = {n}. Run the chain longer, or give `dependence` a number of rows that you "
             "can defend."
         )
-    return float(min(time * (n / time) ** (1.0 / 3.0), 0.25 * n))
+    return float(min(stretch * time * (n / time) ** (1.0 / 3.0), 0.25 * n))
 
 
 def check_length(length: Length, n: int) -> float:

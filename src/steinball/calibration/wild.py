@@ -32,7 +32,7 @@ class WildBootstrap(Calibration):
     dependence : None, "auto" or float
         For rows that depend on each other, such as those of a Markov chain: how many rows L signs stay alike, in the
         mean. The signs are then a Markov chain that flips with probability 1/(2L). ``"auto"`` is
-        :math:`L = \tau (n/\tau)^{1/3}` with the autocorrelation time τ of the Stein features, refused where n/τ < 50.
+        :math:`L = \tau (n/\tau)^{1/3}` with the autocorrelation time τ of the Stein features, refused where n/τ < 20.
     chains : int or sequence of int
         With ``dependence``: how many chains of one length stand one behind the other, or the length of each. Signs
         start anew with each.

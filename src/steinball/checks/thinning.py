@@ -58,10 +58,11 @@ def thin(x: Any, scores: Any = None, *, chains: Any = 1, step: int | str = "auto
     (True, False)
     """
     samples, chains = as_samples(x, "x"), as_chains(chains)
-    lengths = chain_lengths(len(samples), chains)
+    n = int(samples.shape[0])
+    lengths = chain_lengths(n, chains)
     known = None if scores is None else as_scores(scores, samples)
     k = _step(samples, known, chains) if step == "auto" else check_resamples(step, "step")
-    pairs = zip(chain_starts(len(samples), chains), lengths, strict=True)
+    pairs = zip(chain_starts(n, chains), lengths, strict=True)
     rows = np.concatenate([start + np.arange(0, length, k) for start, length in pairs])
     kept = take_rows(samples, rows)
     return kept if known is None else (kept, take_rows(known, rows))

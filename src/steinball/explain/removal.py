@@ -108,7 +108,7 @@ def least_removal(problem: GofResult | SteinProblem, threshold: float | None = N
     >>> result = sb.ksd_test(x, sb.models.Gaussian(), tilt="auto", radius=sb.Huber(0.02), rng=0)
     >>> removal = least_removal(result)
     >>> bool((x[removal.ranked] == 3.0).all()), round(removal.share, 2)
-    (True, 0.09)
+    (True, 0.08)
     """
     problem, rho = _question(problem, threshold)
     n = len(problem)
