@@ -62,7 +62,7 @@ def test_with_one_kernel_it_is_the_boundary_bootstrap() -> None:
 @pytest.mark.exact
 def test_bets_on_one_kernel_are_those_of_betting() -> None:
     x, kernel = contaminated(200, 0.3, 1.1), sb.InverseMultiquadric(1.5)
-    options: dict[str, Any] = {"calibration": sb.Betting(), "tau": "auto"}
+    options: dict[str, Any] = {"calibration": sb.Betting(), "tau": "auto", "rng": 0}
     single = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, kernel=kernel, **options)
     several = sb.robust_ksdagg_test(x, sb.models.Gaussian(), 0.05, kernels=[kernel], **options)
     assert several.pvalue == pytest.approx(single.pvalue, rel=1e-9)
