@@ -52,9 +52,11 @@ def bound_without_search(stein: SteinKernel, model: Any, dimension: int) -> floa
 
 def is_certain(stein: SteinKernel, model: Any, dimension: int) -> bool:
     """Whether what the model says of its score proves that u(x, x) is bounded, by whatever number."""
-    setting = Setting.of(stein.kernel, stein.tilt, model, dimension)
-    majorant = None if setting is None else Majorant.of(setting, model)
-    return majorant is not None and math.isfinite(largest_shell(majorant, gap=1.0))
+    try:
+        majorant = Majorant.of(Setting.of(stein.kernel, stein.tilt, model, dimension), model)
+    except UncertifiedError:
+        return False
+    return math.isfinite(largest_shell(majorant, gap=1.0))
 
 
 def _has_boxes(model: Any, dimension: int) -> bool:
