@@ -211,7 +211,9 @@ def test_points_that_all_coincide_have_the_ksd_of_one(d: int) -> None:
     result = sb.ksd_test(x, gaussian, kernel=KERNEL, calibration=FEW, rng=0)
     assert result.ksd == pytest.approx(math.sqrt(4.0 * d + d / 1.5**2), rel=1e-12)
     assert result.threshold == pytest.approx(0.0, abs=1e-6)
-    assert result.contamination_bound == pytest.approx(1.0, rel=1e-6)
+    assert result.contamination_bound == 0.0  # u(x, x) is not bounded
+    tilted = sb.ksd_test(x, gaussian, kernel=KERNEL, tilt=sb.PolynomialTilt(), calibration=FEW, rng=0)
+    assert tilted.contamination_bound == pytest.approx(1.0, rel=1e-6)
 
 
 # Many dimensions, few points

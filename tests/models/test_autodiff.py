@@ -338,7 +338,7 @@ def test_a_row_outside_the_support_is_an_error_of_that_row() -> None:
     x = np.array([[0.5], [-1.0], [2.0]])
     model = from_log_density(stats.gamma(2.0).logpdf, backend="numerical")
     with pytest.raises(
-        ValueError, match=r"not at 1 of 3 rows \(first: row 1\).*the model gives these points no density"
+        ValueError, match=r"1 of 3 rows hold NaN or infinity \(first: row 1\).*the model gives these points no density"
     ):
         evaluate_score(model, x)
 

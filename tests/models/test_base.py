@@ -214,9 +214,7 @@ def test_non_finite_scores_are_counted_and_the_first_is_named() -> None:
     def score(x: Any) -> Any:
         return np.where(np.arange(6)[:, None] >= 4, np.nan, -x)
 
-    with pytest.raises(
-        ValueError, match=r"`model\.score\(samples\)` must be finite, but is not at 2 of 6 rows .*first: row 4"
-    ):
+    with pytest.raises(ValueError, match=r"`model\.score\(samples\)` must be finite, but 2 of 6 rows .*first: row 4"):
         evaluate_score(ScoreFunction(score), X)
 
 

@@ -19,8 +19,8 @@ def warn_if_rounded(problem: SteinProblem) -> None:
     x = problem.host_samples
     if len(x) < LEAST or not np.array_equal(x, np.round(x)):
         return
-    spread = float(np.median(np.std(x, axis=0)))
-    if len(np.unique(x[:, 0])) < 3 or not COARSE * spread < 1.0:
+    spread = np.median(np.abs(x - np.median(x, axis=0)), axis=0)
+    if not ((spread > 0.0) & (COARSE * spread < 1.0)).any():  # where most points coincide, rounding is not the reason
         return
     caution(
         RoundedDataWarning,
