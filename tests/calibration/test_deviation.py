@@ -239,7 +239,7 @@ def test_what_the_proof_needs_is_insisted_on_unless_it_is_given_up() -> None:
 @pytest.mark.exact
 def test_a_given_kernel_may_be_read_by_a_proven_bound() -> None:
     x = np.random.default_rng(0).normal(size=50)
-    fixed = {"kernel": sb.InverseMultiquadric(1.0), "tilt": sb.PolynomialTilt(), "tau": "auto"}
+    fixed: dict[str, Any] = {"kernel": sb.InverseMultiquadric(1.0), "tilt": sb.PolynomialTilt(), "tau": "auto"}
     result = sb.ksd_test(x, sb.models.Gaussian(), radius=0.1, rng=0, **fixed)
     assert result.at(calibration=sb.DeviationBound()).n_resamples == 0
 

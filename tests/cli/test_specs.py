@@ -94,8 +94,8 @@ def test_a_bad_file_of_parameters_is_refused(tmp_path: Path) -> None:
     ("text", "message"),
     [
         (
-            "normal:mean=0",
-            r"`--model` must be one of gaussian, student-t, mixture, rbm, kef or FILE.py:NAME, got `normal`",
+            "cauchy:mean=0",
+            r"`--model` must be one of gaussian, student-t, mixture, rbm, kef or FILE.py:NAME, got `cauchy`",
         ),
         ("gaussian:mu=0", "model `gaussian` has no parameter `mu`; it has mean, cov"),
         ("gaussian:dimension=2", "has no parameter `dimension`"),

@@ -27,7 +27,7 @@ SCORES: list[tuple[Any, Callable[[Any], Any]]] = [
 
 
 @pytest.mark.parametrize("law", [stats.norm(), stats.norm(100.0, 3.0), stats.t(3), stats.logistic()])
-@pytest.mark.parametrize("n", [100, 1000])
+@pytest.mark.parametrize("n", [200, 1000])
 def test_a_log_density_in_place_of_a_score_is_asked_about(law: Any, n: int) -> None:
     x = law.rvs(size=n, random_state=0)
     with pytest.warns(sb.models.LogDensityWarning, match="a log density looks like this.*from_log_density"):

@@ -97,4 +97,5 @@ def _deficits(cells: NDArray[np.intp], shares: NDArray[np.float64], floors: NDAr
 
 def _deviations(shares: NDArray[np.float64], floors: NDArray[np.float64]) -> list[float]:
     """The standard deviation of every f_m under the model: given z, the cell is m with probability P(m | z)."""
-    return np.sqrt(np.mean(shares * (1.0 - shares) / np.maximum(shares, floors) ** 2, axis=0)).tolist()
+    variances = np.mean(shares * (1.0 - shares) / np.maximum(shares, floors) ** 2, axis=0)
+    return [float(deviation) for deviation in np.sqrt(variances)]
