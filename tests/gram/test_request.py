@@ -171,7 +171,7 @@ def test_bets_over_several_kernels_walk_the_pairs_once_for_each() -> None:
     PAIRS.clear()
     kernels = [Counting(lengthscale) for lengthscale in (0.5, 1.0, 2.0)]
     sb.robust_ksdagg_test(
-        x, sb.models.Gaussian(), kernels=kernels, tilt=PolynomialTilt(), tau=9.0, calibration=sb.Betting()
+        x, sb.models.Gaussian(), 0.05, kernels=kernels, tilt=PolynomialTilt(), tau=9.0, calibration=sb.Betting()
     )
     assert sum(PAIRS) <= 3 * n * (n + tile) / 2
 

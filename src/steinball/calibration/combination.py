@@ -76,7 +76,7 @@ def check_engine(calibration: Calibration, request: Request, engine: str) -> Non
     if engine == "lowrank" and request.needs:
         raise ValueError(
             f'{calibration!r} needs {request.needs}, which `engine="lowrank"` does not give: it does not see every '
-            'pair of points. Use engine="auto", "blocked" or "dense".'
+            'pair of points, and bounds its errors for independent weights. Use engine="auto", "blocked" or "dense".'
         )
 
 

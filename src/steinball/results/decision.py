@@ -167,13 +167,15 @@ class Evidence:
         if old == 0:
             raise TypeError(f"{self.calibration!r} makes no bootstrap draws, so there is nothing to extend.")
         calibration = dataclasses.replace(self.calibration, n_resamples=old + n_more)  # type: ignore[type-var]
-        more = self.gram.summarise(Request(calibration.request(n, self.seed, old).weights))
+        more = self.gram.summarise(
+            dataclasses.replace(calibration.request(n, self.seed, old), orders=None, directions=None)
+        )
         request = calibration.request(n, self.seed)
         return dataclasses.replace(self, calibration=calibration, request=request, summary=self.summary.join(more))
 
     def recalibrated(self, calibration: Calibration) -> Evidence:
         """The same answers, read by another calibration that asks for them too, or for less."""
-        calibration = as_calibration(calibration)
+        calibration = as_calibration(calibration).settled(self.problem)
         if missing := self.request.missing(calibration.request(len(self.summary), self.seed)):
             raise ValueError(
                 f"`calibration={calibration!r}` needs {missing}, which this result of {self.calibration!r} does not "
