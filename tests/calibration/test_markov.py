@@ -72,7 +72,7 @@ def test_auto_is_settled_from_the_rows_before_any_draw() -> None:
 
 @pytest.mark.exact
 def test_too_short_a_chain_is_refused_with_what_to_do() -> None:
-    x = chain(200, 1, 0.97, np.random.default_rng(1))
+    x = chain(200, 1, 0.995, np.random.default_rng(1))
     with pytest.raises(ValueError, match=f"at least {LEAST_EFFECTIVE} times the autocorrelation time.*n = 200. Run"):
         sb.ksd_test(x, MODEL, calibration=sb.WildBootstrap(99, dependence="auto"))
 
