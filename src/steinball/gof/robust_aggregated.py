@@ -111,7 +111,7 @@ def robust_ksdagg_test(
 
 
 def _tolerated(contamination: float | None, radius: Radius | None) -> Radius:
-    """The one tolerated set that was named."""
-    if (contamination is None) == (radius is None):
-        raise TypeError("give `contamination`, the tolerated share, or `radius`, another tolerated set: one of them.")
-    return as_radius(radius if contamination is None else Huber(contamination))
+    """The tolerated set; ``radius`` goes before a share."""
+    if contamination is None and radius is None:
+        raise TypeError("give `contamination`, the tolerated share, or `radius`, another tolerated set.")
+    return as_radius(Huber(contamination) if radius is None else radius)
