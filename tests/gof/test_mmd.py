@@ -117,7 +117,7 @@ def test_dcmmd_decides_as_its_definition(seed: int, shift: float) -> None:
     assert result.draws is not None
     decisions = set()
     for contamination in (0.0, 0.01, 0.05, 0.1, 0.2, 0.3):
-        for level in (0.005, 0.01, 0.05, 0.1, 0.123, 0.5, 0.9):
+        for level in (0.005, 0.01, 0.05, 0.1, 0.123, 0.5):
             asked = result.at(contamination=contamination, level=level)
             expected = loop_dcmmd(observed, result.draws.tolist(), contamination, level, peak=1.0)
             decisions.add(expected)

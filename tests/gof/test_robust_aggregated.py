@@ -62,7 +62,7 @@ def test_with_one_kernel_it_is_the_boundary_bootstrap() -> None:
 @pytest.mark.exact
 def test_bets_on_one_kernel_are_those_of_betting() -> None:
     x, kernel = contaminated(200, 0.3, 1.1), sb.InverseMultiquadric(1.5)
-    options: dict[str, Any] = {"calibration": sb.Betting(), "tau": "auto"}
+    options: dict[str, Any] = {"calibration": sb.Betting(), "tau": "auto", "rng": 0}
     single = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, kernel=kernel, **options)
     several = sb.robust_ksdagg_test(x, sb.models.Gaussian(), 0.05, kernels=[kernel], **options)
     assert several.pvalue == pytest.approx(single.pvalue, rel=1e-9)
@@ -145,3 +145,13 @@ def test_the_level_is_kept_at_the_tolerated_share(place: float) -> None:
         for seed in range(400)
     ]  # fmt: skip
     assert np.mean(results) <= 34 / 400
+
+
+@pytest.mark.exact
+def test_how_much_is_tolerated_has_no_default() -> None:
+    x = np.random.default_rng(0).normal(size=50)
+    with pytest.raises(TypeError, match="give `contamination`, the tolerated share, or `radius`"):
+        sb.robust_ksdagg_test(x, sb.models.Gaussian())
+    for test in (sb.robust_ksd_test, sb.sharp_huber_test):
+        with pytest.raises(TypeError, match="contamination"):
+            test(x, sb.models.Gaussian())  # type: ignore[call-arg]

@@ -112,6 +112,8 @@ def robust_ksdagg_test(
 
 def _tolerated(contamination: float | None, radius: Radius | None) -> Radius:
     """The tolerated set; ``radius`` goes before a share."""
-    if contamination is None and radius is None:
+    if radius is not None:
+        return as_radius(radius)
+    if contamination is None:
         raise TypeError("give `contamination`, the tolerated share, or `radius`, another tolerated set.")
-    return as_radius(Huber(contamination) if radius is None else radius)
+    return Huber(contamination)
