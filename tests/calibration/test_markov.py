@@ -72,7 +72,7 @@ def test_auto_is_settled_from_the_rows_before_any_draw() -> None:
 
 @pytest.mark.exact
 def test_too_short_a_chain_is_refused_with_what_to_do() -> None:
-    x = chain(200, 1, 0.97, np.random.default_rng(1))
+    x = chain(200, 1, 0.995, np.random.default_rng(1))
     with pytest.raises(ValueError, match=f"at least {LEAST_EFFECTIVE} times the autocorrelation time.*n = 200. Run"):
         sb.ksd_test(x, MODEL, calibration=sb.WildBootstrap(99, dependence="auto"))
 
@@ -116,6 +116,7 @@ def test_the_boundary_draws_are_those_of_centered_signs() -> None:
     np.testing.assert_allclose(null.draws, np.sqrt(np.einsum("bi,ij,bj->b", v, u, v)) / n, rtol=1e-9)
     np.testing.assert_allclose(null.projections, (v @ u.mean(axis=1)) / (n * result.ksd), rtol=1e-7, atol=1e-12)
     wild = result.at(calibration=sb.WildBootstrap(50, dependence=length))
+    assert wild.draws is not None
     np.testing.assert_allclose(wild.draws, np.sqrt(np.einsum("bi,ij,bj->b", w, u, w)) / n, rtol=1e-9)
 
 
@@ -127,8 +128,12 @@ def test_draws_are_extended_and_engines_and_kernels_agree() -> None:
     dense, blocked = (
         sb.robust_ksd_test(x, model, 0.01, calibration=calibration, engine=e, rng=0) for e in ("dense", "blocked")
     )
-    np.testing.assert_allclose(dense.draws, blocked.draws, rtol=1e-9)  # type: ignore[arg-type]
-    assert np.array_equal(dense.extend(50).draws[:99], dense.draws)  # type: ignore[index]
+    more = dense.extend(50).draws
+    assert dense.draws is not None
+    assert blocked.draws is not None
+    assert more is not None
+    np.testing.assert_allclose(dense.draws, blocked.draws, rtol=1e-9)
+    assert np.array_equal(more[:99], dense.draws)
     assert 0.0 < sb.robust_ksdagg_test(x, model, 0.01, calibration=calibration, rng=0).pvalue <= 1.0
 
 

@@ -192,7 +192,7 @@ class Duck:
 def test_what_only_looks_like_a_calibration_is_refused_by_name(calibration: Any) -> None:
     result = sb.ksd_test(X, MODEL, calibration=sb.WeightedBootstrap(19), rng=0)
     robust: list[Any] = [sb.robust_ksdagg_test] + [sb.robust_ksd_test] * (calibration is not None)
-    calls = [sb.ksd_test, *(partial(call, contamination=0.05) for call in robust)]
+    calls: list[Any] = [sb.ksd_test, *(partial(call, contamination=0.05) for call in robust)]
     for call in calls:
         with pytest.raises(TypeError, match="`calibration` must be a calibration such as WeightedBootstrap"):
             call(X, MODEL, calibration=calibration)

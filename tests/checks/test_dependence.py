@@ -52,7 +52,7 @@ def test_chains_sorted_files_and_stored_outliers_are_called_dependent(chain: Cal
         return np.stack([chain(125, 1, 0.9, rng) for _ in range(4)], axis=1).reshape(500, 1)
 
     def stored() -> Floats:
-        return np.concatenate([np.full((20, 1), 8.0), rng.normal(size=(180, 1))])
+        return np.concatenate([np.full((40, 1), 3.0), rng.normal(size=(160, 1))])
 
     for make in (interleaved, stored, lambda: np.sort(rng.normal(size=200)), lambda: chain(2000, 5, 0.9, rng)):
         assert sum(remarked(make()) for _ in range(10)) == 10

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import steinball as sb
 pytestmark = pytest.mark.exact
 
 FEW = sb.WeightedBootstrap(99)
-TESTS = pytest.mark.parametrize("test", [sb.ksd_test, sb.robust_ksd_test])
+TESTS = pytest.mark.parametrize("test", [sb.ksd_test, partial(sb.robust_ksd_test, contamination=0.05)])
 KERNEL, TILT = sb.InverseMultiquadric(1.5), sb.PolynomialTilt(0.5)
 
 Test = Callable[..., sb.GofResult]

@@ -145,3 +145,13 @@ def test_the_level_is_kept_at_the_tolerated_share(place: float) -> None:
         for seed in range(400)
     ]  # fmt: skip
     assert np.mean(results) <= 34 / 400
+
+
+@pytest.mark.exact
+def test_how_much_is_tolerated_has_no_default() -> None:
+    x = np.random.default_rng(0).normal(size=50)
+    with pytest.raises(TypeError, match="give `contamination`, the tolerated share, or `radius`"):
+        sb.robust_ksdagg_test(x, sb.models.Gaussian())
+    for test in (sb.robust_ksd_test, sb.sharp_huber_test):
+        with pytest.raises(TypeError, match="contamination"):
+            test(x, sb.models.Gaussian())  # type: ignore[call-arg]

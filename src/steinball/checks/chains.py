@@ -12,7 +12,7 @@ from steinball.arrays import check_resamples
 
 __all__ = ["Chains", "as_chains", "chain_lengths", "chain_starts"]
 
-Chains = int | tuple[int, ...]
+Chains = int | Sequence[int]
 """A number of chains of one length, or the length of each."""
 
 
@@ -37,7 +37,7 @@ def chain_lengths(n: int, chains: Chains) -> tuple[int, ...]:
     >>> chain_lengths(600, 2)
     (300, 300)
     """
-    lengths = chains if isinstance(chains, tuple) else (n // chains,) * chains
+    lengths = (n // chains,) * chains if isinstance(chains, int) else tuple(chains)
     if sum(lengths) != n or min(lengths) < 1:
         rule = "divide the number of rows" if isinstance(chains, int) else "be lengths that add up to the rows"
         raise ValueError(f"`chains={chains!r}` must {rule}, n = {n}. Give the length of each chain, in their order.")

@@ -117,7 +117,9 @@ def robust_ksdagg_test(
 
 
 def _tolerated(contamination: float | None, radius: Radius | None) -> Radius:
-    """The one tolerated set that was named."""
-    if (contamination is None) == (radius is None):
-        raise TypeError("give `contamination`, the tolerated share, or `radius`, another tolerated set: one of them.")
-    return as_radius(radius if contamination is None else Huber(contamination))
+    """The tolerated set; ``radius`` goes before a share."""
+    if radius is not None:
+        return as_radius(radius)
+    if contamination is None:
+        raise TypeError("give `contamination`, the tolerated share, or `radius`, another tolerated set.")
+    return Huber(contamination)
