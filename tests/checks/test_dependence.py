@@ -130,3 +130,12 @@ def test_pairs_of_two_chains_are_left_out() -> None:
     ours, whole = (autocorrelation_time(problem_of(x), chains) for chains in ((300, 100), 1))
     assert ours != whole
     assert ours == pytest.approx(whole, abs=0.2)
+
+
+@pytest.mark.exact
+def test_features_whose_squares_overflow_say_nothing() -> None:
+    x = np.random.default_rng(9).normal(size=60)
+    x[:5] = 1e80
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sb.ksd_test(x, sb.models.Gaussian(), kernel=KERNEL, calibration=sb.WeightedBootstrap(19), rng=0)

@@ -60,12 +60,8 @@ def warn_if_dependent(problem: SteinProblem, summary: GramSummary) -> None:
     """
     if len(problem) < _LEAST_ROWS:
         return
-    near = _Neighbors.of(problem)
-    whole = len(summary) == len(problem)  # isolated points count in the summary, and have no Stein features
-    if whole and near.first_look(summary).max() < _WORTH_A_LOOK:
-        return
-    found = _calibrated(near)
-    if found.dependent:
+    found = _looked_at(problem, summary)
+    if found is not None and found.dependent:
         caution(
             DependentRowsWarning,
             f"rows that stand near each other are more alike than others (most at distance {found.lag}; p-value "
@@ -75,6 +71,14 @@ def warn_if_dependent(problem: SteinProblem, summary: GramSummary) -> None:
             "Where the order means nothing, shuffle the rows. Otherwise keep rows far apart (`sb.thin`), or use "
             '`WildBootstrap(dependence="auto")`, `BoundaryBootstrap(scheme="wild", dependence="auto")`.',
         )
+
+
+def _looked_at(problem: SteinProblem, summary: GramSummary) -> Dependence | None:
+    """What random orders say where a first look is suspicious; features whose squares overflow say nothing."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = _Neighbors.of(problem)
+        whole = len(summary) == len(problem)  # isolated points count in the summary, and have no Stein features
+        return None if whole and not near.first_look(summary).max() >= _WORTH_A_LOOK else _calibrated(near)
 
 
 def find_dependence(problem: SteinProblem) -> Dependence:
@@ -178,7 +182,7 @@ def _calibrated(near: _Neighbors) -> Dependence:
     m, rng, reached = len(near.rows), np.random.default_rng(0), 0
     found = near.excesses(np.arange(m))
     lag, largest = int(np.argmax(found[: len(near.pairs)])) + 1, float(found.max())
-    if largest < _SUSPICIOUS:
+    if not largest >= _SUSPICIOUS:
         return Dependence(lag, largest, 1.0)
     for done in range(1, N_PERMUTATIONS + 1):
         reached += bool(near.excesses(rng.permutation(m)).max() >= largest)
