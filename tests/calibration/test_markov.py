@@ -138,6 +138,23 @@ def test_draws_are_extended_and_engines_and_kernels_agree() -> None:
 
 
 @pytest.mark.exact
+def test_points_outside_the_support_leave_chains_a_length_of_their_own_only() -> None:
+    x = np.abs(chain(400, 1, 0.5, np.random.default_rng(6)))
+    x[[10, 50]] = -1.0
+    model = sb.from_score(lambda x: -x, support=(0, None))
+
+    def run(dependence: Any, chains: Any) -> float:
+        calibration = sb.BoundaryBootstrap(99, "wild", dependence, chains)
+        options: dict[str, Any] = {"outside": "contaminated", "calibration": calibration, "rng": 0}
+        return sb.robust_ksd_test(x, model, 0.05, **options).pvalue
+
+    assert all(0.0 < run(*settings) <= 1.0 for settings in (("auto", 1), (9, 2), (9, [100, 300])))
+    for chains in (2, [100, 300]):
+        with pytest.raises(ValueError, match="2 points lie outside the support.*a number of rows"):
+            run("auto", chains)
+
+
+@pytest.mark.exact
 def test_signs_are_a_function_that_can_be_compared() -> None:
     assert MarkovSigns(3.0, (2, 4)) == MarkovSigns(3.0, (2, 4))
     assert sb.WildBootstrap(9, dependence=3, chains=[2, 4]) == sb.WildBootstrap(9, 3.0, (2, 4))

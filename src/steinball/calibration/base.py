@@ -114,6 +114,8 @@ class Calibration(ABC):
         Whether it decides over several kernels together, by :meth:`joint`.
     independent_rows : bool
         Whether its promise is for independent rows, so that rows which look dependent are warned of.
+    needs_every_row : bool
+        Whether it looks for chains among the rows by their places, so that none of them may be set aside.
 
     Examples
     --------
@@ -144,6 +146,11 @@ class Calibration(ABC):
     def independent_rows(self) -> bool:
         """Most calibrations are for independent rows."""
         return True
+
+    @property
+    def needs_every_row(self) -> bool:
+        """Few calibrations look at the places of rows."""
+        return False
 
     def settled(self, problem: SteinProblem) -> Calibration:
         """The same with all that it takes from the rows filled in, before its draws are asked for; here itself."""

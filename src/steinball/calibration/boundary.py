@@ -278,6 +278,11 @@ class BoundaryBootstrap(Calibration):
         """Not where its signs are for dependent ones."""
         return self.dependence is None
 
+    @property
+    def needs_every_row(self) -> bool:
+        """Where it takes the autocorrelation time from several chains."""
+        return self.dependence == "auto" and self.chains != 1
+
     def settled(self, problem: SteinProblem) -> BoundaryBootstrap:
         """With a number in place of ``dependence="auto"``."""
         return (

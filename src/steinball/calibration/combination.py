@@ -14,7 +14,15 @@ from steinball.stein import SteinProblem
 if TYPE_CHECKING:
     from steinball.radius.base import Radius
 
-__all__ = ["as_calibration", "check_combination", "check_engine", "check_isolated", "check_over_kernels", "radius_of"]
+__all__ = [
+    "as_calibration",
+    "check_combination",
+    "check_engine",
+    "check_every_row",
+    "check_isolated",
+    "check_over_kernels",
+    "radius_of",
+]
 
 
 def as_calibration(calibration: Any) -> Calibration:
@@ -44,6 +52,15 @@ def check_combination(calibration: Calibration, estimator: str, radius: Radius, 
         raise ValueError(
             f"`jumps` can carry members of the set behind {radius!r} outside of it. Use a share of contamination, "
             "TotalVariation, Hellinger, KullbackLeibler, ChiSquared or a DensityBand, or no jumps."
+        )
+
+
+def check_every_row(calibration: Calibration, isolated: int) -> None:
+    """Points that the model excludes leave holes in chains, which a calibration that looks for these does not know."""
+    if isolated and calibration.needs_every_row:
+        raise ValueError(
+            f"{calibration!r} takes an autocorrelation time from chains, of which {isolated} points lie outside the "
+            "support of the model and have no Stein features. Give `dependence` a number of rows."
         )
 
 

@@ -69,6 +69,11 @@ class WildBootstrap(Calibration):
         """Not where its signs are for dependent ones."""
         return self.dependence is None
 
+    @property
+    def needs_every_row(self) -> bool:
+        """Where it takes the autocorrelation time from several chains."""
+        return self.dependence == "auto" and self.chains != 1
+
     def settled(self, problem: SteinProblem) -> WildBootstrap:
         """With a number in place of ``dependence="auto"``."""
         return replace(self, dependence=length_of(problem, self.chains)) if self.dependence == "auto" else self

@@ -13,6 +13,7 @@ from steinball.calibration.combination import (
     as_calibration,
     check_combination,
     check_engine,
+    check_every_row,
     check_isolated,
     radius_of,
 )
@@ -136,6 +137,7 @@ def ksd_test(
     settings = Settings(engine, memory_limit, n_jobs, progress)
     subject = Subject.of(x, model, predictable=calibration.predictable, jumps=jumps, seed=seed, outside=outside)
     check_isolated(radius, len(subject.isolated))
+    check_every_row(calibration, len(subject.isolated))
     problem = subject.pose(kernel, tilt)
     look_over(problem, check_model)
     if not moved:

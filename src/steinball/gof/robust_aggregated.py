@@ -7,7 +7,7 @@ from typing import Any
 
 from steinball.arrays import as_seed, check_level
 from steinball.calibration import BoundaryBootstrap, Calibration
-from steinball.calibration.combination import as_calibration, check_isolated, check_over_kernels
+from steinball.calibration.combination import as_calibration, check_every_row, check_isolated, check_over_kernels
 from steinball.checks.remarks import look_over
 from steinball.features.supremum import find_supremum
 from steinball.gof.aggregated import collection, exact_engine, kernels_around, summarise_all, warn_about_order
@@ -102,6 +102,7 @@ def robust_ksdagg_test(
     check_over_kernels(calibration, tolerated)
     subject = Subject.of(x, model, predictable=calibration.predictable, outside=outside)
     check_isolated(tolerated, len(subject.isolated))
+    check_every_row(calibration, len(subject.isolated))
     settings = Settings(exact_engine(engine, len(subject)), memory_limit, n_jobs, progress)
     chosen = kernels_around(subject.median_distance(), POWERS) if kernels is None else collection(kernels, subject)
     problems = subject.pose_all(chosen, tilt)

@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 
 from steinball.calibration.base import BoundingNull, Calibration
-from steinball.calibration.combination import as_calibration, check_combination, check_isolated, radius_of
+from steinball.calibration.combination import (
+    as_calibration,
+    check_combination,
+    check_every_row,
+    check_isolated,
+    radius_of,
+)
 from steinball.calibration.deviation import hoeffding
 from steinball.features import Supremum, tilt_efficiency
 from steinball.features.unbounded import Boundedness, boundedness
@@ -175,7 +181,8 @@ class Evidence:
 
     def recalibrated(self, calibration: Calibration) -> Evidence:
         """The same answers, read by another calibration that asks for them too, or for less."""
-        calibration = as_calibration(calibration).settled(self.problem)
+        check_every_row(as_calibration(calibration), self.isolated)
+        calibration = calibration.settled(self.problem)
         if missing := self.request.missing(calibration.request(len(self.summary), self.seed)):
             raise ValueError(
                 f"`calibration={calibration!r}` needs {missing}, which this result of {self.calibration!r} does not "
