@@ -48,6 +48,16 @@ def test_what_is_no_step_or_chain_is_refused(options: dict[str, Any]) -> None:
         sb.thin(np.arange(100.0), **options)
 
 
+@pytest.mark.exact
+def test_a_chain_that_stays_where_it_is_is_refused_and_a_column_that_does_is_not() -> None:
+    with pytest.raises(ValueError, match="stays at one point for 46 of its 50 rows.*give `step`"):
+        sb.thin(np.r_[np.ones(45), np.arange(5.0)])
+    x = np.random.default_rng(3).normal(size=(200, 2))
+    x[:, 1] = 4.0
+    assert np.array_equal(sb.thin(x), x)
+    assert all(len(sb.thin(x[:n])) == n for n in (2, 3, 10))
+
+
 @pytest.mark.calibration
 @pytest.mark.parametrize("rho", [0.5, 0.9])
 def test_a_test_of_thinned_rows_keeps_its_level(rho: float, chain: Callable[..., Floats]) -> None:

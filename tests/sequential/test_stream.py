@@ -203,3 +203,15 @@ def test_after_an_error_nothing_has_been_taken_in() -> None:
         narrow.update([0.0, WORST])
     assert (test.n, test.log_evalue, narrow.n) == (30, before, 3)
     equal(test.update(x), a_test(tau=TAU).update(np.concatenate([x, x])))
+
+
+def test_a_network_in_single_precision_is_evaluated_in_it() -> None:
+    torch = pytest.importorskip("torch")
+    network, x = torch.nn.Linear(1, 1), stream(40)
+    with torch.no_grad():
+        network.weight.fill_(-1.0)
+        network.bias.zero_()
+    ours = a_test().update(x).log_evalue
+    for points in (torch.asarray(x), torch.asarray(x, dtype=torch.float32)):
+        test = a_test(network).update(points[:25]).update(points[25:])
+        assert test.log_evalue == pytest.approx(ours, rel=1e-5)

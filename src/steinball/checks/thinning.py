@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Array, as_samples, as_scores, check_resamples, like, take_rows, to_host
+from steinball.arrays import Array, Floats, as_samples, as_scores, check_resamples, like, take_rows, to_host
 from steinball.checks.chains import as_chains, chain_lengths, chain_starts
 from steinball.checks.dependence import autocorrelation_time, find_dependence
 from steinball.problem import pose
@@ -69,6 +69,7 @@ def thin(x: Any, scores: Any = None, *, chains: Any = 1, step: int | str = "auto
 
 
 def _step(samples: Array, scores: Array | None, chains: Any) -> int:
+    _refuse_stuck(to_host(samples))
     problem = pose(samples, _normal_scores(samples) if scores is None else scores)
     if not find_dependence(problem).dependent:
         return 1
@@ -77,10 +78,21 @@ def _step(samples: Array, scores: Array | None, chains: Any) -> int:
     return 1 if correlation <= REMAINING else math.ceil(math.log(REMAINING) / math.log(correlation))
 
 
+def _refuse_stuck(x: Floats) -> None:
+    """A chain that stays at one point has no length scale and no autocorrelation time."""
+    counts = np.unique(x, axis=0, return_counts=True)[1]
+    if np.square(counts).sum() > 0.5 * len(x) ** 2:
+        raise ValueError(
+            f"`x` stays at one point for {counts.max()} of its {len(x)} rows, so that their autocorrelation time is "
+            "not known. Run a chain that moves, or give `step` a number."
+        )
+
+
 def _normal_scores(samples: Array) -> Array:
     """Scores of a normal distribution with the columns' medians and median absolute deviations."""
     x = to_host(samples)
     apart = x - np.median(x, axis=0)
     scale = 1.4826 * np.median(np.abs(apart), axis=0)
-    scale = np.where(scale > 0.0, scale, np.maximum(x.std(axis=0), np.finfo(float).tiny))
+    scale = np.where(scale > 0.0, scale, x.std(axis=0))
+    scale = np.where(scale > 0.0, scale, 1.0)  # a column of one value says nothing
     return like(-apart / scale**2, samples)
