@@ -150,7 +150,7 @@ def test_points_outside_the_support_leave_chains_a_length_of_their_own_only() ->
 
     assert all(0.0 < run(*settings) <= 1.0 for settings in (("auto", 1), (9, 2), (9, [100, 300])))
     for chains in (2, [100, 300]):
-        with pytest.raises(ValueError, match="2 points lie outside the support.*a number of rows"):
+        with pytest.raises(ValueError, match=r"2 points lie outside the support.*a number of rows"):
             run("auto", chains)
 
 

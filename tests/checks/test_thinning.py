@@ -50,7 +50,7 @@ def test_what_is_no_step_or_chain_is_refused(options: dict[str, Any]) -> None:
 
 @pytest.mark.exact
 def test_a_chain_that_stays_where_it_is_is_refused_and_a_column_that_does_is_not() -> None:
-    with pytest.raises(ValueError, match="stays at one point for 46 of its 50 rows.*give `step`"):
+    with pytest.raises(ValueError, match=r"stays at one point for 46 of its 50 rows.*give `step`"):
         sb.thin(np.r_[np.ones(45), np.arange(5.0)])
     x = np.random.default_rng(3).normal(size=(200, 2))
     x[:, 1] = 4.0
