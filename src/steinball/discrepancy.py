@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Array, as_second_samples, namespace, to_host
+from steinball.arrays import Array, OutOfRangeError, as_second_samples, namespace, to_host
 from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.kernels.base import Kernel
@@ -79,7 +79,7 @@ def targeted_ksd(x: Any, y: Any, model: Any, *, kernel: Kernel | None = None, ti
     with np.errstate(over="ignore", invalid="ignore"):
         total = math.fsum(sign * _mean(first.stein.block(a, b)) for a, b, sign in parts)
     if not math.isfinite(total):
-        raise FloatingPointError("the Stein kernel overflows: rescale the samples, or use a tilt.")
+        raise OutOfRangeError("the Stein kernel overflows: rescale the samples, or use a tilt.")
     return math.sqrt(max(0.0, total))
 
 

@@ -98,6 +98,7 @@ def test_a_bound_that_ran_out_of_budget_is_looser_and_still_a_bound() -> None:
 
 def test_boxes_cover_the_window() -> None:
     lower, upper, half = np.array([0.0, -1.0]), np.array([1.0, 2.3]), 0.25
-    centers = cover(lower, upper, half)
+    centers, halves = cover(lower, upper, half, 1000)
+    assert (halves == half).all()
     points = np.random.default_rng(0).uniform(lower, upper, size=(2000, 2))
     assert np.abs(points[:, None] - centers).max(axis=2).min(axis=1).max() <= half

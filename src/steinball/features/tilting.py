@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, like, namespace, to_host
+from steinball.arrays import Array, lent, like, namespace, to_host
 from steinball.features.certificate import UncertifiedError, bound_without_search
 from steinball.features.edges import edge_tilt
 from steinball.features.rays import growth_rate, is_tamed
@@ -125,7 +125,7 @@ def _power_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | None) -
     if known.log_density is None or not tamed:
         return None
     probes, few = _probes(around, known.support), min(_DRAWS, len(around))
-    reference = float(np.median(to_host(known.log_density(like(around[:few], samples)))))
+    reference = float(np.median(to_host(known.log_density(lent(like(around[:few], samples))))))
     tilts = [_with(edge, PowerTilt(known.log_density, model.score, power, reference)) for power in tamed]
     return max(tilts, key=lambda tilt: _seen_efficiency(SteinKernel(kernel, tilt), model, probes, few, samples))
 
@@ -134,7 +134,7 @@ def _seen_efficiency(stein: SteinKernel, model: Any, probes: Matrix, few: int, t
     """Mean over the first few probes by the largest finite value at all of them."""
     with np.errstate(all="ignore"):
         there = like(probes, template)
-        values = to_host(stein.diagonal(there, namespace(there).reshape(model.score(there), probes.shape)))
+        values = to_host(stein.diagonal(there, namespace(there).reshape(score_of(model, there), probes.shape)))
     values = np.where(np.isfinite(values), values, 0.0)
     return float(values[:few].mean() / max(values.max(), 1e-300))
 

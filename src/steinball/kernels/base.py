@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, as_number
+from steinball.arrays import Array, Floats, as_number, as_numbers
 from steinball.kernels.distance import squared_distances
 
 Profile = tuple[Array, Array, Array]
@@ -84,7 +84,7 @@ def as_metric(metric: Any, name: str = "metric") -> Floats | None:
     """A symmetric positive definite matrix, read-only, or ``None``."""
     if metric is None:
         return None
-    matrix = np.array(metric, dtype=np.float64)
+    matrix = as_numbers(metric, name)
     if matrix.ndim == 1:
         matrix = np.diag(matrix)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
-from steinball.arrays import Array, Floats, like, namespace
+from steinball.arrays import Array, Floats, as_numbers, like, namespace
 from steinball.models.gaussian import as_points, frozen
 from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds, unit_root
 
@@ -63,7 +63,7 @@ class GaussianBernoulliRBM:
     verified: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        weights = np.asarray(self.weights, dtype=np.float64)
+        weights = as_numbers(self.weights, "weights")
         if weights.ndim != 2 or 0 in weights.shape:
             raise ValueError(f"`weights` must have shape (d, d'), visible by hidden, got {weights.shape}.")
         d, hidden = weights.shape
@@ -246,7 +246,7 @@ def _steepest_chords(fields: Floats) -> Floats:
 
 
 def _finite(value: Any, name: str, shape: tuple[int, ...]) -> Floats:
-    array = np.asarray(value, dtype=np.float64)
+    array = as_numbers(value, name)
     if array.shape != shape:
         raise ValueError(f"`{name}` must have shape {shape}, got {array.shape}.")
     if not np.isfinite(array).all():

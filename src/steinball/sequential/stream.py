@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, Floats, as_samples, as_seed, is_array_like, like, to_host
+from steinball.arrays import Array, Floats, as_samples, as_seed, is_array_like, lent, like, to_host
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, as_model, evaluate_score
 from steinball.models.knowledge import Knowledge
@@ -227,7 +227,7 @@ class SequentialTest:
         support = Knowledge(model).support
         rows = rows if support is None else within(rows, support)
         self._check_model(model, rows)
-        samples, scores = to_host(rows), to_host(evaluate_score(model, rows))
+        samples, scores = to_host(lent(rows)), to_host(evaluate_score(model, rows))  # a buffer may be used again
         if self._books is None:
             self._wait(model, samples, scores)
         else:
