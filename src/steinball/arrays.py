@@ -20,12 +20,15 @@ __all__ = [
     "Floats",
     "MemoryLimitError",
     "OutOfRangeError",
+    "as_generator",
     "as_number",
     "as_numbers",
     "as_samples",
     "as_scores",
     "as_second_samples",
     "as_seed",
+    "check_choice",
+    "check_kind",
     "check_level",
     "check_resamples",
     "check_share",
@@ -48,7 +51,7 @@ Floats: TypeAlias = NDArray[np.float64]
 """A NumPy array of float64, of any shape: what is computed on the host."""
 
 LEAST_LEVEL = 1e-300
-MOST_COUNTED = 10**12
+MOST_COUNTED = 10**9
 """Beyond it, whatever is counted takes more memory or time than there is."""
 
 _FLOATS = ("float64", "float32")
@@ -160,6 +163,8 @@ def _as_float_array(x: Any, name: str) -> Array:
     xp = namespace(x)
     if isinstance(x, np.ndarray):
         x = _plain_numpy(x, name)
+    if array_api_compat.is_torch_array(x) and "strided" not in str(x.layout):
+        raise TypeError(f"`{name}` must be a dense array, got a tensor of layout {x.layout}; use its `to_dense()`.")
     if not xp.isdtype(x.dtype, ("real floating", "integral")):
         raise TypeError(f"`{name}` must hold real numbers, got dtype {dtype_name(x)}.")
     return _standard_float(x, xp, name)
@@ -326,6 +331,21 @@ def as_number(
     return number
 
 
+def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
+    """One of several words."""
+    if not isinstance(value, str) or value not in choices:
+        words = [f'"{choice}"' for choice in choices]
+        raise ValueError(f"`{name}` must be {', '.join(words[:-1])} or {words[-1]}, got {value!r}.")
+    return value
+
+
+def check_kind(value: Any, kind: type | tuple[type, ...], name: str, wanted: str) -> Any:
+    """``value``, if it is an instance of ``kind``, which users know as ``wanted``."""
+    if not isinstance(value, kind):
+        raise TypeError(f"`{name}` must be {wanted}, got {value!r}.")
+    return value
+
+
 def check_share(value: Any, name: str) -> float:
     """A share: a number in [0, 1]."""
     return as_number(value, name, low=0.0, high=1.0)
@@ -349,12 +369,12 @@ def check_level(level: float, n_resamples: int = 0, kernels: int = 1) -> float:
     return level
 
 
-def check_resamples(n_resamples: Any, name: str = "n_resamples") -> int:
+def check_resamples(n_resamples: Any, name: str = "n_resamples", least: int = 1) -> int:
     """A positive whole number of bootstrap draws, or of anything else that is counted."""
     if isinstance(n_resamples, bool) or not isinstance(n_resamples, (int, np.integer)):
         raise TypeError(f"`{name}` must be a whole number, got {n_resamples!r}.")
-    if n_resamples < 1:
-        raise ValueError(f"`{name}` must be at least 1, got {n_resamples}.")
+    if n_resamples < least:
+        raise ValueError(f"`{name}` must be at least {least}, got {n_resamples}.")
     if n_resamples > MOST_COUNTED:
         raise ValueError(f"`{name}` must be at most {MOST_COUNTED:,}, got more.")
     return int(n_resamples)
@@ -369,13 +389,17 @@ def as_seed(rng: Any) -> np.random.SeedSequence:
         raise TypeError(
             "`rng` must be None, an int, a SeedSequence or a Generator; the legacy RandomState is not read."
         )
+    return np.random.SeedSequence(as_generator(rng).integers(0, 2**63, size=4).tolist())
+
+
+def as_generator(rng: Any) -> np.random.Generator:
+    """The generator that SPEC 7 makes of ``rng``."""
     try:
-        generator = np.random.default_rng(rng)
+        return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"`rng` must be None, a non-negative int, a SeedSequence or a Generator, got {rng!r}."
         ) from error
-    return np.random.SeedSequence(generator.integers(0, 2**63, size=4).tolist())
 
 
 def generator_at(seed: np.random.SeedSequence, k: int) -> np.random.Generator:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Array, OutOfRangeError, as_second_samples, namespace, to_host
+from steinball.arrays import Array, OutOfRangeError, as_second_samples, check_choice, namespace, to_host
 from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.kernels.base import Kernel
@@ -45,9 +45,7 @@ def ksd(
 
 def check_estimator(estimator: str) -> str:
     """``estimator``, if it names one."""
-    if estimator not in ("v", "u"):
-        raise ValueError(f'`estimator` must be "v" or "u", got {estimator!r}.')
-    return estimator
+    return check_choice(estimator, "estimator", ("v", "u"))
 
 
 def targeted_ksd(x: Any, y: Any, model: Any, *, kernel: Kernel | None = None, tilt: Tilt | str | None = None) -> float:

@@ -66,7 +66,7 @@ def test_no_slope_exceeds_its_bound(model: Any, d: int, kernel: Any) -> None:
     rng, witness, half = np.random.default_rng(1), some_witness(model, d, kernel), 0.3
     centers = rng.uniform(-4.0, 4.0, size=(300, d))
     _, v, s = witness.parts(centers)
-    bounds = witness.slope_bound(centers, half, lipschitz_of(model)(centers, half * d**0.5), v, s)
+    bounds = witness.slope_bound(centers, np.full(d, half), lipschitz_of(model)(centers, half * d**0.5), v, s)
     steepest = np.zeros(300)
     for _ in range(20):
         y = centers + rng.uniform(-half, half, size=(300, d))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, lent, like, namespace, to_host
+from steinball.arrays import Array, as_number, check_kind, check_resamples, lent, like, namespace, to_host
 from steinball.features.certificate import UncertifiedError, bound_without_search
 from steinball.features.edges import edge_tilt
 from steinball.features.rays import growth_rate, is_tamed
@@ -179,7 +179,9 @@ def tilt_efficiency(problem: SteinProblem, tau: float, n_draws: int = 4 * _DRAWS
     >>> round(tilt_efficiency(problem, find_supremum("auto", problem).value), 2)
     0.86
     """
-    draws = Knowledge(problem.model).draws(n_draws)
+    check_kind(problem, SteinProblem, "problem", "a SteinProblem")
+    tau = as_number(tau, "tau", low=0.0, open_low=True)
+    draws = Knowledge(problem.model).draws(check_resamples(n_draws, "n_draws"))
     scores = None if draws is None else _scores(problem.model, draws, problem.samples)
     if draws is None or scores is None:
         return float(to_host(problem.diagonal).mean()) / tau

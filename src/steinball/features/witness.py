@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from steinball.arrays import Array, Floats, as_number, as_numbers, lent, like, to_host
@@ -42,6 +43,10 @@ class Window:
         rest = np.stack([np.prod(np.delete(steps, k, axis=1), axis=1) for k in range(y.shape[1])], axis=1)
         return np.prod(steps, axis=1), slopes * rest
 
+    def inside(self, y: Floats) -> NDArray[np.bool_]:
+        """Which rows lie where χ is not 0; far outside, scores and distances may overflow."""
+        return np.asarray(((self.lower < y) & (y < self.upper)).all(axis=1))
+
     def bounds(self, y: Floats, half: Floats) -> tuple[Floats, Floats]:
         """Bounds of |∇χ| and ‖∇∇χ‖ over the boxes y ± half, shape (n,): 0 where χ = 1 throughout."""
         inner = (y - half >= self.lower + self.edge) & (y + half <= self.upper - self.edge)
@@ -73,7 +78,10 @@ class Witness:
 
     def __call__(self, y: Floats) -> Floats:
         """f at each row of ``y``, shape (n,)."""
-        return self.parts(y)[0]
+        inside, f = self.basis.window.inside(y), np.zeros(len(y))
+        if inside.any():
+            f[inside] = self.parts(y[inside])[0]
+        return f
 
     def parts(self, y: Floats) -> tuple[Floats, Floats, Floats]:
         """f (n,), |v| (n,) and |s| (n,)."""
@@ -135,6 +143,12 @@ class Basis:
 
     def __call__(self, y: Floats) -> Floats:
         """The value of every function at every row of ``y``, shape (n, m·d)."""
+        inside, values = self.window.inside(y), np.zeros((len(y), self.centers.size))
+        if inside.any():
+            values[inside] = self._inside(y[inside])
+        return values
+
+    def _inside(self, y: Floats) -> Floats:
         chi, slope = self.window(y)
         value, gradient = self.kernel_and_gradient(y)
         outer = (chi[:, None] * self.score(y) + slope)[:, None, :] * value[:, :, None]

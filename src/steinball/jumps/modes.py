@@ -47,10 +47,12 @@ class Modes:
     _factors: tuple[Covariance, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        locations = as_numbers(self.locations, "modes")
+        locations = as_numbers(self.locations, "locations` of the `modes")
         locations = locations[:, None] if locations.ndim == 1 else locations
         if locations.ndim != 2 or not locations.size or not np.isfinite(locations).all():
-            raise ValueError(f"`modes` must be finite, of shape (k, d), or (k,) for d = 1; got {locations.shape}.")
+            raise ValueError(
+                f"`locations` of the `modes` must be finite, of shape (k, d), or (k,) for d = 1; got {locations.shape}."
+            )
         k, d = locations.shape
         covariances = as_numbers(self.covariances, "covariances")
         each = covariances if covariances.shape == (k, d, d) else [covariances] * k
@@ -130,7 +132,7 @@ def find_modes(model: Any, *, starts: Any = None, template: Array | None = None,
 
 def _starts(model: Any, starts: Any, rng: Any) -> Floats:
     if starts is not None:
-        return to_host(as_samples(starts, "starts", least=1))
+        return _checked_starts(starts, Knowledge(model).dimension)
     known = Knowledge(model)
     if known.clusters is not None:
         return known.clusters.locations
@@ -140,6 +142,13 @@ def _starts(model: Any, starts: Any, rng: Any) -> Floats:
             "themselves: `ModeJumps(modes)`."
         )
     return known.needed_draws(_STARTS, rng)
+
+
+def _checked_starts(starts: Any, dimension: int | None) -> Floats:
+    found = to_host(as_samples(starts, "starts", least=1))
+    if dimension is not None and found.shape[1] != dimension:
+        raise ValueError(f"`starts` must have the {dimension} columns of the model, got shape {found.shape}.")
+    return found
 
 
 def host_log_density(model: Any, template: Array) -> Callable[[Floats], Floats]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, as_number, as_numbers
+from steinball.arrays import Array, Floats, as_number, as_numbers, check_kind
 from steinball.kernels.distance import squared_distances
 
 Profile = tuple[Array, Array, Array]
@@ -105,6 +105,8 @@ class _OfTwo(Kernel):
     second: Kernel
 
     def __post_init__(self) -> None:
+        for name in ("first", "second"):
+            check_kind(getattr(self, name), Kernel, name, "a kernel of `steinball.kernels`")
         if not np.array_equal(np.asarray(self.first.metric), np.asarray(self.second.metric)):
             raise ValueError("kernels are combined only with equal `metric`s: the Stein kernel has one r².")
 
@@ -162,6 +164,7 @@ class Scaled(Kernel):
     factor: float
 
     def __post_init__(self) -> None:
+        check_kind(self.kernel, Kernel, "kernel", "a kernel of `steinball.kernels`")
         object.__setattr__(self, "factor", as_number(self.factor, "factor", low=0.0, open_low=True))
 
     @property

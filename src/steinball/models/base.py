@@ -281,6 +281,8 @@ def _refuse_excluded_points(model: Model, x: Array, scores: Any) -> None:
     """A point of no density has no score: it is not the data that are missing there."""
     if not is_array(scores) or tuple(scores.shape) not in (tuple(x.shape), (x.shape[0],)):
         return
+    if not namespace(scores).isdtype(scores.dtype, ("real floating", "integral")):
+        return  # refused by its dtype
     found = to_host(scores).reshape(x.shape[0], -1)
     bad = np.flatnonzero(~np.isfinite(found).all(axis=1))
     if bad.size:

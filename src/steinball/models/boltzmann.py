@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
-from steinball.arrays import Array, Floats, as_numbers, like, namespace
+from steinball.arrays import Array, Floats, as_generator, as_numbers, check_choice, check_resamples, like, namespace
 from steinball.models.gaussian import as_points, frozen
 from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds, unit_root
 
@@ -89,10 +89,8 @@ class GaussianBernoulliRBM:
         >>> GaussianBernoulliRBM.random(50, 10, rng=0)
         GaussianBernoulliRBM(dimension=50, hidden=10)
         """
-        generator, size = np.random.default_rng(rng), (dimension, hidden)
-        if entries not in ("signs", "normal"):
-            raise ValueError(f'`entries` must be "signs" or "normal", got {entries!r}.')
-        signs = entries == "signs"
+        size = check_resamples(dimension, "dimension"), check_resamples(hidden, "hidden")
+        generator, signs = as_generator(rng), check_choice(entries, "entries", ("signs", "normal")) == "signs"
         weights = generator.choice([-1.0, 1.0], size=size) if signs else generator.standard_normal(size)
         return cls(weights, generator.standard_normal(dimension), generator.standard_normal(hidden))
 
