@@ -72,12 +72,13 @@ def targeted_ksd(x: Any, y: Any, model: Any, *, kernel: Kernel | None = None, ti
     first = Subject.of(x, model).pose(kernel, tilt)
     second = first.at(as_second_samples(y, first.samples))
     center = center_of(first.samples)
-    rows, columns = (first.stein.prepare(p.samples, p.scores, center) for p in (first, second))
-    parts = [(rows, rows, 1.0), (columns, columns, 1.0), (rows, columns, -2.0)]
     with np.errstate(over="ignore", invalid="ignore"):
-        total = math.fsum(sign * _mean(first.stein.block(a, b)) for a, b, sign in parts)
+        rows, columns = (first.stein.prepare(p.samples, p.scores, center) for p in (first, second))
+        parts = [(rows, rows, 1.0), (columns, columns, 1.0), (rows, columns, -2.0)]
+        means = [sign * _mean(first.stein.block(a, b)) for a, b, sign in parts]
+    total = math.fsum(means) if np.isfinite(means).all() else math.inf
     if not math.isfinite(total):
-        raise OutOfRangeError("the Stein kernel overflows: rescale the samples, or use a tilt.")
+        raise OutOfRangeError("the Stein kernel overflows: rescale `x` and `y`, or use a tilt.")
     return math.sqrt(max(0.0, total))
 
 

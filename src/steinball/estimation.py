@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Floats, as_number, as_numbers, as_samples, check_kind, check_resamples, to_host
+from steinball.arrays import (
+    Floats,
+    OutOfRangeError,
+    as_number,
+    as_numbers,
+    as_samples,
+    check_kind,
+    check_resamples,
+    to_host,
+)
 from steinball.kernels import InverseMultiquadric, Kernel
 from steinball.kernels.distance import squared_distances
 from steinball.models.kernel_exponential import KernelExponentialFamily
@@ -136,9 +145,13 @@ def minimum_ksd_coefficients(
         check_kind(tilt, Tilt, "tilt", "a tilt of `steinball.tilts` or None")
         if tilt.coordinate_weights(x) is not None:
             raise TypeError(f"`tilt` must weigh all coordinates alike, got {tilt!r}; use a PolynomialTilt.")
-        weights = np.exp(to_host(tilt.log_weight(x)))
-        s = s + to_host(tilt.log_weight_gradient(x))
-    quadratic, linear = _quadratic_form(x, s, jacobians, weights, kernel)
+        with np.errstate(over="ignore", invalid="ignore"):
+            weights = np.exp(to_host(tilt.log_weight(x)))
+            s = s + to_host(tilt.log_weight_gradient(x))
+    with np.errstate(over="ignore", invalid="ignore"):
+        quadratic, linear = _quadratic_form(x, s, jacobians, weights, kernel)
+    if not (np.isfinite(quadratic).all() and np.isfinite(linear).all()):
+        raise OutOfRangeError("the KSD overflows at these `samples` and `base_scores`; rescale them.")
     return _solve(quadratic, linear, as_number(ridge, "ridge", low=0.0))
 
 

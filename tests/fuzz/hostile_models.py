@@ -23,7 +23,7 @@ def _mutates(x: Any) -> Any:
     return x
 
 
-def _raises(x: Any) -> Any:
+def _raises(*given: Any) -> Any:
     raise DeliberateError("the model fails")
 
 

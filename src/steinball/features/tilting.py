@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, as_number, check_kind, check_resamples, lent, like, namespace, to_host
+from steinball.arrays import (
+    Array,
+    OutOfRangeError,
+    as_number,
+    check_kind,
+    check_resamples,
+    lent,
+    like,
+    namespace,
+    to_host,
+)
 from steinball.features.certificate import UncertifiedError, bound_without_search
 from steinball.features.edges import edge_tilt
 from steinball.features.rays import growth_rate, is_tamed
@@ -24,6 +34,8 @@ from steinball.tilts import PolynomialTilt, PowerTilt, Tilt
 __all__ = ["base_tilt", "choose_tilt", "tilt_efficiency"]
 
 Matrix = NDArray[np.float64]
+
+_LEAST_SPREAD = 1e-150
 
 WORTH = 1.1
 """By how much the efficiency must rise before the scale of the tilt leaves that of the model."""
@@ -156,7 +168,13 @@ def base_tilt(samples: Array, model: Any = None, exponent: float = 0.5) -> Polyn
         return _standardizing_tilt(*place, exponent)
     x = to_host(samples)
     center = np.median(x, axis=0)
-    return _standardizing_tilt(center, np.diag(_robust_scales(x - center) ** 2), exponent)
+    scales = _robust_scales(x - center)
+    if not ((scales > _LEAST_SPREAD) & (scales < 1.0 / _LEAST_SPREAD)).all():
+        raise OutOfRangeError(
+            f"the spread of `samples` is {scales.min():g} to {scales.max():g}, which is too small or too large to be "
+            "squared. Rescale `samples`, and the model with them."
+        )
+    return _standardizing_tilt(center, np.diag(scales**2), exponent)
 
 
 def tilt_efficiency(problem: SteinProblem, tau: float, n_draws: int = 4 * _DRAWS) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from steinball.arrays import Array, Floats, as_number, as_numbers, lent, like, to_host
+from steinball.arrays import Array, Floats, as_number, as_numbers, is_array, lent, like
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian, InverseMultiquadric
 from steinball.models.base import score_of
@@ -127,7 +127,10 @@ class Basis:
 
     def score(self, y: Floats) -> Floats:
         """The model's score at rows of ``y``, as NumPy."""
-        scores = to_host(score_of(self.model, like(y, self.template))).reshape(y.shape)
+        found = score_of(self.model, like(y, self.template))
+        if not is_array(found) or tuple(found.shape) not in (y.shape, (y.size,)):
+            raise ValueError(f"`model.score(x)` must have the shape of x, {y.shape}, got {np.shape(found)}.")
+        scores = as_numbers(found, "model.score(x)").reshape(y.shape)
         if not np.isfinite(scores).all():
             raise ValueError(
                 "`model.score` must be finite wherever f is not 0, but is NaN or infinite inside the box that f lives "

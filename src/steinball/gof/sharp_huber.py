@@ -8,6 +8,7 @@ import numpy as np
 
 from steinball.arrays import (
     Floats,
+    OutOfRangeError,
     as_number,
     as_numbers,
     as_samples,
@@ -29,6 +30,7 @@ from steinball.text import describe
 
 _LARGEST_DIMENSION = 3
 _MOST_CENTERS = 64
+_LEAST_WIDTH = 1e-70
 _GRID_SLACK = 4  # cubes overlap the sides of a long box: so many times the points of the linear program, at most
 # For d = 1, 2, 3: the length scale in standard deviations, the largest charge, and the points of the linear program.
 # The rougher f, the finer the boxes that bound it: cheap on the line, and the reason for smoothness in space.
@@ -113,7 +115,7 @@ def sharp_huber_test(
     moves = as_jumps(jumps, model, samples)
     moved = to_host(samples if moves is None else moves.move(lent(samples), model, seed))
     first, second = _parts(moved, split, generator_at(seed, 1 << 20))
-    window = _inside(_window(first, support), Knowledge(model).support)
+    window = _checked(_inside(_window(first, support), Knowledge(model).support))
     witness = _fitted(model, first, kernel, window, moves, Knowledge(model).home(samples))
     slopes = lipschitz_of(model, score_lipschitz)
     top, seen = certified_supremum(witness, slopes, budget=budget)
@@ -181,6 +183,17 @@ def _mode_scale(moves: Any) -> float | None:
     if modes is None or len(modes) < 2:
         return None
     return float(np.sqrt(np.median([np.trace(c) / len(c) for c in modes.covariances])))
+
+
+def _checked(window: Window) -> Window:
+    """The window, if its fourth powers are floats and it has an inside."""
+    widths = window.upper - window.lower
+    if not ((widths > _LEAST_WIDTH) & (widths < 1.0 / _LEAST_WIDTH)).all():
+        raise OutOfRangeError(
+            f"the box that f lives in has sides of {widths.min():g} to {widths.max():g}, too small or too large for "
+            "its derivatives. Rescale `samples`, or give another `support`."
+        )
+    return window
 
 
 def _inside(window: Window, support: Support | None) -> Window:

@@ -191,8 +191,8 @@ class ScoreArray:
         if x is self.samples or _same_array(x, self.samples):
             return self.scores
         raise ValueError(
-            "a score array knows the score only at the samples it was given with; pass a score function to "
-            "evaluate the model elsewhere."
+            "`model` is an array of scores, and a score array knows the score only at the samples it was given with; "
+            "pass a score function to evaluate the model elsewhere."
         )
 
     def __repr__(self) -> str:

@@ -149,7 +149,7 @@ def _as_symmetric(value: Any, name: str, dimension: int) -> NDArray[np.float64]:
         raise ValueError(
             f"`{name}` must be symmetric; its correlations and their transposes differ by {gap.max():.2g}."
         )
-    return np.asarray((matrix + matrix.T) / 2.0)
+    return np.asarray(matrix / 2.0 + matrix.T / 2.0)
 
 
 def _cholesky(correlation: NDArray[np.float64], name: str) -> NDArray[np.float64]:
@@ -220,7 +220,7 @@ class Gaussian:
         if self.cov is not None:
             raise ValueError("give `cov`, a variance, or `sd`, a standard deviation, and not both.")
         deviations = as_numbers(sd, "sd")
-        if deviations.ndim > 1 or not (np.isfinite(deviations) & (deviations > 0.0)).all():
+        if deviations.ndim > 1 or not ((deviations > 1e-150) & (deviations < 1e150)).all():
             raise ValueError(f"`sd` must be a positive number or one per coordinate, got {sd!r}.")
         return deviations**2
 

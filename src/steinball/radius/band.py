@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.integrate import quad
 
-from steinball.arrays import as_number, as_numbers, check_kind
+from steinball.arrays import as_number, as_numbers
 from steinball.features.kinds import Supremum
 from steinball.radius.base import Radius
 from steinball.radius.contamination import TotalVariation
@@ -73,7 +73,8 @@ class DensityBand(Radius):
             As in :class:`DensityBand`.
         """
         for name, density in (("first", first), ("second", second)):
-            check_kind(density, Callable, name, "a function of one number")  # type: ignore[arg-type]
+            if isinstance(density, type) or not callable(density):
+                raise TypeError(f"`{name}` must be a function of one number, got {density!r}.")
         edges = _edges(interval, points)
         for name, density in (("first", first), ("second", second)):
             total, _ = _integrate(density, edges)
