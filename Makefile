@@ -9,6 +9,7 @@
 #   make evidence     the simulations behind what goes beyond the paper (out/evidence, docs/evidence)
 #   make bench        timings, as ratios within the run, and the figure of docs/scaling.md
 #   make kill-workers  workers of a Dask cluster die at placed moments, and the runs must end well (N=60 SEED=0)
+#   make fuzz         hostile calls of everything public: a right answer, or a refusal by name (N=10000 SEED=0)
 #   make dist         sdist and wheel, in dist
 #   make clean        remove environments, caches and builds
 #
@@ -24,7 +25,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_
 PIP := bin/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest cover check paper evidence bench kill-workers dist clean
+.PHONY: help demo test test-lowest cover check paper evidence bench kill-workers fuzz dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -88,6 +89,9 @@ bench: .venv/.stamp
 
 kill-workers: .venv/.stamp
 	@$(ONE_THREAD) .venv/bin/python -m tests.gram.kill_workers $(or $(N),60) --seed $(or $(SEED),0)
+
+fuzz: .venv/.stamp
+	@$(ONE_THREAD) .venv/bin/python -m tests.fuzz $(or $(N),10000) --seed $(or $(SEED),0)
 
 dist: .venv/.stamp
 	@rm -rf dist

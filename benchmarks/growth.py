@@ -33,7 +33,7 @@ def point(n: int, d: int, engine: str) -> dict[str, Any] | None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=2 * SECONDS_PER_POINT)
     except subprocess.TimeoutExpired:
         return None
-    if done.returncode and "MemoryError" not in done.stderr:
+    if done.returncode and "MemoryLimitError" not in done.stderr:
         raise RuntimeError(done.stderr)
     row: dict[str, Any] | None = json.loads(done.stdout.strip().splitlines()[-1]) if done.returncode == 0 else None
     return row

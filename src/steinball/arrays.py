@@ -18,11 +18,17 @@ from numpy.typing import NDArray
 __all__ = [
     "Array",
     "Floats",
+    "MemoryLimitError",
+    "OutOfRangeError",
+    "as_generator",
     "as_number",
+    "as_numbers",
     "as_samples",
     "as_scores",
     "as_second_samples",
     "as_seed",
+    "check_choice",
+    "check_kind",
     "check_level",
     "check_resamples",
     "check_share",
@@ -31,6 +37,7 @@ __all__ = [
     "generator_at",
     "is_array",
     "is_array_like",
+    "lent",
     "like",
     "namespace",
     "take_rows",
@@ -43,10 +50,22 @@ Array: TypeAlias = Any
 Floats: TypeAlias = NDArray[np.float64]
 """A NumPy array of float64, of any shape: what is computed on the host."""
 
+LEAST_LEVEL = 1e-300
+MOST_COUNTED = 10**9
+"""Beyond it, whatever is counted takes more memory or time than there is."""
+
 _FLOATS = ("float64", "float32")
 _FRAMES = ("pandas", "polars", "pyarrow")
 _LABELED = ("arviz", "arviz_base", "xarray")
 _NUMERIC = re.compile(r"(sparse\[)?(u?int\d+|float\d*|halffloat|double)\b")  # how pandas, polars, pyarrow write dtypes
+
+
+class OutOfRangeError(ValueError, FloatingPointError):
+    """Finite numbers went in, and what they lead to is too large or too small for a float."""
+
+
+class MemoryLimitError(ValueError, MemoryError):
+    """What was asked for takes more memory than may be used."""
 
 
 def is_array(value: object) -> bool:
@@ -72,6 +91,13 @@ def like(value: Any, x: Array) -> Array:
     if isinstance(value, np.ndarray) and not value.flags.writeable and not isinstance(x, np.ndarray):
         value = value.copy()  # torch warns when it is handed memory that must not be written to
     return xp.asarray(value, dtype=x.dtype, device=array_api_compat.device(x))
+
+
+def lent(x: Array) -> Array:
+    """A copy of ``x`` for code that is not ours, which may write into it."""
+    if array_api_compat.is_torch_array(x):
+        return x.detach().clone()
+    return namespace(x).asarray(x, copy=True)
 
 
 def to_host(x: Array) -> NDArray[np.float64]:
@@ -151,6 +177,8 @@ def _as_float_array(x: Any, name: str) -> Array:
     xp = namespace(x)
     if isinstance(x, np.ndarray):
         x = _plain_numpy(x, name)
+    if array_api_compat.is_torch_array(x) and "strided" not in str(x.layout):
+        raise TypeError(f"`{name}` must be a dense array, got a tensor of layout {x.layout}; use its `to_dense()`.")
     if not xp.isdtype(x.dtype, ("real floating", "integral")):
         raise TypeError(f"`{name}` must hold real numbers, got dtype {dtype_name(x)}.")
     return _standard_float(x, xp, name)
@@ -176,6 +204,11 @@ def _standard_float(x: Array, xp: Any, name: str) -> Array:
         return xp.astype(x, xp.float32)
     # JAX has float64 only where its 64-bit mode is on.
     return xp.astype(x, xp.asarray(0.0).dtype if array_api_compat.is_jax_array(x) else xp.float64)
+
+
+def as_numbers(value: Any, name: str) -> Floats:
+    """A parameter as NumPy float64 of its own shape: text, dates and the like are refused, masked entries are NaN."""
+    return np.array(to_host(_as_float_array(value, name)))
 
 
 def _as_matrix(x: Array, name: str) -> Array:
@@ -308,13 +341,30 @@ def as_number(
         if isinstance(value, (str, bytes, bool, np.bool)) or np.ndim(value):  # float() would read them
             raise TypeError
         number = float(value)
+    except OverflowError:  # a whole number beyond all floats
+        number = math.inf
     except (TypeError, ValueError):
         raise TypeError(f"`{name}` must be a number, got {value!r}.") from None
     inside = (low < number if open_low else low <= number) and number <= high
     if not (math.isfinite(number) and inside):
         interval = f"{'(' if open_low or low == -math.inf else '['}{low:g}, {high:g}{')' if high == math.inf else ']'}"
-        raise ValueError(f"`{name}` must be a finite number in {interval}, got {value!r}.")
+        raise ValueError(f"`{name}` must be a finite number in {interval}, got {number!r}.")
     return number
+
+
+def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
+    """One of several words."""
+    if not isinstance(value, str) or value not in choices:
+        words = [f'"{choice}"' for choice in choices]
+        raise ValueError(f"`{name}` must be {', '.join(words[:-1])} or {words[-1]}, got {value!r}.")
+    return value
+
+
+def check_kind(value: Any, kind: type | tuple[type, ...], name: str, wanted: str) -> Any:
+    """``value``, if it is an instance of ``kind``, which users know as ``wanted``."""
+    if not isinstance(value, kind):
+        raise TypeError(f"`{name}` must be {wanted}, got {value!r}.")
+    return value
 
 
 def check_share(value: Any, name: str) -> float:
@@ -322,29 +372,35 @@ def check_share(value: Any, name: str) -> float:
     return as_number(value, name, low=0.0, high=1.0)
 
 
-def check_level(level: float, n_resamples: int = 0) -> float:
-    """A level in (0, ½] that ``n_resamples`` bootstrap draws can reach (0 draws: any)."""
+def check_level(level: float, n_resamples: int = 0, kernels: int = 1) -> float:
+    """A level in (0, ½] that ``n_resamples`` bootstrap draws can reach (0 draws: any), shared by so many kernels."""
     level = as_number(level, "level", low=0.0, high=1.0, open_low=True)
+    if level < LEAST_LEVEL:
+        raise ValueError(f"`level` must be at least {LEAST_LEVEL:g}, got {level:g}: its inverse is no float.")
     if level > 0.5:
         raise ValueError(
             f"`level` is the share of true models that are rejected, at most 0.5, got {level:g}. For a confidence of "
             f"{level:g} use `level={1.0 - level:.4g}`."
         )
-    if n_resamples and level * (n_resamples + 1) < 1.0 - 1e-12:
-        least = math.ceil(1.0 / level - 1e-9) - 1
+    if n_resamples and level * (n_resamples + 1) < kernels * (1.0 - 1e-12):
+        least = math.ceil(kernels / level - 1e-9) - 1
+        each = "" if kernels == 1 else f" over {kernels} kernels"
         raise ValueError(
-            f"`n_resamples={n_resamples}` cannot reach `level={level:g}`: the smallest p-value is "
-            f"1/{n_resamples + 1} = {1 / (n_resamples + 1):.3f}. Use at least {least}."
+            f"`n_resamples={n_resamples}` cannot reach `level={level:g}`{each}: the smallest p-value is "
+            f"{kernels}/{n_resamples + 1} = {kernels / (n_resamples + 1):.3f}. Use at least "
+            f"{least if least < MOST_COUNTED else f'{least:.3g}'}."
         )
     return level
 
 
-def check_resamples(n_resamples: Any, name: str = "n_resamples") -> int:
-    """A positive whole number of bootstrap draws."""
+def check_resamples(n_resamples: Any, name: str = "n_resamples", least: int = 1) -> int:
+    """A positive whole number of bootstrap draws, or of anything else that is counted."""
     if isinstance(n_resamples, bool) or not isinstance(n_resamples, (int, np.integer)):
         raise TypeError(f"`{name}` must be a whole number, got {n_resamples!r}.")
-    if n_resamples < 1:
-        raise ValueError(f"`{name}` must be at least 1, got {n_resamples}.")
+    if n_resamples < least:
+        raise ValueError(f"`{name}` must be at least {least}, got {n_resamples}.")
+    if n_resamples > MOST_COUNTED:
+        raise ValueError(f"`{name}` must be at most {MOST_COUNTED:,}, got more.")
     return int(n_resamples)
 
 
@@ -357,13 +413,17 @@ def as_seed(rng: Any) -> np.random.SeedSequence:
         raise TypeError(
             "`rng` must be None, an int, a SeedSequence or a Generator; the legacy RandomState is not read."
         )
+    return np.random.SeedSequence(as_generator(rng).integers(0, 2**63, size=4).tolist())
+
+
+def as_generator(rng: Any) -> np.random.Generator:
+    """The generator that SPEC 7 makes of ``rng``."""
     try:
-        generator = np.random.default_rng(rng)
+        return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"`rng` must be None, a non-negative int, a SeedSequence or a Generator, got {rng!r}."
         ) from error
-    return np.random.SeedSequence(generator.integers(0, 2**63, size=4).tolist())
 
 
 def generator_at(seed: np.random.SeedSequence, k: int) -> np.random.Generator:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Array, as_second_samples, namespace, to_host
+from steinball.arrays import Array, OutOfRangeError, as_second_samples, check_choice, namespace, to_host
 from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.kernels.base import Kernel
@@ -45,9 +45,7 @@ def ksd(
 
 def check_estimator(estimator: str) -> str:
     """``estimator``, if it names one."""
-    if estimator not in ("v", "u"):
-        raise ValueError(f'`estimator` must be "v" or "u", got {estimator!r}.')
-    return estimator
+    return check_choice(estimator, "estimator", ("v", "u"))
 
 
 def targeted_ksd(x: Any, y: Any, model: Any, *, kernel: Kernel | None = None, tilt: Tilt | str | None = None) -> float:
@@ -74,12 +72,13 @@ def targeted_ksd(x: Any, y: Any, model: Any, *, kernel: Kernel | None = None, ti
     first = Subject.of(x, model).pose(kernel, tilt)
     second = first.at(as_second_samples(y, first.samples))
     center = center_of(first.samples)
-    rows, columns = (first.stein.prepare(p.samples, p.scores, center) for p in (first, second))
-    parts = [(rows, rows, 1.0), (columns, columns, 1.0), (rows, columns, -2.0)]
     with np.errstate(over="ignore", invalid="ignore"):
-        total = math.fsum(sign * _mean(first.stein.block(a, b)) for a, b, sign in parts)
+        rows, columns = (first.stein.prepare(p.samples, p.scores, center) for p in (first, second))
+        parts = [(rows, rows, 1.0), (columns, columns, 1.0), (rows, columns, -2.0)]
+        means = [sign * _mean(first.stein.block(a, b)) for a, b, sign in parts]
+    total = math.fsum(means) if np.isfinite(means).all() else math.inf
     if not math.isfinite(total):
-        raise FloatingPointError("the Stein kernel overflows: rescale the samples, or use a tilt.")
+        raise OutOfRangeError("the Stein kernel overflows: rescale `x` and `y`, or use a tilt.")
     return math.sqrt(max(0.0, total))
 
 

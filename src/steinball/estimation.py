@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Floats, as_number, as_samples, check_resamples, to_host
+from steinball.arrays import (
+    Floats,
+    OutOfRangeError,
+    as_number,
+    as_numbers,
+    as_samples,
+    check_kind,
+    check_resamples,
+    to_host,
+)
 from steinball.kernels import InverseMultiquadric, Kernel
 from steinball.kernels.distance import squared_distances
 from steinball.models.kernel_exponential import KernelExponentialFamily
@@ -127,16 +136,22 @@ def minimum_ksd_coefficients(
     >>> minimum_ksd_coefficients(x, -x, np.ones((3, 1, 1)), InverseMultiquadric(1.0)).round(12)
     array([1.])
     """
-    x, s = to_host(as_samples(samples)), to_host(base_scores)
-    jacobians = to_host(basis_jacobians)
+    x, s = to_host(as_samples(samples)), as_numbers(base_scores, "base_scores")
+    jacobians = as_numbers(basis_jacobians, "basis_jacobians")
+    check_kind(kernel, Kernel, "kernel", "a kernel of `steinball.kernels`")
     _check_shapes(x, s, jacobians)
     weights = np.ones(len(x))
     if tilt is not None:
+        check_kind(tilt, Tilt, "tilt", "a tilt of `steinball.tilts` or None")
         if tilt.coordinate_weights(x) is not None:
             raise TypeError(f"`tilt` must weigh all coordinates alike, got {tilt!r}; use a PolynomialTilt.")
-        weights = np.exp(to_host(tilt.log_weight(x)))
-        s = s + to_host(tilt.log_weight_gradient(x))
-    quadratic, linear = _quadratic_form(x, s, jacobians, weights, kernel)
+        with np.errstate(over="ignore", invalid="ignore"):
+            weights = np.exp(to_host(tilt.log_weight(x)))
+            s = s + to_host(tilt.log_weight_gradient(x))
+    with np.errstate(over="ignore", invalid="ignore"):
+        quadratic, linear = _quadratic_form(x, s, jacobians, weights, kernel)
+    if not (np.isfinite(quadratic).all() and np.isfinite(linear).all()):
+        raise OutOfRangeError("the KSD overflows at these `samples` and `base_scores`; rescale them.")
     return _solve(quadratic, linear, as_number(ridge, "ridge", low=0.0))
 
 

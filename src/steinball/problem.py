@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, as_samples, as_second_samples, computed, like, namespace
+from steinball.arrays import Array, as_samples, as_second_samples, computed, lent, like, namespace
 from steinball.features.edges import check_edges
 from steinball.features.tilting import choose_tilt
 from steinball.jumps.offset import as_jumps
@@ -94,7 +94,9 @@ class Subject:
         moves = as_jumps(jumps, model, samples)
         if moves is not None:
             below = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
-            samples = as_second_samples(moves.move(samples, model, below), samples, "jumps.move(samples, model, seed)")
+            samples = as_second_samples(
+                moves.move(lent(samples), model, below), samples, "jumps.move(samples, model, seed)"
+            )
         return cls(samples, model, predictable, placed)
 
     def median_distance(self) -> float:

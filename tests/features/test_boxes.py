@@ -11,7 +11,9 @@ import pytest
 import steinball as sb
 from steinball.features.boxes import GAP, _bounded, largest_box
 from steinball.features.shells import Majorant, Setting
+from steinball.features.supremum import find_supremum
 from steinball.kernels import InverseMultiquadric
+from steinball.problem import pose
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt, Tilt
 
@@ -93,3 +95,19 @@ def test_bounds_of_small_boxes_are_values() -> None:
     x = np.random.default_rng(1).normal(size=(50, 2))
     slack = [(_bounded(majorant, model, x - h, x + h).bound - value(x)).max() for h in (1e-3, 1e-4)]
     assert 0.0 < slack[1] < 0.15 * slack[0] < 0.15 * 0.1
+
+
+def test_a_bound_that_is_nan_is_open_and_not_settled() -> None:
+    """A model whose ``score_bounds`` answers NaN in places gets no bound below the truth."""
+
+    class Odd(sb.models.Gaussian):
+        def score_bounds(self, lower: Any, upper: Any) -> Any:
+            low, high = super().score_bounds(lower, upper)
+            return np.where(lower > 0.0, np.nan, low), high
+
+    x = np.random.default_rng(0).normal(size=(50, 1))
+    taus = [
+        find_supremum("auto", pose(x, model, InverseMultiquadric(1.0), PolynomialTilt(0.6, center=1.0))).value
+        for model in (sb.models.Gaussian(), Odd())
+    ]
+    assert taus[1] >= taus[0] * 0.98

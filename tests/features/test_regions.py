@@ -24,7 +24,7 @@ def test_a_ball_needs_a_finite_center(center: Any) -> None:
         Ball(1.0, center)
 
 
-@pytest.mark.parametrize(("lower", "upper"), [(1.0, 1.0), (2.0, 1.0), ([0.0, 3.0], [1.0, 2.0]), (math.nan, 1.0)])
+@pytest.mark.parametrize(("lower", "upper"), [(1.0, 1.0), (2.0, 1.0), ([0.0, 3.0], [1.0, 2.0])])
 def test_a_box_needs_its_lower_edge_below_the_upper(lower: Any, upper: Any) -> None:
     with pytest.raises(ValueError, match="`lower` must lie below `upper`"):
         Box(lower, upper)
@@ -33,3 +33,5 @@ def test_a_box_needs_its_lower_edge_below_the_upper(lower: Any, upper: Any) -> N
 def test_a_box_is_finite() -> None:
     with pytest.raises(ValueError, match="must be finite"):
         Box(0.0, math.inf)
+    with pytest.raises(ValueError, match="must be finite"):
+        Box(math.nan, 1.0)

@@ -66,7 +66,7 @@ def test_no_slope_exceeds_its_bound(model: Any, d: int, kernel: Any) -> None:
     rng, witness, half = np.random.default_rng(1), some_witness(model, d, kernel), 0.3
     centers = rng.uniform(-4.0, 4.0, size=(300, d))
     _, v, s = witness.parts(centers)
-    bounds = witness.slope_bound(centers, half, lipschitz_of(model)(centers, half * d**0.5), v, s)
+    bounds = witness.slope_bound(centers, np.full(d, half), lipschitz_of(model)(centers, half * d**0.5), v, s)
     steepest = np.zeros(300)
     for _ in range(20):
         y = centers + rng.uniform(-half, half, size=(300, d))
@@ -98,6 +98,7 @@ def test_a_bound_that_ran_out_of_budget_is_looser_and_still_a_bound() -> None:
 
 def test_boxes_cover_the_window() -> None:
     lower, upper, half = np.array([0.0, -1.0]), np.array([1.0, 2.3]), 0.25
-    centers = cover(lower, upper, half)
+    centers, halves = cover(lower, upper, half, 1000)
+    assert (halves == half).all()
     points = np.random.default_rng(0).uniform(lower, upper, size=(2000, 2))
     assert np.abs(points[:, None] - centers).max(axis=2).min(axis=1).max() <= half

@@ -129,7 +129,7 @@ def test_the_loops_see_both_decisions() -> None:
 def test_statistics_and_draws_are_those_of_plain_loops() -> None:
     x = np.random.default_rng(5).normal(0.5, size=9)
     signs = signs_of(5, 9, 50)
-    result = sb.ksdagg_test(x, MODEL, kernels=KERNELS, n_resamples=30, n_resamples_level=20, rng=5)
+    result = sb.ksdagg_test(x, MODEL, kernels=KERNELS, n_resamples=30, n_resamples_level=20, level=0.1, rng=5)
     evidence = result._evidence
     for k, squared in enumerate(SCALES):
         matrix = [[loop_stein(a, b, squared) for b in x] for a in x]
@@ -258,10 +258,19 @@ def test_more_bisections_than_draws_change_no_decision() -> None:
 
 
 @pytest.mark.exact
+def test_too_few_draws_for_a_share_of_the_level_are_refused() -> None:
+    """19 draws for five kernels reach .05 for one kernel, and .25 for all of them."""
+    x = np.random.default_rng(2).normal(5.0, size=50)
+    with pytest.raises(ValueError, match=r"`n_resamples=19` cannot reach `level=0.05` over 5 kernels.*at least 99"):
+        sb.ksdagg_test(x, MODEL, n_resamples=19, rng=0)
+    assert sb.ksdagg_test(x, MODEL, n_resamples=99, rng=0).rejected
+
+
+@pytest.mark.exact
 def test_too_few_draws_for_the_quantiles_reject_nothing() -> None:
     """19 draws for five kernels: the correction finds no level at which each may be tested."""
     x = np.random.default_rng(2).normal(3.0, size=50)
-    result = sb.ksdagg_test(x, MODEL, n_resamples=19, n_resamples_level=1999, rng=0)
+    result = sb.ksdagg_test(x, MODEL, n_resamples=19, n_resamples_level=1999, rng=0, level=0.3).at(level=0.05)
     assert not result.rejected
     assert result.correction < 5 / 20
     assert result.statistic == -math.inf
@@ -294,7 +303,7 @@ def test_the_default_collection_is_the_papers() -> None:
 def test_the_median_collection_follows_the_scale_of_the_data() -> None:
     x = np.random.default_rng(0).normal(0.3, 1.0, size=40)
     small, large = (
-        sb.ksdagg_test(scale * x, sb.models.Gaussian(0.0, scale**2), kernels="median", rng=0, **FEW)
+        sb.ksdagg_test(scale * x, sb.models.Gaussian(0.0, scale**2), kernels="median", rng=0, level=0.1, **FEW)
         for scale in (1.0, 1000.0)
     )
     assert len(small.kernels) == 11

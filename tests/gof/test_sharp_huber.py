@@ -120,3 +120,50 @@ def test_what_cannot_be_done_is_said() -> None:
         sharp_huber_test(x[:, :1], Gaussian(), 0.05, method="exact")
     with pytest.raises(ValueError, match="`support` must be"):
         sharp_huber_test(x[:, :1], Gaussian(), 0.05, support=(1.0, 0.0))
+
+
+def test_a_column_that_does_not_vary_costs_no_more_than_the_budget() -> None:
+    rng = np.random.default_rng(0)
+    seen: list[int] = []
+
+    def score(y: Any) -> Any:
+        seen.append(len(y))
+        return -y
+
+    for spread in (0.0, 1e-9):
+        x = np.column_stack([rng.normal(size=200), spread * rng.normal(size=200)])
+        result = sharp_huber_test(x, score, 0.05, score_lipschitz=1.0, budget=20_000, rng=0)
+        assert 0.0 <= result.pvalue <= 1.0
+    assert max(seen) <= 20_000
+
+
+@pytest.mark.parametrize("budget", [0, -5, 1.5, float("nan"), "many"], ids=str)
+def test_a_budget_is_a_positive_count(budget: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="`budget` must be"):
+        sharp_huber_test(np.arange(20.0), Gaussian(), 0.05, budget=budget)
+
+
+LIPSCHITZ: dict[str, Any] = {
+    "NaN": float("nan"),
+    "negative": -1.0,
+    "text": "steep",
+    "a function to NaN": lambda y, r: np.full(len(y), np.nan),
+    "a function below 0": lambda y, r: -1.0,
+}
+
+
+@pytest.mark.parametrize("bad", LIPSCHITZ.values(), ids=list(LIPSCHITZ))
+def test_a_lipschitz_bound_that_is_none_is_refused(bad: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="`score_lipschitz` must"):
+        sharp_huber_test(np.random.default_rng(0).normal(size=50), lambda y: -y, 0.05, score_lipschitz=bad, rng=0)
+
+
+def test_a_score_that_is_nan_inside_the_box_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"`model.score` must be finite wherever f is not 0"):
+        sharp_huber_test(
+            np.random.default_rng(0).normal(size=50),
+            lambda y: np.where(np.abs(y - 0.3) < 0.2, np.nan, -y),
+            0.05,
+            score_lipschitz=1.0,
+            rng=0,
+        )

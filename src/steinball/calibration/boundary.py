@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import check_resamples
+from steinball.arrays import check_choice, check_resamples
 from steinball.calibration.base import (
     BoundingNull,
     Calibration,
@@ -142,7 +142,8 @@ def moved_to_the_edge(
     lengths: NDArray[np.float64], along: NDArray[np.float64], radius: float | NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """D*_b(θ), or D_b where that is larger: a draw that starts outside D stays there, its square being convex in θ."""
-    return np.asarray(np.sqrt(lengths * lengths + radius * np.maximum(0.0, radius + 2.0 * along)))
+    with np.errstate(over="ignore"):  # an infinite draw rejects nothing, as beyond so large a radius nothing is
+        return np.asarray(np.sqrt(lengths * lengths + radius * np.maximum(0.0, radius + 2.0 * along)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,8 +267,7 @@ class BoundaryBootstrap(Calibration):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))
-        if self.scheme not in ("weighted", "wild"):
-            raise ValueError(f'`scheme` must be "weighted" or "wild", got {self.scheme!r}.')
+        check_choice(self.scheme, "scheme", ("weighted", "wild"))
         object.__setattr__(self, "chains", as_chains(self.chains))
         object.__setattr__(self, "dependence", as_length(self.dependence, self.chains))
         if self.dependence is not None and self.scheme != "wild":

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from steinball.arrays import MemoryLimitError, OutOfRangeError
 from steinball.cli.guard import INTERRUPTED, NOT_A_DECISION, discard, message_of, say
 
 __all__ = ["ending", "foreign_code", "one_line", "show", "write"]
@@ -100,7 +101,7 @@ def one_line(error: BaseException, user_file: str | None = None, own: Path = _PA
         return f"{error.filename}: {error.strerror}."
     # Errors that we raise on purpose speak for themselves; any other is named by its type.
     raised_here = not frames or any(Path(frames[-1].filename).is_relative_to(folder) for folder in (_PACKAGE, own))
-    on_purpose = type(error) in (ValueError, TypeError) and raised_here
+    on_purpose = type(error) in (ValueError, TypeError, OutOfRangeError, MemoryLimitError) and raised_here
     return message.partition(": ")[2] or message if on_purpose else message
 
 

@@ -7,7 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, as_samples, check_share, is_array_like, like, to_host
+from steinball.arrays import (
+    Array,
+    Floats,
+    as_generator,
+    as_numbers,
+    as_samples,
+    check_choice,
+    check_share,
+    is_array_like,
+    like,
+    to_host,
+)
 from steinball.models.knowledge import Knowledge
 
 
@@ -42,7 +53,7 @@ def contaminate(x: Any, share: float, contamination: Any, rng: Any = None, *, co
     ((100, 1), 5)
     """
     samples, share = as_samples(x, "x", least=1), check_share(share, "share")
-    clean, generator = to_host(samples).copy(), np.random.default_rng(rng)
+    clean, generator = to_host(samples).copy(), as_generator(rng)
     n, d = clean.shape
     m = _number_of_outliers(n, share, count, generator)
     drawn = _draw(contamination, m, d, generator)
@@ -56,8 +67,7 @@ def whole_part(value: float) -> int:
 
 
 def _number_of_outliers(n: int, share: float, count: str, generator: np.random.Generator) -> int:
-    if count not in ("exact", "binomial"):
-        raise ValueError(f'`count` must be "exact" or "binomial", got {count!r}.')
+    check_choice(count, "count", ("exact", "binomial"))
     return whole_part(n * share) if count == "exact" else int(generator.binomial(n, share))
 
 
@@ -72,7 +82,7 @@ def _draw(contamination: Any, m: int, d: int, generator: np.random.Generator) ->
 
 
 def _checked_rows(drawn: Any, m: int, d: int) -> Floats:
-    rows = to_host(drawn)
+    rows = as_numbers(drawn, "contamination")
     rows = rows[:, None] if rows.ndim == 1 and d == 1 else rows
     if rows.shape != (m, d):
         raise ValueError(f"`contamination` must return {m} rows of {d} numbers, got shape {rows.shape}.")
@@ -88,7 +98,7 @@ def _rows(contamination: Any, d: int) -> Floats:
             "`contamination` must be a point, rows to draw from, a function (m, rng) -> (m, d) or a model with "
             f"`sample(m, rng)`, got {contamination!r}."
         )
-    values = to_host(contamination)
+    values = as_numbers(contamination, "contamination")
     rows = np.full((1, d), values) if values.ndim == 0 else values
     if rows.ndim == 1:
         rows = rows[:, None] if d == 1 else rows[None, :]

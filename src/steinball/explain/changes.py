@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steinball.arrays import Floats, as_number
+from steinball.arrays import Floats, as_number, check_kind
 from steinball.gram.weights import Weights
 from steinball.results.gof import GofResult
 from steinball.text import count, percent, wrap
@@ -118,7 +118,7 @@ def fragility(result: GofResult, *, diameter: float | None = None) -> Fragility:
     >>> result.rejected, fragility(result).changes
     (True, 9)
     """
-    _check(result)
+    _check(check_kind(result, GofResult, "result", "the result of `ksd_test` or `robust_ksd_test`"))
     width = 2.0 * math.sqrt(result.tau) if diameter is None else as_number(diameter, "diameter", low=0.0, open_low=True)
     survives = _survivor(result, width / result.n)
     margin = abs(result.ksd - result.radius - result.threshold)

@@ -24,6 +24,7 @@ LARGEST = 50_000
 _TOLERANCE = 1e-6  # the gap that is good enough: a hundredth of a point among ten thousand
 _FACTOR_ENTRIES, _RESIDUAL = 2**26, 1e-9
 _ROWS_AT_ONCE = 512
+_LEAST_SHARE = 1e-12  # of D, below which a threshold is as good as 0
 _FULLY, _AT_ALL = 0.999, 1e-3
 
 
@@ -121,6 +122,7 @@ def least_removal(problem: GofResult | SteinProblem, threshold: float | None = N
     ksd = math.sqrt(max(0.0, float(products.mean()) / n))
     if ksd <= rho:
         return Removal(0.0, np.zeros(n), np.empty(0, dtype=np.intp), ksd, rho, 0.0)
+    rho = max(rho, _LEAST_SHARE * ksd)
     found = keep_most(_product(problem), n, rho, _TOLERANCE)
     if n > DENSE_UP_TO:
         found = certify(exact_product(problem, found.kept), found.kept, rho)

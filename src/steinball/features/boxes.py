@@ -98,7 +98,8 @@ def _bounded(majorant: Majorant, model: Any, lower: Floats, upper: Floats) -> _B
     low, high = score[0] + ends.min(axis=0), score[1] + ends.max(axis=0)
     square = np.sum(np.maximum(np.abs(low), np.abs(high)) ** 2, axis=1)
     bound = weight**2 * (setting.value * square + setting.curvature)
-    return _Boxes(lower, upper, np.minimum(bound, majorant.over(near, far)))
+    bound = np.fmin(bound, majorant.over(near, far))
+    return _Boxes(lower, upper, np.where(np.isnan(bound), np.inf, bound))  # a NaN bounds nothing
 
 
 def _distances(majorant: Majorant, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from steinball.arrays import check_kind
 from steinball.features.isotropic import IsotropicCase
 from steinball.features.kinds import Supremum
 from steinball.stein import SteinProblem
@@ -27,5 +28,7 @@ def diameter(problem: SteinProblem, tau: Supremum) -> float:
     >>> diameter(problem, Supremum(1.6312, "given")) < 0.93 * 2.0 * math.sqrt(1.6312)
     True
     """
+    check_kind(problem, SteinProblem, "problem", "a SteinProblem")
+    check_kind(tau, Supremum, "tau", "a Supremum")
     bound, case = 2.0 * math.sqrt(tau.value), IsotropicCase.of(problem)
     return bound if case is None else min(bound, case.diameter())

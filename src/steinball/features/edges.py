@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, like, to_host
+from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import Support
 from steinball.tilts import EdgeTilt, Tilt
@@ -82,7 +83,7 @@ def _end(model: Any, x: Floats, where: tuple[int, float, float], template: Array
         rows[k, :, column] = edge + sign * max(near * unit, (len(NEARNESS) - k) * least)
     flat = rows.reshape(-1, x.shape[1])
     with np.errstate(all="ignore"):
-        scores = to_host(model.score(like(flat, template))).reshape(rows.shape)[:, :, column]
+        scores = to_host(score_of(model, like(flat, template))).reshape(rows.shape)[:, :, column]
         distance = np.abs(rows[:, :, column] - edge)
         orders = sign * distance[-1] * scores[-1]
         slopes = np.log(np.abs(scores[-1] / scores[0])) / np.log(distance[0] / distance[-1])

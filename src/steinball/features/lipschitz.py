@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.optimize import minimize
 
-from steinball.arrays import Floats, like, namespace, to_host
+from steinball.arrays import Floats, check_kind, like, namespace, to_host
 from steinball.features.isotropic import IsotropicCase, kernel_constants
 from steinball.features.kinds import Supremum
 from steinball.models.base import score_of
@@ -36,6 +36,7 @@ def lipschitz_constant(problem: SteinProblem) -> Supremum:
     >>> lipschitz_constant(pose([0.0, 1.0], Gaussian(), InverseMultiquadric(1.0), "auto")).kind
     'closed form'
     """
+    check_kind(problem, SteinProblem, "problem", "a SteinProblem")
     if math.isinf(kernel_constants(problem.stein.kernel)[2]):
         raise ValueError(
             "the Stein features of this kernel are not Lipschitz (a Matérn kernel of smoothness 3/2 has no second "

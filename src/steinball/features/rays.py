@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, like, to_host
+from steinball.arrays import Array, lent, like, to_host
 from steinball.features.regions import Cloud, open_directions
+from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
 
 __all__ = ["growth_rate", "is_tamed", "ray_points"]
@@ -68,7 +69,7 @@ def growth_rate(model: Any, samples: Array) -> float | None:
 
 def _scores(model: Any, points: Floats, template: Array) -> Floats:
     flat = points.reshape(-1, points.shape[-1])
-    return to_host(model.score(like(flat, template))).reshape(points.shape)
+    return to_host(score_of(model, like(flat, template))).reshape(points.shape)
 
 
 def _last_slope(logs: Floats) -> float | None:
@@ -89,7 +90,7 @@ def is_tamed(model: Any, samples: Array, power: float) -> bool:
     try:
         with np.errstate(all="ignore"):
             sizes = np.log(np.abs(_scores(model, points, samples)).max(axis=2))
-            logs = to_host(log_density(like(points.reshape(-1, points.shape[-1]), samples))).reshape(sizes.shape)
+            logs = to_host(log_density(lent(like(points.reshape(-1, points.shape[-1]), samples)))).reshape(sizes.shape)
     except Exception:
         return False
     with np.errstate(invalid="ignore"):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from steinball.arrays import Floats, as_number, namespace
+from steinball.arrays import Floats, as_number, as_numbers, namespace
 from steinball.models.support import Support
 from steinball.stein import SteinProblem
 
@@ -34,8 +34,10 @@ class Ball:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", as_number(self.radius, "radius", low=0.0, open_low=True))
-        if not np.isfinite(np.asarray(self.center, dtype=float)).all():
-            raise ValueError(f"`center` must be finite, got {self.center!r}.")
+        center = as_numbers(self.center, "center")
+        if center.ndim > 1 or not np.isfinite(center).all():
+            raise ValueError(f"`center` must be finite, a number or (d,), got {self.center!r}.")
+        object.__setattr__(self, "center", float(center) if center.ndim == 0 else tuple(center.tolist()))
 
     def contains(self, x: Floats) -> NDArray[np.bool_]:
         """Which rows of ``x`` lie inside."""
@@ -75,10 +77,15 @@ class Box:
     upper: Any
 
     def __post_init__(self) -> None:
-        if not np.all(np.asarray(self.lower, dtype=float) < np.asarray(self.upper, dtype=float)):
-            raise ValueError("`lower` must lie below `upper` in every coordinate.")
-        if not np.isfinite(np.concatenate([np.ravel(self.lower), np.ravel(self.upper)])).all():
+        lower, upper = as_numbers(self.lower, "lower"), as_numbers(self.upper, "upper")
+        if max(lower.ndim, upper.ndim) > 1 or 1 < lower.size != upper.size > 1 or 0 in (lower.size, upper.size):
+            raise ValueError(f"`lower` and `upper` must be numbers or (d,), got {lower.shape} and {upper.shape}.")
+        if not np.isfinite([*lower.ravel(), *upper.ravel()]).all():
             raise ValueError("`lower` and `upper` must be finite; without bounds use tau='optimized'.")
+        if not np.all(lower < upper):
+            raise ValueError("`lower` must lie below `upper` in every coordinate.")
+        for name, side in (("lower", lower), ("upper", upper)):
+            object.__setattr__(self, name, float(side) if side.ndim == 0 else tuple(side.tolist()))
 
     def contains(self, x: Floats) -> NDArray[np.bool_]:
         """Which rows of ``x`` lie inside."""

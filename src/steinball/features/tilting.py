@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, like, namespace, to_host
+from steinball.arrays import (
+    Array,
+    OutOfRangeError,
+    as_number,
+    check_kind,
+    check_resamples,
+    lent,
+    like,
+    namespace,
+    to_host,
+)
 from steinball.features.certificate import UncertifiedError, bound_without_search
 from steinball.features.edges import edge_tilt
 from steinball.features.rays import growth_rate, is_tamed
@@ -24,6 +34,8 @@ from steinball.tilts import PolynomialTilt, PowerTilt, Tilt
 __all__ = ["base_tilt", "choose_tilt", "tilt_efficiency"]
 
 Matrix = NDArray[np.float64]
+
+_LEAST_SPREAD = 1e-150
 
 WORTH = 1.1
 """By how much the efficiency must rise before the scale of the tilt leaves that of the model."""
@@ -125,7 +137,7 @@ def _power_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | None) -
     if known.log_density is None or not tamed:
         return None
     probes, few = _probes(around, known.support), min(_DRAWS, len(around))
-    reference = float(np.median(to_host(known.log_density(like(around[:few], samples)))))
+    reference = float(np.median(to_host(known.log_density(lent(like(around[:few], samples))))))
     tilts = [_with(edge, PowerTilt(known.log_density, model.score, power, reference)) for power in tamed]
     return max(tilts, key=lambda tilt: _seen_efficiency(SteinKernel(kernel, tilt), model, probes, few, samples))
 
@@ -134,7 +146,7 @@ def _seen_efficiency(stein: SteinKernel, model: Any, probes: Matrix, few: int, t
     """Mean over the first few probes by the largest finite value at all of them."""
     with np.errstate(all="ignore"):
         there = like(probes, template)
-        values = to_host(stein.diagonal(there, namespace(there).reshape(model.score(there), probes.shape)))
+        values = to_host(stein.diagonal(there, namespace(there).reshape(score_of(model, there), probes.shape)))
     values = np.where(np.isfinite(values), values, 0.0)
     return float(values[:few].mean() / max(values.max(), 1e-300))
 
@@ -156,7 +168,13 @@ def base_tilt(samples: Array, model: Any = None, exponent: float = 0.5) -> Polyn
         return _standardizing_tilt(*place, exponent)
     x = to_host(samples)
     center = np.median(x, axis=0)
-    return _standardizing_tilt(center, np.diag(_robust_scales(x - center) ** 2), exponent)
+    scales = _robust_scales(x - center)
+    if not ((scales > _LEAST_SPREAD) & (scales < 1.0 / _LEAST_SPREAD)).all():
+        raise OutOfRangeError(
+            f"the spread of `samples` is {scales.min():g} to {scales.max():g}, which is too small or too large to be "
+            "squared. Rescale `samples`, and the model with them."
+        )
+    return _standardizing_tilt(center, np.diag(scales**2), exponent)
 
 
 def tilt_efficiency(problem: SteinProblem, tau: float, n_draws: int = 4 * _DRAWS) -> float:
@@ -179,7 +197,9 @@ def tilt_efficiency(problem: SteinProblem, tau: float, n_draws: int = 4 * _DRAWS
     >>> round(tilt_efficiency(problem, find_supremum("auto", problem).value), 2)
     0.86
     """
-    draws = Knowledge(problem.model).draws(n_draws)
+    check_kind(problem, SteinProblem, "problem", "a SteinProblem")
+    tau = as_number(tau, "tau", low=0.0, open_low=True)
+    draws = Knowledge(problem.model).draws(check_resamples(n_draws, "n_draws"))
     scores = None if draws is None else _scores(problem.model, draws, problem.samples)
     if draws is None or scores is None:
         return float(to_host(problem.diagonal).mean()) / tau

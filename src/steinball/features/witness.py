@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from steinball.arrays import Array, Floats, like, to_host
+from steinball.arrays import Array, Floats, as_number, as_numbers, is_array, lent, like
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian, InverseMultiquadric
 from steinball.models.base import score_of
@@ -18,6 +19,7 @@ from steinball.models.knowledge import Knowledge
 Lipschitz = Callable[[Floats, float], Floats]
 
 _BLOCK = 1 << 21
+_FIRST_SHARE = 4  # the first cover takes at most a quarter of the budget
 _SLOPE, _BEND = 1.875, 10.0 / 3.0**0.5
 """The largest first and second derivative of the smooth step 6t⁵ − 15t⁴ + 10t³ on [0, 1]."""
 
@@ -40,6 +42,10 @@ class Window:
         steps, slopes = t**3 * (10.0 + t * (6.0 * t - 15.0)), 30.0 * (t * (1.0 - t)) ** 2 * side
         rest = np.stack([np.prod(np.delete(steps, k, axis=1), axis=1) for k in range(y.shape[1])], axis=1)
         return np.prod(steps, axis=1), slopes * rest
+
+    def inside(self, y: Floats) -> NDArray[np.bool_]:
+        """Which rows lie where χ is not 0; far outside, scores and distances may overflow."""
+        return np.asarray(((self.lower < y) & (y < self.upper)).all(axis=1))
 
     def bounds(self, y: Floats, half: Floats) -> tuple[Floats, Floats]:
         """Bounds of |∇χ| and ‖∇∇χ‖ over the boxes y ± half, shape (n,): 0 where χ = 1 throughout."""
@@ -72,7 +78,10 @@ class Witness:
 
     def __call__(self, y: Floats) -> Floats:
         """f at each row of ``y``, shape (n,)."""
-        return self.parts(y)[0]
+        inside, f = self.basis.window.inside(y), np.zeros(len(y))
+        if inside.any():
+            f[inside] = self.parts(y[inside])[0]
+        return f
 
     def parts(self, y: Floats) -> tuple[Floats, Floats, Floats]:
         """f (n,), |v| (n,) and |s| (n,)."""
@@ -89,14 +98,14 @@ class Witness:
         f = chi * (np.sum(scores * flow, axis=1) + divergence) + np.sum(slope * flow, axis=1)
         return f, chi * np.linalg.norm(flow, axis=1), np.linalg.norm(scores, axis=1)
 
-    def slope_bound(self, y: Floats, half: float, lipschitz: Floats, v: Floats, s: Floats) -> Floats:
-        """A Lipschitz constant of f over each box y ± half, from norms in the RKHS (docs/theory/many-modes.md)."""
+    def slope_bound(self, y: Floats, half: Floats, lipschitz: Floats, v: Floats, s: Floats) -> Floats:
+        """A Lipschitz constant of f over each box y ± half (d,), from norms in the RKHS (docs/theory/many-modes.md)."""
         d = y.shape[1]
         h1, h2 = _derivatives_at_zero(self.basis.kernel, d)
-        chi1, chi2 = self.basis.window.bounds(y, np.full(d, half))
+        chi1, chi2 = self.basis.window.bounds(y, half)
         flow_slope = self.norm * (h1**0.5 + chi1)
         divergence_slope = self.norm * (chi1 * ((d * h1) ** 0.5 + h1**0.5) + h2**0.5 + chi2)
-        flow = np.minimum(self.norm, v + flow_slope * half * d**0.5)
+        flow = np.minimum(self.norm, v + flow_slope * np.linalg.norm(half))
         return np.asarray(lipschitz * flow + s * flow_slope + divergence_slope)
 
 
@@ -118,7 +127,16 @@ class Basis:
 
     def score(self, y: Floats) -> Floats:
         """The model's score at rows of ``y``, as NumPy."""
-        return np.asarray(to_host(score_of(self.model, like(y, self.template))).reshape(y.shape))
+        found = score_of(self.model, like(y, self.template))
+        if not is_array(found) or tuple(found.shape) not in (y.shape, (y.size,)):
+            raise ValueError(f"`model.score(x)` must have the shape of x, {y.shape}, got {np.shape(found)}.")
+        scores = as_numbers(found, "model.score(x)").reshape(y.shape)
+        if not np.isfinite(scores).all():
+            raise ValueError(
+                "`model.score` must be finite wherever f is not 0, but is NaN or infinite inside the box that f lives "
+                "in. Give `support=(lower, upper)`, a box inside of which the score is finite."
+            )
+        return np.asarray(scores)
 
     def kernel_and_gradient(self, y: Floats) -> tuple[Floats, Floats]:
         """h(c_j, y), (n, m), and its gradient in y, (n, m, d)."""
@@ -128,6 +146,12 @@ class Basis:
 
     def __call__(self, y: Floats) -> Floats:
         """The value of every function at every row of ``y``, shape (n, m·d)."""
+        inside, values = self.window.inside(y), np.zeros((len(y), self.centers.size))
+        if inside.any():
+            values[inside] = self._inside(y[inside])
+        return values
+
+    def _inside(self, y: Floats) -> Floats:
         chi, slope = self.window(y)
         value, gradient = self.kernel_and_gradient(y)
         outer = (chi[:, None] * self.score(y) + slope)[:, None, :] * value[:, :, None]
@@ -186,8 +210,19 @@ def lipschitz_of(model: Any, given: Any = None) -> Lipschitz:
             "‖∇∇log p‖ over the support, or a function (centers, radius) -> bounds."
         )
     if not callable(bounds):
-        return lambda y, radius: np.full(len(y), float(bounds))
-    return lambda y, radius: np.broadcast_to(np.asarray(bounds(y, radius), dtype=float), (len(y),))
+        everywhere = as_number(bounds, "score_lipschitz", low=0.0)
+        return lambda y, radius: np.full(len(y), everywhere)
+    return lambda y, radius: _checked_slopes(bounds(lent(y), radius), len(y))
+
+
+def _checked_slopes(bounds: Any, n: int) -> Floats:
+    found = as_numbers(bounds, "score_lipschitz")
+    if found.shape not in ((), (1,), (n,)) or not (found >= 0.0).all():
+        raise ValueError(
+            f"`score_lipschitz` must give one bound for each of the {n} balls, none of them negative or NaN, got "
+            f"{bounds!r}."
+        )
+    return np.broadcast_to(found, (n,))
 
 
 def certified_supremum(
@@ -200,26 +235,34 @@ def certified_supremum(
     evaluations are spent: then the bound is looser, and still a bound (up to rounding).
     """
     lower, upper = witness.basis.window.lower, witness.basis.window.upper
-    d, half = len(lower), float((upper - lower).min()) / 16.0
-    centers = cover(lower, upper, half)
+    d = len(lower)
+    centers, half = cover(lower, upper, float((upper - lower).min()) / 16.0, max(1, budget // _FIRST_SHARE))
     corners = np.stack(np.meshgrid(*[[-0.5, 0.5]] * d, indexing="ij"), axis=-1).reshape(-1, d)
     best, settled, spent = 0.0, 0.0, 0
     while True:
         f, v, s = witness.parts(centers)
-        rho = half * d**0.5
+        rho = float(np.linalg.norm(half))
         bounds = sign * f + rho * witness.slope_bound(centers, half, lipschitz(centers, rho), v, s)
         best, spent = max(best, float(np.max(sign * f))), spent + len(centers)
-        open_ = bounds > best * (1.0 + tolerance)
+        open_ = ~(bounds <= best * (1.0 + tolerance))  # a NaN settles nothing
+        bounds = np.where(np.isnan(bounds), np.inf, bounds)
         settled = max(settled, float(np.max(bounds[~open_], initial=0.0)))
         centers, left = centers[open_], bounds[open_]
         if not len(centers) or spent + len(centers) * 2**d > budget:
             return max(best, settled, float(np.max(left, initial=0.0))) * (1.0 + 1e-9), best
         centers = (centers[:, None, :] + half * corners).reshape(-1, d)
-        half /= 2.0
+        half = half / 2.0
 
 
-def cover(lower: Floats, upper: Floats, half: float) -> Floats:
-    """Centers of cubes of half width ``half`` that cover the box."""
-    counts = np.maximum(1, np.ceil((upper - lower) / (2.0 * half) - 1e-9)).astype(int)
-    sides = [low + half * (2.0 * np.arange(count) + 1.0) for low, count in zip(lower, counts, strict=True)]
-    return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, len(sides))
+def cover(lower: Floats, upper: Floats, half: float, most: int) -> tuple[Floats, Floats]:
+    """Centers of boxes that cover a box, and their half widths (d,): ``half``, or more where ``most`` boxes demand it.
+
+    The longest sides are coarsened first, so that a column that hardly varies does not cut the others to pieces.
+    """
+    widths = upper - lower
+    counts = np.clip(np.ceil(widths / (2.0 * half) - 1e-9), 1.0, 2.0**52)
+    while counts.prod() > most and counts.max() > 1.0:
+        counts[counts.argmax()] = np.ceil(counts.max() / 2.0)
+    halves = np.maximum(half, widths / (2.0 * counts))
+    sides = [low + h * (2.0 * np.arange(int(c)) + 1.0) for low, h, c in zip(lower, halves, counts, strict=True)]
+    return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, len(sides)), halves

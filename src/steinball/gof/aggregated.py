@@ -68,7 +68,7 @@ def ksdagg_test(
         ``"median"``: inverse multiquadrics at 2ⁱ times the median distance, i = −5, …, 5, the kind of collection that
         the authors of the test use.
     n_resamples, n_resamples_level : int
-        B₁ draws for the quantiles, B₂ for the correction.
+        B₁ draws for the quantiles, B₂ for the correction. B₁ must be able to reach ``level`` / (number of kernels).
     n_bisections : int
         B₃ halvings of [0, 1/w] in search of û, which ends at the lower side. Past 2^B₃ > B₁ no decision changes.
     engine : {"auto", "dense", "blocked"}
@@ -97,7 +97,9 @@ def ksdagg_test(
     n_bisections = check_resamples(n_bisections, "n_bisections")
     subject = Subject.of(x, model)
     settings = Settings(exact_engine(engine, len(subject)), memory_limit, n_jobs, progress)
-    problems = subject.pose_all(paper_kernels() if kernels is None else collection(kernels, subject), tilt)
+    chosen = paper_kernels() if kernels is None else collection(kernels, subject)
+    check_level(level, counts[0], len(chosen))
+    problems = subject.pose_all(chosen, tilt)
     look_over(problems[len(problems) // 2], check_model)
     summaries = summarise_all(problems, WildBootstrap(sum(counts)), seed, settings, subject)
     warn_about_order(problems, summaries)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from steinball.arrays import (
     Array,
     Floats,
+    OutOfRangeError,
     as_samples,
     as_second_samples,
     as_seed,
@@ -209,7 +210,7 @@ def split_squares(pooled: Array, kernel: Kernel, splits: NDArray[np.bool_]) -> F
                 forms = xp.sum(xp.matmul(v, kernel(points, others)) * w, axis=1)
                 squares += (2.0 if j else 1.0) * to_host(forms)  # once for itself, once for its mirror image
     if not np.isfinite(squares).all():
-        raise FloatingPointError("the kernel overflows: rescale `x` and `y`, or use a Gaussian kernel.")
+        raise OutOfRangeError("the kernel overflows: rescale `x` and `y`, or use a Gaussian kernel.")
     return squares
 
 

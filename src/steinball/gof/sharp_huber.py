@@ -6,7 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Floats, as_number, as_samples, as_seed, generator_at, to_host
+from steinball.arrays import (
+    Floats,
+    OutOfRangeError,
+    as_number,
+    as_numbers,
+    as_samples,
+    as_seed,
+    check_resamples,
+    generator_at,
+    lent,
+    to_host,
+)
 from steinball.features.witness import Basis, Window, Witness, certified_supremum, cover, lipschitz_of, smooth
 from steinball.jumps.offset import as_jumps, modes_of
 from steinball.kernels.base import Kernel
@@ -19,6 +30,8 @@ from steinball.text import describe
 
 _LARGEST_DIMENSION = 3
 _MOST_CENTERS = 64
+_LEAST_WIDTH = 1e-70
+_GRID_SLACK = 4  # cubes overlap the sides of a long box: so many times the points of the linear program, at most
 # For d = 1, 2, 3: the length scale in standard deviations, the largest charge, and the points of the linear program.
 # The rougher f, the finer the boxes that bound it: cheap on the line, and the reason for smoothness in space.
 _SHAPES = {1: (1.0, 3.0, 500), 2: (2.5, 0.1, 1500), 3: (3.0, 0.05, 5000)}
@@ -94,15 +107,15 @@ def sharp_huber_test(
     >>> sharp_huber_test(x, sb.models.Gaussian(), contamination=0.05, rng=0).rejected
     True
     """
-    question = BoundedQuestion(contamination, level, method)
+    question, budget = BoundedQuestion(contamination, level, method), check_resamples(budget, "budget")
     samples, seed = as_samples(x, least=8), as_seed(rng)
     model = as_model(model, samples)
     _check_reach(samples, model)
     samples = place(samples, Knowledge(model).support).samples
     moves = as_jumps(jumps, model, samples)
-    moved = to_host(samples if moves is None else moves.move(samples, model, seed))
+    moved = to_host(samples if moves is None else moves.move(lent(samples), model, seed))
     first, second = _parts(moved, split, generator_at(seed, 1 << 20))
-    window = _inside(_window(first, support), Knowledge(model).support)
+    window = _checked(_inside(_window(first, support), Knowledge(model).support))
     witness = _fitted(model, first, kernel, window, moves, Knowledge(model).home(samples))
     slopes = lipschitz_of(model, score_lipschitz)
     top, seen = certified_supremum(witness, slopes, budget=budget)
@@ -142,7 +155,7 @@ def _fitted(model: Any, first: Floats, kernel: Kernel | None, window: Window, mo
     spacing = 0.7 * smooth(kernel).lengthscale
     basis = Basis(model, kernel, window, _spread(inside, spacing, _MOST_CENTERS), template)
     finest = float(((window.upper - window.lower).prod() / points) ** (1.0 / d)) / 2.0
-    grid = np.vstack([cover(window.lower, window.upper, finest), basis.centers])
+    grid = np.vstack([cover(window.lower, window.upper, finest, _GRID_SLACK * points)[0], basis.centers])
     # Deeper functions see wrong weights of modes better, shallow ones vary less: both found by simulation.
     return basis.best(first, grid, low=1.0 if moves is None else 2.0, charge=charge)
 
@@ -172,6 +185,17 @@ def _mode_scale(moves: Any) -> float | None:
     return float(np.sqrt(np.median([np.trace(c) / len(c) for c in modes.covariances])))
 
 
+def _checked(window: Window) -> Window:
+    """The window, if its fourth powers are floats and it has an inside."""
+    widths = window.upper - window.lower
+    if not ((widths > _LEAST_WIDTH) & (widths < 1.0 / _LEAST_WIDTH)).all():
+        raise OutOfRangeError(
+            f"the box that f lives in has sides of {widths.min():g} to {widths.max():g}, too small or too large for "
+            "its derivatives. Rescale `samples`, or give another `support`."
+        )
+    return window
+
+
 def _inside(window: Window, support: Support | None) -> Window:
     """The window cut at the edges of the model's support: f must vanish there, as Stein's identity demands."""
     if support is None:
@@ -181,17 +205,29 @@ def _inside(window: Window, support: Support | None) -> Window:
     return Window(lower, upper, np.minimum(window.edge, (upper - lower) / 8.0))
 
 
+def _sides(support: Any, d: int) -> tuple[Floats, Floats]:
+    """The two sides that a user gave of a box, (d,) each."""
+    if not isinstance(support, (tuple, list)) or len(support) != 2:
+        raise TypeError(f"`support` must be a pair (lower, upper), got {support!r}.")
+    sides = [as_numbers(side, "support") for side in support]
+    if not all(side.shape in ((), (1,), (d,)) for side in sides):
+        raise ValueError(f"`support` must have one number or {d} on either side, got {support!r}.")
+    lower, upper = (np.broadcast_to(side, (d,)).copy() for side in sides)
+    return lower, upper
+
+
 def _window(first: Floats, support: tuple[Any, Any] | None) -> Window:
     """The given box, or the inner 98 % of the points with a margin, no farther than 10 deviations from the median."""
     d = first.shape[1]
     if support is not None:
-        lower, upper = (np.broadcast_to(np.asarray(side, dtype=float), (d,)).copy() for side in support)
+        lower, upper = _sides(support, d)
         if not (np.isfinite(lower) & np.isfinite(upper) & (lower < upper)).all():
             raise ValueError(f"`support` must be (lower, upper), finite, lower below upper; got {support!r}.")
         return Window(lower, upper, (upper - lower) / 8.0)
     low, middle, high = np.quantile(first, [0.01, 0.5, 0.99], axis=0)
     reach = 10.0 * 1.4826 * np.median(np.abs(first - middle), axis=0)
-    reach = np.where(reach > 0.0, reach, np.maximum(high - low, 1.0))
+    unit = np.maximum(1.0, 1e-6 * np.abs(middle))  # for a column that does not vary
+    reach = np.where(reach > 0.0, reach, np.maximum(high - low, unit))
     low, high = np.maximum(low, middle - reach), np.minimum(high, middle + reach)
-    margin = 0.125 * (high - low) + 1e-9
+    margin = 0.125 * np.where(high > low, high - low, unit) + 1e-9
     return Window(low - margin, high + margin, margin)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, like, namespace, to_host
+from steinball.arrays import Array, Floats, OutOfRangeError, like, namespace, to_host
 from steinball.gram.prefix import PrefixSums
 from steinball.gram.request import Request
 from steinball.gram.weights import ChainedWeights, Weights
@@ -82,7 +82,7 @@ class GramSummary:
         """The U-statistic: the mean over pairs of distinct points (paper App. C)."""
         n, diagonal = len(self), to_host(self.diagonal)
         if diagonal.max() > _SWAMPED * np.median(diagonal):
-            raise FloatingPointError(
+            raise OutOfRangeError(
                 "one u(x, x) is so much larger than the others that the U-statistic, which leaves it out, keeps no "
                 'digits. Use a tilt, or estimator="v".'
             )
@@ -177,7 +177,7 @@ def check_rows(row_means: Array) -> None:
     if bool(xp.all(xp.isfinite(row_means))):
         return
     bad = np.flatnonzero(~np.isfinite(to_host(row_means)))
-    raise FloatingPointError(
+    raise OutOfRangeError(
         f"the Stein kernel overflows at {bad.size} of {row_means.shape[0]} points (first: row {bad[0]}): the samples "
         "or scores are too large to be squared in their precision. Use float64, rescale `samples`, or use a tilt."
     )
@@ -186,7 +186,7 @@ def check_rows(row_means: Array) -> None:
 def _check_draws(forms: Floats) -> None:
     """Weights multiply the Stein kernel, so draws may overflow where the statistic does not."""
     if not np.isfinite(forms).all():
-        raise FloatingPointError(
+        raise OutOfRangeError(
             f"{int(np.sum(~np.isfinite(forms)))} of {forms.size} bootstrap draws of the Stein kernel overflow: the "
             "samples or scores are too large for their precision. Use float64, rescale `samples`, or use a tilt."
         )

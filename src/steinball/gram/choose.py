@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import joblib
 import numpy as np
 
-from steinball.arrays import Array, check_resamples, dtype_name
+from steinball.arrays import Array, MemoryLimitError, check_resamples, dtype_name
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.blocked import CPU_TILE, BlockedGram
 from steinball.gram.compiled import is_accelerated
@@ -54,8 +55,7 @@ class Settings:
             raise ValueError(f"`engine` must be one of {', '.join(map(repr, ENGINES))}, got {self.engine!r}.")
         if self.memory_limit is not None:
             as_bytes(self.memory_limit)
-        if self.n_jobs is not None and (not isinstance(self.n_jobs, int) or self.n_jobs == 0):
-            raise ValueError(f"`n_jobs` must be None or a non-zero whole number, got {self.n_jobs!r}.")
+        check_jobs(self.n_jobs)
         check_show(self.progress)
 
     def limit(self, samples: Array) -> int:
@@ -63,6 +63,13 @@ class Settings:
         if self.memory_limit is not None:
             return as_bytes(self.memory_limit)
         return int(SHARE_OF_FREE * free_memory(samples))
+
+
+def check_jobs(n_jobs: Any) -> None:
+    """Refuse what is no number of workers."""
+    whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and not (whole and n_jobs):
+        raise ValueError(f"`n_jobs` must be None or a non-zero whole number, got {n_jobs!r}.")
 
 
 def predict_cost(
@@ -95,6 +102,7 @@ def predict_cost(
     if dtype not in ("float64", "float32"):
         raise ValueError(f'`dtype` must be "float64" or "float32", got {dtype!r}.')
     n, d, n_resamples = check_resamples(n, "n"), check_resamples(d, "d"), check_resamples(n_resamples)
+    check_jobs(n_jobs)
     jobs, tile = int(joblib.effective_n_jobs(n_jobs or -1)), _cpu_tile(n)
     exact = dense_cost(n, d, n_resamples), blocked_cost(n, d, n_resamples, tile, jobs)
     low_rank = lowrank_cost(n, d, n_resamples, jobs)
@@ -202,7 +210,7 @@ def _check_fits(engine: str, memory: dict[str, int], limit: int, n: int) -> None
     other = next((name for name in memory if memory[name] <= limit), smallest)
     needs = f'engine="{other}", which needs {in_words(memory[other])}'
     remedy = f"Use {needs}" if memory[other] <= limit else f"Use fewer `n_resamples`, or {needs}"
-    raise MemoryError(
+    raise MemoryLimitError(
         f"the {engine} engine needs {in_words(memory[engine])} for n = {n:,}, but `memory_limit` is {in_words(limit)}. "
         f"{remedy}, or raise `memory_limit`."
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 from array_api_compat import is_cupy_array, is_torch_array
 
-from steinball.arrays import Array
+from steinball.arrays import Array, MemoryLimitError
 
 SHARE_OF_FREE = 0.5
 """Of the memory that is free, how much is used unless a limit is given."""
@@ -111,6 +111,13 @@ def _number(path: Path, name: str = "") -> int:
     words = (line.split() for line in _lines(path))
     found = (line[-1] for line in words if line[:-1] == name.split())
     return next((int(text) for text in found if text.isdecimal()), 0)
+
+
+def check_room(size: int, name: str) -> None:
+    """Refuse what takes more bytes than are free on the host."""
+    free = free_on_host()
+    if size > free:
+        raise MemoryLimitError(f"`{name}` needs {in_words(size)}, but {in_words(free)} are free. Ask for fewer.")
 
 
 def in_words(size: float) -> str:

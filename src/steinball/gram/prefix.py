@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats
+from steinball.arrays import Floats, OutOfRangeError
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class PrefixSums:
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.sums).all():
-            raise FloatingPointError(
+            raise OutOfRangeError(
                 "sums of the Stein kernel over earlier points overflow: rescale `samples`, use float64, or use a tilt."
             )
 

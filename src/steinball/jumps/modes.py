@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from steinball.arrays import Array, Floats, as_samples, like, namespace, to_host
+from steinball.arrays import Array, Floats, as_numbers, as_samples, lent, like, namespace, to_host
 from steinball.models.base import score_of
 from steinball.models.gaussian import Covariance, frozen
 from steinball.models.knowledge import Knowledge
@@ -47,13 +47,15 @@ class Modes:
     _factors: tuple[Covariance, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        locations = np.asarray(self.locations, dtype=np.float64)
+        locations = as_numbers(self.locations, "locations` of the `modes")
         locations = locations[:, None] if locations.ndim == 1 else locations
         if locations.ndim != 2 or not locations.size or not np.isfinite(locations).all():
-            raise ValueError(f"`modes` must be finite, of shape (k, d), or (k,) for d = 1; got {locations.shape}.")
+            raise ValueError(
+                f"`locations` of the `modes` must be finite, of shape (k, d), or (k,) for d = 1; got {locations.shape}."
+            )
         k, d = locations.shape
-        shape = np.shape(self.covariances)
-        each = np.asarray(self.covariances) if shape == (k, d, d) else [self.covariances] * k
+        covariances = as_numbers(self.covariances, "covariances")
+        each = covariances if covariances.shape == (k, d, d) else [covariances] * k
         factors = tuple(Covariance.of(c, "covariances", d) for c in each)
         object.__setattr__(self, "locations", frozen(locations))
         object.__setattr__(self, "covariances", frozen([factor.matrix for factor in factors]))
@@ -130,7 +132,7 @@ def find_modes(model: Any, *, starts: Any = None, template: Array | None = None,
 
 def _starts(model: Any, starts: Any, rng: Any) -> Floats:
     if starts is not None:
-        return to_host(as_samples(starts, "starts", least=1))
+        return _checked_starts(starts, Knowledge(model).dimension)
     known = Knowledge(model)
     if known.clusters is not None:
         return known.clusters.locations
@@ -142,12 +144,19 @@ def _starts(model: Any, starts: Any, rng: Any) -> Floats:
     return known.needed_draws(_STARTS, rng)
 
 
+def _checked_starts(starts: Any, dimension: int | None) -> Floats:
+    found = to_host(as_samples(starts, "starts", least=1))
+    if dimension is not None and found.shape[1] != dimension:
+        raise ValueError(f"`starts` must have the {dimension} columns of the model, got shape {found.shape}.")
+    return found
+
+
 def host_log_density(model: Any, template: Array) -> Callable[[Floats], Floats]:
     """log p as a function of NumPy rows, computed in the library of ``template``."""
 
     def evaluate(x: Floats) -> Floats:
         with np.errstate(all="ignore"):
-            values = to_host(model.log_density(like(x, template))).reshape(len(x))
+            values = to_host(model.log_density(lent(like(x, template)))).reshape(len(x))
         return np.where(np.isnan(values), -np.inf, values)
 
     return evaluate

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from steinball.arrays import Array, Floats, as_samples, to_host
+from steinball.arrays import Array, Floats, as_samples, check_resamples, to_host
+from steinball.kernels.base import as_metric
 from steinball.kernels.distance import metric_root
 
 EXACT_UP_TO = 2000
@@ -40,7 +41,10 @@ def median_distance(samples: Array, metric: Floats | None = None, *, subsample_s
     >>> median_distance(np.array([[0.0], [1.0], [3.0]]))
     2.0
     """
-    return median_of_checked(as_samples(samples), metric, subsample_seed)
+    x, metric = as_samples(samples), as_metric(metric)
+    if metric is not None and len(metric) != x.shape[1]:
+        raise ValueError(f"`metric` is {metric.shape}, but `samples` has {x.shape[1]} columns.")
+    return median_of_checked(x, metric, check_resamples(subsample_seed, "subsample_seed", least=0))
 
 
 def median_of_checked(samples: Array, metric: Floats | None = None, subsample_seed: int = 0) -> float:

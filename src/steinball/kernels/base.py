@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, as_number
+from steinball.arrays import Array, Floats, as_number, as_numbers, check_kind
 from steinball.kernels.distance import squared_distances
 
 Profile = tuple[Array, Array, Array]
@@ -84,7 +84,7 @@ def as_metric(metric: Any, name: str = "metric") -> Floats | None:
     """A symmetric positive definite matrix, read-only, or ``None``."""
     if metric is None:
         return None
-    matrix = np.array(metric, dtype=np.float64)
+    matrix = as_numbers(metric, name)
     if matrix.ndim == 1:
         matrix = np.diag(matrix)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
@@ -105,6 +105,8 @@ class _OfTwo(Kernel):
     second: Kernel
 
     def __post_init__(self) -> None:
+        for name in ("first", "second"):
+            check_kind(getattr(self, name), Kernel, name, "a kernel of `steinball.kernels`")
         if not np.array_equal(np.asarray(self.first.metric), np.asarray(self.second.metric)):
             raise ValueError("kernels are combined only with equal `metric`s: the Stein kernel has one r².")
 
@@ -162,6 +164,7 @@ class Scaled(Kernel):
     factor: float
 
     def __post_init__(self) -> None:
+        check_kind(self.kernel, Kernel, "kernel", "a kernel of `steinball.kernels`")
         object.__setattr__(self, "factor", as_number(self.factor, "factor", low=0.0, open_low=True))
 
     @property

@@ -8,11 +8,18 @@ from typing import Any
 from steinball.arrays import Array, as_number, namespace
 from steinball.kernels.base import Kernel, Profile, as_metric
 
+_LEAST_LENGTH = 1e-150
+
 
 def _set_parameters(kernel: Any, **least: float) -> None:
     """Validate positive parameters and the metric of a frozen kernel in place."""
     for name, low in least.items():
         object.__setattr__(kernel, name, as_number(getattr(kernel, name), name, low=low, open_low=True))
+    if not _LEAST_LENGTH <= kernel.lengthscale <= 1.0 / _LEAST_LENGTH:
+        raise ValueError(
+            f"`lengthscale` must lie between {_LEAST_LENGTH:g} and {1.0 / _LEAST_LENGTH:g}, where its square and the "
+            f"inverse of that are floats, got {kernel.lengthscale!r}. Rescale the samples."
+        )
     object.__setattr__(kernel, "metric", as_metric(kernel.metric))
 
 

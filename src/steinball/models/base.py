@@ -11,7 +11,17 @@ from typing import Any, ClassVar, NoReturn, Protocol, runtime_checkable
 import array_api_compat
 import numpy as np
 
-from steinball.arrays import Array, as_number, as_scores, dtype_name, is_array, is_array_like, namespace, to_host
+from steinball.arrays import (
+    Array,
+    as_number,
+    as_scores,
+    dtype_name,
+    is_array,
+    is_array_like,
+    lent,
+    namespace,
+    to_host,
+)
 from steinball.models.knowledge import DENSITIES, LOG_DENSITIES, Knowledge
 from steinball.models.support import Support
 
@@ -181,8 +191,8 @@ class ScoreArray:
         if x is self.samples or _same_array(x, self.samples):
             return self.scores
         raise ValueError(
-            "a score array knows the score only at the samples it was given with; pass a score function to "
-            "evaluate the model elsewhere."
+            "`model` is an array of scores, and a score array knows the score only at the samples it was given with; "
+            "pass a score function to evaluate the model elsewhere."
         )
 
     def __repr__(self) -> str:
@@ -263,13 +273,16 @@ def evaluate_score(model: Model, x: Array) -> Array:
     """
     scores = score_of(model, x)
     _refuse_excluded_points(model, x, scores)
-    return _without_graph(as_scores(scores, x, "model.score(samples)"))
+    # A copy of ours: a model may write its next scores into the same memory.
+    return lent(_without_graph(as_scores(scores, x, "model.score(samples)")))
 
 
 def _refuse_excluded_points(model: Model, x: Array, scores: Any) -> None:
     """A point of no density has no score: it is not the data that are missing there."""
     if not is_array(scores) or tuple(scores.shape) not in (tuple(x.shape), (x.shape[0],)):
         return
+    if not namespace(scores).isdtype(scores.dtype, ("real floating", "integral")):
+        return  # refused by its dtype
     found = to_host(scores).reshape(x.shape[0], -1)
     bad = np.flatnonzero(~np.isfinite(found).all(axis=1))
     if bad.size:
@@ -283,9 +296,12 @@ def _refuse_excluded_points(model: Model, x: Array, scores: Any) -> None:
 
 
 def score_of(model: Model, x: Array) -> Array:
-    """``model.score(x)``; in single precision where the model fails in double and does not fail in that."""
+    """``model.score(x)``; in single precision where the model fails in double and does not fail in that.
+
+    The model gets a copy, since it may work in place.
+    """
     try:
-        return model.score(x)
+        return model.score(lent(x))
     except Exception:
         if dtype_name(x) != "float64":
             raise

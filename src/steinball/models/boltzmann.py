@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
-from steinball.arrays import Array, Floats, like, namespace
+from steinball.arrays import Array, Floats, as_generator, as_numbers, check_choice, check_resamples, like, namespace
 from steinball.models.gaussian import as_points, frozen
 from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds, unit_root
 
@@ -63,7 +63,7 @@ class GaussianBernoulliRBM:
     verified: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        weights = np.asarray(self.weights, dtype=np.float64)
+        weights = as_numbers(self.weights, "weights")
         if weights.ndim != 2 or 0 in weights.shape:
             raise ValueError(f"`weights` must have shape (d, d'), visible by hidden, got {weights.shape}.")
         d, hidden = weights.shape
@@ -89,10 +89,8 @@ class GaussianBernoulliRBM:
         >>> GaussianBernoulliRBM.random(50, 10, rng=0)
         GaussianBernoulliRBM(dimension=50, hidden=10)
         """
-        generator, size = np.random.default_rng(rng), (dimension, hidden)
-        if entries not in ("signs", "normal"):
-            raise ValueError(f'`entries` must be "signs" or "normal", got {entries!r}.')
-        signs = entries == "signs"
+        size = check_resamples(dimension, "dimension"), check_resamples(hidden, "hidden")
+        generator, signs = as_generator(rng), check_choice(entries, "entries", ("signs", "normal")) == "signs"
         weights = generator.choice([-1.0, 1.0], size=size) if signs else generator.standard_normal(size)
         return cls(weights, generator.standard_normal(dimension), generator.standard_normal(hidden))
 
@@ -246,7 +244,7 @@ def _steepest_chords(fields: Floats) -> Floats:
 
 
 def _finite(value: Any, name: str, shape: tuple[int, ...]) -> Floats:
-    array = np.asarray(value, dtype=np.float64)
+    array = as_numbers(value, name)
     if array.shape != shape:
         raise ValueError(f"`{name}` must have shape {shape}, got {array.shape}.")
     if not np.isfinite(array).all():

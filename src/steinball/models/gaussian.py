@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from steinball.arrays import Array, is_array, like, namespace
+from steinball.arrays import Array, as_numbers, check_resamples, is_array, like, namespace
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds, unit_root
 
 __all__ = ["Covariance", "Gaussian", "as_points", "as_vector", "common_dimension", "frozen"]
@@ -42,7 +42,7 @@ def as_points(x: Any, dimension: int) -> Array:
 
 def as_vector(value: Any, name: str, dimension: int) -> NDArray[np.float64]:
     """A read-only finite (d,) vector; a scalar is repeated."""
-    vector = np.asarray(value, dtype=np.float64)
+    vector = as_numbers(value, name)
     if vector.ndim > 1 or (vector.ndim == 1 and vector.shape != (dimension,)):
         raise ValueError(f"`{name}` must be a number or have shape ({dimension},), got {vector.shape}.")
     if not np.isfinite(vector).all():
@@ -52,9 +52,10 @@ def as_vector(value: Any, name: str, dimension: int) -> NDArray[np.float64]:
 
 def common_dimension(dimension: int | None, **parameters: Any) -> int:
     """The dimension that the parameters that are not scalars agree on, or ``dimension``, or 1."""
-    sizes = {name: np.shape(value)[-1] for name, value in parameters.items() if np.ndim(value) > 0}
+    shapes = {name: as_numbers(value, name).shape for name, value in parameters.items()}
+    sizes = {name: shape[-1] for name, shape in shapes.items() if shape}
     if dimension is not None:
-        sizes["dimension"] = int(dimension)
+        sizes["dimension"] = check_resamples(dimension, "dimension")
     if len(set(sizes.values())) > 1:
         found = ", ".join(f"`{name}` says {size}" for name, size in sizes.items())
         raise ValueError(f"parameters must agree on the dimension, but {found}.")
@@ -134,7 +135,7 @@ class Covariance:
 
 
 def _as_symmetric(value: Any, name: str, dimension: int) -> NDArray[np.float64]:
-    matrix = np.asarray(value, dtype=np.float64)
+    matrix = as_numbers(value, name)
     if matrix.ndim < 2 and matrix.shape in ((), (dimension,)):
         matrix = np.diag(np.broadcast_to(matrix, (dimension,)))
     if matrix.shape != (dimension, dimension):
@@ -148,7 +149,7 @@ def _as_symmetric(value: Any, name: str, dimension: int) -> NDArray[np.float64]:
         raise ValueError(
             f"`{name}` must be symmetric; its correlations and their transposes differ by {gap.max():.2g}."
         )
-    return np.asarray((matrix + matrix.T) / 2.0)
+    return np.asarray(matrix / 2.0 + matrix.T / 2.0)
 
 
 def _cholesky(correlation: NDArray[np.float64], name: str) -> NDArray[np.float64]:
@@ -218,8 +219,8 @@ class Gaussian:
             return 1.0 if self.cov is None else self.cov
         if self.cov is not None:
             raise ValueError("give `cov`, a variance, or `sd`, a standard deviation, and not both.")
-        deviations = np.asarray(sd, dtype=np.float64)
-        if deviations.ndim > 1 or not (np.isfinite(deviations) & (deviations > 0.0)).all():
+        deviations = as_numbers(sd, "sd")
+        if deviations.ndim > 1 or not ((deviations > 1e-150) & (deviations < 1e150)).all():
             raise ValueError(f"`sd` must be a positive number or one per coordinate, got {sd!r}.")
         return deviations**2
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from steinball.arrays import Array, Floats, as_number, like, namespace
+from steinball.arrays import Array, Floats, as_number, as_numbers, like, namespace
 from steinball.cautions import Renamed
 from steinball.models.gaussian import as_points, frozen
 from steinball.models.growth import Bounds, ScoreGrowth, unit_root
@@ -59,7 +59,7 @@ class KernelExponentialFamily:
     verified: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        coefficients = np.asarray(self.coefficients, dtype=np.float64)
+        coefficients = as_numbers(self.coefficients, "coefficients")
         if coefficients.ndim != 1 or not 1 <= coefficients.size <= _MOST_BASIS:
             wanted = f"shape (L,) with L from 1 to {_MOST_BASIS}"
             raise ValueError(f"`coefficients` must have {wanted}, got {coefficients.shape}.")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, to_host
+from steinball.arrays import Array, as_numbers, to_host
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, unit_root
 from steinball.models.support import Support
 
@@ -200,7 +200,7 @@ class Knowledge:
                 f"`model` must have `sample(n, rng)`, and {type(self.model).__name__} has not; it is needed for draws "
                 "of the model itself. Give it that method."
             )
-        draws = to_host(self.sampler(n, np.random.default_rng(rng)))
+        draws = as_numbers(self.sampler(n, np.random.default_rng(rng)), "model.sample")
         draws = draws[:, None] if draws.ndim == 1 else draws
         if draws.ndim != 2 or not np.isfinite(draws).all():
             raise ValueError(f"`model.sample({n}, rng)` must return a finite array (n, d), got shape {draws.shape}.")

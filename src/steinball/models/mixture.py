@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, Floats, like, namespace
+from steinball.arrays import Array, Floats, as_numbers, like, namespace
 from steinball.models.gaussian import Covariance, as_points, frozen
 from steinball.models.growth import Bounds, MixtureSlopes, ScoreGrowth, linear_bounds, unit_root
 from steinball.models.knowledge import Clusters
@@ -256,7 +256,7 @@ def _largest_mean(values: Floats, least: Floats, most: Floats) -> Floats:
 
 
 def _as_weights(value: Any) -> Floats:
-    weights = np.asarray(value, dtype=np.float64)
+    weights = as_numbers(value, "weights")
     if weights.ndim != 1 or weights.size == 0:
         raise ValueError(f"`weights` must have shape (k,), got {weights.shape}.")
     if not np.isfinite(weights).all() or (weights < 0.0).any():
@@ -268,7 +268,7 @@ def _as_weights(value: Any) -> Floats:
 
 
 def _as_means(value: Any) -> Floats:
-    means = np.asarray(value, dtype=np.float64)
+    means = as_numbers(value, "means")
     means = means[:, None] if means.ndim == 1 else means
     if means.ndim != 2 or means.shape[1] < 1:
         raise ValueError(f"`means` must have shape (k, d), or (k,) for d = 1, got {means.shape}.")
@@ -279,9 +279,10 @@ def _as_means(value: Any) -> Floats:
 
 def _factors(cov: Any, k: int, d: int) -> tuple[Covariance, ...]:
     """One covariance per component; a shared one is factored once."""
-    shape = np.shape(cov)
+    cov = as_numbers(cov, "cov")
+    shape = cov.shape
     if shape == (k, d, d) or (d == 1 and shape == (k,)):
-        return tuple(Covariance.of(each, "cov", d) for each in np.asarray(cov))
+        return tuple(Covariance.of(each, "cov", d) for each in cov)
     if shape not in ((), (d, d)):
         raise ValueError(f"`cov` must be a variance, ({d}, {d}) or ({k}, {d}, {d}), got shape {shape}.")
     return (Covariance.of(cov, "cov", d),) * k

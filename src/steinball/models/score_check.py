@@ -10,9 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from steinball.arrays import Array, Floats, as_samples, as_scores, dtype_name, is_array, is_array_like, like, to_host
+from steinball.arrays import (
+    Array,
+    Floats,
+    as_number,
+    as_samples,
+    as_scores,
+    dtype_name,
+    is_array,
+    is_array_like,
+    lent,
+    like,
+    to_host,
+)
 from steinball.models.autodiff import check_rows, one_per_row
-from steinball.models.base import as_model
+from steinball.models.base import as_model, score_of
 from steinball.models.differences import numerical_gradient
 from steinball.models.knowledge import Knowledge
 
@@ -82,9 +94,9 @@ def check_score(
     ScoreCheck(ok=False, worst_error=2)
       The sign is flipped: the score is minus the gradient of the log density.
     """
-    log_density = _find_log_density(model, log_density)
+    rtol, log_density = as_number(rtol, "rtol", low=0.0), _find_log_density(model, log_density)
     x = _find_points(model, x)
-    claimed = model if is_array_like(model) else as_model(model, x).score(x)
+    claimed = model if is_array_like(model) else score_of(as_model(model, x), x)
     try:
         scores = as_scores(claimed, x, "model.score(x)")
     except (TypeError, ValueError) as error:
@@ -118,7 +130,7 @@ def _numerical_score(log_density: Callable[[Array], Array], x: Array) -> tuple[F
     host = to_host(x).astype(np.dtype(dtype_name(x)))
 
     def values(points: NDArray[Any]) -> Floats:
-        return to_host(one_per_row(log_density(like(points, x)), x))
+        return to_host(one_per_row(log_density(lent(like(points, x))), x))
 
     here = values(host)
     check_rows(log_density, x, like(here, x))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, dtype_name, like, take_rows, to_host
+from steinball.arrays import Array, check_choice, dtype_name, like, take_rows, to_host
 
 __all__ = ["Placed", "Support", "place", "within"]
 
@@ -133,8 +133,7 @@ def place(samples: Array, support: Support | None, outside: str = "error") -> Pl
     >>> place(np.array([[1.0], [-1.0], [0.0]]), Support.of((0, None)), "contaminated").remarks
     {'outside the support': 1, 'moved off the edge': 1}
     """
-    if outside not in OUTSIDE:
-        raise ValueError(f'`outside` must be "error" or "contaminated", got {outside!r}.')
+    check_choice(outside, "outside", OUTSIDE)
     nowhere = np.empty(0, dtype=np.intp)
     if support is None:
         return Placed(samples, int(samples.shape[0]), nowhere)

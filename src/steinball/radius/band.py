@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
+import numpy as np
 from scipy.integrate import quad
 
-from steinball.arrays import as_number
+from steinball.arrays import as_number, as_numbers
 from steinball.features.kinds import Supremum
 from steinball.radius.base import Radius
 from steinball.radius.contamination import TotalVariation
@@ -70,7 +72,10 @@ class DensityBand(Radius):
         sharp : bool
             As in :class:`DensityBand`.
         """
-        edges = (interval[0], *sorted(points), interval[1])
+        for name, density in (("first", first), ("second", second)):
+            if isinstance(density, type) or not callable(density):
+                raise TypeError(f"`{name}` must be a function of one number, got {density!r}.")
+        edges = _edges(interval, points)
         for name, density in (("first", first), ("second", second)):
             total, _ = _integrate(density, edges)
             if not abs(total - 1.0) <= 1e-6:  # a peak that the integrator missed shows here, and nowhere else
@@ -91,6 +96,16 @@ class DensityBand(Radius):
         if not self.sharp:
             return self.mass * math.sqrt(tau.value)
         return TotalVariation(0.5 * self.mass)(problem, tau)
+
+
+def _edges(interval: Any, points: Any) -> tuple[float, ...]:
+    """Where the parts begin and end."""
+    ends, inner = as_numbers(interval, "interval"), as_numbers(points, "points")
+    if ends.shape != (2,) or not ends[0] < ends[1]:
+        raise ValueError(f"`interval` must be a pair (low, high), low below high, got {interval!r}.")
+    if inner.ndim != 1 or not ((ends[0] < inner) & (inner < ends[1])).all():
+        raise ValueError(f"`points` must be numbers inside of `interval`, got {points!r}.")
+    return float(ends[0]), *np.sort(inner).tolist(), float(ends[1])
 
 
 def _integrate(function: Callable[[float], float], edges: tuple[float, ...]) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from steinball.arrays import as_number
+from steinball.arrays import as_number, check_kind
 from steinball.features.kinds import Supremum, is_upper_bound
 from steinball.stein import SteinProblem
 
@@ -137,6 +137,8 @@ class Sum(Radius):
     second: Radius
 
     def __post_init__(self) -> None:
+        for name in ("first", "second"):
+            check_kind(getattr(self, name), Radius, name, "a radius of `steinball.radius`")
         a, b = self.first, self.second
         if a.anchored and b.anchored:
             raise TypeError(

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import logsumexp, ndtr, ndtri
 
-from steinball.arrays import Floats, check_level, check_share
+from steinball.arrays import Floats, check_choice, check_level, check_share
 from steinball.results.base import OF_DISTRIBUTION, Decision, Result
 from steinball.text import Row, describe, number
 
@@ -134,9 +134,8 @@ class BoundedQuestion:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "contamination", check_share(self.contamination, "contamination"))
-        check_level(self.level)
-        if self.method not in METHODS:
-            raise ValueError(f'`method` must be "betting" or "asymptotic", got {self.method!r}.')
+        object.__setattr__(self, "level", check_level(self.level))
+        check_choice(self.method, "method", METHODS)
 
     def answer(self, means: list[BoundedMean]) -> Decision:
         """Statistic, threshold and p-value for several functions at once: an average of e-values, or Bonferroni."""

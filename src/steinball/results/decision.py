@@ -23,6 +23,7 @@ from steinball.calibration.deviation import hoeffding
 from steinball.features import Supremum, tilt_efficiency
 from steinball.features.unbounded import Boundedness, boundedness
 from steinball.gram.base import Gram, GramSummary
+from steinball.gram.memory import check_room
 from steinball.gram.request import Request
 from steinball.jumps.separated import is_multimodal
 from steinball.radius.base import Radius
@@ -172,6 +173,7 @@ class Evidence:
         old, n = self.calibration.n_resamples, len(self.summary)
         if old == 0:
             raise TypeError(f"{self.calibration!r} makes no bootstrap draws, so there is nothing to extend.")
+        check_room(2 * n * n_more, f"n_more={n_more}")
         calibration = dataclasses.replace(self.calibration, n_resamples=old + n_more)  # type: ignore[type-var]
         more = self.gram.summarise(
             dataclasses.replace(calibration.request(n, self.seed, old), orders=None, directions=None)

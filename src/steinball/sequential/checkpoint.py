@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -11,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from steinball import kernels
+from steinball.arrays import check_kind
 from steinball.files import whole_file
 from steinball.kernels.base import Kernel, Product, Scaled, Sum
 from steinball.tilts import EdgeTilt, PolynomialTilt, Tilt
@@ -79,6 +81,7 @@ def write(path: Any, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> Non
 
 def read(path: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The facts and arrays of a file, if they are those that were written; anything pickled in it is refused."""
+    check_kind(path, (str, os.PathLike), "path", "the name of a file")
     with Path(path).open("rb") as file:
         try:
             arrays = _arrays(file)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Floats, as_number, check_level, check_resamples, check_share
+from steinball.arrays import Floats, as_number, as_numbers, check_level, check_resamples, check_share
 from steinball.calibration.betting import Betting
 from steinball.cautions import UncertifiedSupremumWarning
 from steinball.features.supremum import find_supremum
@@ -137,7 +137,7 @@ def _as_tilt(tilt: Any) -> Any:
 def _as_tau(tau: Any, kernels: int) -> Any:
     if isinstance(tau, str):
         return tau
-    values = [as_number(value, "tau", low=0.0, open_low=True) for value in (tau if np.ndim(tau) else [tau])]
+    values = [as_number(value, "tau", low=0.0, open_low=True) for value in as_numbers(tau, "tau").ravel()]
     if len(values) not in (1, kernels):
         raise ValueError(f"`tau` must be one number or one per kernel, {kernels}, got {len(values)}.")
     return tuple(values)

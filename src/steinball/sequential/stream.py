@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, Floats, as_samples, as_seed, is_array_like, like, to_host
+from steinball.arrays import Array, Floats, as_samples, as_seed, is_array, is_array_like, lent, like, to_host
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, as_model, evaluate_score
 from steinball.models.knowledge import Knowledge
@@ -227,7 +228,7 @@ class SequentialTest:
         support = Knowledge(model).support
         rows = rows if support is None else within(rows, support)
         self._check_model(model, rows)
-        samples, scores = to_host(rows), to_host(evaluate_score(model, rows))
+        samples, scores = to_host(lent(rows)), to_host(evaluate_score(model, rows))  # a buffer may be used again
         if self._books is None:
             self._wait(model, samples, scores)
         else:
@@ -237,8 +238,9 @@ class SequentialTest:
         return self
 
     def _as_rows(self, batch: Any) -> Array:
+        one = isinstance(batch, Number) or (is_array(batch) and batch.ndim == 0)
+        rows, d = as_samples([batch] if one else batch, "batch", least=0), self._dimension
         shape = tuple(np.shape(batch))
-        rows, d = as_samples([batch] if shape == () else batch, "batch", least=0), self._dimension
         if d is not None and d > 1 and shape == (d,):
             rows = rows.reshape((1, d))
         if d is not None and rows.shape[1] != d:

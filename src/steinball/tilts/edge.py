@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import Array, like, namespace
+from steinball.arrays import Array, as_number, as_numbers, like, namespace
 from steinball.tilts.base import Tilt
 
 __all__ = ["EdgeTilt"]
@@ -54,9 +53,11 @@ class EdgeTilt(Tilt):
         for name, infinite in (("low", -np.inf), ("high", np.inf)):
             object.__setattr__(self, name, _ends(getattr(self, name), name, infinite))
         object.__setattr__(self, "scale", _positive(self.scale))
-        if not (np.isfinite(self.power) and self.power >= 1.0):
-            raise ValueError(f"`power` must be a finite number, at least 1, got {self.power!r}.")
-        if not all(low < high for low, high in np.broadcast(np.asarray(self.low), np.asarray(self.high))):
+        object.__setattr__(self, "power", as_number(self.power, "power", low=1.0))
+        sizes = {np.size(side) for side in (self.low, self.high, self.scale)} - {1}
+        if len(sizes) > 1:
+            raise ValueError(f"`low`, `high` and `scale` must agree on the coordinates, got {sorted(sizes)} of them.")
+        if not np.all(np.asarray(self.low) < np.asarray(self.high)):
             raise ValueError(f"`low` must be below `high`, got {self.low!r} and {self.high!r}.")
 
     def log_weight(self, x: Array) -> Array:
@@ -100,16 +101,15 @@ _FAR = 1e30  # a distance at which the weight of an edge is 1 and its slope 0, t
 
 
 def _ends(value: Any, name: str, infinite: float) -> Any:
-    values = np.array(
-        [infinite if v is None else v for v in np.atleast_1d(np.asarray(value, dtype=object))], dtype=float
-    )
-    if np.isnan(values).any() or values.ndim != 1:
+    filled = [infinite if v is None else v for v in value] if isinstance(value, (list, tuple)) else value
+    values = np.atleast_1d(as_numbers(infinite if value is None else filled, name))
+    if np.isnan(values).any() or values.ndim != 1 or not values.size:
         raise ValueError(f"`{name}` must be a number, None, or one of them per coordinate, got {value!r}.")
     return float(values[0]) if np.ndim(value) == 0 else tuple(values.tolist())
 
 
 def _positive(value: Any) -> Any:
-    values: NDArray[np.float64] = np.asarray(value, dtype=np.float64)
+    values = as_numbers(value, "scale")
     if values.ndim > 1 or not (np.isfinite(values) & (values > 0.0)).all():
         raise ValueError(f"`scale` must be a positive number, or one per coordinate, got {value!r}.")
     return float(values) if values.ndim == 0 else tuple(values.tolist())

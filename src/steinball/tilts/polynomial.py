@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Array, as_number, like, namespace
+from steinball.arrays import Array, as_number, as_numbers, like, namespace
 from steinball.kernels.base import as_metric
 from steinball.tilts.base import Tilt
 
@@ -48,7 +48,7 @@ class PolynomialTilt(Tilt):
     precision: Any = None
 
     def __post_init__(self) -> None:
-        center = np.array(self.center, dtype=np.float64)
+        center = as_numbers(self.center, "center")
         if center.ndim > 1 or not np.isfinite(center).all():
             raise ValueError(f"`center` must be a finite number or a (d,) array, got {self.center!r}.")
         object.__setattr__(self, "center", float(center) if center.ndim == 0 else tuple(center.tolist()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from steinball.arrays import Array, as_number, namespace
+from steinball.arrays import Array, as_number, lent, namespace
 from steinball.tilts.base import Tilt
 
 __all__ = ["PowerTilt"]
@@ -47,8 +47,8 @@ class PowerTilt(Tilt):
 
     def log_weight(self, x: Array) -> Array:
         """κ (log p − log p₀) at each row of ``x``, shape (n,)."""
-        return self.power * (namespace(x).reshape(self.log_density(x), (x.shape[0],)) - self.reference)
+        return self.power * (namespace(x).reshape(self.log_density(lent(x)), (x.shape[0],)) - self.reference)
 
     def log_weight_gradient(self, x: Array) -> Array:
         """κ s at each row of ``x``, shape (n, d)."""
-        return self.power * namespace(x).reshape(self.score(x), x.shape)
+        return self.power * namespace(x).reshape(self.score(lent(x)), x.shape)
