@@ -14,6 +14,7 @@ from steinball.kernels.radial import Gaussian
 from steinball.models.base import as_model
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import Support, place
+from steinball.record import recorded
 from steinball.results.bounded import BoundedMean, BoundedQuestion, SharpResult, conclude
 from steinball.text import describe
 
@@ -24,6 +25,7 @@ _MOST_CENTERS = 64
 _SHAPES = {1: (1.0, 3.0, 500), 2: (2.5, 0.1, 1500), 3: (3.0, 0.05, 5000)}
 
 
+@recorded
 def sharp_huber_test(
     x: Any,
     model: Any,
