@@ -89,6 +89,10 @@ class JointNull(ABC):
     def pvalue(self, radii: NDArray[np.float64]) -> float:
         """The p-value of all radii together."""
 
+    def critical(self, radii: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+        """What D of each kernel had to exceed for a rejection by it alone, shape (k,); NaN where that is not known."""
+        return np.full(len(radii), math.nan)
+
 
 class Calibration(ABC):
     r"""A way to obtain a null distribution: from bootstrap draws, from a bound, or from bets.

@@ -110,5 +110,5 @@ def robust_ksdagg_test(
     taus = [find_supremum(calibration.default_tau if tau is None else tau, problem) for problem in problems]
     radii = radii_of(tolerated, calibration, problems, taus)
     summaries = summarise_all(problems, calibration, seed, settings, subject, taus)
-    evidence = RobustAggregationEvidence.of(problems, summaries, taus, calibration, subject.remarks)
+    evidence = RobustAggregationEvidence.of(problems, summaries, taus, calibration, subject.remarks, subject.isolated)
     return evidence.decide(tolerated, level, radii)

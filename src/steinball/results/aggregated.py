@@ -16,6 +16,7 @@ from steinball.calibration.base import tie_tolerance
 from steinball.gram.base import GramSummary
 from steinball.kernels.base import Kernel
 from steinball.results.base import Result
+from steinball.results.pairs import PairSums, host_sums
 from steinball.stein import SteinProblem
 from steinball.text import Row, count, describe, number
 from steinball.tilts import Tilt
@@ -37,6 +38,7 @@ class AggregationEvidence:
     n_bisections: int
     tolerance: float = 1e-10
     engine: str = "dense"
+    sums: tuple[tuple[Floats, Floats], ...] = ()
 
     @classmethod
     def of(
@@ -46,9 +48,9 @@ class AggregationEvidence:
         quantiles, the others for the correction."""
         forms = np.stack([_sign_forms(summary) for summary in summaries])
         squares = np.array([summary.unbiased_mean for summary in summaries])
-        tolerance = tie_tolerance(problems[0].samples)
+        facts = tie_tolerance(problems[0].samples), summaries[0].engine, tuple(map(host_sums, summaries))
         draws, level_draws = forms[:, :n_resamples], forms[:, n_resamples:]
-        return cls(tuple(problems), squares, draws, level_draws, n_bisections, tolerance, summaries[0].engine)
+        return cls(tuple(problems), squares, draws, level_draws, n_bisections, *facts)
 
     @cached_property
     def upper(self) -> Floats:
@@ -185,6 +187,13 @@ class AggregatedResult(Result):
         """
         draws = min(self.n_resamples, self.n_resamples_level)
         return self._evidence.decide(self.level if level is None else check_level(level, draws))
+
+    def _sums(self) -> tuple[PairSums, ...]:
+        evidence = self._evidence
+        parts = zip(evidence.problems, evidence.sums, self.thresholds, strict=True)
+        found = [PairSums(problem, *sums, math.sqrt(max(0.0, q)), estimator="u") for problem, sums, q in parts]
+        leading = int(np.argmin(evidence.ranks))
+        return found[leading], *found[:leading], *found[leading + 1 :]
 
     def rows(self) -> list[Row]:
         """The table of the summary."""

@@ -7,12 +7,16 @@ import html
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from steinball.features.kinds import is_upper_bound
+from steinball.results.pairs import PairSums
 from steinball.text import Row, count, describe, number, percent, render, spaced
 
-__all__ = ["Decision", "Result", "conceded", "decided", "tolerated", "unbounded_words", "whose"]
+if TYPE_CHECKING:
+    from steinball.explain import Concession, Detectable, Explanation, ToleranceCurve
+
+__all__ = ["Decision", "Result", "conceding", "decided", "tolerated", "unbounded_words", "whose"]
 
 OF_POINTS = "of these points are contaminated"
 OF_DISTRIBUTION = "of the distribution they come from is contaminated"
@@ -105,11 +109,54 @@ class Result(Decision, ABC):
 
     def sentence(self) -> str:
         """The decision in words. Not rejecting is never worded as support for the model."""
-        return f"{self._decided()}\n{conceded(self.contamination_bound, self.level, self._whose())}".rstrip()
+        return f"{self._decided()}\n{conceding(self.contamination_bound, self.level, self._whose())}".rstrip()
 
     def summary(self) -> str:
         """The result for people: a table, and the decision in words."""
         return render(self.title, self.rows(), self.sentence())
+
+    def explain(self, data: Any = None, top: int = 10) -> Explanation:
+        """Which points, coordinates and places the distance from the model is made of: :func:`steinball.explain.explain`.
+
+        ``data`` is the frame that was tested, for the names of its columns and rows; ``top`` is how many points to list.
+
+        Examples
+        --------
+        >>> import numpy as np, steinball as sb
+        >>> x = np.random.default_rng(0).normal(size=200)
+        >>> x[:30] = 3.0
+        >>> sb.robust_ksd_test(x, sb.models.Gaussian(), contamination=0.05, rng=0).explain(top=3).points.max() < 30
+        True
+        """
+        from steinball.explain import explain
+
+        return explain(self, data, top)
+
+    def tolerance_curve(self, grid: Any = None) -> ToleranceCurve:
+        """p-value and verdict for many tolerated shares, from the same draws: :func:`steinball.explain.tolerance_curve`."""
+        from steinball.explain import tolerance_curve
+
+        return tolerance_curve(self, grid)
+
+    def conceded(self) -> Concession:
+        """The contamination that must be conceded, and what is said by it: :class:`steinball.explain.Concession`."""
+        from steinball.explain import Concession
+
+        return Concession(self.contamination_bound, self.level, self._whose())
+
+    def smallest_detectable(self, kind: Any = "worst") -> Detectable:
+        """The smallest contamination that this test could have detected: :func:`steinball.explain.smallest_detectable`."""
+        from steinball.explain import smallest_detectable
+
+        return smallest_detectable(self, kind)
+
+    def _sums(self) -> tuple[PairSums, ...]:
+        """What explanations are made from, for every kernel, the leading one first."""
+        raise TypeError(f"a {type(self).__name__} keeps no sums over its points, so that it cannot say which of them count.")
+
+    def _tolerating(self, contamination: float) -> Result:
+        """The decision at another tolerated share."""
+        raise TypeError(f"a {type(self).__name__} tolerates nothing: use `robust_ksdagg_test` or `robust_ksd_test`.")
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON. Its ``schema`` is raised when fields change (``docs/developer/results.md``).
@@ -181,7 +228,7 @@ def tolerated(contamination: float | None, radius: float = 0.0) -> str:
     return f"if up to {percent(contamination)} of them may be contaminated" if contamination > 0 else ""
 
 
-def conceded(bound: float, level: float, of_what: str) -> str:
+def conceding(bound: float, level: float, of_what: str) -> str:
     """The contamination that must be conceded, in a sentence; empty where it is none."""
     return f"At confidence {percent(1 - level)}, at least {percent(bound, down=True)} {of_what}." if bound else ""
 

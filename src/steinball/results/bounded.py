@@ -103,6 +103,9 @@ class SharpResult(Result):
         question = BoundedQuestion(share, self.level if level is None else level, self.method)
         return conclude(question, self._means, self.name, (self.n, self.dimension), self.details)
 
+    def _tolerating(self, contamination: float) -> SharpResult:
+        return self.at(contamination=contamination)
+
     @property
     def title(self) -> str:
         """Which test it was."""

@@ -21,6 +21,7 @@ from steinball.radius.base import as_radius
 from steinball.results.base import Result, tolerated, unbounded_words, whose
 from steinball.results.decision import Answer, Evidence
 from steinball.results.equivalence import Credibility, credibility, three_way_verdict, two_sided_interval
+from steinball.results.pairs import PairSums
 from steinball.text import Row, describe, number, percent
 from steinball.tilts import Tilt
 
@@ -209,6 +210,12 @@ class GofResult(Result):
             return decide(evidence, tolerated, level, evidence.radius_of(tolerated))
         theta = self.radius if calibration is None else evidence.radius_of(self._radius, known=self.radius)
         return decide(evidence, self._radius, level, theta)
+
+    def _sums(self) -> tuple[PairSums, ...]:
+        return (self._evidence.sums(self.radius, self.threshold),)
+
+    def _tolerating(self, contamination: float) -> GofResult:
+        return self.at(contamination=contamination)
 
     def extend(self, n_more: int) -> GofResult:
         """The same test with ``n_more`` further bootstrap draws; the earlier ones are kept.

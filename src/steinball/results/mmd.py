@@ -110,6 +110,9 @@ class MMDResult(Result):
         level = self.level if level is None else check_level(level, self.n_resamples)
         return self._evidence.decide(share, level)
 
+    def _tolerating(self, contamination: float) -> MMDResult:
+        return self.at(contamination=contamination)
+
     @property
     def title(self) -> str:
         """Which of the two tests it was."""
