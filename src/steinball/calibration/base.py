@@ -45,6 +45,19 @@ class Null(ABC):
     def threshold(self, level: float, radius: float) -> float:
         """The value that Δ_θ must exceed for a rejection at ``level``."""
 
+    def drawn(self, radius: float) -> NDArray[np.float64] | None:
+        """The draws that the threshold at the radius θ is a quantile of, on the scale of Δ_θ; ``None`` without any."""
+        return self.draws
+
+    def path(self, radius: float) -> NDArray[np.float64] | None:
+        """The logarithm of the wealth after every point, (n,), of those who bet against the radius θ."""
+        return None
+
+    def numbers(self) -> dict[str, NDArray[np.float64]] | None:
+        """What p-values and thresholds at all radii can be counted from, such as on a page; ``None`` where they are
+        not counts. The names of the arrays say how: ``report/page.js`` knows them."""
+        return None
+
 
 class BoundingNull(Null):
     """A null distribution whose decisions over all radii are also confidence bounds for D(Q, P)."""
@@ -220,6 +233,10 @@ class BootstrapNull(BoundingNull):
         if k is None or upper[k] < 0.0:  # App. C: a negative quantile has no root, and nothing is rejected
             return math.inf
         return float(upper[k])
+
+    def numbers(self) -> dict[str, NDArray[np.float64]]:
+        """The sorted draws, at the upper ends of their ties."""
+        return {"sorted": self._sorted}  # type: ignore[attr-defined]
 
     def lower_bound(self, ksd: float, level: float) -> float:
         """max(0, D − q): the draws imitate |gₙ − μ|, by which D exceeds D(Q, P) at most."""

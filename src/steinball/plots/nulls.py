@@ -23,7 +23,7 @@ def draw_nulls(result: Result, draws: Floats, ax: Any = None) -> Any:
         ax.axvline(result.threshold, color=theme.ink, linestyle="--", label=f"threshold {number(result.threshold)}")
     label = f"statistic {number(result.statistic)}"
     ax.axvline(result.statistic, color=theme.blamed if result.rejected else theme.model, linewidth=2.2, label=label)
-    ax.set(xlabel="statistic, max(0, D − θ)", ylabel="number of draws")
+    ax.set(xlabel="D − θ", ylabel="number of draws")
     ax.set_title(f"null distribution, p-value {number(result.pvalue)}", loc="left", fontsize="medium")
     ax.legend(frameon=False, fontsize="small")
     return ax

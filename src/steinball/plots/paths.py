@@ -9,7 +9,7 @@ import numpy as np
 
 from steinball.arrays import Floats
 from steinball.plots.theme import canvas
-from steinball.results.base import Scales
+from steinball.results.dial import Scales
 from steinball.text import number
 
 __all__ = ["draw_lengthscales", "draw_wealth"]

@@ -8,6 +8,8 @@ import numpy as np
 
 from steinball.explain import Explanation
 from steinball.plots.theme import canvas
+from steinball.results.pairs import PairSums
+from steinball.text import count, percent
 
 __all__ = ["draw_contributions", "draw_diagonal"]
 
@@ -16,25 +18,22 @@ def draw_contributions(explanation: Explanation, ax: Any = None) -> Any:
     """The largest contributions by name, and the sum of all others."""
     ax, theme = canvas(ax)
     rows = explanation.points
-    shares = np.append(explanation.shares(rows), 0.0)
-    shares[-1] = 1.0 - shares.sum() if explanation.contributions.sum() > 0 else 0.0
-    others = len(explanation.contributions) - len(rows)
-    names = [explanation.label(i).replace("$", r"\$") for i in rows.tolist()] + [f"{others:,} others"]
-    colors = [theme.blamed] * len(rows) + [theme.data]
-    places = np.arange(len(names))
-    ax.barh(places, 100 * shares, color=colors)
+    shares, places = 100 * explanation.shares(rows), np.arange(len(rows))
+    ax.barh(places, shares, color=theme.blamed)
     ax.axvline(0.0, color=theme.ink, linewidth=0.8)
-    ax.set_yticks(places, names, fontsize="small")
+    ax.set_yticks(places, [explanation.label(i).replace("$", r"\$") for i in rows.tolist()], fontsize="small")
     ax.invert_yaxis()
-    ax.set_xlabel("share of D² in %")
+    others = len(explanation.contributions) - len(rows)
+    rest = f"; the other {count(others, 'point')}: {percent(1 - shares.sum() / 100)} together" if others else ""
+    ax.set_xlabel(f"share of D² in %{rest}")
     ax.set_title("which points the distance is made of", loc="left", fontsize="medium")
     return ax
 
 
-def draw_diagonal(explanation: Explanation, ax: Any = None) -> Any:
+def draw_diagonal(explanation: Explanation, sums: PairSums, ax: Any = None) -> Any:
     """u(x, x), how much each point can count, against where it lies; τ is the most that any point can."""
     ax, theme = canvas(ax)
-    sums, j = explanation.sums, int(np.argmax(explanation.coordinates))
+    j = int(np.argmax(explanation.coordinates))
     x, values = sums.problem.host_samples[:, j], sums.diagonal[sums.rows]
     order = np.argsort(x)
     if sums.problem.samples.shape[1] == 1:

@@ -49,7 +49,7 @@ def _draw_one(view: View, ax: Any, theme: Theme) -> None:
             ax.vlines(places, -height * _RUG * top, 0.0, color=color, linewidth=1.2, label=label)
     for count, place, side, arrow in zip(view.sides, (0.01, 0.99), ("left", "right"), ("◂ {}", "{} ▸"), strict=True):
         if count:
-            ax.text(place, 0.02, arrow.format(count), transform=ax.transAxes, ha=side, color=theme.blamed)
+            ax.text(place, 0.02, arrow.format(count), transform=ax.transAxes, ha=side, color=theme.ink)
     ax.set(xlim=view.window[:, 0], ylim=(-2.4 * _RUG * top, 1.08 * top), ylabel="density")
 
 

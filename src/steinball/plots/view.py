@@ -11,6 +11,7 @@ from steinball.arrays import Floats
 from steinball.explain import Explanation
 from steinball.models.knowledge import Knowledge
 from steinball.plots.density import Shape, shape_of
+from steinball.results.pairs import PairSums
 from steinball.stein import SteinProblem
 
 __all__ = ["MOST", "View", "view_of"]
@@ -70,10 +71,9 @@ class View:
         return said
 
 
-def view_of(explanation: Explanation, blamed: NDArray[np.intp], columns: tuple[int, ...] | None = None) -> View:
+def view_of(explanation: Explanation, sums: PairSums, blamed: NDArray[np.intp]) -> View:
     """The picture of an explanation: one column, both of two, or the two that count most of more."""
-    sums = explanation.sums
-    columns = columns or _worst(explanation.coordinates)
+    columns = _worst(explanation.coordinates)
     problem, rows = sums.problem, sums.rows
     x, guilty, far = problem.host_samples[:, columns], np.isin(rows, blamed), np.isin(rows, explanation.far)
     window = _window(x, _model_draws(problem, columns), guilty | far)
@@ -131,4 +131,4 @@ def _chosen(inside: NDArray[np.bool_], guilty: NDArray[np.bool_]) -> NDArray[np.
 
 
 def _bar_count(inside: NDArray[np.bool_]) -> int:
-    return int(np.clip(2.0 * np.cbrt(max(1, inside.sum())), 8, _BARS))
+    return int(np.clip(3.0 * np.cbrt(max(1, inside.sum())), 8, _BARS))

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats, check_level, to_host
 from steinball.calibration.base import tie_tolerance
 from steinball.gram.base import GramSummary
-from steinball.kernels.base import Kernel
+from steinball.kernels.base import Kernel, unit_kernel
+from steinball.record import continues
 from steinball.results.base import Result
+from steinball.results.dial import Scales
 from steinball.results.pairs import PairSums, host_sums
 from steinball.stein import SteinProblem
 from steinball.text import Row, count, describe, number
@@ -174,6 +176,7 @@ class AggregatedResult(Result):
     title = "KSDAgg, an aggregated kernel Stein test"
     _shown: ClassVar[tuple[str, ...]] = ("correction",)
 
+    @continues
     def at(self, *, level: float | None = None) -> AggregatedResult:
         """The decision at another level, from the same draws.
 
@@ -194,6 +197,18 @@ class AggregatedResult(Result):
         found = [PairSums(problem, *sums, math.sqrt(max(0.0, q)), estimator="u") for problem, sums, q in parts]
         leading = int(np.argmin(evidence.ranks))
         return found[leading], *found[:leading], *found[leading + 1 :]
+
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """What :meth:`plot` can show."""
+        witness = ("witness",) if self._evidence.problems[0].evaluable else ()
+        return ("overview", "data", "lengthscales", *witness, "contributions", "diagonal")
+
+    def _scales(self) -> Scales:
+        lengths, allowed = [unit_kernel(kernel)[1] for kernel in self.kernels], self.correction / len(self.kernels)
+        threshold = math.inf if allowed <= 0.0 else -math.log10(allowed)
+        label = "−log₁₀ p-value of the length scale alone"
+        return Scales(np.array(lengths), -np.log10(self.pvalues), threshold, label)
 
     def rows(self) -> list[Row]:
         """The table of the summary."""

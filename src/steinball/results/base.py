@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from steinball.card import card
 from steinball.features.kinds import is_upper_bound
+from steinball.record import Record, current_record
 from steinball.results.pairs import PairSums
+from steinball.results.shown import Shown
 from steinball.text import Row, count, describe, number, percent, render, spaced
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ class Decision:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Result(Decision, ABC):
+class Result(Decision, Shown, ABC):
     """The result of a test.
 
     Attributes
@@ -83,6 +85,7 @@ class Result(Decision, ABC):
     dimension: int
     calibration: str
     n_resamples: int = 0
+    _record: Record = field(default_factory=current_record)
 
     schema: ClassVar[str]
     """Name and version of what :meth:`to_dict` gives."""
@@ -163,7 +166,7 @@ class Result(Decision, ABC):
 
         What is not finite is ``None``, tuples are lists, kernels and tilts are texts.
         """
-        names = (field.name for field in dataclasses.fields(self) if not field.name.startswith("_"))
+        names = (part.name for part in dataclasses.fields(self) if not part.name.startswith("_"))
         values = {name: _plain(getattr(self, name)) for name in ("rejected", "verdict", *names)}
         return {"schema": self.schema, **values}
 
@@ -173,8 +176,13 @@ class Result(Decision, ABC):
         return f"{type(self).__name__}(rejected={self.rejected}{values})"
 
     def _repr_html_(self) -> str:
-        decision = "rejected" if self.rejected else "not rejected"
-        return f"<div><strong>{decision}</strong><pre>{html.escape(self.summary())}</pre></div>"
+        return card(self._word(), self.title, self.sentence(), self.rows())
+
+    def _word(self) -> str:
+        """The verdict in a word; where nothing is tolerated there are only two."""
+        if self._tolerated() or self.verdict == "good enough":
+            return self.verdict
+        return "rejected" if self.rejected else "not rejected"
 
     def __bool__(self) -> bool:
         raise TypeError("a result is neither true nor false: use `result.rejected`.")

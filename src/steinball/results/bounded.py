@@ -11,7 +11,9 @@ import numpy as np
 from scipy.special import logsumexp, ndtr, ndtri
 
 from steinball.arrays import Floats, check_level, check_share
+from steinball.record import continues
 from steinball.results.base import OF_DISTRIBUTION, Decision, Result
+from steinball.results.dial import Dial
 from steinball.text import Row, describe, number
 
 METHODS = ("betting", "asymptotic")
@@ -87,6 +89,7 @@ class SharpResult(Result):
     schema: ClassVar[str] = "steinball.sharp/2"
     _shown: ClassVar[tuple[str, ...]] = ("share", "contamination_bound")
 
+    @continues
     def at(self, *, contamination: float | None = None, level: float | None = None) -> SharpResult:
         """The decision at another tolerance or level, from the same functions and the same values.
 
@@ -105,6 +108,14 @@ class SharpResult(Result):
 
     def _tolerating(self, contamination: float) -> SharpResult:
         return self.at(contamination=contamination)
+
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """What :meth:`plot` can show."""
+        return ("overview", "tolerance")
+
+    def _dial(self) -> Dial:
+        return Dial(unit="share", own=self.contamination, decide=self._tolerating, distance=self.share)
 
     @property
     def title(self) -> str:

@@ -134,6 +134,15 @@ class Evidence:
         """The null distribution that the calibration makes of the summary."""
         return self.calibration.null(self.summary, self.tau, self.estimator)
 
+    def upper_bound(self, level: float) -> float:
+        """An upper bound of the KSD of the population; where the summary is approximate, at both of its ends."""
+        question = self.question(0.0, level)
+        ends = question.ends(self.summary)
+        if ends is not None:
+            return max(end.upper_bound for end in ends)
+        squared = self.summary.mean if self.estimator == "v" else self.summary.unbiased_mean
+        return question.upper_bound(self.null, math.sqrt(max(0.0, squared)), len(self.summary))
+
     def question(self, radius: float, level: float) -> Question:
         """What is asked of the summary at one radius θ and level."""
         return Question(self.calibration, self.tau, self.estimator, radius, level, self.rare)

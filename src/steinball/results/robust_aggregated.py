@@ -16,10 +16,12 @@ from steinball.calibration.combination import check_isolated, check_over_kernels
 from steinball.features import Supremum
 from steinball.features.unbounded import boundedness
 from steinball.gram.base import GramSummary
-from steinball.kernels.base import Kernel
+from steinball.kernels.base import Kernel, unit_kernel
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
+from steinball.record import continues
 from steinball.results.base import Result, unbounded_words, whose
+from steinball.results.dial import Dial, Scales
 from steinball.results.pairs import NO_ROWS, PairSums, host_sums
 from steinball.stein import SteinProblem
 from steinball.text import Row, describe, number
@@ -194,6 +196,7 @@ class RobustAggregatedResult(Result):
     title = "Robust aggregated kernel Stein test, over length scales"
     _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius")
 
+    @continues
     def at(
         self, *, contamination: float | None = None, radius: Radius | None = None, level: float | None = None
     ) -> RobustAggregatedResult:
@@ -220,6 +223,26 @@ class RobustAggregatedResult(Result):
 
     def _tolerating(self, contamination: float) -> RobustAggregatedResult:
         return self.at(contamination=contamination)
+
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """What :meth:`plot` can show."""
+        witness = ("witness",) if self._evidence.problems[0].evaluable else ()
+        return ("overview", "data", "tolerance", "lengthscales", *witness, "contributions", "diagonal")
+
+    def _dial(self) -> Dial:
+        evidence = self._evidence
+        return Dial(
+            unit="share",
+            own=self.contamination,
+            decide=lambda share: evidence.decide(Huber(share), self.level, share * evidence.share_radii),
+            distance=self.ksd,
+        )
+
+    def _scales(self) -> Scales:
+        label = "(D − θ)/q" if self.n_resamples else "logarithm of the largest wealth"
+        lengths = [unit_kernel(kernel)[1] for kernel in self.kernels]
+        return Scales(np.array(lengths), np.array(self.ratios), self.threshold, label)
 
     def rows(self) -> list[Row]:
         """The table of the summary."""
