@@ -89,7 +89,7 @@ def describe(thing: object) -> str:
         return number(thing)
     if dataclasses.is_dataclass(thing):
         parts = ((field.name, getattr(thing, field.name)) for field in dataclasses.fields(thing))
-        return f"{type(thing).__name__}({', '.join(f'{k}={describe(v)}' for k, v in parts if v is not None)})"
+        return f"{type(thing).__name__}({', '.join(f'{k}={describe(v)}' for k, v in parts if v is not None and k[0] != "_")})"
     return _describe_array(np.asarray(thing)) if isinstance(thing, (tuple, np.ndarray)) else repr(thing)
 
 

@@ -26,12 +26,13 @@ class Theme:
     blamed: str
     good: str = "#009E73"
     unsure: str = "#E69F00"
+    tint: float = 0.18
 
     @classmethod
     def on(cls, dark: bool) -> Theme:
         """For a dark or a light ground."""
         if dark:
-            return cls(ink="#E8E8E8", data="#9A9A9A", model="#56B4E9", blamed="#FF8C42")
+            return cls(ink="#E8E8E8", data="#9A9A9A", model="#56B4E9", blamed="#FF8C42", tint=0.38)
         return cls(ink="#222222", data="#8A8A8A", model="#0072B2", blamed="#D55E00")
 
     @classmethod

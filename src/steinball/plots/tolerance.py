@@ -100,7 +100,7 @@ def draw_tolerance(result: Result, dial: Dial, zones: Zones, ax: Any = None) -> 
     ax, theme = canvas(ax)
     colors = dict(zip(VERDICTS, (theme.blamed, theme.unsure, theme.good), strict=True))
     for verdict, low, high in zones.spans:
-        ax.axvspan(low, high, color=colors[verdict], alpha=0.18, linewidth=0)
+        ax.axvspan(low, high, color=colors[verdict], alpha=theme.tint, linewidth=0)
         look = {"va": "bottom"} if high - low > 0.2 * zones.end else {"va": "center", "rotation": 90}
         place = ((low + high) / 2, 1.01 if look["va"] == "bottom" else 0.6)
         ax.text(*place, verdict, ha="center", fontsize="small", transform=ax.get_xaxis_transform(), **look)
@@ -121,9 +121,9 @@ def draw_tolerance(result: Result, dial: Dial, zones: Zones, ax: Any = None) -> 
 def _label(ax: Any, result: Result, dial: Dial) -> None:
     from matplotlib.ticker import FuncFormatter
 
-    words = f"{result.verdict}, p = {number(result.pvalue)}"
+    words = f"{result._word()}, p = {number(result.pvalue)}"
     if dial.unit == "share":
         ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: percent(value)))
-    if dial.own is not None:
+    if dial.own:
         words += f", tolerating {percent(dial.own) if dial.unit == 'share' else number(dial.own)}"
     ax.set_title(words, loc="left", fontsize="medium", pad=18)

@@ -115,7 +115,12 @@ class SharpResult(Result):
         return ("overview", "tolerance")
 
     def _dial(self) -> Dial:
-        return Dial(unit="share", own=self.contamination, decide=self._tolerating, distance=self.share)
+        def other(share: float) -> SharpResult:
+            question = BoundedQuestion(share, self.level, self.method)
+            facts = self.name, (self.n, self.dimension), self.details
+            return conclude(question, self._means, *facts, bound=self.contamination_bound)
+
+        return Dial(unit="share", own=self.contamination, decide=other, distance=self.share)
 
     @property
     def title(self) -> str:
@@ -185,13 +190,18 @@ class BoundedQuestion:
 
 
 def conclude(
-    question: BoundedQuestion, means: list[BoundedMean], name: str, shape: Any, details: dict[str, Any]
+    question: BoundedQuestion,
+    means: list[BoundedMean],
+    name: str,
+    shape: Any,
+    details: dict[str, Any],
+    bound: float | None = None,
 ) -> SharpResult:
-    """The result that the values of bounded functions give."""
+    """The result that the values of bounded functions give; ``bound`` is that of the level, where it is known."""
     return SharpResult(
         **dataclasses.asdict(question.answer(means)),
         contamination=question.contamination,
-        contamination_bound=question.bound(means),
+        contamination_bound=question.bound(means) if bound is None else bound,
         share=max(float(m.values.mean()) for m in means),
         n=int(shape[0]),
         dimension=int(shape[1]),
