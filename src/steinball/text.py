@@ -10,10 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["WIDTH", "Row", "count", "describe", "number", "percent", "render", "spaced", "wrap"]
+__all__ = ["BRIEF_WIDTH", "WIDTH", "Row", "brief", "count", "describe", "number", "percent", "render", "short", "spaced", "wrap"]
 
 WIDTH = 80
 """Columns of a report."""
+
+BRIEF_WIDTH = 119
+"""Columns of a brief answer, which is a paragraph."""
 
 Row = tuple[str, str] | tuple[str, str, str]
 """Label and value; or label, value and a note, which stands in a column of its own."""
@@ -35,6 +38,24 @@ def render(title: str, rows: Sequence[Row], sentence: str) -> str:
     values = max((len(row[1]) for row in rows if len(row) == 3), default=0)
     paragraphs = [wrap(paragraph) for paragraph in sentence.split("\n")]
     return "\n".join([title, *(_line(row, labels, values) for row in rows), "", *paragraphs])
+
+
+def brief(sentences: Sequence[str], numbers: Sequence[str]) -> str:
+    """A paragraph, and a line of numbers below it.
+
+    Examples
+    --------
+    >>> print(brief(["UNDECIDED at level 0.05.", "", "Too few data."], ["p-value 0.3", "999 draws"]))
+    UNDECIDED at level 0.05. Too few data.
+      p-value 0.3 · 999 draws
+    """
+    paragraph = textwrap.fill(" ".join(filter(None, sentences)), BRIEF_WIDTH, break_long_words=False)
+    return f"{paragraph}\n  {' · '.join(filter(None, numbers))}"
+
+
+def short(value: float) -> str:
+    """A number in three digits."""
+    return f"{value:.3g}"
 
 
 def _line(row: Row, labels: int, values: int) -> str:

@@ -15,7 +15,7 @@ from steinball.arrays import Floats, check_level, to_host
 from steinball.calibration.base import tie_tolerance
 from steinball.gram.base import GramSummary
 from steinball.kernels.base import Kernel
-from steinball.results.base import Result
+from steinball.results.base import Result, measured
 from steinball.results.pairs import PairSums, host_sums
 from steinball.stein import SteinProblem
 from steinball.text import Row, count, describe, number
@@ -207,6 +207,9 @@ class AggregatedResult(Result):
             ("statistic", number(self.statistic), f"largest excess of a D² over its threshold; {self._rule()}"),
             ("p-value", number(self.pvalue), self._calibrated()),
         ]
+
+    def _measured(self) -> str:
+        return f"{measured('KSD', self.ksd, 0.0)}, leading of {count(len(self.kernels), 'kernel')}"
 
     def _calibrated(self) -> str:
         return f"wild bootstrap, {count(self.n_resamples)} + {count(self.n_resamples_level)} draws"
