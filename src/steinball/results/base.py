@@ -136,8 +136,9 @@ class Result(Decision, ABC):
         >>> import numpy as np, steinball as sb
         >>> x = np.random.default_rng(0).normal(size=200)
         >>> x[:30] = 3.0
-        >>> sb.robust_ksd_test(x, sb.models.Gaussian(), contamination=0.05, rng=0).explain(top=3).points.max() < 30
-        True
+        >>> found = sb.robust_ksd_test(x, sb.models.Gaussian(), contamination=0.05, rng=0).explain(top=3)
+        >>> found.points.tolist()
+        [0, 1, 2]
         """
         from steinball.explain import explain
 
@@ -184,8 +185,10 @@ class Result(Decision, ABC):
         return f"{type(self).__name__}(rejected={self.rejected}{values})"
 
     def _repr_html_(self) -> str:
+        decision = "rejected" if self.rejected else "not rejected"
         words, table = html.escape(self.summary()), html.escape(self.summary(details=True))
-        return f"<div><pre>{words}</pre><details><summary>details</summary><pre>{table}</pre></details></div>"
+        more = f"<details><summary>details</summary><pre>{table}</pre></details>"
+        return f"<div><strong>{decision}</strong><pre>{words}</pre>{more}</div>"
 
     def __bool__(self) -> bool:
         raise TypeError("a result is neither true nor false: use `result.rejected`.")
