@@ -46,6 +46,7 @@ ROOMS = (
     "estimation",
     "explain",
     "datasets",
+    "planning",
     "cli",
 )
 

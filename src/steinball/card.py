@@ -10,28 +10,31 @@ from steinball.text import Row
 __all__ = ["card", "table"]
 
 # Okabe and Ito's colors, which people who see colors differently can tell apart; the words say the same.
-_COLORS = {"misfit": "#D55E00", "rejected": "#D55E00", "good enough": "#009E73"}
-_OTHER = "#56B4E9"
-_BOX = "border:1px solid rgba(128,128,128,.4);border-left:6px solid {};border-radius:6px;padding:.6em 1em;max-width:46em"
-_CHIP = "background:{};color:#000;border-radius:4px;padding:.1em .5em;font-weight:700;letter-spacing:.03em"
+_COLORS = {"MISFIT": "#E8853D", "REJECTED": "#E8853D", "GOOD ENOUGH": "#33B892"}
+_OTHER = "#E6B84A"
+_BOX = (
+    "border:1px solid rgba(128,128,128,.4);border-left:6px solid {};border-radius:6px;padding:.6em 1em;max-width:9in"
+)
+_CHIP = "background:{};color:#000;border-radius:4px;padding:.1em .5em;font-weight:700"
 _CELL = "text-align:left;vertical-align:top;padding:.15em .9em .15em 0;background:transparent;border:0"
 
 
 def card(word: str, title: str, sentence: str, rows: Sequence[Row] = (), note: str = "details") -> str:
-    """The word that decides, what it is about, what it means, and a table to unfold.
+    """The word that decides, what it means, what it is about, and a table to unfold.
 
     Examples
     --------
-    >>> page = card("misfit", "A <test>", "The data contradict the model.", [("D", "0.1")])
+    >>> page = card("MISFIT", "A <test>", "The data contradict the model.", [("D", "0.1")])
     >>> "MISFIT" in page, "A &lt;test&gt;" in page
     (True, True)
     """
     color = _COLORS.get(word, _OTHER)
-    paragraphs = "".join(f'<p style="margin:.5em 0">{html.escape(part)}</p>' for part in sentence.split("\n") if part)
-    chip = f'<span style="{_CHIP.format(color)}">{html.escape(word.upper())}</span>' if word else ""
-    head = f'<p style="margin:0">{chip} <span style="opacity:.75">{html.escape(title)}</span></p>'
+    chip = f'<span style="{_CHIP.format(color)}">{html.escape(word)}</span> ' if word else ""
+    first, *others = [html.escape(part) for part in sentence.split("\n")]
+    paragraphs = "".join(f'<p style="margin:.4em 0">{part}</p>' for part in (chip + first, *others) if part)
+    about = f'<p style="margin:0;opacity:.75">{html.escape(title)}</p>'
     body = f"<details><summary>{html.escape(note)}</summary>{table(rows)}</details>" if rows else ""
-    return f'<div class="steinball-card" style="{_BOX.format(color)}">{head}{paragraphs}{body}</div>'
+    return f'<div class="steinball-card" style="{_BOX.format(color)}">{about}{paragraphs}{body}</div>'
 
 
 def table(rows: Sequence[Sequence[str]], heads: Sequence[str] = ()) -> str:

@@ -1,6 +1,18 @@
 """The public names of the package."""
 
-from steinball import calibration, datasets, estimation, explain, features, jumps, kernels, models, radius, tilts
+from steinball import (
+    calibration,
+    datasets,
+    estimation,
+    explain,
+    features,
+    jumps,
+    kernels,
+    models,
+    planning,
+    radius,
+    tilts,
+)
 from steinball.calibration import Betting, BoundaryBootstrap, DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.cautions import SteinballWarning
 from steinball.discrepancy import ksd, targeted_ksd
@@ -17,6 +29,7 @@ from steinball.gof import (
 from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
 from steinball.models import check_score, from_log_density, from_score
+from steinball.planning import power, sample_size
 from steinball.radius import (
     Alternative,
     ChiSquared,
@@ -78,10 +91,13 @@ __all__ = [
     "mmd_dev_test",
     "mode_weights_test",
     "models",
+    "planning",
+    "power",
     "predict_cost",
     "radius",
     "robust_ksd_test",
     "robust_ksdagg_test",
+    "sample_size",
     "sharp_huber_test",
     "targeted_ksd",
     "tilts",

@@ -31,11 +31,13 @@ class Null(ABC):
     """The null distribution of Δ_θ = max(0, D − θ), answering for every radius θ at once.
 
     ``draws`` are the bootstrap draws of D, or ``None`` where there are none; ``directed`` says whether they depend on
-    the radius through the direction that the data point to.
+    the radius through the direction that the data point to; ``by_distance`` whether the data decide by D alone, so that
+    another D would meet the same threshold.
     """
 
     draws: NDArray[np.float64] | None
     directed: ClassVar[bool] = False
+    by_distance: ClassVar[bool] = True
 
     @abstractmethod
     def pvalue(self, ksd: float, radius: float) -> float:

@@ -74,6 +74,7 @@ class BettingNull(BoundingNull):
     reference: float = 0.0
     _found: dict[float, float] = field(default_factory=dict, repr=False)
     draws = None
+    by_distance: ClassVar[bool] = False
 
     def log_wealth(self, radius: float) -> Floats:
         """log W_t for every order and point, (K, n)."""

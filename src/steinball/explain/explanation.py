@@ -198,7 +198,7 @@ def explain(result: Result, data: Any = None, top: int = 10) -> Explanation:
     --------
     >>> import steinball as sb
     >>> x = np.random.default_rng(0).normal(size=(300, 2))
-    >>> x[:40, 1] = 3.0
+    >>> x[:40] = [0.5, 4.0]
     >>> result = sb.robust_ksd_test(x, sb.models.Gaussian([0.0, 0.0]), contamination=0.02, rng=0)
     >>> found = explain(result, top=40)
     >>> sorted(found.points.tolist()) == list(range(40)), found.names[found.coordinates.argmax()]

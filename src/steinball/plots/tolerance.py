@@ -62,12 +62,13 @@ def zones_of(dial: Dial, steps: int = _STEPS) -> Zones:
         second = _begin(lambda t: at(t).verdict == "good enough", most)
         seen = [value for value in (first, second, dial.own) if value is not None and value < most]
         end = _round_up(1.3 * max(seen, default=0.0), most) or most
-        grid = _with_jump(np.linspace(0.0, end, steps + 1), dial.distance / dial.scale if dial.scale > 0.0 else math.nan)
+        grid = _with_jump(np.linspace(0.0, end, steps + 1), dial)
         return Zones(grid, np.array([at(float(t)).pvalue for t in grid]), first, second)
 
 
-def _with_jump(grid: Floats, place: float) -> Floats:
+def _with_jump(grid: Floats, dial: Dial) -> Floats:
     """The grid with both sides of the tolerance that equals D, where the p-value jumps to 1."""
+    place = dial.distance / dial.scale if dial.scale > 0.0 else math.nan
     return np.sort(np.append(grid, [place * (1.0 - 1e-9), place])) if 0.0 < place < grid[-1] else grid
 
 
@@ -121,7 +122,7 @@ def draw_tolerance(result: Result, dial: Dial, zones: Zones, ax: Any = None) -> 
 def _label(ax: Any, result: Result, dial: Dial) -> None:
     from matplotlib.ticker import FuncFormatter
 
-    words = f"{result._word()}, p = {number(result.pvalue)}"
+    words = f"{result._headline().lower()}, p = {number(result.pvalue)}"
     if dial.unit == "share":
         ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: percent(value)))
     if dial.own:

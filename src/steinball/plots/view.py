@@ -17,7 +17,7 @@ from steinball.stein import SteinProblem
 __all__ = ["MOST", "View", "view_of"]
 
 MOST = 2_000
-"""Points that a picture shows at most, the blamed ones first: more cannot be told apart, and a page has to stay small."""
+"""Points that a picture shows at most, the blamed ones first: a page has to stay small."""
 
 _TAIL, _ROOM, _FAR = 0.005, 0.08, 1.5
 _BARS = 40
@@ -35,7 +35,7 @@ class View:
     window : (2, k) array
         Its lower and upper ends.
     points, rows, blamed, far
-        The shown points (m, k), their rows in the data, whether each is blamed, and whether it lies far from all others.
+        The shown points (m, k), their rows in the data, whether each is blamed, or lies far from all others.
     bars : pair of arrays
         Edges and heights of the histogram of the first column, as a density of all points.
     model : Shape or None

@@ -31,7 +31,11 @@ def _draw_line(explanation: Explanation, ax: Any, theme: Theme) -> None:
     grid, values = explanation.witness_along(j)
     ax.axhline(0.0, color=theme.ink, linewidth=0.8)
     ax.plot(grid, values, color=theme.model, linewidth=2)
-    for sign, color, label in ((values > 0, theme.blamed, "more data than the model expects"), (values < 0, theme.model, "fewer data")):
+    more, fewer = (
+        (values > 0, theme.blamed, "more data than expected"),
+        (values < 0, theme.model, "fewer data"),
+    )
+    for sign, color, label in (more, fewer):
         ax.fill_between(grid, values, 0.0, where=sign, color=color, alpha=0.3, linewidth=0, label=label)
     column = explanation.samples[:, j]
     shown = column[(column >= grid[0]) & (column <= grid[-1])][:2_000]

@@ -14,7 +14,7 @@ from steinball.plots.scene import Scene
 from steinball.report.svg import Frame
 from steinball.results.base import Result
 
-__all__ = ["STEP", "as_json", "level_ends", "numbers_of", "slider_end", "slider_step"]
+__all__ = ["STEP", "as_json", "has_draws", "level_ends", "numbers_of", "slider_end", "slider_step"]
 
 STEP = 0.001
 """Between two positions of a slider for shares and levels."""
@@ -28,7 +28,7 @@ def numbers_of(scene: Scene) -> dict[str, Any]:
     found: dict[str, Any] = {
         "level": result.level, "pvalue": result.pvalue, "statistic": result.statistic,
         "threshold": _finite(result.threshold), "rejected": result.rejected, "verdict": result.verdict,
-        "zero": result._word() in ("rejected", "not rejected"),
+        "zero": result._headline().endswith("REJECTED"),
         "draws": result.n_resamples, "levels": _levels(scene), "dial": None,
     }  # fmt: skip
     if result._dial() is not None:
@@ -75,9 +75,14 @@ def slider_end(scene: Scene) -> float:
     return 0.5 if max(scene.zones.end, scene.dial.own or 0.0) <= 0.5 else 1.0
 
 
+def has_draws(scene: Scene) -> bool:
+    """Whether the page counts from draws: there are some, and not too many for a page."""
+    return scene.dial.numbers is not None and scene.result.n_resamples <= _MANY_DRAWS
+
+
 def slider_step(scene: Scene) -> float:
     """Of a slider that a table is behind, from row to row."""
-    if scene.dial.numbers is not None and scene.result.n_resamples <= _MANY_DRAWS:
+    if has_draws(scene):
         return STEP if scene.dial.unit == "share" else slider_end(scene) / 1000
     return slider_end(scene) / (_ROWS - 1)
 
@@ -85,7 +90,7 @@ def slider_step(scene: Scene) -> float:
 def _null(scene: Scene) -> dict[str, Any]:
     """The draws, or p-values in a table where there are none, or too many for a page."""
     dial = scene.dial
-    if dial.numbers is not None and scene.result.n_resamples <= _MANY_DRAWS:
+    if has_draws(scene) and dial.numbers is not None:
         return {name: _packed(values) for name, values in dial.numbers.items()}
     step = slider_step(scene)
     rows = [dial.decide(float(f"{k * step:.12g}")) for k in range(_ROWS)]

@@ -8,10 +8,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from steinball.files import write_whole
 from steinball.plots.scene import Scene
 from steinball.record import versions
-from steinball.report.numbers import STEP, as_json, level_ends, numbers_of, slider_end, slider_step
+from steinball.report.numbers import STEP, as_json, has_draws, level_ends, numbers_of, slider_end, slider_step
 from steinball.report.panels import data_panel, legend, tolerance_panel
 from steinball.results.base import Result
 from steinball.text import number, percent
@@ -20,10 +22,12 @@ __all__ = ["page_of", "write_report"]
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 _COLUMNS = 8
-_CHOOSING = (
-    "The tolerance may be chosen after looking: the tolerated sets lie within each other, so that one statement holds "
-    "for all of them at once. The level may not: it has to be chosen before the data are seen."
+_TOLERANCE = (
+    "The tolerance may be chosen after seeing the data: the tolerated sets lie within each other, so that one "
+    "statement holds for all of them at once."
 )
+_LEVEL = "The level may not: it has to be chosen before the data are seen."
+_KINDS = {"MISFIT": "misfit", "REJECTED": "misfit", "GOOD ENOUGH": "good"}
 
 
 def write_report(result: Result, path: str | Path, *, data: Any = None, title: str = "", call: str = "") -> Path:
@@ -36,25 +40,48 @@ def write_report(result: Result, path: str | Path, *, data: Any = None, title: s
 def page_of(scene: Scene, title: str = "", call: str = "") -> str:
     """The page as text."""
     result, told = scene.result, scene.result.pictures
-    explained = "data" in told
     sections = [
         _head(result, title),
         _live(scene),
         _panels(scene, told),
-        _points(scene) if explained else "",
+        _points(scene) if "data" in told else "",
         _detectable(result),
         _warnings(result),
         _computed(result, call),
     ]
-    style, script = (files("steinball.report").joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
-    return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{_safe(title or result.title)}</title>\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n<style>\n{style}</style>\n</head>\n'
-        f"<body>\n<main>\n{''.join(sections)}</main>\n"
-        f'<script type="application/json" id="numbers">{as_json(numbers_of(scene))}</script>\n'
-        f"<script>\n{script}</script>\n</body>\n</html>\n"
+    return _TEMPLATE.format(
+        title=_safe(title or result.title),
+        policy=_POLICY,
+        style=_file("page.css"),
+        body="".join(sections),
+        numbers=as_json(numbers_of(scene)),
+        script=_file("page.js"),
     )
+
+
+_TEMPLATE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>{title}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<main>
+{body}</main>
+<script type="application/json" id="numbers">{numbers}</script>
+<script>
+{script}</script>
+</body>
+</html>
+"""
+
+
+def _file(name: str) -> str:
+    return files("steinball.report").joinpath(name).read_text("utf-8")
 
 
 def _safe(words: object) -> str:
@@ -62,31 +89,38 @@ def _safe(words: object) -> str:
 
 
 def _head(result: Result, title: str) -> str:
-    first, *rest = [part for part in result.sentence().split("\n") if part]
-    kind = {"misfit": "misfit", "rejected": "misfit", "good enough": "good"}.get(result._word(), "undecided")
-    more = "".join(f"<p>{_safe(part)}</p>\n" for part in rest)
+    """The verdict in plain words, and the numbers behind it."""
+    sentences, numbers = result._brief()
+    words = f"at level {result.level:g}. {' '.join(sentences)}"
+    chip = f'<span class="chip {_KINDS.get(result._headline(), "undecided")}">{_safe(result._headline())}</span>'
     return (
-        f'<header>\n<h1>{_safe(title or result.title)}</h1>\n<p class="lead"><span class="chip {kind}">'
-        f"{_safe(result._word().upper())}</span> {_safe(first)}</p>\n{more}</header>\n"
+        f'<header>\n<h1>{_safe(title or result.title)}</h1>\n<p class="lead">{chip} {_safe(words)}</p>\n'
+        f'<p class="small">{_safe(" · ".join(numbers))}</p>\n</header>\n'
     )
+
+
+_LIVE = """<section class="live" id="live" hidden>
+<div class="sliders">
+{sliders}</div>
+<p class="readout"><output class="chip" id="verdict" aria-live="polite"></output>
+<span>p-value <output id="pvalue"></output></span>
+{moved}<button id="back" type="button" hidden>as tested</button></p>
+<p class="small">{choosing}</p>
+</section>
+"""
 
 
 def _live(scene: Scene) -> str:
     """The sliders, and what they move; hidden until the script has made it work."""
     result, dial = scene.result, scene.result._dial()
-    sliders, moved = "", ""
+    sliders, moved, (first, last) = "", "", level_ends(result)
     if dial is not None:
         name = "Tolerated contamination" if dial.unit == "share" else "Tolerated distance θ"
         sliders = _slider("tolerance", name, 0.0, slider_end(scene), slider_step(scene), dial.own or 0.0)
-        if dial.numbers is not None:
-            moved = ''.join(f'<span>{n} <output id="{n}"></output></span>\n' for n in ("statistic", "threshold"))
-    first, last = level_ends(result)
+        if has_draws(scene):
+            moved = "".join(f'<span>{n} <output id="{n}"></output></span>\n' for n in ("statistic", "threshold"))
     sliders += _slider("level", "Level", first * STEP, last * STEP, STEP, result.level)
-    return (
-        f'<section class="live" id="live" hidden>\n<div class="sliders">\n{sliders}</div>\n<p class="readout">'
-        '<output class="chip" id="verdict" aria-live="polite"></output>\n<span>p-value <output id="pvalue"></output></span>\n'
-        f'{moved}<button id="back" type="button" hidden>as tested</button></p>\n<p class="small">{_CHOOSING}</p>\n</section>\n'
-    )
+    return _LIVE.format(sliders=sliders, moved=moved, choosing=f"{_TOLERANCE} {_LEVEL}" if dial is not None else _LEVEL.replace("may not: it has", "has"))
 
 
 def _slider(name: str, words: str, low: float, high: float, step: float, value: float) -> str:
@@ -117,25 +151,32 @@ def _points(scene: Scene) -> str:
     """The responsible points, the far ones, and the columns."""
     found = scene.explanation
     names = found.names[:_COLUMNS]
-    heads = ["point", "share of D²", "D without it", *names]
-    rows = [
-        [found.label(i), percent(share), number(found.influence.ksd[i]), *(number(v) for v in found.samples[i][:_COLUMNS])]
-        for i, share in zip(found.points.tolist(), found.shares(found.points).tolist(), strict=True)
-    ]
+    rows = [_point(scene, i) for i in found.points.tolist()]
+    table = _table(["point", "share of D²", "D without it", *names], rows)
+    cut = f"{len(names)} of {len(found.names)} columns are shown. " if len(found.names) > _COLUMNS else ""
     words = "".join(f"<p>{_safe(sentence)}</p>\n" for sentence in found._sentences())
-    more = f'<p class="small">{len(names)} of {len(found.names)} columns are shown.</p>\n' if len(found.names) > _COLUMNS else ""
     return (
-        f'<section id="points">\n<h2>Most responsible points</h2>\n<div class="scroll">{_table(heads, rows)}</div>\n{more}'
-        f'{words}<p class="small">This describes these data; it is not a confidence statement.</p>\n</section>\n'
+        f'<section id="points">\n<h2>Most responsible points</h2>\n<div class="scroll">{table}</div>\n{words}'
+        f'<p class="small">{cut}This describes these data; it is not a confidence statement.</p>\n</section>\n'
     )
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    def line(cells: Sequence[str], tag: str) -> str:
-        kinds = ["", *[' class="number"'] * (len(cells) - 1)]
-        return "<tr>" + "".join(f"<{tag}{k}>{_safe(c)}</{tag}>" for c, k in zip(cells, kinds, strict=True)) + "</tr>\n"
+def _point(scene: Scene, row: int) -> list[str]:
+    found = scene.explanation
+    share = float(found.shares(np.array([row]))[0])
+    values = (number(value) for value in found.samples[row][:_COLUMNS])
+    return [found.label(row), percent(share), number(found.influence.ksd[row]), *values]
 
-    return f"<table>\n<thead>{line(heads, 'th')}</thead>\n<tbody>{''.join(line(row, 'td') for row in rows)}</tbody>\n</table>"
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    body = "".join(_line(row, "td") for row in rows)
+    return f"<table>\n<thead>{_line(heads, 'th')}</thead>\n<tbody>{body}</tbody>\n</table>"
+
+
+def _line(cells: Sequence[str], tag: str) -> str:
+    """A row; all but the first cell are numbers."""
+    kinds = ["", *[' class="number"'] * (len(cells) - 1)]
+    return "<tr>" + "".join(f"<{tag}{k}>{_safe(c)}</{tag}>" for c, k in zip(cells, kinds, strict=True)) + "</tr>\n"
 
 
 def _detectable(result: Result) -> str:

@@ -72,8 +72,7 @@ def legend(view: View) -> str:
     kinds += [(BLAMED, "key blamed", bool(view.blamed.any())), (FAR, "key far", bool(view.far.any()))]
     marks = {"model": '<path class="model" d="M0 6h16"/>'}
     return "".join(
-        f'<span><svg width="16" height="12" aria-hidden="true">'
-        f'{marks.get(kind) or _box(kind)}</svg> {words}</span>\n'
+        f'<span><svg width="16" height="12" aria-hidden="true">{marks.get(kind) or _box(kind)}</svg> {words}</span>\n'
         for words, kind, there in kinds
         if there
     )

@@ -1,4 +1,4 @@
-"""Drawings for a page: a frame with axes, and shapes in the units of the data. Colors are classes of the style sheet."""
+"""Drawings for a page: a frame with axes, and shapes in the units of the data. Colors are those of the style sheet."""
 
 from __future__ import annotations
 

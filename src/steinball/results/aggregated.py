@@ -16,7 +16,7 @@ from steinball.calibration.base import tie_tolerance
 from steinball.gram.base import GramSummary
 from steinball.kernels.base import Kernel, unit_kernel
 from steinball.record import continues
-from steinball.results.base import Result
+from steinball.results.base import Result, measured
 from steinball.results.dial import Scales
 from steinball.results.pairs import PairSums, host_sums
 from steinball.stein import SteinProblem
@@ -222,6 +222,9 @@ class AggregatedResult(Result):
             ("statistic", number(self.statistic), f"largest excess of a D² over its threshold; {self._rule()}"),
             ("p-value", number(self.pvalue), self._calibrated()),
         ]
+
+    def _measured(self) -> str:
+        return f"{measured('KSD', self.ksd, 0.0)}, leading of {count(len(self.kernels), 'kernel')}"
 
     def _calibrated(self) -> str:
         return f"wild bootstrap, {count(self.n_resamples)} + {count(self.n_resamples_level)} draws"

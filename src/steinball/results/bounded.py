@@ -14,7 +14,7 @@ from steinball.arrays import Floats, check_level, check_share
 from steinball.record import continues
 from steinball.results.base import OF_DISTRIBUTION, Decision, Result
 from steinball.results.dial import Dial
-from steinball.text import Row, describe, number
+from steinball.text import Row, describe, number, short
 
 METHODS = ("betting", "asymptotic")
 _BETS, _HAIR = 24, 1e-14
@@ -138,6 +138,9 @@ class SharpResult(Result):
             ("p-value", number(self.pvalue), f"{self._calibrated()}, valid for {when}"),
             *((key, value if isinstance(value, str) else describe(value)) for key, value in told),
         ]
+
+    def _measured(self) -> str:
+        return f"estimated share {short(self.share)}"
 
     def _whose(self) -> str:
         return OF_DISTRIBUTION

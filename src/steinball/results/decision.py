@@ -174,7 +174,8 @@ class Evidence:
 
     def sums(self, radius: float, threshold: float) -> PairSums:
         """What explanations are made from."""
-        facts = radius + threshold, radius, self.tau.value, self.estimator, self.isolated, self.bounded
+        critical = radius + threshold if self.null.by_distance else math.nan
+        facts = critical, radius, self.tau.value, self.estimator, self.isolated, self.bounded
         return PairSums(self.problem, *host_sums(self.summary), *facts)
 
     def extended(self, n_more: int) -> Evidence:

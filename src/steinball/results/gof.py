@@ -19,12 +19,12 @@ from steinball.models.knowledge import Knowledge
 from steinball.radius import FixedRadius, Huber, Radius
 from steinball.radius.base import as_radius
 from steinball.record import continues
-from steinball.results.base import Result, tolerated, unbounded_words, whose
+from steinball.results.base import Result, measured, tolerated, unbounded_words, unseen, whose
 from steinball.results.decision import Answer, Evidence
 from steinball.results.dial import Dial
 from steinball.results.equivalence import Credibility, credibility, three_way_verdict, two_sided_interval
 from steinball.results.pairs import PairSums
-from steinball.text import Row, describe, number, percent
+from steinball.text import Row, count, describe, number, percent
 from steinball.tilts import Tilt
 
 if TYPE_CHECKING:
@@ -310,6 +310,24 @@ class GofResult(Result):
             return super()._decided()
         why = f"Whether it is close enough cannot be said: {self._doubt}" if self._doubt else _TOO_FEW
         return f"{super()._decided()} {why} (undecided)."
+
+    def _finding(self) -> str:
+        if self.verdict != "good enough":
+            return super()._finding()
+        shown = f"The {count(self.n, 'point')} show, at confidence {percent(1 - self.level)}, that their population"
+        return f"{shown} lies no further from the model than {self._limit()}."
+
+    def _but(self) -> str:
+        if self._doubt:
+            return f"whether it is that close cannot be said: {self._doubt}"
+        return "they are too few to show that the model is that close"
+
+    def _unseen(self) -> str:
+        return unseen(self, self.bounded)
+
+    def _measured(self) -> str:
+        grade = ", approximate" if self.grade == "approximate" else ""
+        return measured("KSD", self.ksd, self.radius) + grade
 
     def _limit(self) -> str:
         """θ as a distance: a share that is close in this distance may be larger than the tolerated one."""

@@ -10,7 +10,7 @@ from steinball.arrays import Floats, check_level, check_share
 from steinball.calibration.base import Null
 from steinball.kernels.base import Kernel
 from steinball.record import continues
-from steinball.results.base import OF_DISTRIBUTION, OF_POINTS, Result
+from steinball.results.base import OF_DISTRIBUTION, OF_POINTS, Result, measured
 from steinball.results.dial import Dial
 from steinball.text import Row, count, describe, number
 
@@ -150,6 +150,9 @@ class MMDResult(Result):
             ("statistic", number(self.statistic), f"max(0, D − θ); {self._rule()}"),
             ("p-value", number(self.pvalue), self._calibrated()),
         ]
+
+    def _measured(self) -> str:
+        return measured("MMD", self.mmd, self.radius)
 
     def _whose(self) -> str:
         return OF_DISTRIBUTION if self.draws is None else OF_POINTS

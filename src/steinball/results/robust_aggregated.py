@@ -20,11 +20,11 @@ from steinball.kernels.base import Kernel, unit_kernel
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
 from steinball.record import continues
-from steinball.results.base import Result, unbounded_words, whose
+from steinball.results.base import Result, measured, unbounded_words, unseen, whose
 from steinball.results.dial import Dial, Scales
 from steinball.results.pairs import NO_ROWS, PairSums, host_sums
 from steinball.stein import SteinProblem
-from steinball.text import Row, describe, number
+from steinball.text import Row, count, describe, number
 from steinball.tilts import Tilt
 
 _SHARES = 200
@@ -266,6 +266,12 @@ class RobustAggregatedResult(Result):
 
     def _tolerated(self) -> str:
         return f"within {self._radius!r}" if self.contamination is None else super()._tolerated()
+
+    def _unseen(self) -> str:
+        return unseen(self, self.bounded)
+
+    def _measured(self) -> str:
+        return f"{measured('KSD', self.ksd, self.radius)}, leading of {count(len(self.kernels), 'kernel')}"
 
     def _certain(self) -> bool:
         return self.bounded == "proved"

@@ -33,8 +33,8 @@ class Shown:
         Parameters
         ----------
         kind : str
-            One of ``result.pictures``. ``"overview"`` is two panels: the data against the model with the points that are
-            most responsible, and the p-value against the tolerance with the zones of the three verdicts.
+            One of ``result.pictures``. ``"overview"`` is two panels: the data against the model with the most
+            responsible points, and the p-value against the tolerance with the zones of the three verdicts.
         ax : axes, or a pair of them for the overview; optional
             Where to draw; by default in a new figure.
         data : frame, optional
