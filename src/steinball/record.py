@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from steinball.arrays import frame_columns
 from steinball.cautions import listening
 from steinball.text import describe
 
@@ -38,6 +39,8 @@ class Record:
         As one would write it; arrays by their shape, defaults left out.
     warnings : list of str
         What was said without stopping.
+    names : tuple of str
+        What the tested frame calls its columns; empty for an array.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class Record:
 
     call: str = ""
     warnings: list[str] = field(default_factory=list)
+    names: tuple[str, ...] = ()
 
 
 def current_record() -> Record:
@@ -66,7 +70,7 @@ def recorded(test: Callable[P, R]) -> Callable[P, R]:
             return test(*args, **kwargs)
         if "rng" in inspect.signature(test).parameters and kwargs.get("rng") is None:
             kwargs["rng"] = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
-        with _open(Record(_written(test, args, kwargs))):
+        with _open(Record(_written(test, args, kwargs), names=_names(args))):
             return test(*args, **kwargs)
 
     return run
@@ -78,7 +82,7 @@ def continues(method: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(method)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         before: Record = args[0]._record  # type: ignore[attr-defined]
-        with _open(Record(before.call, list(before.warnings))):
+        with _open(Record(before.call, list(before.warnings), before.names)):
             return method(*args, **kwargs)
 
     return run
@@ -92,6 +96,12 @@ def _open(record: Record) -> Iterator[None]:
             yield
     finally:
         _OPEN.reset(token)
+
+
+def _names(args: Any) -> tuple[str, ...]:
+    """What the columns of the tested frame are called."""
+    columns = frame_columns(args[0]) if args else None
+    return () if columns is None else tuple(name for name, _ in columns)
 
 
 def _written(test: Callable[..., Any], args: Any, kwargs: Any) -> str:

@@ -208,7 +208,7 @@ def explain(result: Result, data: Any = None, top: int = 10) -> Explanation:
         raise ValueError(f"`top` must be a whole number of at least 1, got {top!r}.")
     sums = result._sums()[0]
     rows, n = sums.rows, len(sums)
-    labels = labels_of(data, sums.problem.host_samples, rows, n)
+    labels = labels_of(data, sums.problem.host_samples, rows, n, result._record.names)
     samples = np.full((n, len(labels.names)), np.nan)
     samples[rows] = sums.problem.host_samples
     witness = SteinWitness(sums)

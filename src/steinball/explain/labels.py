@@ -31,10 +31,10 @@ class Labels:
         return self.ids[i] if self.ids else f"row {i}"
 
 
-def labels_of(data: Any, samples: Floats, rows: NDArray[np.intp], n: int) -> Labels:
+def labels_of(data: Any, samples: Floats, rows: NDArray[np.intp], n: int, known: tuple[str, ...] = ()) -> Labels:
     """The names that ``data``, a frame with the n rows that were tested, has for them; ``samples`` are its ``rows``.
 
-    A column is recognized by its values; otherwise a frame with as many columns of numbers as were tested has them in
+    Without it they are those that are ``known``. A column is recognized by its values; otherwise a frame with as many columns of numbers as were tested has them in
     their order. Rows are called by the index of a pandas frame or by the first column that is not a tested one.
 
     Examples
@@ -44,7 +44,9 @@ def labels_of(data: Any, samples: Floats, rows: NDArray[np.intp], n: int) -> Lab
     """
     d = samples.shape[1]
     if data is None:
-        return Labels(tuple(f"x{j + 1}" for j in range(d)))
+        return Labels(known if len(known) == d else tuple(f"x{j + 1}" for j in range(d)))
+    if isinstance(data, Labels):
+        return data
     columns = frame_columns(data)
     if columns is None:
         raise TypeError(f"`data` must be the frame that was tested (pandas, polars or pyarrow), got {type(data).__name__}.")

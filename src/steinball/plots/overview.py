@@ -17,7 +17,7 @@ from steinball.plots.tolerance import draw_tolerance
 from steinball.plots.witness import draw_witness
 from steinball.results.base import Result
 
-__all__ = ["plot"]
+__all__ = ["panels", "plot"]
 
 _LEFT, _RIGHT = ("data", "draws"), ("tolerance", "lengthscales")
 
@@ -58,13 +58,14 @@ def plot(result: Result, kind: str = "overview", ax: Any = None, *, data: Any = 
     return _overview(scene, ax) if kind == "overview" else _DRAWN[kind](scene, canvas(ax)[0])
 
 
+def panels(result: Result) -> list[str]:
+    """The names of the pictures that the overview is made of: two, or where a result has only one of them, that."""
+    sides = (next((name for name in side if name in result.pictures), None) for side in (_LEFT, _RIGHT))
+    return [name for name in sides if name is not None]
+
+
 def _overview(scene: Scene, axes: Any) -> Any:
-    """Two panels; where a result has only one of them, that one."""
-    there = scene.result.pictures
-    names = [next((n for n in side if n in there), None) for side in (_LEFT, _RIGHT)]
-    shown = [name for name in names if name is not None]
-    if len(shown) == 1:
-        given = axes if axes is None or np.ndim(axes) == 0 else axes[0]
-        return np.array([_DRAWN[shown[0]](scene, canvas(given)[0])], dtype=object)
-    left, right = pair_of_axes(axes)
-    return np.array([_DRAWN[name](scene, canvas(ax)[0]) for name, ax in zip(shown, (left, right), strict=True)])
+    shown = panels(scene.result)
+    one = axes if axes is None or np.ndim(axes) == 0 else axes[0]
+    places = pair_of_axes(axes) if len(shown) == 2 else (one,)
+    return np.array([_DRAWN[name](scene, canvas(ax)[0]) for name, ax in zip(shown, places, strict=True)], dtype=object)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Theme", "canvas", "pair_of_axes"]
+__all__ = ["NEEDED", "Theme", "canvas", "pair_of_axes"]
 
-_PLOT = "pictures need matplotlib: `pip install 'steinball[plot]'`. `result.report(path)` writes a page without it."
+NEEDED = "pictures need matplotlib: `pip install 'steinball[plot]'`. `result.report(path)` writes a page without it."
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def pyplot() -> Any:
     try:
         from matplotlib import pyplot as plt
     except ImportError as error:
-        raise ImportError(_PLOT) from error
+        raise ImportError(NEEDED) from error
     return plt
 
 
