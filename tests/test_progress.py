@@ -114,7 +114,7 @@ def test_a_bar_appears_once_patience_ends(terminal: Terminal, monkeypatch: pytes
         now = 2.1
         progress.advance(1)
         assert "some work" in terminal.text
-        assert progress._bar.tasks[0].completed == 2  # what was done in silence counts
+        assert progress._bar.bar.tasks[0].completed == 2  # what was done in silence counts
 
 
 @pytest.mark.usefixtures("impatient")

@@ -27,6 +27,7 @@ ROOMS = (
     "cautions",
     "progress",
     "text",
+    "card",
     "files",
     "kernels",
     "tilts",
@@ -40,17 +41,21 @@ ROOMS = (
     "discrepancy",
     "calibration",
     "radius",
+    "record",
     "results",
     "gof",
     "sequential",
     "estimation",
     "explain",
     "datasets",
+    "planning",
+    "plots",
+    "report",
     "cli",
 )
 
-# A result explains itself: inside its methods it may look down the list.
-MAY_LOOK_DOWN_INSIDE_FUNCTIONS = {"results": {"explain"}}
+# A result explains and shows itself: inside its methods it may look down the list.
+MAY_LOOK_DOWN_INSIDE_FUNCTIONS = {"results": {"explain", "plots", "report"}, "sequential": {"plots"}}
 
 # Not in the list of rooms: the package itself, its public names, and `python -m steinball`.
 DOORS = {"__init__", "__main__", "names"}

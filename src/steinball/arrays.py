@@ -32,8 +32,11 @@ __all__ = [
     "check_level",
     "check_resamples",
     "check_share",
+    "column_numbers",
     "computed",
     "dtype_name",
+    "frame_columns",
+    "frame_index",
     "generator_at",
     "is_array",
     "is_array_like",
@@ -142,6 +145,31 @@ def _columns(x: Any) -> list[tuple[Any, Any]]:
     if hasattr(x, "iter_columns"):
         return [(column.name, column) for column in x.iter_columns()]
     return list(x.items())
+
+
+def frame_columns(x: Any) -> list[tuple[str, Any]] | None:
+    """Names and columns of a data frame, or of a series; ``None`` for anything else."""
+    if type(x).__module__.partition(".")[0] not in _FRAMES:
+        return None
+    if not hasattr(x, "columns"):
+        return [(str(getattr(x, "name", None) or "values"), x)]
+    return [(str(label), column) for label, column in _columns(x)]
+
+
+def frame_index(x: Any) -> list[str] | None:
+    """The labels of the rows of a pandas frame; ``None`` where they are mere numbers of rows, or there are none."""
+    index = getattr(x, "index", None)
+    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
+        return None
+    return [str(label) for label in index]
+
+
+def column_numbers(column: Any) -> Floats | None:
+    """A column as numbers, or ``None`` where it holds something else."""
+    try:
+        return np.asarray(_column_values("values", column, "data"), dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
 
 
 def _column_values(label: Any, column: Any, name: str) -> NDArray[Any]:

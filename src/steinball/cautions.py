@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from typing import Any
 
@@ -22,6 +24,7 @@ __all__ = [
     "UnboundedSteinKernelWarning",
     "UncertifiedSupremumWarning",
     "caution",
+    "listening",
     "moved_names",
     "renamed",
 ]
@@ -127,9 +130,35 @@ class RemovalWarning(SteinballWarning):
     """
 
 
+_HEARD: ContextVar[list[str] | None] = ContextVar("steinball_warnings", default=None)
+
+
+@contextmanager
+def listening(heard: list[str]) -> Iterator[None]:
+    """Add every warning that is given inside to ``heard``, once, whether it is shown or not.
+
+    Examples
+    --------
+    >>> heard = []
+    >>> with listening(heard), warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     caution(RoundedDataWarning, "The data are whole numbers.", "Say so.")
+    >>> heard
+    ['The data are whole numbers. Say so.']
+    """
+    token = _HEARD.set(heard)
+    try:
+        yield
+    finally:
+        _HEARD.reset(token)
+
+
 def caution(category: type[SteinballWarning], cause: str, remedy: str) -> None:
     """Warn, at the line of the user's own code that called this library."""
-    warnings.warn(f"{cause} {remedy}", category, stacklevel=_levels_to_caller())
+    heard, text = _HEARD.get(), f"{cause} {remedy}"
+    if heard is not None and text not in heard:
+        heard.append(text)
+    warnings.warn(text, category, stacklevel=_levels_to_caller())
 
 
 def renamed(old: str, new: str) -> None:

@@ -10,6 +10,7 @@ from steinball import (
     jumps,
     kernels,
     models,
+    planning,
     radius,
     tilts,
 )
@@ -30,6 +31,7 @@ from steinball.gof import (
 from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
 from steinball.models import check_score, from_log_density, from_score
+from steinball.planning import power, sample_size
 from steinball.radius import (
     Alternative,
     ChiSquared,
@@ -92,10 +94,13 @@ __all__ = [
     "mmd_dev_test",
     "mode_weights_test",
     "models",
+    "planning",
+    "power",
     "predict_cost",
     "radius",
     "robust_ksd_test",
     "robust_ksdagg_test",
+    "sample_size",
     "sharp_huber_test",
     "targeted_ksd",
     "thin",

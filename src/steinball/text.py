@@ -10,10 +10,26 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["WIDTH", "Row", "count", "describe", "number", "percent", "render", "spaced", "wrap"]
+__all__ = [
+    "BRIEF_WIDTH",
+    "WIDTH",
+    "Row",
+    "brief",
+    "count",
+    "describe",
+    "number",
+    "percent",
+    "render",
+    "short",
+    "spaced",
+    "wrap",
+]
 
 WIDTH = 80
 """Columns of a report."""
+
+BRIEF_WIDTH = 119
+"""Columns of a brief answer, which is a paragraph."""
 
 Row = tuple[str, str] | tuple[str, str, str]
 """Label and value; or label, value and a note, which stands in a column of its own."""
@@ -35,6 +51,24 @@ def render(title: str, rows: Sequence[Row], sentence: str) -> str:
     values = max((len(row[1]) for row in rows if len(row) == 3), default=0)
     paragraphs = [wrap(paragraph) for paragraph in sentence.split("\n")]
     return "\n".join([title, *(_line(row, labels, values) for row in rows), "", *paragraphs])
+
+
+def brief(sentences: Sequence[str], numbers: Sequence[str]) -> str:
+    """A paragraph, and a line of numbers below it.
+
+    Examples
+    --------
+    >>> print(brief(["UNDECIDED at level 0.05.", "", "Too few data."], ["p-value 0.3", "999 draws"]))
+    UNDECIDED at level 0.05. Too few data.
+      p-value 0.3 · 999 draws
+    """
+    paragraph = textwrap.fill(" ".join(filter(None, sentences)), BRIEF_WIDTH, break_long_words=False)
+    return f"{paragraph}\n  {' · '.join(filter(None, numbers))}"
+
+
+def short(value: float) -> str:
+    """A number in three digits."""
+    return f"{value:.3g}"
 
 
 def _line(row: Row, labels: int, values: int) -> str:
@@ -89,7 +123,8 @@ def describe(thing: object) -> str:
         return number(thing)
     if dataclasses.is_dataclass(thing):
         parts = ((field.name, getattr(thing, field.name)) for field in dataclasses.fields(thing))
-        return f"{type(thing).__name__}({', '.join(f'{k}={describe(v)}' for k, v in parts if v is not None)})"
+        shown = ", ".join(f"{k}={describe(v)}" for k, v in parts if v is not None and not k.startswith("_"))
+        return f"{type(thing).__name__}({shown})"
     return _describe_array(np.asarray(thing)) if isinstance(thing, (tuple, np.ndarray)) else repr(thing)
 
 

@@ -425,8 +425,8 @@ def test_the_result_can_be_written_down() -> None:
     assert (said["pvalue"], said["correction"]) == (result.pvalue, result.correction)
     assert len(said["kernels"]) == len(said["thresholds"]) == 5
     assert f"pvalue={result.pvalue:.4g}" in repr(result)
-    assert all(len(line) <= 80 for line in result.summary().splitlines())
-    assert ("NOT REJECTED" in result.summary()) == (not result.rejected)
+    assert all(len(line) <= 80 for line in result.summary(details=True).splitlines())
+    assert ("NOT REJECTED" in result.summary(details=True)) == (not result.rejected)
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.pvalue = 0.0  # type: ignore[misc]
 

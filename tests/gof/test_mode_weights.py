@@ -60,15 +60,15 @@ def test_results_speak() -> None:
     result = mode_weights_test(x, model)
     assert result.rejected
     assert result.statistic >= result.threshold
-    assert "REJECTED at level 0.05" in result.summary()
-    assert max(map(len, result.summary().splitlines())) <= 80
+    assert "REJECTED at level 0.05" in result.summary(details=True)
+    assert max(map(len, result.summary(details=True).splitlines())) <= 80
     plain = result.to_dict()
     assert plain["schema"] == "steinball.sharp/2"
     assert plain["pvalue"] == result.pvalue
     fine = mode_weights_test(model.sample(200, rng=0), model, method="asymptotic")
     assert not fine.rejected
     assert fine.statistic < fine.threshold
-    assert "does not prove the model" in " ".join(fine.summary().split())
+    assert "does not prove the model" in " ".join(fine.summary(details=True).split())
 
 
 @pytest.mark.backend

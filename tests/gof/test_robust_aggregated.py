@@ -92,15 +92,15 @@ def test_statistic_threshold_pvalue_and_bound_tell_one_story(calibration: Any) -
                 if abs(share - moved.contamination_bound) > 1e-3 and moved.rejected:
                     assert share < moved.contamination_bound + 0.01
         assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["schema"] == "steinball.robust-ksdagg/2"
-        assert "length scales" in result.summary()
+        assert "length scales" in result.summary(details=True)
 
 
 @pytest.mark.exact
 def test_the_summary_says_whose_contamination_is_bounded() -> None:
     clean, spoilt = contaminated(100, 0.0, 0.0), contaminated(300, 0.4, 2.0)
-    assert "At confidence" not in sb.robust_ksdagg_test(clean, sb.models.Gaussian(), 0.05, rng=0).summary()
+    assert "At confidence" not in sb.robust_ksdagg_test(clean, sb.models.Gaussian(), 0.05, rng=0).summary(details=True)
     for tau, whose in (("sample", "of these points are"), ("auto", "of the distribution they come from is")):
-        said = sb.robust_ksdagg_test(spoilt, sb.models.Gaussian(), 0.05, tau=tau, rng=0).summary()
+        said = sb.robust_ksdagg_test(spoilt, sb.models.Gaussian(), 0.05, tau=tau, rng=0).summary(details=True)
         assert f"{whose} contaminated" in " ".join(said.split())
 
 

@@ -139,4 +139,4 @@ def test_results_of_every_engine_go_through_json(engine: str) -> None:
         assert stored["details"]["rank"] > 0
         low, high = stored["details"]["ksd_bounds"]
         assert low <= result.ksd <= high
-    assert engine in result.summary()
+    assert engine in result.summary(details=True)

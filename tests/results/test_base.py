@@ -187,15 +187,15 @@ def test_the_repr_is_one_short_line_that_tells_the_decision(result: Result) -> N
 
 @EACH
 def test_the_summary_is_a_title_a_table_and_the_decision_in_words(result: Result) -> None:
-    title, table, words = re.fullmatch(r"(\S.*)\n((?:  .*\n)+)\n((?:  .*\n?)+)", result.summary()).groups()  # type: ignore[union-attr]
+    title, table, words = re.fullmatch(r"(\S.*)\n((?:  .*\n)+)\n((?:  .*\n?)+)", result.summary(details=True)).groups()  # type: ignore[union-attr]
     assert title == result.title
     assert f"  {result.n} points in 1 dimension" in table
     assert f" {result.pvalue:.4g} " in table
     assert words.lstrip().startswith("REJECTED at level" if result.rejected else "NOT REJECTED at level")
     assert ("does not prove the model" in " ".join(words.split())) == (not result.rejected)
     assert ("At confidence 95 %, at least" in words) == (result.contamination_bound > 0.0)
-    assert max(map(len, result.summary().split("\n"))) <= WIDTH
-    assert "center=(0.0,)" not in result.summary()
+    assert max(map(len, result.summary(details=True).split("\n"))) <= WIDTH
+    assert "center=(0.0,)" not in result.summary(details=True)
 
 
 @EACH
@@ -203,7 +203,8 @@ def test_the_html_view_escapes_what_users_name(result: Result, monkeypatch: pyte
     decision = "rejected" if result.rejected else "not rejected"
     monkeypatch.setattr(type(result), "title", "<script>alert('&')</script>")
     page = result._repr_html_()
-    assert page.startswith(f"<div><strong>{decision}</strong><pre>&lt;script&gt;")
+    assert page.startswith(f"<div><strong>{decision}</strong><pre>")
+    assert "&lt;script&gt;" in page
     assert "<script" not in page
 
 

@@ -222,10 +222,10 @@ def test_where_what_matters_is_rare_the_upper_bound_is_hoeffdings() -> None:
         result = sb.robust_ksd_test(model.sample(100, rng=0), model, 0.05, rng=0)
     assert result.upper_bound == pytest.approx(hoeffding(result.ksd, result.tau, 100, 0.05))
     assert result.interval()[1] == pytest.approx(hoeffding(result.ksd, result.tau, 100, 0.025))
-    assert "Hoeffding's inequality" in result.summary()
+    assert "Hoeffding's inequality" in result.summary(details=True)
     usual = sb.robust_ksd_test(np.random.default_rng(0).normal(size=100), sb.models.Gaussian(), 0.05, rng=0)
     assert usual.upper_bound < hoeffding(usual.ksd, usual.tau, 100, 0.05)
-    assert "Hoeffding" not in usual.summary()
+    assert "Hoeffding" not in usual.summary(details=True)
 
 
 @pytest.mark.calibration
@@ -251,7 +251,7 @@ def test_good_enough_is_withheld_where_the_score_cannot_see_the_weights() -> Non
         result = sb.robust_ksd_test(x, model, 0.1, rng=0)
     assert result.upper_bound <= result.radius
     assert result.verdict == "undecided"
-    assert "does not know the weights of its separated modes" in " ".join(result.summary().split())
+    assert "does not know the weights of its separated modes" in " ".join(result.summary(details=True).split())
     assert result.at(contamination=0.2).verdict == "undecided"
 
 
@@ -259,6 +259,6 @@ def test_good_enough_is_worded_as_a_distance() -> None:
     x = np.random.default_rng(0).normal(size=2000)
     result = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.1, rng=0)
     assert result.verdict == "good enough"
-    words = " ".join(result.summary().split())
+    words = " ".join(result.summary(details=True).split())
     assert "no further from the model than 10 % of contamination could put it; more of it may be contaminated" in words
-    assert "no further from the model than is tolerated" in " ".join(result.at(radius=0.2).summary().split())
+    assert "no further from the model than is tolerated" in " ".join(result.at(radius=0.2).summary(details=True).split())

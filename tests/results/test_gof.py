@@ -303,13 +303,14 @@ def test_the_html_repr_escapes_what_users_name() -> None:
     assert "<script" not in page
     assert "<b>" not in page
     assert page.startswith("<div><strong>")
-    assert page.endswith("</pre></div>")
+    assert page.endswith("</pre></details></div>")
 
 
 @pytest.mark.parametrize("contamination", [0.05, 0.9])
 def test_summary_and_html_say_the_same_decision(contamination: float) -> None:
     result = run(radius=sb.Huber(contamination))
-    assert ("NOT REJECTED" in result.summary()) == (not result.rejected)
+    assert ("NOT REJECTED" in result.summary(details=True)) == (not result.rejected)
+    assert result.summary().startswith("MISFIT") == result.rejected
     assert ("<strong>not rejected</strong>" in result._repr_html_()) == (not result.rejected)
 
 

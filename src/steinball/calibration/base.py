@@ -32,11 +32,13 @@ class Null(ABC):
     """The null distribution of Δ_θ = max(0, D − θ), answering for every radius θ at once.
 
     ``draws`` are the bootstrap draws of D, or ``None`` where there are none; ``directed`` says whether they depend on
-    the radius through the direction that the data point to.
+    the radius through the direction that the data point to; ``by_distance`` whether the data decide by D alone, so that
+    another D would meet the same threshold.
     """
 
     draws: NDArray[np.float64] | None
     directed: ClassVar[bool] = False
+    by_distance: ClassVar[bool] = True
 
     @abstractmethod
     def pvalue(self, ksd: float, radius: float) -> float:
@@ -45,6 +47,19 @@ class Null(ABC):
     @abstractmethod
     def threshold(self, level: float, radius: float) -> float:
         """The value that Δ_θ must exceed for a rejection at ``level``."""
+
+    def drawn(self, radius: float) -> NDArray[np.float64] | None:
+        """The draws that the threshold at the radius θ is a quantile of, on the scale of Δ_θ; ``None`` without any."""
+        return self.draws
+
+    def path(self, radius: float) -> NDArray[np.float64] | None:
+        """The logarithm of the wealth after every point, (n,), of those who bet against the radius θ."""
+        return None
+
+    def numbers(self) -> dict[str, NDArray[np.float64]] | None:
+        """What p-values and thresholds at all radii can be counted from, such as on a page; ``None`` where they are
+        not counts. The names of the arrays say how: ``report/page.js`` knows them."""
+        return None
 
 
 class BoundingNull(Null):
@@ -89,6 +104,10 @@ class JointNull(ABC):
     @abstractmethod
     def pvalue(self, radii: NDArray[np.float64]) -> float:
         """The p-value of all radii together."""
+
+    def critical(self, radii: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+        """What D of each kernel had to exceed for a rejection by it alone, shape (k,); NaN where that is not known."""
+        return np.full(len(radii), math.nan)
 
 
 class Calibration(ABC):
@@ -235,6 +254,10 @@ class BootstrapNull(BoundingNull):
         if k is None or upper[k] < 0.0:  # App. C: a negative quantile has no root, and nothing is rejected
             return math.inf
         return float(upper[k])
+
+    def numbers(self) -> dict[str, NDArray[np.float64]]:
+        """The sorted draws, at the upper ends of their ties."""
+        return {"sorted": self._sorted}  # type: ignore[attr-defined]
 
     def lower_bound(self, ksd: float, level: float) -> float:
         """max(0, D − q): the draws imitate |gₙ − μ|, by which D exceeds D(Q, P) at most."""

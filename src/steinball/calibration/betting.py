@@ -74,6 +74,7 @@ class BettingNull(BoundingNull):
     reference: float = 0.0
     _found: dict[float, float] = field(default_factory=dict, repr=False)
     draws = None
+    by_distance: ClassVar[bool] = False
 
     def log_wealth(self, radius: float) -> Floats:
         """log W_t for every order and point, (K, n)."""
@@ -85,6 +86,11 @@ class BettingNull(BoundingNull):
     def _newton(self) -> Floats:
         """Newton's bets, the same for every radius."""
         return newton_bets(relative_gains(self.payoffs, self.reference, self.tau))
+
+    def path(self, radius: float) -> Floats | None:
+        """In one order of the points; of several only the last wealth counts."""
+        paths = self.log_wealth(radius)
+        return paths[0] if len(paths) == 1 else None
 
     def evalue(self, radius: float) -> float:
         """The wealth at the end, averaged over the orders: its mean is at most 1 for every Q in the ball."""

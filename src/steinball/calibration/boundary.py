@@ -107,6 +107,15 @@ class BoundaryNull(BoundingNull):
             return float("inf")
         return max(0.0, float(np.partition(moved_to_the_edge(*self._stretched, radius), k)[k]) - radius)
 
+    def drawn(self, radius: float) -> NDArray[np.float64]:
+        """D*_b(θ) − θ."""
+        return np.asarray(moved_to_the_edge(self.draws, self.projections, radius) - radius)
+
+    def numbers(self) -> dict[str, NDArray[np.float64]]:
+        """θ_b, and what the draws at every radius follow from."""
+        lengths, along = self._stretched
+        return {"reaches": self.reaches, "lengths": lengths, "along": along}
+
     def lower_bound(self, ksd: float, level: float) -> float:
         """The ⌊level (B + 1)⌋-th smallest θ_b: every smaller radius is rejected at ``level``."""
         k = largest_count(level, self.reaches.size + 1)
@@ -185,11 +194,18 @@ class BoundaryJointNull(JointNull):
 
     def _excesses(self, radii: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """D − θ and D* − θ, both in units of q: shapes (k,) and (k, B)."""
+        scale = self._scales(radii)
+        return (self.ksds - radii) / scale, self._moved(radii) / scale[:, None]
+
+    def _moved(self, radii: NDArray[np.float64]) -> NDArray[np.float64]:
+        """D* − θ, shape (k, B)."""
         theta = radii[:, None]
-        excess = moved_to_the_edge(self.lengths, self.along, theta) * (1.0 + self.tolerance) - theta
+        return np.asarray(moved_to_the_edge(self.lengths, self.along, theta) * (1.0 + self.tolerance) - theta)
+
+    def _scales(self, radii: NDArray[np.float64]) -> NDArray[np.float64]:
+        """q, shape (k,)."""
         at = kth_largest_index(_SCALE_LEVEL, self.lengths.shape[1])
-        scale = np.maximum(np.sort(excess, axis=1)[:, -1 if at is None else at], np.finfo(float).tiny)
-        return (self.ksds - radii) / scale, excess / scale[:, None]
+        return np.maximum(np.sort(self._moved(radii), axis=1)[:, -1 if at is None else at], np.finfo(float).tiny)
 
     def ratios(self, radii: NDArray[np.float64]) -> NDArray[np.float64]:
         """(D − θ)/q of every kernel."""
@@ -203,6 +219,10 @@ class BoundaryJointNull(JointNull):
         """The quantile of T*, at least 0; infinite where it does not exist."""
         at = kth_largest_index(level, self.lengths.shape[1])
         return math.inf if at is None else max(0.0, float(np.sort(self._excesses(radii)[1].max(axis=0))[at]))
+
+    def critical(self, radii: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+        """θ + tq for every kernel, with t the threshold of T."""
+        return np.asarray(radii + self.threshold(radii, level) * self._scales(radii))
 
     def pvalue(self, radii: NDArray[np.float64]) -> float:
         """The share of draws, the data among them, with T* ≥ T; 1 where no D exceeds its radius."""

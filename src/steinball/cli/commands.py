@@ -3,23 +3,48 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import steinball as sb
 from steinball.cli import outcome
-from steinball.cli.datafiles import read_samples
-from steinball.cli.demo import render_demo
-from steinball.cli.guard import NOT_REJECTED, REJECTED, Decision
+from steinball.cli.datafiles import read_table
+from steinball.cli.demo import run_demo
+from steinball.cli.guard import NOT_REJECTED, NOT_SHOWN, REJECTED, Decision
+from steinball.cli.products import Products, Rows
 from steinball.cli.specs import kernel_from, model_from, parse_share
 from steinball.cli.userfile import python_file
 from steinball.results import Result
 
 __all__ = ["app"]
 
+
+class _PlainHelp:
+    """Of a flag the help says nothing, where typer says <bool>."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)  # type: ignore[misc]
+        if option is not None:
+            option.metavar = ""
+        return option
+
+
+class _Plain(_PlainHelp, TyperCommand):
+    """A command."""
+
+
+class _PlainGroup(_PlainHelp, TyperGroup):
+    """Several of them."""
+
+
 app = typer.Typer(
+    cls=_PlainGroup,
     name="steinball",
     help="Robust kernel Stein goodness-of-fit tests: is the data inside a ball around your model?",
     no_args_is_help=True,
@@ -38,20 +63,27 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _steinball(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option(
+            "--version", metavar="", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
     pass
 
 
-@app.command()
-def demo() -> None:
+@app.command(cls=_Plain)
+def demo(
+    output: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where to put the picture and the report; a new folder else.")
+    ] = None,
+) -> None:
     """Test a model of galaxy velocities, with and without outliers, by the standard and the robust test."""
     with outcome.ending():
-        outcome.show(render_demo())
+        outcome.show(run_demo(output))
 
 
-@app.command("test")
+@app.command("test", cls=_Plain)
 def run_test(
     data: Annotated[
         str, typer.Argument(metavar="DATA", help="CSV, NPY, NPZ or Parquet file; - reads CSV from standard input.")
@@ -93,13 +125,17 @@ def run_test(
         ),
     ] = None,
     jumps: Annotated[
-        bool, typer.Option("--jumps", help="Jump between the modes of the model first, so that their weights are seen.")
+        bool,
+        typer.Option(
+            "--jumps", metavar="", help="Jump between the model's modes first, so that their weights are seen."
+        ),
     ] = False,
     kernel: Annotated[
         str, typer.Option(help="imq, gaussian or matern, with parameters such as imq:lengthscale=2.")
     ] = "imq",
     aggregate: Annotated[
-        bool, typer.Option("--aggregate", help="Several length scales at once instead of one; needs --contamination.")
+        bool,
+        typer.Option("--aggregate", metavar="", help="Several length scales instead of one; needs --contamination."),
     ] = False,
     columns: Annotated[
         str | None, typer.Option(help="Columns to read: names, or positions from 1, with commas.")
@@ -107,7 +143,7 @@ def run_test(
     key: Annotated[str | None, typer.Option(help="Which array of an NPZ file to read.")] = None,
     header: Annotated[
         bool | None,
-        typer.Option("--header/--no-header", help="Whether the first line of a CSV file names the columns."),
+        typer.Option("--header/--no-header", metavar="", help="Whether the first line of a CSV file has names."),
     ] = None,
     engine: Annotated[
         str, typer.Option(help="How pairs of points are worked through: auto, dense, blocked or lowrank.")
@@ -116,22 +152,42 @@ def run_test(
     memory_limit: Annotated[
         str | None, typer.Option(help="Memory that may be used, such as 2GB; half of what is free by default.")
     ] = None,
-    no_progress: Annotated[bool, typer.Option("--no-progress", help="Show no progress, also on a terminal.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error.")] = False,
+    no_progress: Annotated[
+        bool, typer.Option("--no-progress", metavar="", help="Show no progress, also on a terminal.")
+    ] = False,
+    max_rows: Annotated[
+        int | None, typer.Option(min=2, metavar="N", help="Test a random N of the rows, drawn by --seed; it says so.")
+    ] = None,
+    require: Annotated[
+        str | None,
+        typer.Option(metavar="VERDICT", help="good-enough: end with 3 unless the model is shown to be close enough."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Write a page to hand over, with everything in it.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Write the picture: PNG, PDF or SVG; needs matplotlib.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", metavar="", help="Print the traceback of an error.")] = False,
 ) -> None:
     """Test whether DATA could come from a model, up to a stated amount of contamination.
 
-    The exit code is 0 when the model is not rejected, 1 when it is, 2 when there is no decision, 130 after Ctrl-C.
+    The exit code is 0 when the model is not rejected, 1 when it is, 2 when there is no decision, 130 after Ctrl-C; with
+    --require good-enough it is 3 when the data show neither a misfit nor that the model is close enough.
     """
     with outcome.ending(user_file=python_file(model or log_density), debug=debug):
-        samples = read_samples(data, columns=columns, key=key, header=header, memory_limit=memory_limit)
+        setup, products = _Setup(contamination, radius, kernel, jumps, aggregate), Products(report, plot)
+        setup.check(require)
+        products.check()
+        table = read_table(data, columns=columns, key=key, header=header, memory_limit=memory_limit)
+        rows = Rows.of(table, max_rows, seed)
         chosen = _calibration(calibration, resamples)
         with outcome.foreign_code():  # what the user's own file prints is not our output
             result = _run(
-                samples,
-                model_from(model, log_density, dimension=samples.shape[1], backend=backend),
-                _Setup(contamination, radius, kernel, jumps, aggregate),
+                rows.samples,
+                model_from(model, log_density, dimension=rows.samples.shape[1], backend=backend),
+                setup,
                 calibration=chosen,
                 tau=_tau(tau, chosen, contamination, jumps),
                 level=level,
@@ -141,8 +197,16 @@ def run_test(
                 memory_limit=memory_limit,
                 progress=False if no_progress else "auto",
             )
-        _print_result(result, as_json)
-    raise Decision(REJECTED if result.rejected else NOT_REJECTED)
+            products.write(result, rows, call=shlex.join(["steinball", *sys.argv[1:]]), title=Path(data).name)
+        _print_result(result, rows, as_json)
+    raise Decision(_code(result, require))
+
+
+def _code(result: Result, require: str | None) -> int:
+    """The exit code of a decision."""
+    if result.rejected:
+        return REJECTED
+    return NOT_SHOWN if require is not None and result.verdict != "good enough" else NOT_REJECTED
 
 
 @dataclass(frozen=True)
@@ -155,18 +219,24 @@ class _Setup:
     jumps: bool
     aggregate: bool
 
-    def check(self) -> None:
-        """Exactly one tolerance; several length scales go with a share alone."""
+    def check(self, require: str | None) -> None:
+        """Exactly one tolerance; several length scales go with a share alone; what is required can be shown."""
         if (self.radius is None) == (self.contamination is None):
             raise ValueError(
                 "give one of `--contamination` (a share) and `--radius` (a distance); see steinball test --help."
             )
         if self.aggregate and (self.contamination is None or self.jumps or self.kernel != "imq"):
             raise ValueError("`--aggregate` goes with `--contamination`, and without `--kernel` and `--jumps`.")
+        if require not in (None, "good-enough"):
+            raise ValueError(f"`--require` must be good-enough, got `{require}`.")
+        if require is not None and (self.aggregate or not (self.contamination or self.radius)):
+            raise ValueError(
+                "`--require good-enough` needs a tolerance above 0 and one length scale: nothing else can be shown to "
+                "be close enough. Give `--contamination 5%`, without `--aggregate`."
+            )
 
 
 def _run(samples: Any, model: Any, setup: _Setup, **options: Any) -> Result:
-    setup.check()
     if setup.aggregate and setup.contamination is not None:
         return sb.robust_ksdagg_test(samples, model, setup.contamination, **options)
     options |= {
@@ -203,8 +273,9 @@ def _tau(text: str | None, calibration: Any, contamination: float | None, jumps:
         raise ValueError(f"`--tau` must be best, auto, sample, optimized or a number, got `{text}`.") from None
 
 
-def _print_result(result: Result, as_json: bool) -> None:
+def _print_result(result: Result, rows: Rows, as_json: bool) -> None:
     if as_json:
-        outcome.write(json.dumps(result.to_dict(), allow_nan=False, indent=2) + "\n")
+        told = {**result.to_dict(), **rows.to_dict()}
+        outcome.write(json.dumps(told, allow_nan=False, indent=2) + "\n")
     else:
-        outcome.show(result.summary())
+        outcome.show("\n".join(filter(None, [result.summary(), rows.sentence()])))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["choose_columns", "read_csv", "refuse_index"]
+__all__ = ["choose_columns", "read_csv", "read_named", "refuse_index"]
 
 _DELIMITERS = (";", "\t", ",")  # a comma beside a semicolon or a tab is a decimal comma, and an error later
 _ROWS_AT_ONCE = 4096
@@ -67,6 +67,23 @@ def read_csv(
     array([[1., 2.],
            [3., 4.]])
     """
+    return read_named(lines, columns=columns, header=header, check_size=check_size)[0]
+
+
+def read_named(
+    lines: Iterable[str],
+    *,
+    columns: str | None = None,
+    header: bool | None = None,
+    check_size: Callable[[int], None] = lambda size: None,
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """The same, and the names of the columns that were read; none without a header.
+
+    Examples
+    --------
+    >>> read_named(["a,b\\n", "1,2\\n"], columns="b")
+    (array([[2.]]), ('b',))
+    """
     lines = iter(lines)
     start = _until_content(lines, 2)
     delimiter = _delimiter(start)
@@ -82,7 +99,8 @@ def read_csv(
     values = _values(body, layout, undecided, check_size)
     if not values:
         raise ValueError("the file holds a header but no data.")
-    return np.frombuffer(values, dtype=np.float64).reshape(-1, len(layout.chosen))
+    read = () if names is None else tuple(names[k] for k in layout.chosen)
+    return np.frombuffer(values, dtype=np.float64).reshape(-1, len(layout.chosen)), read
 
 
 def _layout(columns: str | None, names: list[str] | None, width: int) -> Layout:

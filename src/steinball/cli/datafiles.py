@@ -17,15 +17,23 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.cli.csvtext import choose_columns, read_csv, refuse_index
+from steinball.cli.csvtext import choose_columns, read_named, refuse_index
 from steinball.gram.choose import Settings
 from steinball.gram.memory import in_words
 
-__all__ = ["read_npz", "read_samples"]
+__all__ = ["Table", "read_npz", "read_samples", "read_table"]
 
 _TEXT = {".csv", ".tsv", ".txt", ".dat"}
 _ROWS_AT_ONCE = 2**16
 _LONGEST_LINE = 2**26
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Samples (n, d), and the names of their columns where the file has any."""
+
+    samples: NDArray[Any]
+    names: tuple[str, ...] = ()
 
 
 def read_samples(
@@ -71,6 +79,18 @@ def read_samples(
     array([[2.],
            [4.]])
     """
+    return read_table(source, columns=columns, key=key, header=header, memory_limit=memory_limit).samples
+
+
+def read_table(
+    source: str,
+    *,
+    columns: str | None = None,
+    key: str | None = None,
+    header: bool | None = None,
+    memory_limit: int | str | None = None,
+) -> Table:
+    """The same as :func:`read_samples`, with the names of the columns."""
     suffix = ".csv" if source == "-" else Path(source).suffix.lower()
     if suffix != ".npz" and key is not None:
         raise ValueError("`--key` names an array of an NPZ file; this is not one.")
@@ -80,13 +100,15 @@ def read_samples(
     if suffix in _TEXT:
         with _opened(source) as file:
             text = _Text(source, file)
-            return read_csv(
-                text, columns=columns, header=header, check_size=lambda n: budget.check(n, text.share_read())
-            )
+
+            def check_size(size: int) -> None:
+                budget.check(size, text.share_read())
+
+            return Table(*read_named(text, columns=columns, header=header, check_size=check_size))
     if suffix == ".npz":
-        return _numeric_matrix(_one_of_npz(source, key, budget), source, columns)
+        return Table(_numeric_matrix(_one_of_npz(source, key, budget), source, columns))
     if suffix == ".npy":
-        return _numeric_matrix(_mapped(source), source, columns)
+        return Table(_numeric_matrix(_mapped(source), source, columns))
     if suffix == ".parquet":
         return _read_parquet(source, columns, budget)
     raise ValueError(f"`{source}` must end in .csv, .tsv, .txt, .dat, .npy, .npz or .parquet.")
@@ -232,7 +254,7 @@ def _numeric_matrix(values: NDArray[Any], source: str, columns: str | None) -> N
     return matrix
 
 
-def _read_parquet(source: str, columns: str | None, budget: _Budget) -> NDArray[Any]:
+def _read_parquet(source: str, columns: str | None, budget: _Budget) -> Table:
     try:
         import pyarrow.parquet
     except ImportError:
@@ -243,7 +265,7 @@ def _read_parquet(source: str, columns: str | None, budget: _Budget) -> NDArray[
             if columns is None:
                 refuse_index(names, _index_columns(file.schema_arrow))
             chosen = range(len(names)) if columns is None else choose_columns(columns, names, len(names))
-            return _parquet_matrix(file, list(chosen), budget)
+            return Table(_parquet_matrix(file, list(chosen), budget), tuple(names[k] for k in chosen))
     except pyarrow.ArrowException as error:
         raise ValueError(f"`{source}` could not be read as Parquet: {error}") from None
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +15,13 @@ from steinball.cautions import DependentRowsWarning
 from steinball.datasets import load_galaxies
 from steinball.estimation import fit_kernel_exponential_family
 from steinball.kernels import InverseMultiquadric
+from steinball.plots.save import save_picture
+from steinball.report import write_report
 from steinball.results.gof import GofResult
 from steinball.text import number, percent, wrap
 from steinball.tilts import PolynomialTilt
 
-__all__ = ["Comparison", "compare", "render_demo"]
+__all__ = ["Comparison", "compare", "render_demo", "run_demo"]
 
 TOLERANCE = 0.2
 OUTLIERS_AT = 20.0
@@ -85,17 +89,37 @@ def _count(n: int, share: float) -> int:
     return int(n * share / (1 - share))
 
 
-def render_demo() -> str:
-    """The whole demonstration as text."""
+def run_demo(folder: Path | None = None) -> str:
+    """The whole demonstration as text; its picture and its report are written to a folder, and named at the end."""
     clean, dirty = compare(SEED, 0.0), compare(SEED, TOLERANCE)
+    return f"{render_demo(clean, dirty)}\n\n{_written(dirty.robust, folder)}"
+
+
+def _written(result: GofResult, folder: Path | None) -> str:
+    """Write the picture and the report, and say where they are."""
+    if folder is None:
+        folder = Path(tempfile.mkdtemp(prefix="steinball-demo-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        picture = str(save_picture(result, folder / "galaxies.png"))
+    except ValueError as error:
+        picture = f"not drawn: {error}"
+    title = "Galaxy velocities with outliers, tested against a fitted model"
+    page = write_report(result, folder / "galaxies.html", title=title)
+    return f"Picture  {picture}\nReport   {page}"
+
+
+def render_demo(clean: Comparison, dirty: Comparison) -> str:
+    """What the tests say: the verdict first, then how it came about."""
     added = dirty.standard.n - clean.standard.n
     sections = [
+        (dirty.robust.summary(), ""),
         ("Could galaxy velocities come from the model that was fitted to them?", wrap(_INTRODUCTION)),
         (f"Clean: the {clean.standard.n} velocities of the second half", _comparison(clean)),
         (f"With {added} outliers near {OUTLIERS_AT:g} in each half: {dirty.standard.n} points", _comparison(dirty)),
         (f"That was one split. Rejections over {SPLITS} random splits", _rates()),
     ]
-    return "\n\n".join(f"{title}\n{body}" for title, body in sections)
+    return "\n\n".join(f"{title}\n{body}".rstrip() for title, body in sections)
 
 
 _INTRODUCTION = (

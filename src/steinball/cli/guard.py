@@ -13,10 +13,11 @@ from contextlib import suppress
 from typing import Any
 
 __all__ = [
-    "INTERRUPTED", "NOT_A_DECISION", "NOT_REJECTED", "REJECTED", "Decision", "discard", "main", "message_of", "say",
+    "INTERRUPTED", "NOT_A_DECISION", "NOT_REJECTED", "NOT_SHOWN", "REJECTED", "Decision", "discard", "main",
+    "message_of", "say",
 ]  # fmt: skip
 
-NOT_REJECTED, REJECTED, NOT_A_DECISION, INTERRUPTED = 0, 1, 2, 130
+NOT_REJECTED, REJECTED, NOT_A_DECISION, NOT_SHOWN, INTERRUPTED = 0, 1, 2, 3, 130
 
 # Measured: what the numerical libraries map when they are loaded, and what each further thread of their two copies of
 # OpenBLAS does. Where OpenBLAS gets less, it ends the process with code 1 or waits for ever.
@@ -60,7 +61,7 @@ def _run() -> int:
         _fit_into_address_space()
         _load()()
     except Decision as decision:
-        return REJECTED if decision.code == REJECTED else NOT_REJECTED
+        return decision.code if decision.code in (REJECTED, NOT_SHOWN) else NOT_REJECTED
     except SystemExit as end:  # by the parser of the arguments, which ends with 1 when nobody reads its help
         return end.code if end.code in (0, INTERRUPTED) else NOT_A_DECISION
     except KeyboardInterrupt:

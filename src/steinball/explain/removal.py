@@ -141,7 +141,7 @@ def _question(problem: GofResult | SteinProblem, threshold: float | None) -> tup
         return bare, as_number(threshold, "threshold", low=0.0, open_low=True)
     if isinstance(problem, SteinProblem):
         raise ValueError("`threshold` must be given with a bare problem; a result of `ksd_test` has its own.")
-    if problem._evidence.isolated:
+    if len(problem._evidence.isolated):
         raise ValueError("points outside the support of the model are no part of this: remove them and test again.")
     if problem.estimator != "v":
         raise ValueError('`least_removal` is about V-statistics: use estimator="v", or give `threshold`.')

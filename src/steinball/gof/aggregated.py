@@ -20,6 +20,7 @@ from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.problem import Subject
+from steinball.record import recorded
 from steinball.results.aggregated import AggregatedResult, AggregationEvidence
 from steinball.stein import SteinProblem
 from steinball.tilts import Tilt
@@ -31,6 +32,7 @@ POWERS = range(-5, 6)
 """The length scales of ``"median"``: these powers of 2 times the median distance."""
 
 
+@recorded
 def ksdagg_test(
     x: Any,
     model: Any,

@@ -30,12 +30,14 @@ from steinball.kernels.base import Kernel
 from steinball.problem import Subject
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
+from steinball.record import recorded
 from steinball.results.decision import Evidence, Question
 from steinball.results.gof import GofResult, decide
 from steinball.stein import SteinProblem
 from steinball.tilts import Tilt
 
 
+@recorded
 def ksd_test(
     x: Any,
     model: Any,
@@ -167,13 +169,14 @@ def _evidence(
     gram = make_gram(problem, request, calibration.n_resamples, settings, question.settled_by)
     gram = with_isolated(gram, subject.n, subject.isolated, question.tau.value)
     shared = calibration, seed, question.tau, question.estimator, moved, calibration.predictable
-    return Evidence(problem, gram, request, gram.summarise(request), *shared, subject.remarks, len(subject.isolated))
+    return Evidence(problem, gram, request, gram.summarise(request), *shared, subject.remarks, subject.isolated)
 
 
 def _default_tau(calibration: Calibration, jumps: Jumps | str | None) -> str:
     return "sample" if jumps is not None and not calibration.needs_upper_bound else calibration.default_tau
 
 
+@recorded
 def robust_ksd_test(
     x: Any,
     model: Any,

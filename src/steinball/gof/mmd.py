@@ -33,11 +33,13 @@ from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian
 from steinball.models.knowledge import Knowledge
+from steinball.record import recorded
 from steinball.results.mmd import MMDEvidence, MMDResult
 
 _TILE = 256
 
 
+@recorded
 def dcmmd_test(
     x: Any,
     y: Any,
@@ -104,6 +106,7 @@ def dcmmd_test(
     return pair.evidence("dcMMD", float(squares[0]), null, shift).decide(contamination, level)
 
 
+@recorded
 def mmd_dev_test(
     x: Any, y: Any, *, contamination: float, kernel: Kernel | None = None, level: float = 0.05, rng: Any = None
 ) -> MMDResult:

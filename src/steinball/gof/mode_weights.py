@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from steinball.arrays import as_samples, like
 from steinball.jumps.offset import ModeJumps, as_jumps
 from steinball.models.base import as_model
+from steinball.record import recorded
 from steinball.results.bounded import BoundedMean, BoundedQuestion, SharpResult, conclude
 
 __all__ = ["mode_weights_test"]
 
 
+@recorded
 def mode_weights_test(
     x: Any,
     model: Any,

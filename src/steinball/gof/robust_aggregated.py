@@ -16,6 +16,7 @@ from steinball.kernels.base import Kernel
 from steinball.problem import Subject
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
+from steinball.record import recorded
 from steinball.results.robust_aggregated import RobustAggregatedResult, RobustAggregationEvidence, radii_of
 from steinball.tilts import Tilt
 
@@ -25,6 +26,7 @@ POWERS = range(-2, 3)
 """The default length scales: these powers of 2 times the median distance."""
 
 
+@recorded
 def robust_ksdagg_test(
     x: Any,
     model: Any,
@@ -113,7 +115,7 @@ def robust_ksdagg_test(
     summaries = summarise_all(problems, calibration, seed, settings, subject, taus)
     if calibration.independent_rows:
         warn_about_order(problems, summaries)
-    evidence = RobustAggregationEvidence.of(problems, summaries, taus, calibration, subject.remarks)
+    evidence = RobustAggregationEvidence.of(problems, summaries, taus, calibration, subject.remarks, subject.isolated)
     return evidence.decide(tolerated, level, radii)
 
 

@@ -25,6 +25,7 @@ from steinball.kernels.radial import Gaussian
 from steinball.models.base import as_model
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import Support, place
+from steinball.record import recorded
 from steinball.results.bounded import BoundedMean, BoundedQuestion, SharpResult, conclude
 from steinball.text import describe
 
@@ -37,6 +38,7 @@ _GRID_SLACK = 4  # cubes overlap the sides of a long box: so many times the poin
 _SHAPES = {1: (1.0, 3.0, 500), 2: (2.5, 0.1, 1500), 3: (3.0, 0.05, 5000)}
 
 
+@recorded
 def sharp_huber_test(
     x: Any,
     model: Any,

@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats, check_level, to_host
 from steinball.calibration.base import tie_tolerance
 from steinball.gram.base import GramSummary
-from steinball.kernels.base import Kernel
-from steinball.results.base import Result
+from steinball.kernels.base import Kernel, unit_kernel
+from steinball.record import continues
+from steinball.results.base import Result, measured
+from steinball.results.dial import Scales
+from steinball.results.pairs import PairSums, host_sums
 from steinball.stein import SteinProblem
 from steinball.text import Row, count, describe, number
 from steinball.tilts import Tilt
@@ -37,6 +40,7 @@ class AggregationEvidence:
     n_bisections: int
     tolerance: float = 1e-10
     engine: str = "dense"
+    sums: tuple[tuple[Floats, Floats], ...] = ()
 
     @classmethod
     def of(
@@ -46,9 +50,9 @@ class AggregationEvidence:
         quantiles, the others for the correction."""
         forms = np.stack([_sign_forms(summary) for summary in summaries])
         squares = np.array([summary.unbiased_mean for summary in summaries])
-        tolerance = tie_tolerance(problems[0].samples)
+        facts = tie_tolerance(problems[0].samples), summaries[0].engine, tuple(map(host_sums, summaries))
         draws, level_draws = forms[:, :n_resamples], forms[:, n_resamples:]
-        return cls(tuple(problems), squares, draws, level_draws, n_bisections, tolerance, summaries[0].engine)
+        return cls(tuple(problems), squares, draws, level_draws, n_bisections, *facts)
 
     @cached_property
     def upper(self) -> Floats:
@@ -172,6 +176,7 @@ class AggregatedResult(Result):
     title = "KSDAgg, an aggregated kernel Stein test"
     _shown: ClassVar[tuple[str, ...]] = ("correction",)
 
+    @continues
     def at(self, *, level: float | None = None) -> AggregatedResult:
         """The decision at another level, from the same draws.
 
@@ -186,6 +191,25 @@ class AggregatedResult(Result):
         draws = min(self.n_resamples, self.n_resamples_level)
         return self._evidence.decide(self.level if level is None else check_level(level, draws))
 
+    def _sums(self) -> tuple[PairSums, ...]:
+        evidence = self._evidence
+        parts = zip(evidence.problems, evidence.sums, self.thresholds, strict=True)
+        found = [PairSums(problem, *sums, math.sqrt(max(0.0, q)), estimator="u") for problem, sums, q in parts]
+        leading = int(np.argmin(evidence.ranks))
+        return found[leading], *found[:leading], *found[leading + 1 :]
+
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """What :meth:`plot` can show."""
+        witness = ("witness",) if self._evidence.problems[0].evaluable else ()
+        return ("overview", "data", "lengthscales", *witness, "contributions", "diagonal")
+
+    def _scales(self) -> Scales:
+        lengths, allowed = [unit_kernel(kernel)[1] for kernel in self.kernels], self.correction / len(self.kernels)
+        threshold = math.inf if allowed <= 0.0 else -math.log10(allowed)
+        label = "−log₁₀ p-value of the length scale alone"
+        return Scales(np.array(lengths), -np.log10(self.pvalues), threshold, label)
+
     def rows(self) -> list[Row]:
         """The table of the summary."""
         single = number(self.correction / len(self.kernels))
@@ -198,6 +222,9 @@ class AggregatedResult(Result):
             ("statistic", number(self.statistic), f"largest excess of a D² over its threshold; {self._rule()}"),
             ("p-value", number(self.pvalue), self._calibrated()),
         ]
+
+    def _measured(self) -> str:
+        return f"{measured('KSD', self.ksd, 0.0)}, leading of {count(len(self.kernels), 'kernel')}"
 
     def _calibrated(self) -> str:
         return f"wild bootstrap, {count(self.n_resamples)} + {count(self.n_resamples_level)} draws"

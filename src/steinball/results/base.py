@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from steinball.card import card
 from steinball.features.kinds import is_upper_bound
-from steinball.text import Row, count, describe, number, percent, render, spaced
+from steinball.record import Record, current_record
+from steinball.results.pairs import PairSums
+from steinball.results.shown import Shown
+from steinball.text import Row, brief, count, describe, number, percent, render, short, spaced
 
-__all__ = ["Decision", "Result", "conceded", "decided", "tolerated", "unbounded_words", "whose"]
+if TYPE_CHECKING:
+    from steinball.explain import Concession, Detectable, Explanation, ToleranceCurve
 
+__all__ = ["Decision", "Result", "conceding", "decided", "measured", "tolerated", "unbounded_words", "unseen", "whose"]
+
+CONTAMINATED = "Contaminated means: does not come from the model."
 OF_POINTS = "of these points are contaminated"
 OF_DISTRIBUTION = "of the distribution they come from is contaminated"
 
@@ -44,7 +51,7 @@ class Decision:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Result(Decision, ABC):
+class Result(Decision, Shown, ABC):
     """The result of a test.
 
     Attributes
@@ -79,6 +86,7 @@ class Result(Decision, ABC):
     dimension: int
     calibration: str
     n_resamples: int = 0
+    _record: Record = field(default_factory=current_record)
 
     schema: ClassVar[str]
     """Name and version of what :meth:`to_dict` gives."""
@@ -105,18 +113,79 @@ class Result(Decision, ABC):
 
     def sentence(self) -> str:
         """The decision in words. Not rejecting is never worded as support for the model."""
-        return f"{self._decided()}\n{conceded(self.contamination_bound, self.level, self._whose())}".rstrip()
+        return f"{self._decided()}\n{self._concession()}".rstrip()
 
-    def summary(self) -> str:
-        """The result for people: a table, and the decision in words."""
-        return render(self.title, self.rows(), self.sentence())
+    def summary(self, details: bool = False) -> str:
+        """The result for people: the verdict in a few sentences and the numbers below it, at most four lines.
+
+        It begins with MISFIT, GOOD ENOUGH or UNDECIDED; where nothing is tolerated with REJECTED or NOT REJECTED.
+        ``details=True``: a table of everything, and the decision in words.
+        """
+        if details:
+            return render(self.title, self.rows(), self.sentence())
+        sentences, numbers = self._brief()
+        return brief([f"{self._headline()} at level {self.level:g}.", *sentences], numbers)
+
+    def _brief(self) -> tuple[list[str], list[str]]:
+        """What was found in sentences, and the numbers behind it."""
+        numbers = [f"p-value {short(self.pvalue)}", self._measured(), self._calibrated()]
+        return [sentence for sentence in self._answer() if sentence], numbers
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def explain(self, data: Any = None, top: int = 10) -> Explanation:
+        """Which points, coordinates and places the distance from the model is made of: :func:`steinball.explain.explain`.
+
+        ``data`` is the frame that was tested, for the names of its columns and rows; ``top`` is how many points to list.
+
+        Examples
+        --------
+        >>> import numpy as np, steinball as sb
+        >>> x = np.random.default_rng(0).normal(size=200)
+        >>> x[:30] = 3.0
+        >>> found = sb.robust_ksd_test(x, sb.models.Gaussian(), contamination=0.05, rng=0).explain(top=3)
+        >>> found.points.tolist()
+        [0, 1, 2]
+        """
+        from steinball.explain import explain
+
+        return explain(self, data, top)
+
+    def tolerance_curve(self, grid: Any = None) -> ToleranceCurve:
+        """p-value and verdict for many tolerated shares, from the same draws: :func:`steinball.explain.tolerance_curve`."""
+        from steinball.explain import tolerance_curve
+
+        return tolerance_curve(self, grid)
+
+    def conceded(self) -> Concession:
+        """The contamination that must be conceded, and what is said by it: :class:`steinball.explain.Concession`."""
+        from steinball.explain import Concession
+
+        return Concession(self.contamination_bound, self.level, self._whose())
+
+    def smallest_detectable(self, kind: Any = "worst") -> Detectable:
+        """The smallest contamination that this test could have detected: :func:`steinball.explain.smallest_detectable`."""
+        from steinball.explain import smallest_detectable
+
+        return smallest_detectable(self, kind)
+
+    def _sums(self) -> tuple[PairSums, ...]:
+        """What explanations are made from, for every kernel, the leading one first."""
+        raise TypeError(
+            f"a {type(self).__name__} keeps no sums over its points, so that it cannot say which of them count."
+        )
+
+    def _tolerating(self, contamination: float) -> Result:
+        """The decision at another tolerated share."""
+        raise TypeError(f"a {type(self).__name__} tolerates nothing: use `robust_ksdagg_test` or `robust_ksd_test`.")
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON. Its ``schema`` is raised when fields change (``docs/developer/results.md``).
 
         What is not finite is ``None``, tuples are lists, kernels and tilts are texts.
         """
-        names = (field.name for field in dataclasses.fields(self) if not field.name.startswith("_"))
+        names = (part.name for part in dataclasses.fields(self) if not part.name.startswith("_"))
         values = {name: _plain(getattr(self, name)) for name in ("rejected", "verdict", *names)}
         return {"schema": self.schema, **values}
 
@@ -126,13 +195,49 @@ class Result(Decision, ABC):
         return f"{type(self).__name__}(rejected={self.rejected}{values})"
 
     def _repr_html_(self) -> str:
-        decision = "rejected" if self.rejected else "not rejected"
-        return f"<div><strong>{decision}</strong><pre>{html.escape(self.summary())}</pre></div>"
+        sentences, numbers = self._brief()
+        words = f"at level {self.level:g}. {' '.join(sentences)}\n{' · '.join(numbers)}"
+        return card(self._headline(), self.title, words, self.rows())
 
     def __bool__(self) -> bool:
         raise TypeError("a result is neither true nor false: use `result.rejected`.")
 
     # The words that the tables and sentences of all tests share.
+
+    def _headline(self) -> str:
+        """The verdict in capitals; where nothing is tolerated, the decision."""
+        if self._tolerated():
+            return self.verdict.upper()
+        return "REJECTED" if self.rejected else "NOT REJECTED"
+
+    def _answer(self) -> list[str]:
+        """The sentences of a brief summary; "contaminated" is explained once, where it is said."""
+        said = [self._finding(), self._concession() or self._unseen()]
+        return [*said, CONTAMINATED if "ontaminat" in "".join(said) else ""]
+
+    def _finding(self) -> str:
+        """What was found, in a sentence."""
+        points, tolerated = f"The {count(self.n, 'point')}", self._tolerated()
+        if self.rejected:
+            return f"{points} contradict the model{', even ' * bool(tolerated)}{tolerated}."
+        if not tolerated:
+            return f"{points} do not contradict the model, which does not prove it."
+        return f"{points} fit the model {tolerated}, but {self._but()}."
+
+    def _but(self) -> str:
+        """Why a model that was not rejected has not been shown to be close enough."""
+        return "this test does not show that the model is that close"
+
+    def _concession(self) -> str:
+        return conceding(self.contamination_bound, self.level, self._whose())
+
+    def _unseen(self) -> str:
+        """What could not have been detected; empty where that is not known."""
+        return ""
+
+    def _measured(self) -> str:
+        """The distance, for the line of numbers."""
+        return f"statistic {short(self.statistic)}"
 
     def _decided(self) -> str:
         return decided(self.rejected, f"at level {self.level:g}", self._tolerated())
@@ -181,9 +286,27 @@ def tolerated(contamination: float | None, radius: float = 0.0) -> str:
     return f"if up to {percent(contamination)} of them may be contaminated" if contamination > 0 else ""
 
 
-def conceded(bound: float, level: float, of_what: str) -> str:
+def conceding(bound: float, level: float, of_what: str) -> str:
     """The contamination that must be conceded, in a sentence; empty where it is none."""
     return f"At confidence {percent(1 - level)}, at least {percent(bound, down=True)} {of_what}." if bound else ""
+
+
+def measured(name: str, distance: float, radius: float) -> str:
+    """A distance, and what was tolerated of it."""
+    return f"{name} {short(distance)}" + f" (tolerated {short(radius)})" * (radius > 0.0)
+
+
+def unseen(result: Result, bounded: str) -> str:
+    """What could not have been detected, in a sentence; empty where that is not known or not asked."""
+    if bounded == "unbounded":
+        return "One far point can have any effect, because u(x, x) is not bounded here." if result._tolerated() else ""
+    sums = result._sums()
+    if result.verdict != "undecided" or math.isnan(sums[0].critical) or not sums[0].tau > 0.0:
+        return ""
+    share = result.smallest_detectable().share
+    if math.isinf(share):
+        return "No share of contamination could have been detected (power one half)."
+    return f"Contamination below about {percent(float(f'{share:.2g}'))} could not have been detected (power one half)."
 
 
 def unbounded_words(bounded: str) -> str:

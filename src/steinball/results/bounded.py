@@ -11,8 +11,10 @@ import numpy as np
 from scipy.special import logsumexp, ndtr, ndtri
 
 from steinball.arrays import Floats, check_choice, check_level, check_share
+from steinball.record import continues
 from steinball.results.base import OF_DISTRIBUTION, Decision, Result
-from steinball.text import Row, describe, number
+from steinball.results.dial import Dial
+from steinball.text import Row, describe, number, short
 
 METHODS = ("betting", "asymptotic")
 _BETS, _HAIR = 24, 1e-14
@@ -87,6 +89,7 @@ class SharpResult(Result):
     schema: ClassVar[str] = "steinball.sharp/2"
     _shown: ClassVar[tuple[str, ...]] = ("share", "contamination_bound")
 
+    @continues
     def at(self, *, contamination: float | None = None, level: float | None = None) -> SharpResult:
         """The decision at another tolerance or level, from the same functions and the same values.
 
@@ -102,6 +105,22 @@ class SharpResult(Result):
         share = self.contamination if contamination is None else contamination
         question = BoundedQuestion(share, self.level if level is None else level, self.method)
         return conclude(question, self._means, self.name, (self.n, self.dimension), self.details)
+
+    def _tolerating(self, contamination: float) -> SharpResult:
+        return self.at(contamination=contamination)
+
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """What :meth:`plot` can show."""
+        return ("overview", "tolerance")
+
+    def _dial(self) -> Dial:
+        def other(share: float) -> SharpResult:
+            question = BoundedQuestion(share, self.level, self.method)
+            facts = self.name, (self.n, self.dimension), self.details
+            return conclude(question, self._means, *facts, bound=self.contamination_bound)
+
+        return Dial(unit="share", own=self.contamination, decide=other, distance=self.share)
 
     @property
     def title(self) -> str:
@@ -119,6 +138,9 @@ class SharpResult(Result):
             ("p-value", number(self.pvalue), f"{self._calibrated()}, valid for {when}"),
             *((key, value if isinstance(value, str) else describe(value)) for key, value in told),
         ]
+
+    def _measured(self) -> str:
+        return f"estimated share {short(self.share)}"
 
     def _whose(self) -> str:
         return OF_DISTRIBUTION
@@ -170,13 +192,18 @@ class BoundedQuestion:
 
 
 def conclude(
-    question: BoundedQuestion, means: list[BoundedMean], name: str, shape: Any, details: dict[str, Any]
+    question: BoundedQuestion,
+    means: list[BoundedMean],
+    name: str,
+    shape: Any,
+    details: dict[str, Any],
+    bound: float | None = None,
 ) -> SharpResult:
-    """The result that the values of bounded functions give."""
+    """The result that the values of bounded functions give; ``bound`` is that of the level, where it is known."""
     return SharpResult(
         **dataclasses.asdict(question.answer(means)),
         contamination=question.contamination,
-        contamination_bound=question.bound(means),
+        contamination_bound=question.bound(means) if bound is None else bound,
         share=max(float(m.values.mean()) for m in means),
         n=int(shape[0]),
         dimension=int(shape[1]),

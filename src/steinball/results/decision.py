@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steinball.calibration.base import BoundingNull, Calibration
 from steinball.calibration.combination import (
@@ -29,6 +30,7 @@ from steinball.jumps.separated import is_multimodal
 from steinball.radius.base import Radius
 from steinball.results.base import Decision
 from steinball.results.equivalence import upper_bound
+from steinball.results.pairs import NO_ROWS, PairSums, host_sums
 from steinball.stein import SteinProblem
 
 __all__ = ["Answer", "Evidence", "Question"]
@@ -113,7 +115,7 @@ class Evidence:
 
     ``request`` is what ``summary`` answers. ``moved`` says whether jumps moved the data, which not every tolerated set
     survives; ``predictable`` whether kernel and tilt were chosen without them. ``remarks`` are what a result says of
-    the data, ``isolated`` the number of points that the model excludes.
+    the data, ``isolated`` the places of the points that the model excludes.
     """
 
     problem: SteinProblem
@@ -127,7 +129,7 @@ class Evidence:
     moved: bool = False
     predictable: bool = False
     remarks: Mapping[str, Any] = field(default_factory=dict)
-    isolated: int = 0
+    isolated: NDArray[np.intp] = field(default_factory=NO_ROWS.copy)
 
     @cached_property
     def bounded(self) -> Boundedness:
@@ -138,6 +140,15 @@ class Evidence:
     def null(self) -> BoundingNull:
         """The null distribution that the calibration makes of the summary."""
         return self.calibration.null(self.summary, self.tau, self.estimator)
+
+    def upper_bound(self, level: float) -> float:
+        """An upper bound of the KSD of the population; where the summary is approximate, at both of its ends."""
+        question = self.question(0.0, level)
+        ends = question.ends(self.summary)
+        if ends is not None:
+            return max(end.upper_bound for end in ends)
+        squared = self.summary.mean if self.estimator == "v" else self.summary.unbiased_mean
+        return question.upper_bound(self.null, math.sqrt(max(0.0, squared)), len(self.summary))
 
     def question(self, radius: float, level: float) -> Question:
         """What is asked of the summary at one radius θ and level."""
@@ -165,8 +176,14 @@ class Evidence:
     def radius_of(self, radius: Radius, known: float | None = None) -> float:
         """θ, after all checks and warnings a new radius or calibration calls for; ``known`` spares computing it."""
         check_combination(self.calibration, self.estimator, radius, self.moved)
-        check_isolated(radius, self.isolated)
+        check_isolated(radius, len(self.isolated))
         return radius_of(radius, self.calibration, self.problem, self.tau, known)
+
+    def sums(self, radius: float, threshold: float) -> PairSums:
+        """What explanations are made from."""
+        critical = radius + threshold if self.null.by_distance else math.nan
+        facts = critical, radius, self.tau.value, self.estimator, self.isolated, self.bounded
+        return PairSums(self.problem, *host_sums(self.summary), *facts)
 
     def extended(self, n_more: int) -> Evidence:
         """The same evidence with more bootstrap draws; the earlier ones are kept."""

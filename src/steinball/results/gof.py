@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from steinball.arrays import Array, check_level, check_resamples
+from steinball.arrays import Array, Floats, check_level, check_resamples
 from steinball.calibration.base import Calibration
 from steinball.calibration.deviation import hoeffding
 from steinball.features import Supremum, tilt_efficiency
 from steinball.gram.base import GramSummary
 from steinball.kernels.base import Kernel
 from steinball.models.knowledge import Knowledge
-from steinball.radius import Huber, Radius
+from steinball.radius import FixedRadius, Huber, Radius
 from steinball.radius.base import as_radius
-from steinball.results.base import Result, tolerated, unbounded_words, whose
+from steinball.record import continues
+from steinball.results.base import Result, measured, tolerated, unbounded_words, unseen, whose
 from steinball.results.decision import Answer, Evidence
+from steinball.results.dial import Dial
 from steinball.results.equivalence import Credibility, credibility, three_way_verdict, two_sided_interval
-from steinball.text import Row, describe, number, percent
+from steinball.results.pairs import PairSums
+from steinball.text import Row, count, describe, number, percent
 from steinball.tilts import Tilt
 
 if TYPE_CHECKING:
@@ -178,6 +181,7 @@ class GofResult(Result):
 
         return least_removal(self)
 
+    @continues
     def at(
         self,
         *,
@@ -209,6 +213,13 @@ class GofResult(Result):
         theta = self.radius if calibration is None else evidence.radius_of(self._radius, known=self.radius)
         return decide(evidence, self._radius, level, theta)
 
+    def _sums(self) -> tuple[PairSums, ...]:
+        return (self._evidence.sums(self.radius, self.threshold),)
+
+    def _tolerating(self, contamination: float) -> GofResult:
+        return self.at(contamination=contamination)
+
+    @continues
     def extend(self, n_more: int) -> GofResult:
         """The same test with ``n_more`` further bootstrap draws; the earlier ones are kept.
 
@@ -221,6 +232,42 @@ class GofResult(Result):
         """
         evidence = self._evidence.extended(check_resamples(n_more, "n_more"))
         return decide(evidence, self._radius, self.level, self.radius)
+
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """What :meth:`plot` can show."""
+        there = ("overview", "data", "tolerance", "draws", "witness", "contributions", "diagonal", "wealth")
+        lacking = {
+            "draws": self._evidence.null.draws is None,
+            "witness": not self._evidence.problem.evaluable,
+            "wealth": self._path() is None,
+        }
+        return tuple(name for name in there if not lacking.get(name))
+
+    def _dial(self) -> Dial:
+        evidence, share = self._evidence, self.contamination is not None
+        scale = math.sqrt(evidence.tau.value) if share else 1.0
+
+        def other(tolerance: float) -> GofResult:
+            radius = Huber(tolerance) if share else FixedRadius(tolerance)
+            return decide(evidence, radius, self.level, tolerance * scale)
+
+        return Dial(
+            unit="share" if share else "distance",
+            own=self.contamination if share else self.radius,
+            decide=other,
+            distance=self.ksd,
+            scale=scale,
+            upper=evidence.upper_bound,
+            numbers=evidence.null.numbers(),
+            certain=self.bounded != "unbounded" and not evidence.doubt(),
+        )
+
+    def _drawn(self) -> Floats | None:
+        return self._evidence.null.drawn(self.radius)
+
+    def _path(self) -> Floats | None:
+        return self._evidence.null.path(self.radius)
 
     @property
     def title(self) -> str:
@@ -262,6 +309,24 @@ class GofResult(Result):
             return super()._decided()
         why = f"Whether it is close enough cannot be said: {self._doubt}" if self._doubt else _TOO_FEW
         return f"{super()._decided()} {why} (undecided)."
+
+    def _finding(self) -> str:
+        if self.verdict != "good enough":
+            return super()._finding()
+        shown = f"The {count(self.n, 'point')} show, at confidence {percent(1 - self.level)}, that their population"
+        return f"{shown} lies no further from the model than {self._limit()}."
+
+    def _but(self) -> str:
+        if self._doubt:
+            return f"whether it is that close cannot be said: {self._doubt}"
+        return "they are too few to show that the model is that close"
+
+    def _unseen(self) -> str:
+        return unseen(self, self.bounded)
+
+    def _measured(self) -> str:
+        grade = ", approximate" if self.grade == "approximate" else ""
+        return measured("KSD", self.ksd, self.radius) + grade
 
     def _limit(self) -> str:
         """θ as a distance: a share that is close in this distance may be larger than the tolerated one."""

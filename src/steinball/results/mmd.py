@@ -9,7 +9,9 @@ from typing import ClassVar
 from steinball.arrays import Floats, check_level, check_share
 from steinball.calibration.base import Null
 from steinball.kernels.base import Kernel
-from steinball.results.base import OF_DISTRIBUTION, OF_POINTS, Result
+from steinball.record import continues
+from steinball.results.base import OF_DISTRIBUTION, OF_POINTS, Result, measured
+from steinball.results.dial import Dial
 from steinball.text import Row, count, describe, number
 
 
@@ -94,6 +96,7 @@ class MMDResult(Result):
         draws = self._evidence.null.draws
         return None if draws is None else draws.copy()
 
+    @continues
     def at(self, *, contamination: float | None = None, level: float | None = None) -> MMDResult:
         """The decision at another tolerance or level, from the same draws: nothing is recomputed.
 
@@ -110,6 +113,28 @@ class MMDResult(Result):
         level = self.level if level is None else check_level(level, self.n_resamples)
         return self._evidence.decide(share, level)
 
+    def _tolerating(self, contamination: float) -> MMDResult:
+        return self.at(contamination=contamination)
+
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """What :meth:`plot` can show."""
+        return ("overview", "tolerance") if self._evidence.null.draws is None else ("overview", "tolerance", "draws")
+
+    def _dial(self) -> Dial:
+        evidence = self._evidence
+        return Dial(
+            unit="share",
+            own=self.contamination,
+            decide=lambda share: evidence.decide(share, self.level),
+            distance=self.mmd,
+            scale=evidence.shift,
+            numbers=evidence.null.numbers(),
+        )
+
+    def _drawn(self) -> Floats | None:
+        return self._evidence.null.drawn(self.radius)
+
     @property
     def title(self) -> str:
         """Which of the two tests it was."""
@@ -125,6 +150,9 @@ class MMDResult(Result):
             ("statistic", number(self.statistic), f"max(0, D − θ); {self._rule()}"),
             ("p-value", number(self.pvalue), self._calibrated()),
         ]
+
+    def _measured(self) -> str:
+        return measured("MMD", self.mmd, self.radius)
 
     def _whose(self) -> str:
         return OF_DISTRIBUTION if self.draws is None else OF_POINTS

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steinball.arrays import Floats, check_level
 from steinball.calibration.base import Calibration, JointNull
@@ -15,12 +16,15 @@ from steinball.calibration.combination import check_isolated, check_over_kernels
 from steinball.features import Supremum
 from steinball.features.unbounded import boundedness
 from steinball.gram.base import GramSummary
-from steinball.kernels.base import Kernel
+from steinball.kernels.base import Kernel, unit_kernel
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
-from steinball.results.base import Result, unbounded_words, whose
+from steinball.record import continues
+from steinball.results.base import Result, measured, unbounded_words, unseen, whose
+from steinball.results.dial import Dial, Scales
+from steinball.results.pairs import NO_ROWS, PairSums, host_sums
 from steinball.stein import SteinProblem
-from steinball.text import Row, describe, number
+from steinball.text import Row, count, describe, number
 from steinball.tilts import Tilt
 
 _SHARES = 200
@@ -46,7 +50,8 @@ class RobustAggregationEvidence:
     null: JointNull
     engine: str
     n: int
-    isolated: int = 0
+    sums: tuple[tuple[Floats, Floats], ...]
+    isolated: NDArray[np.intp] = field(default_factory=NO_ROWS.copy)
     remarks: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -57,12 +62,13 @@ class RobustAggregationEvidence:
         taus: Sequence[Supremum],
         calibration: Calibration,
         remarks: Mapping[str, Any] | None = None,
+        isolated: NDArray[np.intp] = NO_ROWS,
     ) -> RobustAggregationEvidence:
         """From one summary per kernel, which may know of more points than the problem, excluded by the model."""
         ksds = np.sqrt([max(0.0, summary.mean) for summary in summaries])
         null = calibration.joint(summaries, taus)
-        n = len(summaries[0])
-        facts = summaries[0].engine, n, n - len(problems[0]), remarks or {}
+        sums = tuple(host_sums(summary) for summary in summaries)
+        facts = summaries[0].engine, len(summaries[0]), sums, isolated, remarks or {}
         return cls(tuple(problems), tuple(taus), ksds, calibration, null, *facts)
 
     @cached_property
@@ -74,7 +80,7 @@ class RobustAggregationEvidence:
     def radii(self, radius: Radius) -> Floats:
         """θ of every kernel, for another tolerated set."""
         check_over_kernels(self.calibration, radius)
-        check_isolated(radius, self.isolated)
+        check_isolated(radius, len(self.isolated))
         return radii_of(radius, self.calibration, self.problems, self.taus)
 
     @property
@@ -103,6 +109,14 @@ class RobustAggregationEvidence:
             middle = (low + high) / 2.0
             low, high = (low, middle) if self.null.pvalue(middle * scale) > level else (middle, high)
         return low
+
+    def pair_sums(self, radii: Floats, level: float) -> tuple[PairSums, ...]:
+        """What explanations are made from, for every kernel."""
+        parts = zip(self.problems, self.sums, self.null.critical(radii, level), radii, self.taus, strict=True)
+        return tuple(
+            PairSums(problem, *sums, float(least), float(theta), tau.value, "v", self.isolated, self.bounded)
+            for problem, sums, least, theta, tau in parts
+        )
 
     def decide(self, radius: Radius, level: float, radii: Floats | None = None) -> RobustAggregatedResult:
         """The decision for one tolerated set at one level; ``radii`` are θ of the kernels where they are known."""
@@ -182,6 +196,7 @@ class RobustAggregatedResult(Result):
     title = "Robust aggregated kernel Stein test, over length scales"
     _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius")
 
+    @continues
     def at(
         self, *, contamination: float | None = None, radius: Radius | None = None, level: float | None = None
     ) -> RobustAggregatedResult:
@@ -201,6 +216,33 @@ class RobustAggregatedResult(Result):
         if contamination is not None:
             return self._evidence.decide(Huber(contamination), level)
         return self._evidence.decide(self._radius if radius is None else as_radius(radius), level)
+
+    def _sums(self) -> tuple[PairSums, ...]:
+        found, leading = self._evidence.pair_sums(np.array(self.radii), self.level), int(np.argmax(self.ratios))
+        return found[leading], *found[:leading], *found[leading + 1 :]
+
+    def _tolerating(self, contamination: float) -> RobustAggregatedResult:
+        return self.at(contamination=contamination)
+
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """What :meth:`plot` can show."""
+        witness = ("witness",) if self._evidence.problems[0].evaluable else ()
+        return ("overview", "data", "tolerance", "lengthscales", *witness, "contributions", "diagonal")
+
+    def _dial(self) -> Dial:
+        evidence = self._evidence
+        return Dial(
+            unit="share",
+            own=self.contamination,
+            decide=lambda share: evidence.decide(Huber(share), self.level, share * evidence.share_radii),
+            distance=self.ksd,
+        )
+
+    def _scales(self) -> Scales:
+        label = "(D − θ)/q" if self.n_resamples else "logarithm of the largest wealth"
+        lengths = [unit_kernel(kernel)[1] for kernel in self.kernels]
+        return Scales(np.array(lengths), np.array(self.ratios), self.threshold, label)
 
     def rows(self) -> list[Row]:
         """The table of the summary."""
@@ -224,6 +266,12 @@ class RobustAggregatedResult(Result):
 
     def _tolerated(self) -> str:
         return f"within {self._radius!r}" if self.contamination is None else super()._tolerated()
+
+    def _unseen(self) -> str:
+        return unseen(self, self.bounded)
+
+    def _measured(self) -> str:
+        return f"{measured('KSD', self.ksd, self.radius)}, leading of {count(len(self.kernels), 'kernel')}"
 
     def _certain(self) -> bool:
         return self.bounded == "proved"

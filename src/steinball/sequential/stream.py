@@ -15,7 +15,7 @@ from steinball.kernels.base import Kernel
 from steinball.models.base import Model, as_model, evaluate_score
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import within
-from steinball.results.base import OF_DISTRIBUTION, conceded, decided, tolerated
+from steinball.results.base import OF_DISTRIBUTION, conceding, decided, tolerated
 from steinball.sequential import checkpoint
 from steinball.sequential.books import Books, compare
 from steinball.sequential.ledger import History
@@ -203,7 +203,7 @@ class SequentialTest:
             ("p-value", number(self.pvalue), "1 over the largest wealth; valid whenever you stop"),
         ]
         words = decided(self.rejected, f"{where}, at level {self.level:g}", tolerance)
-        concession = conceded(self.contamination_bound, self.level, OF_DISTRIBUTION)
+        concession = conceding(self.contamination_bound, self.level, OF_DISTRIBUTION)
         return render("Sequential kernel Stein goodness-of-fit test", rows, f"{words}\n{concession}".rstrip())
 
     def __repr__(self) -> str:

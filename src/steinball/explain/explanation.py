@@ -1,0 +1,228 @@
+"""Why the data lie as far from a model as they do: points, coordinates and places."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import Floats
+from steinball.explain.coordinates import coordinate_shares
+from steinball.explain.far import far_points
+from steinball.explain.influence import Influence, leave_one_out
+from steinball.explain.labels import Labels, labels_of
+from steinball.explain.witness import Places, SteinWitness
+from steinball.results.base import Result
+from steinball.text import Row, count, number, percent, render
+
+__all__ = ["Explanation", "explain"]
+
+_COLUMNS = 6
+_LISTED = 5
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Explanation:
+    """Which points, coordinates and places the distance D of the data from the model is made of.
+
+    It describes this sample under the kernel of the test, where there are several under the leading one; it is not a
+    confidence statement.
+
+    Attributes
+    ----------
+    points : array of int
+        Rows of the data, the most responsible for D first; at most ``top`` of them.
+    contributions : (n,) array
+        What each point adds to D²; they sum to D², and some may be negative.
+    far : array of int
+        Points with hardly another one near them, the farthest first. To a tilted test such a point is nearly orthogonal
+        to all others and adds little to D however wrong it is, so that it need not be among ``points``.
+    influence : Influence
+        D without each point, and the points without which the decision would be the other one.
+    coordinates : (d,) array
+        The share of each coordinate in D²; they sum to 1.
+    names : tuple of str
+        The names of the columns.
+    ids : tuple of str
+        The names of all rows; empty where the data have none.
+    places : Places
+        Where the data are most in excess of the model, and where most is lacking, among the data and draws of the
+        model.
+    rejected : bool
+        The decision.
+    ksd : float
+        D.
+    """
+
+    points: NDArray[np.intp]
+    contributions: Floats = field(repr=False)
+    far: NDArray[np.intp]
+    influence: Influence = field(repr=False)
+    coordinates: Floats
+    names: tuple[str, ...]
+    ids: tuple[str, ...] = field(default=(), repr=False)
+    places: Places = field(repr=False)
+    rejected: bool
+    ksd: float
+    samples: Floats = field(repr=False)
+    _witness: SteinWitness = field(repr=False)
+
+    def witness(self, grid: Any) -> Floats:
+        """The witness function at each row of ``grid``: positive where there are more data than the model expects,
+        negative where there are fewer (:class:`steinball.explain.SteinWitness`); NaN outside the support."""
+        return self._witness(grid)
+
+    def witness_along(self, j: int | str, grid: Any = None, at: Any = None) -> tuple[Floats, Floats]:
+        """A grid of one coordinate, by number or name, and the witness on it, along the line through ``at``.
+
+        By default that is the coordinatewise median of the data.
+        """
+        return self._witness.along(self._coordinate(j), grid, at)
+
+    def _coordinate(self, j: int | str) -> int:
+        known = dict(zip(self.names, range(len(self.names)), strict=True))
+        found = known.get(j) if isinstance(j, str) else j if -len(self.names) <= j < len(self.names) else None
+        if found is None:
+            raise ValueError(f"`j` must be one of the {len(self.names)} coordinates {', '.join(self.names)}, got {j!r}.")
+        return int(found)
+
+    def label(self, row: int) -> str:
+        """What a row is called."""
+        return Labels(self.names, self.ids).row(row)
+
+    def shares(self, rows: NDArray[np.intp]) -> Floats:
+        """The contributions of some points as shares of their sum over all."""
+        total = float(self.contributions.sum())
+        return np.asarray(self.contributions[rows] / total if total > 0.0 else np.zeros(len(rows)))
+
+    def summary(self) -> str:
+        """A table of the points, and the coordinates and places in words."""
+        title = "Why the data were rejected" if self.rejected else "What the distance of the data from the model is made of"
+        rows: list[Row] = [
+            (self.label(i), f"{percent(share)} of D²", f"D without it {number(self.influence.ksd[i])}; {self._values(i)}")
+            for i, share in zip(self.points.tolist(), self.shares(self.points), strict=True)
+        ]
+        return render(title, rows, "\n".join(self._sentences()))
+
+    def _values(self, i: int) -> str:
+        parts = [f"{name} = {number(value)}" for name, value in zip(self.names, self.samples[i], strict=True)]
+        return ", ".join(parts[:_COLUMNS]) + ", …" * (len(parts) > _COLUMNS)
+
+    def _sentences(self) -> list[str]:
+        order = np.argsort(-self.coordinates, kind="stable")[:_LISTED]
+        shares = ", ".join(f"{self.names[j]} {percent(float(self.coordinates[j]))}" for j in order)
+        many, single = len(self.coordinates) > 1, self.influence.flips
+        where = f"Too many points near {self._place(self.places.surplus)}, too few near {self._place(self.places.lack)}."
+        found = [f"D = {number(self.ksd)}; by coordinate: {shares}." if many else f"D = {number(self.ksd)}.", where]
+        if len(single):
+            named = ", ".join(self.label(i) for i in single[:_LISTED].tolist())
+            found.append(f"Without any one of {count(len(single), 'point')} ({named}{', …' * (len(single) > _LISTED)}) the decision would be the other one.")
+        return found + self._alone()
+
+    def _alone(self) -> list[str]:
+        if not len(self.far):
+            return []
+        named = ", ".join(self.label(i) for i in self.far[:_LISTED].tolist()) + ", …" * (len(self.far) > _LISTED)
+        share = percent(float(self.shares(self.far).sum()))
+        return [f"Far from all others: {count(len(self.far), 'point')} ({named}), {share} of D² together."]
+
+    def _place(self, place: Floats) -> str:
+        inside = ", ".join(number(value) for value in place[:_COLUMNS]) + ", …" * (len(place) > _COLUMNS)
+        return inside if len(place) == 1 else f"({inside})"
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        head = ("", "share of D²", "D without it", *self.names[:_COLUMNS])
+        body = "".join(_html_row("td", self._cells(i)) for i in self.points.tolist())
+        words = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self._sentences())
+        return f"<div><table><thead>{_html_row('th', head)}</thead><tbody>{body}</tbody></table>{words}</div>"
+
+    def _cells(self, i: int) -> tuple[str, ...]:
+        share = percent(float(self.shares(np.array([i]))[0]))
+        values = (number(value) for value in self.samples[i][:_COLUMNS])
+        return self.label(i), share, number(self.influence.ksd[i]), *values
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain dictionary for JSON: of the listed points all, of the others nothing."""
+        names = dict(zip(self.names, self.coordinates.tolist(), strict=True))
+        return {
+            "schema": "steinball.explanation/1",
+            "rejected": self.rejected,
+            "ksd": self.ksd,
+            "points": [self._point(i) for i in self.points.tolist()],
+            "far": [self._point(i) for i in self.far.tolist()],
+            "flips": self.influence.flips.tolist(),
+            "names": list(self.names),
+            "coordinates": list(names.values()) if len(names) < len(self.names) else names,
+            "surplus": self.places.surplus.tolist(),
+            "lack": self.places.lack.tolist(),
+        }
+
+    def _point(self, i: int) -> dict[str, Any]:
+        return {
+            "row": i,
+            "id": self.label(i),
+            "contribution": float(self.contributions[i]),
+            "share": float(self.shares(np.array([i]))[0]),
+            "ksd_without": float(self.influence.ksd[i]),
+            "values": self.samples[i].tolist(),
+        }
+
+
+def _html_row(tag: str, cells: tuple[str, ...]) -> str:
+    return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+
+def explain(result: Result, data: Any = None, top: int = 10) -> Explanation:
+    """Which points, coordinates and places the distance of the data from the model is made of.
+
+    Parameters
+    ----------
+    result : Result
+        Of a kernel Stein test; where it has several kernels, the leading one is explained.
+    data : frame, optional
+        The frame that was tested, for the names of its columns and rows. Columns that were not tested may be there.
+    top : int
+        How many points to list.
+
+    Returns
+    -------
+    Explanation
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> x = np.random.default_rng(0).normal(size=(300, 2))
+    >>> x[:40] = [0.5, 4.0]
+    >>> result = sb.robust_ksd_test(x, sb.models.Gaussian([0.0, 0.0]), contamination=0.02, rng=0)
+    >>> found = explain(result, top=40)
+    >>> sorted(found.points.tolist()) == list(range(40)), found.names[found.coordinates.argmax()]
+    (True, 'x2')
+    """
+    if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1:
+        raise ValueError(f"`top` must be a whole number of at least 1, got {top!r}.")
+    sums = result._sums()[0]
+    rows, n = sums.rows, len(sums)
+    labels = labels_of(data, sums.problem.host_samples, rows, n, result._record.names)
+    samples = np.full((n, len(labels.names)), np.nan)
+    samples[rows] = sums.problem.host_samples
+    witness = SteinWitness(sums)
+    return Explanation(
+        points=np.argsort(-sums.contributions, kind="stable")[:top],
+        contributions=sums.contributions,
+        far=rows[far_points(sums.problem.host_samples)],
+        influence=leave_one_out(sums),
+        coordinates=coordinate_shares(sums.problem),
+        names=labels.names,
+        ids=labels.ids,
+        places=witness.places(),
+        rejected=result.rejected,
+        ksd=sums.ksd,
+        samples=samples,
+        _witness=witness,
+    )

@@ -1,0 +1,100 @@
+"""A simulation: samples of an alternative, each tested against a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from steinball.arrays import as_number, as_seed, check_level, check_share, generator_at, is_array_like
+from steinball.datasets.contamination import contaminate
+from steinball.gof import robust_ksd_test
+from steinball.models.knowledge import Knowledge
+from steinball.planning.cache import Cache
+from steinball.planning.content import fingerprint
+from steinball.progress import Progress
+from steinball.results.base import Result
+
+__all__ = ["Study"]
+
+Sampler = Callable[[int, np.random.Generator], Any]
+Test = Callable[[Any, np.random.Generator], Result]
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What is simulated: where the data come from, and how they are tested.
+
+    Sample i of n points depends on the seed, n and i alone, so that more samples continue what was simulated before.
+    """
+
+    model: Any
+    alternative: Any
+    contamination: float
+    share: float | None
+    level: float
+    test: Test | None
+    seed: np.random.SeedSequence
+    cache: Cache
+    progress: bool | str
+
+    @classmethod
+    def of(
+        cls, model: Any, alternative: Any, contamination: Any, share: Any, level: Any, test: Any, rng: Any, cache: Any, progress: Any
+    ) -> Study:
+        """What a user asked for, checked."""
+        if test is not None and not callable(test):
+            raise TypeError(f"`test` must be a function (x, rng) -> result, got {test!r}.")
+        shares = check_share(contamination, "contamination"), None if share is None else check_share(share, "share")
+        study = cls(model, alternative, *shares, check_level(level), test, as_seed(rng), Cache(cache), progress)
+        study._sampler()
+        return study
+
+    def pvalues(self, n: int, repeats: int) -> list[float]:
+        """The p-values of ``repeats`` samples of n points; what is known is not simulated again."""
+        key = fingerprint(self.model, self.alternative, self.contamination, self.share, self.test, self.seed.entropy, n)
+        found = self.cache.known(key)[:repeats]
+        if len(found) == repeats:
+            return found
+        try:
+            with Progress(f"{repeats} samples of {n:,} points", repeats, show=self.progress) as progress:
+                progress.advance(len(found))
+                for i in range(len(found), repeats):
+                    found.append(self._pvalue(n, i))
+                    progress.advance(1)
+        finally:  # what was simulated before an interruption is not lost
+            self.cache.keep(key, found)
+        return found
+
+    def _pvalue(self, n: int, i: int) -> float:
+        below = np.random.SeedSequence(self.seed.entropy, spawn_key=(n, i))
+        data, draws = generator_at(below, 0), generator_at(below, 1)
+        x = self._sampler()(n, data)
+        if self.test is not None:
+            return float(self.test(x, draws).pvalue)
+        options: dict[str, Any] = {"check_model": i == 0, "progress": False}
+        return robust_ksd_test(x, self.model, self.contamination, rng=draws, **options).pvalue
+
+    def _sampler(self) -> Sampler:
+        """(n, rng) to data: of the alternative, or of the model with a share of the alternative in it."""
+        if self.share is not None:
+            clean, share = _sampler_of(self.model, "model"), self.share
+            return lambda n, rng: contaminate(clean(n, rng), share, self.alternative, rng, count="binomial")
+        return _sampler_of(self.alternative, "alternative")
+
+
+def _sampler_of(source: Any, name: str) -> Sampler:
+    sampler = Knowledge(source).sampler or (None if is_array_like(source) else source)
+    if sampler is None or isinstance(sampler, type) or not callable(sampler):
+        raise TypeError(f"`{name}` must be a model with `sample(n, rng)` or a function (n, rng) -> (n, d), got {source!r}.")
+    return sampler
+
+
+def check_count(value: Any, name: str, least: int) -> int:
+    """A whole number of at least ``least``."""
+    number = as_number(value, name, low=least)
+    if number != int(number):
+        raise ValueError(f"`{name}` must be a whole number, got {value!r}.")
+    return int(number)

@@ -1,0 +1,5 @@
+"""Pictures of results, by matplotlib: ``result.plot()``."""
+
+from steinball.plots.overview import plot
+
+__all__ = ["plot"]

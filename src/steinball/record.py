@@ -1,0 +1,141 @@
+"""What is remembered of a call, so that somebody else can repeat it: its text, its seed, its warnings, the versions."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import platform
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from steinball.arrays import frame_columns
+from steinball.cautions import listening
+from steinball.text import describe
+
+__all__ = ["Record", "continues", "current_record", "recorded", "versions"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_OPEN: ContextVar[Record | None] = ContextVar("steinball_record", default=None)
+_LIBRARIES = ("numpy", "scipy")
+_LONGEST = 200
+
+
+@dataclass(frozen=True)
+class Record:
+    """One call of a test.
+
+    Attributes
+    ----------
+    call : str
+        As one would write it; arrays by their shape, defaults left out.
+    warnings : list of str
+        What was said without stopping.
+    names : tuple of str
+        What the tested frame calls its columns; empty for an array.
+
+    Examples
+    --------
+    >>> Record("ksd_test(x, model)").warnings
+    []
+    """
+
+    call: str = ""
+    warnings: list[str] = field(default_factory=list)
+    names: tuple[str, ...] = ()
+
+
+def current_record() -> Record:
+    """The record of the call that is running; an empty one outside of any."""
+    return _OPEN.get() or Record()
+
+
+def recorded(test: Callable[P, R]) -> Callable[P, R]:
+    """A test whose results remember how it was called and what it warned of; a call inside of a call is part of it.
+
+    Where no ``rng`` was given it gets a fresh number, so that it can be said which.
+    """
+
+    @functools.wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        if _OPEN.get() is not None:
+            return test(*args, **kwargs)
+        if "rng" in inspect.signature(test).parameters and kwargs.get("rng") is None:
+            kwargs["rng"] = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        with _open(Record(_written(test, args, kwargs), names=_names(args))):
+            return test(*args, **kwargs)
+
+    return run
+
+
+def continues(method: Callable[P, R]) -> Callable[P, R]:
+    """A method of a result whose own results have the same record, and what is warned of from then on."""
+
+    @functools.wraps(method)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        before: Record = args[0]._record  # type: ignore[attr-defined]
+        with _open(Record(before.call, list(before.warnings), before.names)):
+            return method(*args, **kwargs)
+
+    return run
+
+
+@contextmanager
+def _open(record: Record) -> Iterator[None]:
+    token = _OPEN.set(record)
+    try:
+        with listening(record.warnings):
+            yield
+    finally:
+        _OPEN.reset(token)
+
+
+def _names(args: Any) -> tuple[str, ...]:
+    """What the columns of the tested frame are called."""
+    columns = frame_columns(args[0]) if args else None
+    return () if columns is None else tuple(name for name, _ in columns)
+
+
+def _written(test: Callable[..., Any], args: Any, kwargs: Any) -> str:
+    """The call as text: what was given by name, and what was not where it stands."""
+    try:
+        given = inspect.signature(test).bind(*args, **kwargs).arguments
+    except TypeError:  # the call itself will say what is wrong with it
+        return ""
+    places = list(inspect.signature(test).parameters)[:2]
+    parts = [_value(v) if name in places else f"{name}={_value(v)}" for name, v in given.items()]
+    return f"steinball.{test.__name__}({', '.join(parts)})"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str | int | float):
+        return repr(value)
+    try:
+        shape = np.shape(value)
+        text = f"<{' × '.join(map(str, shape))} numbers>" if shape else describe(value)
+    except Exception:  # a user's object may refuse to have a shape, and to be described
+        text = f"<{type(value).__name__}>"
+    text = re.sub(r" at 0x[0-9a-f]+", "", text)  # where something lay in memory helps nobody
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+def versions() -> dict[str, str]:
+    """Of Python, of this library and of those that it computes with.
+
+    Examples
+    --------
+    >>> list(versions())
+    ['steinball', 'Python', 'numpy', 'scipy']
+    """
+    from steinball import __version__
+
+    found = {name: metadata.version(name) for name in _LIBRARIES}
+    return {"steinball": __version__, "Python": platform.python_version(), **found}
