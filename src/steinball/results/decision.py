@@ -17,6 +17,7 @@ from steinball.calibration.combination import (
     check_combination,
     check_every_row,
     check_isolated,
+    check_sampler,
     radius_of,
 )
 from steinball.calibration.deviation import hoeffding
@@ -40,12 +41,14 @@ _VISITS = 10.0
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer(Decision):
-    """The numbers of one decision: D² and D, and one-sided confidence bounds for the KSD of the population."""
+    """The numbers of one decision: D² and D, and one-sided confidence bounds for the KSD of the population and for the
+    share of contamination."""
 
     squared_ksd: float
     ksd: float
     lower_bound: float
     upper_bound: float
+    contamination_bound: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +80,7 @@ class Question:
             ksd=ksd,
             lower_bound=null.lower_bound(ksd, self.level),
             upper_bound=self.upper_bound(null, ksd, len(summary)),
+            contamination_bound=null.share_bound(ksd, self.level, self.tau.value) if self.tau.value > 0.0 else 0.0,
         )
 
     def upper_bound(self, null: BoundingNull, ksd: float, n: int) -> float:
@@ -167,6 +171,11 @@ class Evidence:
         check_isolated(radius, self.isolated)
         return radius_of(radius, self.calibration, self.problem, self.tau, known)
 
+    def over(self, radius: Radius) -> Evidence:
+        """The same, read by its calibration for the set behind ``radius``."""
+        calibration = self.calibration.over(radius, self.problem, self.tau)
+        return self if calibration == self.calibration else dataclasses.replace(self, calibration=calibration)
+
     def extended(self, n_more: int) -> Evidence:
         """The same evidence with more bootstrap draws; the earlier ones are kept."""
         old, n = self.calibration.n_resamples, len(self.summary)
@@ -182,6 +191,7 @@ class Evidence:
     def recalibrated(self, calibration: Calibration) -> Evidence:
         """The same answers, read by another calibration that asks for them too, or for less."""
         check_every_row(as_calibration(calibration), self.isolated)
+        check_sampler(calibration, self.problem.model)
         calibration = calibration.settled(self.problem)
         if missing := self.request.missing(calibration.request(len(self.summary), self.seed)):
             raise ValueError(
