@@ -14,7 +14,14 @@ from steinball import (
     radius,
     tilts,
 )
-from steinball.calibration import Betting, BoundaryBootstrap, DeviationBound, WeightedBootstrap, WildBootstrap
+from steinball.calibration import (
+    Betting,
+    BoundaryBootstrap,
+    DeviationBound,
+    MonteCarlo,
+    WeightedBootstrap,
+    WildBootstrap,
+)
 from steinball.cautions import SteinballWarning
 from steinball.checks import thin
 from steinball.discrepancy import ksd, targeted_ksd
@@ -66,6 +73,7 @@ __all__ = [
     "KullbackLeibler",
     "LikeModel",
     "Matern",
+    "MonteCarlo",
     "PolynomialTilt",
     "ScoreError",
     "SequentialTest",

@@ -4,6 +4,7 @@ from steinball.calibration.base import BootstrapNull, BoundingNull, Calibration,
 from steinball.calibration.betting import Betting, BettingJointNull, BettingNull
 from steinball.calibration.boundary import BoundaryBootstrap, BoundaryJointNull, BoundaryNull
 from steinball.calibration.deviation import DeviationBound, DeviationNull
+from steinball.calibration.monte_carlo import MonteCarlo, MonteCarloNull, RemovalNull
 from steinball.calibration.weighted import WeightedBootstrap
 from steinball.calibration.wild import WildBootstrap
 from steinball.features.moments import ModelMoments
@@ -22,7 +23,10 @@ __all__ = [
     "DeviationNull",
     "JointNull",
     "ModelMoments",
+    "MonteCarlo",
+    "MonteCarloNull",
     "Null",
+    "RemovalNull",
     "WeightedBootstrap",
     "WildBootstrap",
 ]

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,14 @@ class BoundingNull(Null):
     def upper_bound(self, ksd: float, level: float) -> float:
         """D(Q, P) is at most that, at confidence 1 − ``level``; infinite where nothing can be said."""
 
+    def share_bound(self, ksd: float, level: float, tau: float) -> float:
+        """At confidence 1 − ``level`` at least this share is contaminated: D(Q, P) ≤ ε√τ under contamination by ε."""
+        return min(1.0, self.lower_bound(ksd, level) / math.sqrt(tau))
+
+    def remarks(self, ksd: float, level: float) -> dict[str, Any]:
+        """What else it says of the data, for the ``details`` of a result."""
+        return {}
+
     def critical_range(
         self, level: float, radius: float, moved: float, draws_moved: NDArray[np.float64]
     ) -> tuple[float, float] | None:
@@ -129,6 +137,8 @@ class Calibration(ABC):
         is not bounded is warned of.
     predictable : bool
         Whether kernel and tilt must not be chosen from the tested data.
+    needs_sampler : bool
+        Whether it draws samples from the model.
     aggregates : bool
         Whether it decides over several kernels together, by :meth:`joint`.
     independent_rows : bool
@@ -159,6 +169,7 @@ class Calibration(ABC):
     estimators: ClassVar[tuple[str, ...]] = ("v", "u")
     needs_upper_bound: ClassVar[bool] = False
     predictable: ClassVar[bool] = False
+    needs_sampler: ClassVar[bool] = False
     aggregates: ClassVar[bool] = False
 
     @property
@@ -173,6 +184,10 @@ class Calibration(ABC):
 
     def settled(self, problem: SteinProblem) -> Calibration:
         """The same with all that it takes from the rows filled in, before its draws are asked for; here itself."""
+        return self
+
+    def over(self, radius: Radius, problem: SteinProblem, tau: Supremum) -> Calibration:
+        """The same for the set behind ``radius``, where its null distribution depends on more than θ; here itself."""
         return self
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:

@@ -9,6 +9,7 @@ from steinball.cautions import RemovalWarning, caution
 from steinball.features import Supremum
 from steinball.features.unbounded import grows, warn_if_unbounded
 from steinball.gram.request import Request
+from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinProblem
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ __all__ = [
     "check_every_row",
     "check_isolated",
     "check_over_kernels",
+    "check_sampler",
     "radius_of",
 ]
 
@@ -61,6 +63,15 @@ def check_every_row(calibration: Calibration, isolated: int) -> None:
         raise ValueError(
             f"{calibration!r} takes an autocorrelation time from chains, of which {isolated} points lie outside the "
             "support of the model and have no Stein features. Give `dependence` a number of rows."
+        )
+
+
+def check_sampler(calibration: Calibration, model: Any) -> None:
+    """Samples of the model are drawn by the model."""
+    if calibration.needs_sampler and Knowledge(model).sampler is None:
+        raise TypeError(
+            f"{calibration!r} draws whole samples from the model, and `model` has no `sample(n, rng)`. Give it that "
+            "method, or use a calibration that needs none: BoundaryBootstrap(999), or Betting() for every n."
         )
 
 

@@ -15,6 +15,7 @@ from steinball.calibration.combination import (
     check_engine,
     check_every_row,
     check_isolated,
+    check_sampler,
     radius_of,
 )
 from steinball.checks.dependence import warn_if_dependent
@@ -140,6 +141,7 @@ def ksd_test(
     subject = Subject.of(x, model, predictable=calibration.predictable, jumps=jumps, seed=seed, outside=outside)
     check_isolated(radius, len(subject.isolated))
     check_every_row(calibration, len(subject.isolated))
+    check_sampler(calibration, subject.model)
     problem = subject.pose(kernel, tilt)
     look_over(problem, check_model)
     if not moved:
@@ -147,7 +149,7 @@ def ksd_test(
     calibration = calibration.settled(problem)
     found = find_supremum(tau, problem)
     theta = radius_of(radius, calibration, problem, found)
-    question = Question(calibration, found, estimator, theta, level)
+    question = Question(calibration.over(radius, problem, found), found, estimator, theta, level)
     evidence = _evidence(subject, problem, question, settings, seed, moved)
     if calibration.independent_rows:
         warn_if_dependent(problem, evidence.summary)

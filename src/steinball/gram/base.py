@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from steinball.arrays import Array, Floats, OutOfRangeError, like, namespace, to_host
+from steinball.gram.norms import PrefixNorms
 from steinball.gram.prefix import PrefixSums
 from steinball.gram.request import Request
 from steinball.gram.weights import ChainedWeights, Weights
@@ -51,6 +52,8 @@ class GramSummary:
         :math:`\sum_{s \text{ before } t} u(x_s, x_t)` of every point t, in the K orders that were asked for.
     direction_products : (n, p) array, optional
         :math:`U S` for the directions S that were asked for, in the array library of the samples.
+    prefix_norms : PrefixNorms, optional
+        Lengths of sums of features over the samples of the model that were asked for.
     """
 
     diagonal: Array
@@ -67,6 +70,7 @@ class GramSummary:
     linear_bounds: Bounds | None = None
     prefix_sums: PrefixSums | None = None
     direction_products: Array | None = None
+    prefix_norms: PrefixNorms | None = None
 
     def __post_init__(self) -> None:
         check_rows(self.row_means)
@@ -121,6 +125,7 @@ class GramSummary:
             quadratic_forms=np.concatenate([self.quadratic_forms, more.quadratic_forms]),
             linear_forms=np.concatenate([self.linear_forms, more.linear_forms]),
             weights=ChainedWeights((self.weights, more.weights)),
+            prefix_norms=self._norms_with(more),
         )
         if self.grade == more.grade == "exact":
             return joined
@@ -132,6 +137,10 @@ class GramSummary:
             for (low, high), (more_low, more_high) in zip(ours[1:], theirs[1:], strict=True)
         )
         return replace(joined, grade="approximate", mean_bounds=ours[0], form_bounds=forms, linear_bounds=linear)
+
+    def _norms_with(self, more: GramSummary) -> PrefixNorms | None:
+        found = [part.prefix_norms for part in (self, more) if part.prefix_norms is not None]
+        return PrefixNorms.joined(found) if found else None
 
     def _bounds(self) -> tuple[tuple[float, float], Bounds, Bounds] | None:
         """Where the exact mean and forms lie; exact ones lie where they are."""

@@ -27,7 +27,8 @@ from steinball.gram.cost import (
 from steinball.gram.dense import DenseGram
 from steinball.gram.lowrank import LowRankGram
 from steinball.gram.memory import SHARE_OF_FREE, as_bytes, free_memory, in_words
-from steinball.gram.request import Request
+from steinball.gram.replicates import ReplicatedGram
+from steinball.gram.request import Replicates, Request
 from steinball.gram.workers import available_jobs, workers_configured
 from steinball.progress import check_show
 from steinball.stein import SteinProblem
@@ -35,6 +36,7 @@ from steinball.stein import SteinProblem
 ENGINES = ("auto", "dense", "blocked", "lowrank")
 HOST_TILE = 1024  # for array libraries that run on the host by their own threads
 DEVICE_TILE = 8192
+REPLICATE_TILE = 128  # all arrays of a tile stay in the cache of a core
 DENSE_UP_TO = 200
 _SERIAL_BELOW = 3000  # starting threads takes longer than this few points
 _PATIENCE = 300.0  # seconds of one core that an exact pass may take when a low-rank one leaves the decision open
@@ -122,7 +124,35 @@ def make_gram(
     ``settled`` tells a low-rank engine that a summary already decides the test for certain. Where the request can be
     answered by exact engines alone, ``"auto"`` means one of them.
     """
+    engine = _engine(problem, request, n_resamples, settings, settled)
+    if request.replicates is None:
+        return engine
+    samples = problem.samples
+    jobs = available_jobs(settings.n_jobs) if isinstance(samples, np.ndarray) else 1
+    _check_replicates(request.replicates, settings.limit(samples))
+    tile = REPLICATE_TILE if isinstance(samples, np.ndarray) else _tile(samples)
+    return ReplicatedGram(engine, problem, tile, _here(jobs), settings.progress)
+
+
+def _check_replicates(wanted: Replicates, limit: int) -> None:
+    """What is kept of the samples of the model must fit."""
+    needed = 8 * (wanted.stop - wanted.start) * (wanted.n + 1)
+    if needed > limit:
+        raise MemoryError(
+            f"{wanted.stop - wanted.start} samples of the model of {wanted.n:,} points need {in_words(needed)}, but "
+            f"`memory_limit` is {in_words(limit)}. Use fewer `n_resamples`, or raise `memory_limit`."
+        )
+
+
+def _engine(
+    problem: SteinProblem,
+    request: Request,
+    n_resamples: int,
+    settings: Settings,
+    settled: Callable[[GramSummary], bool],
+) -> Gram:
     samples, limit = problem.samples, settings.limit(problem.samples)
+    n_resamples = 0 if request.weights == () else n_resamples  # samples of the model are no weights
     jobs = _jobs(samples, settings)
     memory = _memory(samples, request, n_resamples, jobs, settings.engine)
     engine = _automatic(samples, n_resamples, memory, limit) if settings.engine == "auto" else settings.engine

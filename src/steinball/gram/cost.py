@@ -39,10 +39,11 @@ class Cost:
     seconds: float
 
     def __str__(self) -> str:
-        return f"{self.engine}: {in_words(self.memory)}, {_duration(self.seconds)}"
+        return f"{self.engine}: {in_words(self.memory)}, {duration(self.seconds)}"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """A time in words."""
     for unit, size in (("h", 3600.0), ("min", 60.0), ("s", 1.0)):
         if seconds >= 2 * size:
             return f"about {seconds / size:.0f} {unit}"
@@ -128,6 +129,12 @@ def lowrank_cost(
         return None
     seconds = n * rank * ((rank + 2 * n_resamples) / (rate or flops_per_second()) + 3 * _ELEMENT) / jobs
     return Cost("lowrank", lowrank_memory(n, d, rank, jobs, itemsize), seconds + n * n_resamples * _WEIGHT)
+
+
+def replicates_cost(n: int, d: int, replicates: int, jobs: int = 1, rate: float = NOMINAL_RATE) -> float:
+    """Seconds for the pairs of so many samples of the model, drawn and scored one after the other."""
+    pairs = 0.5 * n * (n + 128.0) * replicates  # half of the tiles on the diagonal is thrown away
+    return pairs * (8 * d / rate + _ELEMENT) / jobs + n * d * replicates * _WEIGHT
 
 
 def cheaper_rank(n: int, d: int, n_resamples: int) -> int:

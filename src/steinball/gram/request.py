@@ -8,7 +8,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, to_host
-from steinball.gram.weights import ChainedWeights, Weights, WeightStream, gather
+from steinball.gram.weights import ChainedWeights, Weights, WeightStream, gather, seed_key
+
+
+@dataclass(frozen=True, eq=False)
+class Replicates:
+    """Samples ``start:stop`` of an endless row of samples of n points of the model, which depends on ``seed`` alone.
+
+    Examples
+    --------
+    >>> seed = np.random.SeedSequence(0)
+    >>> Replicates(5, seed, 0, 9) == Replicates(5, np.random.SeedSequence(0), 0, 9)
+    True
+    """
+
+    n: int
+    seed: np.random.SeedSequence
+    start: int
+    stop: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Replicates) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        return self.n, *seed_key(self.seed), self.start, self.stop
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +53,11 @@ class Request:
     dependent_weights : bool
         Whether the weights of one row depend on each other, as signs for Markov chains do: the error bounds of a
         low-rank engine are for independent ones.
+    spread : float
+        A bound of the variance of Σ wᵢ rᵢ in units of Σ |rᵢ|², whatever the vectors r: 1 for multinomial counts and
+        independent signs, 2 for signs of which exactly half are −1.
+    replicates : Replicates, optional
+        Samples of the model, for the lengths of their sums of features.
 
     Examples
     --------
@@ -38,6 +69,8 @@ class Request:
     orders: NDArray[np.integer] | None = None
     directions: Array | None = None
     dependent_weights: bool = False
+    spread: float = 1.0
+    replicates: Replicates | None = None
 
     @property
     def needs(self) -> str:
@@ -46,6 +79,7 @@ class Request:
             "sums over earlier points": self.orders is not None,
             "products with directions": self.directions is not None,
             "draws with dependent weights": self.dependent_weights,
+            "samples of the model": self.replicates is not None,
         }
         return " and ".join(words for words, there in wanted.items() if there)
 
@@ -72,6 +106,7 @@ class Request:
             "other draws": not _same_weights(other.weights, self.weights),
             "sums over earlier points": not _same(other.orders, self.orders),
             "products with directions": not _same(other.directions, self.directions),
+            "samples of the model": other.replicates is not None and other.replicates != self.replicates,
         }
         return " and ".join(words for words, there in unlike.items() if there)
 

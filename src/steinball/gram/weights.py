@@ -46,9 +46,7 @@ class WeightStream:
         return hash(self._key())
 
     def _key(self) -> tuple[object, ...]:
-        seed = self.seed
-        entropy = seed.entropy if isinstance(seed.entropy, int | None) else tuple(seed.entropy)
-        return self.draw, self.n, entropy, tuple(seed.spawn_key), self.start, self.stop
+        return self.draw, self.n, *seed_key(self.seed), self.start, self.stop
 
     def __iter__(self) -> Iterator[Chunk]:
         return (make() for make in self.makers())
@@ -60,6 +58,12 @@ class WeightStream:
     def _chunk(self, k: int) -> Chunk:
         rows = self.draw(generator_at(self.seed, k), CHUNK, self.n)
         return rows[max(0, self.start - k * CHUNK) : min(CHUNK, self.stop - k * CHUNK)]
+
+
+def seed_key(seed: np.random.SeedSequence) -> tuple[object, ...]:
+    """What tells seeds apart."""
+    entropy = seed.entropy if isinstance(seed.entropy, int | None) else tuple(seed.entropy)
+    return entropy, tuple(seed.spawn_key)
 
 
 @dataclass(frozen=True)

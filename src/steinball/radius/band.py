@@ -48,6 +48,7 @@ class DensityBand(Radius):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mass", as_number(self.mass, "mass", low=0.0, high=2.0))
+        self._declare(variation=0.5 * self.mass)
 
     @classmethod
     def between(

@@ -22,6 +22,8 @@ class Radius(ABC):
     ----------
     contamination : float or None
         The tolerated share of contamination, where the set is that and nothing else.
+    variation : float or None
+        A total variation distance within which the whole set lies, where such a number is known.
     needs_bounded : bool
         Whether it means anything only where sup u(x, x) is finite.
     anchored : bool
@@ -45,13 +47,14 @@ class Radius(ABC):
     """
 
     contamination: float | None = None
+    variation: float | None = None
     needs_bounded: bool = True
     anchored: bool = False
     closed_under_moves: bool = False
     allows_removal: bool = True
     kernel_specific: bool = False
 
-    def _declare(self, **traits: bool) -> None:
+    def _declare(self, **traits: bool | float | None) -> None:
         """Attributes that depend on the parameters; radii are frozen otherwise."""
         vars(self).update(traits)
 
@@ -110,6 +113,7 @@ class FixedRadius(Radius):
         object.__setattr__(self, "value", as_number(self.value, "radius", low=0.0))
         some = self.value > 0.0  # a radius of 0 holds the model alone, which stays
         self._declare(closed_under_moves=not some, allows_removal=some, kernel_specific=some)
+        self._declare(variation=None if some else 0.0)
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """The number."""

@@ -38,7 +38,7 @@ class Huber(Radius):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "contamination", check_share(self.contamination, "contamination"))
-        self._declare(needs_bounded=self.contamination > 0.0)
+        self._declare(needs_bounded=self.contamination > 0.0, variation=self.contamination)
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """ε √τ."""
@@ -71,6 +71,7 @@ class TotalVariation(Radius):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "distance", check_share(self.distance, "distance"))
+        self._declare(variation=self.distance)
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """t Δ, at most √τ."""

@@ -40,11 +40,11 @@ class Hellinger(Radius):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "distance", check_share(self.distance, "distance"))
+        self._declare(variation=min(1.0, self.distance * math.sqrt(2.0 - self.distance**2)))
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """That of the largest total variation."""
-        variation = self.distance * math.sqrt(2.0 - self.distance**2)
-        return TotalVariation(min(1.0, variation))(problem, tau)
+        return TotalVariation(self.variation)(problem, tau)
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,11 @@ class KullbackLeibler(Radius):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nats", as_number(self.nats, "nats", low=0.0))
+        self._declare(variation=math.sqrt(min(0.5 * self.nats, -math.expm1(-self.nats))))
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """That of the largest total variation, for which there are two bounds."""
-        return TotalVariation(math.sqrt(min(0.5 * self.nats, -math.expm1(-self.nats))))(problem, tau)
+        return TotalVariation(self.variation)(problem, tau)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from steinball.calibration.combination import (
     check_combination,
     check_every_row,
     check_isolated,
+    check_sampler,
     radius_of,
 )
 from steinball.calibration.deviation import hoeffding
@@ -43,12 +44,14 @@ _VISITS = 10.0
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer(Decision):
-    """The numbers of one decision: D² and D, and one-sided confidence bounds for the KSD of the population."""
+    """The numbers of one decision: D² and D, and one-sided confidence bounds for the KSD of the population and for the
+    share of contamination."""
 
     squared_ksd: float
     ksd: float
     lower_bound: float
     upper_bound: float
+    contamination_bound: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +83,7 @@ class Question:
             ksd=ksd,
             lower_bound=null.lower_bound(ksd, self.level),
             upper_bound=self.upper_bound(null, ksd, len(summary)),
+            contamination_bound=null.share_bound(ksd, self.level, self.tau.value) if self.tau.value > 0.0 else 0.0,
         )
 
     def upper_bound(self, null: BoundingNull, ksd: float, n: int) -> float:
@@ -185,6 +189,11 @@ class Evidence:
         facts = critical, radius, self.tau.value, self.estimator, self.isolated, self.bounded
         return PairSums(self.problem, *host_sums(self.summary), *facts)
 
+    def over(self, radius: Radius) -> Evidence:
+        """The same, read by its calibration for the set behind ``radius``."""
+        calibration = self.calibration.over(radius, self.problem, self.tau)
+        return self if calibration == self.calibration else dataclasses.replace(self, calibration=calibration)
+
     def extended(self, n_more: int) -> Evidence:
         """The same evidence with more bootstrap draws; the earlier ones are kept."""
         old, n = self.calibration.n_resamples, len(self.summary)
@@ -201,6 +210,7 @@ class Evidence:
     def recalibrated(self, calibration: Calibration) -> Evidence:
         """The same answers, read by another calibration that asks for them too, or for less."""
         check_every_row(as_calibration(calibration), self.isolated)
+        check_sampler(calibration, self.problem.model)
         calibration = calibration.settled(self.problem)
         if missing := self.request.missing(calibration.request(len(self.summary), self.seed)):
             raise ValueError(

@@ -12,7 +12,7 @@ import numpy as np
 from steinball.arrays import Array, Floats, check_level, check_resamples
 from steinball.calibration.base import Calibration
 from steinball.calibration.deviation import hoeffding
-from steinball.features import Supremum, tilt_efficiency
+from steinball.features import tilt_efficiency
 from steinball.gram.base import GramSummary
 from steinball.kernels.base import Kernel
 from steinball.models.knowledge import Knowledge
@@ -353,15 +353,15 @@ class GofResult(Result):
 
 def decide(evidence: Evidence, radius: Radius, level: float, theta: float) -> GofResult:
     """The decision that the evidence gives for one radius, θ in numbers, and one level."""
+    evidence = evidence.over(radius)
     question = evidence.question(theta, level)
     answer, ends = question.answer(evidence.summary, evidence.null), question.ends(evidence.summary)
     n, dimension = len(evidence.summary), int(evidence.problem.samples.shape[1])
-    bounds = _bounds(answer, ends)
+    bounds = _bounds(answer, ends, evidence.bounded)
     return GofResult(
         **{**dataclasses.asdict(answer), **bounds},
         radius=theta,
         contamination=radius.contamination,
-        contamination_bound=_conceded(bounds["lower_bound"], evidence.tau, evidence.bounded),
         tau=evidence.tau.value,
         tau_kind=evidence.tau.kind,
         n=n,
@@ -371,7 +371,7 @@ def decide(evidence: Evidence, radius: Radius, level: float, theta: float) -> Go
         n_resamples=evidence.calibration.n_resamples,
         engine=evidence.summary.engine,
         grade=question.grade(evidence.summary),
-        details={**_details(evidence.summary, ends), **evidence.remarks},
+        details={**_details(evidence.summary, ends), **evidence.remarks, **evidence.null.remarks(answer.ksd, level)},
         kernel=evidence.problem.stein.kernel,
         tilt=evidence.problem.stein.tilt,
         bounded=evidence.bounded,
@@ -381,17 +381,12 @@ def decide(evidence: Evidence, radius: Radius, level: float, theta: float) -> Go
     )
 
 
-def _bounds(answer: Answer, ends: tuple[Answer, Answer] | None) -> dict[str, float]:
-    """The bounds on the KSD; where the summary is approximate, whatever holds at both of its ends."""
+def _bounds(answer: Answer, ends: tuple[Answer, Answer] | None, bounded: str) -> dict[str, float]:
+    """The bounds on the KSD and the share; where the summary is approximate, whatever holds at both of its ends."""
     answers = (answer,) if ends is None else ends
     low, high = min(a.lower_bound for a in answers), max(a.upper_bound for a in answers)
-    return {"lower_bound": low, "upper_bound": high}
-
-
-def _conceded(lower_bound: float, tau: Supremum, bounded: str) -> float:
-    """The share that a misfit of that size takes at least, within [0, 1]; 0 where any share can take it."""
-    nothing = tau.value <= 0.0 or bounded == "unbounded"
-    return 0.0 if nothing else min(1.0, lower_bound / math.sqrt(tau.value))
+    share = 0.0 if bounded == "unbounded" else min(a.contamination_bound for a in answers)
+    return {"lower_bound": low, "upper_bound": high, "contamination_bound": share}
 
 
 def _details(summary: GramSummary, ends: tuple[Answer, Answer] | None) -> dict[str, Any]:

@@ -1,0 +1,126 @@
+"""Whole samples of the model, and the lengths of their sums of features: all that a Monte Carlo test needs of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from threading import Lock
+
+import numpy as np
+
+from steinball.arrays import Array, Floats, dtype_name, generator_at, like, namespace, to_host
+from steinball.gram.base import Gram, GramSummary
+from steinball.gram.norms import PrefixNorms
+from steinball.gram.request import Replicates, Request
+from steinball.gram.workers import share_threads
+from steinball.models.knowledge import Knowledge
+from steinball.progress import Progress
+from steinball.stein import SteinKernel, SteinPoints, SteinProblem, center_of
+
+__all__ = ["ReplicatedGram", "prefix_norms"]
+
+CHUNK = 16
+"""Samples that are drawn together. It fixes which random numbers a sample sees, so it is part of the results."""
+
+_BRANCH = 3  # below the seed of the test, apart from jumps
+
+
+@dataclass(frozen=True, eq=False)
+class ReplicatedGram:
+    """A Gram matrix that is also asked about samples of the model of the same size.
+
+    Drawing and scoring go through the user's model one chunk at a time; the sums over pairs run on ``n_jobs`` threads,
+    or on the device of the samples. Time M·n²(d + 1)/2 for M samples, memory M·n numbers and a few tiles.
+    """
+
+    gram: Gram
+    problem: SteinProblem
+    tile: int
+    n_jobs: int = 1
+    progress: bool | str = False
+
+    def summarise(self, request: Request) -> GramSummary:
+        """The answers of ``gram``, and the lengths of sums over the samples that ``request.replicates`` names."""
+        wanted = request.replicates
+        found = self.gram.summarise(replace(request, replicates=None))
+        return found if wanted is None else replace(found, prefix_norms=self._norms(wanted))
+
+    def _norms(self, wanted: Replicates) -> PrefixNorms:
+        chunks, lock, parts = range(wanted.start // CHUNK, -(-wanted.stop // CHUNK)), Lock(), []
+        with Progress("samples of the model", len(chunks), self.progress) as progress:
+            for part in share_threads(lambda k: self._chunk(wanted, k, lock), chunks, self.n_jobs):
+                parts.append(part)
+                progress.advance(1)
+        return PrefixNorms.joined(parts)
+
+    def _chunk(self, wanted: Replicates, k: int, lock: Lock) -> PrefixNorms:
+        """Those samples of the k-th chunk that are wanted; the model is asked by one thread at a time."""
+        below = np.random.SeedSequence(wanted.seed.entropy, spawn_key=(*wanted.seed.spawn_key, _BRANCH))
+        generator, n = generator_at(below, k), wanted.n
+        with lock:
+            uniforms = generator.random(CHUNK)
+            samples = self._samples(CHUNK * n, generator)
+            drawn = self.problem.at(samples)
+        kept = range(max(0, wanted.start - k * CHUNK), min(CHUNK, wanted.stop - k * CHUNK))
+        points = self.problem.stein.prepare(samples, drawn.scores, center_of(samples))
+        diagonal = to_host(drawn.diagonal).reshape(CHUNK, n)
+        rows = [self._one(points.rows(j * n, (j + 1) * n), diagonal[j]) for j in kept]
+        return PrefixNorms(np.array(rows).reshape(len(kept), n + 1), uniforms[kept.start : kept.stop])
+
+    def _one(self, points: SteinPoints, diagonal: Floats) -> Floats:
+        return prefix_norms(self.problem.stein, points, diagonal, self.tile)
+
+    def _samples(self, count: int, generator: np.random.Generator) -> Array:
+        """Draws of the model beside the data, those that were rounded onto an edge moved off it."""
+        template, support = self.problem.samples, self.problem.support
+        draws = Knowledge(self.problem.model).needed_draws(count, generator)
+        if draws.shape != (count, template.shape[1]):
+            raise ValueError(
+                f"`model.sample({count}, rng)` must return {count} rows of {template.shape[1]} columns, got shape "
+                f"{draws.shape}."
+            )
+        return like(draws if support is None else support.off_edges(draws, dtype_name(template)), template)
+
+
+def prefix_norms(stein: SteinKernel, points: SteinPoints, diagonal: Floats, tile: int) -> Floats:
+    r"""The lengths of the sums of the first m features, m = 0, …, n, from tiles of the upper triangle
+
+    .. math:: |S_m|^2 = |S_{m-1}|^2 + 2 \sum_{s < m} u(x_s, x_m) + u(x_m, x_m).
+
+    Parameters
+    ----------
+    stein, points
+        The Stein kernel, and n points ready for its blocks.
+    diagonal : (n,) array
+        u(xᵢ, xᵢ).
+    tile : int
+        Rows of a tile.
+
+    Examples
+    --------
+    >>> from steinball.kernels import InverseMultiquadric
+    >>> x = np.array([[0.0], [1.0]])
+    >>> stein = SteinKernel(InverseMultiquadric(1.0))
+    >>> prefix_norms(stein, stein.prepare(x, -x, np.zeros(1)), np.array([1.0, 2.0]), 8).round(4)
+    array([0.    , 1.    , 1.3926])
+    """
+    n = len(points)
+    strips = [points.rows(start, min(start + tile, n)) for start in range(0, n, tile)]
+    with np.errstate(over="ignore", invalid="ignore"):  # caught by name when the norms are put together
+        earlier = [_earlier(stein, strips[: k + 1]) for k in range(len(strips))]
+        squares = np.cumsum(2.0 * np.concatenate(earlier) + diagonal)
+    return np.concatenate([[0.0], np.sqrt(np.maximum(squares, 0.0))])
+
+
+def _earlier(stein: SteinKernel, strips: list[SteinPoints]) -> Floats:
+    """Σ u(x_s, x_t) over all earlier points s, for every t of the last strip."""
+    here = strips[-1]
+    xp, weight = namespace(here.z), here.weight
+    total = _column_sums(xp.triu(stein.untilted_block(here, here), k=1), here)
+    for strip in strips[:-1]:
+        total = total + _column_sums(stein.untilted_block(strip, here), strip)
+    return to_host(total if weight is None else total * weight)
+
+
+def _column_sums(block: Array, rows: SteinPoints) -> Array:
+    xp = namespace(block)
+    return xp.sum(block, axis=0) if rows.weight is None else xp.matmul(rows.weight, block)
