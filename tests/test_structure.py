@@ -42,6 +42,7 @@ ROOMS = (
     "radius",
     "results",
     "gof",
+    "posterior",
     "sequential",
     "estimation",
     "explain",

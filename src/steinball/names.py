@@ -30,6 +30,7 @@ from steinball.gof import (
 from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
 from steinball.models import check_score, from_log_density, from_score
+from steinball.posterior import mcmc_test
 from steinball.radius import (
     Alternative,
     ChiSquared,
@@ -89,6 +90,7 @@ __all__ = [
     "ksd",
     "ksd_test",
     "ksdagg_test",
+    "mcmc_test",
     "mmd_dev_test",
     "mode_weights_test",
     "models",

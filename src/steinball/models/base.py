@@ -25,6 +25,7 @@ __all__ = [
     "evaluate_score",
     "from_score",
     "keepable",
+    "same_array",
     "score_of",
 ]
 
@@ -178,7 +179,7 @@ class ScoreArray:
     evaluable: ClassVar[bool] = False
 
     def score(self, x: Array, /) -> Array:
-        if x is self.samples or _same_array(x, self.samples):
+        if x is self.samples or same_array(x, self.samples):
             return self.scores
         raise ValueError(
             "a score array knows the score only at the samples it was given with; pass a score function to "
@@ -198,7 +199,7 @@ class LostModel:
     lost: str
 
     def score(self, x: Array, /) -> Array:
-        if x is self.samples or _same_array(x, self.samples):
+        if x is self.samples or same_array(x, self.samples):
             return self.scores
         raise ValueError(
             f"this needs the model, {self.lost}, which was not pickled along with its result; only its scores at the "
@@ -299,7 +300,8 @@ def score_of(model: Model, x: Array) -> Array:
         return xp.astype(scores, x.dtype)
 
 
-def _same_array(x: Any, y: Array) -> bool:
+def same_array(x: Any, y: Array) -> bool:
+    """Whether two arrays are of one library and hold the same numbers."""
     if type(x) is not type(y) or tuple(x.shape) != tuple(y.shape) or x.dtype != y.dtype:
         return False
     return bool(namespace(x, y).all(x == y))
