@@ -44,6 +44,7 @@ ROOMS = (
     "record",
     "results",
     "gof",
+    "posterior",
     "sequential",
     "estimation",
     "explain",

@@ -39,6 +39,7 @@ from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
 from steinball.models import check_score, from_log_density, from_score
 from steinball.planning import power, sample_size
+from steinball.posterior import mcmc_test
 from steinball.radius import (
     Alternative,
     ChiSquared,
@@ -99,6 +100,7 @@ __all__ = [
     "ksd",
     "ksd_test",
     "ksdagg_test",
+    "mcmc_test",
     "mmd_dev_test",
     "mode_weights_test",
     "models",

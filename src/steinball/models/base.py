@@ -35,6 +35,7 @@ __all__ = [
     "evaluate_score",
     "from_score",
     "keepable",
+    "same_array",
     "score_of",
 ]
 
@@ -188,7 +189,7 @@ class ScoreArray:
     evaluable: ClassVar[bool] = False
 
     def score(self, x: Array, /) -> Array:
-        if x is self.samples or _same_array(x, self.samples):
+        if x is self.samples or same_array(x, self.samples):
             return self.scores
         raise ValueError(
             "`model` is an array of scores, and a score array knows the score only at the samples it was given with; "
@@ -208,7 +209,7 @@ class LostModel:
     lost: str
 
     def score(self, x: Array, /) -> Array:
-        if x is self.samples or _same_array(x, self.samples):
+        if x is self.samples or same_array(x, self.samples):
             return self.scores
         raise ValueError(
             f"this needs the model, {self.lost}, which was not pickled along with its result; only its scores at the "
@@ -315,7 +316,8 @@ def score_of(model: Model, x: Array) -> Array:
         return xp.astype(scores, x.dtype)
 
 
-def _same_array(x: Any, y: Array) -> bool:
+def same_array(x: Any, y: Array) -> bool:
+    """Whether two arrays are of one library and hold the same numbers."""
     if type(x) is not type(y) or tuple(x.shape) != tuple(y.shape) or x.dtype != y.dtype:
         return False
     return bool(namespace(x, y).all(x == y))

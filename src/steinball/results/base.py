@@ -23,6 +23,7 @@ __all__ = ["Decision", "Result", "conceding", "decided", "measured", "tolerated"
 CONTAMINATED = "Contaminated means: does not come from the model."
 OF_POINTS = "of these points are contaminated"
 OF_DISTRIBUTION = "of the distribution they come from is contaminated"
+UNPROVED = "This does not prove the model"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -92,6 +93,10 @@ class Result(Decision, Shown, ABC):
     """Name and version of what :meth:`to_dict` gives."""
     _shown: ClassVar[tuple[str, ...]] = ()
     """What the repr shows besides the decision."""
+    _subject: ClassVar[str] = "the data"
+    _target: ClassVar[str] = "the model"
+    _unproved: ClassVar[str] = UNPROVED
+    """The words of the decision: what contradicts what, and what is not shown where it does not."""
 
     @property
     def verdict(self) -> str:
@@ -240,7 +245,8 @@ class Result(Decision, Shown, ABC):
         return f"statistic {short(self.statistic)}"
 
     def _decided(self) -> str:
-        return decided(self.rejected, f"at level {self.level:g}", self._tolerated())
+        words = self._subject, self._target, self._unproved
+        return decided(self.rejected, f"at level {self.level:g}", self._tolerated(), words)
 
     def _points(self) -> str:
         return f"{count(self.n, 'point')} in {count(self.dimension, 'dimension')}"
@@ -271,12 +277,15 @@ class Result(Decision, Shown, ABC):
         return OF_POINTS
 
 
-def decided(rejected: bool, where: str, tolerated: str) -> str:
-    """The decision in a sentence, and what does not follow from it."""
+def decided(
+    rejected: bool, where: str, tolerated: str, words: tuple[str, str, str] = ("the data", "the model", UNPROVED)
+) -> str:
+    """The decision in a sentence, and what does not follow from it; ``words`` are subject, object and the latter."""
+    subject, target, unproved = words
     if rejected:
-        return f"REJECTED {where}: the data contradict the model{', even ' * bool(tolerated)}{tolerated}."
-    words = f"NOT REJECTED {where}: the data do not contradict the model {tolerated}".rstrip()
-    return f"{words}. This does not prove the model."
+        return f"REJECTED {where}: {subject} contradict {target}{', even ' * bool(tolerated)}{tolerated}."
+    found = f"NOT REJECTED {where}: {subject} do not contradict {target} {tolerated}".rstrip()
+    return f"{found}. {unproved}."
 
 
 def tolerated(contamination: float | None, radius: float = 0.0) -> str:

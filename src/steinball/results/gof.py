@@ -283,7 +283,11 @@ class GofResult(Result):
             ("data", self._points()),
             ("kernel", describe(self.kernel)),
             ("tilt", describe(self.tilt)),
-            ("D", number(self.ksd), f"distance of the data from the model (KSD, {self.estimator.upper()}-statistic)"),
+            (
+                "D",
+                number(self.ksd),
+                f"distance of {self._subject} from {self._target} (KSD, {self.estimator.upper()}-statistic)",
+            ),
             ("", interval, f"{percent(1 - self.level)} confidence interval for the KSD of the population{self._by()}"),
             ("θ", number(self.radius), self._tolerance()),
             ("τ", number(self.tau), _TAU_KINDS.get(self.tau_kind, self.tau_kind)),
@@ -303,7 +307,7 @@ class GofResult(Result):
         if self.verdict == "good enough":
             return (
                 f"NOT REJECTED at level {self.level:g}, and GOOD ENOUGH: at confidence {percent(1 - self.level)} the "
-                f"population lies no further from the model than {self._limit()}. This does not prove the model."
+                f"population lies no further from {self._target} than {self._limit()}. {self._unproved}."
             )
         if self.verdict == "misfit" or not self.radius > 0:
             return super()._decided()

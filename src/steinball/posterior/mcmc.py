@@ -1,0 +1,164 @@
+"""The test of draws against a posterior."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from steinball.arrays import check_share
+from steinball.calibration import BoundaryBootstrap, Calibration, WildBootstrap
+from steinball.calibration.combination import as_calibration
+from steinball.checks.dependence import autocorrelation_time
+from steinball.gof.ksd import robust_ksd_test
+from steinball.kernels.base import Kernel
+from steinball.models.base import as_model
+from steinball.models.mistaken import warn_if_log_density
+from steinball.posterior.draws import Draws, Reading
+from steinball.posterior.readers import read
+from steinball.posterior.standardized import Standardized, spread_of
+from steinball.problem import Subject
+from steinball.results.mcmc import MCMCResult
+from steinball.tilts import Tilt
+
+__all__ = ["mcmc_test"]
+
+LEAST_EFFECTIVE = 50
+"""The least number of independent draws that chains must be worth."""
+
+_CHAINS_AT_MOST = 16
+
+
+def mcmc_test(
+    draws: Any,
+    model: Any = None,
+    *,
+    scores: Any = None,
+    contamination: float = 0.0,
+    parameters: Any = None,
+    chains: Any = None,
+    chain_axis: int | None = None,
+    kernel: Kernel | None = None,
+    tilt: Tilt | str | None = "auto",
+    tau: Any = None,
+    calibration: Calibration | None = None,
+    level: float = 0.05,
+    rng: Any = None,
+    engine: str = "auto",
+    memory_limit: int | str | None = None,
+    n_jobs: int | None = None,
+    progress: bool | str = "auto",
+) -> MCMCResult:
+    r"""Test whether draws of Markov chains come from the posterior that they are meant for.
+
+    This is the question of *draws against a posterior*: did the sampler do its work? Whether *data* fit a *model* is
+    the question of :func:`ksd_test` and :func:`robust_ksd_test`. Draws of a chain depend on each other, so the null
+    distribution is that of dependent rows: random signs that stay alike along a chain and start anew with each.
+
+    Parameters
+    ----------
+    draws : array, mapping, or an object of ArviZ, NumPyro or BlackJAX
+        An array (chain, draw, d), or (n, d) for one chain; a mapping of names to arrays (chain, draw, ...); ArviZ's
+        ``InferenceData`` or a ``DataTree`` with a group ``posterior``; a NumPyro ``MCMC`` after its run, which needs no
+        model; states of BlackJAX, which hold the gradient and need no model either.
+    model : optional
+        What they should be draws of: a PyMC model, BridgeStan's ``StanModel``, a NumPyro ``MCMC`` or kernel, or any
+        model that :func:`ksd_test` takes. Those of other libraries are tested on their unconstrained space, Jacobian
+        included; draws are taken there by the model's own transforms.
+    scores : array, optional
+        In place of a model: the gradients of the log density at the draws, in the shape of ``draws``.
+    contamination : float
+        The share of draws that may come from elsewhere, in [0, 1]. By default none.
+    parameters : sequence of str, optional
+        Names of the columns of an array. Of named draws, with a model that does not know names: which of them are its
+        columns, in its order.
+    chains : int or sequence of int, optional
+        For an array (n, d): how many chains stand one behind the other, or the length of each.
+    chain_axis : {0, 1}, optional
+        For arrays of three axes, mappings and states: 0 for (chain, draw, ...), 1 for (draw, chain, ...).
+    kernel, tilt, level, rng, engine, memory_limit, n_jobs, progress
+        As in :func:`robust_ksd_test`, in units of the draws' own spread: every parameter is divided by its median
+        absolute deviation first.
+    tau : optional
+        As in :func:`robust_ksd_test`; by default ``"sample"`` where no contamination is tolerated.
+    calibration : Calibration, optional
+        By default ``WildBootstrap(999, dependence="auto", chains=...)`` with the chains of the draws, and
+        ``BoundaryBootstrap(999, scheme="wild", ...)`` where contamination is tolerated. One of your own is used as it
+        is, whatever the chains are worth.
+
+    Returns
+    -------
+    MCMCResult
+
+    Notes
+    -----
+    Refused: chains that never move, parameters that never change, and chains that are worth fewer than 50 independent
+    draws by the autocorrelation time of the Stein features, to which chains that disagree with each other contribute.
+    What no test of draws can see is a part of the posterior that no chain has visited.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import steinball as sb
+    >>> from scipy.signal import lfilter
+    >>> noise = np.random.default_rng(0).normal(size=(4, 600, 2))
+    >>> draws = lfilter([0.6], [1.0, -0.8], noise, axis=1)[:, 100:]  # four chains of N(0, 1), correlation .8
+    >>> sb.mcmc_test(draws, sb.models.Gaussian([0.0, 0.0]), rng=0).rejected
+    False
+    >>> sb.mcmc_test(draws, scores=-draws / 2.0, rng=0).rejected  # against N(0, 2)
+    True
+    """
+    contamination = check_share(contamination, "contamination")
+    case = read(draws, model, scores, Reading.of(parameters, chains, chain_axis))
+    posterior = _standardized(case.draws, case.model)
+    problem = Subject.of(posterior.standard, posterior).pose(kernel, tilt)
+    time = autocorrelation_time(problem, case.draws.lengths)
+    if calibration is None:
+        check_worth(case.draws, time)
+        calibration = _default(contamination, case.draws)
+    result = robust_ksd_test(
+        problem.samples,
+        posterior,
+        contamination,
+        kernel=problem.stein.kernel,
+        tilt=problem.stein.tilt,
+        tau="sample" if tau is None and contamination == 0.0 else tau,
+        calibration=as_calibration(calibration).settled(problem),
+        level=level,
+        rng=rng,
+        engine=engine,
+        memory_limit=memory_limit,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    chain_facts = {"chains": case.draws.lengths, "autocorrelation_time": time, "effective_size": result.n / time}
+    return MCMCResult.of(result, parameters=case.draws.parameters, **chain_facts)
+
+
+def _standardized(draws: Draws, model: Any) -> Standardized:
+    """The model in units of the draws' spread; its score at the draws is computed here, once."""
+    found = as_model(model, draws.values)
+    posterior = Standardized(found, *spread_of(draws.values), draws.values)
+    warn_if_log_density(found, draws.values, posterior.scores)
+    return posterior
+
+
+def _default(contamination: float, draws: Draws) -> Calibration:
+    if contamination > 0.0:
+        return BoundaryBootstrap(999, scheme="wild", dependence="auto", chains=draws.lengths)
+    return WildBootstrap(999, dependence="auto", chains=draws.lengths)
+
+
+def check_worth(draws: Draws, time: float) -> None:
+    """Refuse chains that are worth too few independent draws."""
+    n, d = (int(size) for size in draws.values.shape)
+    if n / time >= LEAST_EFFECTIVE:
+        return
+    hint = ""
+    if len(draws.lengths) == 1 and n <= _CHAINS_AT_MOST and d >= 4 * n:
+        hint = f" Is shape ({n}, {d}) (chain, draw) of one quantity? Then pass `draws[..., None]`."
+    raise ValueError(
+        f"`draws`: {n} draws of {len(draws.lengths)} chains are worth about {n / time:.3g} independent ones "
+        f"(autocorrelation time {time:.3g}), and this test needs {LEAST_EFFECTIVE}. Run the chains longer, about "
+        f"{math.ceil(LEAST_EFFECTIVE * time)} draws in all. Chains that disagree with each other look the same: then "
+        f"they have not converged, and longer ones are no remedy.{hint}"
+    )

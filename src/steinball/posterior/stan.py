@@ -1,0 +1,61 @@
+"""Stan through BridgeStan: the posterior of a compiled model on its unconstrained space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from steinball.arrays import Floats
+from steinball.posterior.base import Posterior, check_names, over_draws
+
+__all__ = ["StanPosterior"]
+
+
+class StanPosterior(Posterior):
+    """``log_density_gradient`` of a ``bridgestan.StanModel``, Jacobian included.
+
+    Parameters
+    ----------
+    model : bridgestan.StanModel
+        With ``param_names``, ``param_unc_names``, ``param_unconstrain`` and ``log_density_gradient``.
+
+    Notes
+    -----
+    Written against the interface of BridgeStan, and tested with an object that has the same methods; it was not run on
+    a compiled model.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._columns = [_split(name) for name in model.param_names()]
+        self.parameters = tuple(_label(*_split(name)) for name in model.param_unc_names())
+
+    def unconstrain(self, values: Mapping[str, Floats]) -> Floats:
+        """By ``param_unconstrain``, draw by draw; parameters are found by their names, in the order of Stan."""
+        names = list(dict.fromkeys(name for name, _ in self._columns))
+        check_names(names, values)
+        rows = over_draws({name: values[name] for name in names})
+        columns = [rows[name].T[tuple(i - 1 for i in reversed(index))] for name, index in self._columns]
+        found = [self._model.param_unconstrain(row) for row in np.stack(columns, axis=1)]
+        return np.array(found, dtype=np.float64).reshape(*values[names[0]].shape[:2], -1)
+
+    def score(self, x: Floats, /) -> Floats:
+        """By automatic differentiation in Stan, row by row."""
+        rows = (np.ascontiguousarray(row) for row in x)
+        return np.array([self._model.log_density_gradient(row, jacobian=True)[1] for row in rows]).reshape(x.shape)
+
+
+def _split(name: str) -> tuple[str, tuple[int, ...]]:
+    """``theta.2.1`` is the entry [2, 1] of theta: Stan counts from 1."""
+    base, *index = name.split(".")
+    if not all(part.isdigit() for part in index):
+        raise TypeError(
+            f"the parameter {name} of the Stan model is complex or in a tuple, which this test cannot read."
+        )
+    return base, tuple(map(int, index))
+
+
+def _label(name: str, index: tuple[int, ...]) -> str:
+    return f"{name}[{','.join(map(str, index))}]" if index else name
