@@ -16,7 +16,7 @@ from steinball.gof import (
 )
 from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
-from steinball.models import check_score, from_log_density, from_score
+from steinball.models import as_model, check_score, from_log_density, from_score, in_base_space
 from steinball.radius import (
     Alternative,
     ChiSquared,
@@ -61,6 +61,7 @@ __all__ = [
     "Wasserstein",
     "WeightedBootstrap",
     "WildBootstrap",
+    "as_model",
     "calibration",
     "check_score",
     "datasets",
@@ -70,6 +71,7 @@ __all__ = [
     "features",
     "from_log_density",
     "from_score",
+    "in_base_space",
     "jumps",
     "kernels",
     "ksd",

@@ -18,9 +18,10 @@ from steinball.kernels.bandwidth import median_of_checked
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model, as_model, evaluate_score
+from steinball.models.base_space import brought_in
 from steinball.models.knowledge import Knowledge
 from steinball.models.mistaken import warn_if_log_density
-from steinball.models.support import Placed, place
+from steinball.models.support import Placed
 from steinball.stein import SteinKernel, SteinProblem, center_of
 from steinball.tilts import Tilt
 
@@ -89,7 +90,7 @@ class Subject:
         """What a user passed, checked once; ``jumps`` move the samples, by random numbers below ``seed``."""
         samples = computed(as_samples(x))
         model = as_model(model, samples)
-        placed = place(samples, Knowledge(model).support, outside)
+        placed = brought_in(samples, model, outside)
         samples = placed.samples
         moves = as_jumps(jumps, model, samples)
         if moves is not None:
@@ -177,7 +178,10 @@ def pose(x: Any, model: Any, kernel: Kernel | None = None, tilt: Tilt | str | No
     In the precision of the samples, whatever it is: tests choose theirs in :meth:`Subject.of`.
     """
     samples = as_samples(x)
-    return Subject(samples, as_model(model, samples)).pose(kernel, tilt)
+    model = as_model(model, samples)
+    if Knowledge(model).entrance is not None:
+        samples = brought_in(samples, model).samples
+    return Subject(samples, model).pose(kernel, tilt)
 
 
 def within_reach(samples: Array) -> Array:

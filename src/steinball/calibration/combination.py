@@ -9,6 +9,7 @@ from steinball.cautions import RemovalWarning, caution
 from steinball.features import Supremum
 from steinball.features.unbounded import grows, warn_if_unbounded
 from steinball.gram.request import Request
+from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinProblem
 
 if TYPE_CHECKING:
@@ -91,6 +92,12 @@ def radius_of(
         raise ValueError(
             f'{calibration!r} needs an upper bound of u(x, x), but τ = {tau.value:g} is of kind "{tau.kind}". '
             'Use tau="auto", or give a number that bounds u(x, x).'
+        )
+    if Knowledge(problem.model).entrance is not None and not radius.invariant:
+        raise ValueError(
+            f"`{radius!r}` is a distance in the coordinates of the data, and means nothing in base space. Use a share "
+            "of contamination, TotalVariation, Hellinger, KullbackLeibler, ChiSquared or a DensityBand; or test the "
+            "model itself."
         )
     if radius.needs_bounded:
         warn_if_unbounded(problem, f"`{radius!r}`")

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, Floats, as_samples, as_seed, is_array_like, like, to_host
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, as_model, evaluate_score
+from steinball.models.base_space import let_in
 from steinball.models.knowledge import Knowledge
-from steinball.models.support import within
 from steinball.results.base import OF_DISTRIBUTION, conceded, decided, tolerated
 from steinball.sequential import checkpoint
 from steinball.sequential.books import Books, compare
@@ -224,8 +224,7 @@ class SequentialTest:
         if rows.shape[0] == 0:
             return self
         model = as_model(self._model, rows)
-        support = Knowledge(model).support
-        rows = rows if support is None else within(rows, support)
+        rows = let_in(rows, model)
         self._check_model(model, rows)
         samples, scores = to_host(rows), to_host(evaluate_score(model, rows))
         if self._books is None:
