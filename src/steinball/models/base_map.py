@@ -25,7 +25,7 @@ def normal_of(below: Floats, above: Floats) -> Floats:
     array([ 0.   , 11.464])
     """
     with np.errstate(all="ignore"):
-        z = np.where(below < above, ndtri(below), -ndtri(above))
+        z = np.where(below <= above, ndtri(below), -ndtri(above))
     return np.clip(z, -_FARTHEST, _FARTHEST)
 
 

@@ -165,13 +165,13 @@ class _New:
 
 def _of_line(source: _Frozen | _New, dimension: int | None) -> Any:
     """A distribution of one number, or of independent columns where its parameters are vectors."""
+    _refuse_angles(source)
     size = np.broadcast_shapes(*(value.shape for value in source.parameters.values()))
     if len(size) > 1:
         raise ValueError(f"`model` has parameters of shape {size}; give one number, or one for each column.")
     if not size and dimension not in (None, 1):
         assert dimension is not None
         refusals.on_the_line(source.name, dimension, _repeated(source, dimension))
-    _refuse_angles(source)
     return _closed(source, size[0] if size else 1) or ScipyDistribution(source, size[0] if size else 1)
 
 

@@ -139,7 +139,7 @@ def _support(model: Any, name: str, dimension: int) -> Support | None:
         inner = model.support
     except NotImplementedError:
         return None
-    while isinstance(inner, constraints.independent):
+    while "base_constraint" in vars(inner):  # of independent columns, and of mixtures
         inner = inner.base_constraint
     ends = {"lower_bound": -np.inf, "upper_bound": np.inf}
     found = {key: _number(vars(inner).get(key, end)) for key, end in ends.items()}
