@@ -97,7 +97,7 @@ def radius_of(
         raise ValueError(
             f"`{radius!r}` is a distance in the coordinates of the data, and means nothing in base space. Use a share "
             "of contamination, TotalVariation, Hellinger, KullbackLeibler, ChiSquared or a DensityBand; or test the "
-            "model itself."
+            "model as it is: `sb.as_model(model)`."
         )
     if radius.needs_bounded:
         warn_if_unbounded(problem, f"`{radius!r}`")

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steinball.arrays import Array
-from steinball.models.base import as_model
+from steinball.models.base import Model, as_model
 from steinball.models.base_map import BaseMap
 from steinball.models.gaussian import Gaussian
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import Placed, place, within
 
-__all__ = ["BaseSpace", "brought_in", "in_base_space", "let_in"]
+__all__ = ["BaseSpace", "as_tested", "brought_in", "in_base_space", "let_in"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +45,9 @@ def in_base_space(model: Any) -> BaseSpace:
 
     Notes
     -----
-    The level needs nothing but Z ~ N(0, I): no edge, no growing score. A set of distributions that is stated by shares
+    A univariate distribution of SciPy whose support has an end is tested in this way by default, unless a kernel, a
+    tilt, a number for τ or a distance is asked for, which are about the coordinates of the data; pass
+    ``sb.as_model(distribution)`` to test it as it is. The level needs nothing but Z ~ N(0, I): no edge, no growing score. A set of distributions that is stated by shares
     or divergences is the same set there (:class:`Huber`, :class:`TotalVariation`, :class:`Hellinger`,
     :class:`KullbackLeibler`, :class:`ChiSquared`, :class:`DensityBand`); distances are not, so that numbers on the
     KSD scale and :class:`Wasserstein` are refused. Rows keep their places: contributions and removals are about the
@@ -62,12 +64,29 @@ def in_base_space(model: Any) -> BaseSpace:
     """
     found = as_model(model)
     known = Knowledge(found)
+    if known.entrance is not None:
+        return found  # type: ignore[return-value]
     if known.to_base is None or known.dimension is None:
         raise TypeError(
             f"`model` must know its distribution function or the inverse of a flow, and {found!r} does not. Univariate "
             "distributions, `sb.models.Independent([...])` of them, Gaussians, t, mixtures and flows do."
         )
-    return BaseSpace(dimension=known.dimension, entrance=BaseMap(found, known.support))
+    return _based(found)
+
+
+def _based(model: Model) -> BaseSpace:
+    known = Knowledge(model)
+    return BaseSpace(dimension=known.dimension, entrance=BaseMap(model, known.support))
+
+
+def as_tested(model: Any, samples: Array, base: bool) -> Model:
+    """What a user passed, as a model; with ``base`` in base space where an object of another library is better there.
+
+    A distribution of SciPy on the line whose support ends is (docs/edges.md). One that was made a model by
+    :func:`~steinball.models.base.as_model` is taken as it is.
+    """
+    found = as_model(model, samples)
+    return _based(found) if base and found is not model and Knowledge(found).prefers_base else found
 
 
 def brought_in(samples: Array, model: Any, outside: str = "error") -> Placed:

@@ -183,6 +183,11 @@ class Knowledge:
         return self._method("to_base")
 
     @property
+    def prefers_base(self) -> bool:
+        """Whether tests have more power in base space, as it says."""
+        return self._attribute("prefers_base") is True
+
+    @property
     def entrance(self) -> BaseMap | None:
         """How data come into the space that it is tested in, where that is base space."""
         said = self._attribute("entrance")

@@ -100,6 +100,8 @@ class SequentialTest:
         if is_array_like(model):
             raise TypeError("`model` must have a score for points still to come: pass a score function, not an array.")
         options = {"level": level, "budget": budget, "burn_in": burn_in, "strategy": strategy}
+        if radius is not None and Knowledge(model).entrance is not None:
+            raise ValueError("`radius` is a distance, which means nothing in base space; give `contamination`.")
         self._model = model
         self._plan = Plan.of(kernel, tilt, tau, contamination, radius, **options)
         self._rng = np.random.Generator(np.random.PCG64(as_seed(rng)))

@@ -207,7 +207,23 @@ def test_bets_and_streams_need_no_word_from_the_user() -> None:
 def test_a_result_with_a_scipy_model_can_be_pickled_with_its_model() -> None:
     x = stats.gamma(2.0).rvs(size=50, random_state=0)
     result = pickle.loads(pickle.dumps(sb.robust_ksd_test(x, stats.gamma(2.0), contamination=0.05, rng=0)))
-    assert repr(result._evidence.problem.model).startswith("ScipyDistribution(gamma(a=2)")
+    assert "ScipyDistribution(gamma(a=2)" in repr(result._evidence.problem.model)
+    assert "base space" in result.summary()
+
+
+def test_a_distribution_that_ends_is_tested_in_base_space_unless_something_else_is_asked_for() -> None:
+    x = stats.expon().rvs(size=100, random_state=0)
+    assert sb.ksd_test(x, stats.expon(), rng=0).details["tested in"] == "base space"
+    assert sb.robust_ksdagg_test(x, stats.expon(), 0.05, rng=0).details["tested in"] == "base space"
+    as_it_is = (
+        sb.ksd_test(x, sb.as_model(stats.expon()), tilt="auto", rng=0),
+        sb.ksd_test(x, stats.expon(), tilt="auto", radius=0.1, rng=0),
+        sb.ksd_test(x, stats.expon(), tilt=sb.tilts.EdgeTilt(low=0.0), rng=0),
+        sb.ksd_test(x, stats.expon(), tilt="auto", kernel=sb.InverseMultiquadric(1.0), rng=0),
+        sb.robust_ksd_test(x, stats.expon(), 0.05, tau=9.0, rng=0),
+        sb.robust_ksd_test(x, stats.norm(1.0), 0.9, rng=0),
+    )
+    assert all("tested in" not in result.details for result in as_it_is)
 
 
 def test_points_outside_are_named_and_can_be_contamination() -> None:

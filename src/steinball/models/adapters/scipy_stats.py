@@ -242,6 +242,11 @@ class ScipyDistribution:
         score: Callable[[Floats], Floats] | None = self.source.score()
         return score
 
+    @property
+    def prefers_base(self) -> bool:
+        """Whether it is on the line and ends somewhere: there base space has the power (docs/edges.md)."""
+        return self.dimension == 1 and self.support.has_edges
+
     def __getstate__(self) -> dict[str, Any]:
         return {"source": self.source, "dimension": self.dimension}
 
