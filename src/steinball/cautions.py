@@ -37,7 +37,6 @@ _MOVED = {
     "steinball.jumps.as_jumps": "steinball.jumps.offset.as_jumps",
     "steinball.jumps.closed_under_moves": "steinball.radius.base.closed_under_moves",
     "steinball.jumps.warn_if_multimodal": "steinball.jumps.separated.warn_if_multimodal",
-    "steinball.models.as_model": "steinball.models.base.as_model",
     "steinball.radius.as_radius": "steinball.radius.base.as_radius",
     "steinball.supremum": "steinball.features",
     "steinball.tilts.automatic_tilt": "steinball.features.tilting.base_tilt",

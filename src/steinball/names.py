@@ -37,7 +37,7 @@ from steinball.gof import (
 )
 from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
-from steinball.models import check_score, from_log_density, from_score
+from steinball.models import as_model, check_score, from_log_density, from_score, in_base_space
 from steinball.planning import power, sample_size
 from steinball.posterior import mcmc_test
 from steinball.radius import (
@@ -85,6 +85,7 @@ __all__ = [
     "Wasserstein",
     "WeightedBootstrap",
     "WildBootstrap",
+    "as_model",
     "calibration",
     "check_score",
     "checks",
@@ -95,6 +96,7 @@ __all__ = [
     "features",
     "from_log_density",
     "from_score",
+    "in_base_space",
     "jumps",
     "kernels",
     "ksd",

@@ -18,13 +18,14 @@ from steinball.kernels.bandwidth import median_of_checked
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model, as_model, evaluate_score
+from steinball.models.base_space import as_tested, brought_in
 from steinball.models.knowledge import Knowledge
 from steinball.models.mistaken import warn_if_log_density
-from steinball.models.support import Placed, place
+from steinball.models.support import Placed
 from steinball.stein import SteinKernel, SteinProblem, center_of
 from steinball.tilts import Tilt
 
-__all__ = ["Subject", "pose"]
+__all__ = ["Subject", "in_no_coordinates", "pose"]
 
 _DRAWS = 512
 _FAR = 1e40
@@ -66,9 +67,10 @@ class Subject:
         return np.empty(0, dtype=np.intp) if self.placed is None else self.placed.isolated
 
     @property
-    def remarks(self) -> dict[str, int]:
+    def remarks(self) -> dict[str, Any]:
         """What a result says of the data."""
-        return {} if self.placed is None else self.placed.remarks
+        space = {} if Knowledge(self.model).entrance is None else {"tested in": "base space"}
+        return space if self.placed is None else {**self.placed.remarks, **space}
 
     @property
     def n(self) -> int:
@@ -85,11 +87,16 @@ class Subject:
         jumps: Any = None,
         seed: Any = None,
         outside: str = "error",
+        base: bool = False,
     ) -> Subject:
-        """What a user passed, checked once; ``jumps`` move the samples, by random numbers below ``seed``."""
+        """What a user passed, checked once; ``jumps`` move the samples, by random numbers below ``seed``.
+
+        ``base`` says that nothing else was asked for in the coordinates of the data, so that a model that is better
+        tested in base space may be.
+        """
         samples = computed(as_samples(x))
-        model = as_model(model, samples)
-        placed = place(samples, Knowledge(model).support, outside)
+        model = as_tested(model, samples, base)
+        placed = brought_in(samples, model, outside)
         samples = placed.samples
         moves = as_jumps(jumps, model, samples)
         if moves is not None:
@@ -173,13 +180,21 @@ class Subject:
         return as_samples(like(draws, self.samples), "draws of the model")
 
 
+def in_no_coordinates(kernel: Any, tilt: Any, tau: Any = "auto") -> bool:
+    """Whether nothing that a user asked for is stated in the coordinates of the data."""
+    return kernel is None and not isinstance(tilt, Tilt) and (tau is None or isinstance(tau, str))
+
+
 def pose(x: Any, model: Any, kernel: Kernel | None = None, tilt: Tilt | str | None = None) -> SteinProblem:
     """Everything that a user may pass, checked and put together; see :meth:`Subject.settle` for the defaults.
 
     In the precision of the samples, whatever it is: tests choose theirs in :meth:`Subject.of`.
     """
     samples = as_samples(x)
-    return Subject(samples, as_model(model, samples)).pose(kernel, tilt)
+    model = as_model(model, samples)
+    if Knowledge(model).entrance is not None:
+        samples = brought_in(samples, model).samples
+    return Subject(samples, model).pose(kernel, tilt)
 
 
 def within_reach(samples: Array) -> Array:

@@ -92,6 +92,5 @@ def test_a_model_is_asked_for_its_support() -> None:
 
     assert Knowledge(Half()).support == Support.of((0, None))
     assert Knowledge(Callable()).support is None
-    assert Knowledge(Callable()).interval == (0.0, None)
     with pytest.raises(ValueError, match="`support` must be"):
         _ = Knowledge(Wrong()).support

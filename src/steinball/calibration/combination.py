@@ -120,6 +120,12 @@ def radius_of(
             f'{calibration!r} needs an upper bound of u(x, x), but τ = {tau.value:g} is of kind "{tau.kind}". '
             'Use tau="auto", or give a number that bounds u(x, x).'
         )
+    if Knowledge(problem.model).entrance is not None and not radius.invariant:
+        raise ValueError(
+            f"`{radius!r}` is a distance in the coordinates of the data, and means nothing in base space. Use a share "
+            "of contamination, TotalVariation, Hellinger, KullbackLeibler, ChiSquared or a DensityBand; or test the "
+            "model as it is: `sb.as_model(model)`."
+        )
     if radius.needs_bounded:
         warn_if_unbounded(problem, f"`{radius!r}`")
     elif calibration.needs_upper_bound:

@@ -97,7 +97,7 @@ def _drawn(problem: SteinProblem, n: int, seed: int) -> SteinProblem:
 def _first_time(problem: SteinProblem) -> bool:
     kind = _kind(problem.stein.tilt)
     try:
-        done = _DONE.setdefault(problem.model, set())
+        done = _DONE.setdefault(Knowledge(problem.model).original, set())
     except TypeError:  # cannot be remembered, so that it would be checked every time
         return False
     if kind in done:

@@ -19,7 +19,7 @@ from steinball.gram.isolated import with_isolated
 from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
-from steinball.problem import Subject
+from steinball.problem import Subject, in_no_coordinates
 from steinball.record import recorded
 from steinball.results.aggregated import AggregatedResult, AggregationEvidence
 from steinball.stein import SteinProblem
@@ -97,7 +97,7 @@ def ksdagg_test(
     counts = check_resamples(n_resamples), check_resamples(n_resamples_level, "n_resamples_level")
     level, seed = check_level(level, min(counts)), as_seed(rng)
     n_bisections = check_resamples(n_bisections, "n_bisections")
-    subject = Subject.of(x, model)
+    subject = Subject.of(x, model, base=in_no_coordinates(kernels, tilt))
     settings = Settings(exact_engine(engine, len(subject)), memory_limit, n_jobs, progress)
     chosen = paper_kernels() if kernels is None else collection(kernels, subject)
     check_level(level, counts[0], len(chosen))

@@ -28,7 +28,7 @@ from steinball.gram.isolated import with_isolated
 from steinball.jumps import Jumps
 from steinball.jumps.separated import warn_if_multimodal
 from steinball.kernels.base import Kernel
-from steinball.problem import Subject
+from steinball.problem import Subject, in_no_coordinates
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
 from steinball.record import recorded
@@ -71,9 +71,10 @@ def ksd_test(
     x : array
         Observations, shape (n, d), or (n,) for d = 1. NumPy, torch, JAX, CuPy, or a pandas or polars frame. The rows
         must be independent; where they look otherwise, a ``DependentRowsWarning`` says so (``docs/chains.md``).
-    model : Model, callable or array
-        A model with a ``score`` method, a function ``score(x) -> (n, d)``, or the scores at ``x``. A log density comes
-        in through :func:`steinball.from_log_density`.
+    model : Model, callable, array or an object of another library
+        A model with a ``score`` method, a function ``score(x) -> (n, d)``, or the scores at ``x``; a distribution of
+        SciPy, torch or NumPyro, a flow, a mixture or kernel density of scikit-learn. A log density comes in through
+        :func:`steinball.from_log_density`.
     kernel : Kernel, optional
         Base kernel; by default the inverse multiquadric at the median distance.
     tilt : Tilt, "auto" or None
@@ -138,7 +139,9 @@ def ksd_test(
     level, moved = check_level(level, calibration.n_resamples), jumps is not None
     check_combination(calibration, check_estimator(estimator), radius, moved)
     settings = Settings(engine, memory_limit, n_jobs, progress)
-    subject = Subject.of(x, model, predictable=calibration.predictable, jumps=jumps, seed=seed, outside=outside)
+    base = in_no_coordinates(kernel, tilt, tau) and radius.invariant and not moved
+    predictable = calibration.predictable
+    subject = Subject.of(x, model, predictable=predictable, jumps=jumps, seed=seed, outside=outside, base=base)
     check_isolated(radius, len(subject.isolated))
     check_every_row(calibration, len(subject.isolated))
     check_sampler(calibration, subject.model)

@@ -32,6 +32,7 @@ from steinball.gram.weights import WeightStream, gather
 from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian
+from steinball.models.adapters import adapted
 from steinball.models.knowledge import Knowledge
 from steinball.record import recorded
 from steinball.results.mmd import MMDEvidence, MMDResult
@@ -230,7 +231,10 @@ def _pair(x: Any, y: Any, kernel: Kernel | None, seed: np.random.SeedSequence) -
 def _samples_of_model(y: Any, samples: Array, seed: np.random.SeedSequence) -> Array:
     if is_array_like(y):
         return as_second_samples(y, samples, "y")
-    sampler = Knowledge(y).sampler
+    model = adapted(y, int(samples.shape[1]))
+    if Knowledge(y).entrance is not None:
+        raise TypeError("`y` lives in base space, where two samples are not compared; pass the model itself.")
+    sampler = Knowledge(y if model is None else model).sampler
     if sampler is None:
         raise TypeError(
             "`y` must be a sample of the model, shape (m, d), or a model with `sample(n, rng)`, got "

@@ -13,7 +13,7 @@ from steinball.features.supremum import find_supremum
 from steinball.gof.aggregated import collection, exact_engine, kernels_around, summarise_all, warn_about_order
 from steinball.gram.choose import Settings
 from steinball.kernels.base import Kernel
-from steinball.problem import Subject
+from steinball.problem import Subject, in_no_coordinates
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
 from steinball.record import recorded
@@ -102,7 +102,8 @@ def robust_ksdagg_test(
     level = check_level(level, calibration.n_resamples)
     tolerated = _tolerated(contamination, radius)
     check_over_kernels(calibration, tolerated)
-    subject = Subject.of(x, model, predictable=calibration.predictable, outside=outside)
+    base = in_no_coordinates(kernels, tilt, tau) and tolerated.invariant
+    subject = Subject.of(x, model, predictable=calibration.predictable, outside=outside, base=base)
     check_isolated(tolerated, len(subject.isolated))
     check_every_row(calibration, len(subject.isolated))
     settings = Settings(exact_engine(engine, len(subject)), memory_limit, n_jobs, progress)

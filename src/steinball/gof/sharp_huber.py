@@ -23,8 +23,9 @@ from steinball.jumps.offset import as_jumps, modes_of
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian
 from steinball.models.base import as_model
+from steinball.models.base_space import brought_in
 from steinball.models.knowledge import Knowledge
-from steinball.models.support import Support, place
+from steinball.models.support import Support
 from steinball.record import recorded
 from steinball.results.bounded import BoundedMean, BoundedQuestion, SharpResult, conclude
 from steinball.text import describe
@@ -113,7 +114,7 @@ def sharp_huber_test(
     samples, seed = as_samples(x, least=8), as_seed(rng)
     model = as_model(model, samples)
     _check_reach(samples, model)
-    samples = place(samples, Knowledge(model).support).samples
+    samples = brought_in(samples, model).samples
     moves = as_jumps(jumps, model, samples)
     moved = to_host(samples if moves is None else moves.move(lent(samples), model, seed))
     first, second = _parts(moved, split, generator_at(seed, 1 << 20))

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 from steinball.cautions import LogDensityWarning, RareFeaturesWarning, RoundedDataWarning, SteinIdentityWarning
 from steinball.cautions import moved_names as _moved_names
 from steinball.models.autodiff import from_log_density
-from steinball.models.base import Model, from_score
+from steinball.models.base import Model, as_model, from_score
+from steinball.models.base_space import in_base_space
 from steinball.models.boltzmann import GaussianBernoulliRBM
 from steinball.models.gaussian import Gaussian
+from steinball.models.independent import Independent
 from steinball.models.kernel_exponential import KernelExponentialFamily
 from steinball.models.mixture import GaussianMixture
 from steinball.models.score_check import check_score
@@ -17,6 +19,7 @@ __all__ = [
     "Gaussian",
     "GaussianBernoulliRBM",
     "GaussianMixture",
+    "Independent",
     "KernelExponentialFamily",
     "LogDensityWarning",
     "Model",
@@ -24,9 +27,11 @@ __all__ = [
     "RoundedDataWarning",
     "SteinIdentityWarning",
     "StudentT",
+    "as_model",
     "check_score",
     "from_log_density",
     "from_score",
+    "in_base_space",
 ]
 
 if not TYPE_CHECKING:

@@ -22,6 +22,7 @@ from steinball.arrays import (
     namespace,
     to_host,
 )
+from steinball.models.adapters import adapted, refusals
 from steinball.models.knowledge import DENSITIES, LOG_DENSITIES, Knowledge
 from steinball.models.support import Support
 
@@ -43,27 +44,16 @@ _ACCEPTED = (
     "an array of scores ∇log p at the samples, a function that returns them, or an object with `score(x)`; "
     'a bare log density comes in by `sb.from_log_density(f, backend="jax" | "torch" | "numerical")`'
 )
-_ANGULAR = ("vonmises", "vonmises_line", "wrapcauchy")
 _BACKENDS = {"torch": "torch", "pyro": "torch", "jax": "jax", "numpyro": "jax", "distrax": "jax"}
 
 # What objects of other libraries are, and what to write for them.
 _HINTS = {
-    ("scipy", "gaussian_kde"): (
-        "a kernel density estimate that takes points as columns; use "
-        '`sb.from_log_density(lambda x: model.logpdf(x.T), backend="numerical")`'
-    ),
     ("pymc", "Model"): (
         "whose `logp` is symbolic and not a function of arrays; compile it, `logp = model.compile_logp()`, and use "
         '`sb.from_log_density(lambda x: np.array([logp({"mu": row[0]}) for row in x]), backend="numerical")` with the '
         "names of your own variables"
     ),
 }
-_COVARIANCES = ("EmpiricalCovariance", "ShrunkCovariance", "LedoitWolf", "OAS", "MinCovDet", "GraphicalLasso")
-_HINTS |= dict.fromkeys(
-    (("sklearn", name) for name in _COVARIANCES),
-    "whose `score` is a mean log likelihood and not ∇log p; use "
-    "`sb.models.Gaussian(model.location_, model.covariance_)`",
-)
 
 
 @runtime_checkable
@@ -158,7 +148,7 @@ def from_score(
     """
     if not callable(score):
         raise TypeError(f"`score` must be a function (n, d) -> (n, d), got {score!r}.")
-    _refuse_log_density(score)
+    _refuse_by_name(score)
     return ScoreFunction(score, *as_extras(support, sample, log_density, growth))
 
 
@@ -229,35 +219,49 @@ def keepable(model: Model, samples: Array, scores: Array) -> Model:
     return model
 
 
-def as_model(model: Any, samples: Array) -> Model:
+def as_model(model: Any, samples: Array | None = None) -> Model:
     """What a user passed as ``model``, as an object with ``score(x)``.
 
     Parameters
     ----------
-    model : array, callable or Model
+    model : array, callable, Model or an object of another library
         Scores at ``samples`` (shape (n, d), or (n,) when d = 1), a function that returns them, or a
-        :class:`Model`, which is used as it is. Anything else is an error that says what to do.
-    samples : array
-        Shape (n, d), as :func:`steinball.arrays.as_samples` returns them; they are not checked again.
+        :class:`Model`, which is used as it is. A frozen distribution of SciPy, a distribution of torch or NumPyro, a
+        flow, a fitted mixture or kernel density of scikit-learn comes with all that it knows: its score, sampler,
+        support, place. Anything else is an error that says what to do.
+    samples : array, optional
+        Shape (n, d), as :func:`steinball.arrays.as_samples` returns them; they are not checked again. An array of
+        scores cannot do without.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from scipy import stats
+    >>> as_model(stats.norm(1.0, 2.0))
+    Gaussian(mean=1, cov=4)
     >>> x = np.array([[1.0], [2.0]])
     >>> as_model(-x, x)
     ScoreArray(shape=(2, 1))
     """
     _refuse_what_is_no_model(model)
     if is_array_like(model):
-        return ScoreArray(samples, _without_graph(as_scores(model, samples, "model")))
+        return _score_array(model, samples)
+    _refuse_by_name(model)
+    has_score = Knowledge(model).has_score
+    found = model if has_score else adapted(model, None if samples is None else int(samples.shape[1]))
+    if found is not None:
+        _check_dimension(found, samples)
+        return found  # type: ignore[no-any-return]
     _refuse_what_has_no_score(model)
-    _refuse_log_density(model)
-    if Knowledge(model).has_score:
-        _check_dimension(model, samples)
-        return model  # type: ignore[no-any-return]
     if not callable(model):
         raise TypeError(f"`model` must be {_ACCEPTED}; got an object of type {type(model).__name__}.")
     return ScoreFunction(model)
+
+
+def _score_array(scores: Any, samples: Array | None) -> ScoreArray:
+    if samples is None:
+        raise TypeError("`model` is an array of scores, which says nothing without its `samples`; pass them as well.")
+    return ScoreArray(samples, _without_graph(as_scores(scores, samples, "model")))
 
 
 def evaluate_score(model: Model, x: Array) -> Array:
@@ -328,9 +332,10 @@ def _without_graph(scores: Array) -> Array:
     return scores.detach() if array_api_compat.is_torch_array(scores) else scores
 
 
-def _check_dimension(model: Any, samples: Array) -> None:
-    dimension, columns = Knowledge(model).dimension, samples.shape[1]
-    if dimension is not None and dimension != columns:
+def _check_dimension(model: Any, samples: Array | None) -> None:
+    dimension = Knowledge(model).dimension
+    columns = None if samples is None else samples.shape[1]
+    if dimension is not None and columns is not None and dimension != columns:
         raise ValueError(
             f"`model` has dimension {dimension} but `samples` has {columns} columns; rows are observations."
         )
@@ -344,43 +349,28 @@ def _refuse_what_is_no_model(model: Any) -> None:
         raise TypeError(f"`model` must be {_ACCEPTED}; got {model!r}.")
 
 
-def _refuse_what_has_no_score(model: Any) -> None:
-    """Discrete distributions, and angles."""
-    known, name = Knowledge(model), type(model).__name__
-    if known.is_discrete:
-        raise TypeError(
-            f"`model` is an object of type {name} with `pmf`, a discrete distribution, which has no score ∇log p. Use "
-            "a test for counts, such as a chi-squared test; or, where the counts are large, test a density by "
-            "`radius=sb.Wasserstein.rounding(1.0)`."
-        )
-    if not known.has_score and known.density_method is not None and known.family.lower() in _ANGULAR:
-        raise TypeError(
-            f"`model` is the distribution {known.family} of an angle, and angles wrap around. (cos, sin) of them has "
-            "no density in the plane. Test it as a density on an interval: "
-            f'`sb.from_log_density(model.{known.density_method}, backend="numerical", support=(-np.pi, np.pi))`, with '
-            "the angles between its ends; or use a test for angles."
-        )
-
-
-def _refuse_log_density(model: Any) -> None:
+def _refuse_by_name(model: Any) -> None:
     """A log density is no score, and in one dimension its shape does not tell; its name often does."""
     known = Knowledge(model)
     if known.name in LOG_DENSITIES + DENSITIES:
         _explain_log_density(model, f"the function `{known.name}`", known.name, known.name)
     if hint := _HINTS.get((known.library, type(model).__name__)):
         raise TypeError(f"`model` is an object of type {type(model).__name__}, {hint}.")
-    method = None if known.has_score else known.density_method
-    if method is not None:
-        what = f"an object of type {type(model).__name__} with `{method}`"
-        _explain_log_density(model, what, f"model.{method}", method)
+
+
+def _refuse_what_has_no_score(model: Any) -> None:
+    """Objects of no library that we know, with a density or a mass function."""
+    known, name = Knowledge(model), type(model).__name__
+    if known.is_discrete:
+        refusals.discrete(name)
+    if (method := known.density_method) is not None:
+        _explain_log_density(model, f"an object of type {name} with `{method}`", f"model.{method}", method)
 
 
 def _explain_log_density(model: Any, what: str, expression: str, method: str) -> NoReturn:
     library, is_density = Knowledge(model).library, method in DENSITIES
     function = f"lambda x: np.log({expression}(x))" if is_density else expression
-    ends = Knowledge(model).interval
-    support = "" if ends is None else f", support=({', '.join('None' if e is None else f'{e:g}' for e in ends)})"
     raise TypeError(
         f"`model` is {what}, a {'density' if is_density else 'log density'} and not a score ∇log p; "
-        f'use `sb.from_log_density({function}, backend="{_BACKENDS.get(library, "numerical")}"{support})`.'
+        f'use `sb.from_log_density({function}, backend="{_BACKENDS.get(library, "numerical")}")`.'
     )

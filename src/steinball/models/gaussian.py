@@ -272,3 +272,7 @@ class Gaussian:
         """``n`` independent draws, shape (n, d)."""
         noise = np.random.default_rng(rng).standard_normal((n, self.dimension))
         return np.asarray(self.mean + self._factor.color(noise))
+
+    def to_base(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """L⁻¹(x − μ), which is Rosenblatt's map: standard normal where x comes from the model."""
+        return np.asarray(self._factor.whiten(x - self.mean))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, as_numbers, to_host
+from steinball.models.base_map import BaseMap
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, unit_root
 from steinball.models.support import Support
 
@@ -107,11 +108,6 @@ class Knowledge:
         return said if isinstance(said, int) else None
 
     @property
-    def family(self) -> str:
-        """The name of its family of distributions: of a frozen distribution of SciPy, or of its class."""
-        return str(Knowledge(self._attribute("dist"))._attribute("name") or type(self.model).__name__)
-
-    @property
     def is_discrete(self) -> bool:
         """Whether it has a probability mass function and no density."""
         return self._method("pmf") is not None and self._method("pdf") is None
@@ -120,6 +116,12 @@ class Knowledge:
     def verified(self) -> bool:
         """Whether its score and its sampler are known to fit each other, as those of built-in models are."""
         return self._attribute("verified") is True
+
+    @property
+    def original(self) -> Any:
+        """The object that the user passed, where this is what became of it."""
+        said = self._attribute("original")
+        return self.model if said is None else said
 
     def home(self, template: Array | None) -> Array:
         """An array of the library to evaluate it in: NumPy if it takes that (``takes_numpy``), else ``template``'s."""
@@ -154,17 +156,6 @@ class Knowledge:
         return found if found.has_edges else None
 
     @property
-    def interval(self) -> tuple[float | None, float | None] | None:
-        """The ends of a distribution of SciPy, whose ``support`` is a method; ``None`` where neither is finite."""
-        method = self._method("support")
-        try:
-            low, high = (float(end) for end in method()) if method is not None else (-math.inf, math.inf)
-        except Exception:
-            return None
-        ends = low if math.isfinite(low) else None, high if math.isfinite(high) else None
-        return None if ends == (None, None) else ends
-
-    @property
     def clusters(self) -> Clusters | None:
         """The ``components`` of a mixture, or the ``modes`` that a model declares (:class:`steinball.jumps.Modes`)."""
         for name in ("components", "modes"):
@@ -185,6 +176,22 @@ class Knowledge:
     def sampler(self) -> Callable[[int, np.random.Generator], Any] | None:
         """``sample(n, rng)``, in whatever array library the model draws."""
         return self._method("sample")
+
+    @property
+    def to_base(self) -> Callable[[Floats], Floats] | None:
+        """Data (n, d) to standard normal ones, on the host."""
+        return self._method("to_base")
+
+    @property
+    def prefers_base(self) -> bool:
+        """Whether tests have more power in base space, as it says."""
+        return self._attribute("prefers_base") is True
+
+    @property
+    def entrance(self) -> BaseMap | None:
+        """How data come into the space that it is tested in, where that is base space."""
+        said = self._attribute("entrance")
+        return said if isinstance(said, BaseMap) else None
 
     def draws(self, n: int) -> Floats | None:
         """``n`` draws with a seed of our own, the same every time, shape (n, d) on the host."""

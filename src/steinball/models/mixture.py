@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, as_numbers, like, namespace
+from steinball.models.base_map import rosenblatt
 from steinball.models.gaussian import Covariance, as_points, frozen
 from steinball.models.growth import Bounds, MixtureSlopes, ScoreGrowth, linear_bounds, unit_root
 from steinball.models.knowledge import Clusters
@@ -230,6 +231,13 @@ class GaussianMixture:
             chosen = component == j
             draws[chosen] = self.means[j] + factor.color(draws[chosen])
         return draws
+
+    def to_base(self, x: Floats) -> Floats:
+        """Rosenblatt's map: standard normal where x comes from the model."""
+        there = np.flatnonzero(self.weights > 0.0)
+        scales = np.log([np.diag(self._factors[j].root) for j in there])
+        whitened = np.stack([self._whitened(x)[j] for j in there], axis=1)
+        return rosenblatt(whitened, np.log(self.weights[there]), scales)
 
 
 def _largest_pull(alpha: float) -> float:

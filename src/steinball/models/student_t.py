@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import betaln, gammaln
+from scipy.special import betaln, gammaln, stdtr
 
 from steinball.arrays import Array, Floats, as_number, like, namespace
 from steinball.cautions import Renamed
+from steinball.models.base_map import normal_of
 from steinball.models.gaussian import Covariance, as_points, as_vector, common_dimension
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds
 
@@ -152,3 +153,10 @@ class StudentT:
         noise = self._factor.color(generator.standard_normal((n, self.dimension)))
         mixing = np.sqrt(generator.chisquare(self.df, size=(n, 1)) / self.df)
         return np.asarray(self.location + noise / mixing)
+
+    def to_base(self, x: Floats) -> Floats:
+        """Rosenblatt's map: given the first j, the next whitened coordinate is √((ν + Σw²)/(ν + j)) times t with ν + j."""
+        w = self._factor.whiten(x - self.location)
+        df = self.df + np.arange(self.dimension)
+        t = w * np.sqrt(df / (self.df + np.cumsum(w**2, axis=1) - w**2))
+        return normal_of(stdtr(df, t), stdtr(df, -t))

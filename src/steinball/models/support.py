@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,10 @@ class Placed:
         """What a result says of it."""
         found = {"outside the support": len(self.isolated), "moved off the edge": self.moved}
         return {words: count for words, count in found.items() if count}
+
+    def mapped(self, change: Callable[[Array], Array]) -> Placed:
+        """The same points elsewhere."""
+        return replace(self, samples=change(self.samples))
 
 
 def place(samples: Array, support: Support | None, outside: str = "error") -> Placed:

@@ -45,6 +45,7 @@ class DensityBand(Radius):
     mass: float
     sharp: bool = True
     closed_under_moves = True  # the image stays in the ball of total variation that the radius covers
+    invariant = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mass", as_number(self.mass, "mass", low=0.0, high=2.0))

@@ -30,6 +30,9 @@ class Radius(ABC):
         Whether its set lies around the model alone, so that it says nothing of steps away from other distributions.
     closed_under_moves : bool
         Whether its ball holds QK with every Q of the set, for every Markov kernel K that leaves the model alone.
+    invariant : bool
+        Whether its set is stated by shares or divergences, which no change of coordinates alters, so that it is the
+        same set in base space; distances are not.
     allows_removal : bool
         Whether a member of the set may lack mass that the model has; contamination only adds.
     kernel_specific : bool
@@ -51,6 +54,7 @@ class Radius(ABC):
     needs_bounded: bool = True
     anchored: bool = False
     closed_under_moves: bool = False
+    invariant: bool = False
     allows_removal: bool = True
     kernel_specific: bool = False
 
@@ -112,7 +116,7 @@ class FixedRadius(Radius):
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", as_number(self.value, "radius", low=0.0))
         some = self.value > 0.0  # a radius of 0 holds the model alone, which stays
-        self._declare(closed_under_moves=not some, allows_removal=some, kernel_specific=some)
+        self._declare(closed_under_moves=not some, invariant=not some, allows_removal=some, kernel_specific=some)
         self._declare(variation=None if some else 0.0)
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
@@ -154,6 +158,7 @@ class Sum(Radius):
             needs_bounded=a.needs_bounded or b.needs_bounded,
             anchored=a.anchored or b.anchored,
             closed_under_moves=a.closed_under_moves and b.closed_under_moves,  # a move makes no step longer
+            invariant=a.invariant and b.invariant,
             allows_removal=a.allows_removal or b.allows_removal,
             kernel_specific=a.kernel_specific or b.kernel_specific,
         )

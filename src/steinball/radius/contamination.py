@@ -34,6 +34,7 @@ class Huber(Radius):
 
     contamination: float = field()  # without a default, although the class above has one
     closed_under_moves = True
+    invariant = True
     allows_removal = False
 
     def __post_init__(self) -> None:
@@ -68,6 +69,7 @@ class TotalVariation(Radius):
 
     distance: float
     closed_under_moves = True
+    invariant = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "distance", check_share(self.distance, "distance"))

@@ -37,6 +37,7 @@ class Hellinger(Radius):
 
     distance: float
     closed_under_moves = True
+    invariant = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "distance", check_share(self.distance, "distance"))
@@ -69,6 +70,7 @@ class KullbackLeibler(Radius):
 
     nats: float
     closed_under_moves = True
+    invariant = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nats", as_number(self.nats, "nats", low=0.0))
@@ -119,6 +121,7 @@ class ChiSquared(Radius):
     confidence: float = field(default=CONFIDENCE, repr=False)
     anchored = True
     closed_under_moves = True
+    invariant = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", as_number(self.value, "value", low=0.0))
@@ -126,6 +129,7 @@ class ChiSquared(Radius):
         object.__setattr__(self, "confidence", check_share(self.confidence, "confidence"))
         if self.draws is not None:
             object.__setattr__(self, "draws", as_samples(self.draws, "draws"))
+            self._declare(invariant=False)  # the draws are in the coordinates of the data
 
     def operator_norm(self, problem: SteinProblem, tau: Supremum) -> float:
         """The upper confidence value of ‖C_P‖, at most τ."""

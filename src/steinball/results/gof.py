@@ -281,6 +281,7 @@ class GofResult(Result):
         interval = f"{low:.3g} – {high:.3g}" if math.isfinite(high) else f"≥ {low:.3g}"
         return [
             ("data", self._points()),
+            *self._space(),
             ("kernel", describe(self.kernel)),
             ("tilt", describe(self.tilt)),
             (
@@ -295,6 +296,12 @@ class GofResult(Result):
             ("p-value", number(self.pvalue), self._calibrated()),
             ("engine", f"{self.engine}, {_GRADES.get(self.grade, self.grade)}"),
         ]
+
+    def _space(self) -> list[Row]:
+        """Where the data were mapped to before they were compared."""
+        entrance = Knowledge(self._evidence.problem.model).entrance
+        told = "" if entrance is None else f"normal where the data come from {entrance.model!r}"
+        return [] if entrance is None else [("space", "base space", told)]
 
     def _by(self) -> str:
         """Where Hoeffding's inequality gave the upper end, and why."""

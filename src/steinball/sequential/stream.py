@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, Floats, as_samples, as_seed, is_array, is_array_like, lent, like, to_host
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, as_model, evaluate_score
+from steinball.models.base_space import let_in
 from steinball.models.knowledge import Knowledge
-from steinball.models.support import within
 from steinball.results.base import OF_DISTRIBUTION, conceding, decided, tolerated
 from steinball.sequential import checkpoint
 from steinball.sequential.books import Books, compare
@@ -101,6 +101,8 @@ class SequentialTest:
         if is_array_like(model):
             raise TypeError("`model` must have a score for points still to come: pass a score function, not an array.")
         options = {"level": level, "budget": budget, "burn_in": burn_in, "strategy": strategy}
+        if radius is not None and Knowledge(model).entrance is not None:
+            raise ValueError("`radius` is a distance, which means nothing in base space; give `contamination`.")
         self._model = model
         self._plan = Plan.of(kernel, tilt, tau, contamination, radius, **options)
         self._rng = np.random.Generator(np.random.PCG64(as_seed(rng)))
@@ -225,8 +227,7 @@ class SequentialTest:
         if rows.shape[0] == 0:
             return self
         model = as_model(self._model, rows)
-        support = Knowledge(model).support
-        rows = rows if support is None else within(rows, support)
+        rows = let_in(rows, model)
         self._check_model(model, rows)
         samples, scores = to_host(lent(rows)), to_host(evaluate_score(model, rows))  # a buffer may be used again
         if self._books is None:

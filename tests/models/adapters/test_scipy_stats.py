@@ -1,0 +1,241 @@
+"""Distributions of SciPy as models: scores against their own log densities, draws against their own distributions."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import steinball as sb
+from steinball.models.adapters.scipy_scores import FAMILIES
+from steinball.models.adapters.scipy_stats import ScipyDistribution
+from steinball.models.differences import numerical_gradient
+from steinball.models.knowledge import Knowledge
+
+SHAPES: dict[str, tuple[float, ...]] = {
+    "beta": (0.5, 2.0), "betaprime": (2.0, 3.0), "burr12": (2.0, 1.5), "chi": (3.0,), "chi2": (3.0,), "erlang": (2,),
+    "f": (3.0, 8.0), "fisk": (2.5,), "gamma": (1.5,), "gennorm": (1.5,), "genpareto": (-0.2,), "invgamma": (2.5,),
+    "invgauss": (0.7,), "invweibull": (2.0,), "johnsonsu": (0.5, 1.5), "loggamma": (1.5,), "lognorm": (0.8,),
+    "lomax": (2.0,), "loguniform": (0.5, 4.0), "nakagami": (1.5,), "pareto": (1.5,), "powerlaw": (2.0,),
+    "reciprocal": (0.5, 4.0), "skewnorm": (4.0,), "t": (3.0,), "truncexpon": (2.0,), "truncnorm": (-1.0, 2.0),
+    "weibull_max": (0.7,), "weibull_min": (0.7,),
+}  # fmt: skip
+
+
+def frozen(family: str, **place: Any) -> Any:
+    return vars(stats)[family](*SHAPES.get(family, ()), **place)
+
+
+def interior(distribution: Any) -> Any:
+    return np.linspace(*distribution.ppf([0.02, 0.98]), 41)[:, None]
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_the_score_in_closed_form_is_the_derivative_of_the_log_density(family: str) -> None:
+    distribution = frozen(family, loc=-0.3, scale=1.7)
+    model, x = ScipyDistribution(sb.models.adapters.scipy_stats._Frozen(distribution), 1), interior(distribution)
+    room = model.support.distance(x)
+    oracle, error = numerical_gradient(lambda z: distribution.logpdf(z)[:, 0], x, room)
+    assert model.verified
+    kink = np.abs(oracle - model.score(x)) <= 1e-7 * (1.0 + np.abs(oracle)) + 4.0 * error
+    assert kink.mean() > 0.97, family  # the middle of a Laplace distribution has no derivative
+    np.testing.assert_allclose(model.log_density(x), distribution.logpdf(x)[:, 0], rtol=1e-12)
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_the_declared_growth_bounds_the_score_far_out_and_at_the_edges(family: str) -> None:
+    distribution = frozen(family)
+    model = ScipyDistribution(sb.models.adapters.scipy_stats._Frozen(distribution), 1)
+    if model.growth is None:
+        return
+    low, high = model.support.ends[0]
+    near = distribution.median() + np.array([[-1.0], [1.0]])
+    near = np.clip(near, low + 1e-3, high - 1e-3)
+    for far in (1e3, 1e6):
+        x = np.concatenate([[high - 1.0 / far] if np.isfinite(high) else [far],
+                            [low + 1.0 / far] if np.isfinite(low) else [-far]])[:, None]  # fmt: skip
+        rate = np.where(np.isfinite([high, low]), 1.0, model.growth)
+        bound = 50.0 * (1.0 + np.abs(model.score(near)).max()) * far**rate
+        assert (np.abs(model.score(x))[:, 0] <= bound).all(), (family, far)
+
+
+def test_a_score_that_has_no_closed_form_is_numerical_and_says_so() -> None:
+    model = sb.as_model(stats.exponnorm(1.5))
+    assert repr(model) == "ScipyDistribution(exponnorm(K=1.5), score: numerical derivative)"
+    assert not Knowledge(model).verified
+    x = np.linspace(-2.0, 4.0, 20)[:, None]
+    step = 1e-5
+    slope = (stats.exponnorm(1.5).logpdf(x + step) - stats.exponnorm(1.5).logpdf(x - step)) / (2 * step)
+    np.testing.assert_allclose(model.score(x), slope, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize(
+    ("distribution", "model"),
+    [
+        (stats.norm(1.0, 2.0), sb.models.Gaussian(1.0, sd=2.0)),
+        (stats.norm([0.0, 1.0], [1.0, 2.0]), sb.models.Gaussian([0.0, 1.0], sd=[1.0, 2.0])),
+        (stats.Normal(mu=1.0, sigma=2.0), sb.models.Gaussian(1.0, sd=2.0)),
+        (stats.Normal(), sb.models.Gaussian()),
+        (stats.t(3.0, 1.0, 2.0), sb.models.StudentT(3.0, 1.0, 2.0)),
+        (stats.cauchy(1.0, 2.0), sb.models.StudentT(1.0, 1.0, 2.0)),
+        (stats.multivariate_normal([0.0, 1.0], [[2.0, 0.5], [0.5, 1.0]]),
+         sb.models.Gaussian([0.0, 1.0], [[2.0, 0.5], [0.5, 1.0]])),
+        (stats.multivariate_t([0.0, 1.0], [[2.0, 0.5], [0.5, 1.0]], df=3.0),
+         sb.models.StudentT(3.0, [0.0, 1.0], shape=[[2.0, 0.5], [0.5, 1.0]])),
+        (stats.multivariate_t([0.0, 1.0], df=np.inf), sb.models.Gaussian([0.0, 1.0])),
+    ],
+    ids=["norm", "norm of columns", "Normal", "standard", "t", "cauchy", "multivariate normal", "multivariate t",
+         "multivariate t without tails"],
+)  # fmt: skip
+def test_what_we_have_ourselves_is_recognized(distribution: Any, model: Any) -> None:
+    found = sb.as_model(distribution)
+    assert type(found) is type(model)
+    x = np.random.default_rng(0).normal(size=(20, model.dimension))
+    np.testing.assert_allclose(found.score(x), model.score(x), rtol=1e-12)
+    np.testing.assert_allclose(found.log_density(x), model.log_density(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        stats.make_distribution(stats.gamma)(a=2.0),
+        stats.Uniform(a=0.0, b=2.0),
+        stats.truncate(stats.Normal(mu=0.0, sigma=1.0), 0.0, 1.0),
+        stats.exp(stats.Normal(mu=0.0, sigma=1.0)),
+        stats.Mixture([stats.Normal(mu=0.0, sigma=2.0), stats.Normal(mu=3.0, sigma=1.0)], weights=[0.3, 0.7]),
+    ],
+    ids=["made", "uniform", "truncated", "transformed", "mixture"],
+)
+def test_the_newer_objects_come_with_score_draws_and_support(distribution: Any) -> None:
+    model = sb.as_model(distribution)
+    x = model.sample(300, rng=1)
+    assert stats.kstest(x[:, 0], distribution.cdf).pvalue > 1e-3
+    inner = np.quantile(x, [0.1, 0.3, 0.5, 0.7, 0.9])[:, None]
+    step = 1e-6
+    slope = (distribution.logpdf(inner + step) - distribution.logpdf(inner - step)) / (2 * step)
+    np.testing.assert_allclose(model.score(inner), slope, rtol=1e-6, atol=1e-6)
+    assert not sb.robust_ksd_test(x, distribution, contamination=0.05, rng=0).rejected
+
+
+@pytest.mark.parametrize("family", ["expon", "gamma", "beta", "uniform", "lognorm", "t", "skewnorm", "truncnorm"])
+def test_draws_come_from_the_distribution_and_its_place_is_where_they_are(family: str) -> None:
+    distribution = frozen(family, loc=2.0, scale=3.0)
+    model = ScipyDistribution(sb.models.adapters.scipy_stats._Frozen(distribution), 1)
+    x = model.sample(2000, rng=0)
+    assert stats.kstest(x[:, 0], distribution.cdf).pvalue > 1e-3
+    assert abs(np.median(x) - model.location[0]) < 0.2 * np.sqrt(model.covariance[0, 0])
+    np.testing.assert_array_equal(x, model.sample(2000, rng=0))
+
+
+@pytest.mark.exact
+def test_vectors_of_parameters_are_independent_columns() -> None:
+    model = sb.as_model(stats.gamma([2.0, 3.0, 0.5], scale=[1.0, 2.0, 1.0]))
+    x = model.sample(50, rng=0)
+    assert x.shape == (50, 3)
+    apart = [sb.as_model(stats.gamma(a, scale=s)) for a, s in ((2.0, 1.0), (3.0, 2.0), (0.5, 1.0))]
+    np.testing.assert_allclose(model.score(x), np.hstack([part.score(x[:, [j]]) for j, part in enumerate(apart)]))
+    total = sum(part.log_density(x[:, [j]]) for j, part in enumerate(apart))
+    np.testing.assert_allclose(model.log_density(x), total)
+    assert str(model.support) == "[(0, ∞), (0, ∞), (0, ∞)]"
+
+
+@pytest.mark.exact
+def test_a_kernel_density_estimate_is_a_mixture() -> None:
+    rng = np.random.default_rng(0)
+    data, x = rng.normal(size=(2, 40)), rng.normal(size=(30, 2))
+    kde = stats.gaussian_kde(data, weights=rng.uniform(size=40))
+    model = sb.as_model(kde, x)
+    np.testing.assert_allclose(model.log_density(x), kde.logpdf(x.T), rtol=1e-10)
+    assert sb.check_score(model, x).ok
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (stats.poisson(3.0), r"type poisson, a discrete distribution.*test for counts.*rounding"),
+        (stats.poisson, r"type poisson, a discrete distribution"),
+        (stats.Binomial(n=3, p=0.2), r"type Binomial, a discrete distribution"),
+        (stats.multinomial(3, [0.5, 0.5]), r"type multinomial, a discrete distribution"),
+        (stats.norm, r"the family scipy\.stats\.norm.*freeze it with parameters: `scipy\.stats\.norm\(loc=…, scale=…"),
+        (stats.gamma, r"freeze it with parameters: `scipy\.stats\.gamma\(a=…, loc=…"),
+        (stats.dirichlet([1.0, 2.0]), r"a distribution on a simplex.*Jacobian included"),
+        (stats.wishart(3, np.eye(2)), r"positive definite matrices"),
+        (stats.vonmises(2.0), r"vonmises of an angle"),
+        (stats.rv_histogram(np.histogram([1.0, 2.0, 3.0])), r"a histogram, whose density jumps"),
+    ],
+    ids=["poisson", "family of counts", "Binomial", "multinomial", "norm", "gamma", "dirichlet", "wishart", "vonmises",
+         "histogram"],
+)  # fmt: skip
+def test_what_has_no_score_or_no_parameters_is_refused_by_name(model: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        sb.as_model(model)
+
+
+def test_one_number_for_several_columns_has_two_readings() -> None:
+    with pytest.raises(ValueError, match=r"a distribution of one number.*2 columns.*independent.*np\.full\(2, 0\)"):
+        sb.ksd_test(np.zeros((5, 2)), stats.norm())
+    with pytest.raises(ValueError, match="parameters of shape"):
+        sb.as_model(stats.gamma(np.ones((2, 2))))
+    with pytest.raises(ValueError, match="`model` has dimension 3 but `samples` has 2 columns"):
+        sb.ksd_test(np.zeros((5, 2)), stats.gamma([1.0, 2.0, 3.0]))
+
+
+def test_the_call_that_people_write_works(xp: Any) -> None:
+    x = xp.asarray(stats.t(6, 101.3, 2.5).rvs(size=200, random_state=0))
+    assert not sb.robust_ksd_test(x, stats.t(6, 101.3, 2.5), contamination=0.05, rng=0).rejected
+    y = xp.asarray(stats.expon(1.0).rvs(size=200, random_state=0))
+    result = sb.robust_ksd_test(y, stats.expon(1.0), contamination=0.05, rng=0)
+    assert not result.rejected
+    assert result.bounded == "proved"
+    assert sb.robust_ksd_test(y, stats.expon(1.0, scale=2.0), contamination=0.05, rng=0).rejected
+
+
+def test_bets_and_streams_need_no_word_from_the_user() -> None:
+    x = stats.gamma(2.0).rvs(size=150, random_state=0)
+    result = sb.robust_ksd_test(x, stats.gamma(2.0), contamination=0.05, calibration=sb.Betting(), tau=5.0, rng=0)
+    assert not result.rejected
+    test = sb.SequentialTest(stats.gamma(2.0), tau=5.0, contamination=0.05).update(x[:60]).update(x[60:])
+    assert not test.rejected
+
+
+def test_a_result_with_a_scipy_model_can_be_pickled_with_its_model() -> None:
+    x = stats.gamma(2.0).rvs(size=50, random_state=0)
+    result = pickle.loads(pickle.dumps(sb.robust_ksd_test(x, stats.gamma(2.0), contamination=0.05, rng=0)))
+    assert "ScipyDistribution(gamma(a=2)" in repr(result._evidence.problem.model)
+    assert "base space" in result.summary()
+
+
+def test_a_distribution_that_ends_is_tested_in_base_space_unless_something_else_is_asked_for() -> None:
+    x = stats.expon().rvs(size=100, random_state=0)
+    assert sb.ksd_test(x, stats.expon(), rng=0).details["tested in"] == "base space"
+    assert sb.robust_ksdagg_test(x, stats.expon(), 0.05, rng=0).details["tested in"] == "base space"
+    as_it_is = (
+        sb.ksd_test(x, sb.as_model(stats.expon()), tilt="auto", rng=0),
+        sb.ksd_test(x, stats.expon(), tilt="auto", radius=0.1, rng=0),
+        sb.ksd_test(x, stats.expon(), tilt=sb.tilts.EdgeTilt(low=0.0), rng=0),
+        sb.ksd_test(x, stats.expon(), tilt="auto", kernel=sb.InverseMultiquadric(1.0), rng=0),
+        sb.robust_ksd_test(x, stats.expon(), 0.05, tau=9.0, rng=0),
+        sb.robust_ksd_test(x, stats.norm(1.0), 0.9, rng=0),
+    )
+    assert all("tested in" not in result.details for result in as_it_is)
+
+
+def test_points_outside_are_named_and_can_be_contamination() -> None:
+    x = stats.expon().rvs(size=100, random_state=0)
+    x[:3] = -1.0
+    with pytest.raises(ValueError, match=r"within the support \(0, ∞\)"):
+        sb.robust_ksd_test(x, stats.expon(), contamination=0.05)
+    result = sb.robust_ksd_test(x, stats.expon(), contamination=0.05, outside="contaminated", rng=0)
+    assert result.details["outside the support"] == 3
+
+
+def test_two_sample_tests_draw_from_it_too() -> None:
+    x = stats.gamma(2.0).rvs(size=60, random_state=0)
+    assert not sb.dcmmd_test(x, stats.gamma(2.0), contamination=0.05, rng=0).rejected
+    assert not sb.dcmmd_test(x, stats.Normal(mu=2.0, sigma=1.4), contamination=0.3, rng=0).rejected
