@@ -17,10 +17,19 @@ import array_api_compat
 import pytest
 from hypothesis import settings
 
+from tests.housekeeping import give_back
+
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # read when JAX is first imported: float64 as in the other libraries
 
 settings.register_profile("steinball", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("steinball")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Workers run thousands of tests, and are to stay below 2 GB."""
+    give_back()
+
 
 LIBRARIES = ("numpy", "array_api_strict", "torch", "jax")
 
