@@ -112,7 +112,11 @@ def _numeric(density: Callable[[float], Any], name: str) -> Callable[[float], fl
     """The density, if what it returns are numbers."""
 
     def value(x: float) -> float:
-        return as_number(density(x), name)
+        found = density(x)
+        try:
+            return float(found)
+        except (TypeError, ValueError):
+            raise TypeError(f"`{name}` must return a number, got {found!r}.") from None
 
     return value
 
