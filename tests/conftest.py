@@ -18,6 +18,8 @@ import array_api_compat
 import pytest
 from hypothesis import settings
 
+from tests.housekeeping import give_back
+
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # read when JAX is first imported: float64 as in the other libraries
 
 settings.register_profile("steinball", derandomize=True, deadline=None, print_blob=True)
@@ -33,6 +35,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(__file__).parent in item.path.parents and item.path.name != "test_docs.py":
             for name in REMARKS:
                 item.add_marker(pytest.mark.filterwarnings(f"ignore::steinball.cautions.{name}"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Workers run thousands of tests, and are to stay below 2 GB."""
+    give_back()
 
 
 LIBRARIES = ("numpy", "array_api_strict", "torch", "jax")

@@ -10,6 +10,7 @@ from experiments.framework.check import EXPLAINED, HOLDS, MISSES, Verdict, check
 from experiments.framework.collection import Collection
 from experiments.framework.figures import render
 from experiments.framework.table import Rate, Results, write_curves, write_rates
+from steinball.files import write_whole
 
 __all__ = ["write_page"]
 
@@ -28,9 +29,9 @@ def write_page(collection: Collection, out: Path, to: Path) -> Path:
     page = to / "index.md"
     head = ["| experiment | where | numbers that hold | missed, explained | missed |", "|---|---|---|---|---|"]
     table = "\n".join([*head, *summary])
-    page.write_text("\n\n".join([collection.head.strip(), table, *parts]) + "\n", encoding="utf-8")
+    write_whole(page, ("\n\n".join([collection.head.strip(), table, *parts]) + "\n").encode())
     for name, page_of in collection.pages.items():
-        (to / name).write_text(page_of(found), encoding="utf-8")
+        write_whole(to / name, page_of(found).encode())
     return page
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 
 from tests.fuzz.cases import run_case
+from tests.housekeeping import give_back
 
 _MEMORY = 16 * 10**9
 
@@ -33,6 +34,7 @@ def main() -> int:
         began = time.monotonic()
         outcome = run_case(asked.seed, number)
         counts[outcome.kind] += 1
+        give_back()
         if outcome.kind == "failed":
             print(f"--seed {asked.seed} --case {number}: {outcome}", flush=True)
         if (took := time.monotonic() - began) > 5.0:

@@ -96,7 +96,7 @@ def _pair(part: str, text: str) -> tuple[str, Any]:
         raise ValueError(f"`{text}`: `{part.strip()}` must have the form key=value, as in gaussian:mean=0,cov=1.")
     try:
         parsed = json.loads(re.sub(r"(?<![\d.])\.(?=\d)", "0.", value), parse_constant=_refuse_constant)  # .5 is 0.5
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError(f"`{text}`: `{value}` must be a number or a list such as [1,2] or [[1,0],[0,1]].") from None
     return key.strip(), _checked(key.strip(), parsed)
 
@@ -130,7 +130,7 @@ def _parameters_of_file(path: str) -> dict[str, Any]:
 def _json_object(path: str) -> dict[str, Any]:
     try:
         loaded = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_refuse_constant)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"`{path}` must be JSON with finite numbers: {error}.") from None
     if not isinstance(loaded, dict):
         raise ValueError(f"`{path}` must hold a JSON object of parameters, got {type(loaded).__name__}.")

@@ -9,7 +9,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from steinball.arrays import Array, MemoryLimitError, check_resamples, dtype_name
+from steinball.arrays import MOST_COUNTED, Array, MemoryLimitError, check_resamples, dtype_name
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.blocked import CPU_TILE, BlockedGram
 from steinball.gram.compiled import is_accelerated
@@ -70,7 +70,7 @@ class Settings:
 def check_jobs(n_jobs: Any) -> None:
     """Refuse what is no number of workers."""
     whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool)
-    if n_jobs is not None and not (whole and n_jobs):
+    if n_jobs is not None and not (whole and 0 < abs(n_jobs) <= MOST_COUNTED):
         raise ValueError(f"`n_jobs` must be None or a non-zero whole number, got {n_jobs!r}.")
 
 

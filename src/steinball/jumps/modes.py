@@ -126,8 +126,9 @@ def find_modes(model: Any, *, starts: Any = None, template: Array | None = None,
     [[-5.75], [6.0]]
     """
     surface = _Surface(model, Knowledge(model).home(template))
-    tops = np.array([surface.climb(start) for start in _starts(model, starts, rng)])
-    return _merged(surface, tops[np.isfinite(tops).all(axis=1)])
+    with np.errstate(over="ignore", invalid="ignore"):  # a climb from far out may fail, and is left out
+        tops = np.array([surface.climb(start) for start in _starts(model, starts, rng)])
+        return _merged(surface, tops[np.isfinite(tops).all(axis=1)])
 
 
 def _starts(model: Any, starts: Any, rng: Any) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -255,6 +256,7 @@ def as_model(model: Any, samples: Array | None = None) -> Model:
     _refuse_what_has_no_score(model)
     if not callable(model):
         raise TypeError(f"`model` must be {_ACCEPTED}; got an object of type {type(model).__name__}.")
+    _check_takes_points(model)
     return ScoreFunction(model)
 
 
@@ -262,6 +264,18 @@ def _score_array(scores: Any, samples: Array | None) -> ScoreArray:
     if samples is None:
         raise TypeError("`model` is an array of scores, which says nothing without its `samples`; pass them as well.")
     return ScoreArray(samples, _without_graph(as_scores(scores, samples, "model")))
+
+
+def _check_takes_points(function: Callable[..., Any]) -> None:
+    """Refuse a function that cannot be called with the points alone."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # many functions written in C do not tell
+        return
+    try:
+        signature.bind(None)
+    except TypeError as error:
+        raise TypeError(f"`model` must be a function of the samples alone, (n, d) -> (n, d): {error}.") from None
 
 
 def evaluate_score(model: Model, x: Array) -> Array:

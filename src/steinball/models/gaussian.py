@@ -142,7 +142,7 @@ def _as_symmetric(value: Any, name: str, dimension: int) -> NDArray[np.float64]:
         wanted = f"a variance, ({dimension},) variances or a ({dimension}, {dimension}) matrix"
         raise ValueError(f"`{name}` must be {wanted}, got shape {matrix.shape}.")
     variances = np.diag(matrix)
-    if not np.isfinite(matrix).all() or (variances <= 0.0).any():
+    if not np.isfinite(matrix).all() or not ((variances >= 1e-300) & (variances <= 1e300)).all():
         raise ValueError(f"`{name}` must be finite with positive variances, got the diagonal {variances}.")
     gap = np.abs(matrix - matrix.T) / np.sqrt(variances) / np.sqrt(variances)[:, None]
     if gap.max() > 1e-8:

@@ -66,7 +66,7 @@ class KernelExponentialFamily:
         if not np.isfinite(coefficients).all():
             raise ValueError("`coefficients` must be finite.")
         object.__setattr__(self, "coefficients", frozen(coefficients))
-        scale = as_number(self.base_scale, "base_scale", low=0.0, open_low=True)
+        scale = as_number(self.base_scale, "base_scale", low=1e-150, high=1e150)
         object.__setattr__(self, "base_scale", scale)
 
     def __repr__(self) -> str:

@@ -79,7 +79,7 @@ class DensityBand(Radius):
                 raise TypeError(f"`{name}` must be a function of one number, got {density!r}.")
         edges = _edges(interval, points)
         for name, density in (("first", first), ("second", second)):
-            total, _ = _integrate(density, edges)
+            total, _ = _integrate(_numeric(density, name), edges)
             if not abs(total - 1.0) <= 1e-6:  # a peak that the integrator missed shows here, and nowhere else
                 raise ValueError(
                     f"`{name}` integrates to {total:g} and not to 1. Normalize it, widen `interval`, give `points` "
@@ -108,6 +108,19 @@ def _edges(interval: Any, points: Any) -> tuple[float, ...]:
     if inner.ndim != 1 or not ((ends[0] < inner) & (inner < ends[1])).all():
         raise ValueError(f"`points` must be numbers inside of `interval`, got {points!r}.")
     return float(ends[0]), *np.sort(inner).tolist(), float(ends[1])
+
+
+def _numeric(density: Callable[[float], Any], name: str) -> Callable[[float], float]:
+    """The density, if what it returns are numbers."""
+
+    def value(x: float) -> float:
+        found = density(x)
+        try:
+            return float(found)
+        except (TypeError, ValueError):
+            raise TypeError(f"`{name}` must return a number, got {found!r}.") from None
+
+    return value
 
 
 def _integrate(function: Callable[[float], float], edges: tuple[float, ...]) -> tuple[float, float]:

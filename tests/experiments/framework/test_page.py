@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
+import os
 import re
 from pathlib import Path
 
@@ -58,6 +60,17 @@ def test_another_page_is_made_from_the_same_tables(tmp_path: Path) -> None:
     pages = {"names.md": lambda results: ", ".join(results)}
     write_page(Collection("paper", "about", "# Head\n", {"kef-power": found}, pages), tmp_path, tmp_path / "docs")
     assert (tmp_path / "docs" / "names.md").read_text(encoding="utf-8") == "kef-power"
+
+
+def test_on_a_full_disk_the_old_page_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    page = write_page(Collection("paper", "about", "# Old\n", {}), tmp_path, tmp_path)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+        write_page(Collection("paper", "about", "# New\n", {}), tmp_path, tmp_path)
+    assert page.read_text(encoding="utf-8").startswith("# Old")
 
 
 def words_and_numbers(path: Path) -> tuple[list[str], list[float]]:
