@@ -117,6 +117,7 @@ def run_test(
         str | None, typer.Option(help="Memory that may be used, such as 2GB; half of what is free by default.")
     ] = None,
     no_progress: Annotated[bool, typer.Option("--no-progress", help="Show no progress, also on a terminal.")] = False,
+    details: Annotated[bool, typer.Option("--details", help="Print a table of everything, not four lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error.")] = False,
 ) -> None:
@@ -141,7 +142,7 @@ def run_test(
                 memory_limit=memory_limit,
                 progress=False if no_progress else "auto",
             )
-        _print_result(result, as_json)
+        _print_result(result, as_json, details)
     raise Decision(REJECTED if result.rejected else NOT_REJECTED)
 
 
@@ -203,8 +204,8 @@ def _tau(text: str | None, calibration: Any, contamination: float | None, jumps:
         raise ValueError(f"`--tau` must be best, auto, sample, optimized or a number, got `{text}`.") from None
 
 
-def _print_result(result: Result, as_json: bool) -> None:
+def _print_result(result: Result, as_json: bool, details: bool) -> None:
     if as_json:
         outcome.write(json.dumps(result.to_dict(), allow_nan=False, indent=2) + "\n")
     else:
-        outcome.show(result.summary())
+        outcome.show(result.summary(details))

@@ -203,7 +203,7 @@ class Result(Decision, ABC):
 
     def _answer(self) -> list[str]:
         """The sentences of a brief summary; "contaminated" is explained once, where it is said."""
-        said = [self._finding(), self._concession() or self._unseen()]
+        said = [self._finding(), (self._concession() if self.rejected else "") or self._unseen()]
         return [*said, CONTAMINATED if "ontaminat" in "".join(said) else ""]
 
     def _finding(self) -> str:
