@@ -1,6 +1,18 @@
 """The public names of the package."""
 
-from steinball import calibration, datasets, estimation, explain, features, jumps, kernels, models, planning, radius, tilts
+from steinball import (
+    calibration,
+    datasets,
+    estimation,
+    explain,
+    features,
+    jumps,
+    kernels,
+    models,
+    planning,
+    radius,
+    tilts,
+)
 from steinball.calibration import Betting, BoundaryBootstrap, DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.cautions import SteinballWarning
 from steinball.discrepancy import ksd, targeted_ksd

@@ -10,7 +10,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["BRIEF_WIDTH", "WIDTH", "Row", "brief", "count", "describe", "number", "percent", "render", "short", "spaced", "wrap"]
+__all__ = [
+    "BRIEF_WIDTH",
+    "WIDTH",
+    "Row",
+    "brief",
+    "count",
+    "describe",
+    "number",
+    "percent",
+    "render",
+    "short",
+    "spaced",
+    "wrap",
+]
 
 WIDTH = 80
 """Columns of a report."""

@@ -97,7 +97,7 @@ def test_an_offset_costs_no_digits() -> None:
 
 
 def test_many_points_are_represented_by_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.random.default_rng(0).normal(size=(900, 2)) + [0.0, 1.0]
+    x = np.random.default_rng(0).normal([0.0, 1.0], size=(900, 2))
     problem = pose(x, lambda x: -x, sb.InverseMultiquadric(1.0))
     whole = coordinate_shares(problem)
     monkeypatch.setattr(coordinates, "MOST_POINTS", 300)

@@ -49,7 +49,9 @@ def test_more_points_see_less_contamination_and_more_tolerance_more() -> None:
     assert tolerated == sorted(tolerated)
 
 
-@pytest.mark.parametrize("options", [{"estimator": "u"}, {"calibration": sb.DeviationBound()}, {"engine": "lowrank"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"estimator": "u"}, {"calibration": sb.DeviationBound()}, {"engine": "lowrank"}], ids=str
+)
 def test_other_estimators_bounds_and_engines_answer(options: Any) -> None:
     assert 0.0 < robust(clean(400), **options).smallest_detectable().share < 1.0
 
@@ -112,7 +114,8 @@ def test_it_is_detected_in_about_half_of_all_samples(d: int, n: int, tolerated: 
     radii = np.linspace(0.0, 10.0, 1001)[:, None] * np.eye(d)[0]
     worst = radii[first._evidence.problem.diagonal_at(radii).argmax()]
     shares = [
-        sb.robust_ksd_test(rng.normal(size=(n, d)), model, tolerated, rng=k).smallest_detectable().share for k in range(10)
+        sb.robust_ksd_test(rng.normal(size=(n, d)), model, tolerated, rng=k).smallest_detectable().share
+        for k in range(10)
     ]
     rejected = 0
     for k in range(120):

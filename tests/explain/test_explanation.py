@@ -123,7 +123,10 @@ def test_a_number_of_points_that_is_none_is_refused(top: Any) -> None:
 
 def test_a_two_sample_test_says_that_it_cannot() -> None:
     x = np.random.default_rng(0).normal(size=50)
-    for result in (sb.dcmmd_test(x, sb.models.Gaussian(), contamination=0.01, n_resamples=99, rng=0), sb.sharp_huber_test(x, sb.models.Gaussian(), rng=0)):
+    for result in (
+        sb.dcmmd_test(x, sb.models.Gaussian(), contamination=0.01, n_resamples=99, rng=0),
+        sb.sharp_huber_test(x, sb.models.Gaussian(), rng=0),
+    ):
         with pytest.raises(TypeError, match="keeps no sums over its points"):
             result.explain()
         with pytest.raises(TypeError, match="keeps no sums over its points"):

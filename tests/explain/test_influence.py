@@ -38,7 +38,9 @@ def test_the_point_that_makes_the_decision_is_found() -> None:
 
 def test_two_points_are_enough() -> None:
     for estimator in ("v", "u"):
-        result = sb.ksd_test([0.0, 1.0], lambda x: -x, estimator=estimator, calibration=sb.WeightedBootstrap(99), **FIXED)
+        result = sb.ksd_test(
+            [0.0, 1.0], lambda x: -x, estimator=estimator, calibration=sb.WeightedBootstrap(99), **FIXED
+        )
         assert np.isfinite(leave_one_out(result._sums()[0]).ksd).all()
 
 

@@ -44,7 +44,9 @@ def test_the_curve_is_what_at_says(test: Any) -> None:
     assert json.loads(json.dumps(curve.to_dict(), allow_nan=False)) == curve.to_dict()
 
 
-@pytest.mark.parametrize("test", [TESTS["boundary"], TESTS["low rank"], TESTS["bets"]], ids=["boundary", "low rank", "bets"])
+@pytest.mark.parametrize(
+    "test", [TESTS["boundary"], TESTS["low rank"], TESTS["bets"]], ids=["boundary", "low rank", "bets"]
+)
 def test_the_verdicts_change_where_the_bounds_say(test: Any) -> None:
     result = test(spoilt())
     curve = result.tolerance_curve()
@@ -94,7 +96,9 @@ def test_what_is_conceded_is_said_in_words() -> None:
     assert "does not come from the model" in " ".join(str(TESTS["boundary"](spoilt()).conceded()).split())
     clean = sb.robust_ksd_test(np.random.default_rng(0).normal(size=100), MODEL, 0.05, rng=0)
     assert str(clean.conceded()) == "No contamination has to be conceded at confidence 95 %."
-    assert "they do not come from the model" in " ".join(str(Concession(0.2, 0.1, "of these points are contaminated")).split())
+    assert "they do not come from the model" in " ".join(
+        str(Concession(0.2, 0.1, "of these points are contaminated")).split()
+    )
 
 
 @pytest.mark.calibration

@@ -47,7 +47,9 @@ def test_two_writers_keep_what_the_other_wrote(tmp_path: Path) -> None:
     assert set(json.loads((tmp_path / "plan.json").read_text())["pvalues"]) == {"a", "b"}
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "other/1"}', '{"schema": "steinball.planning/1", "pvalues": {"a": ["x"]}}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"schema": "other/1"}', '{"schema": "steinball.planning/1", "pvalues": {"a": ["x"]}}']
+)
 def test_a_file_that_is_no_cache_is_refused_and_not_overwritten(tmp_path: Path, text: str) -> None:
     path = tmp_path / "notes.json"
     path.write_text(text)

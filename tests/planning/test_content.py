@@ -62,7 +62,7 @@ def test_another_body_under_the_same_name_is_another_function() -> None:
     bodies = ("return x", "return x + 1")
     prints = []
     for body in bodies:
-        names: dict[str, Any] = {}
+        names: dict[str, Any] = {"__name__": "__main__"}
         exec(f"def f(x):\n    {body}", names)
         prints.append(fingerprint(names["f"]))
     assert None not in prints

@@ -95,7 +95,11 @@ def test_the_default_is_the_robust_test() -> None:
     assert study().pvalues(30, 3)[2] == expected
 
 
-@pytest.mark.parametrize("alternative", [np.zeros(3), 3.0, "normal", sb.models.Gaussian, None], ids=["array", "number", "text", "class", "none"])
+@pytest.mark.parametrize(
+    "alternative",
+    [np.zeros(3), 3.0, "normal", sb.models.Gaussian, None],
+    ids=["array", "number", "text", "class", "none"],
+)
 def test_what_gives_no_data_is_refused(alternative: Any) -> None:
     with pytest.raises(TypeError, match="`alternative` must be a model with `sample"):
         study(alternative)

@@ -89,7 +89,9 @@ def test_nothing_is_conceded_where_nothing_must_be() -> None:
 
 @pytest.mark.parametrize("kind", ["sample", "optimized", "given", "localized", "closed form", "certified"])
 def test_every_kind_of_supremum_is_explained(rejected: sb.GofResult, kind: str) -> None:
-    line = next(line for line in dataclasses.replace(rejected, tau_kind=kind).summary(details=True).split("\n") if "τ " in line)
+    line = next(
+        line for line in dataclasses.replace(rejected, tau_kind=kind).summary(details=True).split("\n") if "τ " in line
+    )
     assert len(line.split()) > 4
 
 
@@ -104,7 +106,9 @@ def test_a_bound_has_no_draws_and_an_infinite_threshold_is_said(rejected: sb.Gof
 def test_a_decision_that_is_not_exact_says_so(rejected: sb.GofResult) -> None:
     approximate = dataclasses.replace(rejected, engine="lowrank", grade="approximate").summary(details=True)
     assert "approximate: the exact sums might decide otherwise" in approximate
-    assert "lowrank, certified" in dataclasses.replace(rejected, engine="lowrank", grade="certified").summary(details=True)
+    assert "lowrank, certified" in dataclasses.replace(rejected, engine="lowrank", grade="certified").summary(
+        details=True
+    )
 
 
 def test_the_interval_is_named_for_what_it_covers(rejected: sb.GofResult) -> None:
@@ -158,7 +162,9 @@ def test_the_verdict_comes_first(contamination: float, start: str, said: str) ->
     result = sb.robust_ksd_test(x, sb.models.Gaussian(), contamination, rng=0)
     assert result.summary().startswith(f"{start} at level 0.05. ")
     assert said in words(result)
-    seen = f"Contamination below about {percent(float(f'{result.smallest_detectable().share:.2g}'))} could not have been"
+    seen = (
+        f"Contamination below about {percent(float(f'{result.smallest_detectable().share:.2g}'))} could not have been"
+    )
     assert (seen in words(result)) == (start != "GOOD ENOUGH")
     assert words(result).count("Contaminated means") == 1
 

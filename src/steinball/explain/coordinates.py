@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steinball.arrays import Floats, to_host
 from steinball.kernels.distance import direct_squared_distances
@@ -43,10 +42,14 @@ def coordinate_shares(problem: SteinProblem) -> Floats:
 
 
 def _selected(problem: SteinProblem) -> SteinProblem:
-    rows = np.unique(np.linspace(0, len(problem) - 1, MOST_POINTS).astype(np.intp)) if len(problem) > MOST_POINTS else None
+    rows = (
+        np.unique(np.linspace(0, len(problem) - 1, MOST_POINTS).astype(np.intp)) if len(problem) > MOST_POINTS else None
+    )
     if rows is None:
         return problem
-    return SteinProblem(problem.stein, problem.model, problem.samples[rows.tolist(), :], problem.scores[rows.tolist(), :])
+    return SteinProblem(
+        problem.stein, problem.model, problem.samples[rows.tolist(), :], problem.scores[rows.tolist(), :]
+    )
 
 
 def _coordinate_squares(part: SteinProblem, problem: SteinProblem) -> Floats:

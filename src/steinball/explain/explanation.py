@@ -134,7 +134,9 @@ class Explanation:
         order = np.argsort(-self.coordinates, kind="stable")[:_LISTED]
         shares = ", ".join(f"{self.names[j]} {percent(float(self.coordinates[j]))}" for j in order)
         many, single = len(self.coordinates) > 1, self.influence.flips
-        where = f"Too many points near {self._place(self.places.surplus)}, too few near {self._place(self.places.lack)}."
+        where = (
+            f"Too many points near {self._place(self.places.surplus)}, too few near {self._place(self.places.lack)}."
+        )
         found = [f"D = {number(self.ksd)}; by coordinate: {shares}." if many else f"D = {number(self.ksd)}.", where]
         if len(single):
             named = ", ".join(self.label(i) for i in single[:_LISTED].tolist())

@@ -98,8 +98,8 @@ class ToleranceCurve:
         return render(
             f"Tolerated contamination at level {self.level:g}",
             rows,
-            f"At least {percent(self.conceded, down=True)} must be conceded. The tolerance may be chosen after the data "
-            "were seen, because the tolerated sets are nested; the level must be chosen before.",
+            f"At least {percent(self.conceded, down=True)} must be conceded. The tolerance may be chosen after the "
+            "data were seen, because the tolerated sets are nested; the level must be chosen before.",
         )
 
     def __str__(self) -> str:
@@ -171,7 +171,9 @@ def _default_grid(result: Result) -> Floats:
 
 def _end(result: Result) -> float:
     """A share beyond all three zones, and beyond what was tolerated."""
-    return min(1.0, 1.25 * max(result.contamination or 0.0, result.contamination_bound, _first_good_enough(result), 0.05))
+    return min(
+        1.0, 1.25 * max(result.contamination or 0.0, result.contamination_bound, _first_good_enough(result), 0.05)
+    )
 
 
 def _first_good_enough(result: Result) -> float:

@@ -51,8 +51,8 @@ class Power:
     def summary(self) -> str:
         """In words."""
         return wrap(
-            f"With {count(self.n, 'point')} the test rejects {percent(self.share)} of the samples at level {self.level:g}, "
-            f"if {percent(self.contamination)} of contamination is tolerated (95 % band {percent(self.low)} to "
+            f"With {count(self.n, 'point')} the test rejects {percent(self.share)} of the samples at level "
+            f"{self.level:g}, if {percent(self.contamination)} of contamination is tolerated (95 % band {percent(self.low)} to "
             f"{percent(self.high)}, from {count(self.repeats, 'simulated sample')}).",
             indent=0,
         )

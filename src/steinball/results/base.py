@@ -127,9 +127,9 @@ class Result(Decision, ABC):
         return self.summary()
 
     def explain(self, data: Any = None, top: int = 10) -> Explanation:
-        """Which points, coordinates and places the distance from the model is made of: :func:`steinball.explain.explain`.
+        """The points, coordinates and places that D is made of: :func:`steinball.explain.explain`.
 
-        ``data`` is the frame that was tested, for the names of its columns and rows; ``top`` is how many points to list.
+        ``data`` is the frame that was tested, for the names of its columns and rows; ``top`` points are listed.
 
         Examples
         --------
@@ -145,7 +145,7 @@ class Result(Decision, ABC):
         return explain(self, data, top)
 
     def tolerance_curve(self, grid: Any = None) -> ToleranceCurve:
-        """p-value and verdict for many tolerated shares, from the same draws: :func:`steinball.explain.tolerance_curve`."""
+        """p-value and verdict for many tolerated shares: :func:`steinball.explain.tolerance_curve`."""
         from steinball.explain import tolerance_curve
 
         return tolerance_curve(self, grid)
@@ -157,14 +157,16 @@ class Result(Decision, ABC):
         return Concession(self.contamination_bound, self.level, self._whose())
 
     def smallest_detectable(self, kind: Any = "worst") -> Detectable:
-        """The smallest contamination that this test could have detected: :func:`steinball.explain.smallest_detectable`."""
+        """The least contamination that could have been detected: :func:`steinball.explain.smallest_detectable`."""
         from steinball.explain import smallest_detectable
 
         return smallest_detectable(self, kind)
 
     def _sums(self) -> tuple[PairSums, ...]:
         """What explanations are made from, for every kernel, the leading one first."""
-        raise TypeError(f"a {type(self).__name__} keeps no sums over its points, so that it cannot say which of them count.")
+        raise TypeError(
+            f"a {type(self).__name__} keeps no sums over its points, so that it cannot say which of them count."
+        )
 
     def _tolerating(self, contamination: float) -> Result:
         """The decision at another tolerated share."""
