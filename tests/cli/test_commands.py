@@ -99,7 +99,7 @@ def test_a_radius_is_a_distance_with_the_untilted_kernel(command: Command, data:
 
 
 def test_a_kernel_may_be_chosen(command: Command, data: str) -> None:
-    done = command("test", data, *GAUSSIAN, "--radius", "0.1", "--kernel", "gaussian:lengthscale=1.5")
+    done = command("test", data, *GAUSSIAN, "--radius", "0.1", "--kernel", "gaussian:lengthscale=1.5", "--details")
     assert "Gaussian(lengthscale=1.5)" in done.stdout
 
 

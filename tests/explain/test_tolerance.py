@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ def spoilt(n: int = 200) -> Any:
 
 
 MODEL = sb.models.Gaussian()
-TESTS = {
+TESTS: dict[str, Callable[[Any], Any]] = {
     "boundary": lambda x: sb.robust_ksd_test(x, MODEL, 0.05, rng=0),
     "weighted": lambda x: sb.ksd_test(x, MODEL, tilt="auto", radius=0.1, tau="best", rng=0),
     "unbiased": lambda x: sb.robust_ksd_test(x, MODEL, 0.05, estimator="u", rng=0),

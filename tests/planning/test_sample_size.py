@@ -66,6 +66,9 @@ def test_a_power_that_is_none_is_refused(power: Any) -> None:
 
 
 def test_more_contamination_needs_fewer_points() -> None:
-    sizes = [sb.sample_size(MODEL, 3.0, 0.0, share=share, repeats=20, largest=320, rng=1).n for share in (0.5, 0.2)]
+    sizes = [
+        sb.sample_size(MODEL, sb.models.Gaussian(3.0), 0.0, share=share, repeats=20, largest=320, rng=1).n
+        for share in (0.5, 0.2)
+    ]
     assert sizes[0] < sizes[1]
     assert np.isfinite(sizes).all()

@@ -122,7 +122,7 @@ class Explanation:
 
     def _shown(self) -> list[int]:
         """The coordinates to show, the largest share first."""
-        return np.argsort(-self.coordinates, kind="stable")[:_COLUMNS].tolist()
+        return [int(j) for j in np.argsort(-self.coordinates, kind="stable")[:_COLUMNS]]
 
     def _values(self, i: int) -> str:
         if np.isnan(self.samples[i]).any():
