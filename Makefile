@@ -47,13 +47,13 @@ endef
 	$(call environment,.venv,-e . --group dev)
 
 .venv-demo/.stamp: pyproject.toml
-	$(call environment,.venv-demo,-e .)
+	$(call environment,.venv-demo,-e '.[plot]')
 
 .venv-lowest/.stamp: pyproject.toml .ci/lowest.py
 	$(call environment,.venv-lowest,-e . --group core-test $$($(PYTHON) .ci/lowest.py cluster io jax plot))
 
 demo: .venv-demo/.stamp
-	@.venv-demo/bin/python -m steinball demo
+	@.venv-demo/bin/python -m steinball demo --output out/demo
 
 test: .venv/.stamp
 	@$(ONE_THREAD) .venv/bin/python -m pytest -n $(WORKERS) $(ARGS)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from importlib import metadata
+from importlib import import_module, metadata
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -135,7 +135,6 @@ def versions() -> dict[str, str]:
     >>> list(versions())
     ['steinball', 'Python', 'numpy', 'scipy']
     """
-    from steinball import __version__
-
+    ours = import_module(__name__.partition(".")[0]).__version__
     found = {name: metadata.version(name) for name in _LIBRARIES}
-    return {"steinball": __version__, "Python": platform.python_version(), **found}
+    return {"steinball": ours, "Python": platform.python_version(), **found}

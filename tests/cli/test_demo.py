@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,8 +15,10 @@ pytestmark = pytest.mark.exact
 
 
 def test_the_report_says_all_that_it_should_in_eighty_columns() -> None:
-    text = demo.render_demo()
-    assert max(map(len, text.split("\n"))) <= 80
+    text = demo.render_demo(demo.compare(demo.SEED, 0.0), demo.compare(demo.SEED, demo.TOLERANCE))
+    verdict, _, rest = text.partition("\n\n")
+    assert verdict.startswith("UNDECIDED at level 0.05.")
+    assert max(map(len, rest.split("\n"))) <= 80
     for word in (
         "kernel exponential family",
         "D  ",
@@ -30,6 +35,22 @@ def test_the_report_says_all_that_it_should_in_eighty_columns() -> None:
     assert text.count("Standard: REJECTED at level 0.05") == 1
     assert text.count("Robust: NOT REJECTED at level 0.05") == 2
     assert "fits" not in text
+
+
+def test_it_ends_with_the_paths_of_its_picture_and_its_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "SPLITS", 1)
+    pytest.importorskip("matplotlib")
+    *_, picture, page = demo.run_demo(tmp_path / "new").split("\n")
+    assert Path(picture.removeprefix("Picture  ")).read_bytes().startswith(b"\x89PNG")
+    assert Path(page.removeprefix("Report   ")).read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_without_matplotlib_the_demonstration_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "SPLITS", 1)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    text = demo.run_demo(tmp_path)
+    assert "Picture  not drawn: pictures need matplotlib" in text
+    assert "Report   " in text
 
 
 def test_outlier_counts_are_those_of_the_paper() -> None:

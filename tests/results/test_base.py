@@ -18,7 +18,7 @@ import pytest
 import steinball as sb
 from steinball.results import Result
 from steinball.results.base import Decision
-from steinball.text import WIDTH
+from steinball.text import BRIEF_WIDTH, WIDTH
 
 pytestmark = pytest.mark.exact
 
@@ -198,12 +198,31 @@ def test_the_summary_is_a_title_a_table_and_the_decision_in_words(result: Result
     assert "center=(0.0,)" not in result.summary(details=True)
 
 
+HEADLINES = {"misfit": "MISFIT", "good enough": "GOOD ENOUGH", "undecided": "UNDECIDED"}
+
+
+@EACH
+def test_the_summary_is_four_lines_and_begins_with_the_verdict(result: Result) -> None:
+    lines = result.summary().split("\n")
+    assert 2 <= len(lines) <= 4
+    assert max(map(len, lines)) <= BRIEF_WIDTH
+    tolerant = result._tolerated() != ""
+    decision = "REJECTED" if result.rejected else "NOT REJECTED"
+    assert lines[0].startswith(f"{HEADLINES[result.verdict] if tolerant else decision} at level 0.05. The 120 points ")
+    assert lines[-1].startswith(f"  p-value {result.pvalue:.3g} · ")
+    assert ("at least" in result.summary()) == (result.rejected and result.contamination_bound > 0.0)
+    words = " ".join(result.summary().split())
+    assert words.count("Contaminated means") == any(word in words for word in ("contaminated", "Contamination below"))
+    assert str(result) == result.summary()
+
+
 @EACH
 def test_the_html_view_escapes_what_users_name(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
-    decision = "rejected" if result.rejected else "not rejected"
     monkeypatch.setattr(type(result), "title", "<script>alert('&')</script>")
     page = result._repr_html_()
-    assert page.startswith(f"<div><strong>{decision}</strong><pre>")
+    assert page.startswith('<div class="steinball-card"')
+    assert f">{result.summary().partition(' at level')[0]}</span>" in page  # the verdict
+    assert "<pre" not in page
     assert "&lt;script&gt;" in page
     assert "<script" not in page
 

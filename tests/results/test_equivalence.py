@@ -261,4 +261,6 @@ def test_good_enough_is_worded_as_a_distance() -> None:
     assert result.verdict == "good enough"
     words = " ".join(result.summary(details=True).split())
     assert "no further from the model than 10 % of contamination could put it; more of it may be contaminated" in words
-    assert "no further from the model than is tolerated" in " ".join(result.at(radius=0.2).summary(details=True).split())
+    assert "no further from the model than is tolerated" in " ".join(
+        result.at(radius=0.2).summary(details=True).split()
+    )

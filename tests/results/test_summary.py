@@ -89,7 +89,9 @@ def test_nothing_is_conceded_where_nothing_must_be() -> None:
 
 @pytest.mark.parametrize("kind", ["sample", "optimized", "given", "localized", "closed form", "certified"])
 def test_every_kind_of_supremum_is_explained(rejected: sb.GofResult, kind: str) -> None:
-    line = next(line for line in dataclasses.replace(rejected, tau_kind=kind).summary(details=True).split("\n") if "τ " in line)
+    line = next(
+        line for line in dataclasses.replace(rejected, tau_kind=kind).summary(details=True).split("\n") if "τ " in line
+    )
     assert len(line.split()) > 4
 
 
@@ -104,7 +106,9 @@ def test_a_bound_has_no_draws_and_an_infinite_threshold_is_said(rejected: sb.Gof
 def test_a_decision_that_is_not_exact_says_so(rejected: sb.GofResult) -> None:
     approximate = dataclasses.replace(rejected, engine="lowrank", grade="approximate").summary(details=True)
     assert "approximate: the exact sums might decide otherwise" in approximate
-    assert "lowrank, certified" in dataclasses.replace(rejected, engine="lowrank", grade="certified").summary(details=True)
+    assert "lowrank, certified" in dataclasses.replace(rejected, engine="lowrank", grade="certified").summary(
+        details=True
+    )
 
 
 def test_the_interval_is_named_for_what_it_covers(rejected: sb.GofResult) -> None:
@@ -121,3 +125,66 @@ def test_a_report_is_plain_text_of_eighty_columns(dimension: int) -> None:
     assert max(map(len, text.split("\n"))) <= WIDTH
     assert "\x1b" not in text
     assert all(line == line.rstrip() for line in text.split("\n"))
+
+
+# Four lines.
+
+
+def words(result: sb.GofResult) -> str:
+    return " ".join(result.summary().split())
+
+
+def test_a_misfit_is_said_first_and_what_must_be_conceded(rejected: sb.GofResult) -> None:
+    assert words(rejected).startswith(
+        "MISFIT at level 0.05. The 300 points contradict the model, even if up to 5 % of them may be contaminated. At "
+        "confidence 95 %, at least "
+    )
+    assert "Contaminated means: does not come from the model." in words(rejected)
+    last = rejected.summary().split("\n")[-1]
+    assert last == (
+        f"  p-value {rejected.pvalue:.3g} · KSD {rejected.ksd:.3g} (tolerated {rejected.radius:.3g}) · "
+        "boundary bootstrap, 999 draws"
+    )
+    assert str(rejected) == rejected.summary()
+
+
+@pytest.mark.parametrize(
+    ("contamination", "start", "said"),
+    [
+        (0.0, "NOT REJECTED", "The 200 points do not contradict the model, which does not prove it."),
+        (0.05, "UNDECIDED", "but they are too few to show that the model is that close."),
+        (0.9, "GOOD ENOUGH", "no further from the model than 90 % of contamination could put it; more of it may be"),
+    ],
+    ids=["nothing", "little", "much"],
+)
+def test_the_verdict_comes_first(contamination: float, start: str, said: str) -> None:
+    x = np.random.default_rng(0).normal(size=200)
+    result = sb.robust_ksd_test(x, sb.models.Gaussian(), contamination, rng=0)
+    assert result.summary().startswith(f"{start} at level 0.05. ")
+    assert said in words(result)
+    seen = (
+        f"Contamination below about {percent(float(f'{result.smallest_detectable().share:.2g}'))} could not have been"
+    )
+    assert (seen in words(result)) == (start != "GOOD ENOUGH")
+    assert words(result).count("Contaminated means") == 1
+
+
+def test_at_tolerance_zero_a_rejection_is_called_one() -> None:
+    result = sb.ksd_test(contaminated(), sb.models.Gaussian(), rng=0)
+    assert result.summary().startswith("REJECTED at level 0.05. The 300 points contradict the model.")
+    assert "ontaminat" not in words(result)
+
+
+def test_a_kernel_without_a_bound_is_said_where_something_is_tolerated() -> None:
+    with pytest.warns(sb.SteinballWarning):
+        result = sb.ksd_test(contaminated(), sb.models.Gaussian(), radius=sb.Huber(0.5), rng=0)
+    assert "One far point can have any effect, because u(x, x) is not bounded here." in words(result)
+
+
+def test_a_doubt_takes_the_place_of_too_few() -> None:
+    x = np.random.default_rng(0).normal(size=200)
+    result = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.5, rng=0)
+    doubted = dataclasses.replace(result, _doubt="the modes are far apart")
+    assert "but whether it is that close cannot be said: the modes are far apart." in words(doubted)
+    approximate = dataclasses.replace(result, grade="approximate").summary()
+    assert ", approximate · boundary bootstrap" in approximate

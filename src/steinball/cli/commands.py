@@ -168,6 +168,9 @@ def run_test(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE.png", help="Write the picture: PNG, PDF or SVG; needs matplotlib.")
     ] = None,
+    details: Annotated[
+        bool, typer.Option("--details", metavar="", help="Print a table of everything in place of four lines.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")] = False,
     debug: Annotated[bool, typer.Option("--debug", metavar="", help="Print the traceback of an error.")] = False,
 ) -> None:
@@ -198,7 +201,7 @@ def run_test(
                 progress=False if no_progress else "auto",
             )
             products.write(result, rows, call=shlex.join(["steinball", *sys.argv[1:]]), title=Path(data).name)
-        _print_result(result, rows, as_json)
+        _print_result(result, rows, as_json, details)
     raise Decision(_code(result, require))
 
 
@@ -273,9 +276,9 @@ def _tau(text: str | None, calibration: Any, contamination: float | None, jumps:
         raise ValueError(f"`--tau` must be best, auto, sample, optimized or a number, got `{text}`.") from None
 
 
-def _print_result(result: Result, rows: Rows, as_json: bool) -> None:
+def _print_result(result: Result, rows: Rows, as_json: bool, details: bool) -> None:
     if as_json:
         told = {**result.to_dict(), **rows.to_dict()}
         outcome.write(json.dumps(told, allow_nan=False, indent=2) + "\n")
     else:
-        outcome.show("\n".join(filter(None, [result.summary(), rows.sentence()])))
+        outcome.show("\n".join(filter(None, [result.summary(details), rows.sentence()])))

@@ -114,7 +114,9 @@ def show(text: str) -> None:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal without θ shows a question mark instead of failing
     styled = Text(text)
-    styled.highlight_regex(r"(?<!NOT )\bREJECTED\b", "bold red")
+    styled.highlight_regex(r"(?<!NOT )\bREJECTED\b|^MISFIT\b", "bold red")
+    styled.highlight_regex(r"^GOOD ENOUGH\b", "bold green")
+    styled.highlight_regex(r"^UNDECIDED\b", "bold yellow")
     styled.highlight_regex(r"\bNOT REJECTED\b", "bold green")
     styled.highlight_regex(r"(?m)^\S.*$", "bold")
     console = Console(highlight=False, soft_wrap=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from steinball.arrays import Floats, to_host
+from steinball.kernels.base import Kernel
 from steinball.kernels.distance import direct_squared_distances
 from steinball.stein import SteinPoints, SteinProblem, center_of
 
@@ -42,10 +43,14 @@ def coordinate_shares(problem: SteinProblem) -> Floats:
 
 
 def _selected(problem: SteinProblem) -> SteinProblem:
-    rows = np.unique(np.linspace(0, len(problem) - 1, MOST_POINTS).astype(np.intp)) if len(problem) > MOST_POINTS else None
+    rows = (
+        np.unique(np.linspace(0, len(problem) - 1, MOST_POINTS).astype(np.intp)) if len(problem) > MOST_POINTS else None
+    )
     if rows is None:
         return problem
-    return SteinProblem(problem.stein, problem.model, problem.samples[rows.tolist(), :], problem.scores[rows.tolist(), :])
+    return SteinProblem(
+        problem.stein, problem.model, problem.samples[rows.tolist(), :], problem.scores[rows.tolist(), :]
+    )
 
 
 def _coordinate_squares(part: SteinProblem, problem: SteinProblem) -> Floats:
@@ -74,10 +79,10 @@ class _Factors:
         metric, d = problem.stein.kernel.metric, int(problem.samples.shape[1])
         return cls(problem.points, center, np.ones(d) if metric is None else np.diag(metric))
 
-    def block(self, kernel: object, rows: slice) -> Floats:
+    def block(self, kernel: Kernel, rows: slice) -> Floats:
         """Sums over the pairs of some rows with all points, shape (d,)."""
         r2 = direct_squared_distances(self.z[rows], self.z)
-        value, slope, curvature = kernel.profile(r2)  # type: ignore[attr-defined]
+        value, slope, curvature = kernel.profile(r2)
         bend = np.where(r2 > 0.0, curvature / np.where(r2 > 0.0, r2, 1.0), 0.0)
         pair = self.weight[rows, None] * self.weight
         value, slope, bend = value * pair, slope * pair, bend * pair

@@ -53,7 +53,9 @@ class Detectable:
         """In words."""
         where = "where it shows most" if self.kind == "worst" else "at the given points"
         if math.isinf(self.share):
-            return wrap(f"No share of contamination could have been detected {where}, at level {self.level:g}.", indent=0)
+            return wrap(
+                f"No share of contamination could have been detected {where}, at level {self.level:g}.", indent=0
+            )
         return wrap(
             f"Contamination below about {percent(self.share)} could not have been detected: {where}, a test at level "
             f"{self.level:g} finds that share in half of all samples ({percent(self.low)} to {percent(self.high)}, "
@@ -141,7 +143,9 @@ def _at(sums: PairSums, kind: Any) -> Answer:
     """Contamination at given points."""
     problem = sums.problem
     if not problem.evaluable:
-        raise TypeError("`kind` at points needs the score there; `model` is an array of scores or was not pickled along.")
+        raise TypeError(
+            "`kind` at points needs the score there; `model` is an array of scores or was not pickled along."
+        )
     places = as_samples(kind, "kind", least=1)
     if places.shape[1] != problem.samples.shape[1]:
         raise ValueError(f"`kind` must have {problem.samples.shape[1]} columns, got shape {tuple(places.shape)}.")

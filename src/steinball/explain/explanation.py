@@ -20,8 +20,10 @@ from steinball.text import Row, count, number, percent, render
 
 __all__ = ["Explanation", "explain"]
 
-_COLUMNS = 6
-_LISTED = 5
+OUTSIDE = "outside the support of the model"
+"""What is said of a point that the model excludes, in place of its values."""
+
+_COLUMNS, _LISTED = 3, 5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,6 +57,17 @@ class Explanation:
         The decision.
     ksd : float
         D.
+    samples : (n, d) array
+        The data as they were tested; NaN where the model excludes a point.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> x = np.random.default_rng(0).normal(size=100)
+    >>> x[:10] = 4.0
+    >>> found = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.02, rng=0).explain(top=10)
+    >>> sorted(found.points.tolist()), bool(np.isclose(found.contributions.sum(), found.ksd**2))
+    ([0, 1, 2, 3, 4, 5, 6, 7, 8, 9], True)
     """
 
     points: NDArray[np.intp]
@@ -86,7 +99,7 @@ class Explanation:
         known = dict(zip(self.names, range(len(self.names)), strict=True))
         found = known.get(j) if isinstance(j, str) else j if -len(self.names) <= j < len(self.names) else None
         if found is None:
-            raise ValueError(f"`j` must be one of the {len(self.names)} coordinates {', '.join(self.names)}, got {j!r}.")
+            raise ValueError(f"`j` must be one of the {len(self.names)} coordinates or its name, got {j!r}.")
         return int(found)
 
     def label(self, row: int) -> str:
@@ -100,26 +113,35 @@ class Explanation:
 
     def summary(self) -> str:
         """A table of the points, and the coordinates and places in words."""
-        title = "Why the data were rejected" if self.rejected else "What the distance of the data from the model is made of"
+        title = "Why the data were rejected" if self.rejected else "What the data's distance from the model is made of"
         rows: list[Row] = [
-            (self.label(i), f"{percent(share)} of D²", f"D without it {number(self.influence.ksd[i])}; {self._values(i)}")
+            (self.label(i), f"{percent(share)} of D²", f"{number(self.influence.ksd[i])} without it; {self._values(i)}")
             for i, share in zip(self.points.tolist(), self.shares(self.points), strict=True)
         ]
         return render(title, rows, "\n".join(self._sentences()))
 
+    def _shown(self) -> list[int]:
+        """The coordinates to show, the largest share first."""
+        return [int(j) for j in np.argsort(-self.coordinates, kind="stable")[:_COLUMNS]]
+
     def _values(self, i: int) -> str:
-        parts = [f"{name} = {number(value)}" for name, value in zip(self.names, self.samples[i], strict=True)]
-        return ", ".join(parts[:_COLUMNS]) + ", …" * (len(parts) > _COLUMNS)
+        if np.isnan(self.samples[i]).any():
+            return OUTSIDE
+        parts = [f"{self.names[j]}={number(self.samples[i, j])}" for j in self._shown()]
+        return ", ".join(parts) + ", …" * (len(self.names) > _COLUMNS)
 
     def _sentences(self) -> list[str]:
         order = np.argsort(-self.coordinates, kind="stable")[:_LISTED]
         shares = ", ".join(f"{self.names[j]} {percent(float(self.coordinates[j]))}" for j in order)
         many, single = len(self.coordinates) > 1, self.influence.flips
-        where = f"Too many points near {self._place(self.places.surplus)}, too few near {self._place(self.places.lack)}."
+        where = (
+            f"Too many points near {self._place(self.places.surplus)}, too few near {self._place(self.places.lack)}."
+        )
         found = [f"D = {number(self.ksd)}; by coordinate: {shares}." if many else f"D = {number(self.ksd)}.", where]
         if len(single):
             named = ", ".join(self.label(i) for i in single[:_LISTED].tolist())
-            found.append(f"Without any one of {count(len(single), 'point')} ({named}{', …' * (len(single) > _LISTED)}) the decision would be the other one.")
+            who = f"{count(len(single), 'point')} ({named}{', …' * (len(single) > _LISTED)})"
+            found.append(f"Without any single one of {who} the decision would be the other one.")
         return found + self._alone()
 
     def _alone(self) -> list[str]:
@@ -137,14 +159,15 @@ class Explanation:
         return self.summary()
 
     def _repr_html_(self) -> str:
-        head = ("", "share of D²", "D without it", *self.names[:_COLUMNS])
+        head = ("", "share of D²", "D without it", *(self.names[j] for j in self._shown()))
         body = "".join(_html_row("td", self._cells(i)) for i in self.points.tolist())
         words = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self._sentences())
         return f"<div><table><thead>{_html_row('th', head)}</thead><tbody>{body}</tbody></table>{words}</div>"
 
     def _cells(self, i: int) -> tuple[str, ...]:
         share = percent(float(self.shares(np.array([i]))[0]))
-        values = (number(value) for value in self.samples[i][:_COLUMNS])
+        outside = np.isnan(self.samples[i]).any()
+        values = (OUTSIDE,) if outside else (number(self.samples[i, j]) for j in self._shown())
         return self.label(i), share, number(self.influence.ksd[i]), *values
 
     def to_dict(self) -> dict[str, Any]:
@@ -170,7 +193,7 @@ class Explanation:
             "contribution": float(self.contributions[i]),
             "share": float(self.shares(np.array([i]))[0]),
             "ksd_without": float(self.influence.ksd[i]),
-            "values": self.samples[i].tolist(),
+            "values": None if np.isnan(self.samples[i]).any() else self.samples[i].tolist(),
         }
 
 

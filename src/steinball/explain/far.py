@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
 
 from steinball.arrays import Floats
-from steinball.kernels.bandwidth import median_of_checked
 
 __all__ = ["far_points"]
 
@@ -34,7 +34,7 @@ def far_points(samples: Floats) -> NDArray[np.intp]:
     candidates = np.argsort(-out, kind="stable")[:_CANDIDATES]
     candidates = candidates[out[candidates] > np.median(out)]
     references = np.unique(np.linspace(0, len(z) - 1, _REFERENCES).astype(np.intp))
-    reach = (_NEAR * median_of_checked(z[references])) ** 2
+    reach = (_NEAR * (float(np.median(pdist(z[references]))) or 1.0)) ** 2
     return np.array([i for i in candidates if _is_alone(z, i, references, reach)], dtype=np.intp)
 
 

@@ -49,19 +49,25 @@ def labels_of(data: Any, samples: Floats, rows: NDArray[np.intp], n: int, known:
         return data
     columns = frame_columns(data)
     if columns is None:
-        raise TypeError(f"`data` must be the frame that was tested (pandas, polars or pyarrow), got {type(data).__name__}.")
+        raise TypeError(
+            f"`data` must be the frame that was tested (pandas, polars or pyarrow), got {type(data).__name__}."
+        )
     if len(data) != n:
         raise ValueError(f"`data` must have the {n} rows that were tested, got {len(data)}.")
     tested = _tested(columns, samples, rows)
     if len(tested) != d:
-        raise ValueError(f"`data` must hold the {d} columns that were tested; {len(tested)} of its columns could be they.")
+        raise ValueError(
+            f"`data` must hold the {d} columns that were tested; {len(tested)} of its columns could be they."
+        )
     return Labels(tuple(columns[k][0] for k in tested), _ids(data, columns, tested))
 
 
 def _tested(columns: list[tuple[str, Any]], samples: Floats, rows: NDArray[np.intp]) -> list[int]:
     """Which columns were tested, in their order: those with the same values, or all that hold numbers."""
     numbers = {k: values for k, (_, column) in enumerate(columns) if (values := column_numbers(column)) is not None}
-    same = [next((k for k, v in numbers.items() if _same(v[rows], samples[:, j])), None) for j in range(samples.shape[1])]
+    same = [
+        next((k for k, v in numbers.items() if _same(v[rows], samples[:, j])), None) for j in range(samples.shape[1])
+    ]
     found = [k for k in same if k is not None]
     return found if len(found) == len(same) == len(set(found)) else list(numbers)
 

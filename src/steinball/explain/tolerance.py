@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from steinball.arrays import Floats, check_share, to_host
+from steinball.cautions import SteinballWarning
 from steinball.results.base import Result, conceding
 from steinball.text import number, percent, render, wrap
 
@@ -71,7 +73,7 @@ class ToleranceCurve:
     level : float
         The level of the verdicts.
     conceded : float
-        The smallest share that is not rejected.
+        The smallest share that is not rejected, at both ends of the bounds of an approximate engine.
 
     Examples
     --------
@@ -96,7 +98,7 @@ class ToleranceCurve:
         return render(
             f"Tolerated contamination at level {self.level:g}",
             rows,
-            f"The smallest tolerance that is not rejected is {percent(self.conceded)}. It may be read off after the "
+            f"At least {percent(self.conceded, down=True)} must be conceded. The tolerance may be chosen after the "
             "data were seen, because the tolerated sets are nested; the level must be chosen before.",
         )
 
@@ -139,19 +141,39 @@ def tolerance_curve(result: Result, grid: Any = None) -> ToleranceCurve:
     >>> bool((np.diff(curve.pvalues) >= 0.0).all()), len(curve.verdicts)
     (True, 101)
     """
-    shares = np.linspace(0.0, _end(result), _STEPS + 1) if grid is None else np.sort(np.ravel(to_host(grid)))
-    if not shares.size:
-        raise ValueError("`grid` must hold at least one share, got none.")
-    answers = [result._tolerating(check_share(float(share), "grid")) for share in shares]
+    result._tolerating(1.0)  # what there is to warn of is said once
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SteinballWarning)
+        shares = _default_grid(result) if grid is None else _checked(grid)
+        answers = [result._tolerating(float(share)) for share in shares]
     pvalues = np.array([answer.pvalue for answer in answers])
     return ToleranceCurve(
         shares, pvalues, tuple(answer.verdict for answer in answers), result.level, result.contamination_bound
     )
 
 
+def _checked(grid: Any) -> Floats:
+    shares = np.sort(np.ravel(to_host(grid)))
+    if not shares.size:
+        raise ValueError("`grid` must hold at least one share, got none.")
+    return np.array([check_share(float(share), "grid") for share in shares])
+
+
+def _default_grid(result: Result) -> Floats:
+    """From 0, or a little above it where some points lie outside the support, which no tolerance of 0 allows."""
+    shares = np.linspace(0.0, _end(result), _STEPS + 1)
+    try:
+        result._tolerating(0.0)
+    except ValueError:
+        return shares[1:]
+    return shares
+
+
 def _end(result: Result) -> float:
     """A share beyond all three zones, and beyond what was tolerated."""
-    return min(1.0, 1.25 * max(result.contamination or 0.0, result.contamination_bound, _first_good_enough(result), 0.05))
+    return min(
+        1.0, 1.25 * max(result.contamination or 0.0, result.contamination_bound, _first_good_enough(result), 0.05)
+    )
 
 
 def _first_good_enough(result: Result) -> float:

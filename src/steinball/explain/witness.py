@@ -21,7 +21,13 @@ _ENTRIES_AT_ONCE = 2**21
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Two places, (d,), and the witness there: where the data are most in excess, and where most is lacking."""
+    """Two places, (d,), and the witness there: where the data are most in excess, and where most is lacking.
+
+    Examples
+    --------
+    >>> Places(np.array([2.0]), np.array([0.1]), (0.9, -0.3)).lack
+    array([0.1])
+    """
 
     surplus: Floats
     lack: Floats

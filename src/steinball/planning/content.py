@@ -66,7 +66,9 @@ def _is_known_by_name(thing: FunctionType | type) -> bool:
 
 def _function(function: FunctionType) -> tuple[Any, ...]:
     closed = tuple(cell.cell_contents for cell in function.__closure__ or ())
-    named = {name: function.__globals__[name] for name in sorted(_names(function.__code__)) if name in function.__globals__}
+    named = {
+        name: function.__globals__[name] for name in sorted(_names(function.__code__)) if name in function.__globals__
+    }
     return function.__code__, function.__defaults__, function.__kwdefaults__, closed, named
 
 

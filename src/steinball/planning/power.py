@@ -50,10 +50,11 @@ class Power:
 
     def summary(self) -> str:
         """In words."""
+        band = f"95 % band {percent(self.low)} to {percent(self.high)}"
         return wrap(
-            f"With {count(self.n, 'point')} the test rejects {percent(self.share)} of the samples at level {self.level:g}, "
-            f"if {percent(self.contamination)} of contamination is tolerated (95 % band {percent(self.low)} to "
-            f"{percent(self.high)}, from {count(self.repeats, 'simulated sample')}).",
+            f"With {count(self.n, 'point')} the test rejects {percent(self.share)} of the samples at level "
+            f"{self.level:g}, if {percent(self.contamination)} of contamination is tolerated ({band}, from "
+            f"{count(self.repeats, 'simulated sample')}).",
             indent=0,
         )
 

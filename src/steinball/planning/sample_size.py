@@ -54,8 +54,8 @@ class SampleSize:
             return wrap(f"{words}{percent(last.share)} ({percent(last.low)} to {percent(last.high)}).", indent=0)
         top = f"and {count(self.high)}" if math.isfinite(self.high) else "and more"
         return wrap(
-            f"About {count(self.n, 'point')} are needed for a power of {percent(self.target)} (between {count(self.low)} "
-            f"{top}, as far as the simulation tells).",
+            f"About {count(self.n, 'point')} are needed for a power of {percent(self.target)} (between "
+            f"{count(self.low)} {top}, as far as the simulation tells).",
             indent=0,
         )
 

@@ -42,7 +42,16 @@ class Study:
 
     @classmethod
     def of(
-        cls, model: Any, alternative: Any, contamination: Any, share: Any, level: Any, test: Any, rng: Any, cache: Any, progress: Any
+        cls,
+        model: Any,
+        alternative: Any,
+        contamination: Any,
+        share: Any,
+        level: Any,
+        test: Any,
+        rng: Any,
+        cache: Any,
+        progress: Any,
     ) -> Study:
         """What a user asked for, checked."""
         if test is not None and not callable(test):
@@ -88,7 +97,9 @@ class Study:
 def _sampler_of(source: Any, name: str) -> Sampler:
     sampler = Knowledge(source).sampler or (None if is_array_like(source) else source)
     if sampler is None or isinstance(sampler, type) or not callable(sampler):
-        raise TypeError(f"`{name}` must be a model with `sample(n, rng)` or a function (n, rng) -> (n, d), got {source!r}.")
+        raise TypeError(
+            f"`{name}` must be a model with `sample(n, rng)` or a function (n, rng) -> (n, d), got {source!r}."
+        )
     return sampler
 
 

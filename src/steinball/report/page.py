@@ -24,9 +24,9 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inl
 _COLUMNS = 8
 _TOLERANCE = (
     "The tolerance may be chosen after seeing the data: the tolerated sets lie within each other, so that one "
-    "statement holds for all of them at once."
+    "statement holds for all of them at once. The level may not: it has to be chosen before the data are seen."
 )
-_LEVEL = "The level may not: it has to be chosen before the data are seen."
+_LEVEL = "The level has to be chosen before the data are seen."
 _KINDS = {"MISFIT": "misfit", "REJECTED": "misfit", "GOOD ENOUGH": "good"}
 
 
@@ -120,7 +120,8 @@ def _live(scene: Scene) -> str:
         if has_draws(scene):
             moved = "".join(f'<span>{n} <output id="{n}"></output></span>\n' for n in ("statistic", "threshold"))
     sliders += _slider("level", "Level", first * STEP, last * STEP, STEP, result.level)
-    return _LIVE.format(sliders=sliders, moved=moved, choosing=f"{_TOLERANCE} {_LEVEL}" if dial is not None else _LEVEL.replace("may not: it has", "has"))
+    choosing = _LEVEL if dial is None else _TOLERANCE
+    return _LIVE.format(sliders=sliders, moved=moved, choosing=choosing)
 
 
 def _slider(name: str, words: str, low: float, high: float, step: float, value: float) -> str:

@@ -140,9 +140,9 @@ class Result(Decision, Shown, ABC):
         return self.summary()
 
     def explain(self, data: Any = None, top: int = 10) -> Explanation:
-        """Which points, coordinates and places the distance from the model is made of: :func:`steinball.explain.explain`.
+        """The points, coordinates and places that D is made of: :func:`steinball.explain.explain`.
 
-        ``data`` is the frame that was tested, for the names of its columns and rows; ``top`` is how many points to list.
+        ``data`` is the frame that was tested, for the names of its columns and rows; ``top`` points are listed.
 
         Examples
         --------
@@ -158,7 +158,7 @@ class Result(Decision, Shown, ABC):
         return explain(self, data, top)
 
     def tolerance_curve(self, grid: Any = None) -> ToleranceCurve:
-        """p-value and verdict for many tolerated shares, from the same draws: :func:`steinball.explain.tolerance_curve`."""
+        """p-value and verdict for many tolerated shares: :func:`steinball.explain.tolerance_curve`."""
         from steinball.explain import tolerance_curve
 
         return tolerance_curve(self, grid)
@@ -170,7 +170,7 @@ class Result(Decision, Shown, ABC):
         return Concession(self.contamination_bound, self.level, self._whose())
 
     def smallest_detectable(self, kind: Any = "worst") -> Detectable:
-        """The smallest contamination that this test could have detected: :func:`steinball.explain.smallest_detectable`."""
+        """The least contamination that could have been detected: :func:`steinball.explain.smallest_detectable`."""
         from steinball.explain import smallest_detectable
 
         return smallest_detectable(self, kind)
@@ -217,7 +217,7 @@ class Result(Decision, Shown, ABC):
 
     def _answer(self) -> list[str]:
         """The sentences of a brief summary; "contaminated" is explained once, where it is said."""
-        said = [self._finding(), self._concession() or self._unseen()]
+        said = [self._finding(), (self._concession() if self.rejected else "") or self._unseen()]
         return [*said, CONTAMINATED if "ontaminat" in "".join(said) else ""]
 
     def _finding(self) -> str:

@@ -186,8 +186,18 @@ class Evidence:
     def sums(self, radius: float, threshold: float) -> PairSums:
         """What explanations are made from."""
         critical = radius + threshold if self.null.by_distance else math.nan
-        facts = critical, radius, self.tau.value, self.estimator, self.isolated, self.bounded
-        return PairSums(self.problem, *host_sums(self.summary), *facts)
+        row_means, diagonal = host_sums(self.summary)
+        return PairSums(
+            self.problem,
+            row_means,
+            diagonal,
+            critical,
+            radius,
+            self.tau.value,
+            self.estimator,
+            self.isolated,
+            self.bounded,
+        )
 
     def over(self, radius: Radius) -> Evidence:
         """The same, read by its calibration for the set behind ``radius``."""

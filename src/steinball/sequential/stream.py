@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, as_samples, as_seed, is_array, is_array_like, lent, like, to_host
+from steinball.card import card
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, as_model, evaluate_score
 from steinball.models.base_space import let_in
@@ -22,6 +23,8 @@ from steinball.sequential.ledger import History
 from steinball.sequential.plan import Plan, Settled
 from steinball.text import Row, count, number, render
 from steinball.tilts import Tilt
+
+_TITLE = "Sequential kernel Stein goodness-of-fit test"
 
 
 class SequentialTest:
@@ -197,6 +200,9 @@ class SequentialTest:
 
     def summary(self) -> str:
         """The state of the test for people: a table, and the decision in words."""
+        return render(_TITLE, *self._shown())
+
+    def _shown(self) -> tuple[list[Row], str]:
         where = f"at point {self.rejected_at}" if self.rejected else "so far"
         tolerance = tolerated(self._plan.contamination, self._plan.radius or 0.0)
         rows: list[Row] = [
@@ -206,7 +212,18 @@ class SequentialTest:
         ]
         words = decided(self.rejected, f"{where}, at level {self.level:g}", tolerance)
         concession = conceding(self.contamination_bound, self.level, OF_DISTRIBUTION)
-        return render("Sequential kernel Stein goodness-of-fit test", rows, f"{words}\n{concession}".rstrip())
+        return rows, f"{words}\n{concession}".rstrip()
+
+    def plot(self, ax: Any = None) -> Any:
+        """The wealth over time, by matplotlib (``pip install 'steinball[plot]'``), in ``ax`` or in a new figure."""
+        from steinball.plots.paths import draw_wealth
+
+        return draw_wealth(*self.history, self.level, self.rejected_at, ax)
+
+    def _repr_html_(self) -> str:
+        rows, sentence = self._shown()
+        word = "REJECTED" if self.rejected else "NOT REJECTED"
+        return card(word, _TITLE, sentence.removeprefix(word).strip(), rows)
 
     def __repr__(self) -> str:
         state = f"n={self.n}, evalue={number(self.evalue)}, pvalue={number(self.pvalue)}, rejected={self.rejected}"

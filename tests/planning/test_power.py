@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scipy.stats import binomtest
+
+import steinball as sb
+from steinball.planning import Power
+
+pytestmark = pytest.mark.exact
+
+
+def coin(bias: float) -> Any:
+    """A test with this power, whatever the data."""
+
+    def test(x: Any, rng: Any) -> Any:
+        return SimpleNamespace(pvalue=0.0 if rng.random() < bias else 1.0)
+
+    return test
+
+
+def power(bias: float, **options: Any) -> Power:
+    model = sb.models.Gaussian()
+    return sb.power(model, model, 10, 0.05, test=coin(bias), progress=False, **options)
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.3, 1.0])
+def test_the_band_is_that_of_clopper_and_pearson(bias: float) -> None:
+    found = power(bias, repeats=80)
+    interval = binomtest(round(80 * found.share), 80).proportion_ci(method="exact")
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+    assert found.low <= found.share <= found.high
+    assert (found.n, found.repeats, found.contamination, found.level) == (10, 80, 0.05, 0.05)
+
+
+def test_another_level_is_read_from_the_same_samples() -> None:
+    first = sb.power(sb.models.Gaussian(), sb.models.Gaussian(0.5), 50, 0.0, repeats=30, level=0.05)
+    second = sb.power(sb.models.Gaussian(), sb.models.Gaussian(0.5), 50, 0.0, repeats=30, level=0.3)
+    assert second.share >= first.share
+
+
+@pytest.mark.calibration
+def test_under_the_model_the_power_is_at_most_the_level_and_far_away_it_is_one() -> None:
+    """200 samples of the model with 5 % tolerated: at most 19 rejections, the 99.5 % quantile at the level .05."""
+    model = sb.models.Gaussian()
+    assert sb.power(model, model, 60, 0.05).share <= 19 / 200
+    assert sb.power(model, sb.models.Gaussian(3.0), 60, 0.05, repeats=40).share == 1.0
+
+
+def test_it_says_so_in_words_and_in_json() -> None:
+    found = power(0.5, repeats=20)
+    assert "With 10 points the test rejects" in str(found)
+    assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
+
+
+@pytest.mark.parametrize(("name", "value"), [("n", 1), ("n", 10.5), ("n", "ten"), ("repeats", 0)], ids=str)
+def test_a_number_that_is_none_is_refused(name: str, value: Any) -> None:
+    options: dict[str, Any] = {"n": 10, "contamination": 0.05, **{name: value}}
+    with pytest.raises((TypeError, ValueError), match=f"`{name}`"):
+        sb.power(sb.models.Gaussian(), sb.models.Gaussian(), **options)
