@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import steinball as sb
+
 from steinball.arrays import (
+    column_names,
     as_number,
     as_samples,
     as_scores,
@@ -156,7 +159,7 @@ def test_frames_are_read_column_by_column(library: str) -> None:
 
 
 @pytest.mark.parametrize("library", FRAMES)
-@pytest.mark.parametrize("values", [["x", "y"], [True, False], [[1.0], [2.0]]], ids=["text", "bool", "list"])
+@pytest.mark.parametrize("values", [["x", "y"], [True, False], [["a"], ["b"]]], ids=["text", "bool", "list"])
 def test_a_column_that_holds_no_numbers_is_named(library: str, values: list[Any]) -> None:
     frame = frames(library, {"good": [1.0, 2.0], "bad": values})
     with pytest.raises(
@@ -389,3 +392,21 @@ def test_plain_values_come_to_the_host_as_float64() -> None:
 def test_only_arrays_are_arrays(value: Any) -> None:
     assert not is_array(value)
     assert is_array(np.zeros(1))
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_a_column_of_lists_is_as_many_columns_and_names_are_kept(library: str) -> None:
+    frame = frames(library, {"x": [1.0, 2.0], "emb": [[3.0, 4.0], [5.0, 6.0]]})
+    np.testing.assert_array_equal(as_samples(frame), [[1.0, 3.0, 4.0], [2.0, 5.0, 6.0]])
+    assert column_names(frame) == ["x", "emb[0]", "emb[1]"]
+    ragged = frames(library, {"emb": [[3.0, 4.0], [5.0]]})
+    with pytest.raises(ValueError, match="the lists of column `emb` differ in length"):
+        as_samples(ragged)
+
+
+def test_names_of_columns_come_into_the_result() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.random.default_rng(0).normal(size=(50, 2)), columns=["mass", "charge"])
+    assert sb.ksd_test(frame, lambda x: -x, rng=0).details["columns"] == ["mass", "charge"]
+    assert sb.ksd_test(frame.mass, lambda x: -x, rng=0).details["columns"] == ["mass"]
+    assert "columns" not in sb.ksd_test(frame.to_numpy(), lambda x: -x, rng=0).details

@@ -241,6 +241,7 @@ PROBES = {
     "gram/memory.py": (1, "what the operating system can tell"),
     "kernels/base.py": (2, "fields of its own dataclass, by name"),
     "kernels/radial.py": (1, "fields of its own dataclass, by name"),
+    "models/base.py": (1, "a model of JAX stands in for the user's"),
     "results/base.py": (2, "fields of a result, by name"),
     "sequential/books.py": (1, "parts of a state, by name"),
     "text.py": (1, "fields of any dataclass, by name"),
@@ -315,6 +316,7 @@ NO_EXAMPLE_NEEDED = {
     "steinball.models.RoundedDataWarning": "a warning",
     "steinball.models.SteinIdentityWarning": "a warning",
     "steinball.models.LogDensityWarning": "a warning",
+    "steinball.models.WrongScoreWarning": "a warning",
     "steinball.radius.RemovalWarning": "a warning",
 }
 

@@ -58,7 +58,10 @@ def run_test(
     ],
     model: Annotated[
         str | None,
-        typer.Option(help="Built-in model such as normal:mean=0,sd=1, or FILE.py:NAME of a score or a model."),
+        typer.Option(
+            help="Built-in model such as normal:mean=0,sd=1, one of SciPy such as scipy:gamma:a=2,scale=3, or "
+            "FILE.py:NAME of a score or a model."
+        ),
     ] = None,
     log_density: Annotated[
         str | None, typer.Option(help="FILE.py:NAME of a log density, up to a constant, in place of --model.")
@@ -102,8 +105,12 @@ def run_test(
         bool, typer.Option("--aggregate", help="Several length scales at once instead of one; needs --contamination.")
     ] = False,
     columns: Annotated[
-        str | None, typer.Option(help="Columns to read: names, or positions from 1, with commas.")
+        str | None,
+        typer.Option(help="Columns to read: names, positions from 1, ranges (2-5) or patterns (emb_*), with commas."),
     ] = None,
+    missing: Annotated[
+        str, typer.Option(help="What to do with rows that have a missing value: error, or drop them.")
+    ] = "error",
     key: Annotated[str | None, typer.Option(help="Which array of an NPZ file to read.")] = None,
     header: Annotated[
         bool | None,
@@ -125,7 +132,8 @@ def run_test(
     The exit code is 0 when the model is not rejected, 1 when it is, 2 when there is no decision, 130 after Ctrl-C.
     """
     with outcome.ending(user_file=python_file(model or log_density), debug=debug):
-        samples = read_samples(data, columns=columns, key=key, header=header, memory_limit=memory_limit)
+        options = {"columns": columns, "key": key, "header": header, "missing": missing, "memory_limit": memory_limit}
+        samples = read_samples(data, **options)
         chosen = _calibration(calibration, resamples)
         with outcome.foreign_code():  # what the user's own file prints is not our output
             result = _run(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from steinball.arrays import Array
 from steinball.calibration.base import BoundingNull, Calibration
 from steinball.calibration.combination import as_calibration, check_combination, check_isolated, radius_of
 from steinball.calibration.deviation import hoeffding
@@ -106,7 +107,8 @@ class Evidence:
 
     ``request`` is what ``summary`` answers. ``moved`` says whether jumps moved the data, which not every tolerated set
     survives; ``predictable`` whether kernel and tilt were chosen without them. ``remarks`` are what a result says of
-    the data, ``isolated`` the number of points that the model excludes.
+    the data, ``isolated`` the number of points that the model excludes, ``home`` a row of the samples as the user passed
+    them, where they were computed in another library.
     """
 
     problem: SteinProblem
@@ -121,6 +123,7 @@ class Evidence:
     predictable: bool = False
     remarks: Mapping[str, Any] = field(default_factory=dict)
     isolated: int = 0
+    home: Array | None = None
 
     @cached_property
     def bounded(self) -> Boundedness:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from steinball.arrays import Array, check_level, check_resamples
+from steinball.arrays import Array, check_level, check_resamples, like
 from steinball.calibration.base import Calibration
 from steinball.calibration.deviation import hoeffding
 from steinball.features import Supremum, tilt_efficiency
@@ -124,10 +124,11 @@ class GofResult(Result):
     @property
     def contributions(self) -> Array:
         """What each point adds to D²: shape (n,), summing to ``squared_ksd``, in the library of the samples."""
-        summary, n = self._evidence.summary, self.n
-        if self.estimator == "v":
-            return summary.row_means / n
-        return (n * summary.row_means - summary.diagonal) / (n * (n - 1))
+        summary, n, home = self._evidence.summary, self.n, self._evidence.home
+        found = summary.row_means / n
+        if self.estimator == "u":
+            found = (n * summary.row_means - summary.diagonal) / (n * (n - 1))
+        return found if home is None else like(found, home)
 
     @property
     def draws(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:

@@ -227,6 +227,7 @@ class ScipyDistribution:
     source: Any
     dimension: int
     takes_numpy: ClassVar[bool] = True
+    derived: ClassVar[bool] = True
 
     def __repr__(self) -> str:
         how = "closed form" if self.verified else "numerical derivative"
