@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
-
 from steinball.arrays import (
-    column_names,
     as_number,
     as_samples,
     as_scores,
@@ -22,6 +20,7 @@ from steinball.arrays import (
     check_level,
     check_resamples,
     check_share,
+    column_names,
     dtype_name,
     generator_at,
     is_array,

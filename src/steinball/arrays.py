@@ -158,7 +158,7 @@ def _column_values(label: Any, column: Any, name: str) -> NDArray[Any]:
 
 
 def _list_values(label: Any, column: Any, name: str) -> NDArray[Any] | None:
-    """A column of lists or arrays of numbers, such as embeddings, as an array (n, width); ``None`` for anything else."""
+    """A column of lists of numbers, such as embeddings, as an array (n, width); ``None`` for anything else."""
     rows = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
     if not rows or isinstance(rows[0], (str, bytes, dict)) or np.ndim(rows[0]) != 1:
         return None

@@ -31,8 +31,8 @@ jnp = pytest.importorskip("jax.numpy", reason="JAX is not installed")
         (nd.Gumbel(0.0, 1.0), stats.gumbel_r()),
         (nd.Logistic(0.0, 1.0), stats.logistic()),
     ],
-    ids=["Normal", "StudentT", "Gamma", "Beta", "Exponential", "Uniform", "Laplace", "LogNormal", "HalfNormal", "Gumbel",
-         "Logistic"],
+    ids=["Normal", "StudentT", "Gamma", "Beta", "Exponential", "Uniform", "Laplace", "LogNormal", "HalfNormal",
+         "Gumbel", "Logistic"],
 )  # fmt: skip
 def test_scores_supports_and_draws_are_those_of_scipy(distribution: Any, twin: Any) -> None:
     model, other = sb.as_model(distribution), sb.as_model(twin)

@@ -95,7 +95,7 @@ def test_a_bad_file_of_parameters_is_refused(tmp_path: Path) -> None:
     [
         (
             "cauchy:mean=0",
-            r"`--model` must be one of gaussian, student-t, mixture, rbm, kef, scipy:NAME or FILE.py:NAME, got `cauchy`",
+            r"`--model` must be one of gaussian, .*kef, scipy:NAME or FILE.py:NAME, got `cauchy`",
         ),
         ("gaussian:mu=0", "model `gaussian` has no parameter `mu`; it has mean, cov"),
         ("gaussian:dimension=2", "has no parameter `dimension`"),

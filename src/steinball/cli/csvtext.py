@@ -232,7 +232,9 @@ def _finite(row: Row, position: int, layout: Layout) -> float:
         return value
     place = f"line {row.line}, column {position + 1}" + (f" (`{names[position]}`)" if names else "")
     if not cell:
-        raise ValueError(f"{place}: the cell is empty; remove or impute missing values, or drop such rows with `--missing drop`.")
+        raise ValueError(
+            f"{place}: the cell is empty; remove or impute missing values, or drop such rows with `--missing drop`."
+        )
     if value is not None:
         raise ValueError(f"{place}: `{cell}` is not finite; remove or impute it.")
     if _number(_pointed(cell)) is not None:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.cli.columns import choose_columns
-from steinball.cli.csvtext import read_csv, refuse_index
+from steinball.cli.csvtext import read_csv
 from steinball.cli.parquet import read_parquet
 from steinball.gram.choose import Settings
 from steinball.gram.memory import in_words

@@ -145,6 +145,4 @@ class _Part:
 
     def _refuse(self, what: str, row: int) -> None:
         remedy = "remove or impute it" if "inf" in what else "remove or impute it, or drop such rows: `--missing drop`"
-        raise ValueError(
-            f"column `{self.name}` of `{self.source}` has {what} in row {self.start + row + 1}; {remedy}."
-        )
+        raise ValueError(f"column `{self.name}` of `{self.source}` has {what} in row {self.start + row + 1}; {remedy}.")

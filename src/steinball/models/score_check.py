@@ -54,9 +54,9 @@ def check_score(
 
     .. math:: s_j(x) = \partial_j \log p(x),
 
-    at every row and coordinate, and name the mistake where it is a common one: sign, factor, offset, a missing Jacobian,
-    a covariance that is transposed or not inverted, the order of the coordinates or rows, the density in place of its
-    logarithm; or an edge of the density that the model does not declare.
+    at every row and coordinate, and name the mistake where it is a common one: sign, factor, offset, a missing
+    Jacobian, a covariance that is transposed or not inverted, the order of the coordinates or rows, the density in
+    place of its logarithm; or an edge of the density that the model does not declare.
 
     Parameters
     ----------

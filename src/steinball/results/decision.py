@@ -107,8 +107,8 @@ class Evidence:
 
     ``request`` is what ``summary`` answers. ``moved`` says whether jumps moved the data, which not every tolerated set
     survives; ``predictable`` whether kernel and tilt were chosen without them. ``remarks`` are what a result says of
-    the data, ``isolated`` the number of points that the model excludes, ``home`` a row of the samples as the user passed
-    them, where they were computed in another library.
+    the data, ``isolated`` the number of points that the model excludes, ``home`` a row of the samples as they came in,
+    where they were computed in another library.
     """
 
     problem: SteinProblem

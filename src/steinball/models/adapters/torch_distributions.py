@@ -225,9 +225,7 @@ def _base(model: Any) -> Map | None:
 # Modules.
 
 
-def module_model(
-    model: Any, original: Any, sampler: Sampler | None = None, base: Map | None = None
-) -> ForeignDensity:
+def module_model(model: Any, original: Any, sampler: Sampler | None = None, base: Map | None = None) -> ForeignDensity:
     """A module with ``log_prob`` of rows, such as a flow; ``original`` is what the user passed."""
     sampler = _found_sampler(model) if sampler is None else sampler
     dimension = None if sampler is None else int(sampler(2, 0).shape[1])
