@@ -137,10 +137,10 @@ EXPERIMENT = Experiment(
     says=(
         "A distribution of SciPy is tested with its own score and, where its support ends, a weight that vanishes "
         f"there; or its data are mapped by Φ⁻¹∘F and N(0, 1) is tested. n = {SIZE}. Data of the model, without "
-        "contamination and with 5 % at its quantile 1 − 10⁻⁶; data of another distribution on the same support (wrong); "
-        "and data of the model of which 15 % are put at its median (lump). Both keep the level. Without a tolerance "
-        "neither is better throughout; with one, base space has more power where the support ends, so that it is the "
-        "default there."
+        "contamination and with 5 % at its quantile 1 − 10⁻⁶; data of another distribution on the same support "
+        "(wrong); and data of the model of which 15 % are put at its median (lump). Both keep the level. Without a "
+        "tolerance neither is better throughout; with one, base space has more power where the support ends, so that "
+        "it is the default there."
     ),
     grid=tuple({"kind": name, "strategy": kind} for name in MODELS for kind in STRATEGIES),
     trial=trial,

@@ -51,22 +51,23 @@ def log_prob(flow: Any, x: Any) -> Any:
 def test_the_score_is_the_gradient_of_log_prob(flow: Any) -> None:
     flow.double()
     model = sb.as_model(flow)
-    x = Knowledge(model).needed_draws(20, 0)
+    x = np.random.default_rng(0).normal(size=(20, 2))
     z = torch.tensor(x, requires_grad=True)
     gradient = torch.autograd.grad(log_prob(flow, z).sum(), z)[0]
     np.testing.assert_allclose(model.score(x), gradient, rtol=1e-8, atol=1e-10)
     assert sb.check_score(model, x).ok
-    assert Knowledge(model).dimension == 2
 
 
 def test_draws_become_normal_in_base_space(flow: Any) -> None:
     model = sb.as_model(flow)
+    assert Knowledge(model).dimension == 2
     x = Knowledge(model).needed_draws(1500, 1)
     z = model.to_base(x)
     assert all(stats.kstest(column, "norm").pvalue > 1e-3 for column in z.T)
     assert abs(np.corrcoef(z.T)[0, 1]) < 0.11
 
 
+@pytest.mark.filterwarnings("ignore::steinball.features.UnboundedSteinKernelWarning")  # the score of some grows fast
 def test_a_flow_in_single_precision_is_tested_by_its_own_draws(flow: Any) -> None:
     x = Knowledge(sb.as_model(flow)).needed_draws(300, 2)
     for model in (flow, sb.in_base_space(flow)):
