@@ -210,7 +210,11 @@ def test_no_room_asks_which_calibration_radius_or_model_it_was_given() -> None:
         name = ".".join(("steinball", *inside.with_suffix("").parts)).removesuffix(".__init__")
         if name == "steinball.__main__":
             continue
-        names = dict(vars(importlib.import_module(name)))
+        try:
+            names = dict(vars(importlib.import_module(name)))
+        except ImportError:
+            assert name.startswith("steinball.models.adapters."), name  # the adapter of a library that is not there
+            continue
         found = concrete_classes_asked_for(ast.parse(path.read_text(encoding="utf-8")), names, inside.parts[0])
         if found:
             offenders[inside.as_posix()] = found
