@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import steinball as sb
 from steinball.arrays import (
     as_number,
     as_samples,
@@ -19,6 +20,7 @@ from steinball.arrays import (
     check_level,
     check_resamples,
     check_share,
+    column_names,
     dtype_name,
     generator_at,
     is_array,
@@ -156,7 +158,7 @@ def test_frames_are_read_column_by_column(library: str) -> None:
 
 
 @pytest.mark.parametrize("library", FRAMES)
-@pytest.mark.parametrize("values", [["x", "y"], [True, False], [[1.0], [2.0]]], ids=["text", "bool", "list"])
+@pytest.mark.parametrize("values", [["x", "y"], [True, False], [["a"], ["b"]]], ids=["text", "bool", "list"])
 def test_a_column_that_holds_no_numbers_is_named(library: str, values: list[Any]) -> None:
     frame = frames(library, {"good": [1.0, 2.0], "bad": values})
     with pytest.raises(
@@ -421,3 +423,21 @@ def test_posteriors_with_named_chains_say_how_to_become_rows() -> None:
         with pytest.raises(TypeError, match=r"are no rows yet\. Stack them.*chains=\.\.\.\)"):
             as_samples(posterior)
     assert as_samples(DataArray(np.zeros((10, 2)), ("observation", "column"))).shape == (10, 2)
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_a_column_of_lists_is_as_many_columns_and_names_are_kept(library: str) -> None:
+    frame = frames(library, {"x": [1.0, 2.0], "emb": [[3.0, 4.0], [5.0, 6.0]]})
+    np.testing.assert_array_equal(as_samples(frame), [[1.0, 3.0, 4.0], [2.0, 5.0, 6.0]])
+    assert column_names(frame) == ["x", "emb[0]", "emb[1]"]
+    ragged = frames(library, {"emb": [[3.0, 4.0], [5.0]]})
+    with pytest.raises(ValueError, match="the lists of column `emb` differ in length"):
+        as_samples(ragged)
+
+
+def test_names_of_columns_come_into_the_result() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.random.default_rng(0).normal(size=(50, 2)), columns=["mass", "charge"])
+    assert sb.ksd_test(frame, lambda x: -x, rng=0).details["columns"] == ["mass", "charge"]
+    assert sb.ksd_test(frame.mass, lambda x: -x, rng=0).details["columns"] == ["mass"]
+    assert "columns" not in sb.ksd_test(frame.to_numpy(), lambda x: -x, rng=0).details

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.arrays import as_samples, check_level
+from steinball.arrays import SMALL_JAX, as_samples, check_level
 from steinball.models.base import as_model
 from steinball.problem import Subject, pose
 
@@ -152,3 +153,21 @@ def test_without_a_sampler_the_user_must_give_them() -> None:
         sb.robust_ksd_test(LINE, lambda x: -x, 0.05, kernel=sb.InverseMultiquadric(1.0), **options)
     given: dict[str, Any] = {"kernel": sb.InverseMultiquadric(1.0), "tilt": sb.PolynomialTilt()}
     assert sb.robust_ksd_test(LINE, lambda x: -x, 0.05, **given, **options).tau_kind == "given"
+
+
+def test_few_samples_of_jax_are_computed_in_numpy_and_the_model_still_sees_jax() -> None:
+    jnp = pytest.importorskip("jax.numpy")
+    seen = []
+
+    def score(x: Any) -> Any:
+        seen.append(type(x))
+        return -x.at[:].get()  # which NumPy arrays do not have
+
+    x = jnp.asarray(X)
+    problem = Subject.of(x, score).pose(None, "auto")
+    assert isinstance(problem.samples, np.ndarray)
+    assert set(seen) == {type(x)}
+    assert isinstance(Subject.of(x, -x).pose(None, None).scores, np.ndarray)
+    many = jnp.zeros((SMALL_JAX + 1, 1))
+    assert type(Subject.of(many, score).samples) is type(many)
+    pickle.loads(pickle.dumps(sb.ksd_test(x, sb.models.Gaussian(dimension=2), rng=0)))

@@ -216,7 +216,11 @@ def test_no_room_asks_which_calibration_radius_or_model_it_was_given() -> None:
         name = ".".join(("steinball", *inside.with_suffix("").parts)).removesuffix(".__init__")
         if name == "steinball.__main__":
             continue
-        names = dict(vars(importlib.import_module(name)))
+        try:
+            names = dict(vars(importlib.import_module(name)))
+        except ImportError:
+            assert name.startswith("steinball.models.adapters."), name  # the adapter of a library that is not there
+            continue
         found = concrete_classes_asked_for(ast.parse(path.read_text(encoding="utf-8")), names, inside.parts[0])
         if found:
             offenders[inside.as_posix()] = found
@@ -247,6 +251,7 @@ PROBES = {
     "gram/memory.py": (1, "what the operating system can tell"),
     "kernels/base.py": (2, "fields of its own dataclass, by name"),
     "kernels/radial.py": (1, "fields of its own dataclass, by name"),
+    "models/base.py": (1, "a model of JAX stands in for the user's"),
     "results/base.py": (2, "fields of a result, by name"),
     "sequential/books.py": (1, "parts of a state, by name"),
     "text.py": (1, "fields of any dataclass, by name"),
@@ -323,6 +328,7 @@ NO_EXAMPLE_NEEDED = {
     "steinball.models.RoundedDataWarning": "a warning",
     "steinball.models.SteinIdentityWarning": "a warning",
     "steinball.models.LogDensityWarning": "a warning",
+    "steinball.models.WrongScoreWarning": "a warning",
     "steinball.radius.RemovalWarning": "a warning",
 }
 

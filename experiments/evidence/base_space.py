@@ -42,6 +42,7 @@ MODELS: dict[str, tuple[Any, Any]] = {
 }
 """What is tested, and where the data come from when the model is wrong."""
 
+STRATEGIES = ("own", "contaminated", "wrong", "lump")
 SPACES = {"as it is": Style("as it is (edge tilt)", "#0072B2"), "base space": Style("base space", "#D55E00", "s")}
 
 
@@ -92,7 +93,9 @@ def draw(results: Results, figure: Any) -> None:
                 y = [rate(results, test=space, strategy=kind, kind=name, tolerance=tolerance) for name in MODELS]
                 face = style.color if filled else "none"
                 label = f"{style.label}, ε₀ = {tolerance:g}"
-                ax.scatter(range(len(MODELS)), y, edgecolor=style.color, facecolor=face, marker=style.marker, label=label)
+                ax.scatter(
+                    range(len(MODELS)), y, edgecolor=style.color, facecolor=face, marker=style.marker, label=label
+                )
         ax.set_xticks(range(len(MODELS)), list(MODELS), rotation=60)
         ax.set(ylabel="rejection rate", title={"own": "data of the model", "wrong": "a wrong parameter"}[kind])
     panels[0].axhline(0.05, color="0.45", linestyle=":", linewidth=1.0)
@@ -132,20 +135,21 @@ EXPERIMENT = Experiment(
     title="ten distributions of SciPy, as they are and in base space",
     reference="docs/edges.md",
     says=(
-        "A distribution of SciPy is tested with its own score and, where its support ends, a weight that vanishes there;"
-        f" or its data are mapped by Φ⁻¹∘F and N(0, 1) is tested. n = {SIZE}. Data of the model, without contamination "
-        "and with 5 % at its quantile 1 − 10⁻⁶; data of another distribution on the same support (wrong); and data of "
-        "the model of which 15 % are put at its median (lump). Both keep the level. Without a tolerance neither is "
-        "better throughout; with one, base space has more power where the support ends, so that it is the default "
-        "there."
+        "A distribution of SciPy is tested with its own score and, where its support ends, a weight that vanishes "
+        f"there; or its data are mapped by Φ⁻¹∘F and N(0, 1) is tested. n = {SIZE}. Data of the model, without "
+        "contamination and with 5 % at its quantile 1 − 10⁻⁶; data of another distribution on the same support "
+        "(wrong); and data of the model of which 15 % are put at its median (lump). Both keep the level. Without a "
+        "tolerance neither is better throughout; with one, base space has more power where the support ends, so that "
+        "it is the default there."
     ),
-    grid=tuple({"kind": name, "strategy": kind} for name in MODELS for kind in ("own", "contaminated", "wrong", "lump")),
+    grid=tuple({"kind": name, "strategy": kind} for name in MODELS for kind in STRATEGIES),
     trial=trial,
     repeats=400,
     expectations=(
         below("data of the model are rejected no more than they may", HIGHEST, strategy="own",
               axes={**_ALL, "tolerance": TOLERANCES}),
-        below("nor with as much contamination as is tolerated", HIGHEST, strategy="contaminated", tolerance=0.05, axes=_ALL),
+        below("nor with as much contamination as is tolerated", HIGHEST, strategy="contaminated", tolerance=0.05,
+              axes=_ALL),
         above("a wrong parameter is rejected", 0.5, strategy="wrong", tolerance=0.0, axes=_ALL),
         Expectation("with a tolerance base space has more power, on average", _power),
     ),

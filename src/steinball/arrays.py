@@ -32,6 +32,7 @@ __all__ = [
     "check_level",
     "check_resamples",
     "check_share",
+    "column_names",
     "column_numbers",
     "computed",
     "dtype_name",
@@ -40,6 +41,7 @@ __all__ = [
     "generator_at",
     "is_array",
     "is_array_like",
+    "is_small_jax",
     "lent",
     "like",
     "namespace",
@@ -56,6 +58,9 @@ Floats: TypeAlias = NDArray[np.float64]
 LEAST_LEVEL = 1e-300
 MOST_COUNTED = 10**9
 """Beyond it, whatever is counted takes more memory or time than there is."""
+
+SMALL_JAX = 2000
+"""Up to so many rows samples of JAX are computed in NumPy: its compiler takes seconds, whatever the size."""
 
 _FLOATS = ("float64", "float32")
 _FRAMES = ("pandas", "polars", "pyarrow")
@@ -138,6 +143,28 @@ def _from_frame(x: Any, name: str) -> Any:
     return np.column_stack(columns) if columns else np.empty((len(x), 0))
 
 
+def column_names(x: Any) -> list[str] | None:
+    """The names of the columns of a frame or series, for reports; those of a column of lists are numbered.
+
+    Examples
+    --------
+    >>> column_names(np.zeros((3, 2))) is None
+    True
+    """
+    if type(x).__module__.partition(".")[0] not in _FRAMES:
+        return None
+    if not hasattr(x, "columns"):
+        name = getattr(x, "name", None)
+        return [name] if isinstance(name, str) and name else None
+    if not any(isinstance(label, str) for label, _ in _columns(x)):
+        return None  # numbers that count the columns name nothing
+    widths = [(str(label), _column_values(label, column, "samples")) for label, column in _columns(x)]
+    return [
+        name for label, values in widths
+        for name in ([label] if values.ndim == 1 else [f"{label}[{k}]" for k in range(values.shape[1])])
+    ]  # fmt: skip
+
+
 def _columns(x: Any) -> list[tuple[Any, Any]]:
     """Labels and columns of a pyarrow table, a polars or a pandas frame (whose labels may repeat)."""
     if hasattr(x, "column_names"):
@@ -179,6 +206,9 @@ def _column_values(label: Any, column: Any, name: str) -> NDArray[Any]:
         options = {"zero_copy_only": False} if str(type(column).__module__).startswith("pyarrow") else {}
         values = np.asarray(column.to_numpy(**options))
         return values if values.dtype.kind in "fiu" else np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    lists = _list_values(label, column, name)
+    if lists is not None:
+        return lists
     raise TypeError(f"`{name}` must hold numbers only, but column `{label}` is {kind}. Drop or encode it.")
 
 
@@ -192,6 +222,19 @@ def _refuse_labeled(x: Any, name: str) -> None:
             "behind chain: `np.stack([idata.posterior[v].values.ravel() for v in names], axis=1)` for scalars, and "
             'pass `WildBootstrap(dependence="auto", chains=...)` as calibration: draws of a chain are not independent.'
         )
+
+
+def _list_values(label: Any, column: Any, name: str) -> NDArray[Any] | None:
+    """A column of lists of numbers, such as embeddings, as an array (n, width); ``None`` for anything else."""
+    rows = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+    if not rows or isinstance(rows[0], (str, bytes, dict)) or np.ndim(rows[0]) != 1:
+        return None
+    if any(np.asarray(row).dtype.kind not in "fiu" for row in rows if row is not None):
+        return None
+    try:
+        return np.array([np.asarray(row, dtype=np.float64) for row in rows])
+    except (TypeError, ValueError):
+        raise ValueError(f"`{name}` must be rectangular, but the lists of column `{label}` differ in length.") from None
 
 
 def _as_float_array(x: Any, name: str) -> Array:
@@ -302,6 +345,11 @@ def computed(x: Array) -> Array:
     host = array_api_compat.is_numpy_array(x) or "cpu" in str(array_api_compat.device(x)).lower()
     narrow = array_api_compat.is_jax_array(x) and xp.asarray(0.0).dtype != xp.float64
     return xp.astype(x, xp.float64) if host and dtype_name(x) == "float32" and not narrow else x
+
+
+def is_small_jax(x: Array) -> bool:
+    """Whether ``x`` is of JAX and has so few rows that compiling for it would take longer than NumPy takes."""
+    return bool(array_api_compat.is_jax_array(x)) and x.shape[0] <= SMALL_JAX
 
 
 def as_scores(scores: Any, samples: Array, name: str = "scores") -> Array:

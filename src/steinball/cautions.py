@@ -23,6 +23,7 @@ __all__ = [
     "SteinballWarning",
     "UnboundedSteinKernelWarning",
     "UncertifiedSupremumWarning",
+    "WrongScoreWarning",
     "caution",
     "listening",
     "moved_names",
@@ -119,6 +120,13 @@ class LogDensityWarning(SteinballWarning):
     """A function that was given as a score looks like a log density.
 
     Remedy: ``sb.from_log_density(f, backend=...)``.
+    """
+
+
+class WrongScoreWarning(SteinballWarning):
+    """The score of a model is not the gradient of its own log density, or the density ends where nobody said.
+
+    Remedy: ``sb.check_score`` names the mistake; an edge is declared by ``support=``.
     """
 
 

@@ -10,14 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, as_samples, as_second_samples, computed, lent, like, namespace
+from steinball.arrays import (
+    Array,
+    as_samples,
+    as_second_samples,
+    column_names,
+    computed,
+    is_small_jax,
+    lent,
+    like,
+    namespace,
+    to_host,
+)
 from steinball.features.edges import check_edges
 from steinball.features.tilting import choose_tilt
 from steinball.jumps.offset import as_jumps
 from steinball.kernels.bandwidth import median_of_checked
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
-from steinball.models.base import Model, as_model, evaluate_score
+from steinball.models.base import JaxModel, Model, as_model, evaluate_score
 from steinball.models.base_space import as_tested, brought_in
 from steinball.models.knowledge import Knowledge
 from steinball.models.mistaken import warn_if_log_density
@@ -45,6 +56,10 @@ class Subject:
         Whether kernel and tilt must not look at the samples: then they are taken from the model.
     placed : Placed, optional
         What became of points outside the support of the model and on its edge.
+    home : array, optional
+        A row of the samples as the user passed them, where they are computed in another library.
+    columns : list of str, optional
+        The names of the columns, where they came in a frame.
 
     Examples
     --------
@@ -57,6 +72,8 @@ class Subject:
     model: Model
     predictable: bool = False
     placed: Placed | None = None
+    home: Array | None = None
+    columns: list[str] | None = None
 
     def __len__(self) -> int:
         return int(self.samples.shape[0])
@@ -69,8 +86,10 @@ class Subject:
     @property
     def remarks(self) -> dict[str, Any]:
         """What a result says of the data."""
-        space = {} if Knowledge(self.model).entrance is None else {"tested in": "base space"}
-        return space if self.placed is None else {**self.placed.remarks, **space}
+        space = None if Knowledge(self.model).entrance is None else "base space"
+        told = {"columns": self.columns, "tested in": space}
+        known = {key: value for key, value in told.items() if value is not None}
+        return known if self.placed is None else {**self.placed.remarks, **known}
 
     @property
     def n(self) -> int:
@@ -96,6 +115,9 @@ class Subject:
         """
         samples = computed(as_samples(x))
         model = as_tested(model, samples, base)
+        home = samples[:1, :] if is_small_jax(samples) else None
+        if home is not None:
+            samples, model = to_host(samples), _in_numpy(model, samples)
         placed = brought_in(samples, model, outside)
         samples = placed.samples
         moves = as_jumps(jumps, model, samples)
@@ -104,7 +126,7 @@ class Subject:
             samples = as_second_samples(
                 moves.move(lent(samples), model, below), samples, "jumps.move(samples, model, seed)"
             )
-        return cls(samples, model, predictable, placed)
+        return cls(samples, model, predictable, placed, home, column_names(x))
 
     def median_distance(self) -> float:
         """The median distance between samples; where they must not be looked at, between draws of the model."""
@@ -178,6 +200,14 @@ class Subject:
                 f"choose it from. Give one: `{name}={example}`."
             )
         return as_samples(like(draws, self.samples), "draws of the model")
+
+
+def _in_numpy(model: Model, samples: Array) -> Model:
+    """The model for samples of JAX that are computed in NumPy, since they are few."""
+    known = Knowledge(model)
+    if not known.evaluable:
+        return as_model(to_host(evaluate_score(model, samples)), to_host(samples))
+    return model if known.takes_numpy else JaxModel(model, samples[:1, :])
 
 
 def in_no_coordinates(kernel: Any, tilt: Any, tau: Any = "auto") -> bool:

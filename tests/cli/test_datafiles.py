@@ -380,3 +380,16 @@ def test_parquet_without_pyarrow_names_the_extra(monkeypatch: pytest.MonkeyPatch
 def test_options_that_do_not_belong_to_the_file_are_refused(source: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_samples(source, **options)
+
+
+def test_rows_with_a_missing_value_are_dropped_when_asked(tmp_path: Path) -> None:
+    text = tmp_path / "a.csv"
+    text.write_text("id,x,y\n1,1.5,NA\n2,,3\n3,4.5,5\n4,2,nan\n5,6,-\n")
+    np.testing.assert_array_equal(read_samples(str(text), missing="drop"), [[3.0, 4.5, 5.0]])
+    np.testing.assert_array_equal(read_samples(str(text), columns="x", missing="drop")[:, 0], [1.5, 4.5, 2.0, 6.0])
+    with pytest.raises(ValueError, match=r"the cell is empty.*`--missing drop`"):
+        read_samples(str(text), columns="x")
+    np.save(tmp_path / "a.npy", np.array([[1.0, np.nan], [2.0, 3.0]]))
+    np.testing.assert_array_equal(read_samples(str(tmp_path / "a.npy"), missing="drop"), [[2.0, 3.0]])
+    with pytest.raises(ValueError, match="`--missing` must be error or drop"):
+        read_samples(str(text), missing="keep")

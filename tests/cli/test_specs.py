@@ -95,7 +95,7 @@ def test_a_bad_file_of_parameters_is_refused(tmp_path: Path) -> None:
     [
         (
             "cauchy:mean=0",
-            r"`--model` must be one of gaussian, student-t, mixture, rbm, kef or FILE.py:NAME, got `cauchy`",
+            r"`--model` must be one of gaussian, .*kef, scipy:NAME or FILE.py:NAME, got `cauchy`",
         ),
         ("gaussian:mu=0", "model `gaussian` has no parameter `mu`; it has mean, cov"),
         ("gaussian:dimension=2", "has no parameter `dimension`"),
@@ -142,3 +142,25 @@ def test_a_share_may_be_a_percentage(text: Any, share: float) -> None:
 def test_a_share_is_a_number(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the words are those of the option
         parse_share(text)
+
+
+def test_a_distribution_of_scipy_is_named_with_its_own_parameters() -> None:
+    gamma = model_from("scipy:gamma:a=2,scale=3", dimension=1)
+    assert gamma.mean() == 6.0
+    assert model_from("scipy:norm", dimension=1).std() == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("scipy:gama:a=2", "scipy.stats has no distribution `gama`"),
+        ("scipy:kstest", "scipy.stats has no distribution `kstest`"),
+        ("scipy:gamma:a=2,b=3", "scipy.stats.gamma has no parameter `b`; it has a, loc, scale"),
+        ("scipy:gamma:scale=3", "scipy.stats.gamma needs `a`"),
+        ("scipy:gamma:a=-2", "scipy.stats.gamma does not allow these parameters"),
+    ],
+    ids=["name", "no distribution", "parameter", "missing", "value"],
+)
+def test_a_distribution_of_scipy_that_does_not_exist_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        model_from(text, dimension=1)

@@ -36,7 +36,9 @@ def test_on_the_line_the_map_is_the_quantile_of_the_distribution_function() -> N
 
 
 def test_tails_keep_their_digits_and_are_finite() -> None:
-    np.testing.assert_allclose(normal_of(np.array([1e-300, 1.0]), np.array([1.0, 1e-300])), [-37.0471, 37.0471], rtol=2e-3)
+    np.testing.assert_allclose(
+        normal_of(np.array([1e-300, 1.0]), np.array([1.0, 1e-300])), [-37.0471, 37.0471], rtol=2e-3
+    )
     assert np.isfinite(normal_of(np.array([0.0, 1.0]), np.array([1.0, 0.0]))).all()
     one = rosenblatt(np.array([[[40.0, -3.0]]]), np.zeros(1), np.zeros((1, 2)))
     np.testing.assert_allclose(one, [[37.0, -3.0]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from steinball.checks.gradient import warn_if_wrong
 from steinball.checks.identity import check_identity
 from steinball.checks.rounding import warn_if_rounded
 from steinball.checks.sizes import warn_if_few
@@ -9,8 +10,9 @@ from steinball.stein import SteinProblem
 
 
 def look_over(problem: SteinProblem, check_model: bool) -> None:
-    """Warn of few rows and of rounded data, and of a model that its own draws contradict."""
+    """Warn of few rows and of rounded data, and of a model that its own log density or draws contradict."""
     warn_if_few(problem.samples)
     warn_if_rounded(problem)
     if check_model:
+        warn_if_wrong(problem)
         check_identity(problem)

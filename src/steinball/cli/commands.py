@@ -90,7 +90,10 @@ def run_test(
     ],
     model: Annotated[
         str | None,
-        typer.Option(help="Built-in model such as normal:mean=0,sd=1, or FILE.py:NAME of a score or a model."),
+        typer.Option(
+            help="Built-in model such as normal:mean=0,sd=1, one of SciPy such as scipy:gamma:a=2,scale=3, or "
+            "FILE.py:NAME of a score or a model."
+        ),
     ] = None,
     log_density: Annotated[
         str | None, typer.Option(help="FILE.py:NAME of a log density, up to a constant, in place of --model.")
@@ -138,8 +141,12 @@ def run_test(
         typer.Option("--aggregate", metavar="", help="Several length scales instead of one; needs --contamination."),
     ] = False,
     columns: Annotated[
-        str | None, typer.Option(help="Columns to read: names, or positions from 1, with commas.")
+        str | None,
+        typer.Option(help="Columns to read: names, positions from 1, ranges (2-5) or patterns (emb_*), with commas."),
     ] = None,
+    missing: Annotated[
+        str, typer.Option(help="What to do with rows that have a missing value: error, or drop them.")
+    ] = "error",
     key: Annotated[str | None, typer.Option(help="Which array of an NPZ file to read.")] = None,
     header: Annotated[
         bool | None,
@@ -183,7 +190,8 @@ def run_test(
         setup, products = _Setup(contamination, radius, kernel, jumps, aggregate), Products(report, plot)
         setup.check(require)
         products.check()
-        table = read_table(data, columns=columns, key=key, header=header, memory_limit=memory_limit)
+        options = {"columns": columns, "key": key, "header": header, "missing": missing, "memory_limit": memory_limit}
+        table = read_table(data, **options)
         rows = Rows.of(table, max_rows, seed)
         chosen = _calibration(calibration, resamples)
         with outcome.foreign_code():  # what the user's own file prints is not our output

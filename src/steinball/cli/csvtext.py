@@ -14,10 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["choose_columns", "read_csv", "read_named", "refuse_index"]
+from steinball.cli.columns import choose_columns
+
+__all__ = ["read_csv", "read_named", "refuse_index"]
 
 _DELIMITERS = (";", "\t", ",")  # a comma beside a semicolon or a tab is a decimal comma, and an error later
 _ROWS_AT_ONCE = 4096
+_MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "."}
 _INDEX = re.compile(r"Unnamed: 0(\.\d+)?|__index_level_\d+__")  # what pandas calls an index without a name
 _WHOLE, _FRACTION = re.compile(r"[+-]?\d+"), re.compile(r"\d+([eE][+-]?\d+)?")  # of a number with a decimal comma
 
@@ -36,6 +39,7 @@ class Layout:
     width: int
     names: list[str] | None
     chosen: Sequence[int]
+    missing: bool = False
 
 
 def read_csv(
@@ -43,6 +47,7 @@ def read_csv(
     *,
     columns: str | None = None,
     header: bool | None = None,
+    missing: bool = False,
     check_size: Callable[[int], None] = lambda size: None,
 ) -> NDArray[np.float64]:
     """Numbers of delimited text as an array of shape (n, d).
@@ -58,6 +63,8 @@ def read_csv(
         Comma-separated names or positions (from 1) of the columns to read.
     header : bool, optional
         Whether the first line names the columns; by default decided from its cells.
+    missing : bool
+        Whether missing values (empty cells, NA, NaN, null, -) are read as NaN and not refused.
     check_size : callable
         Called with the number of bytes that the numbers take so far; it may refuse more.
 
@@ -67,7 +74,7 @@ def read_csv(
     array([[1., 2.],
            [3., 4.]])
     """
-    return read_named(lines, columns=columns, header=header, check_size=check_size)[0]
+    return read_named(lines, columns=columns, header=header, missing=missing, check_size=check_size)[0]
 
 
 def read_named(
@@ -75,6 +82,7 @@ def read_named(
     *,
     columns: str | None = None,
     header: bool | None = None,
+    missing: bool = False,
     check_size: Callable[[int], None] = lambda size: None,
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """The same, and the names of the columns that were read; none without a header.
@@ -93,7 +101,7 @@ def read_named(
         raise ValueError("the file holds no data.")
     has_header = _is_header(first) if header is None else header
     names = [cell.strip() for cell in first.cells] if has_header else None
-    layout = _layout(columns, names, len(first.cells))
+    layout = _layout(columns, names, len(first.cells), missing)
     body = rows if has_header else chain([first], rows)
     undecided = delimiter == "," and layout.width == 2 and names is None and columns is None and ", " not in start[-1]
     values = _values(body, layout, undecided, check_size)
@@ -103,11 +111,11 @@ def read_named(
     return np.frombuffer(values, dtype=np.float64).reshape(-1, len(layout.chosen)), read
 
 
-def _layout(columns: str | None, names: list[str] | None, width: int) -> Layout:
+def _layout(columns: str | None, names: list[str] | None, width: int, missing: bool) -> Layout:
     if columns is not None:
-        return Layout(width, names, choose_columns(columns, names, width))
+        return Layout(width, names, choose_columns(columns, names, width), missing)
     refuse_index(names or ())
-    return Layout(width, names, range(width))
+    return Layout(width, names, range(width), missing)
 
 
 def refuse_index(names: Sequence[str], index: Collection[str] = ()) -> None:
@@ -161,31 +169,6 @@ def _quick(block: list[Row], layout: Layout) -> array[float] | None:
 
 def _careful(block: list[Row], layout: Layout) -> array[float]:
     return array("d", (number for row in block for number in _numbers(row, layout)))
-
-
-def choose_columns(columns: str, names: Sequence[str] | None, width: int) -> list[int]:
-    """Positions (from 0) of the columns that the text ``columns`` names, by name or by position from 1.
-
-    Examples
-    --------
-    >>> choose_columns("y,1", ["x", "y"], 2)
-    [1, 0]
-    """
-    chosen = [_column(wanted.strip(), names, width) for wanted in columns.split(",")]
-    for position in (k for k in chosen if chosen.count(k) > 1):
-        raise ValueError(f"`--columns {columns}` names column {position + 1} twice.")
-    return chosen
-
-
-def _column(wanted: str, names: Sequence[str] | None, width: int) -> int:
-    if names is not None and wanted in names:
-        if list(names).count(wanted) > 1:
-            raise ValueError(f"`--columns`: several columns are called `{wanted}`; give its position, counted from 1.")
-        return list(names).index(wanted)
-    if wanted.isdecimal() and 1 <= int(wanted) <= width:
-        return int(wanted) - 1
-    there = "are numbered 1 to " + str(width) if names is None else "are called " + ", ".join(names)
-    raise ValueError(f"`--columns`: there is no column `{wanted}`; the columns {there}.")
 
 
 def _rows(lines: Iterable[str], delimiter: str | None) -> Iterator[Row]:
@@ -256,17 +239,21 @@ def _is_header(row: Row) -> bool:
 def _numbers(row: Row, layout: Layout) -> list[float]:
     if len(row.cells) != layout.width:
         raise ValueError(f"line {row.line} has {len(row.cells)} cells, but the first line has {layout.width}.")
-    return [_finite(row, i, layout.names) for i in layout.chosen]
+    return [_finite(row, i, layout) for i in layout.chosen]
 
 
-def _finite(row: Row, position: int, names: Sequence[str] | None) -> float:
-    cell = row.cells[position].strip()
+def _finite(row: Row, position: int, layout: Layout) -> float:
+    cell, names = row.cells[position].strip(), layout.names
+    if layout.missing and cell.lower() in _MISSING:
+        return math.nan
     value = _number(cell)
     if value is not None and math.isfinite(value):
         return value
     place = f"line {row.line}, column {position + 1}" + (f" (`{names[position]}`)" if names else "")
     if not cell:
-        raise ValueError(f"{place}: the cell is empty; remove or impute missing values.")
+        raise ValueError(
+            f"{place}: the cell is empty; remove or impute missing values, or drop such rows with `--missing drop`."
+        )
     if value is not None:
         raise ValueError(f"{place}: `{cell}` is not finite; remove or impute it.")
     if _number(_pointed(cell)) is not None:

@@ -17,7 +17,9 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.cli.csvtext import choose_columns, read_named, refuse_index
+from steinball.cli.columns import choose_columns
+from steinball.cli.csvtext import read_named
+from steinball.cli.parquet import read_parquet
 from steinball.gram.choose import Settings
 from steinball.gram.memory import in_words
 
@@ -30,10 +32,23 @@ _LONGEST_LINE = 2**26
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Samples (n, d), and the names of their columns where the file has any."""
+    """Samples (n, d), the names of their columns where the file has any, and which of its rows they are."""
 
     samples: NDArray[Any]
     names: tuple[str, ...] = ()
+    rows: NDArray[np.intp] | None = None
+    dropped: int = 0
+
+    def complete(self) -> Table:
+        """Without the rows that have a missing value."""
+        if self.samples.dtype.kind != "f":
+            return self
+        kept = ~np.isnan(self.samples).any(axis=1)
+        if not kept.any():
+            raise ValueError("no row is left: every one has a missing value in the columns that are read.")
+        if kept.all():
+            return self
+        return Table(self.samples[kept], self.names, np.flatnonzero(kept), int(np.sum(~kept)))
 
 
 def read_samples(
@@ -42,6 +57,7 @@ def read_samples(
     columns: str | None = None,
     key: str | None = None,
     header: bool | None = None,
+    missing: str = "error",
     memory_limit: int | str | None = None,
 ) -> NDArray[Any]:
     """Read samples of shape (n, d), rows are observations, from the file ``source``.
@@ -56,11 +72,14 @@ def read_samples(
         A path that ends in ``.csv``, ``.tsv``, ``.txt``, ``.dat``, ``.npy``, ``.npz`` or ``.parquet``;
         ``"-"`` reads CSV from standard input.
     columns : str, optional
-        Comma-separated column names or positions counted from 1. All columns by default.
+        Comma-separated column names or positions counted from 1, ranges (``2-5``) and patterns (``emb_*``) of them. All
+        columns by default. A column of lists in a Parquet file stands for as many columns as the lists are long.
     key : str, optional
         Which array of an NPZ file to read, when it holds several.
     header : bool, optional
         Whether the first line of a CSV file names the columns. By default it does when no cell of it is a number.
+    missing : {"error", "drop"}
+        Whether rows with a missing value in these columns are an error or left out.
     memory_limit : int or str, optional
         Bytes, or a text such as ``"2 GB"``; half of what is free by default.
 
@@ -79,7 +98,8 @@ def read_samples(
     array([[2.],
            [4.]])
     """
-    return read_table(source, columns=columns, key=key, header=header, memory_limit=memory_limit).samples
+    options = {"columns": columns, "key": key, "header": header, "missing": missing, "memory_limit": memory_limit}
+    return read_table(source, **options).samples
 
 
 def read_table(
@@ -88,30 +108,41 @@ def read_table(
     columns: str | None = None,
     key: str | None = None,
     header: bool | None = None,
+    missing: str = "error",
     memory_limit: int | str | None = None,
 ) -> Table:
-    """The same as :func:`read_samples`, with the names of the columns."""
+    """The same as :func:`read_samples`, with the names of the columns and the places of the rows."""
     suffix = ".csv" if source == "-" else Path(source).suffix.lower()
     if suffix != ".npz" and key is not None:
         raise ValueError("`--key` names an array of an NPZ file; this is not one.")
     if suffix not in _TEXT and header is not None:
         raise ValueError("`--header` and `--no-header` are for CSV files; this is not one.")
-    budget = _Budget.of(source, memory_limit)
+    if missing not in ("error", "drop"):
+        raise ValueError(f"`--missing` must be error or drop, got `{missing}`.")
+    budget, drop = _Budget.of(source, memory_limit), missing == "drop"
     if suffix in _TEXT:
-        with _opened(source) as file:
-            text = _Text(source, file)
-
-            def check_size(size: int) -> None:
-                budget.check(size, text.share_read())
-
-            return Table(*read_named(text, columns=columns, header=header, check_size=check_size))
-    if suffix == ".npz":
-        return Table(_numeric_matrix(_one_of_npz(source, key, budget), source, columns))
-    if suffix == ".npy":
-        return Table(_numeric_matrix(_mapped(source), source, columns))
+        return _text_table(source, columns, header, budget, drop)
     if suffix == ".parquet":
-        return _read_parquet(source, columns, budget)
-    raise ValueError(f"`{source}` must end in .csv, .tsv, .txt, .dat, .npy, .npz or .parquet.")
+        table = Table(*read_parquet(source, columns, budget, drop))
+        return table.complete() if drop else table
+    if suffix not in (".npy", ".npz"):
+        raise ValueError(f"`{source}` must end in .csv, .tsv, .txt, .dat, .npy, .npz or .parquet.")
+    values = _one_of_npz(source, key, budget) if suffix == ".npz" else _mapped(source)
+    table = Table(_numeric_matrix(values, source, columns))
+    table = table.complete() if drop else table
+    _refuse_not_finite(table.samples, source)
+    return table
+
+
+def _text_table(source: str, columns: str | None, header: bool | None, budget: _Budget, drop: bool) -> Table:
+    with _opened(source) as file:
+        text = _Text(source, file)
+
+        def check_size(size: int) -> None:
+            budget.check(size, text.share_read())
+
+        table = Table(*read_named(text, columns=columns, header=header, missing=drop, check_size=check_size))
+    return table.complete() if drop else table
 
 
 @dataclass(frozen=True)
@@ -242,8 +273,10 @@ def _numeric_matrix(values: NDArray[Any], source: str, columns: str | None) -> N
     if values.ndim not in (1, 2):
         raise ValueError(f"`{source}` must hold an array of shape (n,) or (n, d), got {values.shape}.")
     matrix = values[:, None] if values.ndim == 1 else values
-    if columns is not None:
-        matrix = matrix[:, choose_columns(columns, None, matrix.shape[1])]
+    return matrix if columns is None else matrix[:, choose_columns(columns, None, matrix.shape[1])]
+
+
+def _refuse_not_finite(matrix: NDArray[Any], source: str) -> None:
     for start in range(0, len(matrix), _ROWS_AT_ONCE):
         bad = np.argwhere(~np.isfinite(matrix[start : start + _ROWS_AT_ONCE]))
         if bad.size:
@@ -251,68 +284,3 @@ def _numeric_matrix(values: NDArray[Any], source: str, columns: str | None) -> N
             raise ValueError(
                 f"`{source}` has {matrix[row, column]} in row {row + 1}, column {column + 1}; remove or impute it."
             )
-    return matrix
-
-
-def _read_parquet(source: str, columns: str | None, budget: _Budget) -> Table:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise ValueError("Parquet files need pyarrow: pip install 'steinball[io]'.") from None
-    try:
-        with pyarrow.parquet.ParquetFile(source, pre_buffer=False, buffer_size=2**20) as file:
-            names = file.schema_arrow.names
-            if columns is None:
-                refuse_index(names, _index_columns(file.schema_arrow))
-            chosen = range(len(names)) if columns is None else choose_columns(columns, names, len(names))
-            return Table(_parquet_matrix(file, list(chosen), budget), tuple(names[k] for k in chosen))
-    except pyarrow.ArrowException as error:
-        raise ValueError(f"`{source}` could not be read as Parquet: {error}") from None
-
-
-def _index_columns(schema: Any) -> list[str]:
-    """The columns that pandas has marked as the index of its frame; one that only counts is no column."""
-    marked = (schema.pandas_metadata or {}).get("index_columns", [])
-    return [name for name in marked if isinstance(name, str)]
-
-
-def _parquet_matrix(file: Any, chosen: list[int], budget: _Budget) -> NDArray[Any]:
-    """The chosen columns as one array, filled a few rows at a time, row group by row group."""
-    names, source = file.schema_arrow.names, budget.source
-    dtype = np.result_type(*(_parquet_type(file.schema_arrow.field(i), source) for i in chosen))
-    budget.check(file.metadata.num_rows * len(chosen) * dtype.itemsize)
-    matrix = np.empty((file.metadata.num_rows, len(chosen)), dtype=dtype)
-    start, wanted = 0, sorted({names[i] for i in chosen})
-    for group in range(file.num_row_groups):
-        for batch in file.iter_batches(_ROWS_AT_ONCE, row_groups=[group], columns=wanted):
-            stop = start + batch.num_rows
-            for k, i in enumerate(chosen):
-                same_name = batch.schema.get_all_field_indices(names[i])
-                column = batch.column(same_name[names[:i].count(names[i])])
-                matrix[start:stop, k] = _parquet_numbers(column, names[i], start, source)
-            start = stop
-    return matrix
-
-
-def _parquet_type(field: Any, source: str) -> np.dtype[Any]:
-    """The NumPy type of a column, by the file's schema."""
-    import pyarrow
-
-    if pyarrow.types.is_integer(field.type) or pyarrow.types.is_floating(field.type):
-        return np.asarray(pyarrow.nulls(0, field.type).to_numpy(zero_copy_only=False)).dtype
-    raise ValueError(
-        f"column `{field.name}` of `{source}` holds {field.type}, not numbers; choose others with `--columns`."
-    )
-
-
-def _parquet_numbers(column: Any, name: str, start: int, source: str) -> NDArray[Any]:
-    """Some values of one column, the first of them in row ``start`` (from 0) of the file."""
-    if column.null_count:
-        row = start + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))) + 1
-        raise ValueError(f"column `{name}` of `{source}` has no number (null) in row {row}; remove or impute it.")
-    values = np.asarray(column.to_numpy(zero_copy_only=False))
-    bad = np.flatnonzero(~np.isfinite(values))
-    if bad.size:
-        row = start + int(bad[0]) + 1
-        raise ValueError(f"column `{name}` of `{source}` has {values[bad[0]]} in row {row}; remove or impute it.")
-    return values

@@ -34,35 +34,42 @@ class Rows:
     chosen: NDArray[np.intp] | None
     of_all: int
     seed: int
+    rows: NDArray[np.intp] | None = None
+    dropped: int = 0
 
     @classmethod
     def of(cls, table: Table, most: int | None, seed: int) -> Rows:
         """At most so many rows of a table, in their order."""
         n = len(table.samples)
         if most is None or n <= most:
-            return cls(table.samples, table.names, None, n, seed)
+            return cls(table.samples, table.names, None, n, seed, table.rows, table.dropped)
         chosen = np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
-        return cls(table.samples[chosen], table.names, chosen, n, seed)
+        rows = chosen if table.rows is None else table.rows[chosen]
+        return cls(table.samples[chosen], table.names, chosen, n, seed, rows, table.dropped)
 
     @property
     def labels(self) -> Labels:
         """The names of the columns, and the numbers of the rows in the file, from 1."""
         names = self.names or tuple(f"x{j + 1}" for j in range(self.samples.shape[1]))
-        rows = range(self.of_all) if self.chosen is None else self.chosen.tolist()
+        rows = range(self.of_all) if self.rows is None else self.rows.tolist()
         return Labels(names, tuple(f"row {i + 1}" for i in rows))
 
     def sentence(self) -> str:
-        """That not all of them were tested; empty where all were."""
-        if self.chosen is None:
-            return ""
-        part = f"A random {count(len(self.chosen))} of the {count(self.of_all)} rows were tested"
-        return wrap(f"{part} (--max-rows {len(self.chosen)} --seed {self.seed}).")
+        """That not all of the file was tested; empty where all was."""
+        told = []
+        if self.dropped:
+            told.append(f"{count(self.dropped, 'row')} with a missing value left out (--missing drop).")
+        if self.chosen is not None:
+            part = f"A random {count(len(self.chosen))} of the {count(self.of_all)} rows were tested"
+            told.append(f"{part} (--max-rows {len(self.chosen)} --seed {self.seed}).")
+        return wrap(" ".join(told)) if told else ""
 
     def to_dict(self) -> dict[str, Any]:
         """The same for JSON; nothing where all rows were tested."""
-        if self.chosen is None:
-            return {}
-        return {"subsample": {"rows": len(self.chosen), "of": self.of_all, "seed": self.seed}}
+        told: dict[str, Any] = {"dropped": self.dropped} if self.dropped else {}
+        if self.chosen is not None:
+            told["subsample"] = {"rows": len(self.chosen), "of": self.of_all, "seed": self.seed}
+        return told
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Models and kernels from short texts: ``gaussian:mean=0,cov=1``, ``rbm:@parameters.npz`` or ``file.py:name``.
+"""Models and kernels from short texts: ``gaussian:mean=0,cov=1``, ``scipy:gamma:a=2``, ``rbm:@parameters.npz`` or
+``file.py:name``.
 
 Values are JSON (a number or nested lists of numbers); nothing is ever evaluated as code, except the Python file that
 the user names.
@@ -154,12 +155,34 @@ def model_from(model: str | None, log_density: str | None = None, *, dimension: 
     assert model is not None
     if python_file(model):
         return load_model(model)
+    if model.startswith("scipy:"):
+        return _scipy_distribution(model)
     name, parameters = parse_spec(model)
     name = _SYNONYMS.get(name, name)
     named = {_PARAMETERS.get(name, {}).get(key, key): value for key, value in parameters.items()}
     if len(named) < len(parameters):
         raise ValueError(f"`{model}` gives a parameter twice, by two names.")
     return _build("model", _MODELS, name, named, dimension=dimension)
+
+
+def _scipy_distribution(text: str) -> Any:
+    """The frozen distribution that ``scipy:gamma:a=2,scale=3`` names."""
+    from scipy import stats
+
+    name, parameters = parse_spec(text.removeprefix("scipy:"))
+    family = vars(stats).get(name)
+    if not isinstance(family, (stats.rv_continuous, stats.rv_discrete)):
+        raise ValueError(f"`{text}`: scipy.stats has no distribution `{name}`, as in scipy:gamma:a=2,scale=3.")
+    shapes = (family.shapes or "").split(", ") if family.shapes else []
+    known = [*shapes, "loc", *(["scale"] if isinstance(family, stats.rv_continuous) else [])]
+    for wrong in (key for key in parameters if key not in known):
+        raise ValueError(f"scipy.stats.{name} has no parameter `{wrong}`; it has {', '.join(known)}.")
+    for missing in (key for key in shapes if key not in parameters):
+        raise ValueError(f"scipy.stats.{name} needs `{missing}`, as in scipy:{name}:{missing}=...")
+    frozen = family(**parameters)
+    if not np.isfinite(np.atleast_1d(frozen.ppf(0.5))).all():
+        raise ValueError(f"`{text}`: scipy.stats.{name} does not allow these parameters.")
+    return frozen
 
 
 def kernel_from(text: str, samples: NDArray[Any]) -> kernels.Kernel:
@@ -179,7 +202,7 @@ def kernel_from(text: str, samples: NDArray[Any]) -> kernels.Kernel:
 def _build(kind: str, table: Mapping[str, type], name: str, parameters: dict[str, Any], **known: Any) -> Any:
     """The class that ``name`` stands for, called with the parameters given and those of ``known`` that it takes."""
     if name not in table:
-        file = " or FILE.py:NAME" if kind == "model" else ""
+        file = ", scipy:NAME or FILE.py:NAME" if kind == "model" else ""
         raise ValueError(f"`--{kind}` must be one of {', '.join(table)}{file}, got `{name}`.")
     signature = {p.name: p.default is p.empty for p in inspect.signature(table[name]).parameters.values()}
     own = [key for key in signature if key not in _NOT_PARAMETERS]

@@ -174,7 +174,8 @@ def _evidence(
     gram = make_gram(problem, request, calibration.n_resamples, settings, question.settled_by)
     gram = with_isolated(gram, subject.n, subject.isolated, question.tau.value)
     shared = calibration, seed, question.tau, question.estimator, moved, calibration.predictable
-    return Evidence(problem, gram, request, gram.summarise(request), *shared, subject.remarks, subject.isolated)
+    said = subject.remarks, subject.isolated, subject.home
+    return Evidence(problem, gram, request, gram.summarise(request), *shared, *said)
 
 
 def _default_tau(calibration: Calibration, jumps: Jumps | str | None) -> str:

@@ -2,7 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from steinball.cautions import LogDensityWarning, RareFeaturesWarning, RoundedDataWarning, SteinIdentityWarning
+from steinball.cautions import (
+    LogDensityWarning,
+    RareFeaturesWarning,
+    RoundedDataWarning,
+    SteinIdentityWarning,
+    WrongScoreWarning,
+)
 from steinball.cautions import moved_names as _moved_names
 from steinball.models.autodiff import from_log_density
 from steinball.models.base import Model, as_model, from_score
@@ -27,6 +33,7 @@ __all__ = [
     "RoundedDataWarning",
     "SteinIdentityWarning",
     "StudentT",
+    "WrongScoreWarning",
     "as_model",
     "check_score",
     "from_log_density",

@@ -90,6 +90,7 @@ class DifferentiatedDensity:
     sample: Callable[..., Any] | None = None
     growth: float | None = None
     takes_numpy: ClassVar[bool] = True
+    derived: ClassVar[bool] = True
 
     def log_density(self, x: Array, /) -> Array:
         """The log density at every row of ``x``, shape (n,)."""

@@ -20,6 +20,7 @@ from steinball.arrays import (
     is_array,
     is_array_like,
     lent,
+    like,
     namespace,
     to_host,
 )
@@ -28,6 +29,7 @@ from steinball.models.knowledge import DENSITIES, LOG_DENSITIES, Knowledge
 from steinball.models.support import Support
 
 __all__ = [
+    "JaxModel",
     "LostModel",
     "Model",
     "ScoreArray",
@@ -209,6 +211,30 @@ class LostModel:
 
     def __repr__(self) -> str:
         return self.lost
+
+
+@dataclass(frozen=True, eq=False)
+class JaxModel:
+    """A model written in JAX, for samples in NumPy: points go to JAX and scores come back as float64."""
+
+    original: Any
+    template: Array
+    takes_numpy: ClassVar[bool] = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.original, name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+    def __repr__(self) -> str:
+        return repr(self.original)
+
+    def score(self, x: Array, /) -> Array:
+        return to_host(self.original.score(like(x, self.template)))
 
 
 def keepable(model: Model, samples: Array, scores: Array) -> Model:

@@ -47,7 +47,9 @@ def in_base_space(model: Any) -> BaseSpace:
     -----
     A univariate distribution of SciPy whose support has an end is tested in this way by default, unless a kernel, a
     tilt, a number for τ or a distance is asked for, which are about the coordinates of the data; pass
-    ``sb.as_model(distribution)`` to test it as it is. The level needs nothing but Z ~ N(0, I): no edge, no growing score. A set of distributions that is stated by shares
+    ``sb.as_model(distribution)`` to test it as it is.
+
+    The level needs nothing but Z ~ N(0, I): no edge, no growing score. A set of distributions that is stated by shares
     or divergences is the same set there (:class:`Huber`, :class:`TotalVariation`, :class:`Hellinger`,
     :class:`KullbackLeibler`, :class:`ChiSquared`, :class:`DensityBand`); distances are not, so that numbers on the
     KSD scale and :class:`Wasserstein` are refused. Rows keep their places: contributions and removals are about the

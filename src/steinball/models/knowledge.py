@@ -118,14 +118,24 @@ class Knowledge:
         return self._attribute("verified") is True
 
     @property
+    def derived(self) -> bool:
+        """Whether its score is the derivative of its log density by construction."""
+        return self._attribute("derived") is True
+
+    @property
     def original(self) -> Any:
         """The object that the user passed, where this is what became of it."""
         said = self._attribute("original")
         return self.model if said is None else said
 
+    @property
+    def takes_numpy(self) -> bool:
+        """Whether NumPy arrays are welcome, whatever library the samples are of."""
+        return self._attribute("takes_numpy") is True
+
     def home(self, template: Array | None) -> Array:
         """An array of the library to evaluate it in: NumPy if it takes that (``takes_numpy``), else ``template``'s."""
-        return np.zeros(1) if template is None or self._attribute("takes_numpy") is True else template
+        return np.zeros(1) if template is None or self.takes_numpy else template
 
     # Where it is.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from steinball.arrays import (
 )
 from steinball.models.autodiff import check_rows, one_per_row
 from steinball.models.base import as_model, score_of
+from steinball.models.diagnoses import Ending, Mistake, find_endings, missing_jacobian, wrong_matrix
 from steinball.models.differences import numerical_gradient
 from steinball.models.knowledge import Knowledge
 
@@ -65,8 +66,9 @@ def check_score(
 
     .. math:: s_j(x) = \partial_j \log p(x),
 
-    at every row and coordinate, and name the mistake where it is a common one: sign, factor, offset, order of
-    the coordinates or rows, the density in place of its logarithm.
+    at every row and coordinate, and name the mistake where it is a common one: sign, factor, offset, a missing
+    Jacobian, a covariance that is transposed or not inverted, the order of the coordinates or rows, the density in
+    place of its logarithm; or an edge of the density that the model does not declare.
 
     Parameters
     ----------
@@ -106,7 +108,33 @@ def check_score(
     if unknown.size:
         text = f"The log density has no finite derivative in {unknown.size} rows (first: row {unknown[0]})."
         return ScoreCheck(False, np.inf, int(unknown[0]), None, text)
-    return _compare(to_host(scores), values, gradient, uncertainty, rtol)
+    found = _compare(to_host(x), to_host(scores), values, gradient, uncertainty, rtol)
+    return _with_endings(found, model, log_density, x)
+
+
+def undeclared_edges(model: Any, log_density: Callable[[Array], Array], x: Array) -> list[Ending]:
+    """Where the density ends beyond the points, unless the model declares where."""
+    return [] if Knowledge(model).support is not None else find_endings(_on_host(log_density, x), to_host(x))
+
+
+def _with_endings(found: ScoreCheck, model: Any, log_density: Callable[[Array], Array], x: Array) -> ScoreCheck:
+    """A right score is not enough where the density ends and the model does not say so."""
+    try:
+        endings = undeclared_edges(model, log_density, x) if found.ok else []
+    except Exception:  # a log density need not be defined beyond its points
+        return found
+    if not endings:
+        return found
+    remedy = "Say where it ends: `sb.from_score(score, support=...)`."
+    return replace(found, ok=False, message=f"{found.message} But: {endings[0].finding} {remedy}")
+
+
+def _on_host(log_density: Callable[[Array], Array], x: Array) -> Callable[[Floats], Floats]:
+    def values(points: Floats) -> Floats:
+        there = like(points, x)
+        return to_host(one_per_row(log_density(there), there))
+
+    return values
 
 
 def _find_log_density(model: Any, log_density: Callable[[Array], Array] | None) -> Callable[[Array], Array]:
@@ -137,14 +165,16 @@ def _numerical_score(log_density: Callable[[Array], Array], x: Array) -> tuple[F
     return here, *numerical_gradient(values, host)
 
 
-def _compare(scores: Floats, values: Floats, gradient: Floats, uncertainty: Floats, rtol: float) -> ScoreCheck:
+def _compare(
+    x: Floats, scores: Floats, values: Floats, gradient: Floats, uncertainty: Floats, rtol: float
+) -> ScoreCheck:
     error = _relative_error(scores, gradient, uncertainty)
     row, coordinate = (int(i) for i in np.unravel_index(error.argmax(), error.shape))
     worst = float(error[row, coordinate])
     if worst <= rtol:
         text = f"The score is the gradient of the log density in all {error.size} entries."
         return ScoreCheck(True, worst, row, coordinate, text)
-    for text, expected, magnified in _mistakes(scores, values, gradient):
+    for text, expected, magnified in _mistakes(x, scores, values, gradient):
         if _relative_error(scores, expected, magnified * uncertainty.max()).max() <= rtol:
             return ScoreCheck(False, worst, row, coordinate, text)
     where = f"row {row}, coordinate {coordinate}"
@@ -172,16 +202,14 @@ def _extent(wrong: NDArray[np.bool_]) -> str:
     return f"{int(wrong.sum())} of {wrong.size} entries"
 
 
-Mistake = tuple[str, Floats, float]
-"""What to say, the score that the mistake would give, and how much it magnifies errors of the gradient."""
-
-
-def _mistakes(scores: Floats, values: Floats, gradient: Floats) -> Iterator[Mistake]:
+def _mistakes(x: Floats, scores: Floats, values: Floats, gradient: Floats) -> Iterator[Mistake]:
     yield from _wrong_factor(scores, gradient)
+    yield from missing_jacobian(x, scores, gradient)
     yield from _offset(scores, gradient)
     yield from _wrong_order(scores, gradient)
     with np.errstate(over="ignore"):
         density = np.exp(values)[:, None]
+    yield from wrong_matrix(x, scores, gradient)
     if np.isfinite(density).all():
         text = "The score is the gradient of the density: differentiate its logarithm instead."
         yield text, gradient * density, float(density.max())

@@ -155,7 +155,7 @@ class StudentT:
         return np.asarray(self.location + noise / mixing)
 
     def to_base(self, x: Floats) -> Floats:
-        """Rosenblatt's map: given the first j, the next whitened coordinate is √((ν + Σw²)/(ν + j)) times t with ν + j."""
+        """Rosenblatt's map: given j whitened coordinates, the next is √((ν + Σw²)/(ν + j)) times a t with ν + j."""
         w = self._factor.whiten(x - self.location)
         df = self.df + np.arange(self.dimension)
         t = w * np.sqrt(df / (self.df + np.cumsum(w**2, axis=1) - w**2))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steinball.arrays import Array
 from steinball.calibration.base import BoundingNull, Calibration
 from steinball.calibration.combination import (
     as_calibration,
@@ -119,7 +120,8 @@ class Evidence:
 
     ``request`` is what ``summary`` answers. ``moved`` says whether jumps moved the data, which not every tolerated set
     survives; ``predictable`` whether kernel and tilt were chosen without them. ``remarks`` are what a result says of
-    the data, ``isolated`` the places of the points that the model excludes.
+    the data, ``isolated`` the places of the points that the model excludes, ``home`` a row of the samples as they came
+    in, where they were computed in another library.
     """
 
     problem: SteinProblem
@@ -134,6 +136,7 @@ class Evidence:
     predictable: bool = False
     remarks: Mapping[str, Any] = field(default_factory=dict)
     isolated: NDArray[np.intp] = field(default_factory=NO_ROWS.copy)
+    home: Array | None = None
 
     @cached_property
     def bounded(self) -> Boundedness:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, check_level, check_resamples
+from steinball.arrays import Array, Floats, check_level, check_resamples, like
 from steinball.calibration.base import Calibration
 from steinball.calibration.deviation import hoeffding
 from steinball.features import tilt_efficiency
@@ -127,10 +127,11 @@ class GofResult(Result):
     @property
     def contributions(self) -> Array:
         """What each point adds to D²: shape (n,), summing to ``squared_ksd``, in the library of the samples."""
-        summary, n = self._evidence.summary, self.n
-        if self.estimator == "v":
-            return summary.row_means / n
-        return (n * summary.row_means - summary.diagonal) / (n * (n - 1))
+        summary, n, home = self._evidence.summary, self.n, self._evidence.home
+        found = summary.row_means / n
+        if self.estimator == "u":
+            found = (n * summary.row_means - summary.diagonal) / (n * (n - 1))
+        return found if home is None else like(found, home)
 
     @property
     def draws(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:

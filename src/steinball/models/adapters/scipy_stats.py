@@ -100,7 +100,9 @@ class _Frozen:
         dist = self.distribution.dist
         shapes, loc, scale = dist._parse_args(*self.distribution.args, **self.distribution.kwds)
         names = [*((dist.shapes or "").split(", ") if shapes else ()), "loc", "scale"]
-        return {key: np.asarray(value, dtype=np.float64) for key, value in zip(names, (*shapes, loc, scale), strict=True)}
+        return {
+            key: np.asarray(value, dtype=np.float64) for key, value in zip(names, (*shapes, loc, scale), strict=True)
+        }
 
     @property
     def text(self) -> str:
@@ -227,6 +229,7 @@ class ScipyDistribution:
     source: Any
     dimension: int
     takes_numpy: ClassVar[bool] = True
+    derived: ClassVar[bool] = True
 
     def __repr__(self) -> str:
         how = "closed form" if self.verified else "numerical derivative"
@@ -305,7 +308,11 @@ class ScipyDistribution:
 
 
 def _short(value: Floats) -> str:
-    return f"{float(value):g}" if value.ndim == 0 else f"[{', '.join(f'{v:g}' for v in value[:4])}{', …' * (value.size > 4)}]"
+    return (
+        f"{float(value):g}"
+        if value.ndim == 0
+        else f"[{', '.join(f'{v:g}' for v in value[:4])}{', …' * (value.size > 4)}]"
+    )
 
 
 def _kernel_density(model: Any) -> KernelDensity:

@@ -225,14 +225,21 @@ def _base(model: Any) -> Map | None:
 # Modules.
 
 
-def module_model(
-    model: Any, original: Any, sampler: Sampler | None = None, base: Map | None = None
-) -> ForeignDensity:
+def module_model(model: Any, original: Any, sampler: Sampler | None = None, base: Map | None = None) -> ForeignDensity:
     """A module with ``log_prob`` of rows, such as a flow; ``original`` is what the user passed."""
     sampler = _found_sampler(model) if sampler is None else sampler
-    dimension = None if sampler is None else int(sampler(2, 0).shape[1])
+    dimension = None if sampler is None else _columns(sampler)
+    sampler = None if dimension is None else sampler
     name = type(original).__name__
     return ForeignDensity(LogProb(model), "torch", dimension, None, sampler, None, name, None, None, base, original)
+
+
+def _columns(sampler: Sampler) -> int | None:
+    """The number of columns of its draws; ``None`` where it cannot draw, as nflows cannot in double precision."""
+    try:
+        return int(sampler(2, 0).shape[1])
+    except RuntimeError:
+        return None
 
 
 def _found_sampler(model: Any) -> Sampler | None:

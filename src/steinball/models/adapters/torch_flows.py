@@ -27,6 +27,7 @@ def _zuko(model: Any) -> Any:
         return differentiated(model, type(model).__name__, int(model.event_shape[0])) if model.event_shape else None
     try:
         flow = model()
+        flow.sample((1,))
     except Exception as error:  # whatever it raises for want of a context
         raise TypeError(
             f"`model` is a flow {type(model).__name__} that depends on a context; pass the distribution at one: "

@@ -1,0 +1,84 @@
+"""Normalizing flows of zuko, nflows and normflows as models, on the real libraries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import steinball as sb
+from steinball.models.knowledge import Knowledge
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+
+def zuko_flow() -> Any:
+    return pytest.importorskip("zuko", reason="zuko is not installed").flows.MAF(2, transforms=2, hidden_features=[16])
+
+
+def nflows_flow() -> Any:
+    base = pytest.importorskip("nflows.flows.base", reason="nflows is not installed")
+    from nflows.distributions.normal import StandardNormal
+    from nflows.transforms.autoregressive import MaskedAffineAutoregressiveTransform
+    from nflows.transforms.base import CompositeTransform
+
+    made = [MaskedAffineAutoregressiveTransform(features=2, hidden_features=16) for _ in range(2)]
+    return base.Flow(CompositeTransform(made), StandardNormal([2]))
+
+
+def normflows_flow() -> Any:
+    nf = pytest.importorskip("normflows", reason="normflows is not installed")
+    coupling = [nf.flows.AffineCouplingBlock(nf.nets.MLP([1, 16, 2], init_zeros=False)) for _ in range(2)]
+    flows = [flow for block in coupling for flow in (block, nf.flows.Permute(2, mode="swap"))]
+    return nf.NormalizingFlow(nf.distributions.DiagGaussian(2), flows)
+
+
+FLOWS = {"zuko": zuko_flow, "nflows": nflows_flow, "normflows": normflows_flow}
+
+
+@pytest.fixture(params=list(FLOWS))
+def flow(request: pytest.FixtureRequest) -> Any:
+    torch.manual_seed(0)
+    return FLOWS[request.param]()
+
+
+def log_prob(flow: Any, x: Any) -> Any:
+    return (flow() if "zuko" in type(flow).__module__ else flow).log_prob(x)
+
+
+def test_the_score_is_the_gradient_of_log_prob(flow: Any) -> None:
+    flow.double()
+    model = sb.as_model(flow)
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    z = torch.tensor(x, requires_grad=True)
+    gradient = torch.autograd.grad(log_prob(flow, z).sum(), z)[0]
+    np.testing.assert_allclose(model.score(x), gradient, rtol=1e-8, atol=1e-10)
+    assert sb.check_score(model, x).ok
+
+
+def test_draws_become_normal_in_base_space(flow: Any) -> None:
+    model = sb.as_model(flow)
+    assert Knowledge(model).dimension == 2
+    x = Knowledge(model).needed_draws(1500, 1)
+    z = model.to_base(x)
+    assert all(stats.kstest(column, "norm").pvalue > 1e-3 for column in z.T)
+    assert abs(np.corrcoef(z.T)[0, 1]) < 0.11
+
+
+@pytest.mark.filterwarnings("ignore::steinball.features.UnboundedSteinKernelWarning")  # the score of some grows fast
+def test_a_flow_in_single_precision_is_tested_by_its_own_draws(flow: Any) -> None:
+    x = Knowledge(sb.as_model(flow)).needed_draws(300, 2)
+    for model in (flow, sb.in_base_space(flow)):
+        assert not sb.robust_ksd_test(x, model, contamination=0.05, rng=0).rejected
+        assert sb.robust_ksd_test(x + 1.5, model, contamination=0.05, rng=0).rejected
+
+
+def test_a_conditional_flow_needs_its_context() -> None:
+    zuko = pytest.importorskip("zuko", reason="zuko is not installed")
+    flow = zuko.flows.MAF(2, context=3, transforms=1)
+    with pytest.raises(TypeError, match=r"depends on a context.*`flow\(context\)`"):
+        sb.as_model(flow)
+    at = flow(torch.zeros(3))
+    assert sb.as_model(at).score(np.zeros((4, 2), dtype=np.float32)).shape == (4, 2)
