@@ -2,7 +2,7 @@
 #
 #   make demo         the robust test on the galaxy velocities             (light environment, .venv-demo)
 #   make test         the whole suite                                      (full environment, .venv)
-#   make test-adapters  the models and draws of other libraries, on those libraries   (.venv-adapters)
+#   make test-adapters  models and draws of other libraries, on those     (.venv-adapters)
 #   make test-lowest  the suite on the lowest versions that are allowed    (.venv-lowest)
 #   make cover        the suite with the lines that it does not run
 #   make check        ruff and mypy --strict

@@ -178,8 +178,8 @@ def _check_moving(draws: Draws) -> None:
         first = stuck[0]
         raise ValueError(
             f"`draws`: {stuck.size} of {len(starts)} chains stand still for a quarter of their length or more (first: "
-            f"chain {first}, {stays[first]} of {lengths[first]} draws are one point). The sampler was stuck: look at its "
-            "step size, acceptance and starting point, and run it again."
+            f"chain {first}, {stays[first]} of {lengths[first]} draws are one point). The sampler was stuck: look at "
+            "its step size, acceptance and starting point, and run it again."
         )
     if (still := np.flatnonzero((rows == rows[0]).all(axis=0))).size:
         names = ", ".join(f"`{draws.parameters[j]}`" for j in still[:5])
