@@ -2,6 +2,7 @@
 #
 #   make demo         the robust test on the galaxy velocities             (light environment, .venv-demo)
 #   make test         the whole suite                                      (full environment, .venv)
+#   make test-adapters  models and draws of other libraries, on those     (.venv-adapters)
 #   make test-lowest  the suite on the lowest versions that are allowed    (.venv-lowest)
 #   make cover        the suite with the lines that it does not run
 #   make check        ruff and mypy --strict
@@ -19,13 +20,17 @@ PYTHON  ?= python3
 WORKERS ?= 2
 ARGS    ?=
 
+# The tests that need other libraries, and the pages that show them.
+ADAPTERS := $(wildcard tests/adapters) tests/posterior \
+  'tests/test_docs.py::test_a_page_runs_and_prints_what_it_says[docs/posterior-draws.md]'
+
 # One BLAS thread per process: the workers already fill the cores, and sums come out the same everywhere.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1
 
 PIP := bin/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest cover check paper evidence bench kill-workers fuzz dist clean
+.PHONY: help demo test test-adapters test-lowest cover check paper evidence bench kill-workers fuzz dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -49,6 +54,9 @@ endef
 .venv-demo/.stamp: pyproject.toml
 	$(call environment,.venv-demo,-e '.[plot]')
 
+.venv-adapters/.stamp: pyproject.toml
+	$(call environment,.venv-adapters,-e . --group adapters-test)
+
 .venv-lowest/.stamp: pyproject.toml .ci/lowest.py
 	$(call environment,.venv-lowest,-e . --group core-test $$($(PYTHON) .ci/lowest.py cluster io jax plot))
 
@@ -57,6 +65,9 @@ demo: .venv-demo/.stamp
 
 test: .venv/.stamp
 	@$(ONE_THREAD) .venv/bin/python -m pytest -n $(WORKERS) $(ARGS)
+
+test-adapters: .venv-adapters/.stamp
+	@$(ONE_THREAD) .venv-adapters/bin/python -m pytest -n $(WORKERS) $(or $(ARGS),$(ADAPTERS))
 
 test-lowest: .venv-lowest/.stamp
 	@$(ONE_THREAD) .venv-lowest/bin/python -m pytest -n $(WORKERS) $(ARGS)
@@ -98,5 +109,5 @@ dist: .venv/.stamp
 	@.venv/bin/python -m build
 
 clean:
-	rm -rf .venv .venv-demo .venv-lowest build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-adapters .venv-demo .venv-lowest build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks experiments .ci -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -23,7 +23,7 @@ Command = Callable[..., Any]
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-EXTRAS = {"jax", "numpyro", "sklearn", "torch", "zuko"}
+EXTRAS = {"arviz", "blackjax", "jax", "numpyro", "pymc", "sklearn", "torch", "xarray", "zuko"}
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 

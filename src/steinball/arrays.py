@@ -218,7 +218,8 @@ def _refuse_labeled(x: Any, name: str) -> None:
         return
     if not hasattr(x, "dims") or hasattr(x, "data_vars") or "chain" in x.dims:
         raise TypeError(
-            f"`{name}` is a {type(x).__name__}, whose chains, draws and variables are no rows yet. Stack them, chain "
+            f"`{name}` is a {type(x).__name__}, whose chains, draws and variables are no rows yet. `sb.mcmc_test(idata, "
+            "model)` tests them against the posterior that they were drawn from. As data, stack them, chain "
             "behind chain: `np.stack([idata.posterior[v].values.ravel() for v in names], axis=1)` for scalars, and "
             'pass `WildBootstrap(dependence="auto", chains=...)` as calibration: draws of a chain are not independent.'
         )
@@ -288,7 +289,8 @@ def _as_matrix(x: Array, name: str) -> Array:
     if x.ndim == 3:
         chains, _, d = x.shape
         raise ValueError(
-            f"`{name}` must have shape (n, d), got {tuple(x.shape)}. If that is (chain, draw, d), pass "
+            f"`{name}` must have shape (n, d), got {tuple(x.shape)}. If that is (chain, draw, d), use "
+            "`sb.mcmc_test`, which tests draws against a posterior; or pass "
             f'`x.reshape(-1, {d})`, chain behind chain, and `WildBootstrap(dependence="auto", chains={chains})` as '
             "calibration: draws of a chain are not independent."
         )

@@ -52,7 +52,8 @@ _BACKENDS = {"torch": "torch", "pyro": "torch", "jax": "jax", "numpyro": "jax", 
 # What objects of other libraries are, and what to write for them.
 _HINTS = {
     ("pymc", "Model"): (
-        "whose `logp` is symbolic and not a function of arrays; compile it, `logp = model.compile_logp()`, and use "
+        "whose `logp` is symbolic and not a function of arrays; draws of its posterior are tested by "
+        "`sb.mcmc_test(idata, model)`; for data compile it, `logp = model.compile_logp()`, and use "
         '`sb.from_log_density(lambda x: np.array([logp({"mu": row[0]}) for row in x]), backend="numerical")` with the '
         "names of your own variables"
     ),

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, as_samples, computed, is_array, namespace, to_host
 from steinball.checks.chains import as_chains, chain_lengths, chain_starts
 from steinball.posterior.layout import Layout
 
 __all__ = ["Draws", "Reading", "as_named"]
+
+_STUCK_SHARE, _STUCK_DRAWS = 0.25, 20
+"""A chain that stays at one point for this share of its length, and so many draws, was stuck: of chains that are long
+enough to be tested, samplers that reject most proposals stay that long less than once in ten."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,7 @@ class Draws:
 
     @classmethod
     def of(cls, draws: Any, reading: Reading, parameters: Sequence[str] | None = None) -> Draws:
-        """An array (chain, draw, d), (n, d) or (n,), checked: finite, and every chain and every column moves."""
+        """An array (chain, draw, d), (n, d) or (n,), checked: finite, no chain stuck, and every column moves."""
         array = draws if is_array(draws) else _as_array(draws)
         if array.ndim == 3:
             rows, lengths = _stacked(array, reading)
@@ -166,15 +171,15 @@ def _known(parameters: tuple[str, ...] | None, values: Mapping[str, Floats]) -> 
 
 
 def _check_moving(draws: Draws) -> None:
-    """A chain that stays where it started, or a parameter that never changes, has no distribution to be tested."""
-    rows, starts = to_host(draws.values), chain_starts(len(draws), draws.lengths)
-    first = np.repeat(rows[starts], draws.lengths, axis=0)
-    moved = np.logical_or.reduceat((rows != first).any(axis=1), starts)
-    frozen = np.flatnonzero(~moved & (np.array(draws.lengths) > 1))
-    if frozen.size:
+    """A chain that was stuck, or a parameter that never changes, has no distribution to be tested."""
+    rows, starts, lengths = to_host(draws.values), chain_starts(len(draws), draws.lengths), np.array(draws.lengths)
+    stays = _longest_stays(rows, starts)
+    if (stuck := np.flatnonzero(stays >= np.maximum(_STUCK_DRAWS, _STUCK_SHARE * lengths))).size:
+        first = stuck[0]
         raise ValueError(
-            f"`draws`: {frozen.size} of {len(starts)} chains never move (first: chain {frozen[0]}); each of them is one "
-            "point. The sampler was stuck: look at its step size, acceptance and starting point, and run it again."
+            f"`draws`: {stuck.size} of {len(starts)} chains stand still for a quarter of their length or more (first: "
+            f"chain {first}, {stays[first]} of {lengths[first]} draws are one point). The sampler was stuck: look at "
+            "its step size, acceptance and starting point, and run it again."
         )
     if (still := np.flatnonzero((rows == rows[0]).all(axis=0))).size:
         names = ", ".join(f"`{draws.parameters[j]}`" for j in still[:5])
@@ -182,3 +187,14 @@ def _check_moving(draws: Draws) -> None:
             f"`draws` of {names} never change. A parameter that the sampler did not move cannot be tested: leave it "
             "out together with its column of the model, or run the sampler again."
         )
+
+
+def _longest_stays(rows: Floats, starts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """How many draws each chain spends at one point at most without a move."""
+    moves = np.ones(len(rows), dtype=bool)
+    moves[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    moves[starts] = True
+    arrivals = np.flatnonzero(moves)
+    longest = np.zeros(len(starts), dtype=np.intp)
+    np.maximum.at(longest, np.searchsorted(starts, arrivals, side="right") - 1, np.diff(arrivals, append=len(rows)))
+    return longest

@@ -91,8 +91,9 @@ def mcmc_test(
 
     Notes
     -----
-    Refused: chains that never move, parameters that never change, and chains that are worth fewer than 50 independent
-    draws by the autocorrelation time of the Stein features, to which chains that disagree with each other contribute.
+    Refused: chains that stand still for a quarter of their length, parameters that never change, and chains that are
+    worth fewer than 50 independent draws by the autocorrelation time of the Stein features, to which chains that
+    disagree with each other contribute.
     What no test of draws can see is a part of the posterior that no chain has visited.
 
     Examples

@@ -1,0 +1,130 @@
+"""Draws of chains as rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steinball.posterior.draws import Draws, Reading, as_named
+
+pytestmark = pytest.mark.exact
+
+X = np.random.default_rng(0).normal(size=(3, 50, 2))
+
+
+def test_chains_stand_one_behind_the_other() -> None:
+    draws = Draws.of(X, Reading())
+    assert draws.lengths == (50, 50, 50)
+    np.testing.assert_array_equal(draws.values[50:100], X[1])
+
+
+def test_draws_before_chains_are_turned_round() -> None:
+    np.testing.assert_array_equal(
+        Draws.of(X.swapaxes(0, 1), Reading(chain_axis=1)).values, Draws.of(X, Reading()).values
+    )
+
+
+def test_rows_may_say_how_many_chains_they_are() -> None:
+    rows = X.reshape(-1, 2)
+    assert Draws.of(rows, Reading()).lengths == (150,)
+    assert Draws.of(rows, Reading.of(None, 3, None)).lengths == (50, 50, 50)
+    assert Draws.of(rows, Reading.of(None, [100, 50], None)).lengths == (100, 50)
+    with pytest.raises(ValueError, match="must divide the number of rows"):
+        Draws.of(rows, Reading.of(None, 4, None))
+
+
+@pytest.mark.parametrize(
+    ("draws", "shape"), [(X[0], (50, 2)), (X[0, :, 0], (50, 1)), (X.tolist(), (150, 2)), (X.astype("f4"), (150, 2))],
+    ids=["one chain", "one parameter", "nested lists", "single precision"],
+)  # fmt: skip
+def test_arrays_of_every_shape_become_rows_in_double_precision(draws: Any, shape: tuple[int, int]) -> None:
+    found = Draws.of(draws, Reading()).values
+    assert found.shape == shape
+    assert found.dtype == np.float64
+
+
+@pytest.mark.backend
+def test_rows_stay_in_the_library_of_the_draws(xp: Any) -> None:
+    found = Draws.of(xp.asarray(X), Reading(chain_axis=0))
+    assert type(found.values) is type(xp.asarray(X))
+    assert found.lengths == (50, 50, 50)
+
+
+@pytest.mark.parametrize(
+    ("draws", "reading", "message"),
+    [
+        (X[..., None], {}, r"must have shape \(n, d\), got \(3, 50, 2, 1\)"),
+        (X[0], {"chain_axis": 1}, "`chain_axis` is for arrays of three axes"),
+        (X, {"chains": 3}, "says itself how many there are"),
+        (X, {"parameters": ("a",)}, "`parameters` must name the 2 columns"),
+        (np.where(X > 2.0, np.nan, X), {}, "must be finite"),
+        (X[:, :0], {}, "at least 2 rows"),
+        ([[1.0], [1.0, 2.0]], {}, "rows differ in length"),
+        (["a", "b"], {}, "real numbers"),
+    ],
+    ids=["four axes", "axis", "chains", "names", "missing", "empty", "ragged", "text"],
+)
+def test_what_cannot_be_read_is_refused_with_the_reason(draws: Any, reading: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        Draws.of(draws, Reading(**reading))
+
+
+def test_a_chain_that_is_stuck_is_refused() -> None:
+    frozen, late = X.copy(), X.copy()
+    frozen[1] = frozen[1, 0]
+    with pytest.raises(ValueError, match=r"1 of 3 chains stand still .*chain 1, 50 of 50 draws are one point"):
+        Draws.of(frozen, Reading())
+    late[2, 30:] = late[2, 29]
+    with pytest.raises(ValueError, match="chain 2, 21 of 50 draws"):
+        Draws.of(late, Reading())
+
+
+def test_a_sampler_may_reject_proposals() -> None:
+    rejecting = np.repeat(np.random.default_rng(0).normal(size=(2, 20, 1)), 10, axis=1)
+    assert Draws.of(rejecting, Reading()).lengths == (200, 200)
+
+
+def test_a_parameter_that_never_changes_is_refused_by_name() -> None:
+    still = X.copy()
+    still[..., 1] = 0.5
+    with pytest.raises(ValueError, match="`draws` of `tau` never change"):
+        Draws.of(still, Reading(parameters=("mu", "tau")))
+
+
+def test_many_chains_of_one_draw_are_draws() -> None:
+    assert Draws.of(X.reshape(150, 1, 2), Reading()).lengths == (1,) * 150
+
+
+def test_named_draws_are_put_side_by_side_in_the_stated_order() -> None:
+    named = as_named({"a": X[..., 0], "b": X}, Reading())
+    draws = Draws.of_named(named, ("b", "a"))
+    assert draws.parameters == ("b[0]", "b[1]", "a")
+    np.testing.assert_array_equal(draws.values[:, 2], X[..., 0].ravel())
+    assert Draws.of_named({"b": X}, None).parameters == ("b[0]", "b[1]")
+
+
+def test_the_order_of_several_names_must_be_said() -> None:
+    with pytest.raises(ValueError, match="has the variables a, b"):
+        Draws.of_named({"a": X[..., 0], "b": X}, None)
+    with pytest.raises(ValueError, match="`parameters` has c, but `draws` has only a"):
+        Draws.of_named({"a": X[..., 0]}, ("c",))
+
+
+def test_named_draws_must_agree_about_their_chains() -> None:
+    with pytest.raises(ValueError, match="the same chains and draws"):
+        as_named({"a": X, "b": X[:, :20]}, Reading())
+    with pytest.raises(ValueError, match=r"must have shape \(chain, draw"):
+        as_named({"a": X[0, :, 0]}, Reading())
+    with pytest.raises(ValueError, match=r"must have shape \(chain, draw"):
+        as_named({}, Reading())
+    with pytest.raises(ValueError, match="`chains` is for arrays"):
+        as_named({"a": X}, Reading(chains=3))
+
+
+def test_an_axis_that_is_none_is_refused() -> None:
+    for axis in (2, True, "chain"):
+        with pytest.raises(ValueError, match="`chain_axis` must be 0"):
+            Reading.of(None, None, axis)
+    assert Reading.of("mu", None, None).parameters == ("mu",)
