@@ -81,7 +81,8 @@ def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
     points = exact.remarks(ksd, LEVEL)["contaminated_points"] / cell["n"]
     misses = {"share": (share, share > cell["contamination"]), "points": (points, points > bad / cell["n"])}
     return rows + [
-        {**cell, "test": test, "rejected": int(missed), "ksd": bound, **shared} for test, (bound, missed) in misses.items()
+        {**cell, "test": test, "rejected": int(missed), "ksd": bound, **shared}
+        for test, (bound, missed) in misses.items()
     ]
 
 
@@ -178,7 +179,15 @@ def _power_panel(results: Results, ax: Any) -> None:
 
 def table(results: Results) -> str:
     """Power of every test, and the mean of both bounds."""
-    head = ["outliers", "n", "d", "ε", *(style.label for style in TESTS.values()), "bound, distribution", "bound, points"]
+    head = [
+        "outliers",
+        "n",
+        "d",
+        "ε",
+        *(style.label for style in TESTS.values()),
+        "bound, distribution",
+        "bound, points",
+    ]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     for cell in POWER_CELLS:
         rates = [_rate(results, test, cell) for test in TESTS]

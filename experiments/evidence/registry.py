@@ -21,6 +21,7 @@ _FILES = (
     "contamination_bound",
     "equivalence",
     "exact",
+    "dimensions",
 )  # fmt: skip
 
 _HEAD = """# Evidence for what goes beyond the paper

@@ -103,7 +103,8 @@ def test_total_variation_is_the_best_split_in_halves() -> None:
     null = RemovalNull(PrefixNorms(norms, rng.random(79)), tau=4.0, ksd=0.9, span=3.0)
     for t in (0.0, 0.02, 0.1, 0.3):
         halves = [
-            max(float(stats.binom.sf(k, 40, t)), float(1 + np.sum(norms[:, -1] >= 36.0 - 3.0 * k)) / 80) for k in range(41)
+            max(float(stats.binom.sf(k, 40, t)), float(1 + np.sum(norms[:, -1] >= 36.0 - 3.0 * k)) / 80)
+            for k in range(41)
         ]
         expected = 1.0 if 0.9 <= 3.0 * t else min(1.0, 2.0 * min(halves))
         assert null.pvalue(0.9, 3.0 * t) == pytest.approx(expected, rel=1e-9)
@@ -132,12 +133,16 @@ def test_it_is_read_again_extended_and_put_in_words() -> None:
     whole = sb.robust_ksd_test(contaminated(50, 0.4), MODEL, 0.05, calibration=MonteCarlo(99), rng=1)
     longer = result.extend(59)
     assert (longer.pvalue, longer.n_resamples) == (whole.pvalue, 99)
-    np.testing.assert_array_equal(longer._evidence.summary.prefix_norms.norms, whole._evidence.summary.prefix_norms.norms)  # type: ignore[union-attr]
+    np.testing.assert_array_equal(
+        longer._evidence.summary.prefix_norms.norms, whole._evidence.summary.prefix_norms.norms
+    )  # type: ignore[union-attr]
     assert "monte carlo, 99 draws" in whole.summary()
     assert json.loads(json.dumps(whole.to_dict()))["details"]["contaminated_points"] == whole.contaminated_points
     assert whole.draws is None
     assert whole.at(calibration=sb.DeviationBound()).pvalue >= whole.pvalue
-    assert whole.lower_bound == whole.at(calibration=sb.DeviationBound()).lower_bound, "of the KSD only a bound is known"
+    assert whole.lower_bound == whole.at(calibration=sb.DeviationBound()).lower_bound, (
+        "of the KSD only a bound is known"
+    )
     assert whole.fragility() is not None
     assert whole.verdict == "misfit"
 
@@ -198,7 +203,14 @@ def test_a_sampler_of_the_wrong_shape_is_named() -> None:
 
     with pytest.raises(ValueError, match="must return 640 rows of 1 columns"):
         sb.robust_ksd_test(
-            contaminated(40, 0.1), Odd(), 0.05, kernel=KERNEL, tilt=TILT, tau=2.0, check_model=False, calibration=MonteCarlo(19)
+            contaminated(40, 0.1),
+            Odd(),
+            0.05,
+            kernel=KERNEL,
+            tilt=TILT,
+            tau=2.0,
+            check_model=False,
+            calibration=MonteCarlo(19),
         )
 
 
@@ -216,7 +228,9 @@ def test_points_outside_the_support_count_as_contaminated() -> None:
         def sample(self, n: int, rng: np.random.Generator) -> Floats:
             return rng.exponential(size=(n, 1))
 
-    result = sb.robust_ksd_test(x, Exponential(), 0.1, tau=20.0, outside="contaminated", calibration=MonteCarlo(99), rng=0)
+    result = sb.robust_ksd_test(
+        x, Exponential(), 0.1, tau=20.0, outside="contaminated", calibration=MonteCarlo(99), rng=0
+    )
     assert result.rejected
     assert result._evidence.summary.prefix_norms.norms.shape == (99, 71)  # type: ignore[union-attr]
     assert 0 < result.contaminated_points <= 30

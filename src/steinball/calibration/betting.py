@@ -285,9 +285,7 @@ class Betting(Calibration):
         if before is None:
             raise ValueError("`Betting` needs sums over earlier points: summarise its own `request`.")
         ksd, reference = math.sqrt(max(0.0, summary.mean)), self.reference * math.sqrt(tau.value)
-        return BettingNull(
-            payoffs(before.sums, before.diagonal), tau.value, ksd, self.strategy, reference, self.stop
-        )
+        return BettingNull(payoffs(before.sums, before.diagonal), tau.value, ksd, self.strategy, reference, self.stop)
 
     def joint(self, summaries: Sequence[GramSummary], taus: Sequence[Supremum]) -> BettingJointNull:
         """The wealth won on every kernel, averaged."""

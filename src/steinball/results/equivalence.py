@@ -91,9 +91,7 @@ def upper_bound_direction(ksd: float, draws: NDArray[np.float64], level: float) 
     return ksd + float(ndtri(1.0 - level)) * direction_error(draws)
 
 
-def upper_bound_between(
-    ksd: float, lower: NDArray[np.float64], upper: NDArray[np.float64], level: float
-) -> float:
+def upper_bound_between(ksd: float, lower: NDArray[np.float64], upper: NDArray[np.float64], level: float) -> float:
     r"""The largest that :func:`upper_bound_direction` can be while every draw lies between two values
 
     .. math:: \operatorname{sd} D_b^2 \le \operatorname{sd} m_b + \tfrac12 \max_b w_b,
