@@ -14,9 +14,9 @@ from scipy import stats
 import steinball as sb
 from steinball.arrays import as_seed
 from steinball.calibration import MonteCarlo, MonteCarloNull, RemovalNull
+from steinball.gram.dense import DenseGram
 from steinball.gram.norms import PrefixNorms
 from steinball.gram.replicates import CHUNK, ReplicatedGram, prefix_norms
-from steinball.gram.dense import DenseGram
 from steinball.problem import pose
 
 Floats = NDArray[np.float64]
@@ -106,7 +106,7 @@ def test_total_variation_is_the_best_split_in_halves() -> None:
             max(float(stats.binom.sf(k, 40, t)), float(1 + np.sum(norms[:, -1] >= 36.0 - 3.0 * k)) / 80)
             for k in range(41)
         ]
-        expected = 1.0 if 0.9 <= 3.0 * t else min(1.0, 2.0 * min(halves))
+        expected = 1.0 if 3.0 * t >= 0.9 else min(1.0, 2.0 * min(halves))
         assert null.pvalue(0.9, 3.0 * t) == pytest.approx(expected, rel=1e-9)
         for level in (0.05, 0.3):
             assert (null.pvalue(0.9, 3.0 * t) <= level) == (max(0.0, 0.9 - 3.0 * t) > null.threshold(level, 3.0 * t))

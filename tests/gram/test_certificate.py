@@ -139,7 +139,7 @@ def test_every_value_between_the_bounds_decides_between_the_ends(calibration: An
 
 
 def test_the_upper_bound_holds_for_the_worst_draws_between_two_values() -> None:
-    """The standard deviation is not monotone in the draws: half of them up and half of them down is worse than either."""
+    """The standard deviation is not monotone in the draws: half of them up and half down is worse than either."""
     rng = np.random.default_rng(0)
     lower = np.sqrt(rng.chisquare(3.0, 99)) / 10
     upper = np.sqrt(np.square(lower) + 0.05)

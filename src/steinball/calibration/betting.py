@@ -227,9 +227,9 @@ class Betting(Calibration):
         The first order: one drawn from the seed of the test, without looking at the data; or that of the rows, for
         points that stand in the order in which they came. The order of a file is none: sorted rows are rejected always.
     stop : float, optional
-        With several orders: the level of the test. Each order stops betting when its wealth reaches 1/``stop``, and p is
-        the reciprocal of the largest *running* mean of what they have then. It rejects at that level whenever the first
-        order alone does, and p does not get much below ``stop``.
+        With several orders: each stops betting when its wealth reaches 1/``stop``, and p is the reciprocal of the
+        largest *running* mean of what they have then, so that p does not get much below ``stop``. With the level of the
+        test it rejects whenever the first order alone does; half of the level had the most power in simulations.
 
     Notes
     -----
