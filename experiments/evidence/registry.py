@@ -22,6 +22,7 @@ _FILES = (
     "equivalence",
     "exact",
     "base_space",
+    "dimensions",
 )  # fmt: skip
 
 _HEAD = """# Evidence for what goes beyond the paper

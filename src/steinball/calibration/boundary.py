@@ -30,7 +30,9 @@ from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
 from steinball.stein import SteinProblem
 
-__all__ = ["BoundaryBootstrap", "BoundaryJointNull", "BoundaryNull", "boundary_draws", "moved_to_the_edge"]
+__all__ = ["SCHEMES", "BoundaryBootstrap", "BoundaryJointNull", "BoundaryNull", "boundary_draws", "moved_to_the_edge"]
+
+SCHEMES = ("weighted", "scaled", "wild")
 
 _SCALE_LEVEL = 0.05
 """The level of the quantile in whose units several kernels are compared."""
@@ -246,9 +248,11 @@ class BoundaryBootstrap(Calibration):
     ----------
     n_resamples : int
         Number of draws B.
-    scheme : {"weighted", "wild"}
-        Multinomial weights minus 1, the better choice; or random signs of which half are −1 (for odd n one is 0), so
-        that they sum to 0.
+    scheme : {"weighted", "scaled", "wild"}
+        Multinomial weights minus 1, as the paper has them; the same divided by the root of their mean square, so that
+        :math:`\sum_i v_i^2 = n` in every draw; or random signs of which half are −1 (for odd n one is 0), so that they
+        sum to 0. In many dimensions :math:`D_b^2` is nearly :math:`\sum_i v_i^2 u(x_i, x_i) / n^2`, whose scatter under
+        multinomial weights :math:`D^2` does not have: there the first scheme rejects too seldom.
     dependence : None, "auto" or float
         With ``scheme="wild"``, for rows that depend on each other: signs that stay alike for L rows, as in
         :class:`WildBootstrap`, less their mean, and divided by :math:`\sqrt{1 - 2L/n}`, which that takes away.
@@ -287,7 +291,7 @@ class BoundaryBootstrap(Calibration):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))
-        check_choice(self.scheme, "scheme", ("weighted", "wild"))
+        check_choice(self.scheme, "scheme", SCHEMES)
         object.__setattr__(self, "chains", as_chains(self.chains))
         object.__setattr__(self, "dependence", as_length(self.dependence, self.chains))
         if self.dependence is not None and self.scheme != "wild":
@@ -313,8 +317,8 @@ class BoundaryBootstrap(Calibration):
         """Rows that sum to 0, or signs for dependent rows, which are centered afterwards."""
         if self.dependence is not None:
             return markov_request(MarkovSigns(self.dependence, self.chains), n, seed, start, self.n_resamples)
-        draw = centered_counts if self.scheme == "weighted" else _balanced_signs
-        return Request(WeightStream(draw, n, seed, start, self.n_resamples))
+        draw, spread = (_balanced_signs, 2.0) if self.scheme == "wild" else (centered_counts, 1.0)
+        return Request(WeightStream(draw, n, seed, start, self.n_resamples), spread=spread)
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BoundaryNull:
         """The draws as a null distribution for every radius."""
@@ -325,7 +329,19 @@ class BoundaryBootstrap(Calibration):
         return BoundaryJointNull.of([self._centered(summary) for summary in summaries])
 
     def _centered(self, summary: GramSummary) -> GramSummary:
+        if self.scheme == "scaled":
+            return scaled(summary)
         return summary if self.dependence is None else centered(summary, self.dependence)
+
+
+def scaled(summary: GramSummary) -> GramSummary:
+    """The answers for weights divided by the root of their mean square."""
+    share = np.where(summary.mean_squares > 0.0, summary.mean_squares, 1.0)  # weights that are all 0 stay so
+    return replace(
+        summary,
+        quadratic_forms=summary.quadratic_forms / share,
+        linear_forms=summary.linear_forms / np.sqrt(share),
+    )
 
 
 def _balanced_signs(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:

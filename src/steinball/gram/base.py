@@ -14,7 +14,7 @@ from steinball.arrays import Array, Floats, OutOfRangeError, like, namespace, to
 from steinball.gram.norms import PrefixNorms
 from steinball.gram.prefix import PrefixSums
 from steinball.gram.request import Request
-from steinball.gram.weights import ChainedWeights, Weights
+from steinball.gram.weights import ChainedWeights, Chunk, Weights
 from steinball.stein import SteinProblem
 
 _SWAMPED = 1e10
@@ -54,6 +54,8 @@ class GramSummary:
         :math:`U S` for the directions S that were asked for, in the array library of the samples.
     prefix_norms : PrefixNorms, optional
         Lengths of sums of features over the samples of the model that were asked for.
+    mean_squares : (B,) NumPy array
+        :math:`\frac1n \sum_i w_i^2` for every row w.
     """
 
     diagonal: Array
@@ -71,6 +73,7 @@ class GramSummary:
     prefix_sums: PrefixSums | None = None
     direction_products: Array | None = None
     prefix_norms: PrefixNorms | None = None
+    mean_squares: Floats = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
         check_rows(self.row_means)
@@ -124,6 +127,7 @@ class GramSummary:
             self,
             quadratic_forms=np.concatenate([self.quadratic_forms, more.quadratic_forms]),
             linear_forms=np.concatenate([self.linear_forms, more.linear_forms]),
+            mean_squares=np.concatenate([self.mean_squares, more.mean_squares]),
             weights=ChainedWeights((self.weights, more.weights)),
             prefix_norms=self._norms_with(more),
         )
@@ -160,6 +164,11 @@ def linear_forms(weights: Array, row_means: Array, width: int | None = None) -> 
     for part in (slice(start, min(start + width, n)) for start in range(0, n, width)):
         forms += to_host(xp.matmul(xp.astype(weights[:, part], row_means.dtype), row_means[part]))
     return np.asarray(forms / n)
+
+
+def mean_squares(weights: Chunk) -> Floats:
+    """(1/n) Σ wᵢ² for every row w of the weights."""
+    return np.asarray(np.einsum("bi,bi->b", weights, weights, dtype=np.float64) / max(1, weights.shape[1]))
 
 
 def further_answers(request: Request, by_point: Floats, problem: SteinProblem) -> dict[str, Any]:

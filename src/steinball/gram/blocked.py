@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import like
-from steinball.gram.base import GramSummary, further_answers, linear_forms
+from steinball.gram.base import GramSummary, further_answers, linear_forms, mean_squares
 from steinball.gram.cost import KEPT_WEIGHTS
 from steinball.gram.device import DeviceTiles, Sums
 from steinball.gram.request import Request
@@ -60,6 +60,7 @@ class BlockedGram:
             "exact",
             self.details,
             linear,
+            mean_squares=mean_squares(asked.weights),
             **further_answers(request, sums[1:], problem),
         )
 

@@ -15,14 +15,17 @@ from steinball.gram.blocked import CPU_TILE, BlockedGram
 from steinball.gram.compiled import is_accelerated
 from steinball.gram.cost import (
     NOMINAL_RATE,
+    Cost,
     CostPrediction,
     blocked_cost,
     cheaper_rank,
     choose_engine,
     dense_cost,
+    flops_per_second,
     likely_rank,
     lowrank_cost,
     lowrank_memory,
+    replicates_cost,
 )
 from steinball.gram.dense import DenseGram
 from steinball.gram.lowrank import LowRankGram
@@ -75,7 +78,13 @@ def check_jobs(n_jobs: Any) -> None:
 
 
 def predict_cost(
-    n: int, d: int, n_resamples: int = 999, *, n_jobs: int | None = None, dtype: str = "float64"
+    n: int,
+    d: int,
+    n_resamples: int = 999,
+    *,
+    replicates: int = 0,
+    n_jobs: int | None = None,
+    dtype: str = "float64",
 ) -> CostPrediction:
     """Memory and time of a test with NumPy arrays on this machine, without running it.
 
@@ -85,6 +94,8 @@ def predict_cost(
         Number of observations and of coordinates.
     n_resamples : int
         Number of bootstrap draws.
+    replicates : int
+        For :class:`MonteCarlo`, its ``n_resamples``: samples of n points of the model, in place of bootstrap draws.
     n_jobs : int, optional
         Number of cores; all by default.
     dtype : {"float64", "float32"}
@@ -100,16 +111,30 @@ def predict_cost(
     --------
     >>> predict_cost(500, 10, 999).engine
     'blocked'
+    >>> predict_cost(1000, 1, replicates=999).seconds > predict_cost(1000, 1, 999).seconds
+    True
     """
     if dtype not in ("float64", "float32"):
         raise ValueError(f'`dtype` must be "float64" or "float32", got {dtype!r}.')
     n, d, n_resamples = check_resamples(n, "n"), check_resamples(d, "d"), check_resamples(n_resamples)
     check_jobs(n_jobs)
     jobs, tile = int(joblib.effective_n_jobs(n_jobs or -1)), _cpu_tile(n)
+    if replicates:
+        return _predict_replicates(n, d, check_resamples(replicates, "replicates"), jobs)
     exact = dense_cost(n, d, n_resamples), blocked_cost(n, d, n_resamples, tile, jobs)
     low_rank = lowrank_cost(n, d, n_resamples, jobs)
     engine = choose_engine(n, d, n_resamples, tile, DENSE_UP_TO)
     return CostPrediction(n, d, n_resamples, engine, exact if low_rank is None else (*exact, low_rank))
+
+
+def _predict_replicates(n: int, d: int, replicates: int, jobs: int) -> CostPrediction:
+    """Of exact engines alone: what low rank saves of one pass is nothing beside so many."""
+    engine = "dense" if n <= DENSE_UP_TO else "blocked"
+    both = dense_cost(n, d, 0), blocked_cost(n, d, 0, _cpu_tile(n), jobs)
+    seconds = replicates_cost(n, d, replicates, jobs, flops_per_second())
+    memory = 8 * replicates * (n + 1)
+    costs = tuple(Cost(cost.engine, cost.memory + memory, cost.seconds + seconds) for cost in both)
+    return CostPrediction(n, d, replicates, engine, costs)
 
 
 def make_gram(

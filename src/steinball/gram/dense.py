@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steinball.arrays import Array, Floats, namespace, to_host
-from steinball.gram.base import GramSummary, further_answers
+from steinball.gram.base import GramSummary, further_answers, mean_squares
 from steinball.gram.request import Request
 from steinball.gram.tiles import Asked, earlier_sums
 from steinball.stein import SteinProblem
@@ -26,7 +26,8 @@ class DenseGram:
         with np.errstate(over="ignore", invalid="ignore"):  # caught by the summary, by name
             matrix = problem.stein.block(problem.points, problem.points)
             row_means = xp.sum(matrix, axis=1) / n
-            asked = Asked.of(request, n).beside(matrix)
+            drawn = Asked.of(request, n)
+            asked = drawn.beside(matrix)
             rows = xp.astype(asked.weights, matrix.dtype)
             forms = to_host(xp.sum(xp.matmul(rows, matrix) * rows, axis=1)) / n**2
             linear = to_host(xp.matmul(rows, row_means)) / n
@@ -40,6 +41,7 @@ class DenseGram:
             "dense",
             "exact",
             linear_forms=linear,
+            mean_squares=mean_squares(drawn.weights),
             **further_answers(request, further, problem),
         )
 

@@ -83,6 +83,7 @@ class IsolatedGram:
             mean=float(joined(found.mean, alone.count**2)),
             quadratic_forms=joined(found.quadratic_forms, alone.sums**2),
             linear_forms=joined(found.linear_forms, alone.count * alone.sums),
+            mean_squares=found.mean_squares * (len(self._rows) / self.n) + alone.squares / self.n,
             weights=request.weights,
             mean_bounds=None if ends is None else (ends[0], ends[1]),
             form_bounds=bounds(found.form_bounds, alone.sums**2),
@@ -127,16 +128,18 @@ class IsolatedGram:
 
 @dataclass(frozen=True, eq=False)
 class _Alone:
-    """The isolated points: their number, their share, and Σw over them for every draw."""
+    """The isolated points: their number, their share, and Σw and Σw² over them for every draw."""
 
     count: int
     mean: float
     sums: Floats
+    squares: Floats
 
     @classmethod
     def of(cls, weights: Weights, isolated: Index, n: int) -> _Alone:
-        sums = [chunk[:, isolated].sum(axis=1, dtype=np.float64) for chunk in weights]
-        return cls(len(isolated), len(isolated) / n, np.concatenate(sums or [np.empty(0)]))
+        chunks = [chunk[:, isolated].astype(np.float64) for chunk in weights] or [np.empty((0, len(isolated)))]
+        own = np.concatenate(chunks)
+        return cls(len(isolated), len(isolated) / n, own.sum(axis=1), np.square(own).sum(axis=1))
 
 
 def _places(orders: NDArray[np.integer]) -> Index:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import Array, Floats, dtype_name, like, namespace, to_host
-from steinball.gram.base import Gram, GramSummary, check_rows
+from steinball.gram.base import Gram, GramSummary, check_rows, mean_squares
 from steinball.gram.cholesky import PivotedCholesky
 from steinball.gram.cost import COLUMNS_AT_ONCE
 from steinball.gram.request import Request
@@ -67,14 +67,14 @@ class LowRankGram:
             )
         check_rows(self.problem.diagonal)
         with np.errstate(over="ignore", invalid="ignore"):  # caught by the summary, by name
-            summary = self._raise_rank(request.weights)
+            summary = self._raise_rank(request)
         if self.fallback is not None and not self.settled(summary):
             return self.fallback.summarise(request)
         return summary
 
-    def _raise_rank(self, weights: Weights) -> GramSummary:
+    def _raise_rank(self, request: Request) -> GramSummary:
         factor = PivotedCholesky(self.problem, self.n_jobs)
-        projections = Projections(factor, weights)
+        projections = Projections(factor, request.weights, request.spread)
         # Single precision can never settle anything, and hides what the later tolerances would bring.
         double = dtype_name(self.problem.samples) == "float64"
         for tolerance in TOLERANCES if double else TOLERANCES[:1]:
@@ -95,13 +95,14 @@ class LowRankGram:
 
 
 class Projections:
-    """|Lᵀw|² and wᵀLLᵀ1 for every row w of the weights, brought up to date as L grows."""
+    """|Lᵀw|² and wᵀLLᵀ1 for every row w of the weights, brought up to date as L grows; ``spread`` is theirs."""
 
-    def __init__(self, factor: PivotedCholesky, weights: Weights) -> None:
-        self._factor, self.weights = factor, weights
+    def __init__(self, factor: PivotedCholesky, weights: Weights, spread: float = 1.0) -> None:
+        self._factor, self.weights, self.spread = factor, weights, spread
         self.totals: list[Floats] = []
         self.squares: Floats = np.empty(0)
         self.linear: Floats = np.empty(0)
+        self.mean_squares: Floats = np.empty(0)
 
     def update(self, show: bool | str = False) -> None:
         """Add what the panels grown since the last call contribute; the weights are read once."""
@@ -112,13 +113,13 @@ class Projections:
             for part in share_threads(lambda make: self._chunk(make(), new, totals), makers, self._factor.n_jobs):
                 parts.append(part)
                 progress.advance(1)
-        squares, linear = np.concatenate(parts, axis=1) if parts else np.empty((2, 0))
+        squares, linear, self.mean_squares = np.concatenate(parts, axis=1) if parts else np.empty((3, 0))
         self.totals += totals
         self.squares = squares + (self.squares if self.squares.size else 0.0)
         self.linear = linear + (self.linear if self.linear.size else 0.0)
 
     def _chunk(self, chunk: Chunk, panels: list[Array], totals: list[Floats]) -> Floats:
-        """Both answers over the given panels, for a few rows w: shape (2, rows)."""
+        """Both answers over the given panels, and (1/n) Σ wᵢ², for a few rows w: shape (3, rows)."""
         samples = self._factor.problem.samples
         sums: list[Any] = [0.0 for _ in panels]
         for start in range(0, chunk.shape[1], COLUMNS_AT_ONCE):
@@ -129,7 +130,7 @@ class Projections:
         both = np.zeros((2, len(chunk)))
         for projected, total in zip(map(to_host, sums), totals, strict=True):
             both += np.stack([np.square(projected).sum(axis=1), projected @ total])
-        return both
+        return np.concatenate([both, mean_squares(chunk)[None]])
 
 
 def _summary(factor: PivotedCholesky, projections: Projections, residual: tuple[float, float, float]) -> GramSummary:
@@ -141,7 +142,7 @@ def _summary(factor: PivotedCholesky, projections: Projections, residual: tuple[
     row_means = (rows + like(factor.residual, samples)) / n
     estimate, least, most = (low + r for r in residual)
     forms, linear = projections.squares / n**2, projections.linear / n**2
-    slack = draw_slack(factor.residual, forms.size)
+    slack = draw_slack(factor.residual, forms.size, projections.spread)
     double = dtype_name(samples) == "float64"
     rounding = _ROUNDING * float(factor.diagonal.mean())
     tilted = math.sqrt(slack * residual[2]) + rounding  # |wᵀR1| ≤ √(wᵀRw · 1ᵀR1), since R is positive semi-definite
@@ -158,20 +159,24 @@ def _summary(factor: PivotedCholesky, projections: Projections, residual: tuple[
         (least - rounding, most + rounding) if double else None,
         (forms - rounding, forms + (slack + rounding)) if double else None,
         (linear - tilted, linear + tilted) if double else None,
+        mean_squares=projections.mean_squares,
     )
 
 
-def draw_slack(residual: Floats, n_draws: int) -> float:
+def draw_slack(residual: Floats, n_draws: int, spread: float = 1.0, failure: float = _FAILURE_OF_ONE) -> float:
     r"""A bound on wᵀRw/n² for all bootstrap draws together, except with probability δ.
 
-    Each is the squared norm of a mean of n independent centered vectors whose squared lengths are at most 4 max Rᵢᵢ and
-    sum to tr R in expectation, so by Bernstein's inequality in a Hilbert space (Pinelis and Sakhanenko 1985)
+    Each is the squared norm of a mean of independent centered vectors whose squared lengths are at most 4 max Rᵢᵢ and
+    sum to c tr R in expectation, so by Bernstein's inequality in a Hilbert space (Pinelis and Sakhanenko 1985)
 
-    .. math:: \sqrt{w^\top R w} \le \sqrt{2 \operatorname{tr} R \, l} + 4 l \sqrt{\max R_{ii}},
+    .. math:: \sqrt{w^\top R w} \le \sqrt{2 c \operatorname{tr} R \, l} + 4 l \sqrt{\max R_{ii}},
        \qquad l = \log(2B/\delta).
+
+    c is the ``spread`` of the weights: 1, or 2 for balanced signs; δ is ``failure``.
     """
-    log = math.log(2.0 * max(n_draws, 1) / _FAILURE_OF_ONE)
-    norm = math.sqrt(2.0 * float(residual.sum()) * log) + 4.0 * log * math.sqrt(float(residual.max(initial=0.0)))
+    log = math.log(2.0 * max(n_draws, 1) / failure)
+    norm = math.sqrt(2.0 * spread * float(residual.sum()) * log)
+    norm += 4.0 * log * math.sqrt(float(residual.max(initial=0.0)))
     return (norm / residual.size) ** 2
 
 

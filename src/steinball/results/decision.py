@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,7 +31,7 @@ from steinball.gram.request import Request
 from steinball.jumps.separated import is_multimodal
 from steinball.radius.base import Radius
 from steinball.results.base import Decision
-from steinball.results.equivalence import upper_bound
+from steinball.results.equivalence import upper_bound, upper_bound_between
 from steinball.results.pairs import NO_ROWS, PairSums, host_sums
 from steinball.stein import SteinProblem
 
@@ -94,7 +94,22 @@ class Question:
     def ends(self, summary: GramSummary) -> tuple[Answer, Answer] | None:
         """The decisions most and least inclined to reject within the bounds of ``summary``, if it has bounds."""
         ends = summary.ends()
-        return None if ends is None else (self.answer(ends[0]), self.answer(ends[1]))
+        if ends is None:
+            return None
+        upper = self._upper_between(*ends)
+        favorable, unfavorable = (replace(self.answer(end), upper_bound=upper) for end in ends)
+        return favorable, unfavorable
+
+    def _upper_between(self, favorable: GramSummary, unfavorable: GramSummary) -> float:
+        """The upper bound of the KSD that holds for every D and all draws between two ends: the largest D, and the
+        largest quantile or standard error."""
+        null = self.calibration.null(replace(unfavorable, mean=favorable.mean), self.tau, self.estimator)
+        least = self.calibration.null(favorable, self.tau, self.estimator).draws
+        mean = favorable.mean if self.estimator == "v" else favorable.unbiased_mean
+        ksd = math.sqrt(max(0.0, mean))
+        if self.rare or null.draws is None or least is None:
+            return self.upper_bound(null, ksd, len(favorable))
+        return min(null.upper_bound(ksd, self.level), upper_bound_between(ksd, least, null.draws, self.level))
 
     def grade(self, summary: GramSummary) -> str:
         """``"exact"``; ``"certified"`` when both ends decide alike; otherwise ``"approximate"``.

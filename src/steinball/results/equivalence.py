@@ -26,6 +26,7 @@ __all__ = [
     "three_way_verdict",
     "two_sided_interval",
     "upper_bound",
+    "upper_bound_between",
     "upper_bound_direction",
 ]
 
@@ -88,6 +89,28 @@ def upper_bound_direction(ksd: float, draws: NDArray[np.float64], level: float) 
     True
     """
     return ksd + float(ndtri(1.0 - level)) * direction_error(draws)
+
+
+def upper_bound_between(ksd: float, lower: NDArray[np.float64], upper: NDArray[np.float64], level: float) -> float:
+    r"""The largest that :func:`upper_bound_direction` can be while every draw lies between two values
+
+    .. math:: \operatorname{sd} D_b^2 \le \operatorname{sd} m_b + \tfrac12 \max_b w_b,
+
+    with :math:`m_b` the middle and :math:`w_b` the width of the interval of :math:`D_b^2`: deviations from the middles
+    are at most half a width, and so is their standard deviation (triangle inequality).
+
+    Examples
+    --------
+    >>> draws = np.abs(np.random.default_rng(0).normal(size=999)) / 10
+    >>> upper_bound_between(0.2, draws, draws, 0.05) == upper_bound_direction(0.2, draws, 0.05)
+    True
+    """
+    scale = float(np.max(np.abs([lower, upper]), initial=0.0))
+    if scale == 0.0:
+        return ksd
+    least, most = (np.sign(draws) * np.square(draws / scale) for draws in (lower, upper))
+    spread = float(np.std(0.5 * (least + most))) + 0.5 * float(np.max(most - least, initial=0.0))
+    return ksd + float(ndtri(1.0 - level)) * scale * (0.5 * spread**2) ** 0.25
 
 
 def upper_bound(null: BoundingNull, ksd: float, level: float) -> float:

@@ -139,6 +139,12 @@ class GofResult(Result):
         draws = self._evidence.null.draws
         return None if draws is None else np.array(draws)
 
+    @property
+    def contaminated_points(self) -> int:
+        """At confidence 1 − ``level`` at least so many of *these* points are contaminated; 0 where a calibration does
+        not count them (:class:`MonteCarlo` does)."""
+        return int(self.details.get("contaminated_points", 0))
+
     def interval(self, level: float | None = None) -> tuple[float, float]:
         """A two-sided confidence interval for the KSD of the population, at confidence 1 − ``level``.
 
