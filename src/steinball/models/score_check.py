@@ -84,6 +84,7 @@ def check_score(
     ScoreCheck(ok=False, worst_error=2)
       The sign is flipped: the score is minus the gradient of the log density.
     """
+    model = model if is_array_like(model) else as_model(model)
     log_density = _find_log_density(model, log_density)
     x = _find_points(model, x)
     claimed = model if is_array_like(model) else as_model(model, x).score(x)
