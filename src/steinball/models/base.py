@@ -237,6 +237,12 @@ class JaxModel:
     def score(self, x: Array, /) -> Array:
         return to_host(self.original.score(like(x, self.template)))
 
+    @property
+    def log_density(self) -> Callable[[Array], Array] | None:
+        """The model's own, for points in NumPy, where it has one."""
+        inner = Knowledge(self.original).log_density
+        return None if inner is None else lambda x: to_host(inner(like(x, self.template)))
+
 
 def keepable(model: Model, samples: Array, scores: Array) -> Model:
     """The model, or what is left of one that cannot be pickled, such as a lambda."""

@@ -96,7 +96,8 @@ def check_score(
     ScoreCheck(ok=False, worst_error=2)
       The sign is flipped: the score is minus the gradient of the log density.
     """
-    rtol, log_density = as_number(rtol, "rtol", low=0.0), _find_log_density(model, log_density)
+    rtol, model = as_number(rtol, "rtol", low=0.0), model if is_array_like(model) else as_model(model)
+    log_density = _find_log_density(model, log_density)
     x = _find_points(model, x)
     claimed = model if is_array_like(model) else score_of(as_model(model, x), x)
     try:

@@ -177,6 +177,12 @@ def test_what_has_no_score_or_no_parameters_is_refused_by_name(model: Any, messa
         sb.as_model(model)
 
 
+def test_parameters_that_scipy_does_not_allow_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"gamma\(a=-1\), with parameters that SciPy does not allow"):
+        sb.as_model(stats.gamma(-1.0))
+    assert sb.check_score(stats.gamma(2.0)).ok
+
+
 def test_one_number_for_several_columns_has_two_readings() -> None:
     with pytest.raises(ValueError, match=r"a distribution of one number.*2 columns.*independent.*np\.full\(2, 0\)"):
         sb.ksd_test(np.zeros((5, 2)), stats.norm())

@@ -169,6 +169,8 @@ def _of_line(source: _Frozen | _New, dimension: int | None) -> Any:
     """A distribution of one number, or of independent columns where its parameters are vectors."""
     _refuse_angles(source)
     size = np.broadcast_shapes(*(value.shape for value in source.parameters.values()))
+    if np.isnan(source.distribution.support()).any():
+        raise ValueError(f"`model` is {source.text}, with parameters that SciPy does not allow; correct them.")
     if len(size) > 1:
         raise ValueError(f"`model` has parameters of shape {size}; give one number, or one for each column.")
     if not size and dimension not in (None, 1):
