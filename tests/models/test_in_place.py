@@ -35,13 +35,13 @@ def data(n: int = 60) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 TESTS = {
     "ksd_test": lambda x, f: sb.ksd_test(x, f, rng=0).pvalue,
-    "robust_ksd_test": lambda x, f: sb.robust_ksd_test(x, f, rng=0).pvalue,
-    "robust_ksdagg_test": lambda x, f: sb.robust_ksdagg_test(x, f, rng=0).pvalue,
+    "robust_ksd_test": lambda x, f: sb.robust_ksd_test(x, f, 0.05, rng=0).pvalue,
+    "robust_ksdagg_test": lambda x, f: sb.robust_ksdagg_test(x, f, 0.05, rng=0).pvalue,
     "ksdagg_test": lambda x, f: sb.ksdagg_test(x, f, rng=0).pvalue,
-    "sharp_huber_test": lambda x, f: sb.sharp_huber_test(x, f, score_lipschitz=1.0, rng=0).pvalue,
+    "sharp_huber_test": lambda x, f: sb.sharp_huber_test(x, f, 0.05, score_lipschitz=1.0, rng=0).pvalue,
     "ksd": lambda x, f: sb.ksd(x, f),
     "optimized": lambda x, f: sb.ksd_test(x, f, tilt="auto", tau="optimized", rng=0).tau,
-    "an edge": lambda x, f: sb.robust_ksd_test(np.abs(x), from_score(f, (0, None)), rng=0).pvalue,
+    "an edge": lambda x, f: sb.robust_ksd_test(np.abs(x), from_score(f, (0, None)), 0.05, rng=0).pvalue,
     "sequential": lambda x, f: (
         sb.SequentialTest(f, kernel=sb.InverseMultiquadric(1.0), tau=20.0, tilt=None, radius=0.1).update(x).evalue
     ),
@@ -83,7 +83,7 @@ def test_a_model_that_answers_in_one_buffer_keeps_the_scores_of_the_samples() ->
         return np.negative(x, out=buffer[: len(x)])
 
     x = data()
-    assert sb.robust_ksd_test(x, score, rng=0).ksd == sb.robust_ksd_test(x, plain, rng=0).ksd
+    assert sb.robust_ksd_test(x, score, 0.05, rng=0).ksd == sb.robust_ksd_test(x, plain, 0.05, rng=0).ksd
 
 
 def test_a_stream_may_use_the_buffer_of_its_batches_again() -> None:
@@ -105,5 +105,5 @@ def test_jumps_that_work_in_place_leave_the_data_alone() -> None:
             return samples
 
     x = data()
-    sb.robust_ksd_test(x, sb.models.Gaussian(), jumps=Mirror(), rng=0)
+    sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, jumps=Mirror(), rng=0)
     np.testing.assert_array_equal(x, data())

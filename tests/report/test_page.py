@@ -22,7 +22,7 @@ HOSTILE = "<script>document.title='taken'</script>"
 
 def mixed(n: int = 200, bad: int = 30) -> Any:
     x = np.random.default_rng(0).normal(size=n)
-    x[:bad] = 3.0
+    x[:: n // bad][:bad] = 3.0
     return x
 
 

@@ -192,8 +192,7 @@ def run_test(
         setup, products = _Setup(contamination, radius, kernel, jumps, aggregate), Products(report, plot)
         setup.check(require)
         products.check()
-        options = {"columns": columns, "key": key, "header": header, "missing": missing, "memory_limit": memory_limit}
-        table = read_table(data, **options)
+        table = read_table(data, columns=columns, key=key, header=header, missing=missing, memory_limit=memory_limit)
         rows = Rows.of(table, max_rows, seed)
         chosen = _calibration(calibration, resamples)
         with outcome.foreign_code():  # what the user's own file prints is not our output

@@ -98,8 +98,8 @@ def read_samples(
     array([[2.],
            [4.]])
     """
-    options = {"columns": columns, "key": key, "header": header, "missing": missing, "memory_limit": memory_limit}
-    return read_table(source, **options).samples
+    table = read_table(source, columns=columns, key=key, header=header, missing=missing, memory_limit=memory_limit)
+    return table.samples
 
 
 def read_table(

@@ -237,7 +237,7 @@ class Evidence:
 
     def recalibrated(self, calibration: Calibration) -> Evidence:
         """The same answers, read by another calibration that asks for them too, or for less."""
-        check_every_row(as_calibration(calibration), self.isolated)
+        check_every_row(as_calibration(calibration), len(self.isolated))
         check_sampler(calibration, self.problem.model)
         calibration = calibration.settled(self.problem)
         if missing := self.request.missing(calibration.request(len(self.summary), self.seed)):
