@@ -394,7 +394,9 @@ def test_only_arrays_are_arrays(value: Any) -> None:
 
 
 def test_chains_and_draws_are_not_flattened_in_silence() -> None:
-    with pytest.raises(ValueError, match=r"\(chain, draw, d\), pass `x.reshape\(-1, 3\)`.*chains=4\)"):
+    with pytest.raises(
+        ValueError, match=r"\(chain, draw, d\), use `sb.mcmc_test`.*pass `x.reshape\(-1, 3\)`.*chains=4\)"
+    ):
         as_samples(np.zeros((4, 100, 3)))
     with pytest.raises(ValueError, match=r"shape \(n, d\), got \(2, 2, 2, 2\)\.$"):
         as_samples(np.zeros((2, 2, 2, 2)))
@@ -420,7 +422,7 @@ class DataArray:
 
 def test_posteriors_with_named_chains_say_how_to_become_rows() -> None:
     for posterior in (InferenceData(), DataArray(np.zeros((4, 1000)), ("chain", "draw"))):
-        with pytest.raises(TypeError, match=r"are no rows yet\. Stack them.*chains=\.\.\.\)"):
+        with pytest.raises(TypeError, match=r"are no rows yet\. `sb.mcmc_test.*stack them.*chains=\.\.\.\)"):
             as_samples(posterior)
     assert as_samples(DataArray(np.zeros((10, 2)), ("observation", "column"))).shape == (10, 2)
 

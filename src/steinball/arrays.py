@@ -218,8 +218,8 @@ def _refuse_labeled(x: Any, name: str) -> None:
         return
     if not hasattr(x, "dims") or hasattr(x, "data_vars") or "chain" in x.dims:
         raise TypeError(
-            f"`{name}` is a {type(x).__name__}, whose chains, draws and variables are no rows yet. "
-            "`sb.mcmc_test(idata, model)` tests them against the posterior that they were drawn from. As data, stack them, chain "
+            f"`{name}` is a {type(x).__name__}, whose chains, draws and variables are no rows yet. `sb.mcmc_test` "
+            "tests them against the posterior that they were drawn from. As data, stack them, chain "
             "behind chain: `np.stack([idata.posterior[v].values.ravel() for v in names], axis=1)` for scalars, and "
             'pass `WildBootstrap(dependence="auto", chains=...)` as calibration: draws of a chain are not independent.'
         )

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steinball.arrays import Floats, namespace
+import numpy as np
+
+from steinball.arrays import Floats, is_array, namespace
 from steinball.posterior.arviz import read_arviz
 from steinball.posterior.base import Posterior
 from steinball.posterior.blackjax import read_states
@@ -136,7 +138,7 @@ def _against(draws: Draws, model: Any, scores: Any, reading: Reading) -> Case:
 
 def _rows_of(scores: Any, draws: Draws, reading: Reading) -> Any:
     """Scores in the shape of the draws that were passed, as rows."""
-    if not hasattr(scores, "ndim") or scores.ndim != 3:
+    if np.ndim(scores) != 3:
         return scores
-    scores = reading.chains_first(scores)
+    scores = reading.chains_first(scores if is_array(scores) else np.asarray(scores))
     return namespace(scores).reshape(scores, (len(draws), -1))
