@@ -95,17 +95,21 @@ def ksdagg_test(
     (True, True)
     """
     counts = check_resamples(n_resamples), check_resamples(n_resamples_level, "n_resamples_level")
-    level, seed = check_level(level, min(counts)), as_seed(rng)
-    n_bisections = check_resamples(n_bisections, "n_bisections")
+    n_bisections, seed = check_resamples(n_bisections, "n_bisections"), as_seed(rng)
     subject = Subject.of(x, model, base=in_no_coordinates(kernels, tilt))
     settings = Settings(exact_engine(engine, len(subject)), memory_limit, n_jobs, progress)
     chosen = paper_kernels() if kernels is None else collection(kernels, subject)
-    check_level(level, counts[0], len(chosen))
+    level = check_level(level, *_scarcer(counts, len(chosen)))
     problems = subject.pose_all(chosen, tilt)
     look_over(problems[len(problems) // 2], check_model)
     summaries = summarise_all(problems, WildBootstrap(sum(counts)), seed, settings, subject)
     warn_about_order(problems, summaries)
     return AggregationEvidence.of(problems, summaries, counts[0], n_bisections).decide(level)
+
+
+def _scarcer(counts: tuple[int, int], kernels: int) -> tuple[int, int]:
+    """The draws that limit the level, and over how many kernels they are shared: B₁ over all, or B₂ over none."""
+    return (counts[0], kernels) if counts[0] + 1 <= kernels * (counts[1] + 1) else (counts[1], 1)
 
 
 def paper_kernels() -> tuple[Kernel, ...]:
