@@ -132,7 +132,13 @@ def run_test(
     The exit code is 0 when the model is not rejected, 1 when it is, 2 when there is no decision, 130 after Ctrl-C.
     """
     with outcome.ending(user_file=python_file(model or log_density), debug=debug):
-        options = {"columns": columns, "key": key, "header": header, "missing": missing, "memory_limit": memory_limit}
+        options: dict[str, Any] = {
+            "columns": columns,
+            "key": key,
+            "header": header,
+            "missing": missing,
+            "memory_limit": memory_limit,
+        }
         samples = read_samples(data, **options)
         chosen = _calibration(calibration, resamples)
         with outcome.foreign_code():  # what the user's own file prints is not our output
