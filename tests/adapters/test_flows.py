@@ -50,7 +50,7 @@ def log_prob(flow: Any, x: Any) -> Any:
 
 def test_the_score_is_the_gradient_of_log_prob(flow: Any) -> None:
     flow.double()
-    model = sb.as_model(flow)
+    model: Any = sb.as_model(flow)
     x = np.random.default_rng(0).normal(size=(20, 2))
     z = torch.tensor(x, requires_grad=True)
     gradient = torch.autograd.grad(log_prob(flow, z).sum(), z)[0]
@@ -59,7 +59,7 @@ def test_the_score_is_the_gradient_of_log_prob(flow: Any) -> None:
 
 
 def test_draws_become_normal_in_base_space(flow: Any) -> None:
-    model = sb.as_model(flow)
+    model: Any = sb.as_model(flow)
     assert Knowledge(model).dimension == 2
     x = Knowledge(model).needed_draws(1500, 1)
     z = model.to_base(x)

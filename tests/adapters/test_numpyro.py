@@ -46,10 +46,11 @@ def test_scores_supports_and_draws_are_those_of_scipy(distribution: Any, twin: A
 
 def test_gaussians_and_their_mixtures_are_our_own() -> None:
     joint = nd.MultivariateNormal(jnp.zeros(2), jnp.array([[2.0, 0.5], [0.5, 1.0]]))
-    np.testing.assert_allclose(sb.as_model(joint).covariance, [[2.0, 0.5], [0.5, 1.0]], rtol=1e-6)
+    gaussian: Any = sb.as_model(joint)
+    np.testing.assert_allclose(gaussian.covariance, [[2.0, 0.5], [0.5, 1.0]], rtol=1e-6)
     assert isinstance(sb.as_model(nd.Normal(jnp.zeros(3), 1.0).to_event(1)), sb.models.Gaussian)
     mixture = nd.MixtureSameFamily(nd.Categorical(jnp.array([0.3, 0.7])), nd.Normal(jnp.array([0.0, 3.0]), jnp.ones(2)))
-    model = sb.as_model(mixture)
+    model: Any = sb.as_model(mixture)
     assert isinstance(model, sb.models.GaussianMixture)
     x = np.linspace(-2.0, 5.0, 9)[:, None]
     np.testing.assert_allclose(model.log_density(x), mixture.log_prob(jnp.asarray(x[:, 0])), rtol=1e-5)
@@ -57,7 +58,7 @@ def test_gaussians_and_their_mixtures_are_our_own() -> None:
 
 def test_independent_columns_and_base_space() -> None:
     columns = nd.Gamma(jnp.array([2.0, 3.0]), 1.0).to_event(1)
-    model = sb.as_model(columns)
+    model: Any = sb.as_model(columns)
     x = Knowledge(model).needed_draws(200, 0)
     assert str(Knowledge(model).support) == "[(0, ∞), (0, ∞)]"
     assert not sb.robust_ksd_test(x, columns, contamination=0.05, rng=0).rejected

@@ -23,7 +23,7 @@ DATA, FRESH = TRUTH.sample(1000, rng=0), TRUTH.sample(200, rng=1)
 @pytest.mark.parametrize("name", ["GaussianMixture", "BayesianGaussianMixture"])
 def test_mixtures_are_mixtures(name: str, kind: str) -> None:
     fitted = vars(mixture)[name](n_components=2, covariance_type=kind, random_state=0).fit(DATA)
-    model = sb.as_model(fitted)
+    model: Any = sb.as_model(fitted)
     if name == "GaussianMixture":
         np.testing.assert_allclose(model.log_density(FRESH), fitted.score_samples(FRESH), rtol=1e-6)
     assert sb.check_score(model, FRESH[:25], rtol=1e-6).ok
@@ -36,7 +36,7 @@ def test_mixtures_are_mixtures(name: str, kind: str) -> None:
 @pytest.mark.parametrize("weights", [None, np.linspace(0.1, 1.0, 1000)], ids=["plain", "weighted"])
 def test_a_kernel_density_is_a_mixture_of_its_points(weights: Any) -> None:
     fitted = neighbors.KernelDensity(bandwidth=0.4).fit(DATA, sample_weight=weights)
-    model = sb.as_model(fitted)
+    model: Any = sb.as_model(fitted)
     np.testing.assert_allclose(model.log_density(FRESH), fitted.score_samples(FRESH), rtol=1e-5)
     assert sb.check_score(model, FRESH[:25]).ok
     assert not sb.robust_ksd_test(model.sample(200, rng=0), fitted, contamination=0.05, rng=0).rejected
@@ -51,7 +51,7 @@ def test_a_kernel_density_is_a_mixture_of_its_points(weights: Any) -> None:
     ids=["LedoitWolf", "MinCovDet", "PCA", "FactorAnalysis"],
 )  # fmt: skip
 def test_estimators_of_a_covariance_are_gaussians(fitted: Any) -> None:
-    model = sb.as_model(fitted.fit(DATA))
+    model: Any = sb.as_model(fitted.fit(DATA))
     assert isinstance(model, sb.models.Gaussian)
     if "score_samples" in dir(fitted):
         np.testing.assert_allclose(model.log_density(FRESH), fitted.score_samples(FRESH), rtol=1e-6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ X = np.random.default_rng(0).normal(size=(80, 2))
 def test_few_points_are_looked_at_and_slow_densities_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = []
 
-    def log_density(x: np.ndarray) -> np.ndarray:
+    def log_density(x: Any) -> Any:
         rows.append(len(x))
         return -0.5 * (x**2).sum(axis=1)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -12,7 +14,7 @@ from steinball.models.base_map import normal_of, rosenblatt
 pytestmark = pytest.mark.exact
 
 COV = np.array([[2.0, 0.8], [0.8, 1.0]])
-MODELS = {
+MODELS: dict[str, Any] = {
     "gaussian": Gaussian([1.0, -1.0], COV),
     "student t": StudentT(3.0, [1.0, -1.0], shape=COV),
     "mixture": GaussianMixture([0.3, 0.7], [[0.0, 0.0], [3.0, 1.0]], np.stack([COV, np.eye(2)])),

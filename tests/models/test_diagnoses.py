@@ -72,7 +72,7 @@ def test_a_missing_jacobian_is_named(x: Any, log_density: Any, extra: Any, words
 )
 def test_an_edge_that_nobody_declared_is_named(distribution: Any, edge: float, words: str) -> None:
     x = distribution.rvs((40, 1), random_state=0)
-    model = sb.as_model(distribution)
+    model: Any = sb.as_model(distribution)
     found = sb.check_score(model.score, x, log_density=model.log_density)
     assert not found.ok
     assert words in found.message
@@ -83,8 +83,11 @@ def test_an_edge_that_nobody_declared_is_named(distribution: Any, edge: float, w
 
 def test_densities_that_vanish_at_their_edge_or_have_none_are_left_alone() -> None:
     for distribution in (stats.lognorm(1.0), stats.gamma(4.0), stats.t(3.0), stats.norm()):
-        x = distribution.rvs((40, 1), random_state=0)
-        assert find_endings(lambda z, d=distribution: d.logpdf(z)[:, 0], x) == []
+
+        def log_density(z: Any, of: Any = distribution) -> Any:
+            return of.logpdf(z)[:, 0]
+
+        assert find_endings(log_density, distribution.rvs((40, 1), random_state=0)) == []
 
 
 def test_it_runs_by_itself_and_warns_once() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -14,8 +16,8 @@ MODEL = sb.models.Independent([stats.norm(1.0, 2.0), stats.gamma(2.0), sb.models
 
 @pytest.mark.exact
 def test_the_product_of_gaussians_is_a_gaussian() -> None:
-    model = sb.models.Independent([stats.norm(1.0, 2.0), stats.norm(-1.0)])
-    whole = sb.models.Gaussian([1.0, -1.0], sd=[2.0, 1.0])
+    model: Any = sb.models.Independent([stats.norm(1.0, 2.0), stats.norm(-1.0)])
+    whole: Any = sb.models.Gaussian([1.0, -1.0], sd=[2.0, 1.0])
     x = whole.sample(20, rng=0)
     np.testing.assert_allclose(model.score(x), whole.score(x))
     np.testing.assert_allclose(model.log_density(x), whole.log_density(x))

@@ -21,8 +21,9 @@ HOSTILE = "<script>document.title='taken'</script>"
 
 
 def mixed(n: int = 200, bad: int = 30) -> Any:
-    x = np.random.default_rng(0).normal(size=n)
-    x[:: n // bad][:bad] = 3.0
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    x[rng.permutation(n)[:bad]] = 3.0
     return x
 
 

@@ -26,7 +26,7 @@ def normal_of(below: Floats, above: Floats) -> Floats:
     """
     with np.errstate(all="ignore"):
         z = np.where(below <= above, ndtri(below), -ndtri(above))
-    return np.clip(z, -_FARTHEST, _FARTHEST)
+    return np.asarray(np.clip(z, -_FARTHEST, _FARTHEST))
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ COVARIANCES = {
 @pytest.mark.parametrize("kind", COVARIANCES)
 def test_mixtures_of_all_four_covariance_types(kind: str) -> None:
     attributes = {"weights_": WEIGHTS, "means_": MEANS, "covariances_": COVARIANCES[kind], "covariance_type": kind}
-    model = sb.as_model(estimator("BaseMixture", "GaussianMixture", **attributes))
+    model: Any = sb.as_model(estimator("BaseMixture", "GaussianMixture", **attributes))
     expected = {
         "full": COVARIANCES["full"],
         "tied": np.stack([COVARIANCES["tied"]] * 2),
@@ -48,7 +48,7 @@ def test_a_gaussian_kernel_density() -> None:
     points = np.random.default_rng(0).normal(size=(20, 2))
     tree = SimpleNamespace(data=points, sample_weight=None)
     shared = {"tree_": tree, "bandwidth_": 0.5, "metric": "euclidean"}
-    model = sb.as_model(estimator("BaseEstimator", "KernelDensity", kernel="gaussian", **shared))
+    model: Any = sb.as_model(estimator("BaseEstimator", "KernelDensity", kernel="gaussian", **shared))
     np.testing.assert_allclose(model.location, points.mean(axis=0))
     assert sb.check_score(model, points).ok
     with pytest.raises(TypeError, match=r'kernel="tophat".*edges or corners'):

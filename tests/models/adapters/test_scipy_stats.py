@@ -30,7 +30,8 @@ def frozen(family: str, **place: Any) -> Any:
 
 
 def interior(distribution: Any) -> Any:
-    return np.linspace(*distribution.ppf([0.02, 0.98]), 41)[:, None]
+    low, high = distribution.ppf([0.02, 0.98])
+    return np.linspace(low, high, 41)[:, None]
 
 
 @pytest.mark.exact
@@ -65,7 +66,7 @@ def test_the_declared_growth_bounds_the_score_far_out_and_at_the_edges(family: s
 
 
 def test_a_score_that_has_no_closed_form_is_numerical_and_says_so() -> None:
-    model = sb.as_model(stats.exponnorm(1.5))
+    model: Any = sb.as_model(stats.exponnorm(1.5))
     assert repr(model) == "ScipyDistribution(exponnorm(K=1.5), score: numerical derivative)"
     assert not Knowledge(model).verified
     x = np.linspace(-2.0, 4.0, 20)[:, None]
@@ -94,7 +95,7 @@ def test_a_score_that_has_no_closed_form_is_numerical_and_says_so() -> None:
          "multivariate t without tails"],
 )  # fmt: skip
 def test_what_we_have_ourselves_is_recognized(distribution: Any, model: Any) -> None:
-    found = sb.as_model(distribution)
+    found: Any = sb.as_model(distribution)
     assert type(found) is type(model)
     x = np.random.default_rng(0).normal(size=(20, model.dimension))
     np.testing.assert_allclose(found.score(x), model.score(x), rtol=1e-12)
@@ -113,7 +114,7 @@ def test_what_we_have_ourselves_is_recognized(distribution: Any, model: Any) -> 
     ids=["made", "uniform", "truncated", "transformed", "mixture"],
 )
 def test_the_newer_objects_come_with_score_draws_and_support(distribution: Any) -> None:
-    model = sb.as_model(distribution)
+    model: Any = sb.as_model(distribution)
     x = model.sample(300, rng=1)
     assert stats.kstest(x[:, 0], distribution.cdf).pvalue > 1e-3
     inner = np.quantile(x, [0.1, 0.3, 0.5, 0.7, 0.9])[:, None]
@@ -135,10 +136,10 @@ def test_draws_come_from_the_distribution_and_its_place_is_where_they_are(family
 
 @pytest.mark.exact
 def test_vectors_of_parameters_are_independent_columns() -> None:
-    model = sb.as_model(stats.gamma([2.0, 3.0, 0.5], scale=[1.0, 2.0, 1.0]))
+    model: Any = sb.as_model(stats.gamma([2.0, 3.0, 0.5], scale=[1.0, 2.0, 1.0]))
     x = model.sample(50, rng=0)
     assert x.shape == (50, 3)
-    apart = [sb.as_model(stats.gamma(a, scale=s)) for a, s in ((2.0, 1.0), (3.0, 2.0), (0.5, 1.0))]
+    apart: list[Any] = [sb.as_model(stats.gamma(a, scale=s)) for a, s in ((2.0, 1.0), (3.0, 2.0), (0.5, 1.0))]
     np.testing.assert_allclose(model.score(x), np.hstack([part.score(x[:, [j]]) for j, part in enumerate(apart)]))
     total = sum(part.log_density(x[:, [j]]) for j, part in enumerate(apart))
     np.testing.assert_allclose(model.log_density(x), total)
@@ -150,7 +151,7 @@ def test_a_kernel_density_estimate_is_a_mixture() -> None:
     rng = np.random.default_rng(0)
     data, x = rng.normal(size=(2, 40)), rng.normal(size=(30, 2))
     kde = stats.gaussian_kde(data, weights=rng.uniform(size=40))
-    model = sb.as_model(kde, x)
+    model: Any = sb.as_model(kde, x)
     np.testing.assert_allclose(model.log_density(x), kde.logpdf(x.T), rtol=1e-10)
     assert sb.check_score(model, x).ok
 

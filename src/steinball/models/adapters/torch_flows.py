@@ -36,7 +36,7 @@ def _zuko(model: Any) -> Any:
     return module_model(_Unlazy(model), model, Sampler(flow), _ZukoBase(model))
 
 
-class _Unlazy(torch.nn.Module):
+class _Unlazy(torch.nn.Module):  # type: ignore[misc]
     """A lazy flow of zuko as a module with ``log_prob``."""
 
     def __init__(self, flow: Any) -> None:
