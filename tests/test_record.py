@@ -48,12 +48,19 @@ def test_warnings_are_remembered_once_and_also_where_nobody_saw_them() -> None:
 
 def test_other_settings_keep_the_record() -> None:
     result = sb.robust_ksd_test(X, sb.models.Gaussian(), 0.05, rng=0)
-    for other in (result.at(level=0.1), result.at(contamination=0.2), result.extend(100), pickle.loads(pickle.dumps(result))):
+    for other in (
+        result.at(level=0.1),
+        result.at(contamination=0.2),
+        result.extend(100),
+        pickle.loads(pickle.dumps(result)),
+    ):
         assert other._record.call == result._record.call
 
 
 def test_a_result_in_a_result_is_no_call_of_its_own() -> None:
-    assert sb.robust_ksd_test(X, sb.models.Gaussian(), 0.05, rng=0)._record.call.startswith("steinball.robust_ksd_test(")
+    assert sb.robust_ksd_test(X, sb.models.Gaussian(), 0.05, rng=0)._record.call.startswith(
+        "steinball.robust_ksd_test("
+    )
     assert current_record() == Record()
 
 

@@ -30,7 +30,9 @@ def test_a_report_and_a_picture_are_written(command: Command, data: str, tmp_pat
 
 def test_names_of_columns_reach_the_report_as_text(command: Command, tmp_path: Path) -> None:
     path, page = tmp_path / "points.csv", tmp_path / "fit.html"
-    np.savetxt(path, np.random.default_rng(0).normal(size=(50, 2)), delimiter=";", header="<script>;height", comments="")
+    np.savetxt(
+        path, np.random.default_rng(0).normal(size=(50, 2)), delimiter=";", header="<script>;height", comments=""
+    )
     assert command("test", str(path), *GAUSSIAN, "--contamination", "0.1", "--report", str(page)).exit_code == 0
     text = page.read_text(encoding="utf-8")
     assert "&lt;script&gt;</th>" in text
@@ -61,12 +63,16 @@ def test_what_cannot_be_done_is_refused_before_anything_is_read(
 def test_a_required_verdict_decides_the_exit_code(
     command: Command, data: str, share: str, code: int, verdict: str
 ) -> None:
-    done = command("test", data, *GAUSSIAN, "--contamination", share, "--calibration", "weighted", "--require", "good-enough")
+    done = command(
+        "test", data, *GAUSSIAN, "--contamination", share, "--calibration", "weighted", "--require", "good-enough"
+    )
     assert done.stdout.startswith(verdict)
     assert done.exit_code == code
 
 
-@pytest.mark.parametrize("options", [["--contamination", "0"], ["--radius", "0"], ["--contamination", "5%", "--aggregate"]])
+@pytest.mark.parametrize(
+    "options", [["--contamination", "0"], ["--radius", "0"], ["--contamination", "5%", "--aggregate"]]
+)
 def test_what_can_never_be_shown_cannot_be_required(command: Command, data: str, options: list[str]) -> None:
     done = command("test", data, *GAUSSIAN, *options, "--require", "good-enough")
     assert done.exit_code == 2

@@ -36,7 +36,9 @@ def test_an_edge_is_where_the_density_ends() -> None:
 def test_two_columns_of_a_score_alone_are_integrated() -> None:
     cov = np.array([[1.0, 0.6], [0.6, 2.0]])
     model = sb.from_score(lambda x: -x @ np.linalg.inv(cov))
-    shape = shape_of(pose(np.random.default_rng(0).normal(size=(9, 2)), model), (0, 1), np.array([[-4.0] * 2, [4.0] * 2]))
+    shape = shape_of(
+        pose(np.random.default_rng(0).normal(size=(9, 2)), model), (0, 1), np.array([[-4.0] * 2, [4.0] * 2])
+    )
     assert shape is not None
     known = sb.models.Gaussian([0.0, 0.0], cov)
     places = np.stack(np.meshgrid(*shape.axes, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -46,7 +48,9 @@ def test_two_columns_of_a_score_alone_are_integrated() -> None:
 
 def test_two_columns_of_many_are_drawn_from_the_model() -> None:
     model = sb.models.Gaussian(np.zeros(5))
-    shape = shape_of(pose(np.random.default_rng(0).normal(size=(9, 5)), model), (1, 3), np.array([[-3.0] * 2, [3.0] * 2]))
+    shape = shape_of(
+        pose(np.random.default_rng(0).normal(size=(9, 5)), model), (1, 3), np.array([[-3.0] * 2, [3.0] * 2])
+    )
     assert shape is not None
     assert float(shape.values.max()) == pytest.approx(1 / (2 * np.pi), rel=0.15)
 
