@@ -1,4 +1,4 @@
-"""Draw the pictures of the README and of docs/pictures.md: ``python docs/images/draw.py``, the same bytes every time."""
+"""Draw the pictures of the README and of docs/pictures.md: ``python docs/images/draw.py``, always the same bytes."""
 
 from __future__ import annotations
 
