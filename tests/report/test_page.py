@@ -53,6 +53,8 @@ class Balanced(HTMLParser):
 
     VOID = frozenset({"meta", "input", "br", "path", "rect", "circle", "polyline"})
 
+    LOADING = frozenset({"src", "href", "xlink:href", "srcset", "action"})
+
     def __init__(self, page: str) -> None:
         super().__init__()
         self.open: list[str] = []
@@ -241,8 +243,8 @@ def test_a_page_fits_its_window_and_can_be_read(width: int, dark: bool, tab: Bro
     assert contrast(ink, ground) > 7.0
     assert (ground.mean() < 128) == dark
     smallest = tab.run(
-        "Math.min(...[...document.querySelectorAll('svg text')].filter(t => t.textContent && t.getBoundingClientRect().width)"
-        ".map(t => t.getBoundingClientRect().height))"
+        "Math.min(...[...document.querySelectorAll('svg text')].map(t => t.getBoundingClientRect())"
+        ".filter(box => box.width).map(box => box.height))"
     )
     assert smallest > 8.0
 
