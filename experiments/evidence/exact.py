@@ -215,15 +215,15 @@ EXPERIMENT = Experiment(
     title="the exact test by samples of the model",
     reference="MonteCarlo, theory/exact.md",
     says=(
-        f"`MonteCarlo` holds its level at every n, whatever contaminates the model: {len(LEVEL_CELLS)} cells on the "
-        "edge of Huber's model, with n = 10 to 1,000 and d = 1 to 50, a steep model (uniform on (−1, 1) plus .001 "
-        "times a logistic variable), models with an edge (exponential, uniform), outliers where u(x, x) is largest, and "
-        "sorted rows with outliers in one cluster. Every repeat has 199 samples of the model, taken at random from a "
-        "pool that is drawn once for each n, d and model: 20,000 samples up to n = 100, beyond that 4,000. That leaves "
-        "the rate unbiased and adds 1/20,000 or 1/4,000 of the variance of one decision, which the standard errors "
-        "below contain. The bootstraps are not run at n = 1,000. In the table the tests `share` and `points` count "
-        "misses: a bound on the share of the distribution above ε, and on the share of these points above the true "
-        "one; `ksd` is then the bound."
+        f"`MonteCarlo` holds its level at every n, whatever contaminates the model: {len(LEVEL_CELLS)} cells on "
+        "the edge of Huber's model, with n = 10 to 1,000 and d = 1 to 50, a steep model (uniform on (−1, 1) "
+        "plus .001 times a logistic variable), models with an edge (exponential, uniform), outliers where u(x, "
+        "x) is largest, and sorted rows with outliers in one cluster. Every repeat has 199 samples of the "
+        "model, taken at random from a pool that is drawn once for each n, d and model: 20,000 samples up to n "
+        "= 100, beyond that 4,000. That leaves the rate unbiased and adds 1/20,000 or 1/4,000 of the variance "
+        "of one decision, which the standard errors below contain. The bootstraps are not run at n = 1,000. In "
+        "the table the tests `share` and `points` count misses: a bound on the share of the distribution above "
+        "ε, and on the share of these points above the true one; `ksd` is then the bound."
     ),
     grid=GRID,
     trial=trial,
