@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -80,7 +81,8 @@ def run_test(
     calibration: Annotated[
         str,
         typer.Option(
-            help="boundary, weighted (the paper's) or wild bootstrap; for finite samples betting or deviation."
+            help="boundary, weighted (the paper's) or wild bootstrap; for finite samples exact (samples of the model), "
+            "betting or deviation."
         ),
     ] = "boundary",
     resamples: Annotated[int, typer.Option(help="Number of bootstrap draws.")] = 999,
@@ -89,7 +91,7 @@ def run_test(
         str | None,
         typer.Option(
             help="Bound of the Stein kernel: best, auto (a proven one), sample, optimized or a number; by default "
-            "best, with --radius or --jumps sample, for betting and deviation auto."
+            "best, with --radius or --jumps sample, for exact, betting and deviation auto."
         ),
     ] = None,
     jumps: Annotated[
@@ -179,15 +181,20 @@ def _run(samples: Any, model: Any, setup: _Setup, **options: Any) -> Result:
 
 
 _BOUNDS = {"betting": sb.Betting, "deviation": sb.DeviationBound}
-_BOOTSTRAPS = {"boundary": sb.BoundaryBootstrap, "weighted": sb.WeightedBootstrap, "wild": sb.WildBootstrap}
+_SAMPLED = {
+    "boundary": partial(sb.BoundaryBootstrap, scheme="scaled"),
+    "weighted": sb.WeightedBootstrap,
+    "wild": sb.WildBootstrap,
+    "exact": sb.MonteCarlo,
+}
 
 
 def _calibration(name: str, resamples: int) -> Any:
     if name in _BOUNDS:
         return _BOUNDS[name]()
-    if name in _BOOTSTRAPS:
-        return _BOOTSTRAPS[name](resamples)
-    known = ", ".join([*_BOOTSTRAPS, *_BOUNDS])
+    if name in _SAMPLED:
+        return _SAMPLED[name](resamples)
+    known = ", ".join([*_SAMPLED, *_BOUNDS])
     raise ValueError(f"`--calibration` must be one of {known}, got `{name}`.")
 
 
