@@ -125,14 +125,14 @@ EXPERIMENT = Experiment(
         "In many dimensions D² is nearly the mean of u(x, x) over n, and hardly scatters. A draw with "
         "multinomial weights scatters with Σv², by √(2n) around n, so its quantile is too large and the test "
         "sleeps. Weights scaled to Σv² = n and balanced signs do not scatter so. The same data, Gaussian "
-        "models and kernels as in `edge`; 200 repeats, 199 draws; *model* is N(0, I) at radius 0, *edge* four "
+        "models and kernels as in `edge`; 100 repeats, 199 draws; *model* is N(0, I) at radius 0, *edge* four "
         "kinds of contamination at their exact distance, *power* three kinds beyond ε₀ = .05. "
         "`robust_ksd_test` scales its weights by default: they are the paper's draws, so that a result can "
         "still be read by `WeightedBootstrap`."
     ),
     grid=GRID,
     trial=trial,
-    repeats=200,
+    repeats=100,
     expectations=(
         Expectation("scaled weights are near the level on the edge", _default),
         Expectation("and lose no power", _gain),

@@ -16,7 +16,7 @@ from steinball.arrays import as_seed
 from steinball.calibration import MonteCarlo, MonteCarloNull, RemovalNull
 from steinball.gram.dense import DenseGram
 from steinball.gram.norms import PrefixNorms
-from steinball.gram.replicates import CHUNK, ReplicatedGram, prefix_norms
+from steinball.gram.replicates import CHUNK, ReplicatedGram
 from steinball.problem import pose
 
 Floats = NDArray[np.float64]
@@ -41,18 +41,6 @@ def pvalue_by_definition(norms: Floats, uniforms: Floats, tau: float, ksd: float
     bad = stats.binom.ppf(uniforms, n, share).astype(int) if share else np.zeros(len(uniforms), dtype=int)
     reached = [(k * math.sqrt(tau) + row[n - k]) / n for k, row in zip(bad, norms, strict=True)]
     return (1 + sum(t >= ksd for t in reached)) / (len(norms) + 1)
-
-
-@pytest.mark.exact
-@pytest.mark.parametrize("tile", [1, 7, 64])
-@pytest.mark.parametrize("d", [1, 4])
-def test_prefix_norms_are_those_of_the_whole_matrix(tile: int, d: int) -> None:
-    x = np.random.default_rng(d).normal(size=(23, d))
-    problem = pose(x, sb.models.Gaussian(dimension=d), KERNEL, TILT)
-    u = problem.stein.block(problem.points, problem.points)
-    truth = [math.sqrt(u[:m, :m].sum()) for m in range(24)]
-    found = prefix_norms(problem.stein, problem.points, problem.diagonal, tile)
-    np.testing.assert_allclose(found, truth, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.exact
@@ -162,10 +150,10 @@ def test_workers_and_engines_do_not_move_it(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("library", ["torch", "jax.numpy"])
 def test_other_array_libraries_give_the_same_answer(library: str) -> None:
     xp = pytest.importorskip(library)
-    x = contaminated(40, 0.3).astype(np.float32)
-    plain = sb.robust_ksd_test(x, MODEL, 0.05, calibration=MonteCarlo(39), rng=1)
-    other = sb.robust_ksd_test(xp.asarray(x), MODEL, 0.05, calibration=MonteCarlo(39), rng=1)
-    assert other.pvalue == pytest.approx(plain.pvalue, abs=0.03)
+    x = contaminated(30, 0.3).astype(np.float32)
+    plain = sb.robust_ksd_test(x, MODEL, 0.05, calibration=MonteCarlo(19), rng=1)
+    other = sb.robust_ksd_test(xp.asarray(x), MODEL, 0.05, calibration=MonteCarlo(19), rng=1)
+    assert other.pvalue == pytest.approx(plain.pvalue, abs=0.051)
     assert other.contamination_bound == pytest.approx(plain.contamination_bound, abs=5e-3)
 
 

@@ -35,7 +35,7 @@ def test_json_is_the_result_and_nothing_else(command: Command, data: str) -> Non
         sb.models.Gaussian(),
         contamination=0.02,
         rng=7,
-        calibration=sb.BoundaryBootstrap(199),
+        calibration=sb.BoundaryBootstrap(199, "scaled"),
         level=0.1,
         tau="optimized",
     )
