@@ -114,7 +114,7 @@ def test_random_numbers_of_torch_are_left_as_they_were() -> None:
     assert torch.equal(torch.rand(3), expected)
 
 
-class Flow(torch.nn.Module):  # type: ignore[misc]
+class Flow(torch.nn.Module):  # type: ignore[misc, name-defined]
     """A flow of single precision: x = exp(a) z + b with z normal."""
 
     def __init__(self, takes_shape: bool = True, several: bool = False) -> None:
