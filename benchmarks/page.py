@@ -1,4 +1,4 @@
-"""The recorded tables inside docs/scaling.md: ``python -m benchmarks.page``."""
+"""The recorded tables inside docs/benchmarks.md: ``python -m benchmarks.page``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.plot import read
 from steinball.gram.memory import in_words
 
-PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
+PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 END = "<!-- end -->"
 
 

@@ -2,7 +2,8 @@
 
 In a page, a ``text`` block right after a ``python`` block is what that prints. A ``console`` block holds commands
 after ``$`` and below each what it prints; nothing below means that the output is not shown. A line of three dots
-stands for any lines. All blocks of a page run in one folder and one after the other.
+stands for any lines. All blocks of a page run in one folder and one after the other. The cells of pages that the site
+executes run here too.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ pytestmark = pytest.mark.exact
 Command = Callable[..., Any]
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# Folders that begin with an underscore hold what is built.
+PAGES = [ROOT / "README.md", *(p for p in sorted((ROOT / "docs").rglob("*.md")) if "/_" not in p.as_posix())]
 EXTRAS = {"arviz", "blackjax", "jax", "numpyro", "pymc", "sklearn", "torch", "xarray", "zuko"}
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(?:(\w+)|\{code-cell\} ipython3)\n(?:^:tags:.*?\n)?(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 
 
@@ -54,6 +56,7 @@ def check_page(text: str, page: str, command: Command) -> int:
     names: dict[str, Any] = {"__name__": "__page__"}
     printed, ran = "", 0
     for language, block in BLOCK.findall(text):
+        language = language or "python"
         if language == "text":
             assert matches(block, printed), f"{page} says\n{block}\nbut it prints\n{printed}"
             continue

@@ -1,4 +1,4 @@
-"""The tables of docs/scaling.md are those that were recorded."""
+"""The tables of docs/benchmarks.md are those that were recorded."""
 
 from __future__ import annotations
 
