@@ -124,7 +124,9 @@ def test_a_real_interrupt_of_a_real_process_is_130(data: str, tmp_path: Path) ->
 
 
 def test_a_terminal_without_greek_letters_gets_a_report_too(data: str) -> None:
-    process = start("test", data, *GAUSSIAN, "--contamination", "0.1", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    process = start(
+        "test", data, *GAUSSIAN, "--contamination", "0.1", "--details", env={**os.environ, "PYTHONIOENCODING": "ascii"}
+    )
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
     assert "NOT REJECTED" in out
