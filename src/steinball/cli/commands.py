@@ -165,7 +165,7 @@ def run_test(
         bool, typer.Option("--no-progress", metavar="", help="Show no progress, also on a terminal.")
     ] = False,
     max_rows: Annotated[
-        int | None, typer.Option(min=2, metavar="N", help="Test a random N of the rows, drawn by --seed; it says so.")
+        int | None, typer.Option(metavar="N", help="Test a random N of the rows, drawn by --seed; it says so.")
     ] = None,
     require: Annotated[
         str | None,
@@ -189,7 +189,7 @@ def run_test(
     --require good-enough it is 3 when the data show neither a misfit nor that the model is close enough.
     """
     with outcome.ending(user_file=python_file(model or log_density), debug=debug):
-        setup, products = _Setup(contamination, radius, kernel, jumps, aggregate), Products(report, plot)
+        setup, products = _Setup(contamination, radius, kernel, jumps, aggregate), Products(report, plot, max_rows)
         setup.check(require)
         products.check()
         table = read_table(data, columns=columns, key=key, header=header, missing=missing, memory_limit=memory_limit)
