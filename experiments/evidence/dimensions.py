@@ -62,7 +62,12 @@ def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
     ksd = math.sqrt(max(0.0, counts.mean))
     for scheme, summary in zip(SCHEMES, (counts, counts, signs), strict=True):
         null = BoundaryBootstrap(DRAWS, scheme).null(summary, tau, "v")
-        shared = {"tau": tau.value, "seconds": time.perf_counter() - start, "bootstrap": scheme, "tolerance": tolerance}
+        shared: dict[str, Any] = {
+            "tau": tau.value,
+            "seconds": time.perf_counter() - start,
+            "bootstrap": scheme,
+            "tolerance": tolerance,
+        }
         rows.append(decision_row("boundary", null, ksd, radius, cell, **shared))
     return rows
 

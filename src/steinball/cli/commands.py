@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
@@ -181,7 +182,7 @@ def _run(samples: Any, model: Any, setup: _Setup, **options: Any) -> Result:
 
 
 _BOUNDS = {"betting": sb.Betting, "deviation": sb.DeviationBound}
-_SAMPLED = {
+_SAMPLED: dict[str, Callable[[int], Any]] = {
     "boundary": partial(sb.BoundaryBootstrap, scheme="scaled"),
     "weighted": sb.WeightedBootstrap,
     "wild": sb.WildBootstrap,
