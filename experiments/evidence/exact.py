@@ -230,8 +230,9 @@ EXPERIMENT = Experiment(
     repeats=1000,
     again=4000,
     differences=(
-        "The table below was written after 450 to 500 repeats of most cells; the one cell that missed then has 4,000. "
-        "`python -m experiments evidence run exact` goes on to 1,000 of every cell."
+        "This table was written before the run was complete: 450 to 500 repeats of every cell, and not yet the 1,000 "
+        "that it is set to, but 4,000 of the one cell that missed then. `python -m experiments evidence run exact` goes "
+        "on from there."
     ),
     expectations=(
         Expectation("MonteCarlo keeps its level in every cell", lambda r: _levels(r, ("monte-carlo",), LEVEL)),
