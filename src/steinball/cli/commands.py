@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -261,7 +262,7 @@ def _run(samples: Any, model: Any, setup: _Setup, **options: Any) -> Result:
 
 
 _BOUNDS = {"betting": sb.Betting, "deviation": sb.DeviationBound}
-_SAMPLED = {
+_SAMPLED: dict[str, Callable[[int], Any]] = {
     "boundary": partial(sb.BoundaryBootstrap, scheme="scaled"),
     "weighted": sb.WeightedBootstrap,
     "wild": sb.WildBootstrap,
