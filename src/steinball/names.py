@@ -1,11 +1,20 @@
 """The public names of the package."""
 
-from steinball import calibration, datasets, estimation, explain, features, jumps, kernels, models, radius, tilts
-from steinball.calibration import Betting, BoundaryBootstrap, DeviationBound, WeightedBootstrap, WildBootstrap
+from steinball import calibration, datasets, estimation, explain, features, fitting, jumps, kernels, models, radius, tilts
+from steinball.calibration import (
+    Betting,
+    BoundaryBootstrap,
+    DeviationBound,
+    ProjectedBootstrap,
+    RefitBootstrap,
+    WeightedBootstrap,
+    WildBootstrap,
+)
 from steinball.cautions import SteinballWarning
 from steinball.discrepancy import ksd, targeted_ksd
 from steinball.gof import (
     dcmmd_test,
+    fit_test,
     ksd_test,
     ksdagg_test,
     mmd_dev_test,
@@ -13,6 +22,7 @@ from steinball.gof import (
     robust_ksd_test,
     robust_ksdagg_test,
     sharp_huber_test,
+    split,
 )
 from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
@@ -31,7 +41,7 @@ from steinball.radius import (
     TotalVariation,
     Wasserstein,
 )
-from steinball.results import GofResult
+from steinball.results import FitResult, GofResult
 from steinball.sequential import SequentialTest
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt
@@ -43,6 +53,7 @@ __all__ = [
     "ChiSquared",
     "DensityBand",
     "DeviationBound",
+    "FitResult",
     "FixedRadius",
     "GofResult",
     "Hellinger",
@@ -52,6 +63,8 @@ __all__ = [
     "LikeModel",
     "Matern",
     "PolynomialTilt",
+    "ProjectedBootstrap",
+    "RefitBootstrap",
     "ScoreError",
     "SequentialTest",
     "SteinKernel",
@@ -68,6 +81,8 @@ __all__ = [
     "estimation",
     "explain",
     "features",
+    "fit_test",
+    "fitting",
     "from_log_density",
     "from_score",
     "jumps",
@@ -83,6 +98,7 @@ __all__ = [
     "robust_ksd_test",
     "robust_ksdagg_test",
     "sharp_huber_test",
+    "split",
     "targeted_ksd",
     "tilts",
 ]

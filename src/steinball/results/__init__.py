@@ -3,8 +3,9 @@
 from steinball.results.aggregated import AggregatedResult
 from steinball.results.base import Result
 from steinball.results.bounded import SharpResult
+from steinball.results.fitted import FitResult
 from steinball.results.gof import GofResult
 from steinball.results.mmd import MMDResult
 from steinball.results.robust_aggregated import RobustAggregatedResult
 
-__all__ = ["AggregatedResult", "GofResult", "MMDResult", "Result", "RobustAggregatedResult", "SharpResult"]
+__all__ = ["AggregatedResult", "FitResult", "GofResult", "MMDResult", "Result", "RobustAggregatedResult", "SharpResult"]
