@@ -149,10 +149,10 @@ def _leverages_of_the_model(fitted: FittedModel, problem: SteinProblem, p: int) 
     draws = Knowledge(fitted.model).draws(_SAMPLES * size)
     if draws is None or fitted.scores is None:
         return None
-    found = []
+    found, home = [], Knowledge(fitted.model).home(problem.samples)
     for part in np.split(draws, _SAMPLES):
         inside = part if problem.support is None else problem.support.off_edges(part)
-        there = problem.at(like(inside, problem.samples))
+        there = problem.at(like(inside, home))
         scores = fitted.scores(inside)
         found.append(_ratio(there, (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-300)))
     return 1.0 + (float(np.mean(found)) - 1.0) * size / n

@@ -77,6 +77,10 @@ class Family(ABC):
         """∇ log p at each row of ``x``, shape (n, d)."""
         return to_host(self.model(params).score(x)).reshape(x.shape)
 
+    def steepest(self, params: Floats) -> Floats:
+        """Parameters of a member around these whose score grows as fast as that of any of them; tilts must bound it."""
+        return params
+
     def margins(self, params: Floats, x: Floats) -> Floats | None:
         """The distribution function of every column at its values, (n, d); ``None`` where it is not known."""
         return None

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logsumexp, ndtr
 
-from steinball.arrays import Floats, to_host
+from steinball.arrays import Floats
 from steinball.fitting.family import Family, difference_jacobian, maximum_likelihood
 from steinball.fitting.normal import from_log_cholesky, log_cholesky, moment_scores, packed, unpacked
-from steinball.models.gaussian import Gaussian
 from steinball.models.mixture import GaussianMixture
 
 __all__ = ["Mixture"]
@@ -119,8 +118,11 @@ class Mixture(Family):
 
 def _log_shares(x: Floats, parts: Parts) -> tuple[Floats, Floats]:
     """The logarithms of the responsibilities (n, k), and the log densities (n,)."""
-    logs = [np.log(w) + to_host(Gaussian(m, c).log_density(x)) for w, m, c in zip(*parts, strict=True)]
-    joint = np.stack(logs, axis=1)
+    weights, means, covs = parts
+    roots = np.linalg.cholesky(covs)
+    z = np.einsum("kij,nkj->nki", np.linalg.inv(roots), x[:, None, :] - means)
+    heights = np.log(weights) - np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
+    joint = heights - 0.5 * np.sum(z * z, axis=2) - 0.5 * x.shape[1] * np.log(2.0 * np.pi)
     total = logsumexp(joint, axis=1)
     return joint - total[:, None], total
 

@@ -200,7 +200,7 @@ class _Task:
 
     def over_the_family(self, family: Family, estimator: Estimator, calibration: Calibration | None) -> FitResult:
         """A decision over every member: at the one that is closest to being tolerated."""
-        stein = self._settled(family.model(family.start(self.host)), family.support is not None)
+        stein = self._settled(family.model(family.steepest(family.start(self.host))), family.support is not None)
         estimate = estimator.estimate(family, self.host, stein)
         chosen = BoundaryBootstrap(999) if calibration is None else calibration
         params = closest_member(family, self.host, stein, estimate.params, self.share, chosen, self.shared)
