@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from steinball.fitting import minimum_ksd
 from steinball.datasets import load_galaxies
 from steinball.estimation import fit_kernel_exponential_family, minimum_ksd_coefficients
+from steinball.fitting import minimum_ksd
 from steinball.kernels import InverseMultiquadric
 from steinball.models.kernel_exponential import KernelExponentialFamily
 from steinball.stein import SteinKernel

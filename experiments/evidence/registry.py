@@ -20,6 +20,7 @@ _FILES = (
     "radius_adversaries",
     "contamination_bound",
     "equivalence",
+    "fitted",
 )  # fmt: skip
 
 _HEAD = """# Evidence for what goes beyond the paper

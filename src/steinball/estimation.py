@@ -253,7 +253,7 @@ def fit_minimum_ksd(
     samples = to_host(as_samples(x))
     found = as_family(family, samples.shape[1], known_params)
     if not isinstance(found, Family):
-        raise TypeError(f"`family` must be one whose members are known, such as \"normal\", got {found.label}.")
+        raise TypeError(f'`family` must be one whose members are known, such as "normal", got {found.label}.')
     stein = Subject.of(samples, found.model(found.start(samples))).settle(kernel, tilt)
     minimum = minimize_ksd(found, samples, stein)
     errors = np.sqrt(np.sum(minimum.influence(samples) ** 2, axis=0)) / len(samples)

@@ -1,6 +1,18 @@
 """The public names of the package."""
 
-from steinball import calibration, datasets, estimation, explain, features, fitting, jumps, kernels, models, radius, tilts
+from steinball import (
+    calibration,
+    datasets,
+    estimation,
+    explain,
+    features,
+    fitting,
+    jumps,
+    kernels,
+    models,
+    radius,
+    tilts,
+)
 from steinball.calibration import (
     Betting,
     BoundaryBootstrap,

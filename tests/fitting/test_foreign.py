@@ -21,7 +21,9 @@ pytestmark = pytest.mark.exact
     [(st.norm, "normal", {}), (st.gamma, "gamma", {"loc": 0}), (st.weibull_min, "weibull", {"loc": 0})],
     ids=["normal", "gamma", "weibull"],
 )  # fmt: skip
-def test_a_distribution_of_scipy_is_the_family_of_that_name(distribution: Any, name: str, known: dict[str, float]) -> None:
+def test_a_distribution_of_scipy_is_the_family_of_that_name(
+    distribution: Any, name: str, known: dict[str, float]
+) -> None:
     x = DATA[name]
     theirs, ours = as_family(distribution, 1, known), as_family(name, 1)
     params = theirs.fit(x)

@@ -9,7 +9,13 @@ import steinball as sb
 from steinball.fitting.positive import Gamma, GammaModel, LogNormal, LogNormalModel, Weibull, WeibullModel
 
 pytestmark = pytest.mark.exact
-MODELS = (GammaModel(0.7, 2.0), GammaModel(4.0, 0.5), LogNormalModel(0.3, 0.8), WeibullModel(0.8, 2.0), WeibullModel(3.0, 1.0))
+MODELS = (
+    GammaModel(0.7, 2.0),
+    GammaModel(4.0, 0.5),
+    LogNormalModel(0.3, 0.8),
+    WeibullModel(0.8, 2.0),
+    WeibullModel(3.0, 1.0),
+)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)

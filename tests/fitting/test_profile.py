@@ -60,7 +60,7 @@ def test_the_quadratics_of_an_exponential_family_are_the_forms(name: str) -> Non
 def test_no_member_around_the_closest_one_is_closer(name: str) -> None:
     family, x, _ = case(name)
     land, shared = land_of(name), {"rng": 0, "level": 0.05}
-    found = closest_member(family, x, stein_of(name), family.fit(x), 0.05, CALIBRATION, shared)
+    found = closest_member(family, x, stein_of(name), family.fit(x), 0.05, CALIBRATION, shared).params
     best, around = land.excess(found), np.random.default_rng(0).normal(0.0, 0.1, size=(200, len(found)))
     assert best <= min(land.excess(family.from_working(family.to_working(found) + step)) for step in around) + 1e-5
     assert best <= land.excess(family.fit(x))
@@ -82,4 +82,6 @@ def test_where_no_member_is_a_candidate_the_fit_is_tested() -> None:
     family, _, _ = case("normal")
     start = np.array([0.5, 0.5])
     found = closest_member(family, x, stein_of("normal"), start, 0.01, CALIBRATION, {"rng": 0, "level": 0.05})
-    np.testing.assert_array_equal(found, start)
+    np.testing.assert_array_equal(found.params, start)
+    assert found.apart is not None
+    assert found.apart > found.margin

@@ -150,3 +150,14 @@ def test_the_level_holds_under_a_tolerance_and_outliers_beyond_it_are_seen() -> 
         power += sb.fit_test(x, "normal", contamination=0.05, calibration=sb.BoundaryBootstrap(99), rng=seed).rejected
     assert level <= 2
     assert power >= 8
+
+
+@pytest.mark.exact
+def test_a_family_none_of_whose_margins_can_be_right_is_rejected() -> None:
+    x = np.random.default_rng(0).normal(size=(400, 2))
+    x[:160] = 30.0
+    result = sb.fit_test(x, "normal", contamination=0.05, rng=0)
+    assert result.rejected
+    assert result.by_margins
+    assert "Kolmogorov distance" in result.summary()
+    assert not result.at(contamination=0.5).by_margins

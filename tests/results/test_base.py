@@ -32,6 +32,8 @@ TESTS: dict[str, Callable[[Any], Result]] = {
     "ksd": lambda x: sb.ksd_test(x, MODEL, calibration=sb.WeightedBootstrap(99), rng=0),
     "ksd-u": lambda x: sb.ksd_test(x, MODEL, estimator="u", calibration=sb.WeightedBootstrap(99), rng=0),
     "robust": lambda x: sb.robust_ksd_test(x, MODEL, calibration=BOUNDARY, rng=0),
+    "fit": lambda x: sb.fit_test(x, "normal", calibration=sb.ProjectedBootstrap(99), rng=0),
+    "fit-robust": lambda x: sb.fit_test(x, "normal", contamination=0.01, calibration=BOUNDARY, rng=0),
     "lowrank": lambda x: sb.robust_ksd_test(x, MODEL, calibration=BOUNDARY, engine="lowrank", rng=0),
     "betting": lambda x: sb.robust_ksd_test(x, MODEL, calibration=sb.Betting(), rng=0),
     "ksdagg": lambda x: sb.ksdagg_test(x, MODEL, n_resamples_level=99, **FEW),

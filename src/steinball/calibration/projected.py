@@ -22,7 +22,7 @@ from steinball.stein import SteinProblem
 
 __all__ = ["ProjectedBootstrap", "Projection", "leverage_ratio"]
 
-_MOST_DRAWS, _SAMPLES = 512, 4
+_MOST_DRAWS, _ALTOGETHER = 256, 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,9 @@ class ProjectedBootstrap(FittedCalibration):
                 "Use a smaller family, or RefitBootstrap(199)."
             )
         influence = None if fitted.influence is None else fitted.influence * scale
-        return replace(self, projection=Projection(scores / scale, influence, _inflation(fitted, problem, scores / scale)))
+        return replace(
+            self, projection=Projection(scores / scale, influence, _inflation(fitted, problem, scores / scale))
+        )
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Rows W − 1, and products with the parameter scores."""
@@ -146,11 +148,12 @@ def _leverages_of_the_model(fitted: FittedModel, problem: SteinProblem, p: int) 
     """The ratio at draws of the model, as many as there are data; of fewer, stretched, where there are many."""
     n = len(problem)
     size = min(n, max(_MOST_DRAWS, 8 * p))
-    draws = Knowledge(fitted.model).draws(_SAMPLES * size)
+    samples = max(2, min(4, _ALTOGETHER // size))
+    draws = Knowledge(fitted.model).draws(samples * size)
     if draws is None or fitted.scores is None:
         return None
     found, home = [], Knowledge(fitted.model).home(problem.samples)
-    for part in np.split(draws, _SAMPLES):
+    for part in np.split(draws, samples):
         inside = part if problem.support is None else problem.support.off_edges(part)
         there = problem.at(like(inside, home))
         scores = fitted.scores(inside)

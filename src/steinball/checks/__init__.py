@@ -1,5 +1,6 @@
-"""What is said of a problem before it is tested: rounded data, models that contradict themselves."""
+"""What is said of a problem before it is tested: rounded data, models fitted on them, models that contradict themselves."""
 
+from steinball.checks.fitted import warn_if_fitted as _warn_if_fitted
 from steinball.checks.identity import check_identity as _check_identity
 from steinball.checks.rounding import warn_if_rounded as _warn_if_rounded
 from steinball.stein import SteinProblem
@@ -8,7 +9,8 @@ __all__ = ["look_over"]
 
 
 def look_over(problem: SteinProblem, check_model: bool) -> None:
-    """Warn of rounded data, and of a model that its own draws contradict."""
+    """Warn of rounded data, of a model that was fitted on them, and of one that its own draws contradict."""
     _warn_if_rounded(problem)
     if check_model:
+        _warn_if_fitted(problem)
         _check_identity(problem)

@@ -67,6 +67,14 @@ def run_test(
         str | None,
         typer.Option(help="What differentiates the log density: numerical (the default, for NumPy), torch or jax."),
     ] = None,
+    fit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Test a family, with its parameters fitted, in place of --model: normal, student-t, gamma, lognormal, "
+            "weibull or mixture:3.",
+        ),
+    ] = None,
     contamination: Annotated[
         float | None,
         typer.Option(parser=parse_share, metavar="SHARE", help="Tolerated share of contamination, such as 0.05 or 5%."),
@@ -78,11 +86,12 @@ def run_test(
         float, typer.Option(parser=parse_share, metavar="SHARE", help="Probability of a false rejection.")
     ] = 0.05,
     calibration: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="boundary, weighted (the paper's) or wild bootstrap; for finite samples betting or deviation."
+            help="boundary (the default), weighted (the paper's) or wild bootstrap; for finite samples betting or "
+            "deviation. With --fit projected or refit."
         ),
-    ] = "boundary",
+    ] = None,
     resamples: Annotated[int, typer.Option(help="Number of bootstrap draws.")] = 999,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
     tau: Annotated[
@@ -126,21 +135,18 @@ def run_test(
     """
     with outcome.ending(user_file=python_file(model or log_density), debug=debug):
         samples = read_samples(data, columns=columns, key=key, header=header, memory_limit=memory_limit)
-        chosen = _calibration(calibration, resamples)
-        with outcome.foreign_code():  # what the user's own file prints is not our output
-            result = _run(
-                samples,
-                model_from(model, log_density, dimension=samples.shape[1], backend=backend),
-                _Setup(contamination, radius, kernel, jumps, aggregate),
-                calibration=chosen,
-                tau=_tau(tau, chosen, contamination, jumps),
-                level=level,
-                rng=seed,
-                engine=engine,
-                n_jobs=jobs,
-                memory_limit=memory_limit,
-                progress=False if no_progress else "auto",
-            )
+        setup = _Setup(contamination, radius, kernel, jumps, aggregate)
+        shared: dict[str, Any] = {"level": level, "rng": seed, "engine": engine, "n_jobs": jobs}
+        shared |= {"memory_limit": memory_limit, "progress": False if no_progress else "auto"}
+        if fit is not None:
+            _check_family(setup, {"--model": model, "--log-density": log_density, "--backend": backend, "--tau": tau})
+            result = _run_family(samples, fit, setup, _family_calibration(calibration, resamples), shared)
+        else:
+            chosen = _calibration(calibration or "boundary", resamples)
+            with outcome.foreign_code():  # what the user's own file prints is not our output
+                named = model_from(model, log_density, dimension=samples.shape[1], backend=backend)
+                options = {"calibration": chosen, "tau": _tau(tau, chosen, contamination, jumps), **shared}
+                result = _run(samples, named, setup, **options)
         _print_result(result, as_json)
     raise Decision(REJECTED if result.rejected else NOT_REJECTED)
 
@@ -176,6 +182,32 @@ def _run(samples: Any, model: Any, setup: _Setup, **options: Any) -> Result:
     if setup.contamination is not None:
         return sb.robust_ksd_test(samples, model, contamination=setup.contamination, **options)
     return sb.ksd_test(samples, model, radius=setup.radius or 0.0, **options)
+
+
+def _check_family(setup: _Setup, others: dict[str, str | None]) -> None:
+    """A family has its parameters fitted; what describes a known model does not go with it."""
+    switches = {"--jumps": setup.jumps, "--aggregate": setup.aggregate, "--radius": setup.radius is not None}
+    for name in [name for name, given in {**others, **switches}.items() if given not in (None, False)]:
+        raise ValueError(f"`--fit` tests a family with fitted parameters and goes without `{name}`.")
+
+
+def _run_family(samples: Any, family: str, setup: _Setup, calibration: Any, shared: dict[str, Any]) -> Result:
+    kernel = None if setup.kernel == "imq" else kernel_from(setup.kernel, samples)
+    share = setup.contamination or 0.0
+    return sb.fit_test(samples, family, contamination=share, calibration=calibration, kernel=kernel, **shared)
+
+
+_FOR_FAMILIES = {
+    "projected": sb.ProjectedBootstrap, "refit": sb.RefitBootstrap, "boundary": sb.BoundaryBootstrap,
+}  # fmt: skip
+
+
+def _family_calibration(name: str | None, resamples: int) -> Any:
+    if name is None:
+        return None
+    if name not in _FOR_FAMILIES:
+        raise ValueError(f"`--calibration` must be one of {', '.join(_FOR_FAMILIES)} with `--fit`, got `{name}`.")
+    return _FOR_FAMILIES[name](resamples)
 
 
 _BOUNDS = {"betting": sb.Betting, "deviation": sb.DeviationBound}

@@ -130,7 +130,9 @@ class MedianMAD(Estimator):
     def params(self, family: Family, x: Floats, stein: SteinKernel) -> Floats:
         """The fitted parameters alone."""
         if not (isinstance(family, Normal) and family.dimension == 1):
-            raise ValueError(f"`fit={self!r}` is for the normal family on the line, got {family.label}. Use MinimumKSD().")
+            raise ValueError(
+                f"`fit={self!r}` is for the normal family on the line, got {family.label}. Use MinimumKSD()."
+            )
         return family.start(x)
 
     def estimate(self, family: Family, x: Floats, stein: SteinKernel) -> Estimate:

@@ -53,7 +53,9 @@ class FirstOrder(Radius):
         """|φ(x) − E[φsᵀ]ψ(x)|² at the points that are looked at."""
         points = problem.at(like(far_and_near(problem.host_samples, problem.support), problem.samples))
         draws = Knowledge(problem.model).needed_draws(_DRAWS)
-        model = problem.at(like(draws if problem.support is None else problem.support.off_edges(draws), problem.samples))
+        model = problem.at(
+            like(draws if problem.support is None else problem.support.off_edges(draws), problem.samples)
+        )
         scores = self.family.parameter_scores(self.estimate.params, model.host_samples) / _DRAWS
         scores = scores - scores.mean(axis=0)
         stein = problem.stein

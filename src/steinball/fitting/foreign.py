@@ -193,7 +193,9 @@ class SciPyFamily(Family):
 
     def _refuse_outside(self, x: Floats) -> None:
         if self.support is not None and (outside := self.support.outside(x)).any():
-            raise ValueError(f"{int(outside.sum())} values of `x` lie outside the support {self.support} of {self.label}.")
+            raise ValueError(
+                f"{int(outside.sum())} values of `x` lie outside the support {self.support} of {self.label}."
+            )
 
     def start(self, x: Floats) -> Floats:
         """The fit to the bulk: between the quantiles of 5 and 95 %."""

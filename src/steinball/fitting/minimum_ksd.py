@@ -216,14 +216,18 @@ def _gauss_newton(family: Family, distance: ScoreDistance, stein: SteinKernel) -
         working, value, moved = _descend(family, distance, working, value, step)
         if moved <= _ENOUGH * (1.0 + np.abs(working).max()):
             break
-    return Minimum(family, distance, stein, family.from_working(working), working, _bent(family, distance, working, curvature))
+    return Minimum(
+        family, distance, stein, family.from_working(working), working, _bent(family, distance, working, curvature)
+    )
 
 
 def _bent(family: Family, distance: ScoreDistance, working: Floats, curvature: Floats) -> Floats:
     """Half the Hessian of D², also of what the score bends by; the part without that where the whole is not definite."""
 
     def slope(at: Floats) -> Floats:
-        return distance.expansion(family.score(family.from_working(at), distance.x), family.score_jacobian(at, distance.x))[1]
+        return distance.expansion(
+            family.score(family.from_working(at), distance.x), family.score_jacobian(at, distance.x)
+        )[1]
 
     whole = difference_jacobian(slope, working)
     whole = (whole + whole.T) / 2.0

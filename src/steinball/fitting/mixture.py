@@ -39,7 +39,10 @@ class Mixture(Family):
         k, d = self.components, self.dimension
         pairs = list(zip(*np.triu_indices(d), strict=True))
         means = [""] if d == 1 else [f"_{i + 1}" for i in range(d)]
-        moments = [*(f"mean{end}" for end in means), *(["var"] if d == 1 else [f"cov_{i + 1}{j + 1}" for i, j in pairs])]
+        moments = [
+            *(f"mean{end}" for end in means),
+            *(["var"] if d == 1 else [f"cov_{i + 1}{j + 1}" for i, j in pairs]),
+        ]
         return (*(f"weight[{j + 1}]" for j in range(k - 1)), *(f"{m}[{j + 1}]" for j in range(k) for m in moments))
 
     def parts(self, params: Floats) -> Parts:

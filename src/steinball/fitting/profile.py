@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from steinball.arrays import Floats, as_seed, to_host
-from steinball.calibration.base import Calibration
+from steinball.calibration.base import Calibration, draw_quantile
 from steinball.calibration.boundary import moved_to_the_edge
-from steinball.calibration.base import draw_quantile
 from steinball.fitting.family import ExponentialFamily, Family
 from steinball.fitting.minimum_ksd import ScoreDistance
 from steinball.fitting.probes import far_and_near
 from steinball.gram.weights import gather
 from steinball.stein import SteinKernel
 
-__all__ = ["Landscape", "closest_member"]
+__all__ = ["EXCLUSION", "Closest", "Landscape", "closest_member"]
 
 _SEARCH_DRAWS = 499
 _EXCLUDED = 1e6
@@ -130,10 +129,14 @@ class Landscape:
         heights = self.family.margins(params, x)
         if heights is None:
             return 0.0
-        (n, d), heights = x.shape, np.sort(heights, axis=0)
-        steps = np.arange(1, n + 1)[:, None] / n
-        apart = float(np.max([steps - heights, heights - steps + 1.0 / n]))
-        return apart - self.share - math.sqrt(math.log(2.0 * d / EXCLUSION) / (2.0 * n))
+        heights, steps = np.sort(heights, axis=0), np.arange(1, len(x) + 1)[:, None] / len(x)
+        return float(np.max([steps - heights, heights - steps + 1.0 / len(x)])) - self.margin
+
+    @property
+    def margin(self) -> float:
+        """How far a margin of the right member may be from that of the data."""
+        n, d = self.distance.x.shape
+        return self.share + math.sqrt(math.log(2.0 * d / EXCLUSION) / (2.0 * n))
 
     def _all_forms(self, params: Floats) -> tuple[Floats, Floats]:
         if isinstance(self.family, ExponentialFamily):
@@ -192,6 +195,19 @@ def _evaluated(parts: tuple[Floats, Floats, Floats], natural: Floats) -> Floats:
     return (quadratic @ natural) @ natural + 2.0 * linear @ natural + constant
 
 
+@dataclass(frozen=True, eq=False)
+class Closest:
+    """The parameters of the member that comes closest to being tolerated.
+
+    ``apart`` is None where it is a candidate. Otherwise no member is: the least Kolmogorov distance of its margins from
+    those of the data that was found, which exceeds ``margin``.
+    """
+
+    params: Floats
+    margin: float
+    apart: float | None = None
+
+
 def closest_member(
     family: Family,
     x: Floats,
@@ -199,13 +215,22 @@ def closest_member(
     start: Floats,
     share: float,
     calibration: Calibration,
-    shared: dict[str, Any],
-) -> Floats:
-    """The parameters of the least D − θ − q, searched for from the fit and from the robust start."""
-    from scipy.optimize import minimize
-
+    shared: Mapping[str, Any],
+) -> Closest:
+    """The member of the least D − θ − q, searched for from the fit and from the robust start."""
     weights = gather(calibration.request(len(x), as_seed(shared["rng"])).weights, len(x))[:_SEARCH_DRAWS]
     land = Landscape(family, ScoreDistance.of(x, stein), stein, weights.astype(np.float64), share, shared["level"])
+    found = _searched(land, start)
+    excess = land.excess(found)
+    if excess < _EXCLUDED:
+        return Closest(found, land.margin)
+    return Closest(start, land.margin, land.margin + excess / _EXCLUDED - 1.0)
+
+
+def _searched(land: Landscape, start: Floats) -> Floats:
+    from scipy.optimize import minimize
+
+    family, x = land.family, land.distance.x
     center = family.to_working(start)
     steps = _steps(family, center, land)
 
@@ -217,14 +242,12 @@ def closest_member(
     options: dict[str, Any] = {"xatol": 1e-3, "fatol": 1e-7, "maxfev": 200 * len(center)}
     simplex = np.vstack([first, first + np.eye(len(center))])
     found = minimize(loss, first, method="Nelder-Mead", options={**options, "initial_simplex": simplex}).x
-    # Where contamination and chance put no margin there, no member is a candidate; any shows that.
-    return start if loss(found) >= _EXCLUDED else family.from_working(center + steps * found)
+    return family.from_working(center + steps * found)
 
 
 def _steps(family: Family, center: Floats, land: Landscape) -> Floats:
     """How far each coordinate may go before D² has risen as much as a draw has: the scale of the search."""
-    jacobian = family.score_jacobian(center, land.distance.x)
-    curvature = np.diag(land.distance.expansion(family.score(family.from_working(center), land.distance.x), jacobian)[0])
-    typical = float(np.median((land.constants[0] + land.forms(family.score(family.from_working(center), land.distance.x))[0])[1:]))
-    size = max(typical, 1e-300) / len(land.distance) ** 2
-    return np.sqrt(size / np.maximum(curvature, 1e-300))
+    scores = family.score(family.from_working(center), land.distance.x)
+    curvature = np.diag(land.distance.expansion(scores, family.score_jacobian(center, land.distance.x))[0])
+    typical = float(np.median((land.constants[0] + land.forms(scores)[0])[1:])) / len(land.distance) ** 2
+    return np.sqrt(max(typical, 1e-300) / np.maximum(curvature, 1e-300))

@@ -16,10 +16,10 @@ from steinball.fitting.estimators import Estimate, Estimator, as_estimator
 from steinball.fitting.family import Family
 from steinball.fitting.first_order import FirstOrder
 from steinball.fitting.foreign import Fitter, as_family
-from steinball.fitting.profile import closest_member
+from steinball.fitting.profile import EXCLUSION, closest_member
 from steinball.gof.ksd import ksd_test
-from steinball.kernels.base import Kernel
 from steinball.kernels.bandwidth import median_of_checked
+from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model
 from steinball.models.knowledge import Knowledge
@@ -203,11 +203,15 @@ class _Task:
         stein = self._settled(family.model(family.steepest(family.start(self.host))), family.support is not None)
         estimate = estimator.estimate(family, self.host, stein)
         chosen = BoundaryBootstrap(999) if calibration is None else calibration
-        params = closest_member(family, self.host, stein, estimate.params, self.share, chosen, self.shared)
-        result = self._test(family.model(params), stein, chosen, Huber(self.share))
+        found = closest_member(family, self.host, stein, estimate.params, self.share, chosen, self.shared)
+        result = self._test(family.model(found.params), stein, chosen, Huber(self.share))
         again = partial(_again, self, family, estimator, calibration)
-        closest = dict(zip(family.names, params.tolist(), strict=True))
-        return of_family(result, self._described(family, estimator, estimate, closest=closest), again)
+        closest = dict(zip(family.names, found.params.tolist(), strict=True))
+        if found.apart is not None:
+            pvalue = min(result.pvalue, EXCLUSION)
+            result = replace(result, statistic=found.apart, threshold=found.margin, pvalue=pvalue)
+        about = self._described(family, estimator, estimate, closest=closest, by_margins=found.apart is not None)
+        return of_family(result, about, again)
 
     def _described(self, family: Family, estimator: Estimator, estimate: Estimate, **more: Any) -> Description:
         errors = estimate.standard_errors(self.host)

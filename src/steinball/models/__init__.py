@@ -2,7 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from steinball.cautions import LogDensityWarning, RareFeaturesWarning, RoundedDataWarning, SteinIdentityWarning
+from steinball.cautions import (
+    FittedOnDataWarning,
+    LogDensityWarning,
+    RareFeaturesWarning,
+    RoundedDataWarning,
+    SteinIdentityWarning,
+)
 from steinball.cautions import moved_names as _moved_names
 from steinball.models.autodiff import from_log_density
 from steinball.models.base import Model, from_score
@@ -14,6 +20,7 @@ from steinball.models.score_check import check_score
 from steinball.models.student_t import StudentT
 
 __all__ = [
+    "FittedOnDataWarning",
     "Gaussian",
     "GaussianBernoulliRBM",
     "GaussianMixture",

@@ -25,6 +25,7 @@ class Description:
     known_params: dict[str, float] = field(default_factory=dict)
     closest: dict[str, float] | None = None
     first_order: bool = False
+    by_margins: bool = False
     numerical: bool = False
 
 
@@ -45,6 +46,9 @@ class FitResult(GofResult):
         and the p-value are those of this member.
     first_order : bool
         Whether the radius holds to first order in the contamination only.
+    by_margins : bool
+        Whether the family was rejected because no member has margins that contamination and chance could have moved to
+        those of the data. Then ``statistic`` is their least Kolmogorov distance, and the p-value at most .001.
 
     Notes
     -----
@@ -59,6 +63,7 @@ class FitResult(GofResult):
     known_params: dict[str, float] = field(default_factory=dict)
     closest: dict[str, float] | None = None
     first_order: bool = False
+    by_margins: bool = False
     _description: Description
     _again: Callable[..., FitResult] | None = None
 
@@ -115,6 +120,9 @@ class FitResult(GofResult):
     def rows(self) -> list[Row]:
         """The table of the summary: parameters first."""
         rows = [row for row in super().rows() if row[0] != ""]  # an interval for D would need a model that is known
+        if self.by_margins:
+            words = f"least Kolmogorov distance of a margin; {self._rule()}"
+            rows = [(row[0], row[1], words) if row[0] == "statistic" else row for row in rows]
         return [rows[0], *self._fitted_rows(), *rows[1:]]
 
     def _fitted_rows(self) -> list[Row]:
