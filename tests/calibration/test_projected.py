@@ -76,7 +76,7 @@ def test_more_draws_keep_the_old_ones_and_the_naive_test_is_read_from_them() -> 
 def test_refusals_name_the_remedy() -> None:
     with pytest.raises(ValueError, match="needs products with directions"):
         sb.fit_test(X, "normal", engine="lowrank", rng=0)
-    with pytest.raises(ValueError, match="needs parameter scores.*RefitBootstrap"):
+    with pytest.raises(ValueError, match=r"needs parameter scores.*RefitBootstrap"):
         sb.fit_test(X, lambda x: sb.models.Gaussian(x.mean(), x.var()), calibration=sb.ProjectedBootstrap(99), rng=0)
     with pytest.raises(ValueError, match="more rows than parameters"):
         sb.fit_test(np.random.default_rng(0).normal(size=(9, 3)), "normal", rng=0)

@@ -40,11 +40,14 @@ def test_a_tolerance_and_a_model_without_a_sampler_are_refused() -> None:
 
 @pytest.mark.calibration
 def test_the_level_holds_the_warp_speed_way() -> None:
-    """One refit for each of 200 samples, whose 95 % quantile is the threshold of all: at most 18 rejections (.05: p < .01)."""
+    """One refit for each of 150 samples, whose 95 % quantile is the threshold of all.
+
+    Both rates have a standard error of .018: at most 17 rejections (.05 and 2.5 standard errors of the difference).
+    """
     statistics, draws = [], []
-    for seed in range(200):
+    for seed in range(150):
         x = np.random.default_rng(seed).normal(size=50)
         result = sb.fit_test(x, "normal", calibration=sb.RefitBootstrap(1), level=0.6, rng=seed)
         statistics.append(result.ksd * math.sqrt(50.0))
         draws.append(float(result.draws[0]) * math.sqrt(50.0))
-    assert np.sum(np.array(statistics) > np.quantile(draws, 0.95)) <= 22
+    assert np.sum(np.array(statistics) > np.quantile(draws, 0.95)) <= 17

@@ -140,7 +140,7 @@ def test_a_split_is_a_partition_in_the_old_order() -> None:
 
 @pytest.mark.calibration
 def test_the_level_holds_under_a_tolerance_and_outliers_beyond_it_are_seen() -> None:
-    """10 samples of 250: 5 % of outliers under a 5 % tolerance, at most 2 rejections (.05: p = .01); 20 %, at least 8."""
+    """10 samples of 250: 5 % of outliers, 5 % tolerated, at most 2 rejections (.05: p = .01); 20 %, 8 or more."""
     level = power = 0
     for seed in range(10):
         x = np.random.default_rng(seed).normal(size=250)

@@ -1,4 +1,4 @@
-"""What is said of a problem before it is tested: rounded data, models fitted on them, models that contradict themselves."""
+"""What is said of a problem before it is tested: rounded data, models fitted on them or in contradiction."""
 
 from steinball.checks.fitted import warn_if_fitted as _warn_if_fitted
 from steinball.checks.identity import check_identity as _check_identity

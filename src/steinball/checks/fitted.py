@@ -18,8 +18,8 @@ EQUAL = 1e-9
 def warn_if_fitted(problem: SteinProblem) -> None:
     """Say that the test is of no use where the center of the model is the mean of these very samples.
 
-    Maximum likelihood gives normal distributions and mixtures of them the mean of the data, and so does a kernel density
-    estimate. Data that were standardized by their own mean show it as well.
+    Maximum likelihood gives normal distributions and mixtures of them the mean of the data, and so does a kernel
+    density estimate. Data that were standardized by their own mean show it as well.
     """
     center, x = Knowledge(problem.model).location, problem.host_samples
     if center is None or len(x) < LEAST or center.shape != x.shape[1:] or _symmetric(x, center):
@@ -28,9 +28,9 @@ def warn_if_fitted(problem: SteinProblem) -> None:
         return
     caution(
         FittedOnDataWarning,
-        "the model has its center at the mean of these very samples, so that it was fitted on them, or they were centered "
-        "by it. Tested as if it were known, such a model is hardly ever rejected; with outliers, under a tolerance, "
-        "nearly always.",
+        "the model has its center at the mean of these very samples, so that it was fitted on them, or they were "
+        "centered by it. Tested as if it were known, such a model is hardly ever rejected; with outliers, under a "
+        "tolerance, nearly always.",
         'Test the family: `sb.fit_test(x, "normal")`; or fit on one part of the data and test on the other '
         "(`sb.split`). `check_model=False` turns this off.",
     )

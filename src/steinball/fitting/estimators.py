@@ -88,7 +88,7 @@ class MaximumLikelihood(Estimator):
 
 @dataclass(frozen=True)
 class MinimumKSD(Estimator):
-    """The member of the family with the least KSD from the data: bounded influence wherever the Stein kernel is bounded.
+    """The member with the least KSD from the data: of bounded influence wherever the Stein kernel is bounded.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def as_estimator(fit: Any, contamination: float) -> Estimator:
         )
     if contamination > 0.0 and not fit.bounded_influence:
         raise ValueError(
-            f"`fit={fit!r}` has unbounded influence: under `contamination={contamination:g}` a single point can move the "
-            "fitted model anywhere. Use MinimumKSD(), which is the default there, or `contamination=0`."
+            f"`fit={fit!r}` has unbounded influence: under `contamination={contamination:g}` a single point can move "
+            "the fitted model anywhere. Use MinimumKSD(), which is the default there, or `contamination=0`."
         )
     return fit

@@ -169,8 +169,8 @@ class SciPyFamily(Family):
                 ends.add(found)
         if len(ends) > 1:
             raise ValueError(
-                f"the support of `family={self.label}` would be fitted: it ends at {_listed(ends)}, and tests of fitted "
-                'models need an end that is known. Give what moves it: `known_params={"loc": 0}`.'
+                f"the support of `family={self.label}` would be fitted: it ends at {_listed(ends)}, and tests of "
+                'fitted models need an end that is known. Give what moves it: `known_params={"loc": 0}`.'
             )
         low, high = ends.pop()
         return None if np.isinf([low, high]).all() else Support.of((low, high))

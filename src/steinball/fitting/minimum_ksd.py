@@ -195,8 +195,8 @@ def _closed_form(family: ExponentialFamily, distance: ScoreDistance, stein: Stei
     params = family.from_natural(-solve_positive(curvature, linear, ridge))
     if not np.isfinite(params).all():
         raise ValueError(
-            f"the KSD is least outside the family of `{family.label}` distributions: these data look like none of them. "
-            "Choose another family."
+            f"the KSD is least outside the family of `{family.label}` distributions: these data look like none of "
+            "them. Choose another family."
         )
     params = family.moved(params, by)
     coordinates = family.natural(params)
@@ -222,7 +222,7 @@ def _gauss_newton(family: Family, distance: ScoreDistance, stein: SteinKernel) -
 
 
 def _bent(family: Family, distance: ScoreDistance, working: Floats, curvature: Floats) -> Floats:
-    """Half the Hessian of D², also of what the score bends by; the part without that where the whole is not definite."""
+    """Half the Hessian of D², with what the score bends by; without that where the whole is not definite."""
 
     def slope(at: Floats) -> Floats:
         return distance.expansion(

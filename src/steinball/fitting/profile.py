@@ -122,8 +122,8 @@ class Landscape:
         r"""By how much some margin is further from the data than contamination and chance could put it.
 
         For the right member :math:`\sup |F_n - F| \le \varepsilon + \sqrt{\log(2 d / \beta) / 2n}` in every column
-        with probability 1 − β (Dvoretzky, Kiefer and Wolfowitz, with Massart's constant). Without this, members that are
-        all but points would be candidates: their τ is so large that any data are tolerated.
+        with probability 1 − β (Dvoretzky, Kiefer and Wolfowitz, with Massart's constant). Without this, members that
+        are all but points would be candidates: their τ is so large that any data are tolerated.
         """
         x = self.distance.x
         heights = self.family.margins(params, x)
@@ -159,7 +159,7 @@ class Quadratics:
     def of(cls, land: Landscape, base: Floats, basis: Floats) -> Quadratics:
         """By one product with the kernel matrix for every parameter."""
         where, rows = land.distance, land.rows
-        s, (n, d, p) = base + where.shift, basis.shape
+        s, (_, d, p) = base + where.shift, basis.shape
         quad, lin = np.zeros((len(rows), p + 1, p + 1)), np.zeros((len(rows), p + 1, p + 1))
         for k in range(d):
             columns = np.column_stack([basis[:, k], s[:, k]])  # (n, p + 1)

@@ -249,8 +249,8 @@ def _refit_model(family: Family, estimator: Estimator, stein: SteinKernel, x: Fl
 def _as_fitted(calibration: Calibration) -> FittedCalibration:
     if not isinstance(calibration, FittedCalibration):
         raise TypeError(
-            f"`calibration={calibration!r}` does not know that the model was fitted on these data, and would hardly ever "
-            "reject. Use ProjectedBootstrap(999) or RefitBootstrap(199)."
+            f"`calibration={calibration!r}` does not know that the model was fitted on these data, and would hardly "
+            "ever reject. Use ProjectedBootstrap(999) or RefitBootstrap(199)."
         )
     return calibration
 

@@ -143,7 +143,8 @@ class FitResult(GofResult):
         where = f"at level {self.level:g}"
         tolerated = self._tolerated()
         if self.rejected:
-            return f"REJECTED {where}: the data contradict every member of the family{', even ' * bool(tolerated)}{tolerated}."
+            words = f"REJECTED {where}: the data contradict every member of the family"
+            return f"{words}{', even ' * bool(tolerated)}{tolerated}."
         words = f"NOT REJECTED {where}: the data do not contradict the family {tolerated}".rstrip()
         return f"{words}. This does not prove that one of its members is right."
 
