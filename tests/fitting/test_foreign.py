@@ -52,7 +52,7 @@ def test_data_outside_a_known_support_are_refused() -> None:
         ("cauchy", "must be one of"), ("mixture", "must be one of"), ("mixture:0", "must be one of"),
         (st.norm(0.0, 1.0), "frozen distribution"), (3.0, "must be one of"),
         (sb.models.StudentT, "must be an instance"),
-        (sb.models.KernelExponentialFamily([1.0]), "one member of a family"),
+        (sb.models.KernelExponentialFamily([1.0]), "is one model"),
     ],
     ids=["unknown", "no number", "no components", "frozen", "number", "class", "member"],
 )  # fmt: skip

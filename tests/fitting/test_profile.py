@@ -30,7 +30,7 @@ def land_of(name: str, share: float = 0.05) -> Landscape:
     family, x, _ = case(name)
     weights = gather(CALIBRATION.request(len(x), as_seed(0)).weights, len(x)).astype(float)
     stein = stein_of(name)
-    return Landscape(family, ScoreDistance.of(x, stein), stein, weights, share, 0.05)
+    return Landscape(family, ScoreDistance.of(x, stein), stein, weights, share)
 
 
 @pytest.mark.parametrize("name", ["normal", "gamma", "weibull", "student-t"])
@@ -59,8 +59,8 @@ def test_the_quadratics_of_an_exponential_family_are_the_forms(name: str) -> Non
 @pytest.mark.parametrize("name", ["normal", "weibull"])
 def test_no_member_around_the_closest_one_is_closer(name: str) -> None:
     family, x, _ = case(name)
-    land, shared = land_of(name), {"rng": 0, "level": 0.05}
-    found = closest_member(family, x, stein_of(name), family.fit(x), 0.05, CALIBRATION, shared).params
+    land = land_of(name)
+    found = closest_member(family, x, stein_of(name), family.fit(x), 0.05, CALIBRATION, 0).params
     best, around = land.excess(found), np.random.default_rng(0).normal(0.0, 0.1, size=(200, len(found)))
     assert best <= min(land.excess(family.from_working(family.to_working(found) + step)) for step in around) + 1e-5
     assert best <= land.excess(family.fit(x))
@@ -81,7 +81,7 @@ def test_where_no_member_is_a_candidate_the_fit_is_tested() -> None:
     x = np.repeat([[0.0], [1.0]], 200, axis=0)
     family, _, _ = case("normal")
     start = np.array([0.5, 0.5])
-    found = closest_member(family, x, stein_of("normal"), start, 0.01, CALIBRATION, {"rng": 0, "level": 0.05})
+    found = closest_member(family, x, stein_of("normal"), start, 0.01, CALIBRATION, 0)
     np.testing.assert_array_equal(found.params, start)
     assert found.apart is not None
     assert found.apart > found.margin

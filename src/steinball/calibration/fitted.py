@@ -32,12 +32,15 @@ class FittedModel:
     influence : (n, p) array, optional
         Influence of every point on the parameters. ``None``, where ``scores`` are known, says that the fit minimizes
         the KSD itself.
+    contaminated : bool
+        Whether some of the data may be anything, so that expectations must be over draws of the model.
     """
 
     model: Model
     refit: Callable[[Floats], Model]
     scores: Callable[[Floats], Floats] | None = None
     influence: Floats | None = None
+    contaminated: bool = False
 
 
 class FittedCalibration(Calibration):

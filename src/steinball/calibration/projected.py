@@ -22,17 +22,22 @@ from steinball.stein import SteinProblem
 
 __all__ = ["ProjectedBootstrap", "Projection", "leverage_ratio"]
 
-_MOST_DRAWS, _ALTOGETHER = 256, 512
+_MOST_DRAWS, _ALTOGETHER, _EXPECTED = 256, 512, 1024
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
     r"""Parameter scores S (n, p) at the points, influences Ψ (n, p) or ``None``, and what the squares of draws are
-    multiplied by."""
+    multiplied by.
+
+    ``expected`` are n E[u(xᵢ, Y) s(Y)], (n, p), and n² E[s(Y) u(Y, Y′) s(Y′)ᵀ], (p, p), over draws of the model: they
+    stand in for U S and SᵀUS where outliers may have any scores.
+    """
 
     scores: Floats
     influence: Floats | None
     inflation: float = 1.0
+    expected: tuple[Floats, Floats] | None = None
 
 
 @dataclass(frozen=True)
@@ -96,9 +101,11 @@ class ProjectedBootstrap(FittedCalibration):
                 "Use a smaller family, or RefitBootstrap(199)."
             )
         influence = None if fitted.influence is None else fitted.influence * scale
-        return replace(
-            self, projection=Projection(scores / scale, influence, _inflation(fitted, problem, scores / scale))
-        )
+        inflation = _inflation(fitted, problem, scores / scale)
+        expected = None
+        if fitted.contaminated and influence is not None:
+            expected = _expected(fitted, problem, scale)
+        return replace(self, projection=Projection(scores / scale, influence, inflation, expected))
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Rows W − 1, and products with the parameter scores."""
@@ -121,13 +128,29 @@ class ProjectedBootstrap(FittedCalibration):
 def _projected(summary: GramSummary, projection: Projection) -> tuple[Floats, Floats]:
     """w̃ᵀUw̃/n² and w̃ᵀU1/n² for every row of the weights, inflated."""
     n, s, products = len(summary), projection.scores, to_host(summary.direction_products)
-    gram = s.T @ products
+    gram, toward = s.T @ products, s.T @ to_host(summary.row_means) * n
+    if projection.expected is not None:
+        products, gram = projection.expected
+        toward = products.sum(axis=0)
     rows = np.concatenate([chunk @ np.hstack([products, _pulled(s, projection)]) for chunk in _floats(summary)])
     along, pulled = rows[:, : s.shape[1]], rows[:, s.shape[1] :]
     c = np.linalg.lstsq(gram, along.T, rcond=None)[0].T if projection.influence is None else pulled
     squares = summary.quadratic_forms + (np.sum((c @ gram) * c, axis=1) - 2.0 * np.sum(c * along, axis=1)) / n**2
-    linear = summary.linear_forms - c @ (s.T @ to_host(summary.row_means)) / n
+    linear = summary.linear_forms - c @ toward / n**2
     return projection.inflation * squares, np.sqrt(projection.inflation) * linear
+
+
+def _expected(fitted: FittedModel, problem: SteinProblem, scale: Floats) -> tuple[Floats, Floats]:
+    """What stands in for U S and SᵀUS, by draws of the model."""
+    n, stein, home = len(problem), problem.stein, Knowledge(fitted.model).home(problem.samples)
+    draws = Knowledge(fitted.model).needed_draws(_EXPECTED)
+    draws = draws if problem.support is None else problem.support.off_edges(draws)
+    there, here = (problem.at(like(points, home)) for points in (draws, problem.host_samples))
+    assert fitted.scores is not None
+    scores = fitted.scores(draws) / scale
+    scores = (scores - scores.mean(axis=0)) * (n / _EXPECTED)
+    across = to_host(stein(here.samples, here.scores, there.samples, there.scores)) @ scores
+    return across, scores.T @ to_host(stein(there.samples, there.scores, there.samples, there.scores)) @ scores
 
 
 def _pulled(scores: Floats, projection: Projection) -> Floats:

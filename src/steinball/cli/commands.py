@@ -140,7 +140,7 @@ def run_test(
         shared |= {"memory_limit": memory_limit, "progress": False if no_progress else "auto"}
         if fit is not None:
             _check_family(setup, {"--model": model, "--log-density": log_density, "--backend": backend, "--tau": tau})
-            result = _run_family(samples, fit, setup, _family_calibration(calibration, resamples), shared)
+            result = _run_family(samples, fit, setup, _family_calibration(calibration, setup, resamples), shared)
         else:
             chosen = _calibration(calibration or "boundary", resamples)
             with outcome.foreign_code():  # what the user's own file prints is not our output
@@ -202,9 +202,9 @@ _FOR_FAMILIES = {
 }  # fmt: skip
 
 
-def _family_calibration(name: str | None, resamples: int) -> Any:
+def _family_calibration(name: str | None, setup: _Setup, resamples: int) -> Any:
     if name is None:
-        return None
+        name = "boundary" if setup.contamination else "projected"
     if name not in _FOR_FAMILIES:
         raise ValueError(f"`--calibration` must be one of {', '.join(_FOR_FAMILIES)} with `--fit`, got `{name}`.")
     return _FOR_FAMILIES[name](resamples)

@@ -22,7 +22,6 @@ from steinball.fitting.student import Student
 from steinball.models.autodiff import from_log_density
 from steinball.models.base import Model
 from steinball.models.gaussian import Gaussian
-from steinball.models.kernel_exponential import KernelExponentialFamily
 from steinball.models.knowledge import Knowledge
 from steinball.models.mixture import GaussianMixture
 from steinball.models.support import Support
@@ -99,8 +98,11 @@ def _found(family: Any, dimension: int, known: dict[str, float]) -> Family | Fit
             f"`family` is a frozen distribution, whose parameters are known: test it by `sb.ksd_test`; or pass the "
             f"family `scipy.stats.{name}` itself."
         )
-    if isinstance(family, KernelExponentialFamily):
-        raise TypeError("`family` is one member of a family; pass `sb.estimation.fit_kernel_exponential_family`.")
+    if _has(family, "score") and not _has(family, "fit"):
+        raise TypeError(
+            f"`family` is one model, an object of type {type(family).__name__}, and not what fits one. Test a model that "
+            "is known by `sb.ksd_test`; or pass a function from data to a model."
+        )
     return _fitter(family)
 
 

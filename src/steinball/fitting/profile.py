@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,6 +22,9 @@ __all__ = ["EXCLUSION", "Closest", "Landscape", "closest_member"]
 
 _SEARCH_DRAWS = 499
 _EXCLUDED = 1e6
+_LEVEL = 0.05
+"""The level of q in the search. One member then answers for every level, so that its p-value is one number."""
+
 EXCLUSION = 1e-3
 """β: the probability that the right member is not among the candidates, by which the level may be exceeded."""
 
@@ -49,7 +51,6 @@ class Landscape:
     stein: SteinKernel
     draws: Floats
     share: float
-    level: float
 
     @cached_property
     def rows(self) -> Floats:
@@ -115,7 +116,8 @@ class Landscape:
         squares, linear = (squares + self.constants[0]) / n2, (linear + self.constants[1]) / n2
         ksd, lengths = math.sqrt(max(squares[0], 0.0)), np.sqrt(np.maximum(squares[1:], 0.0))
         along = linear[1:] / ksd if ksd > 0.0 else np.zeros_like(lengths)
-        found = ksd - max(theta, draw_quantile(moved_to_the_edge(lengths, along, theta), self.level, 0.0))
+        level = max(_LEVEL, 1.0 / (len(lengths) + 1))
+        found = ksd - max(theta, draw_quantile(moved_to_the_edge(lengths, along, theta), level, 0.0))
         return found if math.isfinite(found) else math.inf
 
     def _beyond(self, params: Floats) -> float:
@@ -215,12 +217,13 @@ def closest_member(
     start: Floats,
     share: float,
     calibration: Calibration,
-    shared: Mapping[str, Any],
+    rng: Any,
 ) -> Closest:
     """The member of the least D − θ − q, searched for from the fit and from the robust start."""
-    weights = gather(calibration.request(len(x), as_seed(shared["rng"])).weights, len(x))[:_SEARCH_DRAWS]
-    land = Landscape(family, ScoreDistance.of(x, stein), stein, weights.astype(np.float64), share, shared["level"])
-    found = _searched(land, start)
+    weights = gather(calibration.request(len(x), as_seed(rng)).weights, len(x))[:_SEARCH_DRAWS]
+    land = Landscape(family, ScoreDistance.of(x, stein), stein, weights.astype(np.float64), share)
+    with np.errstate(all="ignore"):
+        found = _searched(land, start)
     excess = land.excess(found)
     if excess < _EXCLUDED:
         return Closest(found, land.margin)

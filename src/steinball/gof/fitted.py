@@ -9,7 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, as_number, as_samples, as_seed, check_share, computed, take_rows, to_host
+from steinball.arrays import (
+    Array,
+    Floats,
+    as_number,
+    as_samples,
+    as_seed,
+    check_level,
+    check_share,
+    computed,
+    take_rows,
+    to_host,
+)
 from steinball.calibration import BoundaryBootstrap, Calibration, ProjectedBootstrap, RefitBootstrap
 from steinball.calibration.fitted import FittedCalibration, FittedModel
 from steinball.fitting.estimators import Estimate, Estimator, as_estimator
@@ -187,6 +198,7 @@ class _Task:
             partial(_refit_model, family, estimator, stein),
             partial(family.parameter_scores, estimate.params),
             influence,
+            contaminated=self.share > 0.0,
         )
         radius = self._radius(estimator, estimate, family)
         chosen = _as_fitted(ProjectedBootstrap() if calibration is None else calibration)
@@ -203,7 +215,7 @@ class _Task:
         stein = self._settled(family.model(family.steepest(family.start(self.host))), family.support is not None)
         estimate = estimator.estimate(family, self.host, stein)
         chosen = BoundaryBootstrap(999) if calibration is None else calibration
-        found = closest_member(family, self.host, stein, estimate.params, self.share, chosen, self.shared)
+        found = closest_member(family, self.host, stein, estimate.params, self.share, chosen, self.shared["rng"])
         result = self._test(family.model(found.params), stein, chosen, Huber(self.share))
         again = partial(_again, self, family, estimator, calibration)
         closest = dict(zip(family.names, found.params.tolist(), strict=True))
@@ -231,15 +243,13 @@ def _again(
     family: Family,
     estimator: Estimator,
     calibration: Calibration | None,
-    *,
     contamination: float,
     level: float,
 ) -> FitResult:
-    """The decision over the family at another tolerance or level."""
+    """The decision over the family at another tolerance."""
     share = check_share(contamination, "contamination")
-    return replace(task, share=share, shared={**task.shared, "level": level}).over_the_family(
-        family, estimator, calibration
-    )
+    shared = {**task.shared, "level": check_level(level)}
+    return replace(task, share=share, shared=shared).over_the_family(family, estimator, calibration)
 
 
 def _refit_model(family: Family, estimator: Estimator, stein: SteinKernel, x: Floats) -> Model:

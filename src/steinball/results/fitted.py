@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -90,8 +91,8 @@ class FitResult(GofResult):
     ) -> FitResult:
         """The decision at another tolerance or level.
 
-        From the same draws, except where it was made over the whole family: then that is searched again. A fit for one
-        tolerance need not suit another, so that ``contamination`` cannot be raised from 0.
+        From the same draws, except for another tolerance where the decision was made over the whole family, which is then
+        searched again. A fit for one tolerance need not suit another, so that ``contamination`` cannot be raised from 0.
         """
         if radius is not None:
             raise ValueError("`radius` cannot be given for a family: each member has its own. Give `contamination`.")
@@ -100,12 +101,12 @@ class FitResult(GofResult):
                 "a tolerance needs another fit: run `fit_test` again with "
                 f"`contamination={contamination:g}` instead of `at`."
             )
-        if self._again is not None and calibration is None:
-            return self._again(
-                contamination=self.contamination if contamination is None else contamination,
-                level=self.level if level is None else level,
-            )
+        if self._again is not None and contamination is not None:
+            return self._again(contamination, self.level if level is None else level)
         found = super().at(contamination=contamination, level=level, calibration=calibration)
+        if self.by_margins:  # which no level and no calibration changes
+            decided = {"statistic": self.statistic, "threshold": self.threshold, "pvalue": self.pvalue}
+            found = dataclasses.replace(found, **decided)
         return of_family(found, self._description, self._again)
 
     def extend(self, n_more: int) -> FitResult:
@@ -146,7 +147,7 @@ class FitResult(GofResult):
             words = f"REJECTED {where}: the data contradict every member of the family"
             return f"{words}{', even ' * bool(tolerated)}{tolerated}."
         words = f"NOT REJECTED {where}: the data do not contradict the family {tolerated}".rstrip()
-        return f"{words}. This does not prove that one of its members is right."
+        return f"{words}. This does not prove the model."
 
     def _tolerance(self) -> str:
         if self.first_order:
