@@ -40,7 +40,7 @@ REFITTED = ("normal", "gamma", "weibull")
 
 def _same_margins(rng: np.random.Generator, n: int, d: int) -> Floats:
     """Columns ±|z| with independent signs: each normal, all uncorrelated, of one size."""
-    return np.abs(rng.normal(size=(n, 1))) * rng.choice([-1.0, 1.0], size=(n, d))
+    return np.asarray(np.abs(rng.normal(size=(n, 1))) * rng.choice([-1.0, 1.0], size=(n, d)))
 
 
 ALTERNATIVES: dict[str, Draw] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ X = np.random.default_rng(0).normal(1.0, 2.0, size=(40, 1))
 
 
 def test_a_draw_is_the_ksd_of_a_sample_from_its_own_fit() -> None:
-    result = sb.fit_test(X, "normal", calibration=sb.RefitBootstrap(19), rng=0)
+    result: Any = sb.fit_test(X, "normal", calibration=sb.RefitBootstrap(19), rng=0)
     refits = result._evidence.calibration.refits
     draws = result.model.sample(40, generator_at(refits.seed, 3))
     again = sb.models.Gaussian(draws.mean(), draws.var())
@@ -24,7 +25,9 @@ def test_a_draw_is_the_ksd_of_a_sample_from_its_own_fit() -> None:
 
 
 def test_refits_go_with_any_function_and_extend() -> None:
-    result = sb.fit_test(X, lambda x: sb.models.Gaussian(x.mean(), x.var()), calibration=sb.RefitBootstrap(19), rng=0)
+    result: Any = sb.fit_test(
+        X, lambda x: sb.models.Gaussian(x.mean(), x.var()), calibration=sb.RefitBootstrap(19), rng=0
+    )
     more = result.extend(20)
     np.testing.assert_array_equal(more.draws[:19], result.draws)
     assert more.n_resamples == len(more.draws) == 39
@@ -47,7 +50,7 @@ def test_the_level_holds_the_warp_speed_way() -> None:
     statistics, draws = [], []
     for seed in range(150):
         x = np.random.default_rng(seed).normal(size=50)
-        result = sb.fit_test(x, "normal", calibration=sb.RefitBootstrap(1), level=0.6, rng=seed)
+        result: Any = sb.fit_test(x, "normal", calibration=sb.RefitBootstrap(1), level=0.6, rng=seed)
         statistics.append(result.ksd * math.sqrt(50.0))
         draws.append(float(result.draws[0]) * math.sqrt(50.0))
     assert np.sum(np.array(statistics) > np.quantile(draws, 0.95)) <= 17

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steinball.fitting import Estimator, MaximumLikelihood, MedianMAD, MinimumKSD, as_family
+from steinball import fitting
+from steinball.fitting import Estimator, MaximumLikelihood, MedianMAD, MinimumKSD
 from steinball.fitting.estimators import as_estimator
 from steinball.kernels import InverseMultiquadric
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt
 
+as_family: Any = fitting.as_family
 pytestmark = pytest.mark.exact
 STEIN = SteinKernel(InverseMultiquadric(2.0), PolynomialTilt())
 

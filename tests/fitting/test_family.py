@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from steinball.fitting import ExponentialFamily, as_family
+from steinball import fitting
+from steinball.fitting import ExponentialFamily
 from steinball.fitting.family import Restricted, difference_jacobian
 from tests.fitting.conftest import DATA, case
 
+as_family: Any = fitting.as_family
 pytestmark = pytest.mark.exact
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
+from steinball import fitting
 from steinball.features.supremum import find_supremum
-from steinball.fitting import MedianMAD, as_family
+from steinball.fitting import MedianMAD
 from steinball.fitting.first_order import FirstOrder
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import pose
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt
 
+as_family: Any = fitting.as_family
 pytestmark = pytest.mark.exact
 FAMILY, STEIN = as_family("normal", 1), SteinKernel(InverseMultiquadric(2.0), PolynomialTilt())
 

@@ -9,10 +9,11 @@ import pytest
 import scipy.stats as st
 
 import steinball as sb
-from steinball.fitting import as_family
+from steinball import fitting
 from steinball.fitting.foreign import Fitter, model_of
 from tests.fitting.conftest import DATA
 
+as_family: Any = fitting.as_family
 pytestmark = pytest.mark.exact
 
 
@@ -105,7 +106,7 @@ def test_mixtures_of_scikit_learn_become_ours_and_stay_unfitted(kind: str, covar
     estimator = Mixture(kind, covariances)
     family = as_family(estimator, 2)
     assert isinstance(family, Fitter)
-    model = family.fit(np.zeros((5, 2)))
+    model: Any = family.fit(np.zeros((5, 2)))
     wanted = np.diag([1.5, 1.5]) if kind == "spherical" else np.diag([1.0, 2.0])
     np.testing.assert_array_equal(model.cov, [wanted, wanted])
     assert not hasattr(estimator, "means_")
@@ -122,8 +123,9 @@ def test_covariances_and_densities_of_scikit_learn_become_models() -> None:
         def sample(self, n: int, random_state: int) -> Any:
             return np.random.default_rng(random_state).normal(size=(n, 1)), None
 
-    assert model_of(Covariance()).covariance == 4.0
-    model = model_of(Density())
+    normal: Any = model_of(Covariance())
+    assert normal.covariance == 4.0
+    model: Any = model_of(Density())
     np.testing.assert_allclose(model.score(np.array([[2.0]])), [[-2.0]], atol=1e-6)
     assert model.sample(4, 0).shape == (4, 1)
 

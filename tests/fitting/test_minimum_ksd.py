@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from steinball import fitting
 from steinball.discrepancy import ksd
-from steinball.fitting import as_family, minimum_ksd
+from steinball.fitting import minimum_ksd
 from steinball.fitting.minimum_ksd import ScoreDistance, minimize_ksd, solve_positive
 from steinball.fitting.normal import Normal
 from steinball.kernels import InverseMultiquadric
@@ -15,6 +18,7 @@ from steinball.stein import SteinKernel
 from steinball.tilts import EdgeTilt, PolynomialTilt, Tilt
 from tests.fitting.conftest import DATA, case
 
+as_family: Any = fitting.as_family
 pytestmark = pytest.mark.exact
 
 

@@ -23,6 +23,7 @@ from steinball.stein import SteinProblem
 __all__ = ["ProjectedBootstrap", "Projection", "leverage_ratio"]
 
 _MOST_DRAWS, _ALTOGETHER, _EXPECTED = 256, 512, 1024
+_LEAST_ROWS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +96,10 @@ class ProjectedBootstrap(FittedCalibration):
         scores = fitted.scores(x)
         scale = np.sqrt(np.mean(scores * scores, axis=0))
         scale = np.where(scale > 0.0, scale, 1.0)  # units of the parameters must not cost digits
-        if scores.shape[1] >= len(x):
+        if len(x) < (least := max(_LEAST_ROWS, 2 * scores.shape[1])):
             raise ValueError(
-                f"`x` has {len(x)} rows for {scores.shape[1]} parameters; {self!r} needs more rows than parameters. "
-                "Use a smaller family, or RefitBootstrap(199)."
+                f"`x` has {len(x)} rows for {scores.shape[1]} parameters; {self!r} needs at least {least}. Use a smaller "
+                "family, or RefitBootstrap(199)."
             )
         influence = None if fitted.influence is None else fitted.influence * scale
         inflation = _inflation(fitted, problem, scores / scale)
@@ -164,7 +165,7 @@ def _floats(summary: GramSummary) -> list[Floats]:
 def _inflation(fitted: FittedModel, problem: SteinProblem, scores: Floats) -> float:
     """γ: the correction of squared draws for p/n."""
     n, p = scores.shape
-    return max((n / (n - p)) ** 2, _leverages_of_the_model(fitted, problem, p) or _ratio(problem, scores))
+    return float(max((n / (n - p)) ** 2, _leverages_of_the_model(fitted, problem, p) or _ratio(problem, scores)))
 
 
 def _leverages_of_the_model(fitted: FittedModel, problem: SteinProblem, p: int) -> float | None:

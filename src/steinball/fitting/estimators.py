@@ -31,7 +31,7 @@ class Estimate:
 
     def standard_errors(self, x: Floats) -> Floats:
         """From the influences of the data: the sandwich estimate."""
-        return np.sqrt(np.sum(self.influence(x) ** 2, axis=0)) / len(x)
+        return np.asarray(np.sqrt(np.sum(self.influence(x) ** 2, axis=0)) / len(x))
 
 
 class Estimator(ABC):

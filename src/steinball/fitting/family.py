@@ -180,7 +180,7 @@ class Restricted(Family):
 
     def start(self, x: Floats) -> Floats:
         """That of the whole family."""
-        return self.family.start(x)[self._free]
+        return np.asarray(self.family.start(x)[self._free])
 
     def margins(self, params: Floats, x: Floats) -> Floats | None:
         """Those of the whole family."""
@@ -188,7 +188,7 @@ class Restricted(Family):
 
     def parameter_scores(self, params: Floats, x: Floats) -> Floats:
         """The columns of those parameters that are not known."""
-        return self.family.parameter_scores(self._whole(params), x)[:, self._free]
+        return np.asarray(self.family.parameter_scores(self._whole(params), x)[:, self._free])
 
 
 def maximum_likelihood(family: Family, x: Floats, start: Floats) -> Floats:

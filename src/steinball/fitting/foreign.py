@@ -100,8 +100,8 @@ def _found(family: Any, dimension: int, known: dict[str, float]) -> Family | Fit
         )
     if _has(family, "score") and not _has(family, "fit"):
         raise TypeError(
-            f"`family` is one model, an object of type {type(family).__name__}, and not what fits one. Test a model that "
-            "is known by `sb.ksd_test`; or pass a function from data to a model."
+            f"`family` is one model, an object of type {type(family).__name__}, and not what fits one. Test a model "
+            "that is known by `sb.ksd_test`; or pass a function from data to a model."
         )
     return _fitter(family)
 
@@ -213,7 +213,7 @@ class SciPyFamily(Family):
         return difference_jacobian(lambda at: self.distribution.logpdf(x[:, 0], **self._whole(at)), params)
 
 
-def _listed(ends: set[tuple[float, float]]) -> str:
+def _listed(ends: set[tuple[float, ...]]) -> str:
     return " or ".join(f"({low:g}, {high:g})" for low, high in sorted(ends))
 
 

@@ -86,7 +86,7 @@ class ScoreDistance:
 
     def _measured(self, rows: Floats) -> Floats:
         """The same with a metric C, in the coordinates C x."""
-        found, metric = np.empty_like(rows), self.kernel.metric
+        found, metric = np.empty_like(rows), np.asarray(self.kernel.metric)
         for part, _, slope in self._blocks(rows):
             for k in range(rows.shape[1]):
                 apart = np.sum((rows[part, None, :] - self.x) * metric[:, k], axis=2)
@@ -149,8 +149,8 @@ class ScoreDistance:
 class Minimum:
     """The parameters of a minimum-KSD fit, and what the influence of a point follows from.
 
-    ``coordinates`` are natural parameters for an exponential family, and unconstrained ones otherwise; ``curvature`` is
-    A in them.
+    ``coordinates`` are natural parameters for an exponential family, of data moved by ``origin``, and unconstrained ones
+    otherwise; ``curvature`` is A in them.
     """
 
     family: Family
@@ -159,11 +159,13 @@ class Minimum:
     params: Floats
     coordinates: Floats
     curvature: Floats
+    origin: Floats
 
     def _pieces(self, x: Floats) -> tuple[Floats, Floats]:
         family = self.family
         if isinstance(family, ExponentialFamily):
-            return family.base_score(x) + family.score_basis(x) @ self.coordinates, family.score_basis(x)
+            basis = family.score_basis(x - self.origin)
+            return family.base_score(x - self.origin) + basis @ self.coordinates, basis
         return family.score(self.params, x), family.score_jacobian(self.coordinates, x)
 
     def _jacobian(self) -> Floats:
@@ -192,17 +194,14 @@ def _closed_form(family: ExponentialFamily, distance: ScoreDistance, stein: Stei
     by = family.origin(x)  # data far from 0 would cost the moments their digits
     near = replace(distance, x=x - by)
     curvature, linear = near.expansion(family.base_score(near.x), family.score_basis(near.x))
-    params = family.from_natural(-solve_positive(curvature, linear, ridge))
+    coordinates = -solve_positive(curvature, linear, ridge)
+    params = family.from_natural(coordinates)
     if not np.isfinite(params).all():
         raise ValueError(
             f"the KSD is least outside the family of `{family.label}` distributions: these data look like none of "
             "them. Choose another family."
         )
-    params = family.moved(params, by)
-    coordinates = family.natural(params)
-    if by.any():
-        curvature, _ = distance.expansion(family.base_score(x), family.score_basis(x))
-    return Minimum(family, distance, stein, params, coordinates, curvature)
+    return Minimum(family, distance, stein, family.moved(params, by), coordinates, curvature, by)
 
 
 def _gauss_newton(family: Family, distance: ScoreDistance, stein: SteinKernel) -> Minimum:
@@ -216,9 +215,8 @@ def _gauss_newton(family: Family, distance: ScoreDistance, stein: SteinKernel) -
         working, value, moved = _descend(family, distance, working, value, step)
         if moved <= _ENOUGH * (1.0 + np.abs(working).max()):
             break
-    return Minimum(
-        family, distance, stein, family.from_working(working), working, _bent(family, distance, working, curvature)
-    )
+    bent = _bent(family, distance, working, curvature)
+    return Minimum(family, distance, stein, family.from_working(working), working, bent, np.zeros(x.shape[1]))
 
 
 def _bent(family: Family, distance: ScoreDistance, working: Floats, curvature: Floats) -> Floats:

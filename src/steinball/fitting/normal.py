@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from steinball.arrays import Floats
@@ -19,9 +22,9 @@ def unpacked(entries: Floats, dimension: int) -> Floats:
     return matrix + np.triu(matrix, 1).T
 
 
-def packed(matrix: Floats) -> Floats:
+def packed(matrix: NDArray[np.floating[Any]]) -> Floats:
     """The upper triangle, row by row."""
-    return np.asarray(matrix[np.triu_indices(len(matrix))])
+    return np.asarray(matrix[np.triu_indices(len(matrix))], dtype=np.float64)
 
 
 def log_cholesky(cov: Floats) -> Floats:
@@ -111,7 +114,7 @@ class Normal(ExponentialFamily):
     def parameter_scores(self, params: Floats, x: Floats) -> Floats:
         """In closed form."""
         mean, cov = self._moments(params)
-        scores = moment_scores(x, mean, np.linalg.inv(cov))
+        scores = moment_scores(x, mean, np.asarray(np.linalg.inv(cov), dtype=np.float64))
         return scores if self.dimension > 1 else scores * [1.0, 2.0 * params[1]]  # the variance moves by 2 sd
 
     def margins(self, params: Floats, x: Floats) -> Floats:
@@ -158,7 +161,7 @@ class Normal(ExponentialFamily):
         precision = unpacked(natural[d:], d)
         if not np.isfinite(precision).all() or np.linalg.eigvalsh(precision)[0] <= 0.0:
             return np.full(len(natural), np.nan)
-        cov = np.linalg.inv(precision)
+        cov = np.asarray(np.linalg.inv(precision), dtype=np.float64)
         return self._params(cov @ natural[:d], cov)
 
     def origin(self, x: Floats) -> Floats:

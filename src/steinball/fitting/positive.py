@@ -249,7 +249,7 @@ class LogNormal(_Positive, ExponentialFamily):
     def parameter_scores(self, params: Floats, x: Floats) -> Floats:
         """In closed form."""
         z = (np.log(x[:, 0]) - params[0]) / params[1]
-        return np.stack([z, z * z - 1.0], axis=1) / params[1]
+        return np.asarray(np.stack([z, z * z - 1.0], axis=1) / params[1])
 
     def base_score(self, x: Floats) -> Floats:
         """−1/x."""
@@ -261,7 +261,7 @@ class LogNormal(_Positive, ExponentialFamily):
 
     def natural(self, params: Floats) -> Floats:
         """(μ/σ², 1/σ²)."""
-        return np.array([params[0], 1.0]) / params[1] ** 2
+        return np.asarray(np.array([params[0], 1.0]) / params[1] ** 2)
 
     def from_natural(self, natural: Floats) -> Floats:
         """μ and σ."""

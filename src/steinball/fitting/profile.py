@@ -20,8 +20,11 @@ from steinball.stein import SteinKernel
 
 __all__ = ["EXCLUSION", "Closest", "Landscape", "closest_member"]
 
-_SEARCH_DRAWS = 499
+_SEARCH_DRAWS = 199
 _EXCLUDED = 1e6
+_FARTHEST = 50.0
+"""How far from the fit the search goes, in steps that raise D as much as chance does."""
+
 _LEVEL = 0.05
 """The level of q in the search. One member then answers for every level, so that its p-value is one number."""
 
@@ -238,6 +241,8 @@ def _searched(land: Landscape, start: Floats) -> Floats:
     steps = _steps(family, center, land)
 
     def loss(z: Floats) -> float:
+        if (beyond := float(np.abs(z).max())) > _FARTHEST:
+            return _EXCLUDED * beyond
         return min(land.excess(family.from_working(center + steps * z)), 1e300)
 
     starts = [np.zeros_like(center), (family.to_working(family.start(x)) - center) / steps]

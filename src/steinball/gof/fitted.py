@@ -22,6 +22,7 @@ from steinball.arrays import (
     to_host,
 )
 from steinball.calibration import BoundaryBootstrap, Calibration, ProjectedBootstrap, RefitBootstrap
+from steinball.calibration.combination import as_calibration
 from steinball.calibration.fitted import FittedCalibration, FittedModel
 from steinball.fitting.estimators import Estimate, Estimator, as_estimator
 from steinball.fitting.family import Family
@@ -34,7 +35,7 @@ from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model
 from steinball.models.knowledge import Knowledge
-from steinball.problem import Subject
+from steinball.problem import Subject, within_reach
 from steinball.radius import Huber, Radius
 from steinball.results.fitted import Description, FitResult, of_family
 from steinball.stein import SteinKernel
@@ -120,6 +121,7 @@ def fit_test(
     (False, 3.1, 0.2)
     """
     samples, share, seed = computed(as_samples(x)), check_share(contamination, "contamination"), as_seed(rng)
+    samples = within_reach(samples) if share > 0.0 else samples
     found = as_family(family, int(samples.shape[1]), known_params)
     shared: dict[str, Any] = {"level": level, "engine": engine, "memory_limit": memory_limit}
     shared |= {"n_jobs": n_jobs, "progress": progress, "rng": seed}
@@ -214,7 +216,12 @@ class _Task:
         """A decision over every member: at the one that is closest to being tolerated."""
         stein = self._settled(family.model(family.steepest(family.start(self.host))), family.support is not None)
         estimate = estimator.estimate(family, self.host, stein)
-        chosen = BoundaryBootstrap(999) if calibration is None else calibration
+        chosen = as_calibration(BoundaryBootstrap(999) if calibration is None else calibration)
+        if not chosen.n_resamples:
+            raise TypeError(
+                f"`calibration={chosen!r}` makes no bootstrap draws, by which members of a family are compared. Use "
+                "BoundaryBootstrap(999) or WeightedBootstrap(999)."
+            )
         found = closest_member(family, self.host, stein, estimate.params, self.share, chosen, self.shared["rng"])
         result = self._test(family.model(found.params), stein, chosen, Huber(self.share))
         again = partial(_again, self, family, estimator, calibration)

@@ -91,8 +91,8 @@ class FitResult(GofResult):
     ) -> FitResult:
         """The decision at another tolerance or level.
 
-        From the same draws, except for another tolerance where the decision was made over the whole family, which is then
-        searched again. A fit for one tolerance need not suit another, so that ``contamination`` cannot be raised from 0.
+        From the same draws, except for another tolerance where the decision was made over the whole family, which is
+        then searched again. A fit for one tolerance need not suit another: ``contamination`` cannot be raised from 0.
         """
         if radius is not None:
             raise ValueError("`radius` cannot be given for a family: each member has its own. Give `contamination`.")
@@ -105,8 +105,7 @@ class FitResult(GofResult):
             return self._again(contamination, self.level if level is None else level)
         found = super().at(contamination=contamination, level=level, calibration=calibration)
         if self.by_margins:  # which no level and no calibration changes
-            decided = {"statistic": self.statistic, "threshold": self.threshold, "pvalue": self.pvalue}
-            found = dataclasses.replace(found, **decided)
+            found = dataclasses.replace(found, statistic=self.statistic, threshold=self.threshold, pvalue=self.pvalue)
         return of_family(found, self._description, self._again)
 
     def extend(self, n_more: int) -> FitResult:
