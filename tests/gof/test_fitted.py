@@ -161,3 +161,24 @@ def test_a_family_none_of_whose_margins_can_be_right_is_rejected() -> None:
     assert result.by_margins
     assert "Kolmogorov distance" in result.summary()
     assert not result.at(contamination=0.5).by_margins
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("change", [lambda x: x + 1e8, lambda x: 1e-9 * x], ids=["offset", "units"])
+def test_offsets_and_units_change_nothing_under_a_tolerance(change: Any) -> None:
+    x = NORMAL[:150].copy()
+    x[:6] = 20.0
+    first, second = (sb.fit_test(data, "normal", contamination=0.05, rng=0) for data in (x, change(x)))
+    assert abs(first.pvalue - second.pvalue) < 0.1
+    assert first.rejected == second.rejected
+
+
+@pytest.mark.exact
+def test_points_at_the_end_of_the_numbers_are_outliers_like_any_other() -> None:
+    assert not sb.fit_test(np.append(NORMAL, 1e300), "normal", contamination=0.05, rng=0).rejected
+
+
+@pytest.mark.exact
+def test_a_calibration_without_draws_cannot_compare_members() -> None:
+    with pytest.raises(TypeError, match="makes no bootstrap draws"):
+        sb.fit_test(NORMAL, "normal", contamination=0.05, calibration=sb.Betting(), rng=0)

@@ -98,8 +98,8 @@ class ProjectedBootstrap(FittedCalibration):
         scale = np.where(scale > 0.0, scale, 1.0)  # units of the parameters must not cost digits
         if len(x) < (least := max(_LEAST_ROWS, 2 * scores.shape[1])):
             raise ValueError(
-                f"`x` has {len(x)} rows for {scores.shape[1]} parameters; {self!r} needs at least {least}. Use a smaller "
-                "family, or RefitBootstrap(199)."
+                f"`x` has {len(x)} rows for {scores.shape[1]} parameters; {self!r} needs at least {least}. Use a "
+                "smaller family, or RefitBootstrap(199)."
             )
         influence = None if fitted.influence is None else fitted.influence * scale
         inflation = _inflation(fitted, problem, scores / scale)

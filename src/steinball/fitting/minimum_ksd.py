@@ -149,7 +149,7 @@ class ScoreDistance:
 class Minimum:
     """The parameters of a minimum-KSD fit, and what the influence of a point follows from.
 
-    ``coordinates`` are natural parameters for an exponential family, of data moved by ``origin``, and unconstrained ones
+    ``coordinates`` are natural parameters for an exponential family, of data less ``origin``, and unconstrained ones
     otherwise; ``curvature`` is A in them.
     """
 

@@ -103,7 +103,14 @@ class Landscape:
     def _quadratics(self) -> Quadratics:
         """For an exponential family."""
         assert isinstance(self.family, ExponentialFamily)
-        return Quadratics.of(self, self.family.base_score(self.distance.x), self.family.score_basis(self.distance.x))
+        near = self.distance.x - self.origin
+        return Quadratics.of(self, self.family.base_score(near), self.family.score_basis(near))
+
+    @cached_property
+    def origin(self) -> Floats:
+        """Where the data of an exponential family are moved from, to keep the digits of its natural parameters."""
+        assert isinstance(self.family, ExponentialFamily)
+        return self.family.origin(self.distance.x)
 
     def excess(self, params: Floats) -> float:
         """D − θ − q at these parameters; very large outside the family and far from the margins of the data."""
@@ -145,7 +152,7 @@ class Landscape:
 
     def _all_forms(self, params: Floats) -> tuple[Floats, Floats]:
         if isinstance(self.family, ExponentialFamily):
-            return self._quadratics.at(self.family.natural(params))
+            return self._quadratics.at(self.family.natural(self.family.moved(params, -self.origin)))
         return self.forms(self.family.score(params, self.distance.x))
 
     def _tau(self, params: Floats) -> float:
