@@ -241,10 +241,11 @@ def closest_member(
 
 
 def _searched(land: Landscape, start: Floats) -> Floats:
+    """Nelder and Mead's search from the better of the fit and the robust start."""
     from scipy.optimize import minimize
 
-    family, x = land.family, land.distance.x
-    center = family.to_working(start)
+    family = land.family
+    center = family.to_working(min((start, family.start(land.distance.x)), key=land.excess))
     steps = _steps(family, center, land)
 
     def loss(z: Floats) -> float:
@@ -252,11 +253,9 @@ def _searched(land: Landscape, start: Floats) -> Floats:
             return _EXCLUDED * beyond
         return min(land.excess(family.from_working(center + steps * z)), 1e300)
 
-    starts = [np.zeros_like(center), (family.to_working(family.start(x)) - center) / steps]
-    first = min(starts, key=loss)
-    options: dict[str, Any] = {"xatol": 1e-3, "fatol": 1e-7, "maxfev": 200 * len(center)}
-    simplex = np.vstack([first, first + np.eye(len(center))])
-    found = minimize(loss, first, method="Nelder-Mead", options={**options, "initial_simplex": simplex}).x
+    simplex = np.vstack([np.zeros_like(center), np.eye(len(center))])
+    options = {"xatol": 1e-3, "fatol": 1e-7, "maxfev": 200 * len(center), "initial_simplex": simplex}
+    found = minimize(loss, simplex[0], method="Nelder-Mead", options=options).x
     return family.from_working(center + steps * found)
 
 
