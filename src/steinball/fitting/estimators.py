@@ -67,7 +67,8 @@ class MaximumLikelihood(Estimator):
     Examples
     --------
     >>> import steinball as sb
-    >>> sb.fit_test([0.1, 0.5, 1.2, 0.3, 2.2, 0.9, 1.4, 0.6], "gamma", fit=MaximumLikelihood(), rng=0).fit
+    >>> x = np.random.default_rng(0).gamma(2.0, size=50)
+    >>> sb.fit_test(x, "gamma", fit=MaximumLikelihood(), rng=0).fit
     'maximum likelihood'
     """
 

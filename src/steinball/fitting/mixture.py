@@ -26,7 +26,7 @@ class Mixture(Family):
     --------
     >>> x = GaussianMixture([0.3, 0.7], [-3.0, 2.0]).sample(2000, rng=0)
     >>> Mixture(2, 1).fit(x).round(1)
-    array([ 0.3, -3. ,  1. ,  2. ,  1. ])
+    array([ 0.3, -3. ,  0.9,  2. ,  1.1])
     """
 
     def __init__(self, components: int, dimension: int) -> None:

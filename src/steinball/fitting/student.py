@@ -21,7 +21,7 @@ class Student(Family):
     --------
     >>> x = StudentT(5.0, 1.0, 2.0).sample(4000, rng=0)
     >>> Student().fit(x).round(1)
-    array([4.6, 1. , 2. ])
+    array([4.9, 0.9, 2. ])
     """
 
     label = "student-t"
