@@ -54,7 +54,8 @@ def test_the_warning_points_at_the_users_line() -> None:
         sb.ksd_test(np.round(X), gaussian)
         sb.ksd_test(X, gaussian, tilt="auto", radius=sb.TotalVariation(0.1))
         sb.ksd_test(X, lambda x: -0.5 * x**2 - 1.0)
-    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, k) for k in range(1, 12)]
+        sb.ksd_test(X, sb.models.Gaussian(X.mean(), X.var()))
+    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, k) for k in range(1, 13)]
     assert {w.category for w in caught} == set(CATEGORIES)
 
 
