@@ -23,6 +23,7 @@ _FILES = (
     "exact",
     "base_space",
     "dimensions",
+    "fitted",
 )  # fmt: skip
 
 _HEAD = """# Evidence for what goes beyond the paper
