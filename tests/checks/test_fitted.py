@@ -16,7 +16,7 @@ def test_a_model_with_the_mean_of_the_data_is_warned_of() -> None:
     with pytest.warns(FittedOnDataWarning, match="sb.fit_test"):
         sb.ksd_test(X, sb.models.Gaussian(X.mean(axis=0), np.cov(X.T)), rng=0)
     with pytest.warns(FittedOnDataWarning, match="were centered by it"):
-        sb.robust_ksd_test((X - X.mean(axis=0)) / X.std(axis=0), sb.models.Gaussian([0.0, 0.0]), rng=0)
+        sb.robust_ksd_test((X - X.mean(axis=0)) / X.std(axis=0), sb.models.Gaussian([0.0, 0.0]), 0.05, rng=0)
 
 
 def test_known_models_grids_and_those_who_know_are_not_warned() -> None:

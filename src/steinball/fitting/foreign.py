@@ -93,10 +93,9 @@ def _found(family: Any, dimension: int, known: dict[str, float]) -> Family | Fit
     if _has(family, "shapes", "logpdf", "fit"):
         return SciPyFamily(family, dimension, known)
     if _has(family, "dist", "logpdf"):
-        name = Knowledge(family).family
         raise TypeError(
             f"`family` is a frozen distribution, whose parameters are known: test it by `sb.ksd_test`; or pass the "
-            f"family `scipy.stats.{name}` itself."
+            f"family `scipy.stats.{family.dist.name}` itself."
         )
     if _has(family, "score") and not _has(family, "fit"):
         raise TypeError(
