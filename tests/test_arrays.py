@@ -305,11 +305,11 @@ def test_the_message_about_resamples_shows_the_smallest_pvalue() -> None:
 
 
 @pytest.mark.parametrize("level", [0.0, -0.1, 1.5, np.nan])
-def test_a_level_lies_between_zero_and_one(level: float) -> None:
+def test_a_level_lies_between_zero_and_a_half(level: float) -> None:
     with pytest.raises(ValueError, match=r"`level` must be a finite number in \(0, 1\]"):
         check_level(level)
-    with pytest.raises(ValueError, match="`level` must be below 1: at level 1 every test rejects"):
-        check_level(1.0)
+    with pytest.raises(ValueError, match=r"at most 0.5, got 0.95. For a confidence of 0.95 use `level=0.05`"):
+        check_level(0.95)
 
 
 def test_resamples_are_a_positive_whole_number() -> None:
@@ -389,3 +389,35 @@ def test_plain_values_come_to_the_host_as_float64() -> None:
 def test_only_arrays_are_arrays(value: Any) -> None:
     assert not is_array(value)
     assert is_array(np.zeros(1))
+
+
+def test_chains_and_draws_are_not_flattened_in_silence() -> None:
+    with pytest.raises(ValueError, match=r"\(chain, draw, d\), pass `x.reshape\(-1, 3\)`.*chains=4\)"):
+        as_samples(np.zeros((4, 100, 3)))
+    with pytest.raises(ValueError, match=r"shape \(n, d\), got \(2, 2, 2, 2\)\.$"):
+        as_samples(np.zeros((2, 2, 2, 2)))
+
+
+class InferenceData:
+    """Like ArviZ's: groups of variables, no array."""
+
+    __module__ = "arviz.data.inference_data"
+
+
+class DataArray:
+    """Like xarray's: an array whose axes have names."""
+
+    __module__ = "xarray.core.dataarray"
+
+    def __init__(self, values: Any, dims: tuple[str, ...]) -> None:
+        self._values, self.dims = values, dims
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self._values, dtype=dtype)
+
+
+def test_posteriors_with_named_chains_say_how_to_become_rows() -> None:
+    for posterior in (InferenceData(), DataArray(np.zeros((4, 1000)), ("chain", "draw"))):
+        with pytest.raises(TypeError, match=r"are no rows yet\. Stack them.*chains=\.\.\.\)"):
+            as_samples(posterior)
+    assert as_samples(DataArray(np.zeros((10, 2)), ("observation", "column"))).shape == (10, 2)

@@ -116,7 +116,7 @@ def test_an_overflow_is_named_in_every_library(xp: Any) -> None:
 
 def test_the_users_arrays_are_not_written_to(xp: Any) -> None:
     x, scores = own(xp, X), own(xp, -X)
-    sb.robust_ksd_test(x, scores, calibration=B, tilt=sb.PolynomialTilt())
+    sb.robust_ksd_test(x, scores, 0.05, calibration=B, tilt=sb.PolynomialTilt())
     assert np.array_equal(to_host(x), X)
     assert np.array_equal(to_host(scores), -X)
 

@@ -44,17 +44,19 @@ def test_the_warning_points_at_the_users_line() -> None:
         assert here is not None
         line = here.f_lineno
         sb.ksd_test(X, gaussian, radius=sb.Huber(0.1))
-        sb.robust_ksd_test(X, gaussian, tilt=None)
+        sb.robust_ksd_test(X, gaussian, 0.05, tilt=None)
         result.at(contamination=0.1)
         sb.ksd_test(X, gaussian, calibration=sb.DeviationBound(proven=False))
-        sb.robust_ksd_test(X, gaussian, tau="auto")
+        sb.robust_ksd_test(X, gaussian, 0.05, tau="auto")
         sb.ksd_test(X, sb.models.GaussianMixture([0.5, 0.5], [-6.0, 6.0]))
         sb.ksd_test(X, sb.from_score(lambda x: -1.3 * x, sample=lambda n, rng: rng.normal(size=(n, 1))))
         sb.ksd_test(np.exp(1.5 * X), LOG_NORMAL)
         sb.ksd_test(np.round(X), gaussian)
         sb.ksd_test(X, gaussian, tilt="auto", radius=sb.TotalVariation(0.1))
         sb.ksd_test(X, lambda x: -0.5 * x**2 - 1.0)
-    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, k) for k in range(1, 12)]
+        sb.ksd_test(np.sort(X), gaussian)
+        sb.ksd_test(X[:3], gaussian)
+    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, k) for k in range(1, 14)]
     assert {w.category for w in caught} == set(CATEGORIES)
 
 

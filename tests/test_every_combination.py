@@ -193,7 +193,7 @@ def wealth(payoffs: list[float], radius: float, strategy: str, reference: float)
 
 
 def by_bets(calibration: Any, estimator: str, radius: float) -> float:
-    """1/max W in the order of arrival; over several orders 1 over the mean of the final W."""
+    """1/max W in one order; over several orders 1 over the mean of the final W."""
     paths = []
     for places in calibration.request(N, as_seed(SEED)).orders:
         u = U[np.ix_(np.argsort(places), np.argsort(places))]
@@ -212,6 +212,7 @@ CALIBRATIONS: list[tuple[Any, PValue]] = [
     (sb.DeviationBound("mcdiarmid"), by_bounds),
     (sb.DeviationBound("auto", MOMENTS), by_bounds),
     (sb.Betting(), by_bets),
+    (sb.Betting(order="arrival"), by_bets),
     (sb.Betting(3), by_bets),
     (sb.Betting(strategy="newton"), by_bets),
 ]

@@ -138,17 +138,17 @@ LINE = np.random.default_rng(0).normal(size=200)
 
 
 def test_bets_take_kernel_and_tilt_from_the_model() -> None:
-    first, second = (sb.robust_ksd_test(x, GAUSSIAN, calibration=sb.Betting()) for x in (LINE, 5.0 + 3.0 * LINE))
+    first, second = (sb.robust_ksd_test(x, GAUSSIAN, 0.05, calibration=sb.Betting()) for x in (LINE, 5.0 + 3.0 * LINE))
     assert first.kernel == second.kernel
     assert first.tilt == second.tilt
-    assert sb.robust_ksd_test(5.0 + 3.0 * LINE, GAUSSIAN, rng=0).kernel != first.kernel
+    assert sb.robust_ksd_test(5.0 + 3.0 * LINE, GAUSSIAN, 0.05, rng=0).kernel != first.kernel
 
 
 def test_without_a_sampler_the_user_must_give_them() -> None:
     options: dict[str, Any] = {"calibration": sb.Betting(), "tau": 5.0}
     with pytest.raises(ValueError, match="must not choose its kernel"):
-        sb.robust_ksd_test(LINE, lambda x: -x, **options)
+        sb.robust_ksd_test(LINE, lambda x: -x, 0.05, **options)
     with pytest.raises(ValueError, match="must not choose its tilt"):
-        sb.robust_ksd_test(LINE, lambda x: -x, kernel=sb.InverseMultiquadric(1.0), **options)
+        sb.robust_ksd_test(LINE, lambda x: -x, 0.05, kernel=sb.InverseMultiquadric(1.0), **options)
     given: dict[str, Any] = {"kernel": sb.InverseMultiquadric(1.0), "tilt": sb.PolynomialTilt()}
-    assert sb.robust_ksd_test(LINE, lambda x: -x, **given, **options).tau_kind == "given"
+    assert sb.robust_ksd_test(LINE, lambda x: -x, 0.05, **given, **options).tau_kind == "given"

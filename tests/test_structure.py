@@ -307,6 +307,8 @@ NO_EXAMPLE_NEEDED = {
     "steinball.calibration.BoundingNull": "abstract",
     "steinball.calibration.JointNull": "abstract",
     "steinball.calibration.Null": "abstract",
+    "steinball.checks.DependentRowsWarning": "a warning",
+    "steinball.checks.FewRowsWarning": "a warning",
     "steinball.features.UnboundedSteinKernelWarning": "a warning",
     "steinball.features.UncertifiedSupremumWarning": "a warning",
     "steinball.jumps.SeparatedModesWarning": "a warning: the example is that of SteinballWarning",
@@ -427,6 +429,7 @@ def test_the_version_is_the_same_everywhere() -> None:
 TESTED_ELSEWHERE = {
     "calibration/base.py": "test_null.py: the null distributions and the p-value convention",
     "calibration/wealth.py": "test_betting.py: the calibration that is made of it",
+    "checks/remarks.py": "gof/test_ksd.py: the tests that warn by it",
     "gram/base.py": "test_engines_agree.py: what every engine answers",
     "gram/compiled.py": "test_device.py: on every library that compiles",
     "gram/tiles.py": "test_blocked.py: the engine that is made of them",

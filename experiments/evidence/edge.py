@@ -108,7 +108,7 @@ def nulls(found: dict[str, GramSummary], tau: Supremum) -> dict[Method, Null]:
         (PAPER, "weighted"): BootstrapNull.from_summary(found["weighted"], "v"),
         **boundary,
         ("deviation", ""): DeviationBound(proven=False).null(found["weighted"], tau, "v"),
-        ("betting", ""): Betting().null(found["weighted"], tau, "v"),
+        ("betting", ""): Betting(order="arrival").null(found["weighted"], tau, "v"),
     }
 
 

@@ -45,6 +45,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 _FLOATS = ("float64", "float32")
 _FRAMES = ("pandas", "polars", "pyarrow")
+_LABELED = ("arviz", "arviz_base", "xarray")
 _NUMERIC = re.compile(r"(sparse\[)?(u?int\d+|float\d*|halffloat|double)\b")  # how pandas, polars, pyarrow write dtypes
 
 
@@ -127,7 +128,20 @@ def _column_values(label: Any, column: Any, name: str) -> NDArray[Any]:
     raise TypeError(f"`{name}` must hold numbers only, but column `{label}` is {kind}. Drop or encode it.")
 
 
+def _refuse_labeled(x: Any, name: str) -> None:
+    """ArviZ's and xarray's objects, whose chains and draws only their owner can put into rows."""
+    if type(x).__module__.partition(".")[0] not in _LABELED:
+        return
+    if not hasattr(x, "dims") or hasattr(x, "data_vars") or "chain" in x.dims:
+        raise TypeError(
+            f"`{name}` is a {type(x).__name__}, whose chains, draws and variables are no rows yet. Stack them, chain "
+            "behind chain: `np.stack([idata.posterior[v].values.ravel() for v in names], axis=1)` for scalars, and "
+            'pass `WildBootstrap(dependence="auto", chains=...)` as calibration: draws of a chain are not independent.'
+        )
+
+
 def _as_float_array(x: Any, name: str) -> Array:
+    _refuse_labeled(x, name)
     x = _from_frame(x, name)
     if not is_array(x):
         try:
@@ -167,6 +181,13 @@ def _standard_float(x: Array, xp: Any, name: str) -> Array:
 def _as_matrix(x: Array, name: str) -> Array:
     if x.ndim == 1:
         x = namespace(x).reshape(x, (-1, 1))
+    if x.ndim == 3:
+        chains, _, d = x.shape
+        raise ValueError(
+            f"`{name}` must have shape (n, d), got {tuple(x.shape)}. If that is (chain, draw, d), pass "
+            f'`x.reshape(-1, {d})`, chain behind chain, and `WildBootstrap(dependence="auto", chains={chains})` as '
+            "calibration: draws of a chain are not independent."
+        )
     if x.ndim != 2:
         raise ValueError(f"`{name}` must have shape (n, d), got {tuple(x.shape)}.")
     return x
@@ -302,10 +323,13 @@ def check_share(value: Any, name: str) -> float:
 
 
 def check_level(level: float, n_resamples: int = 0) -> float:
-    """A level in (0, 1) that ``n_resamples`` bootstrap draws can reach (0 draws: any)."""
+    """A level in (0, ½] that ``n_resamples`` bootstrap draws can reach (0 draws: any)."""
     level = as_number(level, "level", low=0.0, high=1.0, open_low=True)
-    if level == 1.0:
-        raise ValueError("`level` must be below 1: at level 1 every test rejects.")
+    if level > 0.5:
+        raise ValueError(
+            f"`level` is the share of true models that are rejected, at most 0.5, got {level:g}. For a confidence of "
+            f"{level:g} use `level={1.0 - level:.4g}`."
+        )
     if n_resamples and level * (n_resamples + 1) < 1.0 - 1e-12:
         least = math.ceil(1.0 / level - 1e-9) - 1
         raise ValueError(

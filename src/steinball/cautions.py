@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import Any
 
 __all__ = [
+    "DependentRowsWarning",
+    "FewRowsWarning",
     "LogDensityWarning",
     "RareFeaturesWarning",
     "RemovalWarning",
@@ -49,8 +51,23 @@ class SteinballWarning(UserWarning):
     >>> import warnings, steinball as sb
     >>> with warnings.catch_warnings():
     ...     warnings.filterwarnings("ignore", category=sb.SteinballWarning)
-    ...     sb.robust_ksd_test([0.0, 1.0, 2.0], lambda x: -x, tau="auto", rng=0).tau_kind
+    ...     sb.robust_ksd_test([0.0, 1.0, 2.0], lambda x: -x, 0.05, tau="auto", rng=0).tau_kind
     'sample'
+    """
+
+
+class DependentRowsWarning(SteinballWarning):
+    """Rows that stand near each other are more alike than others, and the test takes rows as independent.
+
+    Remedy: shuffle the rows where their order means nothing; otherwise :func:`steinball.thin`, or
+    ``WildBootstrap(dependence="auto")``.
+    """
+
+
+class FewRowsWarning(SteinballWarning):
+    """There are fewer rows than columns, or so few rows that the level is not kept.
+
+    Remedy: rows are observations: transpose or flatten an array that is not (n, d). Otherwise more observations.
     """
 
 

@@ -1,8 +1,21 @@
 """The public names of the package."""
 
-from steinball import calibration, datasets, estimation, explain, features, jumps, kernels, models, radius, tilts
+from steinball import (
+    calibration,
+    checks,
+    datasets,
+    estimation,
+    explain,
+    features,
+    jumps,
+    kernels,
+    models,
+    radius,
+    tilts,
+)
 from steinball.calibration import Betting, BoundaryBootstrap, DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.cautions import SteinballWarning
+from steinball.checks import thin
 from steinball.discrepancy import ksd, targeted_ksd
 from steinball.gof import (
     dcmmd_test,
@@ -63,6 +76,7 @@ __all__ = [
     "WildBootstrap",
     "calibration",
     "check_score",
+    "checks",
     "datasets",
     "dcmmd_test",
     "estimation",
@@ -84,5 +98,6 @@ __all__ = [
     "robust_ksdagg_test",
     "sharp_huber_test",
     "targeted_ksd",
+    "thin",
     "tilts",
 ]

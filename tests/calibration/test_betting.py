@@ -62,9 +62,9 @@ TOYS = [
 ]
 
 
-def orders_of(n_orders: int, n: int, seed: int) -> NDArray[np.integer]:
+def orders_of(n_orders: int, n: int, seed: int, order: str = "random") -> NDArray[np.integer]:
     """Those that a calibration asks for."""
-    orders = Betting(n_orders=n_orders).request(n, np.random.SeedSequence(seed)).orders
+    orders = Betting(n_orders=n_orders, order=order).request(n, np.random.SeedSequence(seed)).orders
     assert orders is not None
     return orders
 
@@ -328,18 +328,27 @@ def test_it_is_a_calibration_without_draws() -> None:
     assert betting.n_resamples == 0
     assert tuple(betting.request(5, np.random.SeedSequence(0)).weights) == ()
     assert Betting.predictable is True
-    np.testing.assert_array_equal(betting.request(4, np.random.SeedSequence(0)).orders, [[0, 1, 2, 3]])
+    arrival = Betting(order="arrival")
+    np.testing.assert_array_equal(arrival.request(4, np.random.SeedSequence(0)).orders, [[0, 1, 2, 3]])
+    assert (betting.independent_rows, arrival.independent_rows) == (True, False)
 
 
-def test_orders_begin_with_the_order_of_arrival_and_follow_the_seed() -> None:
-    first, again, other = (orders_of(3, 50, seed) for seed in (1, 1, 2))
+@pytest.mark.parametrize("order", ["random", "arrival"])
+def test_orders_follow_the_seed_and_begin_with_that_of_arrival_only_where_asked(order: str) -> None:
+    first, again, other = (orders_of(3, 50, seed, order) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
-    np.testing.assert_array_equal(first[0], np.arange(50))
+    assert np.array_equal(first[0], np.arange(50)) == (order == "arrival")
     np.testing.assert_array_equal(np.sort(first, axis=1), np.tile(np.arange(50), (3, 1)))
     assert not np.array_equal(first[1], first[2])
     assert not np.array_equal(first[1], other[1])
-    more = orders_of(5, 50, 1)
+    assert np.array_equal(first[0], other[0]) == (order == "arrival")
+    more = orders_of(5, 50, 1, order)
     np.testing.assert_array_equal(more[:3], first)
+
+
+def test_an_unknown_order_is_refused() -> None:
+    with pytest.raises(ValueError, match='`order` must be "random" or "arrival"'):
+        Betting(order="file")
 
 
 @pytest.mark.parametrize("kind", ["sample", "optimized", "localized"])
@@ -443,3 +452,25 @@ def test_confidence_bounds_hold_the_distance_of_the_distribution() -> None:
     assert np.sum(low > distance) <= 11
     assert np.sum(high < distance) <= 11
     assert np.median(low) > 0.02
+
+
+@pytest.mark.calibration
+def test_a_sorted_file_is_no_stream() -> None:
+    """Clean rows in increasing order, 100 repeats: in one random order p ≤ .05 in at most .05 of them, and more than 12
+    times with probability .002; in the order of the file always."""
+    rng = np.random.default_rng(12)
+    problems = [
+        pose(np.sort(rng.normal(size=200)), sb.models.Gaussian(), InverseMultiquadric(math.sqrt(2.0)), PolynomialTilt())
+        for _ in range(100)
+    ]
+
+    def rejected(order: str) -> int:
+        count, betting = 0, Betting(order=order)
+        for seed, problem in enumerate(problems):
+            summary = DenseGram(problem).summarise(betting.request(200, np.random.SeedSequence(seed)))
+            null = betting.null(summary, given_tau(), "v")
+            count += null.pvalue(null.ksd, 0.0) <= 0.05
+        return count
+
+    assert rejected("arrival") == 100
+    assert rejected("random") <= 12

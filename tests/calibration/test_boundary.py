@@ -141,9 +141,9 @@ def sample(n: int, d: int, seed: int = 0) -> Floats:
 @pytest.mark.exact
 @pytest.mark.parametrize("scheme", ["weighted", "wild"])
 def test_every_engine_gives_the_same_linear_forms(scheme: str) -> None:
-    x, calibration = sample(700, 2), sb.BoundaryBootstrap(150, scheme)
+    x, model, calibration = sample(700, 2), sb.models.Gaussian([0.0, 0.0]), sb.BoundaryBootstrap(150, scheme)
     results = {
-        engine: sb.robust_ksd_test(x, sb.models.Gaussian([0.0, 0.0]), calibration=calibration, engine=engine, rng=1)
+        engine: sb.robust_ksd_test(x, model, 0.05, calibration=calibration, engine=engine, rng=1)
         for engine in ("dense", "blocked", "lowrank")
     }
     dense, blocked, lowrank = (results[name]._evidence.summary for name in results)
@@ -176,7 +176,7 @@ def test_between_the_ends_of_a_low_rank_summary_lie_all_pvalues() -> None:
 def test_it_gives_the_same_pvalues_in_every_library(xp: Any, engine: str) -> None:
     x = sample(300, 3)
     results = [
-        sb.robust_ksd_test(points, lambda x: -x, calibration=sb.BoundaryBootstrap(99), engine=engine, rng=3)
+        sb.robust_ksd_test(points, lambda x: -x, 0.05, calibration=sb.BoundaryBootstrap(99), engine=engine, rng=3)
         for points in (x, xp.asarray(x))
     ]
     assert results[0].pvalue == results[1].pvalue
@@ -186,8 +186,8 @@ def test_it_gives_the_same_pvalues_in_every_library(xp: Any, engine: str) -> Non
 @pytest.mark.exact
 def test_one_result_answers_for_the_calibrations_that_share_its_draws() -> None:
     x = sample(200, 1)
-    result = sb.robust_ksd_test(x, sb.models.Gaussian(), calibration=sb.BoundaryBootstrap(199), rng=5)
-    paper = sb.robust_ksd_test(x, sb.models.Gaussian(), calibration=sb.WeightedBootstrap(199), rng=5)
+    result = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, calibration=sb.BoundaryBootstrap(199), rng=5)
+    paper = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, calibration=sb.WeightedBootstrap(199), rng=5)
     moved = result.at(calibration=sb.WeightedBootstrap(199))
     assert (moved.pvalue, moved.threshold) == (paper.pvalue, paper.threshold)
     assert paper.at(calibration=sb.BoundaryBootstrap(199)).to_dict() == result.to_dict()
@@ -200,8 +200,8 @@ def test_one_result_answers_for_the_calibrations_that_share_its_draws() -> None:
 @pytest.mark.exact
 def test_more_draws_extend_the_earlier_ones() -> None:
     x = sample(150, 1)
-    whole = sb.robust_ksd_test(x, sb.models.Gaussian(), calibration=sb.BoundaryBootstrap(300), rng=0)
-    parts = sb.robust_ksd_test(x, sb.models.Gaussian(), calibration=sb.BoundaryBootstrap(100), rng=0).extend(200)
+    whole = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, calibration=sb.BoundaryBootstrap(300), rng=0)
+    parts = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, calibration=sb.BoundaryBootstrap(100), rng=0).extend(200)
     assert whole.to_dict() == parts.to_dict()
 
 

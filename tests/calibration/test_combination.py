@@ -42,7 +42,7 @@ def test_bets_refuse_the_low_rank_engine_by_name() -> None:
 
 
 def test_a_reading_that_needs_more_than_the_result_holds_is_refused_by_what_is_missing() -> None:
-    draws = sb.robust_ksd_test(X, MODEL, tau="auto", rng=0)
+    draws = sb.robust_ksd_test(X, MODEL, 0.05, tau="auto", rng=0)
     with pytest.raises(ValueError, match=r"`calibration=Betting\(.*needs sums over earlier points.*run the test again"):
         draws.at(calibration=sb.Betting())
     bets = sb.ksd_test(X, MODEL, calibration=sb.Betting(), **FIXED)
@@ -129,18 +129,18 @@ def test_one_warning_is_enough_and_none_where_nothing_is_tolerated_by_draws() ->
 def test_several_kernels_are_checked_before_any_pair_is_formed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("steinball.gof.aggregated.make_gram", None)
     with pytest.raises(ValueError, match="upper bound"):
-        sb.robust_ksdagg_test(X, MODEL, calibration=sb.Betting(), tau="sample")
+        sb.robust_ksdagg_test(X, MODEL, 0.05, calibration=sb.Betting(), tau="sample")
     with pytest.raises(TypeError, match="several kernels"):
-        sb.robust_ksdagg_test(X, MODEL, calibration=sb.DeviationBound())
+        sb.robust_ksdagg_test(X, MODEL, 0.05, calibration=sb.DeviationBound())
     with pytest.raises(ValueError, match="every kernel"):
         sb.robust_ksdagg_test(X, MODEL, radius=0.1)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="`kernels` must be kernels"):
-        sb.robust_ksdagg_test(X, MODEL, calibration=sb.Betting(), kernels="mean")
+        sb.robust_ksdagg_test(X, MODEL, 0.05, calibration=sb.Betting(), kernels="mean")
 
 
 def test_bets_on_median_length_scales_take_them_from_the_model() -> None:
     first, second = (
-        sb.robust_ksdagg_test(x, MODEL, kernels="median", calibration=sb.Betting()) for x in (X, 5.0 + 3.0 * X)
+        sb.robust_ksdagg_test(x, MODEL, 0.05, kernels="median", calibration=sb.Betting()) for x in (X, 5.0 + 3.0 * X)
     )
     assert len(first.kernels) == 11
     assert first.kernels == second.kernels

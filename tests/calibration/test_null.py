@@ -115,7 +115,7 @@ def test_pvalue_at_most_level_is_statistic_above_threshold(
     assert (null.pvalue(ksd, radius) <= level) == (max(0.0, ksd - radius) > null.threshold(level, radius))
 
 
-@given(seed=st.integers(0, 2**31), level=st.floats(0.02, 0.98), radius=st.floats(0.0, 1.5))
+@given(seed=st.integers(0, 2**31), level=st.floats(0.02, 0.5), radius=st.floats(0.0, 1.5))
 def test_a_result_rejects_exactly_when_pvalue_and_threshold_say_so(seed: int, level: float, radius: float) -> None:
     rng = np.random.default_rng(seed)
     x = rng.normal(loc=rng.normal(), size=(6, 1))
@@ -163,12 +163,12 @@ def test_u_statistics_follow_the_rule_on_the_squared_scale(shift: float) -> None
 
 def test_a_negative_quantile_never_rejects_at_any_level_asked_later() -> None:
     """App. C: the root of a negative quantile does not exist; then nothing is rejected, also by ``at``."""
-    x = np.array([[-1.5], [-0.4], [0.3], [1.6]])
+    x = np.linspace(-1.5, 1.6, 20)[:, None]
     result = sb.ksd_test(x, -x, estimator="u", calibration=sb.WeightedBootstrap(199), rng=3)
     assert result.draws is not None
     squares = np.sign(result.draws) * result.draws**2
     seen = set()
-    for k in range(1, 100):
+    for k in range(1, 51):
         level = k / 100
         pvalue, rejected, threshold = u_rule(result.squared_ksd, squares, level, 0.0)
         later = result.at(level=level)
@@ -181,11 +181,11 @@ def test_a_negative_quantile_never_rejects_at_any_level_asked_later() -> None:
 def test_a_small_pvalue_alone_does_not_reject_a_u_statistic() -> None:
     """All draws negative: p is 1/(B + 1), yet the quantile has no root."""
     x = np.array([[2.0], [2.5]])
-    result = sb.ksd_test(x, -x, estimator="u", calibration=sb.WeightedBootstrap(99), rng=0, level=0.6)
+    result = sb.ksd_test(x, -x, estimator="u", calibration=sb.WeightedBootstrap(99), rng=0, level=0.4)
     assert result.draws is not None
     assert (result.draws <= 0.0).all()
     assert result.pvalue == 0.01
-    quantile_is_negative = np.sort(result.draws)[99 - 60] < 0.0
+    quantile_is_negative = np.sort(result.draws)[99 - 40] < 0.0
     assert math.isinf(result.threshold) == quantile_is_negative
     assert result.rejected == (not quantile_is_negative)
 
@@ -201,12 +201,12 @@ def test_an_unreachable_level_is_an_error_that_says_how_many_draws_are_needed(n_
     with pytest.raises(ValueError, match=message):
         sb.ksd_test(x, -x, calibration=sb.WeightedBootstrap(n_resamples), level=level)
     with pytest.raises(ValueError, match="cannot reach"):
-        sb.ksd_test(x, -x, calibration=sb.WeightedBootstrap(n_resamples), level=0.9).at(level=level)
+        sb.ksd_test(x, -x, calibration=sb.WeightedBootstrap(n_resamples), level=0.5).at(level=level)
     assert sb.ksd_test(x, -x, calibration=sb.WeightedBootstrap(least), level=level, rng=0).n_resamples == least
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 1.5, math.nan, math.inf])
-def test_levels_outside_the_open_unit_interval_are_refused(level: float) -> None:
+def test_levels_outside_of_zero_to_a_half_are_refused(level: float) -> None:
     x = np.linspace(-1.0, 1.0, 10)
     with pytest.raises(ValueError, match="`level`"):
         sb.ksd_test(x, -x, level=level)

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -130,7 +131,7 @@ def test_its_traits_are_obeyed() -> None:
     with pytest.raises(ValueError, match=r'Markov\(\) is for the V-statistic: use estimator="v"'):
         sb.ksd_test(X, MODEL, calibration=Markov(), estimator="u")
     with pytest.raises(TypeError, match=r"several kernels.*Markov\(\)"):
-        sb.robust_ksdagg_test(X, MODEL, calibration=Markov())
+        sb.robust_ksdagg_test(X, MODEL, 0.05, calibration=Markov())
     with pytest.warns(sb.features.UnboundedSteinKernelWarning, match="`Markov`"):
         sb.ksd_test(X, MODEL, calibration=Markov())
 
@@ -190,7 +191,8 @@ class Duck:
 )
 def test_what_only_looks_like_a_calibration_is_refused_by_name(calibration: Any) -> None:
     result = sb.ksd_test(X, MODEL, calibration=sb.WeightedBootstrap(19), rng=0)
-    calls: list[Any] = [sb.ksd_test, sb.robust_ksdagg_test] + [sb.robust_ksd_test] * (calibration is not None)
+    robust: list[Any] = [sb.robust_ksdagg_test] + [sb.robust_ksd_test] * (calibration is not None)
+    calls: list[Any] = [sb.ksd_test, *(partial(call, contamination=0.05) for call in robust)]
     for call in calls:
         with pytest.raises(TypeError, match="`calibration` must be a calibration such as WeightedBootstrap"):
             call(X, MODEL, calibration=calibration)

@@ -78,14 +78,29 @@ def test_a_slow_sampler_is_left_alone() -> None:
     assert identity_excess(pose(X, model), patience=-1.0) is None
 
 
-def test_what_is_too_rare_to_be_seen_is_said() -> None:
-    model = sb.from_score(
-        lambda x: -(1.0 + np.log(x) / 2.25) / x,
+def log_normal(sigma: float) -> Any:
+    return sb.from_score(
+        lambda x: -(1.0 + np.log(x) / sigma**2) / x,
         support=(0, None),
-        sample=lambda n, rng: rng.lognormal(sigma=1.5, size=(n, 1)),
+        sample=lambda n, rng: rng.lognormal(sigma=sigma, size=(n, 1)),
     )
+
+
+def gamma(shape: float) -> Any:
+    return sb.from_score(lambda x: (shape - 1.0) / x - 1.0, sample=lambda n, rng: rng.gamma(shape, size=(n, 1)))
+
+
+@pytest.mark.parametrize("model", [log_normal(1.5), log_normal(1.0), gamma(1.5)], ids=["σ = 1.5", "σ = 1", "Γ(1.5)"])
+def test_what_is_too_rare_to_be_seen_is_said(model: Any) -> None:
     with pytest.warns(RareFeaturesWarning, match="too rare to be seen"):
         sb.ksd_test(X, model, calibration=FEW, rng=0)
+
+
+@pytest.mark.parametrize("model", [log_normal(0.5), gamma(5.0)], ids=["σ = 0.5", "Γ(5)"])
+def test_what_a_sample_does_see_is_not_called_rare(model: Any) -> None:
+    found = identity_excess(pose(X, model))
+    assert found is not None
+    assert found[1] < 0.15
 
 
 def test_a_sampler_that_fails_is_no_reason_to_stop() -> None:

@@ -12,6 +12,6 @@ import pytest
 def data(tmp_path: Path) -> str:
     """300 standard normal points, 15 of them (5 %) moved to 10."""
     x = np.random.default_rng(1).normal(size=300)
-    x[:15] = 10.0
+    x[::20] = 10.0
     np.savetxt(tmp_path / "points.csv", x, header="x", comments="")
     return str(tmp_path / "points.csv")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import steinball as sb
 pytestmark = pytest.mark.exact
 
 FEW = sb.WeightedBootstrap(99)
-TESTS = pytest.mark.parametrize("test", [sb.ksd_test, sb.robust_ksd_test])
+TESTS = pytest.mark.parametrize("test", [sb.ksd_test, partial(sb.robust_ksd_test, contamination=0.05)])
 KERNEL, TILT = sb.InverseMultiquadric(1.5), sb.PolynomialTilt(0.5)
 
 Test = Callable[..., sb.GofResult]
@@ -142,10 +143,10 @@ def test_an_outlier_at_1e20_dominates_the_standard_test_as_it_must(d: int) -> No
 @pytest.mark.parametrize("kernel", [None, sb.kernels.Gaussian(1.0), sb.Matern(1.0)], ids=repr)
 def test_the_automatic_tilt_is_not_stretched_by_an_outlier(model: Any, kernel: Any) -> None:
     x = np.append(grid_normal(60, 1), 1e20)
-    result = sb.robust_ksd_test(x, model, kernel=kernel, calibration=FEW, rng=0)
+    result = sb.robust_ksd_test(x, model, 0.05, kernel=kernel, calibration=FEW, rng=0)
     stated_numbers(result)
     assert not result.rejected
-    near = sb.robust_ksd_test(np.append(x[:-1], 1e6), model, kernel=kernel, calibration=FEW, rng=0)
+    near = sb.robust_ksd_test(np.append(x[:-1], 1e6), model, 0.05, kernel=kernel, calibration=FEW, rng=0)
     assert result.ksd == pytest.approx(near.ksd, rel=1e-4)
 
 

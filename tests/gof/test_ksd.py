@@ -120,7 +120,7 @@ def test_the_robust_test_is_the_test_with_a_huber_ball_and_an_automatic_tilt() -
     options: dict[str, Any] = {"calibration": FEW, "rng": 0, "level": 0.2, "estimator": "u", "tau": "optimized"}
     plain = sb.ksd_test(X, model, tilt="auto", radius=sb.Huber(0.1), **options)
     assert robust.to_dict() == plain.to_dict()
-    assert sb.robust_ksd_test(X, model, calibration=FEW).contamination == 0.05
+    assert sb.robust_ksd_test(X, model, 0.05, calibration=FEW).contamination == 0.05
 
 
 def test_no_tolerance_is_the_tilted_test_and_no_tilt_the_standard_one() -> None:
@@ -141,8 +141,8 @@ def test_no_tolerance_is_the_tilted_test_and_no_tilt_the_standard_one() -> None:
 )
 def test_every_form_of_a_model_gives_the_same_test(model: Any) -> None:
     tilt = sb.PolynomialTilt()
-    found = sb.robust_ksd_test(X, model, tilt=tilt, tau="sample", calibration=FEW, rng=0)
-    wanted = sb.robust_ksd_test(X, lambda x: -x, tilt=tilt, tau="sample", calibration=FEW, rng=0)
+    found = sb.robust_ksd_test(X, model, 0.05, tilt=tilt, tau="sample", calibration=FEW, rng=0)
+    wanted = sb.robust_ksd_test(X, lambda x: -x, 0.05, tilt=tilt, tau="sample", calibration=FEW, rng=0)
     assert found.ksd == pytest.approx(wanted.ksd, rel=1e-12)
     assert found.radius == pytest.approx(wanted.radius, rel=1e-12)
     assert found.threshold == pytest.approx(wanted.threshold, rel=1e-12)
@@ -175,7 +175,7 @@ def test_the_arguments_are_those_of_the_contract() -> None:
 def test_samples_scores_and_settings_are_left_as_they_were() -> None:
     x, scores = X.copy(), -X
     before = np.geterr()
-    sb.robust_ksd_test(x, scores, calibration=FEW, tilt=sb.PolynomialTilt())
+    sb.robust_ksd_test(x, scores, 0.05, calibration=FEW, tilt=sb.PolynomialTilt())
     assert np.array_equal(x, X)
     assert np.array_equal(scores, -X)
     assert np.geterr() == before
@@ -206,27 +206,27 @@ def test_wrong_arguments_are_named(options: dict[str, Any], error: type[Exceptio
 def test_the_robust_test_takes_no_radius() -> None:
     for name in ("radius", "bandwidth"):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
-            sb.robust_ksd_test(X, lambda x: -x, **{name: 0.1})  # type: ignore[arg-type]
+            sb.robust_ksd_test(X, lambda x: -x, 0.05, **{name: 0.1})  # type: ignore[arg-type]
     ours, theirs = (list(inspect.signature(f).parameters) for f in (sb.robust_ksd_test, sb.ksd_test))
     assert set(ours) == {*theirs, "contamination"} - {"radius"}, "every option is spelled out"
 
 
 def test_the_robust_test_reads_its_draws_by_the_boundary_bootstrap() -> None:
-    result = sb.robust_ksd_test(SPOILT, GAUSSIAN, rng=1)
-    explicit = sb.robust_ksd_test(SPOILT, GAUSSIAN, calibration=sb.BoundaryBootstrap(999), tau="best", rng=1)
+    result = sb.robust_ksd_test(SPOILT, GAUSSIAN, 0.05, rng=1)
+    explicit = sb.robust_ksd_test(SPOILT, GAUSSIAN, 0.05, calibration=sb.BoundaryBootstrap(999), tau="best", rng=1)
     assert result.to_dict() == explicit.to_dict()
-    assert sb.robust_ksd_test(CLEAN, GAUSSIAN, estimator="u", rng=1).calibration == "WeightedBootstrap"
+    assert sb.robust_ksd_test(CLEAN, GAUSSIAN, 0.05, estimator="u", rng=1).calibration == "WeightedBootstrap"
 
 
 def test_calibrations_that_need_an_upper_bound_get_one() -> None:
     for calibration in (sb.Betting(), sb.DeviationBound()):
-        assert sb.robust_ksd_test(CLEAN, GAUSSIAN, calibration=calibration).tau_kind == "closed form"
+        assert sb.robust_ksd_test(CLEAN, GAUSSIAN, 0.05, calibration=calibration).tau_kind == "closed form"
         with pytest.raises(ValueError, match="upper bound"):
-            sb.robust_ksd_test(CLEAN, GAUSSIAN, calibration=calibration, tau="sample")
+            sb.robust_ksd_test(CLEAN, GAUSSIAN, 0.05, calibration=calibration, tau="sample")
 
 
 def test_bets_answer_for_every_radius_and_level() -> None:
-    result = sb.robust_ksd_test(np.tile(SPOILT, 3), GAUSSIAN, calibration=sb.Betting())
+    result = sb.robust_ksd_test(np.tile(SPOILT, 3), GAUSSIAN, 0.05, calibration=sb.Betting())
     assert result.rejected
     bound = result.contamination_bound
     assert 0.05 < bound < 0.25
@@ -265,11 +265,11 @@ def test_sets_that_jumps_can_leave_are_refused_at_once_and_later() -> None:
 
 def test_variance_bounds_are_for_contamination_alone() -> None:
     kernel, tilt = sb.InverseMultiquadric(1.0), sb.PolynomialTilt()
-    tau = sb.robust_ksd_test(CLEAN, GAUSSIAN, kernel=kernel, tilt=tilt, tau="auto", rng=0).tau
+    tau = sb.robust_ksd_test(CLEAN, GAUSSIAN, 0.05, kernel=kernel, tilt=tilt, tau="auto", rng=0).tau
     moments = ModelMoments.of(GAUSSIAN, kernel=kernel, tilt=tilt, tau=tau)
     options: dict[str, Any] = {"kernel": kernel, "tilt": tilt, "tau": tau}
     calibration = sb.DeviationBound("bernstein", moments)
-    result = sb.robust_ksd_test(CLEAN, GAUSSIAN, calibration=calibration, **options)
+    result = sb.robust_ksd_test(CLEAN, GAUSSIAN, 0.05, calibration=calibration, **options)
     with pytest.raises(ValueError, match="does not hold over the set"):
         result.at(radius=0.1)
     with pytest.raises(ValueError, match="does not hold over the set"):
@@ -287,7 +287,7 @@ def test_the_three_answers() -> None:
 
 
 def test_the_interval_holds_the_one_sided_bounds_and_narrows_with_the_level() -> None:
-    result = sb.robust_ksd_test(SPOILT, GAUSSIAN, rng=0)
+    result = sb.robust_ksd_test(SPOILT, GAUSSIAN, 0.05, rng=0)
     low, high = result.interval()
     assert low <= result.lower_bound <= result.ksd <= result.upper_bound <= high
     inner = result.interval(level=0.5)
@@ -297,7 +297,7 @@ def test_the_interval_holds_the_one_sided_bounds_and_narrows_with_the_level() ->
 
 @pytest.mark.parametrize("calibration", [sb.WeightedBootstrap(199), sb.BoundaryBootstrap(199), sb.Betting()], ids=repr)
 def test_the_lower_bound_is_where_decisions_turn(calibration: Any) -> None:
-    result = sb.robust_ksd_test(np.tile(SPOILT, 2), GAUSSIAN, calibration=calibration, rng=0)
+    result = sb.robust_ksd_test(np.tile(SPOILT, 2), GAUSSIAN, 0.05, calibration=calibration, rng=0)
     assert result.contamination_bound == pytest.approx(result.lower_bound / math.sqrt(result.tau))
     assert result.at(radius=result.lower_bound * (1.0 - 1e-9)).rejected
     assert not result.at(radius=result.lower_bound * (1.0 + 1e-6)).rejected

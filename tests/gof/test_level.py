@@ -113,7 +113,7 @@ def test_the_contamination_conceded_is_rarely_more_than_there_is(share: float) -
     """The bound exceeds the true share of contaminated points in at most 5 % of samples, and says something."""
     bounds = []
     for i, x in enumerate(samples(150, 1, share, WORST)):
-        result = sb.robust_ksd_test(x, lambda x: -x, kernel=kernel(1), tilt=TILT, calibration=WEIGHTED, rng=i)
+        result = sb.robust_ksd_test(x, lambda x: -x, 0.05, kernel=kernel(1), tilt=TILT, calibration=WEIGHTED, rng=i)
         bounds.append(result.contamination_bound)
     assert np.mean(np.array(bounds) > share) <= HIGH
     assert share == 0.0 or np.median(bounds) > share / 4

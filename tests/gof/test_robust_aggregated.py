@@ -62,7 +62,7 @@ def test_with_one_kernel_it_is_the_boundary_bootstrap() -> None:
 @pytest.mark.exact
 def test_bets_on_one_kernel_are_those_of_betting() -> None:
     x, kernel = contaminated(200, 0.3, 1.1), sb.InverseMultiquadric(1.5)
-    options: dict[str, Any] = {"calibration": sb.Betting(), "tau": "auto"}
+    options: dict[str, Any] = {"calibration": sb.Betting(), "tau": "auto", "rng": 0}
     single = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, kernel=kernel, **options)
     several = sb.robust_ksdagg_test(x, sb.models.Gaussian(), 0.05, kernels=[kernel], **options)
     assert several.pvalue == pytest.approx(single.pvalue, rel=1e-9)
@@ -98,9 +98,9 @@ def test_statistic_threshold_pvalue_and_bound_tell_one_story(calibration: Any) -
 @pytest.mark.exact
 def test_the_summary_says_whose_contamination_is_bounded() -> None:
     clean, spoilt = contaminated(100, 0.0, 0.0), contaminated(300, 0.4, 2.0)
-    assert "At confidence" not in sb.robust_ksdagg_test(clean, sb.models.Gaussian(), rng=0).summary()
+    assert "At confidence" not in sb.robust_ksdagg_test(clean, sb.models.Gaussian(), 0.05, rng=0).summary()
     for tau, whose in (("sample", "of these points are"), ("auto", "of the distribution they come from is")):
-        said = sb.robust_ksdagg_test(spoilt, sb.models.Gaussian(), tau=tau, rng=0).summary()
+        said = sb.robust_ksdagg_test(spoilt, sb.models.Gaussian(), 0.05, tau=tau, rng=0).summary()
         assert f"{whose} contaminated" in " ".join(said.split())
 
 
@@ -113,9 +113,9 @@ def test_one_number_on_the_ksd_scale_is_refused_and_sets_are_not() -> None:
     assert found.contamination is None
     assert not found.rejected
     with pytest.raises(TypeError, match="BoundaryBootstrap or Betting"):
-        sb.robust_ksdagg_test(x, sb.models.Gaussian(), calibration=sb.WeightedBootstrap(99))
+        sb.robust_ksdagg_test(x, sb.models.Gaussian(), 0.05, calibration=sb.WeightedBootstrap(99))
     with pytest.raises(ValueError, match="upper bound"):
-        sb.robust_ksdagg_test(x, sb.models.Gaussian(), calibration=sb.Betting(), tau="sample")
+        sb.robust_ksdagg_test(x, sb.models.Gaussian(), 0.05, calibration=sb.Betting(), tau="sample")
 
 
 @pytest.mark.exact
@@ -123,13 +123,13 @@ def test_bets_do_not_look_at_the_data_for_their_kernels() -> None:
     """Other data, the same length scales; and without a sampler the user has to give them."""
     first, second = (
         sb.robust_ksdagg_test(
-            contaminated(60, 0.0, 0.0, seed) * (1 + seed), sb.models.Gaussian(), calibration=sb.Betting()
+            contaminated(60, 0.0, 0.0, seed) * (1 + seed), sb.models.Gaussian(), 0.05, calibration=sb.Betting()
         )
         for seed in range(2)
     )
     assert first.kernels == second.kernels
     with pytest.raises(ValueError, match="`kernel="):
-        sb.robust_ksdagg_test(contaminated(60, 0.0, 0.0), lambda x: -x, calibration=sb.Betting(), tau=5.0)
+        sb.robust_ksdagg_test(contaminated(60, 0.0, 0.0), lambda x: -x, 0.05, calibration=sb.Betting(), tau=5.0)
 
 
 @pytest.mark.calibration
@@ -145,3 +145,13 @@ def test_the_level_is_kept_at_the_tolerated_share(place: float) -> None:
         for seed in range(400)
     ]  # fmt: skip
     assert np.mean(results) <= 34 / 400
+
+
+@pytest.mark.exact
+def test_how_much_is_tolerated_has_no_default() -> None:
+    x = np.random.default_rng(0).normal(size=50)
+    with pytest.raises(TypeError, match="give `contamination`, the tolerated share, or `radius`"):
+        sb.robust_ksdagg_test(x, sb.models.Gaussian())
+    for test in (sb.robust_ksd_test, sb.sharp_huber_test):
+        with pytest.raises(TypeError, match="contamination"):
+            test(x, sb.models.Gaussian())  # type: ignore[call-arg]

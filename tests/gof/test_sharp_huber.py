@@ -108,15 +108,15 @@ def test_every_library_gives_the_same_answer(xp: Any) -> None:
 def test_what_cannot_be_done_is_said() -> None:
     x = np.random.default_rng(0).normal(size=(50, 4))
     with pytest.raises(ValueError, match=r"d ≤ 3; got d = 4\. Use `robust_ksd_test`"):
-        sharp_huber_test(x, Gaussian(dimension=4))
+        sharp_huber_test(x, Gaussian(dimension=4), 0.05)
     with pytest.raises(TypeError, match="away from the samples"):
-        sharp_huber_test(x[:, :1], -x[:, :1])
+        sharp_huber_test(x[:, :1], -x[:, :1], 0.05)
     with pytest.raises(TypeError, match="give `score_lipschitz`"):
-        sharp_huber_test(x[:, :1], lambda x: -x)
-    assert sharp_huber_test(x[:, :1], lambda x: -x, score_lipschitz=1.0, rng=0).pvalue > 0.05
+        sharp_huber_test(x[:, :1], lambda x: -x, 0.05)
+    assert sharp_huber_test(x[:, :1], lambda x: -x, 0.05, score_lipschitz=1.0, rng=0).pvalue > 0.05
     with pytest.raises(TypeError, match="`kernel` must be Gaussian or InverseMultiquadric"):
-        sharp_huber_test(x[:, :1], Gaussian(), kernel=Matern(1.0))
+        sharp_huber_test(x[:, :1], Gaussian(), 0.05, kernel=Matern(1.0))
     with pytest.raises(ValueError, match='`method` must be "betting" or "asymptotic"'):
-        sharp_huber_test(x[:, :1], Gaussian(), method="exact")
+        sharp_huber_test(x[:, :1], Gaussian(), 0.05, method="exact")
     with pytest.raises(ValueError, match="`support` must be"):
-        sharp_huber_test(x[:, :1], Gaussian(), support=(1.0, 0.0))
+        sharp_huber_test(x[:, :1], Gaussian(), 0.05, support=(1.0, 0.0))

@@ -47,7 +47,7 @@ def test_no_block_of_a_torch_gram_matrix_becomes_numpy(monkeypatch: pytest.Monke
         monkeypatch.setattr(torch.Tensor, name, spy)
     x = torch.asarray(samples())
     for engine in ("dense", "blocked", "lowrank"):
-        sb.robust_ksd_test(x, lambda x: -x, engine=engine, rng=0, calibration=sb.WeightedBootstrap(DRAWS))
+        sb.robust_ksd_test(x, lambda x: -x, 0.05, engine=engine, rng=0, calibration=sb.WeightedBootstrap(DRAWS))
     assert len(seen) > 3, "the spy saw nothing at all"
     assert largest_square(seen) <= 64, f"a block of shape {max(seen)} left the device"
 
@@ -66,7 +66,7 @@ def test_no_block_of_a_jax_gram_matrix_becomes_numpy(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(np, name, spy)
     x = jax.numpy.asarray(samples())
     for engine in ("dense", "blocked", "lowrank"):
-        sb.robust_ksd_test(x, lambda x: -x, engine=engine, rng=0, calibration=sb.WeightedBootstrap(DRAWS))
+        sb.robust_ksd_test(x, lambda x: -x, 0.05, engine=engine, rng=0, calibration=sb.WeightedBootstrap(DRAWS))
     assert len(seen) > 3, "the spy saw nothing at all"
     assert largest_square(seen) <= 64, f"a block of shape {max(seen)} left the device"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -145,7 +146,7 @@ class Counting(InverseMultiquadric):
     """A kernel that counts the pairs it is evaluated at."""
 
     def combine(self, r2: Array, inner: Array, cross: Array, stretch: Array | None = None) -> Array:
-        PAIRS.append(int(r2.shape[0]) * int(r2.shape[1]))
+        PAIRS.append(math.prod(r2.shape))
         return super().combine(r2, inner, cross, stretch)
 
 
@@ -154,7 +155,7 @@ PAIRS: list[int] = []
 
 @pytest.mark.parametrize("calibration", [sb.BoundaryBootstrap(99), sb.Betting(), sb.Betting(3)], ids=repr)
 def test_u_is_evaluated_once_for_every_pair_of_the_upper_triangle(calibration: Any) -> None:
-    """n (n + tile)/2 evaluations, at most; bets walked the pairs a second time."""
+    """n (n + tile)/2 evaluations, at most, and 16 n for a look at neighbors; bets walked the pairs a second time."""
     n, tile = 500, 128
     x = np.random.default_rng(0).normal(size=n)
     PAIRS.clear()
@@ -162,7 +163,7 @@ def test_u_is_evaluated_once_for_every_pair_of_the_upper_triangle(calibration: A
         x, sb.models.Gaussian(), kernel=Counting(1.0), tilt=PolynomialTilt(), tau=2.0, calibration=calibration,
         engine="blocked", rng=0,
     )  # fmt: skip
-    assert n * (n + 1) / 2 <= sum(PAIRS) <= n * (n + tile) / 2
+    assert n * (n + 1) / 2 <= sum(PAIRS) <= n * (n + tile) / 2 + 16 * n
 
 
 def test_bets_over_several_kernels_walk_the_pairs_once_for_each() -> None:
@@ -171,9 +172,9 @@ def test_bets_over_several_kernels_walk_the_pairs_once_for_each() -> None:
     PAIRS.clear()
     kernels = [Counting(lengthscale) for lengthscale in (0.5, 1.0, 2.0)]
     sb.robust_ksdagg_test(
-        x, sb.models.Gaussian(), kernels=kernels, tilt=PolynomialTilt(), tau=9.0, calibration=sb.Betting()
+        x, sb.models.Gaussian(), 0.05, kernels=kernels, tilt=PolynomialTilt(), tau=9.0, calibration=sb.Betting()
     )
-    assert sum(PAIRS) <= 3 * n * (n + tile) / 2
+    assert sum(PAIRS) <= 3 * n * (n + tile) / 2 + 16 * n
 
 
 def test_neither_threads_nor_processes_change_a_bit() -> None:

@@ -60,7 +60,7 @@ def equal(a: SequentialTest, b: SequentialTest, rtol: float = 1e-9) -> None:
 def test_within_the_budget_it_is_betting_on_a_fixed_sample(d: int, strategy: str) -> None:
     x = stream(150, d, share=0.4)
     test = a_test(strategy=strategy).update(x)
-    calibration = Betting(strategy=strategy, reference=0.05)
+    calibration = Betting(strategy=strategy, reference=0.05, order="arrival")
     fixed = sb.ksd_test(
         x, score, kernel=KERNEL, tilt=TILT, tau=3.0, radius=sb.radius.Huber(0.05), calibration=calibration
     )

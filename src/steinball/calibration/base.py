@@ -15,6 +15,7 @@ from steinball.arrays import Array, dtype_name
 from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
+from steinball.stein import SteinProblem
 
 if TYPE_CHECKING:
     from steinball.radius.base import Radius
@@ -111,6 +112,10 @@ class Calibration(ABC):
         Whether kernel and tilt must not be chosen from the tested data.
     aggregates : bool
         Whether it decides over several kernels together, by :meth:`joint`.
+    independent_rows : bool
+        Whether its promise is for independent rows, so that rows which look dependent are warned of.
+    needs_every_row : bool
+        Whether it looks for chains among the rows by their places, so that none of them may be set aside.
 
     Examples
     --------
@@ -126,7 +131,7 @@ class Calibration(ABC):
     ...     def null(self, summary, tau, estimator):
     ...         return BootstrapNull.from_summary(summary, estimator)
     >>> import steinball as sb
-    >>> sb.ksd_test([0.1, 0.2, -0.4], sb.models.Gaussian(), calibration=Signs(), rng=0).n_resamples
+    >>> sb.ksd_test([0.1, 0.2, -0.4, 0.9], sb.models.Gaussian(), calibration=Signs(), rng=0).n_resamples
     99
     """
 
@@ -136,6 +141,20 @@ class Calibration(ABC):
     needs_upper_bound: ClassVar[bool] = False
     predictable: ClassVar[bool] = False
     aggregates: ClassVar[bool] = False
+
+    @property
+    def independent_rows(self) -> bool:
+        """Most calibrations are for independent rows."""
+        return True
+
+    @property
+    def needs_every_row(self) -> bool:
+        """Few calibrations look at the places of rows."""
+        return False
+
+    def settled(self, problem: SteinProblem) -> Calibration:
+        """The same with all that it takes from the rows filled in, before its draws are asked for; here itself."""
+        return self
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """What it needs to know of the pairs of n points; of its draws, those from ``start`` on."""

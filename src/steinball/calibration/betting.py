@@ -1,4 +1,4 @@
-"""Betting against the ball: a test for finite samples that holds uniformly over the ball and may be stopped any time.
+"""Betting against the ball: a test for finite samples that holds uniformly over the ball.
 
 The proofs are in ``docs/theory/betting.md``.
 """
@@ -55,8 +55,8 @@ class BettingNull(BoundingNull):
 
     Notes
     -----
-    Proved: p is a p-value for every n and every Q in the ball, and does not fall as θ grows. In one order it stays one
-    when the sample was stopped by looking at it, and when points depend on earlier ones.
+    Proved: p is a p-value for every n and every Q in the ball, and does not fall as θ grows. In the
+    order of arrival it stays one when the sample was stopped by looking at it, and when points depend on earlier ones.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class BettingJointNull(JointNull):
     Parameters
     ----------
     gains : (k, n) array
-        The payoffs f_t(x_t) of every kernel, in the order of arrival.
+        The payoffs f_t(x_t) of every kernel, in one order of the points.
     taus : (k,) array
         An upper bound of u(x, x) for every kernel.
     strategy : {"mixture", "newton"}
@@ -200,20 +200,23 @@ class Betting(Calibration):
     Parameters
     ----------
     n_orders : int
-        1: the points in the order in which they came, p = 1/max_t W_t. More: that and random further orders, and p is
-        the reciprocal of the average of the *final* W_n. The answer then hardly depends on the order of the rows, but
-        it needs independent rows and a sample size fixed in advance, and wealth won on the way and lost again does not
-        count: in simulations it has less power than one order.
+        1: the points in one order, p = 1/max_t W_t. More: that and random further orders, and p is the reciprocal of
+        the average of the *final* W_n. The answer then hardly depends on the order, but wealth won on the way and lost
+        again does not count: in simulations it has less power than one order.
     strategy : {"mixture", "newton"}
         How much is bet: a mixture over fixed shares, or an online Newton step capped at half of what is possible.
     reference : float
         The radius, as a share of √τ, for which Newton's bets are made. The p-value holds at every radius.
+    order : {"random", "arrival"}
+        The first order: one drawn from the seed of the test, without looking at the data; or that of the rows, for
+        points that stand in the order in which they came. The order of a file is none: sorted rows are rejected always.
 
     Notes
     -----
-    Proved (``docs/theory/betting.md``): the level holds for every n, uniformly over the ball, with one order also under
-    optional stopping and against contamination that adapts to the past, *if* kernel, length scale, tilt and radius are
-    fixed without the tested data and τ is an upper bound of u(x, x). Only simulated: its power.
+    Proved (``docs/theory/betting.md``): for independent rows and n fixed in advance the level holds for every n,
+    uniformly over the ball, *if* kernel, length scale, tilt and radius are fixed without the tested data and τ is an
+    upper bound of u(x, x). In the order of arrival (``order="arrival"``, ``n_orders=1``) it also holds under optional
+    stopping and against contamination that adapts to the past. Only simulated: its power.
 
     Examples
     --------
@@ -224,6 +227,7 @@ class Betting(Calibration):
     n_orders: int = 1
     strategy: str = "mixture"
     reference: float = 0.05
+    order: str = "random"
     label: ClassVar[str] = "betting"
     estimators: ClassVar[tuple[str, ...]] = ("v",)
     needs_upper_bound: ClassVar[bool] = True
@@ -235,11 +239,18 @@ class Betting(Calibration):
         object.__setattr__(self, "reference", as_number(self.reference, "reference", low=0.0, high=1.0))
         if self.strategy not in STRATEGIES:
             raise ValueError(f'`strategy` must be "mixture" or "newton", got {self.strategy!r}.')
+        if self.order not in ("random", "arrival"):
+            raise ValueError(f'`order` must be "random" or "arrival", got {self.order!r}.')
+
+    @property
+    def independent_rows(self) -> bool:
+        """Not for points in the order in which they came: they may depend on earlier ones."""
+        return self.order != "arrival"
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
-        """The place of each point in each order; the first is the order of arrival."""
-        shuffled = [generator_at(seed, k).permutation(n) for k in range(1, self.n_orders)]
-        return Request(orders=np.stack([np.arange(n), *shuffled]))
+        """The place of each point in each order."""
+        orders = [generator_at(seed, k).permutation(n) for k in range(self.n_orders)]
+        return Request(orders=np.stack([np.arange(n) if self.order == "arrival" else orders[0], *orders[1:]]))
 
     def accepts(self, tau: Supremum) -> bool:
         """Upper bounds alone: bets that are sized by less could make the wealth negative."""
@@ -256,6 +267,6 @@ class Betting(Calibration):
     def joint(self, summaries: Sequence[GramSummary], taus: Sequence[Supremum]) -> BettingJointNull:
         """The wealth won on every kernel, averaged."""
         if self.n_orders != 1:
-            raise ValueError("`Betting` over several kernels takes the points as they came: use n_orders=1.")
+            raise ValueError("`Betting` over several kernels bets in one order: use n_orders=1.")
         rows = [self.null(summary, tau, "v").payoffs[0] for summary, tau in zip(summaries, taus, strict=True)]
         return BettingJointNull(np.array(rows), np.array([tau.value for tau in taus]), self.strategy)

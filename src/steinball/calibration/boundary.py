@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -21,16 +21,22 @@ from steinball.calibration.base import (
     largest_count,
     tie_tolerance,
 )
+from steinball.calibration.markov import Length, MarkovSigns, as_length, centered, length_of, markov_request
 from steinball.calibration.weighted import centered_counts
+from steinball.checks.chains import Chains, as_chains
 from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
+from steinball.stein import SteinProblem
 
 __all__ = ["BoundaryBootstrap", "BoundaryJointNull", "BoundaryNull", "boundary_draws", "moved_to_the_edge"]
 
 _SCALE_LEVEL = 0.05
 """The level of the quantile in whose units several kernels are compared."""
+
+_STRETCH = 1.5
+"""How much longer centered signs stay alike than signs that are not: by simulation (``docs/chains.md``)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +228,12 @@ class BoundaryBootstrap(Calibration):
     scheme : {"weighted", "wild"}
         Multinomial weights minus 1, the better choice; or random signs of which half are −1 (for odd n one is 0), so
         that they sum to 0.
+    dependence : None, "auto" or float
+        With ``scheme="wild"``, for rows that depend on each other: signs that stay alike for L rows, as in
+        :class:`WildBootstrap`, less their mean, and divided by :math:`\sqrt{1 - 2L/n}`, which that takes away.
+        ``"auto"`` is 1.5 times the length of the wild bootstrap, at which the level was kept in simulations.
+    chains : int or sequence of int
+        As in :class:`WildBootstrap`.
 
     Notes
     -----
@@ -229,7 +241,8 @@ class BoundaryBootstrap(Calibration):
     :class:`WeightedBootstrap`, and is the same at θ = 0; for a kernel fixed in advance, θ > 0 and independent
     observations the level is asymptotically exact on the edge of the ball, and → 0 inside. Like the paper's theorem
     that is pointwise, not uniform over the ball. Simulated: levels at the exact edge for n = 50 to 3,000 and d = 1 to
-    50 (``docs/evidence``). For V-statistics.
+    50 (``docs/evidence``). For V-statistics. With ``dependence`` no theorem covers it: the theory of the wild bootstrap
+    for dependent rows is for degenerate statistics, at θ = 0; its level on the edge is simulated (``docs/chains.md``).
 
     Examples
     --------
@@ -237,6 +250,7 @@ class BoundaryBootstrap(Calibration):
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=500)
     >>> x[:55] = 10.0  # 11 % of outliers, 5 % tolerated
+    >>> rng.shuffle(x)
     >>> result = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, calibration=BoundaryBootstrap(999), rng=0)
     >>> result.rejected, result.at(calibration=sb.WeightedBootstrap(999)).rejected
     (True, False)
@@ -244,6 +258,8 @@ class BoundaryBootstrap(Calibration):
 
     n_resamples: int = 999
     scheme: str = "weighted"
+    dependence: Length = None
+    chains: Chains = 1
     label: ClassVar[str] = "boundary bootstrap"
     estimators: ClassVar[tuple[str, ...]] = ("v",)
     aggregates: ClassVar[bool] = True
@@ -252,19 +268,44 @@ class BoundaryBootstrap(Calibration):
         object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))
         if self.scheme not in ("weighted", "wild"):
             raise ValueError(f'`scheme` must be "weighted" or "wild", got {self.scheme!r}.')
+        object.__setattr__(self, "chains", as_chains(self.chains))
+        object.__setattr__(self, "dependence", as_length(self.dependence, self.chains))
+        if self.dependence is not None and self.scheme != "wild":
+            raise ValueError('`dependence` is for random signs: use BoundaryBootstrap(scheme="wild", dependence=...).')
+
+    @property
+    def independent_rows(self) -> bool:
+        """Not where its signs are for dependent ones."""
+        return self.dependence is None
+
+    @property
+    def needs_every_row(self) -> bool:
+        """Where it takes the autocorrelation time from several chains."""
+        return self.dependence == "auto" and self.chains != 1
+
+    def settled(self, problem: SteinProblem) -> BoundaryBootstrap:
+        """With a number in place of ``dependence="auto"``."""
+        return (
+            replace(self, dependence=length_of(problem, self.chains, _STRETCH)) if self.dependence == "auto" else self
+        )
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
-        """Rows that sum to 0."""
+        """Rows that sum to 0, or signs for dependent rows, which are centered afterwards."""
+        if self.dependence is not None:
+            return markov_request(MarkovSigns(self.dependence, self.chains), n, seed, start, self.n_resamples)
         draw = centered_counts if self.scheme == "weighted" else _balanced_signs
         return Request(WeightStream(draw, n, seed, start, self.n_resamples))
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BoundaryNull:
         """The draws as a null distribution for every radius."""
-        return BoundaryNull.from_summary(summary)
+        return BoundaryNull.from_summary(self._centered(summary))
 
     def joint(self, summaries: Sequence[GramSummary], taus: Sequence[Supremum]) -> BoundaryJointNull:
         """The largest excess over a radius, by draws that share their weights."""
-        return BoundaryJointNull.of(summaries)
+        return BoundaryJointNull.of([self._centered(summary) for summary in summaries])
+
+    def _centered(self, summary: GramSummary) -> GramSummary:
+        return summary if self.dependence is None else centered(summary, self.dependence)
 
 
 def _balanced_signs(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:

@@ -14,7 +14,15 @@ from steinball.stein import SteinProblem
 if TYPE_CHECKING:
     from steinball.radius.base import Radius
 
-__all__ = ["as_calibration", "check_combination", "check_engine", "check_isolated", "check_over_kernels", "radius_of"]
+__all__ = [
+    "as_calibration",
+    "check_combination",
+    "check_engine",
+    "check_every_row",
+    "check_isolated",
+    "check_over_kernels",
+    "radius_of",
+]
 
 
 def as_calibration(calibration: Any) -> Calibration:
@@ -47,6 +55,15 @@ def check_combination(calibration: Calibration, estimator: str, radius: Radius, 
         )
 
 
+def check_every_row(calibration: Calibration, isolated: int) -> None:
+    """Points that the model excludes leave holes in chains, which a calibration that looks for these does not know."""
+    if isolated and calibration.needs_every_row:
+        raise ValueError(
+            f"{calibration!r} takes an autocorrelation time from chains, of which {isolated} points lie outside the "
+            "support of the model and have no Stein features. Give `dependence` a number of rows."
+        )
+
+
 def check_isolated(radius: Radius, isolated: int) -> None:
     """Points that the model excludes are contaminated: a share of contamination must be tolerated, and nothing else."""
     if isolated and not radius.contamination:
@@ -76,7 +93,7 @@ def check_engine(calibration: Calibration, request: Request, engine: str) -> Non
     if engine == "lowrank" and request.needs:
         raise ValueError(
             f'{calibration!r} needs {request.needs}, which `engine="lowrank"` does not give: it does not see every '
-            'pair of points. Use engine="auto", "blocked" or "dense".'
+            'pair of points, and bounds its errors for independent weights. Use engine="auto", "blocked" or "dense".'
         )
 
 

@@ -24,14 +24,19 @@ FRESH_DRAWS = 16384
 EXCESS = 4.75
 """Standard errors above which the mean of a feature of the model's own draws is not 0."""
 
-RARE = 0.1
-"""The share of Σu that a single draw may have."""
+RARE = 0.25
+"""The share of Σu that the largest thousandth of the draws may have.
+
+Over 40 seeds normal, mixed, Student's, Laplace and logistic models have .001–.012, exp(−x⁴) .033, exp(−x¹⁰), Γ(5) and
+log-normal with σ = .5 at most .14; Γ(2) has .29–.97, Γ(1.5) .49–1.00, log-normal with σ = 1 .31–.76. At n = 200 and
+level .05 a test without a tilt rejects the first .03–.06 of the time, the others .11–.28."""
 
 PATIENCE = 0.2
 """Seconds that the first draws may take."""
 
 _NUMBERS = 2**22  # coordinates of fresh draws at most: fewer draws in many dimensions
 _TOGETHER = 2048
+_THOUSAND = 1024
 
 _DONE: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
@@ -58,7 +63,7 @@ def check_identity(problem: SteinProblem) -> None:
 
 
 def identity_excess(problem: SteinProblem, patience: float = PATIENCE) -> tuple[float, float] | None:
-    r"""How far the identity is from holding, in standard errors, and the largest share of a draw in Σu
+    r"""How far the identity is from holding, in standard errors, and the share of the largest thousandth of draws in Σu
 
     .. math:: z = \frac{\bar f}{\operatorname{sd}(f) / \sqrt N}, \qquad f(y) = \frac1m \sum_j u(x_j, y),
 
@@ -77,9 +82,9 @@ def identity_excess(problem: SteinProblem, patience: float = PATIENCE) -> tuple[
         for k in range(0, len(fresh), _TOGETHER)
     )
     f = np.concatenate([to_host(block).mean(axis=1) for block in blocks])
-    u = to_host(fresh.diagonal)
+    u = np.sort(to_host(fresh.diagonal))
     error = float(f.std(ddof=1)) / np.sqrt(len(f))
-    return float(f.mean()) / error if error > 0.0 else 0.0, float(u.max() / u.sum())
+    return float(f.mean()) / error if error > 0.0 else 0.0, float(u[-max(1, len(u) // _THOUSAND) :].sum() / u.sum())
 
 
 def _drawn(problem: SteinProblem, n: int, seed: int) -> SteinProblem:
@@ -124,7 +129,7 @@ def _warn_identity(excess: float, problem: SteinProblem) -> None:
 def _warn_rare(share: float) -> None:
     caution(
         RareFeaturesWarning,
-        f"one of {FRESH_DRAWS} draws of the model has {share:.0%} of the sum of u(x, x): what matters to this test is "
-        "too rare to be seen in a sample, and its level cannot be trusted.",
+        f"one in a thousand draws of the model, the largest, have {share:.0%} of the sum of u(x, x): what matters to "
+        "this test is too rare to be seen in a sample, and its level cannot be trusted.",
         'Use `tilt="auto"` and say where the density ends (`support=...`); `check_model=False` turns this off.',
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steinball import ksd_test, robust_ksd_test
+from steinball.cautions import DependentRowsWarning
 from steinball.datasets import load_galaxies
 from steinball.estimation import fit_kernel_exponential_family
 from steinball.kernels import InverseMultiquadric
@@ -58,10 +60,12 @@ def compare(seed: int, contamination: float, shift: float = 0.0) -> Comparison:
     model = model.with_coefficients(model.coefficients + shift)
     points = _with_outliers(second, contamination, rng)
     kernel = InverseMultiquadric(lengthscale=2.0)
-    return Comparison(
-        ksd_test(points, model, kernel=kernel, rng=seed),
-        robust_ksd_test(points, model, contamination=TOLERANCE, kernel=kernel, tilt=PolynomialTilt(), rng=seed),
-    )
+    with warnings.catch_warnings():  # the outliers stand behind the velocities, and that order means nothing
+        warnings.simplefilter("ignore", DependentRowsWarning)
+        return Comparison(
+            ksd_test(points, model, kernel=kernel, rng=seed),
+            robust_ksd_test(points, model, contamination=TOLERANCE, kernel=kernel, tilt=PolynomialTilt(), rng=seed),
+        )
 
 
 def _halves(rng: np.random.Generator) -> tuple[Samples, Samples]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from steinball.arrays import as_seed, check_level, check_resamples
 from steinball.calibration import Calibration, WildBootstrap
-from steinball.checks import look_over
+from steinball.checks.dependence import warn_if_dependent
+from steinball.checks.remarks import look_over
 from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.choose import DENSE_UP_TO, Settings, make_gram
@@ -99,6 +100,7 @@ def ksdagg_test(
     problems = subject.pose_all(paper_kernels() if kernels is None else collection(kernels, subject), tilt)
     look_over(problems[len(problems) // 2], check_model)
     summaries = summarise_all(problems, WildBootstrap(sum(counts)), seed, settings, subject)
+    warn_about_order(problems, summaries)
     return AggregationEvidence.of(problems, summaries, counts[0], n_bisections).decide(level)
 
 
@@ -132,6 +134,12 @@ def summarise_all(
     if len(subject.isolated):
         grams = [with_isolated(g, n, subject.isolated, tau.value) for g, tau in zip(grams, taus, strict=True)]
     return [gram.summarise(request) for gram in grams]
+
+
+def warn_about_order(problems: Sequence[SteinProblem], summaries: Sequence[GramSummary]) -> None:
+    """Say so where rows depend on each other, by the kernel in the middle."""
+    middle = len(problems) // 2
+    warn_if_dependent(problems[middle], summaries[middle])
 
 
 def collection(kernels: Any, subject: Subject) -> tuple[Kernel, ...]:

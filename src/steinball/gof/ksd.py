@@ -13,10 +13,12 @@ from steinball.calibration.combination import (
     as_calibration,
     check_combination,
     check_engine,
+    check_every_row,
     check_isolated,
     radius_of,
 )
-from steinball.checks import look_over
+from steinball.checks.dependence import warn_if_dependent
+from steinball.checks.remarks import look_over
 from steinball.discrepancy import check_estimator
 from steinball.features import Ball, Box
 from steinball.features.supremum import find_supremum
@@ -65,7 +67,7 @@ def ksd_test(
     ----------
     x : array
         Observations, shape (n, d), or (n,) for d = 1. NumPy, torch, JAX, CuPy, or a pandas or polars frame. The rows
-        must be independent.
+        must be independent; where they look otherwise, a ``DependentRowsWarning`` says so (``docs/chains.md``).
     model : Model, callable or array
         A model with a ``score`` method, a function ``score(x) -> (n, d)``, or the scores at ``x``. A log density comes
         in through :func:`steinball.from_log_density`.
@@ -135,14 +137,18 @@ def ksd_test(
     settings = Settings(engine, memory_limit, n_jobs, progress)
     subject = Subject.of(x, model, predictable=calibration.predictable, jumps=jumps, seed=seed, outside=outside)
     check_isolated(radius, len(subject.isolated))
+    check_every_row(calibration, len(subject.isolated))
     problem = subject.pose(kernel, tilt)
     look_over(problem, check_model)
     if not moved:
         warn_if_multimodal(problem.model)
+    calibration = calibration.settled(problem)
     found = find_supremum(tau, problem)
     theta = radius_of(radius, calibration, problem, found)
     question = Question(calibration, found, estimator, theta, level)
     evidence = _evidence(subject, problem, question, settings, seed, moved)
+    if calibration.independent_rows:
+        warn_if_dependent(problem, evidence.summary)
     return decide(replace(evidence, predictable=subject.fixes(kernel, tilt)), radius, level, theta)
 
 
@@ -171,7 +177,7 @@ def _default_tau(calibration: Calibration, jumps: Jumps | str | None) -> str:
 def robust_ksd_test(
     x: Any,
     model: Any,
-    contamination: float = 0.05,
+    contamination: float,
     *,
     kernel: Kernel | None = None,
     tilt: Tilt | str | None = "auto",
@@ -200,7 +206,8 @@ def robust_ksd_test(
     x, model, kernel, estimator, level, rng, jumps, outside, check_model, engine, memory_limit, n_jobs, progress
         As in :func:`ksd_test`.
     contamination : float
-        The tolerated share ε, in [0, 1]. For another tolerated set use ``ksd_test(..., radius=...)``.
+        The tolerated share ε, in [0, 1]. It has no default: how much may be tolerated is part of the question. For
+        another tolerated set use ``ksd_test(..., radius=...)``.
     tilt : Tilt, "auto" or None
         By default centered and scaled by the model where it knows its location and covariance or can be sampled,
         otherwise by the median and the median absolute deviation of the data. The paper's experiments use
@@ -228,7 +235,7 @@ def robust_ksd_test(
     >>> import steinball as sb
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=500)
-    >>> x[:20] = 10.0  # 4 % of outliers
+    >>> x[::25] = 10.0  # 4 % of outliers
     >>> sb.ksd_test(x, sb.models.Gaussian(), rng=rng).rejected
     True
     >>> sb.robust_ksd_test(x, sb.models.Gaussian(), contamination=0.05, rng=rng).rejected

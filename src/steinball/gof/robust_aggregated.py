@@ -7,10 +7,10 @@ from typing import Any
 
 from steinball.arrays import as_seed, check_level
 from steinball.calibration import BoundaryBootstrap, Calibration
-from steinball.calibration.combination import as_calibration, check_isolated, check_over_kernels
-from steinball.checks import look_over
+from steinball.calibration.combination import as_calibration, check_every_row, check_isolated, check_over_kernels
+from steinball.checks.remarks import look_over
 from steinball.features.supremum import find_supremum
-from steinball.gof.aggregated import collection, exact_engine, kernels_around, summarise_all
+from steinball.gof.aggregated import collection, exact_engine, kernels_around, summarise_all, warn_about_order
 from steinball.gram.choose import Settings
 from steinball.kernels.base import Kernel
 from steinball.problem import Subject
@@ -28,7 +28,7 @@ POWERS = range(-2, 3)
 def robust_ksdagg_test(
     x: Any,
     model: Any,
-    contamination: float = 0.05,
+    contamination: float | None = None,
     *,
     radius: Radius | None = None,
     kernels: Sequence[Kernel] | str | None = None,
@@ -61,7 +61,7 @@ def robust_ksdagg_test(
     x, model, tilt, tau, level, rng, outside, check_model, memory_limit, n_jobs, progress
         As in :func:`steinball.robust_ksd_test`; ``tau`` is by default ``"best"``, for bets an upper bound.
     contamination : float
-        The tolerated share ε₀.
+        The tolerated share ε₀. It has no default: give it, or ``radius``.
     radius : Radius, optional
         Another tolerated set of :mod:`steinball.radius` instead of ``contamination``; its θ is taken for each kernel.
     kernels : sequence of kernels, "median" or None
@@ -91,22 +91,36 @@ def robust_ksdagg_test(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=400)
     >>> x[:60] = 10.0
+    >>> rng.shuffle(x)
     >>> result = sb.robust_ksdagg_test(x, sb.models.Gaussian(), contamination=0.05, rng=0)
     >>> result.rejected, result.at(contamination=0.15).rejected
     (True, False)
     """
     calibration, seed = as_calibration(calibration), as_seed(rng)
     level = check_level(level, calibration.n_resamples)
-    tolerated = as_radius(Huber(contamination) if radius is None else radius)
+    tolerated = _tolerated(contamination, radius)
     check_over_kernels(calibration, tolerated)
     subject = Subject.of(x, model, predictable=calibration.predictable, outside=outside)
     check_isolated(tolerated, len(subject.isolated))
+    check_every_row(calibration, len(subject.isolated))
     settings = Settings(exact_engine(engine, len(subject)), memory_limit, n_jobs, progress)
     chosen = kernels_around(subject.median_distance(), POWERS) if kernels is None else collection(kernels, subject)
     problems = subject.pose_all(chosen, tilt)
     look_over(problems[len(problems) // 2], check_model)
     taus = [find_supremum(calibration.default_tau if tau is None else tau, problem) for problem in problems]
+    calibration = calibration.settled(problems[len(problems) // 2])
     radii = radii_of(tolerated, calibration, problems, taus)
     summaries = summarise_all(problems, calibration, seed, settings, subject, taus)
+    if calibration.independent_rows:
+        warn_about_order(problems, summaries)
     evidence = RobustAggregationEvidence.of(problems, summaries, taus, calibration, subject.remarks)
     return evidence.decide(tolerated, level, radii)
+
+
+def _tolerated(contamination: float | None, radius: Radius | None) -> Radius:
+    """The tolerated set; ``radius`` goes before a share."""
+    if radius is not None:
+        return as_radius(radius)
+    if contamination is None:
+        raise TypeError("give `contamination`, the tolerated share, or `radius`, another tolerated set.")
+    return Huber(contamination)

@@ -27,7 +27,7 @@ _SHAPES = {1: (1.0, 3.0, 500), 2: (2.5, 0.1, 1500), 3: (3.0, 0.05, 5000)}
 def sharp_huber_test(
     x: Any,
     model: Any,
-    contamination: float = 0.05,
+    contamination: float,
     *,
     split: float = 0.5,
     kernel: Kernel | None = None,

@@ -94,10 +94,11 @@ class IsolatedGram:
     def _inner(self, request: Request) -> Request:
         """What is asked of the others: their columns, and their order among themselves."""
         rows, orders, directions = self._rows, request.orders, request.directions
-        return Request(
-            Others(request.weights, rows),
-            None if orders is None else _places(orders[:, rows]),
-            None if directions is None else take_rows(directions, rows),
+        return replace(
+            request,
+            weights=Others(request.weights, rows),
+            orders=None if orders is None else _places(orders[:, rows]),
+            directions=None if directions is None else take_rows(directions, rows),
         )
 
     def _spread(self, values: Floats, alone: Any, template: Array) -> Array:

@@ -61,7 +61,8 @@ class LowRankGram:
         """
         if request.needs:
             raise ValueError(
-                f'`engine="lowrank"` gives no {request.needs}: it does not see every pair of points. '
+                f'`engine="lowrank"` gives no {request.needs}: it does not see every pair of points, and bounds its '
+                "errors for independent weights. "
                 'Use engine="auto", "blocked" or "dense".'
             )
         check_rows(self.problem.diagonal)

@@ -24,6 +24,9 @@ class Request:
         row is a permutation of 0, …, n − 1.
     directions : (n, p) array, optional
         S, for the products U S. The row means are the case of a single column of ones.
+    dependent_weights : bool
+        Whether the weights of one row depend on each other, as signs for Markov chains do: the error bounds of a
+        low-rank engine are for independent ones.
 
     Examples
     --------
@@ -34,12 +37,17 @@ class Request:
     weights: Weights = ()
     orders: NDArray[np.integer] | None = None
     directions: Array | None = None
+    dependent_weights: bool = False
 
     @property
     def needs(self) -> str:
         """What only an engine that sees every pair can answer, in words; empty where there is no such thing."""
-        wanted = {"sums over earlier points": self.orders, "products with directions": self.directions}
-        return " and ".join(words for words, value in wanted.items() if value is not None)
+        wanted = {
+            "sums over earlier points": self.orders is not None,
+            "products with directions": self.directions is not None,
+            "draws with dependent weights": self.dependent_weights,
+        }
+        return " and ".join(words for words, there in wanted.items() if there)
 
     def checked(self, n: int) -> Request:
         """The same for n points, its orders in 32 bits; refused where its arrays do not fit."""

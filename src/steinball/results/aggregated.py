@@ -178,7 +178,7 @@ class AggregatedResult(Result):
         Examples
         --------
         >>> import steinball as sb
-        >>> x = np.random.default_rng(0).normal(size=50)
+        >>> x = np.random.default_rng(0).normal(0.1, size=50)
         >>> result = sb.ksdagg_test(x, sb.models.Gaussian(), n_resamples=200, n_resamples_level=200, rng=0)
         >>> result.rejected, result.at(level=result.pvalue).rejected
         (False, True)

@@ -188,12 +188,7 @@ def conceded(bound: float, level: float, of_what: str) -> str:
 
 def unbounded_words(bounded: str) -> str:
     """What cannot be said where u(x, x) is not bounded; empty elsewhere."""
-    if bounded != "unbounded":
-        return ""
-    return (
-        "u(x, x) grows without limit for this model and tilt, so that a single far point can have any effect: no share "
-        "of contamination is bounded, and nothing is shown to be close enough."
-    )
+    return "u(x, x) grows without limit, so no share of contamination can be bounded." if bounded == "unbounded" else ""
 
 
 def whose(tau_kind: str) -> str:

@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 
 from steinball.calibration.base import BoundingNull, Calibration
-from steinball.calibration.combination import as_calibration, check_combination, check_isolated, radius_of
+from steinball.calibration.combination import (
+    as_calibration,
+    check_combination,
+    check_every_row,
+    check_isolated,
+    radius_of,
+)
 from steinball.calibration.deviation import hoeffding
 from steinball.features import Supremum, tilt_efficiency
 from steinball.features.unbounded import Boundedness, boundedness
@@ -167,13 +173,16 @@ class Evidence:
         if old == 0:
             raise TypeError(f"{self.calibration!r} makes no bootstrap draws, so there is nothing to extend.")
         calibration = dataclasses.replace(self.calibration, n_resamples=old + n_more)  # type: ignore[type-var]
-        more = self.gram.summarise(Request(calibration.request(n, self.seed, old).weights))
+        more = self.gram.summarise(
+            dataclasses.replace(calibration.request(n, self.seed, old), orders=None, directions=None)
+        )
         request = calibration.request(n, self.seed)
         return dataclasses.replace(self, calibration=calibration, request=request, summary=self.summary.join(more))
 
     def recalibrated(self, calibration: Calibration) -> Evidence:
         """The same answers, read by another calibration that asks for them too, or for less."""
-        calibration = as_calibration(calibration)
+        check_every_row(as_calibration(calibration), self.isolated)
+        calibration = calibration.settled(self.problem)
         if missing := self.request.missing(calibration.request(len(self.summary), self.seed)):
             raise ValueError(
                 f"`calibration={calibration!r}` needs {missing}, which this result of {self.calibration!r} does not "

@@ -142,7 +142,7 @@ class GofResult(Result):
         --------
         >>> import steinball as sb
         >>> x = np.random.default_rng(0).normal(size=300)
-        >>> low, high = sb.robust_ksd_test(x, sb.models.Gaussian(0.5), rng=0).interval()
+        >>> low, high = sb.robust_ksd_test(x, sb.models.Gaussian(0.5), 0.05, rng=0).interval()
         >>> 0.0 < low < high
         True
         """
@@ -194,8 +194,7 @@ class GofResult(Result):
         Examples
         --------
         >>> import steinball as sb
-        >>> x = np.random.default_rng(0).normal(size=200)
-        >>> x[:40] = 10.0
+        >>> x = sb.datasets.contaminate(np.random.default_rng(0).normal(size=200), 0.2, 10.0, rng=0)
         >>> result = sb.robust_ksd_test(x, sb.models.Gaussian(), contamination=0.0, rng=0)
         >>> result.rejected, result.at(contamination=0.2).rejected
         (True, False)

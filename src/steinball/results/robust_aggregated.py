@@ -191,7 +191,7 @@ class RobustAggregatedResult(Result):
         --------
         >>> import steinball as sb
         >>> x = np.random.default_rng(0).normal(size=100)
-        >>> result = sb.robust_ksdagg_test(x, sb.models.Gaussian(), rng=0)
+        >>> result = sb.robust_ksdagg_test(x, sb.models.Gaussian(), 0.05, rng=0)
         >>> result.at(contamination=0.0).pvalue <= result.pvalue
         True
         """

@@ -46,7 +46,7 @@ def test_every_row_is_what_the_public_test_says_of_the_same_sample(kind: str) ->
             "r-ksd": sb.WeightedBootstrap(399),
             "r-ksd-boundary": sb.calibration.BoundaryBootstrap(399, scheme or "weighted"),
             "deviation": sb.DeviationBound(),
-            "betting": Betting(),
+            "betting": Betting(order="arrival"),
         }
         result = public(x, calibrations[test], row["radius"], rng=copy.deepcopy(rng))
         assert row["pvalue"] == pytest.approx(result.pvalue), (test, scheme, where)

@@ -1,0 +1,116 @@
+"""Signs for rows that depend on each other: a Markov chain of them, started anew in every chain of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import as_number
+from steinball.checks.chains import Chains, chain_starts
+from steinball.checks.dependence import autocorrelation_time
+from steinball.gram.base import GramSummary
+from steinball.gram.request import Request
+from steinball.gram.weights import WeightStream
+from steinball.stein import SteinProblem
+
+__all__ = ["Length", "MarkovSigns", "as_length", "centered", "length_of", "markov_request"]
+
+Length = float | str | None
+"""How long signs stay alike: a number of rows, ``"auto"``, or ``None`` for independent signs."""
+
+LEAST_EFFECTIVE = 20
+"""The least n/τ at which a length of signs is taken from the data: there the level was kept in simulations. A larger
+bound would do worse: it keeps those samples whose τ is underestimated."""
+
+
+def as_length(dependence: Length, chains: Chains) -> Length:
+    """What a user passed as ``dependence``, checked with what ``chains`` goes with it."""
+    if dependence is None:
+        if chains != 1:
+            raise ValueError(
+                f'`chains={chains!r}` is for rows that depend on each other. Give `dependence="auto"` with it.'
+            )
+        return None
+    if isinstance(dependence, str):
+        if dependence != "auto":
+            raise ValueError(f'`dependence` must be None, "auto" or a number of rows, got {dependence!r}.')
+        return dependence
+    return as_number(dependence, "dependence", low=1.0)
+
+
+def length_of(problem: SteinProblem, chains: Chains, stretch: float = 1.0) -> float:
+    """``stretch`` times τ (n/τ)^(1/3), τ the autocorrelation time of the Stein features; refused where n/τ < 20."""
+    n = len(problem)
+    time = autocorrelation_time(problem, chains)
+    if n / time < LEAST_EFFECTIVE:
+        raise ValueError(
+            f'`dependence="auto"` needs at least {LEAST_EFFECTIVE} times the autocorrelation time of the rows, which '
+            f"is about {time:.3g}; got n = {n}. Run the chain longer, or give `dependence` a number of rows that you "
+            "can defend."
+        )
+    return float(min(stretch * time * (n / time) ** (1.0 / 3.0), 0.25 * n))
+
+
+def check_length(length: Length, n: int) -> float:
+    """A length that is settled, and short enough for n rows."""
+    if not isinstance(length, float):
+        raise ValueError(f"`dependence={length!r}` is not settled: `settled(problem)` comes before `request`.")
+    if 2.0 * length >= n:
+        raise ValueError(f"`dependence={length:g}` must be below half of the n = {n} rows.")
+    return length
+
+
+def markov_request(signs: MarkovSigns, n: int, seed: np.random.SeedSequence, start: int, stop: int) -> Request:
+    """Draws ``start:stop`` of the signs, after a check of chains and length."""
+    check_length(signs.length, n)
+    chain_starts(n, signs.chains)
+    return Request(WeightStream(signs, n, seed, start, stop), dependent_weights=True)
+
+
+@dataclass(frozen=True)
+class MarkovSigns:
+    r"""Rows of signs that flip with probability :math:`a = 1/(2L)` from one point to the next
+
+    .. math:: E[w_i w_{i+k}] = (1 - 2a)^k = (1 - 1/L)^k.
+
+    Parameters
+    ----------
+    length : float
+        L ≥ 1; 1 gives independent signs.
+    chains : int or tuple of int
+        Chains of one length, or their lengths: each starts with a fair sign of its own.
+
+    Examples
+    --------
+    >>> signs = MarkovSigns(10.0)(np.random.default_rng(0), 2, 500)
+    >>> signs.shape, bool(np.mean(signs[:, 1:] == signs[:, :-1]) > 0.9)
+    ((2, 500), True)
+    """
+
+    length: Length
+    chains: Chains = 1
+
+    def __call__(self, generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
+        """``rows`` rows of n signs."""
+        chance = np.full(n, 0.5 / check_length(self.length, n))
+        chance[chain_starts(n, self.chains)] = 0.5
+        flips = generator.random((rows, n)) < chance
+        signs = np.bitwise_xor.accumulate(flips, axis=1).astype(np.int8)
+        signs *= -2
+        signs += 1
+        return signs
+
+
+def centered(summary: GramSummary, length: Length) -> GramSummary:
+    r"""The answers for :math:`(w - \bar w 1) / \sqrt{1 - 2L/n}` in place of the signs w.
+
+    Signs that stay alike have a mean of variance 2L/n, which centering takes away and the divisor gives back.
+    """
+    n, mean = len(summary), summary.mean
+    means = np.concatenate([chunk.mean(axis=1) for chunk in summary.weights])
+    share = 1.0 - 2.0 * check_length(length, n) / n
+    forms = summary.quadratic_forms - 2.0 * means * summary.linear_forms + means**2 * mean
+    linear = summary.linear_forms - means * mean
+    return replace(summary, quadratic_forms=forms / share, linear_forms=linear / np.sqrt(share))

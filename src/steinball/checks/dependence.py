@@ -1,0 +1,245 @@
+"""Whether rows near each other in a file are more alike than others: chains, sorted files, outliers stored together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import Floats, take_rows, to_host
+from steinball.cautions import DependentRowsWarning, caution
+from steinball.checks.chains import Chains, chain_lengths
+from steinball.gram.base import GramSummary
+from steinball.stein import SteinProblem
+
+__all__ = ["Dependence", "autocorrelation_time", "find_dependence", "warn_if_dependent"]
+
+LAGS = 16
+"""Rows up to this far apart are compared; one lag alone misses chains that were interleaved."""
+
+N_PERMUTATIONS = 399
+RARE = 0.003
+"""The p-value at which rows count as dependent: fewer than one of three hundred independent samples is called so."""
+
+_ROWS = 512
+_STRETCHES = 4
+_ENTRIES = 2**15  # rows times columns that are looked at, but 128 rows at least: many columns show dependence sooner
+_SUSPICIOUS = 3.0  # standard errors below which no permutation is worth its time
+_WORTH_A_LOOK = 2.5  # the same for the first look, whose standard errors are rougher
+_LEAST_ROWS = 20
+_TOGETHER = np.array([2, 4, 8, 16])  # lags that are also added up: weak dependence that lasts
+_WINDOW = 5.0  # Sokal's: lags are summed up to this many times the time that they add up to
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """How alike near rows are: the lag at which they are most alike, in standard errors, and a p-value.
+
+    Examples
+    --------
+    >>> Dependence(1, 0.5, 1.0).dependent
+    False
+    """
+
+    lag: int
+    excess: float
+    pvalue: float
+
+    @property
+    def dependent(self) -> bool:
+        """Whether hardly any random order of the rows was as extreme."""
+        return self.pvalue <= RARE
+
+
+def warn_if_dependent(problem: SteinProblem, summary: GramSummary) -> None:
+    """Say so where rows near each other are more alike than others; ``summary`` has the row means of all pairs.
+
+    A first look at 16 n pairs costs a small share of a test; the random orders are asked only where it is suspicious.
+    """
+    if len(problem) < _LEAST_ROWS:
+        return
+    found = _looked_at(problem, summary)
+    if found is not None and found.dependent:
+        caution(
+            DependentRowsWarning,
+            f"rows that stand near each other are more alike than others (most at distance {found.lag}; p-value "
+            f"{found.pvalue:.2g} over random orders of the rows): a Markov chain, a time series, a sorted file, or "
+            "outliers that are stored together. This test takes the rows as independent, and rejects too often where "
+            "they are not.",
+            "Where the order means nothing, shuffle the rows. Otherwise keep rows far apart (`sb.thin`), or use "
+            '`WildBootstrap(dependence="auto")`, `BoundaryBootstrap(scheme="wild", dependence="auto")`.',
+        )
+
+
+def _looked_at(problem: SteinProblem, summary: GramSummary) -> Dependence | None:
+    """What random orders say where a first look is suspicious; features whose squares overflow say nothing."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = _Neighbors.of(problem)
+        whole = len(summary) == len(problem)  # isolated points count in the summary, and have no Stein features
+        return None if whole and not near.first_look(summary).max() >= _WORTH_A_LOOK else _calibrated(near)
+
+
+def find_dependence(problem: SteinProblem) -> Dependence:
+    r"""Compare the Stein features of rows at lags 1 to 16 with those of all pairs of rows
+
+    .. math:: T_k = \operatorname{mean}_i g(x_i, x_{i+k}), \qquad g = \text{the double-centered Stein kernel},
+
+    in standard errors of a mean of pairs, each by itself and the first 2, 4, 8 and 16 together; the largest of these is
+    calibrated by random orders of the rows.
+
+    Parameters
+    ----------
+    problem : SteinProblem
+        Its rows in their order. Of more than 512 rows, four stretches of 128 are looked at; of more than 64 columns,
+        fewer rows.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> from steinball.problem import pose
+    >>> x = np.random.default_rng(0).normal(size=300)
+    >>> problems = [pose(rows, sb.models.Gaussian(), sb.InverseMultiquadric(1.0)) for rows in (x, np.sort(x))]
+    >>> [find_dependence(problem).dependent for problem in problems]
+    [False, True]
+    """
+    return _calibrated(_Neighbors.of(problem))
+
+
+@dataclass(frozen=True, eq=False)
+class _Neighbors:
+    """The rows that are looked at, on the host, and for each lag the places of the pairs among them."""
+
+    problem: SteinProblem
+    rows: NDArray[np.intp]
+    pairs: list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+
+    @classmethod
+    def of(cls, problem: SteinProblem) -> _Neighbors:
+        n, d = (int(size) for size in problem.samples.shape)
+        most = min(_ROWS, max(_ROWS // _STRETCHES, _ENTRIES // d))
+        length = n if n <= most else most // _STRETCHES
+        starts = np.array([0]) if n <= most else np.linspace(0, n - length, _STRETCHES).astype(np.intp)
+        rows = (starts[:, None] + np.arange(length)).ravel()
+        places = np.arange(len(rows)).reshape(len(starts), length)
+        pairs = [(places[:, :-k].ravel(), places[:, k:].ravel()) for k in range(1, min(LAGS, length - 1) + 1)]
+        return cls(_on_host(problem, rows), rows, pairs)
+
+    def first_look(self, summary: GramSummary) -> Floats:
+        """The excesses, with centers from all rows and the variance from the same few pairs."""
+        points, stein, m = self.problem.points, self.problem.stein, len(self.rows)
+        means, level = to_host(summary.row_means)[self.rows], summary.mean
+        mean = (level - float(to_host(summary.diagonal).mean())) / (len(summary) - 1)
+        sums, variances = [], []
+        for k, (first, second) in enumerate(self.pairs, start=1):
+            near = stein.pairs(points.rows(0, m - k), points.rows(k, m))[first] - means[first] - means[second] + level
+            sums.append(near.sum() - mean * len(first))
+            variances.append(near.var())
+        return self._excesses(np.array(sums), float(np.mean(variances)))
+
+    def _excesses(self, sums: Floats, variance: float) -> Floats:
+        """Each lag, then the first 2, 4, 8 and 16 together, in standard errors."""
+        if not variance > 0.0:
+            return np.zeros(len(sums))
+        single = sums / np.sqrt(variance * self._counts)
+        together = _TOGETHER[len(single) >= _TOGETHER]
+        return np.concatenate([single, np.cumsum(single)[together - 1] / np.sqrt(together)])
+
+    @cached_property
+    def _counts(self) -> NDArray[np.intp]:
+        return np.array([len(first) for first, _ in self.pairs])
+
+    @cached_property
+    def _centered(self) -> Floats:
+        """The double-centered Gram matrix, less the mean of its off-diagonal entries."""
+        points = self.problem.points
+        block = self.problem.stein.block(points, points)
+        means = block.mean(axis=0)
+        block = block - means[:, None] - means[None, :] + means.mean()
+        m = len(block)
+        return np.asarray(block + np.trace(block) / (m * (m - 1)))  # all entries together add up to 0
+
+    @cached_property
+    def _variance(self) -> float:
+        square, diagonal = np.square(self._centered), np.diag(self._centered)
+        return float(square.sum() - np.square(diagonal).sum()) / (len(square) * (len(square) - 1))
+
+    @cached_property
+    def _places(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        first, second = (np.concatenate(side) for side in zip(*self.pairs, strict=True))
+        return first, second, np.cumsum([0, *self._counts[:-1]])
+
+    def excesses(self, order: NDArray[np.intp]) -> Floats:
+        """The excesses for the rows in another order."""
+        first, second, starts = self._places
+        near = self._centered.ravel().take(order[first] * len(order) + order[second])
+        return self._excesses(np.add.reduceat(near, starts), self._variance)
+
+
+def _calibrated(near: _Neighbors) -> Dependence:
+    """The largest excess and its p-value among random orders, with an early end where that can no longer be small."""
+    m, rng, reached = len(near.rows), np.random.default_rng(0), 0
+    found = near.excesses(np.arange(m))
+    lag, largest = int(np.argmax(found[: len(near.pairs)])) + 1, float(found.max())
+    if not largest >= _SUSPICIOUS:
+        return Dependence(lag, largest, 1.0)
+    for done in range(1, N_PERMUTATIONS + 1):
+        reached += bool(near.excesses(rng.permutation(m)).max() >= largest)
+        if 1 + reached > RARE * (1 + N_PERMUTATIONS):
+            return Dependence(lag, largest, (1 + reached) / (1 + done))
+    return Dependence(lag, largest, (1 + reached) / (1 + N_PERMUTATIONS))
+
+
+def _on_host(problem: SteinProblem, rows: NDArray[np.intp]) -> SteinProblem:
+    """Some rows as NumPy arrays: a compiler would see another shape at every lag."""
+    samples, scores = (to_host(take_rows(array, rows)) for array in (problem.samples, problem.scores))
+    return SteinProblem(problem.stein, problem.model, samples, scores)
+
+
+def autocorrelation_time(problem: SteinProblem, chains: Chains = 1) -> float:
+    r"""The integrated autocorrelation time of the Stein features along the rows
+
+    .. math:: \tau = 1 + 2 \sum_{k=1}^{K} \frac{\operatorname{tr} \Gamma_k}{\operatorname{tr} \Gamma_0}, \qquad
+       \operatorname{tr} \Gamma_k = \operatorname{mean}_i g(x_i, x_{i+k}),
+
+    with g the double-centered Stein kernel and K the first lag beyond 5τ (Sokal's window) and 16; at least 1. Centering
+    by the mean of the same rows takes about τ/n of tr Γ₀ from every term, which is given back.
+
+    Parameters
+    ----------
+    problem : SteinProblem
+        Its rows in their order.
+    chains : int or tuple of int
+        Chains of one length that stand one behind the other, or their lengths; pairs of two chains are left out.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> from steinball.problem import pose
+    >>> x = np.repeat(np.random.default_rng(0).normal(size=200), 5)
+    >>> 3.0 < autocorrelation_time(pose(x, sb.models.Gaussian(), sb.InverseMultiquadric(1.0))) < 7.0
+    True
+    """
+    n = len(problem)
+    lengths, problem = chain_lengths(n, chains), _on_host(problem, np.arange(n))
+    points, means = problem.points, _row_means(problem)
+    level = float(means.mean())
+    variance = float(problem.diagonal.mean()) - level
+    chain, total, time = np.repeat(np.arange(len(lengths)), lengths), 1.0, 1.0
+    for lag in range(1, max(lengths) // 2 if variance > 0.0 else 0):
+        same = chain[lag:] == chain[:-lag]
+        near = problem.stein.pairs(points.rows(0, n - lag), points.rows(lag, n)) - means[:-lag] - means[lag:]
+        total += 2.0 * (float(near[same].mean()) + level) / variance
+        time = total / (1.0 - min(0.5, 2.0 * lag / n))
+        if lag >= max(LAGS, _WINDOW * time):
+            break
+    return max(1.0, time)
+
+
+def _row_means(problem: SteinProblem) -> Floats:
+    """(1/m) Σⱼ u(xᵢ, xⱼ) over at most 512 rows j spread over all: the center of the features, to sampling error."""
+    n = len(problem)
+    some = problem.points.take(np.linspace(0, n - 1, min(n, _ROWS)).astype(np.intp))
+    parts = [problem.points.rows(start, min(start + 4096, n)) for start in range(0, n, 4096)]
+    return np.concatenate([problem.stein.block(part, some).mean(axis=1) for part in parts])

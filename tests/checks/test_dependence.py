@@ -1,0 +1,141 @@
+"""Rows that are alike because they stand near each other: seen in chains, sorted files and stored outliers alike."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import steinball as sb
+from steinball.checks import DependentRowsWarning
+from steinball.checks.dependence import autocorrelation_time, find_dependence, warn_if_dependent
+from steinball.gram import DenseGram, Request
+from steinball.problem import pose
+
+Floats = NDArray[np.float64]
+KERNEL = sb.InverseMultiquadric(1.4)
+
+
+def problem_of(x: Any) -> Any:
+    x = np.asarray(x, dtype=float).reshape(len(x), -1)
+    return pose(x, sb.models.Gaussian(np.zeros(x.shape[1])), KERNEL, "auto")
+
+
+def remarked(x: Any) -> bool:
+    problem = problem_of(x)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_if_dependent(problem, DenseGram(problem).summarise(Request()))
+    return [warning.category for warning in caught] == [DependentRowsWarning]
+
+
+@pytest.mark.calibration
+def test_independent_rows_are_hardly_ever_called_dependent() -> None:
+    """200 samples, with a misfit and outliers among them: at a rate of .0025 more than 3 have probability .002."""
+    rng = np.random.default_rng(1)
+    samples = [rng.normal(rng.choice([0.0, 0.5]), 1.0, size=(int(rng.choice([25, 200, 700])), 2)) for _ in range(200)]
+    for x in samples[::3]:
+        x[rng.random(len(x)) < 0.05] = 6.0
+    assert sum(map(remarked, samples)) <= 3
+
+
+@pytest.mark.calibration
+def test_chains_sorted_files_and_stored_outliers_are_called_dependent(chain: Callable[..., Floats]) -> None:
+    """10 samples each: in larger simulations .85 are seen at n = 200 and ρ = .5, and all of the others."""
+    rng = np.random.default_rng(2)
+
+    def interleaved() -> Floats:
+        return np.stack([chain(125, 1, 0.9, rng) for _ in range(4)], axis=1).reshape(500, 1)
+
+    def stored() -> Floats:
+        return np.concatenate([np.full((40, 1), 3.0), rng.normal(size=(160, 1))])
+
+    for make in (interleaved, stored, lambda: np.sort(rng.normal(size=200)), lambda: chain(2000, 5, 0.9, rng)):
+        assert sum(remarked(make()) for _ in range(10)) == 10
+    assert sum(remarked(chain(200, 1, 0.5, rng)) for _ in range(10)) >= 5
+
+
+@pytest.mark.exact
+def test_the_first_look_misses_nothing_that_the_random_orders_call_dependent(chain: Callable[..., Floats]) -> None:
+    rng = np.random.default_rng(3)
+    samples = [chain(int(rng.choice([60, 600])), int(rng.choice([1, 4, 200])), 0.25, rng) for _ in range(20)]
+    found = [find_dependence(problem_of(x)).dependent for x in samples]
+    assert 3 < sum(found) < 20
+    assert [remarked(x) for x in samples] == found
+
+
+@pytest.mark.exact
+def test_every_test_says_so_once_and_can_be_silenced() -> None:
+    x = np.sort(np.random.default_rng(4).normal(size=60))
+    model, few = sb.models.Gaussian(), sb.BoundaryBootstrap(19)
+    tests: list[Callable[[], Any]] = [
+        lambda: sb.ksd_test(x, model, calibration=sb.WeightedBootstrap(19)),
+        lambda: sb.robust_ksd_test(x, model, 0.05, calibration=few),
+        lambda: sb.robust_ksd_test(x, model, 0.05, calibration=sb.Betting()),
+        lambda: sb.ksdagg_test(x, model, n_resamples=19, n_resamples_level=19),
+        lambda: sb.robust_ksdagg_test(x, model, 0.05, calibration=few),
+    ]
+    for test in tests:
+        with pytest.warns(DependentRowsWarning, match="sorted file.*shuffle the rows.*`sb.thin`") as caught:
+            test()
+        assert len(caught) == 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.simplefilter("ignore", DependentRowsWarning)
+            test()
+
+
+@pytest.mark.exact
+def test_nothing_is_said_where_the_calibration_is_for_dependent_rows_or_there_are_few() -> None:
+    x = np.sort(np.random.default_rng(5).normal(size=400))
+    wild, arrival = sb.WildBootstrap(19, dependence=20), sb.Betting(order="arrival")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sb.ksd_test(x, sb.models.Gaussian(), calibration=wild)
+        sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, calibration=arrival)
+        sb.ksd_test(x[:19], sb.models.Gaussian())
+
+
+@pytest.mark.backend
+def test_every_array_library_is_looked_at(xp: Any) -> None:
+    x = xp.asarray(np.sort(np.random.default_rng(6).normal(size=(60, 1)), axis=0))
+    with pytest.warns(DependentRowsWarning):
+        sb.robust_ksd_test(x, lambda x: -x, 0.05, calibration=sb.BoundaryBootstrap(19), rng=0)
+
+
+@pytest.mark.exact
+def test_equal_rows_are_not_divided_by_their_spread() -> None:
+    assert not remarked(np.ones(50))
+    assert autocorrelation_time(problem_of(np.ones(50))) == 1.0
+
+
+@pytest.mark.calibration
+def test_the_autocorrelation_time_of_repeated_rows_is_their_number() -> None:
+    """x, x, …, x, y, y, …: correlations 1 − k/m up to lag m add up to m."""
+    rng = np.random.default_rng(7)
+    for m in (1, 5, 20):
+        x = np.repeat(rng.normal(size=(4000 // m, 2)), m, axis=0)
+        assert autocorrelation_time(problem_of(x)) == pytest.approx(m, rel=0.35)
+
+
+@pytest.mark.exact
+def test_pairs_of_two_chains_are_left_out() -> None:
+    """Two chains that sit at two places: their one jump is no step of a chain."""
+    rng = np.random.default_rng(8)
+    x = np.concatenate([rng.normal(size=300), rng.normal(size=100)])
+    ours, whole = (autocorrelation_time(problem_of(x), chains) for chains in ((300, 100), 1))
+    assert ours != whole
+    assert ours == pytest.approx(whole, abs=0.2)
+
+
+@pytest.mark.exact
+def test_features_whose_squares_overflow_say_nothing() -> None:
+    x = np.random.default_rng(9).normal(size=60)
+    x[:5] = 1e80
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sb.ksd_test(x, sb.models.Gaussian(), kernel=KERNEL, calibration=sb.WeightedBootstrap(19), rng=0)
