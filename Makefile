@@ -95,6 +95,7 @@ evidence: .venv/.stamp
 
 bench: .venv/.stamp
 	@$(ONE_THREAD) .venv/bin/python -m benchmarks $(ARGS)
+	@$(ONE_THREAD) .venv/bin/python -m benchmarks.fitted
 	@.venv/bin/python -m benchmarks.plot
 	@.venv/bin/python -m benchmarks.page
 

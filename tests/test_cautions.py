@@ -56,7 +56,8 @@ def test_the_warning_points_at_the_users_line() -> None:
         sb.ksd_test(X, lambda x: -0.5 * x**2 - 1.0)
         sb.ksd_test(np.sort(X), gaussian)
         sb.ksd_test(X[:3], gaussian)
-    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, k) for k in range(1, 14)]
+        sb.ksd_test(X, sb.models.Gaussian(X.mean(), X.var()))
+    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, k) for k in range(1, 15)]
     assert {w.category for w in caught} == set(CATEGORIES)
 
 

@@ -10,7 +10,9 @@ from scipy.optimize import minimize
 
 from steinball import estimation
 from steinball.datasets import load_galaxies
+from steinball.discrepancy import ksd
 from steinball.estimation import fit_kernel_exponential_family, minimum_ksd_coefficients
+from steinball.fitting import as_family, minimum_ksd
 from steinball.kernels import InverseMultiquadric
 from steinball.models.kernel_exponential import KernelExponentialFamily
 from steinball.stein import SteinKernel
@@ -67,7 +69,7 @@ def test_the_closed_form_minimizes_the_definition(metric: np.ndarray) -> None:
 
 def test_blocks_of_rows_add_up_to_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = fit_kernel_exponential_family(load_galaxies()).coefficients
-    monkeypatch.setattr(estimation, "_PAIRS_AT_ONCE", 1000)  # 12 rows of 82 at once, the last block smaller
+    monkeypatch.setattr(minimum_ksd, "_PAIRS_AT_ONCE", 1000)  # 12 rows of 82 at once, the last block smaller
     np.testing.assert_allclose(fit_kernel_exponential_family(load_galaxies()).coefficients, whole, rtol=1e-9)
 
 
@@ -178,3 +180,34 @@ def test_bad_arrays_are_named() -> None:
         minimum_ksd_coefficients(x, x, np.zeros((4, 3)), kernel)
     with pytest.raises(ValueError, match="must be finite at every sample"):
         minimum_ksd_coefficients(x, x, np.full((4, 2, 3), np.nan), kernel)
+
+
+@pytest.mark.parametrize(("name", "offset"), [("normal", 100.0), ("gamma", 0.0)], ids=["normal", "gamma"])
+def test_the_ellipsoid_holds_the_members_that_are_close_enough(name: str, offset: float) -> None:
+    """Members around the fit, on both sides of the bound, by the library's own statistic."""
+    x = offset + np.random.default_rng(0).gamma(3.0, size=(60, 1))
+    fit = estimation.fit_minimum_ksd(name, x)
+    distances, inside = [], []
+    for step in np.random.default_rng(1).normal(0.0, 0.3, size=(40, 2)):
+        names = list(fit.params)
+        params = {names[0]: fit.params[names[0]] + step[0], names[1]: fit.params[names[1]] * np.exp(step[1])}
+        model = fitting_model(name, params)
+        distances.append(ksd(x, model, kernel=fit.kernel, tilt=fit.tilt))
+        inside.append(params)
+    bound = float(np.median(distances))
+    region = fit.ellipsoid(bound)
+    assert [region.contains(**params) for params in inside] == [d <= bound for d in distances]
+    with pytest.raises(TypeError, match="is none"):
+        estimation.fit_minimum_ksd("student-t", x).ellipsoid(0.1)
+
+
+def fitting_model(name: str, params: dict[str, float]) -> Any:
+    family: Any = as_family(name, 1)
+    return family.model(np.array(list(params.values())))
+
+
+def test_the_influence_function_is_drawn() -> None:
+    plt = pytest.importorskip("matplotlib.pyplot")
+    axes = estimation.fit_minimum_ksd("gamma", np.random.default_rng(0).gamma(3.0, size=60)).plot()
+    assert [line.get_label() for line in axes.lines] == ["shape", "scale"]
+    plt.close(axes.figure)

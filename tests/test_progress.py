@@ -16,7 +16,7 @@ import pytest
 
 import steinball as sb
 from steinball.gram.tiles import tile_sums
-from steinball.progress import Progress
+from steinball.progress import Progress, TerminalBar
 
 pytestmark = pytest.mark.exact
 pty: Any = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
@@ -115,6 +115,7 @@ def test_a_bar_appears_once_patience_ends(terminal: Terminal, monkeypatch: pytes
         now = 2.1
         progress.advance(1)
         assert "some work" in terminal.text
+        assert isinstance(progress._bar, TerminalBar)
         assert progress._bar.bar.tasks[0].completed == 2  # what was done in silence counts
 
 
@@ -214,7 +215,7 @@ class Notebook:
 
     def __init__(self) -> None:
         self.shown: list[dict[str, str]] = []
-        self.config = {"IPKernelApp": {}}
+        self.config: dict[str, dict[str, str]] = {"IPKernelApp": {}}
 
     def get_ipython(self) -> Notebook:
         return self

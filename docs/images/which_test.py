@@ -8,6 +8,7 @@ from pathlib import Path
 QUESTIONS = (
     ("Do the points keep coming, and do you look more than once?", "sb.SequentialTest(model, contamination=ε)"),
     ("Are they draws of a sampler, against its posterior?", "sb.mcmc_test(draws, model)"),
+    ("Were its parameters fitted on these data?", 'sb.fit_test(x, "normal", contamination=ε)'),
     ("Are the rows a time series or a chain?", 'calibration=sb.BoundaryBootstrap(scheme="wild", dependence="auto")'),
     ("Has the model modes far apart?", 'sb.mode_weights_test(x, model, ε), or jumps="auto"'),
     ("Must the level be proved at this n, or are there few points?", "calibration=sb.MonteCarlo(999), or sb.Betting()"),

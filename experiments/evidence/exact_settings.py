@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from experiments.evidence.contaminations import lengthscale, supremum
 from experiments.framework.base import Cell
 from steinball.kernels.radial import InverseMultiquadric
-from steinball.models import Gaussian, Model
+from steinball.models import Gaussian
 from steinball.problem import pose
 from steinball.stein import SteinProblem
 from steinball.tilts import EdgeTilt, PolynomialTilt, Tilt
@@ -47,7 +47,7 @@ class Line:
 class Setting:
     """A model, its Stein kernel, τ, and the point where u(x, x) comes nearest to it."""
 
-    model: Model
+    model: Line | Gaussian
     kernel: InverseMultiquadric
     tilt: Tilt
     tau: float

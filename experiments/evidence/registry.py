@@ -11,6 +11,7 @@ __all__ = ["EVIDENCE", "EXPERIMENTS"]
 
 # One line per file of this room that holds an `EXPERIMENT`.
 _FILES = (
+    "promise",
     "edge",
     "betting_adversaries",
     "deviation_bounds",
@@ -23,6 +24,7 @@ _FILES = (
     "exact",
     "base_space",
     "dimensions",
+    "fitted",
 )  # fmt: skip
 
 _HEAD = """# Evidence for what goes beyond the paper

@@ -13,6 +13,7 @@ from typing import Any
 __all__ = [
     "DependentRowsWarning",
     "FewRowsWarning",
+    "FittedOnDataWarning",
     "LogDensityWarning",
     "RareFeaturesWarning",
     "RemovalWarning",
@@ -113,6 +114,13 @@ class UncertifiedSupremumWarning(SteinballWarning):
     """An upper bound on sup u(x, x) was asked for, and only the largest value at the samples was to be had.
 
     Remedy: give the bound (``tau=3.2``), a model with ``score_growth(center)``, or ``tau="sample"``.
+    """
+
+
+class FittedOnDataWarning(SteinballWarning):
+    """A model is tested on the data that it was fitted on, as if it were known.
+
+    Remedy: ``sb.fit_test``, which tests the family; or ``sb.split`` and a test on the other part.
     """
 
 

@@ -7,6 +7,7 @@ from steinball import (
     estimation,
     explain,
     features,
+    fitting,
     jumps,
     kernels,
     models,
@@ -19,6 +20,8 @@ from steinball.calibration import (
     BoundaryBootstrap,
     DeviationBound,
     MonteCarlo,
+    ProjectedBootstrap,
+    RefitBootstrap,
     WeightedBootstrap,
     WildBootstrap,
 )
@@ -27,6 +30,7 @@ from steinball.checks import thin
 from steinball.discrepancy import ksd, targeted_ksd
 from steinball.gof import (
     dcmmd_test,
+    fit_test,
     ksd_test,
     ksdagg_test,
     mmd_dev_test,
@@ -34,6 +38,7 @@ from steinball.gof import (
     robust_ksd_test,
     robust_ksdagg_test,
     sharp_huber_test,
+    split,
 )
 from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
@@ -54,7 +59,7 @@ from steinball.radius import (
     TotalVariation,
     Wasserstein,
 )
-from steinball.results import GofResult
+from steinball.results import FitResult, GofResult
 from steinball.sequential import SequentialTest
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt
@@ -66,6 +71,7 @@ __all__ = [
     "ChiSquared",
     "DensityBand",
     "DeviationBound",
+    "FitResult",
     "FixedRadius",
     "GofResult",
     "Hellinger",
@@ -76,6 +82,8 @@ __all__ = [
     "Matern",
     "MonteCarlo",
     "PolynomialTilt",
+    "ProjectedBootstrap",
+    "RefitBootstrap",
     "ScoreError",
     "SequentialTest",
     "SteinKernel",
@@ -94,6 +102,8 @@ __all__ = [
     "estimation",
     "explain",
     "features",
+    "fit_test",
+    "fitting",
     "from_log_density",
     "from_score",
     "in_base_space",
@@ -114,6 +124,7 @@ __all__ = [
     "robust_ksdagg_test",
     "sample_size",
     "sharp_huber_test",
+    "split",
     "targeted_ksd",
     "thin",
     "tilts",

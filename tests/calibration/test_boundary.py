@@ -15,7 +15,9 @@ import steinball as sb
 from steinball.calibration import BootstrapNull, BoundaryNull
 from steinball.features import Supremum
 from steinball.gram.base import GramSummary
+from steinball.gram.dense import DenseGram
 from steinball.gram.weights import gather
+from steinball.problem import pose
 from steinball.results.decision import Question
 
 Floats = NDArray[np.float64]
@@ -241,3 +243,25 @@ def test_at_the_edge_of_the_ball_the_level_is_used_up_but_not_exceeded(place: fl
     assert 0.015 <= rate <= EDGE_HIGH
     assert paper <= 0.03
     assert mutant > EDGE_HIGH
+
+
+def test_scaled_weights_have_a_mean_square_of_one_and_wake_the_test_in_fifty_dimensions() -> None:
+    """Under N(0, I) at d = 50, n = 50, radius 0, 300 samples: multinomial weights reject ≤ .02, scaled ones .02 to .10
+    (.05 ± 4 s.e. = .05)."""
+    rng, n, d = np.random.default_rng(0), 50, 50
+    model, kernel = sb.models.Gaussian(dimension=d), sb.InverseMultiquadric(9.93)
+    plain, scaled = sb.BoundaryBootstrap(99), sb.BoundaryBootstrap(99, "scaled")
+    tau, rejected = Supremum(2.0, "given"), np.zeros(2)
+    for _ in range(300):
+        problem = pose(rng.normal(size=(n, d)), model, kernel, sb.PolynomialTilt())
+        request = plain.request(n, np.random.SeedSequence(int(rng.integers(2**60))))
+        summary = DenseGram(problem).summarise(request)
+        ksd = math.sqrt(summary.mean)
+        rejected += [c.null(summary, tau, "v").pvalue(ksd, 0.0) <= 0.05 for c in (plain, scaled)]
+    assert rejected[0] / 300 <= 0.02
+    assert 0.02 <= rejected[1] / 300 <= 0.10
+    weights = np.concatenate(list(request.weights)).astype(float)
+    weights /= np.sqrt(np.square(weights).mean(axis=1, keepdims=True))
+    u = problem.stein.block(problem.points, problem.points)
+    expected = np.sqrt(np.einsum("bi,ij,bj->b", weights, u, weights)) / n
+    np.testing.assert_allclose(scaled.null(summary, tau, "v").draws, expected, rtol=1e-10)

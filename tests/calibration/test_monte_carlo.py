@@ -36,11 +36,17 @@ def norms_by_definition(x: Floats) -> Floats:
     return np.sqrt([max(0.0, float(u[:m, :m].sum())) for m in range(len(x) + 1)])
 
 
+def norms_of(result: sb.GofResult) -> Floats:
+    sampled = result._evidence.summary.prefix_norms
+    assert sampled is not None
+    return sampled.norms
+
+
 def pvalue_by_definition(norms: Floats, uniforms: Floats, tau: float, ksd: float, share: float) -> float:
     n = norms.shape[1] - 1
     bad = stats.binom.ppf(uniforms, n, share).astype(int) if share else np.zeros(len(uniforms), dtype=int)
     reached = [(k * math.sqrt(tau) + row[n - k]) / n for k, row in zip(bad, norms, strict=True)]
-    return (1 + sum(t >= ksd for t in reached)) / (len(norms) + 1)
+    return float(1 + sum(t >= ksd for t in reached)) / (len(norms) + 1)
 
 
 @pytest.mark.exact
@@ -121,9 +127,7 @@ def test_it_is_read_again_extended_and_put_in_words() -> None:
     whole = sb.robust_ksd_test(contaminated(50, 0.4), MODEL, 0.05, calibration=MonteCarlo(99), rng=1)
     longer = result.extend(59)
     assert (longer.pvalue, longer.n_resamples) == (whole.pvalue, 99)
-    np.testing.assert_array_equal(
-        longer._evidence.summary.prefix_norms.norms, whole._evidence.summary.prefix_norms.norms
-    )  # type: ignore[union-attr]
+    np.testing.assert_array_equal(norms_of(longer), norms_of(whole))
     assert "monte carlo, 99 draws" in whole.summary()
     assert json.loads(json.dumps(whole.to_dict()))["details"]["contaminated_points"] == whole.contaminated_points
     assert whole.draws is None
@@ -142,8 +146,7 @@ def test_workers_and_engines_do_not_move_it(options: dict[str, Any]) -> None:
     one = sb.robust_ksd_test(x, MODEL, 0.05, calibration=MonteCarlo(40), rng=1, n_jobs=1)
     other = sb.robust_ksd_test(x, MODEL, 0.05, calibration=MonteCarlo(40), rng=1, **options)
     assert one.pvalue == other.pvalue
-    norms = (result._evidence.summary.prefix_norms.norms for result in (one, other))  # type: ignore[union-attr]
-    np.testing.assert_allclose(*norms, rtol=1e-12)
+    np.testing.assert_allclose(norms_of(one), norms_of(other), rtol=1e-12)
 
 
 @pytest.mark.backend
@@ -220,7 +223,7 @@ def test_points_outside_the_support_count_as_contaminated() -> None:
         x, Exponential(), 0.1, tau=20.0, outside="contaminated", calibration=MonteCarlo(99), rng=0
     )
     assert result.rejected
-    assert result._evidence.summary.prefix_norms.norms.shape == (99, 71)  # type: ignore[union-attr]
+    assert norms_of(result).shape == (99, 71)
     assert 0 < result.contaminated_points <= 30
 
 

@@ -43,6 +43,37 @@ def test_json_is_the_result_and_nothing_else(command: Command, data: str) -> Non
     assert done.exit_code == int(expected.rejected)
 
 
+def test_a_family_is_fitted_and_tested(command: Command, data: str) -> None:
+    """Outliers among the data: no normal distribution fits, and some does under a tolerance."""
+    x = np.loadtxt(data, skiprows=1)
+    for options, share in (([], 0.0), (["--contamination", "10%"], 0.1)):
+        done = command("test", data, "--fit", "normal", *options, "--json")
+        expected = sb.fit_test(x, "normal", contamination=share, rng=0)
+        assert json.loads(done.stdout) == json.loads(json.dumps(expected.to_dict()))
+        assert done.exit_code == int(expected.rejected)
+    done = command("test", data, "--fit", "normal", "--calibration", "refit", "--resamples", "39")
+    assert "parametric" not in done.stderr
+    assert "39 draws" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--model", "normal"], "goes without `--model`"),
+        (["--radius", "0"], "goes without `--radius`"),
+        (["--jumps"], "goes without `--jumps`"),
+        (["--calibration", "weighted"], "must be one of projected, refit, boundary with `--fit`"),
+    ],
+    ids=["model", "radius", "jumps", "calibration"],
+)
+def test_what_describes_a_known_model_does_not_go_with_a_family(
+    command: Command, data: str, options: list[str], words: str
+) -> None:
+    done = command("test", data, "--fit", "normal", *options)
+    assert done.exit_code == 2
+    assert words in done.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "calibration"),
     [

@@ -213,13 +213,16 @@ def test_the_robust_test_takes_no_radius() -> None:
 
 def test_the_robust_test_reads_its_draws_by_the_boundary_bootstrap() -> None:
     result = sb.robust_ksd_test(SPOILT, GAUSSIAN, 0.05, rng=1)
-    explicit = sb.robust_ksd_test(SPOILT, GAUSSIAN, 0.05, calibration=sb.BoundaryBootstrap(999), tau="best", rng=1)
+    ours = sb.BoundaryBootstrap(999, "scaled")
+    explicit = sb.robust_ksd_test(SPOILT, GAUSSIAN, 0.05, calibration=ours, tau="best", rng=1)
     assert result.to_dict() == explicit.to_dict()
+    plain = sb.robust_ksd_test(SPOILT, GAUSSIAN, 0.05, calibration=sb.WeightedBootstrap(999), tau="best", rng=1)
+    assert result.at(calibration=sb.WeightedBootstrap(999)).pvalue == plain.pvalue, "they are the paper's draws"
     assert sb.robust_ksd_test(CLEAN, GAUSSIAN, 0.05, estimator="u", rng=1).calibration == "WeightedBootstrap"
 
 
 def test_calibrations_that_need_an_upper_bound_get_one() -> None:
-    for calibration in (sb.Betting(), sb.DeviationBound()):
+    for calibration in (sb.MonteCarlo(19), sb.Betting(), sb.DeviationBound()):
         assert sb.robust_ksd_test(CLEAN, GAUSSIAN, 0.05, calibration=calibration).tau_kind == "closed form"
         with pytest.raises(ValueError, match="upper bound"):
             sb.robust_ksd_test(CLEAN, GAUSSIAN, 0.05, calibration=calibration, tau="sample")

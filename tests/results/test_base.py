@@ -35,6 +35,8 @@ TESTS: dict[str, Callable[[Any], Result]] = {
     "lowrank": lambda x: sb.robust_ksd_test(x, MODEL, 0.05, calibration=BOUNDARY, engine="lowrank", rng=0),
     "betting": lambda x: sb.robust_ksd_test(x, MODEL, 0.05, calibration=sb.Betting(), rng=0),
     "mcmc": lambda x: sb.mcmc_test(x, MODEL, rng=0),
+    "fit": lambda x: sb.fit_test(x, "normal", calibration=sb.ProjectedBootstrap(99), rng=0),
+    "fit-robust": lambda x: sb.fit_test(x, "normal", contamination=0.01, calibration=BOUNDARY, rng=0),
     "ksdagg": lambda x: sb.ksdagg_test(x, MODEL, n_resamples_level=99, **FEW),
     "robust-ksdagg": lambda x: sb.robust_ksdagg_test(x, MODEL, 0.05, calibration=BOUNDARY, rng=0),
     "robust-ksdagg-betting": lambda x: sb.robust_ksdagg_test(x, MODEL, 0.05, calibration=sb.Betting(), rng=0),
@@ -190,10 +192,10 @@ def test_the_repr_is_one_short_line_that_tells_the_decision(result: Result) -> N
 def test_the_summary_is_a_title_a_table_and_the_decision_in_words(result: Result) -> None:
     title, table, words = re.fullmatch(r"(\S.*)\n((?:  .*\n)+)\n((?:  .*\n?)+)", result.summary(details=True)).groups()  # type: ignore[union-attr]
     assert title == result.title
-    assert re.search(f"  {result.n} (points in 1 dimension|draws of 1 parameter)\n", table)
+    assert re.search(f"  {result.n} (points in 1 dimension|draws of 1 parameter)", table)
     assert f" {result.pvalue:.4g} " in table
     assert words.lstrip().startswith("REJECTED at level" if result.rejected else "NOT REJECTED at level")
-    assert ("does not prove the model" in " ".join(words.split())) == (not result.rejected)
+    assert ("This does not prove" in " ".join(words.split())) == (not result.rejected)
     assert ("At confidence 95 %, at least" in words) == (result.contamination_bound > 0.0)
     assert max(map(len, result.summary(details=True).split("\n"))) <= WIDTH
     assert "center=(0.0,)" not in result.summary(details=True)

@@ -4,7 +4,10 @@ from steinball.calibration.base import BootstrapNull, BoundingNull, Calibration,
 from steinball.calibration.betting import Betting, BettingJointNull, BettingNull
 from steinball.calibration.boundary import BoundaryBootstrap, BoundaryJointNull, BoundaryNull
 from steinball.calibration.deviation import DeviationBound, DeviationNull
+from steinball.calibration.fitted import FittedCalibration, FittedModel
 from steinball.calibration.monte_carlo import MonteCarlo, MonteCarloNull, RemovalNull
+from steinball.calibration.projected import ProjectedBootstrap
+from steinball.calibration.refit import RefitBootstrap
 from steinball.calibration.weighted import WeightedBootstrap
 from steinball.calibration.wild import WildBootstrap
 from steinball.features.moments import ModelMoments
@@ -21,11 +24,15 @@ __all__ = [
     "Calibration",
     "DeviationBound",
     "DeviationNull",
+    "FittedCalibration",
+    "FittedModel",
     "JointNull",
     "ModelMoments",
     "MonteCarlo",
     "MonteCarloNull",
     "Null",
+    "ProjectedBootstrap",
+    "RefitBootstrap",
     "RemovalNull",
     "WeightedBootstrap",
     "WildBootstrap",

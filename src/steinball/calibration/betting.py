@@ -107,7 +107,8 @@ class BettingNull(BoundingNull):
     def _stops(self) -> NDArray[np.intp]:
         """Where each order stops: where its wealth at the reference radius first reaches 1/stop, or at its end."""
         reached = self.log_wealth(self.reference) >= -math.log(self.stop or 1.0)
-        return np.where(reached.any(axis=1), np.argmax(reached, axis=1), reached.shape[1] - 1)
+        reached[:, -1] = True
+        return np.asarray(np.argmax(reached, axis=1))
 
     def _log_evidence(self, radius: float) -> float:
         """−log p, before it is cut at p = 1."""

@@ -55,7 +55,7 @@ class _SampledNull(BoundingNull):
     @property
     def n(self) -> int:
         """Number of points."""
-        return self.sampled.norms.shape[1] - 1
+        return int(self.sampled.norms.shape[1]) - 1
 
     @cached_property
     def _norms(self) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from steinball.checks.fitted import warn_if_fitted
 from steinball.checks.gradient import warn_if_wrong
 from steinball.checks.identity import check_identity
 from steinball.checks.rounding import warn_if_rounded
@@ -10,9 +11,10 @@ from steinball.stein import SteinProblem
 
 
 def look_over(problem: SteinProblem, check_model: bool) -> None:
-    """Warn of few rows and of rounded data, and of a model that its own log density or draws contradict."""
+    """Warn of few rows, of rounded data, of a model that was fitted on them, and of one that contradicts itself."""
     warn_if_few(problem.samples)
     warn_if_rounded(problem)
     if check_model:
+        warn_if_fitted(problem)
         warn_if_wrong(problem)
         check_identity(problem)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -103,6 +104,14 @@ def run_test(
         str | None,
         typer.Option(help="What differentiates the log density: numerical (the default, for NumPy), torch or jax."),
     ] = None,
+    fit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Test a family, with its parameters fitted, in place of --model: normal, student-t, gamma, lognormal, "
+            "weibull or mixture:3.",
+        ),
+    ] = None,
     contamination: Annotated[
         float | None,
         typer.Option(parser=parse_share, metavar="SHARE", help="Tolerated share of contamination, such as 0.05 or 5%."),
@@ -114,12 +123,12 @@ def run_test(
         float, typer.Option(parser=parse_share, metavar="SHARE", help="Probability of a false rejection.")
     ] = 0.05,
     calibration: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="boundary, weighted (the paper's) or wild bootstrap; for finite samples exact (samples of the model), "
-            "betting or deviation."
+            help="boundary (the default), weighted (the paper's) or wild bootstrap; for finite samples exact (samples "
+            "of the model), betting or deviation. With --fit projected or refit."
         ),
-    ] = "boundary",
+    ] = None,
     resamples: Annotated[int, typer.Option(help="Number of bootstrap draws.")] = 999,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
     tau: Annotated[
@@ -165,7 +174,7 @@ def run_test(
         bool, typer.Option("--no-progress", metavar="", help="Show no progress, also on a terminal.")
     ] = False,
     max_rows: Annotated[
-        int | None, typer.Option(min=2, metavar="N", help="Test a random N of the rows, drawn by --seed; it says so.")
+        int | None, typer.Option(metavar="N", help="Test a random N of the rows, drawn by --seed; it says so.")
     ] = None,
     require: Annotated[
         str | None,
@@ -189,26 +198,24 @@ def run_test(
     --require good-enough it is 3 when the data show neither a misfit nor that the model is close enough.
     """
     with outcome.ending(user_file=python_file(model or log_density), debug=debug):
-        setup, products = _Setup(contamination, radius, kernel, jumps, aggregate), Products(report, plot)
+        setup, products = _Setup(contamination, radius, kernel, jumps, aggregate), Products(report, plot, max_rows)
         setup.check(require)
         products.check()
         table = read_table(data, columns=columns, key=key, header=header, missing=missing, memory_limit=memory_limit)
         rows = Rows.of(table, max_rows, seed)
-        chosen = _calibration(calibration, resamples)
+        shared: dict[str, Any] = {"level": level, "rng": seed, "engine": engine, "n_jobs": jobs}
+        shared |= {"memory_limit": memory_limit, "progress": False if no_progress else "auto"}
         with outcome.foreign_code():  # what the user's own file prints is not our output
-            result = _run(
-                rows.samples,
-                model_from(model, log_density, dimension=rows.samples.shape[1], backend=backend),
-                setup,
-                calibration=chosen,
-                tau=_tau(tau, chosen, contamination, jumps),
-                level=level,
-                rng=seed,
-                engine=engine,
-                n_jobs=jobs,
-                memory_limit=memory_limit,
-                progress=False if no_progress else "auto",
-            )
+            if fit is not None:
+                others = {"--model": model, "--log-density": log_density, "--backend": backend, "--tau": tau}
+                _check_family(setup, others)
+                chosen = _family_calibration(calibration, setup, resamples)
+                result = _run_family(rows.samples, fit, setup, chosen, shared)
+            else:
+                chosen = _calibration(calibration or "boundary", resamples)
+                named = model_from(model, log_density, dimension=rows.samples.shape[1], backend=backend)
+                options = {"calibration": chosen, "tau": _tau(tau, chosen, contamination, jumps), **shared}
+                result = _run(rows.samples, named, setup, **options)
             products.write(result, rows, call=shlex.join(["steinball", *sys.argv[1:]]), title=Path(data).name)
         _print_result(result, rows, as_json, details)
     raise Decision(_code(result, require))
@@ -260,8 +267,34 @@ def _run(samples: Any, model: Any, setup: _Setup, **options: Any) -> Result:
     return sb.ksd_test(samples, model, radius=setup.radius or 0.0, **options)
 
 
+def _check_family(setup: _Setup, others: dict[str, str | None]) -> None:
+    """A family has its parameters fitted; what describes a known model does not go with it."""
+    switches = {"--jumps": setup.jumps, "--aggregate": setup.aggregate, "--radius": setup.radius is not None}
+    for name in [name for name, given in {**others, **switches}.items() if given not in (None, False)]:
+        raise ValueError(f"`--fit` tests a family with fitted parameters and goes without `{name}`.")
+
+
+def _run_family(samples: Any, family: str, setup: _Setup, calibration: Any, shared: dict[str, Any]) -> Result:
+    kernel = None if setup.kernel == "imq" else kernel_from(setup.kernel, samples)
+    share = setup.contamination or 0.0
+    return sb.fit_test(samples, family, contamination=share, calibration=calibration, kernel=kernel, **shared)
+
+
+_FOR_FAMILIES = {
+    "projected": sb.ProjectedBootstrap, "refit": sb.RefitBootstrap, "boundary": sb.BoundaryBootstrap,
+}  # fmt: skip
+
+
+def _family_calibration(name: str | None, setup: _Setup, resamples: int) -> Any:
+    if name is None:
+        name = "boundary" if setup.contamination else "projected"
+    if name not in _FOR_FAMILIES:
+        raise ValueError(f"`--calibration` must be one of {', '.join(_FOR_FAMILIES)} with `--fit`, got `{name}`.")
+    return _FOR_FAMILIES[name](resamples)
+
+
 _BOUNDS = {"betting": sb.Betting, "deviation": sb.DeviationBound}
-_SAMPLED = {
+_SAMPLED: dict[str, Callable[[int], Any]] = {
     "boundary": partial(sb.BoundaryBootstrap, scheme="scaled"),
     "weighted": sb.WeightedBootstrap,
     "wild": sb.WildBootstrap,

@@ -74,13 +74,16 @@ class Rows:
 
 @dataclass(frozen=True)
 class Products:
-    """The files that a command was asked for."""
+    """The files that a command was asked for, and how many rows it may test."""
 
     report: Path | None = None
     plot: Path | None = None
+    max_rows: int | None = None
 
     def check(self) -> None:
-        """Refuse what could not be written, before anything is computed."""
+        """Refuse what could not be done, before anything is computed."""
+        if self.max_rows is not None and self.max_rows < 2:
+            raise ValueError(f"`--max-rows` must be at least 2, got {self.max_rows}.")
         for path in (self.report, self.plot):
             if path is not None and not path.absolute().parent.is_dir():
                 raise ValueError(f"`{path}`: the folder {path.absolute().parent} does not exist; make it first.")

@@ -177,7 +177,8 @@ def _engine(
     settled: Callable[[GramSummary], bool],
 ) -> Gram:
     samples, limit = problem.samples, settings.limit(problem.samples)
-    n_resamples = 0 if request.weights == () else n_resamples  # samples of the model are no weights
+    if request.replicates is not None and request.weights == ():
+        n_resamples = 0  # samples of the model are no weights
     jobs = _jobs(samples, settings)
     memory = _memory(samples, request, n_resamples, jobs, settings.engine)
     engine = _automatic(samples, n_resamples, memory, limit) if settings.engine == "auto" else settings.engine

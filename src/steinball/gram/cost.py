@@ -27,6 +27,7 @@ COLUMNS_AT_ONCE = 2**16
 NOMINAL_RATE = 4e10  # floating-point operations a second by which an engine is chosen
 _ELEMENT = 8e-9  # seconds for the elementwise work on one pair, on one core
 _WEIGHT = 6e-9  # seconds to draw one bootstrap weight
+_SAMPLE = 1e-4  # seconds of calls for one sample of the model
 _RANKS = (45, 150, 400, 800, 1400)  # at tr R = 1e-3 tr U, for d = 1, 2, …
 
 
@@ -134,7 +135,7 @@ def lowrank_cost(
 def replicates_cost(n: int, d: int, replicates: int, jobs: int = 1, rate: float = NOMINAL_RATE) -> float:
     """Seconds for the pairs of so many samples of the model, drawn and scored one after the other."""
     pairs = 0.5 * n * (n + 128.0) * replicates  # half of the tiles on the diagonal is thrown away
-    return pairs * (8 * d / rate + _ELEMENT) / jobs + n * d * replicates * _WEIGHT
+    return (pairs * (8 * d / rate + _ELEMENT) + replicates * _SAMPLE) / jobs + n * d * replicates * _WEIGHT
 
 
 def cheaper_rank(n: int, d: int, n_resamples: int) -> int:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from steinball.cautions import (
+    FittedOnDataWarning,
     LogDensityWarning,
     RareFeaturesWarning,
     RoundedDataWarning,
@@ -22,6 +23,7 @@ from steinball.models.score_check import check_score
 from steinball.models.student_t import StudentT
 
 __all__ = [
+    "FittedOnDataWarning",
     "Gaussian",
     "GaussianBernoulliRBM",
     "GaussianMixture",

@@ -15,8 +15,9 @@ from steinball.text import number
 __all__ = ["draw_nulls"]
 
 
-def draw_nulls(result: Result, draws: Floats, ax: Any = None) -> Any:
+def draw_nulls(result: Result, draws: Floats | None, ax: Any = None) -> Any:
     """A histogram of draws on the scale of the statistic."""
+    assert draws is not None
     ax, theme = canvas(ax)
     ax.hist(draws, bins=int(np.clip(np.sqrt(draws.size), 10, 60)), color=theme.data, alpha=0.6, label="draws")
     if math.isfinite(result.threshold):

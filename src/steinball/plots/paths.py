@@ -32,8 +32,9 @@ def draw_wealth(n: Any, log_wealth: Floats, level: float, rejected_at: int | Non
     return ax
 
 
-def draw_lengthscales(scales: Scales, ax: Any = None) -> Any:
+def draw_lengthscales(scales: Scales | None, ax: Any = None) -> Any:
     """How strongly every length scale speaks against the model, and what rejects."""
+    assert scales is not None
     ax, theme = canvas(ax)
     order = np.argsort(scales.lengthscales)
     x, y = np.asarray(scales.lengthscales)[order], np.asarray(scales.values)[order]

@@ -41,11 +41,16 @@ class Hellinger(Radius):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "distance", check_share(self.distance, "distance"))
-        self._declare(variation=min(1.0, self.distance * math.sqrt(2.0 - self.distance**2)))
+        self._declare(variation=self._largest)
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
         """That of the largest total variation."""
-        return TotalVariation(self.variation)(problem, tau)
+        return TotalVariation(self._largest)(problem, tau)
+
+    @property
+    def _largest(self) -> float:
+        """The largest total variation within the distance."""
+        return min(1.0, self.distance * math.sqrt(2.0 - self.distance**2))
 
 
 @dataclass(frozen=True)
@@ -74,11 +79,16 @@ class KullbackLeibler(Radius):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nats", as_number(self.nats, "nats", low=0.0))
-        self._declare(variation=math.sqrt(min(0.5 * self.nats, -math.expm1(-self.nats))))
+        self._declare(variation=self._largest)
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
-        """That of the largest total variation, for which there are two bounds."""
-        return TotalVariation(self.variation)(problem, tau)
+        """That of the largest total variation."""
+        return TotalVariation(self._largest)(problem, tau)
+
+    @property
+    def _largest(self) -> float:
+        """The largest total variation, for which there are two bounds."""
+        return math.sqrt(min(0.5 * self.nats, -math.expm1(-self.nats)))
 
 
 @dataclass(frozen=True, eq=False)

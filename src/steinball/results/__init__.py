@@ -3,6 +3,7 @@
 from steinball.results.aggregated import AggregatedResult
 from steinball.results.base import Result
 from steinball.results.bounded import SharpResult
+from steinball.results.fitted import FitResult
 from steinball.results.gof import GofResult
 from steinball.results.mcmc import MCMCResult
 from steinball.results.mmd import MMDResult
@@ -10,6 +11,7 @@ from steinball.results.robust_aggregated import RobustAggregatedResult
 
 __all__ = [
     "AggregatedResult",
+    "FitResult",
     "GofResult",
     "MCMCResult",
     "MMDResult",

@@ -110,7 +110,7 @@ def upper_bound_between(ksd: float, lower: NDArray[np.float64], upper: NDArray[n
         return ksd
     least, most = (np.sign(draws) * np.square(draws / scale) for draws in (lower, upper))
     spread = float(np.std(0.5 * (least + most))) + 0.5 * float(np.max(most - least, initial=0.0))
-    return ksd + float(ndtri(1.0 - level)) * scale * (0.5 * spread**2) ** 0.25
+    return ksd + float(ndtri(1.0 - level)) * scale * math.sqrt(spread * math.sqrt(0.5))
 
 
 def upper_bound(null: BoundingNull, ksd: float, level: float) -> float:

@@ -1,0 +1,260 @@
+"""Fitted families: the level of the test, its power beside older tests, outliers under a tolerance, the galaxies."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+import steinball as sb
+from experiments.framework.base import Cell, Experiment, Row
+from experiments.framework.expectations import LEVEL, Expectation, Finding, above, below
+from experiments.framework.table import Results
+from steinball.estimation import fit_kernel_exponential_family
+
+Floats = NDArray[np.float64]
+Draw = Callable[[np.random.Generator, int], Floats]
+
+DRAWS, REFITS, ROBUST_DRAWS = 99, 19, 99
+SIZES = (50, 100, 500)
+BOUND = 0.085
+"""Level .05 and, at 400 repeats, a little more than three standard errors of .011."""
+
+FAMILIES: dict[str, tuple[str, Draw]] = {
+    "normal": ("normal", lambda rng, n: rng.normal(size=(n, 1))),
+    "student-t": ("student-t", lambda rng, n: rng.standard_t(5.0, size=(n, 1))),
+    "gamma": ("gamma", lambda rng, n: rng.gamma(2.0, size=(n, 1))),
+    "lognormal": ("lognormal", lambda rng, n: rng.lognormal(size=(n, 1))),
+    "weibull": ("weibull", lambda rng, n: rng.weibull(1.5, size=(n, 1))),
+    "normal, d = 2": ("normal", lambda rng, n: rng.normal(size=(n, 2))),
+    "normal, d = 5": ("normal", lambda rng, n: rng.normal(size=(n, 5))),
+}
+REFITTED = ("normal", "gamma", "weibull")
+
+
+def _same_margins(rng: np.random.Generator, n: int, d: int) -> Floats:
+    """Columns ±|z| with independent signs: each normal, all uncorrelated, of one size."""
+    return np.asarray(np.abs(rng.normal(size=(n, 1))) * rng.choice([-1.0, 1.0], size=(n, d)))
+
+
+ALTERNATIVES: dict[str, Draw] = {
+    "t(4)": lambda rng, n: rng.standard_t(4.0, size=(n, 1)),
+    "skewed: gamma(4)": lambda rng, n: rng.gamma(4.0, size=(n, 1)),
+    "bimodal: ±1.5": lambda rng, n: rng.normal(size=(n, 1)) + 1.5 * rng.choice([-1.0, 1.0], size=(n, 1)),
+    "dependent, d = 2": lambda rng, n: _same_margins(rng, n, 2),
+    "dependent, d = 5": lambda rng, n: _same_margins(rng, n, 5),
+}
+ON_THE_LINE = tuple(ALTERNATIVES)[:3]
+POWER_SIZES = (100, 200)
+TILT, KERNEL = sb.PolynomialTilt(scale=4.0), sb.InverseMultiquadric(2.0)
+"""A wide tilt, with which the fit drifts to members of a small τ."""
+
+Decisions = dict[str, tuple[bool, float]]
+
+
+def anderson_darling(x: Floats) -> tuple[bool, float]:
+    """With mean and standard deviation estimated: A²(1 + .75/n + 2.25/n²) > .752 (Stephens 1974)."""
+    n, z = len(x), (np.sort(x[:, 0]) - x.mean()) / x.std(ddof=1)
+    k = 2.0 * np.arange(1, n + 1) - 1.0
+    found = -n - np.mean(k * (np.log(ndtr(z)) + np.log(ndtr(-z[::-1]))))
+    found *= 1.0 + 0.75 / n + 2.25 / n**2
+    return bool(found > 0.752), float(found)
+
+
+def lilliefors(x: Floats) -> tuple[bool, float]:
+    """Kolmogorov's distance with the same estimates: D(√n − .01 + .85/√n) > .895 (Stephens 1974)."""
+    n, heights = len(x), ndtr((np.sort(x[:, 0]) - x.mean()) / x.std(ddof=1))
+    steps = np.arange(1, n + 1) / n
+    found = max(np.max(steps - heights), np.max(heights - steps + 1.0 / n))
+    found *= math.sqrt(n) - 0.01 + 0.85 / math.sqrt(n)
+    return bool(found > 0.895), float(found)
+
+
+def _of(result: Any) -> tuple[bool, float]:
+    return result.rejected, result.ksd
+
+
+def _level(cell: Cell, rng: np.random.Generator) -> Decisions:
+    family, draw = FAMILIES[cell["strategy"]]
+    x = draw(rng, cell["n"])
+    found = sb.fit_test(x, family, calibration=sb.ProjectedBootstrap(DRAWS), rng=rng)
+    decisions = {"projected": _of(found), "naive": _of(found.at(calibration=sb.WeightedBootstrap(DRAWS)))}
+    if cell["strategy"] in REFITTED and cell["n"] == 100:
+        decisions["refit"] = _of(sb.fit_test(x, family, calibration=sb.RefitBootstrap(REFITS), rng=rng))
+    return decisions
+
+
+def _power(cell: Cell, rng: np.random.Generator) -> Decisions:
+    x = ALTERNATIVES[cell["strategy"]](rng, cell["n"])
+    found = sb.fit_test(x, "normal", calibration=sb.ProjectedBootstrap(DRAWS), rng=rng)
+    decisions = {"projected": _of(found), "naive": _of(found.at(calibration=sb.WeightedBootstrap(DRAWS)))}
+    if x.shape[1] == 1:
+        decisions |= {"Anderson–Darling": anderson_darling(x), "Lilliefors": lilliefors(x)}
+    return decisions
+
+
+def _outliers(cell: Cell, rng: np.random.Generator) -> Decisions:
+    n, share = cell["n"], cell["contamination"]
+    x = rng.normal(size=(n, 1))
+    x[: round(n * share)] = cell["outlier"]
+    draws = sb.BoundaryBootstrap(ROBUST_DRAWS)
+    model = sb.models.Gaussian(x.mean(), x.var())
+    naive = sb.robust_ksd_test(x, model, 0.05, calibration=draws, check_model=False, rng=rng)
+    if share < 0.05:
+        return {"naive": _of(naive)}
+    return {
+        "family": _of(sb.fit_test(x, "normal", contamination=0.05, calibration=draws, rng=rng)),
+        "naive": _of(naive),
+    }
+
+
+def _plug_in(cell: Cell, rng: np.random.Generator) -> Decisions:
+    """A wide tilt and far outliers, as many as are tolerated: at the fit, and over the family."""
+    n, share = cell["n"], cell["contamination"]
+    x = rng.normal(size=(n, 1))
+    x[: round(n * share)] = cell["outlier"]
+    options: dict[str, Any] = {"contamination": share, "kernel": KERNEL, "tilt": TILT, "rng": rng}
+    at_the_fit = sb.fit_test(x, "normal", calibration=sb.ProjectedBootstrap(ROBUST_DRAWS), **options)
+    family = sb.fit_test(x, "normal", calibration=sb.BoundaryBootstrap(ROBUST_DRAWS), **options)
+    plug_in = at_the_fit.at(calibration=sb.BoundaryBootstrap(ROBUST_DRAWS))
+    return {"family": _of(family), "first order": _of(at_the_fit), "plug-in": _of(plug_in)}
+
+
+def _galaxies(cell: Cell, rng: np.random.Generator) -> Decisions:
+    """The paper's split, 41 to fit and 41 to test, and all 82 points with refits; a share of outliers beside them."""
+    x = sb.datasets.load_galaxies()
+    outliers = rng.normal(cell["outlier"], 0.1, size=(round(len(x) * cell["contamination"]), 1))
+    first, second = sb.split(x, 0.5, rng)
+    standard = sb.ksd_test(
+        np.vstack([second, outliers[: len(outliers) // 2]]), fit_kernel_exponential_family(first), check_model=False,
+        tilt="auto", calibration=sb.WeightedBootstrap(DRAWS), rng=rng,
+    )  # fmt: skip
+    everything = np.vstack([x, outliers])
+    rows = rng.permutation(len(everything))[: len(x)]
+    whole = sb.fit_test(
+        everything[rows], fit_kernel_exponential_family, tilt="auto", calibration=sb.RefitBootstrap(REFITS), rng=rng
+    )
+    mixture = sb.fit_test(everything[rows], "normal", calibration=sb.ProjectedBootstrap(DRAWS), rng=rng)
+    return {"KEF, half of them": _of(standard), "KEF, all of them": _of(whole), "normal, all of them": _of(mixture)}
+
+
+_KINDS = {"level": _level, "power": _power, "outliers": _outliers, "plug-in": _plug_in, "galaxies": _galaxies}
+
+
+def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
+    """One sample, all tests of its kind."""
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sb.SteinballWarning)
+        decisions = _KINDS[cell["kind"]](cell, rng)
+    seconds = time.perf_counter() - start
+    return [
+        {"test": test, "rejected": int(rejected), "ksd": ksd, "seconds": seconds, **cell}
+        for test, (rejected, ksd) in decisions.items()
+    ]
+
+
+GRID: tuple[Cell, ...] = (
+    *({"kind": "level", "strategy": data, "n": n} for data in FAMILIES for n in SIZES),
+    *({"kind": "power", "strategy": data, "n": n} for data in ALTERNATIVES for n in POWER_SIZES),
+    {"kind": "outliers", "strategy": "normal", "n": 500, "contamination": 0.03, "outlier": 10},
+    *({"kind": "outliers", "strategy": "normal", "n": 500, "contamination": e, "outlier": z}
+      for e in (0.05, 0.2) for z in (4, 10)),
+    *({"kind": "plug-in", "strategy": "normal", "n": n, "contamination": 0.1, "outlier": 100} for n in (100, 400)),
+    *({"kind": "galaxies", "strategy": "galaxies", "n": 82, "contamination": e, "outlier": 10} for e in (0.0, 0.1)),
+)  # fmt: skip
+
+
+def _against_older(results: Results) -> Iterator[Finding]:
+    for data in ON_THE_LINE:
+        for n in POWER_SIZES:
+            rates = {
+                test: results.rates.one(kind="power", strategy=data, n=n, test=test).rate
+                for test in ("projected", "Anderson–Darling", "Lilliefors")
+            }
+            ours, theirs, least = rates["projected"], rates["Anderson–Darling"] - 0.15, rates["Lilliefors"]
+            label = f"{data}, n = {n}"
+            yield Finding(f"{label}: above Lilliefors", f"≥ {least:.3f}", ours, ours >= least)
+            yield Finding(f"{label}: within .15 of Anderson–Darling", f"≥ {theirs:.3f}", ours, ours >= theirs)
+
+
+def _grows(results: Results) -> Iterator[Finding]:
+    large = results.rates.one(kind="plug-in", n=400, test="plug-in").rate
+    yield Finding("plug-in at n = 400", "> .15: it is wrong", large, large > 0.15)
+
+
+def table_of_rates(results: Results) -> str:
+    """Every rate, one line a cell."""
+    lines = ["| what | data | n | contamination | outliers at | test | rate | 95 % interval |", "|" + "---|" * 8]
+    for row in results.rates:
+        low, high = row.interval
+        told = [row.where[name] for name in ("kind", "strategy", "n", "contamination", "outlier", "test")]
+        lines.append(f"| {' | '.join(told)} | {row.rate:.3f} | {low:.3f} – {high:.3f} |")
+    return "\n".join(lines)
+
+
+def draw(results: Results, figure: Any) -> None:
+    """Left levels of the projected and the naive test, right power beside the older tests."""
+    left, right = figure.subplots(1, 2)
+    for test, color in (("projected", "#0072B2"), ("naive", "#D55E00")):
+        rows = [results.rates.one(kind="level", strategy=data, n=100, test=test).rate for data in FAMILIES]
+        left.plot(rows, range(len(rows)), "o", color=color, label=test)
+    left.set_yticks(range(len(FAMILIES)), list(FAMILIES))
+    left.axvline(LEVEL, color="0.35", linestyle=":", linewidth=1.2)
+    left.set(xlabel="rejected, the family being right", title="n = 100", xlim=(-0.01, 0.2))
+    left.legend()
+    for test, color in (
+        ("projected", "#0072B2"),
+        ("naive", "#D55E00"),
+        ("Anderson–Darling", "0.4"),
+        ("Lilliefors", "0.7"),
+    ):
+        rows = [results.rates.one(kind="power", strategy=data, n=100, test=test).rate for data in ON_THE_LINE]
+        right.plot(range(len(rows)), rows, "o", color=color, label=test)
+    right.set_xticks(range(len(ON_THE_LINE)), [name.split(":")[0] for name in ON_THE_LINE])
+    right.set(ylabel="rejected", title="normal family, n = 100", ylim=(0.0, 1.02))
+    right.legend()
+
+
+EXPERIMENT = Experiment(
+    name="fitted",
+    title="families whose parameters are fitted on the tested data",
+    reference="theory/fitted.md",
+    says=(
+        "A test of a family has its level, where the test of the fitted model as if it were known (naive) hardly ever "
+        "rejects. It has the power of the classical tests of normality on the line, and sees dependence that no margin "
+        "shows. Under a tolerance it takes as many outliers as are tolerated and rejects more of them, where the naive "
+        "test rejects both. A minimum-KSD fit put into Huber's radius (plug-in) looks right and is wrong."
+    ),
+    grid=GRID,
+    trial=trial,
+    repeats=400,
+    expectations=(
+        below("The projected bootstrap has its level.", BOUND, kind="level", test="projected",
+              axes={"strategy": tuple(FAMILIES), "n": SIZES}),
+        below("So has the bootstrap with refits.", BOUND, kind="level", test="refit", n=100,
+              axes={"strategy": REFITTED}),
+        below("The naive test hardly ever rejects.", 0.02, kind="level", test="naive",
+              axes={"strategy": tuple(FAMILIES), "n": SIZES}),
+        Expectation("Power above Lilliefors' test and within .15 of Anderson and Darling's.", _against_older),
+        above("Dependence that no margin shows is seen.", 0.8, kind="power", test="projected", n=200,
+              axes={"strategy": tuple(ALTERNATIVES)[3:]}),
+        below("5 % of outliers pass under a tolerance of 5 %.", BOUND, kind="outliers", test="family",
+              contamination=0.05, axes={"outlier": (4, 10)}),
+        above("20 % of outliers do not.", 0.8, kind="outliers", test="family",
+              contamination=0.2, axes={"outlier": (4, 10)}),
+        above("The naive test rejects 3 % of outliers under a tolerance of 5 %.", 0.8, kind="outliers", test="naive",
+              axes={"contamination": (0.03,)}),
+        below("Over the family as many outliers as are tolerated pass, also where the plug-in fails.", BOUND,
+              kind="plug-in", test="family", axes={"n": (100, 400)}),
+        Expectation("The plug-in fails.", _grows),
+    ),
+    draw=draw,
+    extra=table_of_rates,
+)  # fmt: skip

@@ -1,0 +1,170 @@
+"""The decision on a whole family of models."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from steinball.calibration.base import Calibration
+from steinball.radius import Radius
+from steinball.results.gof import GofResult
+from steinball.text import Row, number, percent
+
+__all__ = ["Description", "FitResult", "of_family"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Description:
+    """What was fitted, and how."""
+
+    family: str
+    fit: str
+    params: dict[str, float]
+    standard_errors: dict[str, float]
+    known_params: dict[str, float] = field(default_factory=dict)
+    closest: dict[str, float] | None = None
+    first_order: bool = False
+    by_margins: bool = False
+    numerical: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class FitResult(GofResult):
+    """The result of a test whether some member of a family fits: a :class:`GofResult`, and more.
+
+    Attributes
+    ----------
+    family, fit : str
+        The family, and how its parameters were estimated.
+    params, standard_errors : dict
+        The fitted parameters and their standard errors, by name; empty where the family does not tell them.
+    known_params : dict
+        Parameters that were not fitted.
+    closest : dict or None
+        Under a tolerance that is decided over the whole family: the member that comes closest to being tolerated. D, θ
+        and the p-value are those of this member.
+    first_order : bool
+        Whether the radius holds to first order in the contamination only.
+    by_margins : bool
+        Whether the family was rejected because no member has margins that contamination and chance could have moved to
+        those of the data. Then ``statistic`` is their least Kolmogorov distance, and the p-value at most .001.
+
+    Notes
+    -----
+    ``rejected`` is about every member of the family. The verdict is never ``"good enough"`` and ``contamination_bound``
+    is 0: the model was chosen by the same data, and the bounds of a known model do not hold for it.
+    """
+
+    family: str = ""
+    fit: str = ""
+    params: dict[str, float] = field(default_factory=dict)
+    standard_errors: dict[str, float] = field(default_factory=dict)
+    known_params: dict[str, float] = field(default_factory=dict)
+    closest: dict[str, float] | None = None
+    first_order: bool = False
+    by_margins: bool = False
+    _description: Description
+    _again: Callable[..., FitResult] | None = None
+
+    schema: ClassVar[str] = "steinball.fit/1"
+    _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius", "family")
+
+    @property
+    def model(self) -> Any:
+        """The member of the family that was tested."""
+        return self._evidence.problem.model
+
+    @property
+    def verdict(self) -> str:
+        """``"misfit"`` or ``"undecided"``."""
+        return "misfit" if self.rejected else "undecided"
+
+    def at(
+        self,
+        *,
+        contamination: float | None = None,
+        radius: float | Radius | None = None,
+        level: float | None = None,
+        calibration: Calibration | None = None,
+    ) -> FitResult:
+        """The decision at another tolerance or level.
+
+        From the same draws, except for another tolerance where the decision was made over the whole family, which is
+        then searched again. A fit for one tolerance need not suit another: ``contamination`` cannot be raised from 0.
+        """
+        if radius is not None:
+            raise ValueError("`radius` cannot be given for a family: each member has its own. Give `contamination`.")
+        if contamination is not None and (contamination > 0.0) != bool(self.contamination):
+            raise ValueError(
+                "a tolerance needs another fit: run `fit_test` again with "
+                f"`contamination={contamination:g}` instead of `at`."
+            )
+        if self._again is not None and contamination is not None:
+            return self._again(contamination, self.level if level is None else level)
+        found = super().at(contamination=contamination, level=level, calibration=calibration)
+        if self.by_margins:  # which no level and no calibration changes
+            found = dataclasses.replace(found, statistic=self.statistic, threshold=self.threshold, pvalue=self.pvalue)
+        return of_family(found, self._description, self._again)
+
+    def extend(self, n_more: int) -> FitResult:
+        """The same test with ``n_more`` further bootstrap draws; the earlier ones are kept."""
+        return of_family(super().extend(n_more), self._description, self._again)
+
+    @property
+    def title(self) -> str:
+        """With the name of the family."""
+        return f"{'Robust' if self.radius > 0 else 'Kernel'} Stein test of a fitted family: {self.family}"
+
+    def rows(self) -> list[Row]:
+        """The table of the summary: parameters first."""
+        rows = [row for row in super().rows() if row[0] != ""]  # an interval for D would need a model that is known
+        if self.by_margins:
+            words = f"least Kolmogorov distance of a margin; {self._rule()}"
+            rows = [(row[0], row[1], words) if row[0] == "statistic" else row for row in rows]
+        return [rows[0], *self._fitted_rows(), *rows[1:]]
+
+    def _fitted_rows(self) -> list[Row]:
+        shown = list(self.params)[:_MOST_ROWS]
+        rows: list[Row] = [("fit", self.fit)]
+        rows += [(name, number(self.params[name]), f"± {number(self.standard_errors[name])}") for name in shown]
+        if len(self.params) > _MOST_ROWS:
+            rows.append(("", f"and {len(self.params) - _MOST_ROWS} more parameters"))
+        rows += [(name, number(value), "known") for name, value in self.known_params.items()]
+        if self.closest:
+            values = ", ".join(f"{name} {number(value)}" for name, value in list(self.closest.items())[:_MOST_ROWS])
+            rows.append(("closest", values))
+        if self._description.numerical:
+            rows.append(("scores", "of the parameters by finite differences"))
+        return rows
+
+    def _decided(self) -> str:
+        where = f"at level {self.level:g}"
+        tolerated = self._tolerated()
+        if self.rejected:
+            words = f"REJECTED {where}: the data contradict every member of the family"
+            return f"{words}{', even ' * bool(tolerated)}{tolerated}."
+        words = f"NOT REJECTED {where}: the data do not contradict the family {tolerated}".rstrip()
+        return f"{words}. This does not prove the model."
+
+    def _tolerance(self) -> str:
+        if self.first_order:
+            return f"tolerated: {percent(self.contamination or 0.0)} of contamination, to first order"
+        return super()._tolerance()
+
+
+_MOST_ROWS = 8
+
+
+def of_family(result: GofResult, description: Description, again: Callable[..., FitResult] | None = None) -> FitResult:
+    """The result for one member, as one about the family."""
+    fields = {
+        **vars(result),
+        **vars(description),
+        "contamination_bound": 0.0,
+        "_description": description,
+        "_again": again,
+    }
+    fields.pop("numerical")
+    return FitResult(**fields)

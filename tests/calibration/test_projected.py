@@ -1,0 +1,114 @@
+"""Projected draws against their definition by matrices, and the level that they give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import steinball as sb
+from steinball import fitting
+from steinball.arrays import as_seed
+from steinball.calibration.fitted import FittedModel
+from steinball.calibration.projected import leverage_ratio
+from steinball.fitting import MinimumKSD
+from steinball.gram.dense import DenseGram
+from steinball.gram.request import Request
+from steinball.kernels import InverseMultiquadric
+from steinball.problem import pose
+
+X = np.random.default_rng(0).normal(1.0, 2.0, size=(60, 1))
+KERNEL = InverseMultiquadric(2.0)
+as_family: Any = fitting.as_family
+
+
+def u_and_scores(params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    family = as_family("normal", 1)
+    problem = pose(X, family.model(params), KERNEL)
+    return np.asarray(problem.stein(X, problem.scores, X, problem.scores)), family.parameter_scores(params, X)
+
+
+def weights_of(result: sb.FitResult) -> np.ndarray:
+    return np.concatenate([np.asarray(chunk, dtype=float) for chunk in result._evidence.request.weights])
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("engine", ["dense", "blocked"])
+@pytest.mark.parametrize("least", [False, True], ids=["maximum likelihood", "minimum KSD"])
+def test_the_draws_are_quadratic_forms_of_projected_weights(engine: str, least: bool) -> None:
+    fit = MinimumKSD() if least else None
+    options: dict[str, Any] = {"fit": fit, "kernel": KERNEL, "engine": engine, "rng": 0}
+    result: Any = sb.fit_test(X, "normal", calibration=sb.ProjectedBootstrap(50), level=0.1, **options)
+    u, s = u_and_scores(np.array(list(result.params.values())))
+    w = weights_of(result)
+    c = np.linalg.solve(s.T @ u @ s, s.T @ u @ w.T) if least else np.linalg.solve(s.T @ s, s.T @ w.T)
+    turned = w - (s @ c).T
+    gamma = result._evidence.calibration.projection.inflation
+    np.testing.assert_allclose(result.draws**2, gamma * np.sum((turned @ u) * turned, axis=1) / 60**2, rtol=1e-8)
+
+
+@pytest.mark.exact
+def test_the_leverages_are_those_of_the_regression() -> None:
+    u, s = u_and_scores(np.array([0.5, 1.5]))
+    hat = s @ np.linalg.solve(s.T @ s, s.T)
+    residual = (np.eye(60) - hat) @ u @ (np.eye(60) - hat)
+    squares = np.diag(residual)
+    problem = pose(X, sb.models.Gaussian(0.5, 2.25), KERNEL)
+    summary = DenseGram(problem).summarise(Request(directions=s))
+    wanted = np.sum(squares / (1.0 - np.diag(hat))) / np.sum(squares)
+    np.testing.assert_allclose(leverage_ratio(summary, s), wanted, rtol=1e-9)
+
+
+@pytest.mark.exact
+def test_units_do_not_matter() -> None:
+    """A change of units changes neither p-value nor correction."""
+    first, second = (sb.fit_test(scale * X, "normal", rng=0) for scale in (1.0, 1e-7))
+    assert abs(first.pvalue - second.pvalue) < 0.002
+
+
+@pytest.mark.exact
+def test_more_draws_keep_the_old_ones_and_the_naive_test_is_read_from_them() -> None:
+    result: Any = sb.fit_test(X, "normal", calibration=sb.ProjectedBootstrap(100), rng=0)
+    more = result.extend(50)
+    np.testing.assert_allclose(more.draws[:100], result.draws, rtol=1e-12)
+    assert more.n_resamples == 150
+    assert result.at(calibration=sb.WeightedBootstrap(100)).pvalue > result.pvalue
+
+
+@pytest.mark.exact
+def test_refusals_name_the_remedy() -> None:
+    with pytest.raises(ValueError, match="needs products with directions"):
+        sb.fit_test(X, "normal", engine="lowrank", rng=0)
+    with pytest.raises(ValueError, match=r"needs parameter scores.*RefitBootstrap"):
+        sb.fit_test(X, lambda x: sb.models.Gaussian(x.mean(), x.var()), calibration=sb.ProjectedBootstrap(99), rng=0)
+    with pytest.raises(ValueError, match="needs at least 18"):
+        sb.fit_test(np.random.default_rng(0).normal(size=(9, 3)), "normal", rng=0)
+
+
+@pytest.mark.exact
+def test_a_model_without_a_sampler_is_corrected_by_the_leverages_of_the_data() -> None:
+    problem = pose(X, sb.from_score(lambda x: -(x - 1.0) / 4.0), KERNEL)
+    fitted = FittedModel(problem.model, lambda x: problem.model, lambda x: x - 1.0, (X - 1.0) * 1.0)
+    found = sb.ProjectedBootstrap(20).knowing(fitted, problem, as_seed(0)).projection
+    assert found is not None
+    assert found.inflation > 1.0
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize(
+    ("family", "dimension", "n"),
+    [("normal", 1, 50), ("normal", 2, 50), ("normal", 5, 50), ("gamma", 1, 50)],
+    ids=["normal", "normal in 2 dimensions", "normal in 5 dimensions", "gamma"],
+)
+def test_the_level_holds_where_the_naive_test_never_rejects(family: str, dimension: int, n: int) -> None:
+    """120 samples: at most 12 rejections of a true level .05 (probability .02 of more), and the naive test's 0 to 2."""
+    rejected = naive = 0
+    for seed in range(120):
+        rng = np.random.default_rng([seed, dimension])
+        x = rng.gamma(2.0, size=(n, 1)) if family == "gamma" else rng.normal(size=(n, dimension))
+        result = sb.fit_test(x, family, calibration=sb.ProjectedBootstrap(99), rng=seed)
+        rejected += result.rejected
+        naive += result.at(calibration=sb.WeightedBootstrap(99)).rejected
+    assert rejected <= 12
+    assert naive <= 2

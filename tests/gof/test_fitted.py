@@ -1,0 +1,184 @@
+"""The test of a family: what it rejects, what it takes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats as st
+
+import steinball as sb
+from steinball.fitting import MaximumLikelihood, MedianMAD, MinimumKSD
+
+RNG = np.random.default_rng(0)
+NORMAL = RNG.normal(3.0, 2.0, size=300)
+GAMMA = RNG.gamma(2.0, size=300)
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize(
+    ("family", "x", "known"),
+    [
+        ("normal", NORMAL, None), ("student-t", NORMAL, None), ("gamma", GAMMA, None), ("weibull", GAMMA, None),
+        ("lognormal", np.exp(NORMAL / 3.0), None), ("mixture:2", np.append(NORMAL, NORMAL + 12.0), None),
+        (st.norm, NORMAL, None), (st.gamma, GAMMA, {"loc": 0}), ("normal", NORMAL, {"mean": 3.0}),
+        ("normal", RNG.normal(size=(300, 3)), None),
+    ],
+    ids=["normal", "student", "gamma", "weibull", "lognormal", "mixture", "scipy", "scipy known", "known", "columns"],
+)  # fmt: skip
+def test_families_are_not_rejected_by_their_own_data(family: Any, x: Any, known: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sb.jumps.SeparatedModesWarning)
+        result = sb.fit_test(x, family, known_params=known, rng=0)
+    assert not result.rejected
+    assert all(error > 0.0 for error in result.standard_errors.values())
+    assert set(result.params) == set(result.standard_errors)
+    assert result.verdict == "undecided"
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("family", ["normal", "lognormal", st.norm], ids=["normal", "lognormal", "scipy"])
+def test_families_are_rejected_by_other_data(family: Any) -> None:
+    x = 0.1 + RNG.exponential(size=300) ** 2 if family != "lognormal" else RNG.uniform(0.0, 1.0, 300)
+    result = sb.fit_test(x, family, rng=0)
+    assert result.rejected
+    assert "contradict every member of the family" in result.summary()
+
+
+@pytest.mark.exact
+def test_a_tolerance_takes_outliers_that_maximum_likelihood_does_not() -> None:
+    x = NORMAL.copy()
+    x[:12] = 40.0
+    assert sb.fit_test(x, "normal", rng=0).rejected
+    result = sb.fit_test(x, "normal", contamination=0.05, rng=0)
+    assert not result.rejected
+    assert abs(result.params["mean"] - 3.0) < 0.5
+    assert result.closest is not None
+    x[:100] = 40.0
+    assert sb.fit_test(x, "normal", contamination=0.05, rng=0).rejected
+    assert not sb.fit_test(x, "normal", contamination=0.4, rng=0).rejected
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("fit", [MinimumKSD(), MedianMAD()], ids=["minimum KSD", "median"])
+def test_the_first_order_radius_is_said_to_be_that(fit: Any) -> None:
+    x = NORMAL.copy()
+    x[:12] = 40.0
+    result = sb.fit_test(x, "normal", contamination=0.05, fit=fit, calibration=sb.ProjectedBootstrap(199), rng=0)
+    assert not result.rejected
+    assert result.first_order
+    assert "to first order" in result.summary()
+    x[:75] = 40.0
+    again = sb.fit_test(x, "normal", contamination=0.05, fit=fit, calibration=sb.ProjectedBootstrap(199), rng=0)
+    assert again.rejected
+
+
+@pytest.mark.exact
+def test_refusals_say_what_to_do() -> None:
+    with pytest.raises(ValueError, match="unbounded influence"):
+        sb.fit_test(NORMAL, "normal", contamination=0.05, fit=MaximumLikelihood(), rng=0)
+    with pytest.raises(TypeError, match="does not know that the model was fitted"):
+        sb.fit_test(NORMAL, "normal", calibration=sb.WeightedBootstrap(99), rng=0)
+    with pytest.raises(ValueError, match="needs a family whose members are known"):
+        sb.fit_test(NORMAL, lambda x: sb.models.Gaussian(), contamination=0.05, rng=0)
+    with pytest.raises(ValueError, match="which fits by itself"):
+        sb.fit_test(NORMAL, lambda x: sb.models.Gaussian(), fit=MinimumKSD(), rng=0)
+    with pytest.raises(ValueError, match="`contamination` must be"):
+        sb.fit_test(NORMAL, "normal", contamination=1.5, rng=0)
+
+
+@pytest.mark.exact
+def test_results_answer_other_questions_and_travel() -> None:
+    result = sb.fit_test(GAMMA, "gamma", rng=0)
+    assert result.at(level=0.5).level == 0.5
+    assert result.at(level=0.5).params == result.params
+    assert json.loads(json.dumps(result.to_dict()))["params"] == result.params
+    assert pickle.loads(pickle.dumps(result)).pvalue == result.pvalue
+    assert "shape" in result.summary()
+    assert repr(result).startswith("FitResult(rejected=False")
+    with pytest.raises(ValueError, match="`radius` cannot be given for a family"):
+        result.at(radius=0.1)
+    with pytest.raises(ValueError, match="a tolerance needs another fit"):
+        result.at(contamination=0.1)
+    robust = sb.fit_test(GAMMA, "gamma", contamination=0.05, rng=0)
+    assert robust.at(contamination=0.1).contamination == 0.1
+    assert pickle.loads(pickle.dumps(robust)).at(level=0.1).level == 0.1
+    assert robust.contamination_bound == 0.0
+
+
+@pytest.mark.backend
+@pytest.mark.parametrize("library", ["torch"])
+def test_arrays_of_other_libraries_give_the_same_answer(library: str) -> None:
+    module = pytest.importorskip(library)
+    x = module.asarray(GAMMA)
+    ours, theirs = (sb.fit_test(data, "gamma", rng=0) for data in (GAMMA, x))
+    assert abs(ours.pvalue - theirs.pvalue) < 0.01
+
+
+@pytest.mark.exact
+def test_the_order_of_rows_does_not_matter_beyond_the_draws() -> None:
+    first, second = (sb.fit_test(x, "normal", rng=0) for x in (NORMAL, np.sort(NORMAL)))
+    np.testing.assert_allclose(first.ksd, second.ksd, rtol=1e-9)
+    assert abs(first.pvalue - second.pvalue) < 0.1
+
+
+@pytest.mark.exact
+def test_a_split_is_a_partition_in_the_old_order() -> None:
+    x = np.arange(20.0).reshape(10, 2)
+    first, second = sb.split(x, 0.3, rng=1)
+    assert len(first) == 3
+    np.testing.assert_array_equal(np.sort(np.vstack([first, second]), axis=0), x)
+    assert (np.diff(first[:, 0]) > 0).all()
+    np.testing.assert_array_equal(sb.split(x, 0.3, rng=1)[0], first)
+    with pytest.raises(ValueError, match="leaves a part empty"):
+        sb.split(x, 0.01)
+
+
+@pytest.mark.calibration
+def test_the_level_holds_under_a_tolerance_and_outliers_beyond_it_are_seen() -> None:
+    """10 samples of 250: 5 % of outliers, 5 % tolerated, at most 2 rejections (.05: p = .01); 20 %, 8 or more."""
+    level = power = 0
+    for seed in range(10):
+        x = np.random.default_rng(seed).normal(size=250)
+        x[:12] = 6.0
+        level += sb.fit_test(x, "normal", contamination=0.05, calibration=sb.BoundaryBootstrap(99), rng=seed).rejected
+        x[:50] = 6.0
+        power += sb.fit_test(x, "normal", contamination=0.05, calibration=sb.BoundaryBootstrap(99), rng=seed).rejected
+    assert level <= 2
+    assert power >= 8
+
+
+@pytest.mark.exact
+def test_a_family_none_of_whose_margins_can_be_right_is_rejected() -> None:
+    x = np.random.default_rng(0).normal(size=(400, 2))
+    x[:160] = 30.0
+    result = sb.fit_test(x, "normal", contamination=0.05, rng=0)
+    assert result.rejected
+    assert result.by_margins
+    assert "Kolmogorov distance" in result.summary()
+    assert not result.at(contamination=0.5).by_margins
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("change", [lambda x: x + 1e8, lambda x: 1e-9 * x], ids=["offset", "units"])
+def test_offsets_and_units_change_nothing_under_a_tolerance(change: Any) -> None:
+    x = NORMAL[:150].copy()
+    x[:6] = 20.0
+    first, second = (sb.fit_test(data, "normal", contamination=0.05, rng=0) for data in (x, change(x)))
+    assert abs(first.pvalue - second.pvalue) < 0.1
+    assert first.rejected == second.rejected
+
+
+@pytest.mark.exact
+def test_points_at_the_end_of_the_numbers_are_outliers_like_any_other() -> None:
+    assert not sb.fit_test(np.append(NORMAL, 1e300), "normal", contamination=0.05, rng=0).rejected
+
+
+@pytest.mark.exact
+def test_a_calibration_without_draws_cannot_compare_members() -> None:
+    with pytest.raises(TypeError, match="makes no bootstrap draws"):
+        sb.fit_test(NORMAL, "normal", contamination=0.05, calibration=sb.Betting(), rng=0)
