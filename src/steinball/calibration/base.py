@@ -34,6 +34,13 @@ class Null(ABC):
     ``draws`` are the bootstrap draws of D, or ``None`` where there are none; ``directed`` says whether they depend on
     the radius through the direction that the data point to; ``by_distance`` whether the data decide by D alone, so that
     another D would meet the same threshold.
+
+    Examples
+    --------
+    >>> import numpy as np, steinball as sb
+    >>> null = sb.calibration.BootstrapNull(np.linspace(0.01, 0.99, 99))
+    >>> isinstance(null, sb.calibration.Null), null.pvalue(0.98, radius=0.0), null.pvalue(0.98, radius=0.5)
+    (True, 0.03, 0.53)
     """
 
     draws: NDArray[np.float64] | None
@@ -63,7 +70,15 @@ class Null(ABC):
 
 
 class BoundingNull(Null):
-    """A null distribution whose decisions over all radii are also confidence bounds for D(Q, P)."""
+    """A null distribution whose decisions over all radii are also confidence bounds for D(Q, P).
+
+    Examples
+    --------
+    >>> import numpy as np, steinball as sb
+    >>> null = sb.calibration.BootstrapNull(np.linspace(0.01, 0.99, 99))
+    >>> isinstance(null, sb.calibration.BoundingNull), 0.0 < null.lower_bound(2.0, level=0.05) < 2.0
+    (True, True)
+    """
 
     @abstractmethod
     def lower_bound(self, ksd: float, level: float) -> float:
@@ -93,6 +108,13 @@ class JointNull(ABC):
     """The null distribution of what k kernels say together, for any k radii.
 
     ``monotone`` says whether its p-value never falls where all radii grow together.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> all(issubclass(null, sb.calibration.JointNull) for null in (
+    ...     sb.calibration.BettingJointNull, sb.calibration.BoundaryJointNull))
+    True
     """
 
     monotone: ClassVar[bool] = False

@@ -34,6 +34,16 @@ class FittedModel:
         the KSD itself.
     contaminated : bool
         Whether some of the data may be anything, so that expectations must be over draws of the model.
+
+    Examples
+    --------
+    >>> import numpy as np, steinball as sb
+    >>> def fit(x):
+    ...     return sb.models.Gaussian(mean=x.mean(), sd=x.std())
+    >>> x = np.random.default_rng(0).normal(size=(100, 1))
+    >>> fitted = sb.calibration.FittedModel(fit(x), refit=fit)
+    >>> fitted.refit(x + 1.0).mean - fitted.model.mean
+    array([1.])
     """
 
     model: Model
@@ -44,7 +54,15 @@ class FittedModel:
 
 
 class FittedCalibration(Calibration):
-    """A calibration that imitates the fit along with the data; :func:`steinball.fit_test` tells it of the fit."""
+    """A calibration that imitates the fit along with the data; :func:`steinball.fit_test` tells it of the fit.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> all(isinstance(made, sb.calibration.FittedCalibration) for made in (
+    ...     sb.ProjectedBootstrap(999), sb.RefitBootstrap(199)))
+    True
+    """
 
     @abstractmethod
     def knowing(self, fitted: FittedModel, problem: SteinProblem, seed: np.random.SeedSequence) -> Self:

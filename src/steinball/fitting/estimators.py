@@ -24,7 +24,16 @@ _QUARTILE = 0.6744897501960817
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Fitted parameters (p,), and their influence function, (m, d) to (m, p): n times what a point moves them by."""
+    """Fitted parameters (p,), and their influence function, (m, d) to (m, p): n times what a point moves them by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).normal(size=(100, 1))
+    >>> mean = Estimate(x.mean(axis=0), lambda y: y - x.mean(axis=0))
+    >>> np.isclose(mean.standard_errors(x), x.std() / 10)
+    array([ True])
+    """
 
     params: Floats
     influence: Callable[[Floats], Floats]
@@ -45,6 +54,13 @@ class Estimator(ABC):
         Whether one point can move the parameters by no more than a fixed number over n, wherever it lies.
     minimizes_ksd : bool
         Whether it minimizes the very distance that is tested.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> made = (sb.fitting.MaximumLikelihood(), sb.fitting.MedianMAD(), sb.fitting.MinimumKSD())
+    >>> [estimator.bounded_influence for estimator in made]
+    [False, True, True]
     """
 
     label: ClassVar[str]

@@ -116,6 +116,13 @@ class ExponentialFamily(Family):
     r"""A family whose score is linear in natural parameters, :math:`s(x) = s_0(x) + J(x) \nu`.
 
     Its KSD is a quadratic in ν, with its minimum in closed form.
+
+    Examples
+    --------
+    >>> import numpy as np, steinball as sb
+    >>> normal = sb.fitting.as_family("normal", 1)
+    >>> isinstance(normal, sb.fitting.ExponentialFamily)
+    True
     """
 
     @abstractmethod

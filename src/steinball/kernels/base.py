@@ -22,6 +22,13 @@ class Kernel(ABC):
 
     A subclass is a frozen dataclass (``eq=False``) that gives :meth:`profile`; the metric :math:`C` is ``metric``
     (``None`` is the identity). Kernels of one metric add and multiply, and are scaled by positive numbers.
+
+    Examples
+    --------
+    >>> import numpy as np, steinball as sb
+    >>> kernel = sb.kernels.Gaussian(1.0) + 0.5 * sb.InverseMultiquadric(2.0)
+    >>> isinstance(kernel, sb.kernels.Kernel), kernel(np.zeros((1, 2)), np.zeros((1, 2)))
+    (True, array([[1.5]]))
     """
 
     metric: Floats | None

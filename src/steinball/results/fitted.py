@@ -55,6 +55,13 @@ class FitResult(GofResult):
     -----
     ``rejected`` is about every member of the family. The verdict is never ``"good enough"`` and ``contamination_bound``
     is 0: the model was chosen by the same data, and the bounds of a known model do not hold for it.
+
+    Examples
+    --------
+    >>> import numpy as np, steinball as sb
+    >>> result = sb.fit_test(np.random.default_rng(0).normal(3.0, 2.0, size=200), "normal", rng=0)
+    >>> result.rejected, {name: round(value) for name, value in result.params.items()}
+    (False, {'mean': 3, 'sd': 2})
     """
 
     family: str = ""

@@ -88,6 +88,17 @@ class GofResult(Result):
         Whether u(x, x) is bounded: proved by what the model declares or by τ, as far as rays show it, or not. Where it
         is not, contamination far out can hide or produce any misfit: ``contamination_bound`` is 0 and the verdict is
         never ``"good enough"``.
+
+    Examples
+    --------
+    >>> import numpy as np, steinball as sb
+    >>> x = np.random.default_rng(0).normal(size=200)
+    >>> x[::10] = 4.0
+    >>> result = sb.robust_ksd_test(x, sb.models.Gaussian(), contamination=0.02, rng=0)
+    >>> result.rejected, result.verdict, 0.02 < result.contamination_bound <= 0.1
+    (True, 'misfit', True)
+    >>> result.at(contamination=0.15).rejected
+    False
     """
 
     ksd: float
