@@ -8,9 +8,10 @@
 #   make check        ruff and mypy --strict
 #   make paper        every experiment of the paper at its own repeats, its figures and its page (out/paper, docs/paper)
 #   make evidence     the simulations behind what goes beyond the paper (out/evidence, docs/evidence)
-#   make bench        timings, as ratios within the run, and the figure of docs/scaling.md
+#   make bench        timings, as ratios within the run, and the tables of docs/benchmarks.md
 #   make kill-workers  workers of a Dask cluster die at placed moments, and the runs must end well (N=60 SEED=0)
 #   make fuzz         hostile calls of everything public: a right answer, or a refusal by name (N=10000 SEED=0)
+#   make docs         the site, in docs/_build/html; warnings are errors   (.venv-docs)
 #   make dist         sdist and wheel, in dist
 #   make clean        remove environments, caches and builds
 #
@@ -22,7 +23,7 @@ ARGS    ?=
 
 # The tests that need other libraries, and the pages that show them.
 ADAPTERS := $(wildcard tests/adapters) tests/posterior \
-  'tests/test_docs.py::test_a_page_runs_and_prints_what_it_says[docs/posterior-draws.md]'
+  'tests/test_docs.py::test_a_page_runs_and_prints_what_it_says[docs/posterior-libraries.md]'
 
 # One BLAS thread per process: the workers already fill the cores, and sums come out the same everywhere.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1
@@ -30,7 +31,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_
 PIP := bin/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-adapters test-lowest cover check paper evidence bench kill-workers fuzz dist clean
+.PHONY: help demo test test-adapters test-lowest cover check paper evidence bench kill-workers fuzz docs dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -56,6 +57,9 @@ endef
 
 .venv-adapters/.stamp: pyproject.toml
 	$(call environment,.venv-adapters,-e . --group adapters-test)
+
+.venv-docs/.stamp: pyproject.toml
+	$(call environment,.venv-docs,-e . --group docs)
 
 .venv-lowest/.stamp: pyproject.toml .ci/lowest.py
 	$(call environment,.venv-lowest,-e . --group core-test $$($(PYTHON) .ci/lowest.py cluster io jax plot))
@@ -105,10 +109,14 @@ kill-workers: .venv/.stamp
 fuzz: .venv/.stamp
 	@$(ONE_THREAD) .venv/bin/python -m tests.fuzz $(or $(N),10000) --seed $(or $(SEED),0)
 
+docs: .venv-docs/.stamp
+	@$(ONE_THREAD) .venv-docs/bin/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "The site is docs/_build/html/index.html"
+
 dist: .venv/.stamp
 	@rm -rf dist
 	@.venv/bin/python -m build
 
 clean:
-	rm -rf .venv .venv-adapters .venv-demo .venv-lowest build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-adapters .venv-demo .venv-docs .venv-lowest build dist docs/_build docs/_project docs/api/generated .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks experiments .ci -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -43,6 +45,7 @@ def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(built: Path)
     information = f"steinball-{steinball.__version__}.dist-info/"
     sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src").rglob("*.py")}
     data = {"steinball/datasets/galaxies.csv", "steinball/py.typed"}
+    data |= {"steinball/report/page.css", "steinball/report/page.js"}
     assert {name for name in names if not name.startswith(information)} == sources | data
     assert not any("experiments" in name or "benchmarks" in name or "tests" in name for name in names)
 
@@ -93,3 +96,23 @@ print(sb.robust_ksd_test(np.linspace(-2, 2, 50), sb.models.Gaussian(), contamina
     where, rejected = run(environment / "bin" / "python", "-c", code, folder=tmp_path).stdout.split()
     assert Path(where).is_relative_to(environment)
     assert rejected == "False"
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_wheel_alone_runs_the_lines_of_the_readme_word_for_word(built: Path, tmp_path: Path) -> None:
+    environment = environment_with(next(built.glob("*.whl")), tmp_path / "environment")
+    (tmp_path / "readme.py").write_text("".join(re.findall(r"(?ms)^```python\n(.*?)^```", README)), encoding="utf-8")
+    done = run(environment / "bin" / "python", "readme.py", folder=tmp_path)
+    assert done.stdout == "".join(re.findall(r"(?ms)^```text\n(.*?)^```", README))
+    assert "<html" in (tmp_path / "fit.html").read_text(encoding="utf-8")
+
+
+def test_the_command_of_the_readme_makes_a_report_of_ones_own_csv(built: Path, tmp_path: Path) -> None:
+    environment = environment_with(next(built.glob("*.whl")), tmp_path / "environment")
+    (line,) = re.findall(r"`steinball (test data.csv .*?)`", README)
+    (tmp_path / "data.csv").write_text("id,height\n" + "".join(f"a{i},{(i * 37 % 100) / 25 - 2}\n" for i in range(100)))
+    done = run(environment / "bin" / "steinball", *shlex.split(line), folder=tmp_path)
+    assert done.stdout.startswith(("UNDECIDED", "GOOD ENOUGH"))
+    assert "height" in (tmp_path / "fit.html").read_text(encoding="utf-8")

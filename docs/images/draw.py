@@ -17,9 +17,11 @@ def main() -> None:
     rng = np.random.default_rng(0)
     one = rng.normal(size=500)
     one[:60] = rng.normal(3.0, 0.3, size=60)
+    rng.shuffle(one)
     save_picture(sb.robust_ksd_test(one, sb.models.Gaussian(), 0.05, rng=1), HERE / "overview.png", dpi=90)
     two = rng.normal(size=(600, 2))
     two[:60] = rng.normal([2.2, -2.0], 0.3, size=(60, 2))
+    rng.shuffle(two)
     save_picture(sb.robust_ksd_test(two, lambda x: -x, 0.05, rng=1), HERE / "two-columns.png", dpi=90)
 
 

@@ -1,4 +1,4 @@
-"""Draw docs/images/which-test.svg, the tree of questions of docs/which-test.md: ``python docs/images/which_test.py``."""
+"""Draw which-test.svg, the tree of questions of docs/which-test.md: ``python docs/images/which_test.py``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def row(index: int, question: str, call: str) -> str:
         (
             box(10, y, LEFT, question, "ask"),
             box(RIGHT, y, WIDTH - RIGHT - 10, call, "call"),
-            f'<path d="M{10 + LEFT} {middle}H{RIGHT - 8}"/><text class="word" x="{18 + LEFT}" y="{middle - 6}">yes</text>',
+            f'<path d="M{10 + LEFT} {middle}H{RIGHT - 8}"/>',
+            f'<text class="word" x="{18 + LEFT}" y="{middle - 6}">yes</text>',
             f'<path d="M60 {foot}V{foot + STEP - TALL - 8}"/><text class="word" x="68" y="{foot + 16}">no</text>',
         )
     )
@@ -49,10 +50,11 @@ def draw() -> str:
     """The whole picture."""
     height = 12 + STEP * len(QUESTIONS) + TALL + 12
     rows = [row(index, *pair) for index, pair in enumerate(QUESTIONS)]
+    size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
     tip = '<marker id="tip" viewBox="0 0 8 8" refX="1" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
     return "\n".join(
         (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size}>',
             f'<style>{STYLE}</style><defs>{tip}<path d="M0 0L8 4L0 8z" style="fill:#555;stroke:none"/></marker></defs>',
             f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
             *rows,

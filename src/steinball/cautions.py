@@ -122,11 +122,12 @@ class SteinIdentityWarning(SteinballWarning):
 
     Examples
     --------
-    >>> import steinball as sb, warnings
+    >>> import numpy as np, steinball as sb, warnings
     >>> model = sb.from_score(lambda x: 0.0 * x - 1.0, sample=lambda n, rng: rng.exponential(size=(n, 1)))
+    >>> x = np.random.default_rng(0).exponential(size=100)
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", sb.models.SteinIdentityWarning)
-    ...     sb.ksd_test(model.sample(100, rng=0), model, rng=0)
+    ...     sb.ksd_test(x, model, rng=0)
     Traceback (most recent call last):
         ...
     steinball.cautions.SteinIdentityWarning: ...

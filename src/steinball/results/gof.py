@@ -92,12 +92,13 @@ class GofResult(Result):
     Examples
     --------
     >>> import numpy as np, steinball as sb
-    >>> x = np.random.default_rng(0).normal(size=200)
-    >>> x[::10] = 4.0
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=200)
+    >>> x[rng.random(200) < 0.25] = 2.0
     >>> result = sb.robust_ksd_test(x, sb.models.Gaussian(), contamination=0.02, rng=0)
-    >>> result.rejected, result.verdict, 0.02 < result.contamination_bound <= 0.1
+    >>> result.rejected, result.verdict, 0.02 < result.contamination_bound <= 0.25
     (True, 'misfit', True)
-    >>> result.at(contamination=0.15).rejected
+    >>> result.at(contamination=0.25).rejected
     False
     """
 

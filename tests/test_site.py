@@ -1,0 +1,134 @@
+"""The site lists every page and every public name, and its pages are short. Nothing here needs Sphinx."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import steinball as sb
+from steinball import names
+
+pytestmark = pytest.mark.exact
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if "/_" not in page.relative_to(ROOT).as_posix()]
+TREE = re.compile(r"(?ms)^```\{toctree\}\n(.*?)^```")
+LISTED = re.compile(r"(?ms)^\.\. currentmodule:: (\S+)\n(.*?)^```")
+BUILT = ("../_project/",)
+"""Pages that the build copies from the root of the repository."""
+
+TWO_SCREENS = 100.0
+"""Rows of text that a guide page may have, as :func:`rows` counts them: some 2,000 pixels at a width of 1280."""
+
+
+def entries(page: Path) -> Iterator[Path]:
+    """The pages that a page has in its tables of contents."""
+    for tree in TREE.findall(page.read_text(encoding="utf-8")):
+        for line in tree.splitlines():
+            name = re.sub(r".*<(.*)>", r"\1", line.strip())
+            if name and not name.startswith((":", *BUILT)):
+                yield (page.parent / f"{name}.md").resolve()
+
+
+def test_every_page_is_in_exactly_one_table_of_contents() -> None:
+    listed = [entry for page in PAGES for entry in entries(page)]
+    assert [entry for entry in listed if not entry.exists()] == []
+    assert sorted(listed) == [page for page in PAGES if page != DOCS / "index.md"]
+
+
+def rows(text: str) -> float:
+    """How many rows of text a page fills on the site, about."""
+    total, code = 0.0, False
+    for line in text.splitlines():
+        if line.startswith("```"):
+            code, total = not code, total + 0.6
+        elif code:
+            total += 0.85
+        elif line.startswith("|"):
+            total += 1.4 * math.ceil(len(line) / 120)
+        else:
+            total += 2.0 if line.startswith("#") else max(len(line) / 105, 1.0 if line.strip() else 0.5)
+    return total
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+def test_a_guide_page_fits_on_two_screens(page: Path) -> None:
+    if page.name != "benchmarks.md":  # tables of measurements
+        assert rows(page.read_text(encoding="utf-8")) <= TWO_SCREENS
+
+
+def public() -> dict[str, Any]:
+    """Every public thing by its name; what has two names, by the shorter."""
+    found: dict[int, tuple[str, Any]] = {}
+    modules = [(name, getattr(sb, name)) for name in names.__all__]
+    top = [("steinball", name, thing) for name, thing in modules if not isinstance(thing, ModuleType)]
+    deep = [(f"steinball.{name}", key, getattr(module, key)) for name, module in modules
+            if isinstance(module, ModuleType) for key in module.__all__]  # fmt: skip
+    for module, name, thing in [*top, *deep]:
+        found.setdefault(id(thing), (f"{module}.{name}", thing))
+    return dict(found.values())
+
+
+def test_every_public_name_has_an_entry_in_the_reference_and_nothing_else_has() -> None:
+    pages = "".join(page.read_text(encoding="utf-8") for page in sorted((DOCS / "api").glob("*.md")))
+    blocks = [(module, re.findall(r"(?m)^   (\w+)$", block)) for module, block in LISTED.findall(pages)]
+    listed = [f"{module}.{name}" for module, found in blocks for name in found]
+    assert sorted(listed) == sorted(public())
+
+
+@pytest.mark.parametrize("name", sorted(public()))
+def test_every_public_name_has_an_example(name: str) -> None:
+    text = inspect.getdoc(public()[name]) or ""
+    assert ">>>" in text.partition("Examples\n--------\n")[2]
+
+
+def test_the_readme_begins_with_what_to_type_and_a_picture() -> None:
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 120
+    first = "\n".join(lines[:15])
+    for wanted in ("make demo", "make test", "](docs/images/overview.png)"):
+        assert wanted in first
+
+
+def test_the_figure_of_the_decision_page_is_what_its_script_draws() -> None:
+    draw = runpy.run_path(str(DOCS / "images" / "which_test.py"))["draw"]
+    assert (DOCS / "images" / "which-test.svg").read_text(encoding="utf-8") == draw()
+
+
+def test_the_report_on_the_first_page_is_of_the_test_on_that_page(tmp_path: Path) -> None:
+    extension = DOCS / "_ext" / "live_report.py"
+    page = runpy.run_path(str(extension))["write_report"](tmp_path)
+    text = (DOCS / "getting-started.md").read_text(encoding="utf-8")
+    assert f'src="{page.relative_to(tmp_path)}"' in text
+    code = extension.read_text(encoding="utf-8")
+    for start in ("rng = ", "clean = ", "x = ", "model = "):
+        (line,) = re.findall(rf"(?m)^    ({start}.*)$", code)
+        assert line in text
+    assert "sb.robust_ksd_test(x, model, contamination=0.15, rng=1)" in code
+    assert "sb.robust_ksd_test(x, model, contamination=0.15, rng=1)" in text
+
+
+def test_links_to_pages_outside_the_site_are_turned_to_their_copies() -> None:
+    turn = runpy.run_path(str(DOCS / "_ext" / "outside.py"))["turn"]
+    developer = DOCS / "developer"
+    assert turn("[a](../../CONTRIBUTING.md#walks)", developer, developer) == "[a](../_project/CONTRIBUTING.md#walks)"
+    assert turn("[`b`](../../experiments)", developer, developer) == "`b`"
+    assert turn("[c](results.md)", developer, developer) == "[c](results.md)"
+    assert turn("[d](docs/chains.md)", ROOT, DOCS / "_project") == "[d](../chains.md)"
+    assert turn("[e](https://semver.org)", ROOT, DOCS) == "[e](https://semver.org)"
+
+
+def test_bars_of_docstrings_are_escaped_outside_mathematics() -> None:
+    process = runpy.run_path(str(DOCS / "_ext" / "docstrings.py"))["process"]
+    lines = ["|x| ≤ 1 and :math:`|x|`", ".. math:: |x|", "    = |y|", "", "``a | b``", ">>> 1 | 2"]
+    process(None, "", "", None, None, lines)
+    assert lines == [r"\|x\| ≤ 1 and :math:`|x|`", ".. math:: |x|", "    = |y|", "", "``a | b``", ">>> 1 | 2"]
