@@ -27,7 +27,7 @@ BUILT = ("../_project/",)
 """Pages that the build copies from the root of the repository."""
 
 TWO_SCREENS = 100.0
-"""Rows of text that a guide page may have, as :func:`rows` counts them: some 2,000 pixels at a width of 1280."""
+"""Rows of text that a guide page may have, as :func:`rows` counts them: some 2,000 pixels on a page 1280 wide."""
 
 
 def entries(page: Path) -> Iterator[Path]:
@@ -53,6 +53,8 @@ def rows(text: str) -> float:
             code, total = not code, total + 0.6
         elif code:
             total += 0.85
+        elif line.startswith("!["):
+            total += 14.0
         elif line.startswith("|"):
             total += 1.4 * math.ceil(len(line) / 120)
         else:
@@ -125,6 +127,12 @@ def test_links_to_pages_outside_the_site_are_turned_to_their_copies() -> None:
     assert turn("[c](results.md)", developer, developer) == "[c](results.md)"
     assert turn("[d](docs/chains.md)", ROOT, DOCS / "_project") == "[d](../chains.md)"
     assert turn("[e](https://semver.org)", ROOT, DOCS) == "[e](https://semver.org)"
+
+
+def test_signatures_hide_private_fields() -> None:
+    show = runpy.run_path(str(DOCS / "_ext" / "docstrings.py"))["show_signature"]
+    shown, _ = show(None, "", "", None, None, "(*, n, n_jobs=None, _record=<factory>, ksd, _doubt='', _radius)", None)
+    assert shown == "(*, n, n_jobs=None, ksd)"
 
 
 def test_bars_of_docstrings_are_escaped_outside_mathematics() -> None:

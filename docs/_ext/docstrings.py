@@ -1,10 +1,15 @@
-"""Docstrings write ``|x|`` for a length, as the theory does; reStructuredText would look for a substitution."""
+"""Docstrings and signatures as the site shows them.
+
+Docstrings write ``|x|`` for a length, as the theory does, where reStructuredText would look for a substitution. The
+fields of a dataclass that begin with an underscore are nobody's to pass.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
+PRIVATE = re.compile(r"(?:, )?\b_\w+(?:: [^,=)]+)?(?:=(?:<[^>]*>|'[^']*'|[^,)]*))?")
 MATH = re.compile(r":math:`[^`]*`|``[^`]*``")
 
 
@@ -30,7 +35,15 @@ def process(app: Any, what: str, name: str, thing: Any, options: Any, lines: lis
             lines[place] = escape_bars(line)
 
 
+def show_signature(
+    app: Any, what: str, name: str, thing: Any, options: Any, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """A signature without private fields."""
+    return (None if signature is None else PRIVATE.sub("", signature)), returns
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("autodoc-process-docstring", process)
+    app.connect("autodoc-process-signature", show_signature)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -6,17 +6,17 @@ from html import escape
 from pathlib import Path
 
 QUESTIONS = (
-    ("Do the points keep coming, and do you look more than once?", "sb.SequentialTest(model, contamination=ε)"),
+    ("Do points keep coming, and you look more than once?", "sb.SequentialTest(model, contamination=ε)"),
     ("Are they draws of a sampler, against its posterior?", "sb.mcmc_test(draws, model)"),
     ("Were its parameters fitted on these data?", 'sb.fit_test(x, "normal", contamination=ε)'),
-    ("Are the rows a time series or a chain?", 'calibration=sb.BoundaryBootstrap(scheme="wild", dependence="auto")'),
+    ("Are the rows a time series or a chain?", 'calibration=sb.WildBootstrap(999, dependence="auto")'),
     ("Has the model modes far apart?", 'sb.mode_weights_test(x, model, ε), or jumps="auto"'),
     ("Must the level be proved at this n, or are there few points?", "calibration=sb.MonteCarlo(999), or sb.Betting()"),
     ("May the misfit be much finer or wider than the data?", "sb.robust_ksdagg_test(x, model, contamination=ε)"),
     ("May nothing be wrong, not even one record?", "sb.ksd_test(x, model)"),
 )
 LAST = "sb.robust_ksd_test(x, model, contamination=ε)"
-WIDTH, STEP, LEFT, RIGHT, TALL = 900, 66, 380, 440, 42
+WIDTH, STEP, LEFT, RIGHT, TALL = 940, 62, 440, 500, 38
 STYLE = """text { font: 14px system-ui, sans-serif; fill: #1b1b1b } .code { font: 12.5px ui-monospace, monospace }
 .ask { fill: #e8f1f8; stroke: #0072b2 } .call { fill: #fdf3e1; stroke: #b86b00 }
 path { stroke: #555; fill: none; marker-end: url(#tip) } .word { fill: #555; font-size: 12px }"""
@@ -27,7 +27,7 @@ def box(x: int, y: int, width: int, text: str, kind: str) -> str:
     font = ' class="code"' if kind == "call" else ""
     return (
         f'<rect class="{kind}" x="{x}" y="{y}" width="{width}" height="{TALL}" rx="7"/>'
-        f'<text{font} x="{x + 12}" y="{y + 26}">{escape(text)}</text>'
+        f'<text{font} x="{x + 12}" y="{y + 24}">{escape(text)}</text>'
     )
 
 
