@@ -38,7 +38,7 @@ def test_another_kind_of_bound_is_refused(requirement: str) -> None:
 
 def test_what_developers_need_is_a_group_and_no_extra() -> None:
     assert set(PYPROJECT["project"]["optional-dependencies"]) == {"cluster", "io", "jax", "plot", "torch"}
-    assert {"core-test", "test", "lint", "dev"} <= set(PYPROJECT["dependency-groups"])
+    assert {"core-test", "test", "lint", "dev", "docs"} <= set(PYPROJECT["dependency-groups"])
 
 
 def test_the_workflow_runs_every_python_that_is_promised() -> None:
