@@ -231,7 +231,7 @@ EXPERIMENT = Experiment(
     again=4000,
     differences=(
         "This table was written before the run was complete: cells with n ≤ 100 have the 1,000 repeats that it is set "
-        "to, larger ones 450 or more so far, and the one cell that missed then has 4,000. "
+        "to, larger ones 450 or more so far, and the two cells that missed then have 4,000. "
         "`python -m experiments evidence run exact` goes on from there."
     ),
     expectations=(
