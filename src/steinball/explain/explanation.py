@@ -45,7 +45,8 @@ class Explanation:
     influence : Influence
         D without each point, and the points without which the decision would be the other one.
     coordinates : (d,) array
-        The share of each coordinate in D²; they sum to 1.
+        The share of each coordinate in D²; they sum to 1. In base space: the part of each column that those before it
+        leave open, and of a flow the coordinates of its noise.
     names : tuple of str
         The names of the columns.
     ids : tuple of str
@@ -58,7 +59,8 @@ class Explanation:
     ksd : float
         D.
     samples : (n, d) array
-        The data as they were tested; NaN where the model excludes a point.
+        The data, in their own coordinates also where they were tested in base space; NaN where the model excludes a
+        point.
 
     Examples
     --------
@@ -137,19 +139,24 @@ class Explanation:
         where = (
             f"Too many points near {self._place(self.places.surplus)}, too few near {self._place(self.places.lack)}."
         )
-        found = [f"D = {number(self.ksd)}; by coordinate: {shares}." if many else f"D = {number(self.ksd)}.", where]
+        found = [f"D = {number(self.ksd)}; by coordinate{self._space}: {shares}." if many else f"D = {number(self.ksd)}.", where]
         if len(single):
             named = ", ".join(self.label(i) for i in single[:_LISTED].tolist())
             who = f"{count(len(single), 'point')} ({named}{', …' * (len(single) > _LISTED)})"
             found.append(f"Without any single one of {who} the decision would be the other one.")
         return found + self._alone()
 
+    @property
+    def _space(self) -> str:
+        """Where distances were measured, where that is not in the coordinates of the data."""
+        return " in base space" if self._witness.sums.origin.mapped else ""
+
     def _alone(self) -> list[str]:
         if not len(self.far):
             return []
         named = ", ".join(self.label(i) for i in self.far[:_LISTED].tolist()) + ", …" * (len(self.far) > _LISTED)
         share = percent(float(self.shares(self.far).sum()))
-        return [f"Far from all others: {count(len(self.far), 'point')} ({named}), {share} of D² together."]
+        return [f"Far from all others{self._space}: {count(len(self.far), 'point')} ({named}), {share} of D² together."]
 
     def _place(self, place: Floats) -> str:
         inside = ", ".join(number(value) for value in place[:_COLUMNS]) + ", …" * (len(place) > _COLUMNS)
@@ -231,9 +238,10 @@ def explain(result: Result, data: Any = None, top: int = 10) -> Explanation:
         raise ValueError(f"`top` must be a whole number of at least 1, got {top!r}.")
     sums = result._sums()[0]
     rows, n = sums.rows, len(sums)
-    labels = labels_of(data, sums.problem.host_samples, rows, n, result._record.names)
+    shown = sums.origin.samples
+    labels = labels_of(data, shown, rows, n, result._columns)
     samples = np.full((n, len(labels.names)), np.nan)
-    samples[rows] = sums.problem.host_samples
+    samples[rows] = shown
     witness = SteinWitness(sums)
     return Explanation(
         points=np.argsort(-sums.contributions, kind="stable")[:top],

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats, column_numbers, frame_columns, frame_index
+from steinball.arrays import Floats
+from steinball.frames import column_numbers, frame_columns, frame_index
 
 __all__ = ["Labels", "labels_of"]
 
@@ -35,7 +36,8 @@ def labels_of(data: Any, samples: Floats, rows: NDArray[np.intp], n: int, known:
     """The names that ``data``, a frame with the n rows that were tested, has for them; ``samples`` are its ``rows``.
 
     Without it they are those that are ``known``. A column is recognized by its values; otherwise a frame with as many
-    columns of numbers as were tested has them in their order. Rows are called by the index of a pandas frame or by the first column that is not a tested one.
+    columns of numbers as were tested has them in their order. Rows are called by the index of a pandas frame or by the
+    first column that is not a tested one.
 
     Examples
     --------

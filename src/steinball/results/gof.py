@@ -18,7 +18,7 @@ from steinball.kernels.base import Kernel
 from steinball.models.knowledge import Knowledge
 from steinball.radius import FixedRadius, Huber, Radius
 from steinball.radius.base import as_radius
-from steinball.record import continues
+from steinball.record import continues, current_record
 from steinball.results.base import Result, measured, tolerated, unbounded_words, unseen, whose
 from steinball.results.decision import Answer, Evidence
 from steinball.results.dial import Dial
@@ -389,7 +389,12 @@ def decide(evidence: Evidence, radius: Radius, level: float, theta: float) -> Go
         n_resamples=evidence.calibration.n_resamples,
         engine=evidence.summary.engine,
         grade=question.grade(evidence.summary),
-        details={**_details(evidence.summary, ends), **evidence.remarks, **evidence.null.remarks(answer.ksd, level)},
+        details={
+            **_details(evidence.summary, ends),
+            **evidence.remarks,
+            **current_record().columns(dimension),
+            **evidence.null.remarks(answer.ksd, level),
+        },
         kernel=evidence.problem.stein.kernel,
         tilt=evidence.problem.stein.tilt,
         bounded=evidence.bounded,
