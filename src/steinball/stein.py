@@ -345,8 +345,8 @@ class SteinProblem:
     """One question: these samples, with these scores, against this model, under this Stein kernel.
 
     ``samples`` and ``scores`` are checked (n, d) arrays; ``model`` has a ``score`` (usable away from the samples unless
-    it is a bare array of scores). ``original``, on the host, are the samples as they came, where they were mapped into
-    base space.
+    it is a bare array of scores). ``original``, on the host, are the samples as they came, where they are tested in
+    other coordinates.
     """
 
     stein: SteinKernel

@@ -90,8 +90,8 @@ def test_a_report_shows_the_values_of_the_data(tmp_path: Path) -> None:
 
 def test_every_test_in_base_space_keeps_the_data() -> None:
     x, model = planted("gamma"), MODELS["gamma"]
-    few = {"n_resamples": 200, "n_resamples_level": 200}
-    for result in (sb.ksdagg_test(x, model, rng=0, **few), sb.robust_ksdagg_test(x, model, 0.02, rng=0)):
+    plain = sb.ksdagg_test(x, model, n_resamples=200, n_resamples_level=200, rng=0)
+    for result in (plain, sb.robust_ksdagg_test(x, model, 0.02, rng=0)):
         found = result.explain()
         np.testing.assert_array_equal(found.samples[:, 0], x)
         assert abs(found.places.surplus[0] - 4.0) < 0.5
@@ -150,6 +150,23 @@ def test_results_that_were_pickled_still_know_the_data() -> None:
 def test_tests_in_their_own_coordinates_hold_the_data_once() -> None:
     result = sb.ksd_test(np.linspace(-1.0, 1.0, 20), sb.models.Gaussian(), rng=0)
     origin = result._sums()[0].origin
-    assert not origin.mapped
+    assert not origin.in_base_space
     assert origin.samples is origin.problem.host_samples
     assert origin.model is origin.problem.model
+
+
+def test_draws_of_chains_are_explained_in_the_units_of_the_parameters() -> None:
+    rng = np.random.default_rng(0)
+    draws = 20.0 + 5.0 * rng.normal(size=(4, 200, 2))
+    draws[:, ::6, 1] = 40.0
+    result = sb.mcmc_test(draws, sb.models.Gaussian([20.0, 20.0], 25.0), rng=0)
+    found, view = result.explain(), Scene(result).view
+    np.testing.assert_array_equal(found.samples, draws.reshape(-1, 2))
+    assert found.names == result.parameters
+    assert abs(found.places.surplus[1] - 40.0) < 1.0
+    grid, values = found.witness_along(1)
+    assert abs(grid[values.argmax()] - 40.0) < 2.0
+    assert found.witness(found.places.surplus[None, :])[0] == pytest.approx(found.places.heights[0], rel=1e-6)
+    assert view.model is not None
+    middle = np.unravel_index(view.model.values.argmax(), view.model.values.shape)
+    assert [axis[k] for axis, k in zip(view.model.axes, middle, strict=True)] == pytest.approx([20.0, 20.0], abs=1.0)

@@ -139,7 +139,8 @@ class Explanation:
         where = (
             f"Too many points near {self._place(self.places.surplus)}, too few near {self._place(self.places.lack)}."
         )
-        found = [f"D = {number(self.ksd)}; by coordinate{self._space}: {shares}." if many else f"D = {number(self.ksd)}.", where]
+        parts = f"; by coordinate{self._space}: {shares}" if many else ""
+        found = [f"D = {number(self.ksd)}{parts}.", where]
         if len(single):
             named = ", ".join(self.label(i) for i in single[:_LISTED].tolist())
             who = f"{count(len(single), 'point')} ({named}{', …' * (len(single) > _LISTED)})"
@@ -149,7 +150,7 @@ class Explanation:
     @property
     def _space(self) -> str:
         """Where distances were measured, where that is not in the coordinates of the data."""
-        return " in base space" if self._witness.sums.origin.mapped else ""
+        return " in base space" if self._witness.sums.origin.in_base_space else ""
 
     def _alone(self) -> list[str]:
         if not len(self.far):

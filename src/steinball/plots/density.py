@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,9 +43,15 @@ def shape_of(origin: Origin, columns: tuple[int, ...], window: Floats) -> Shape 
     density, which draws of the model show.
     """
     whole = len(columns) == origin.samples.shape[1]
+    ways: list[Callable[[], Shape | None]] = [lambda: _drawn(origin, columns, window)]
+    if whole and origin.problem.evaluable:
+        ways.insert(0, lambda: _integrated(origin, window))
+    return next((found for found in map(_attempt, ways) if found is not None), None)
+
+
+def _attempt(way: Callable[[], Shape | None]) -> Shape | None:
     try:
-        found = _integrated(origin, window) if whole and origin.problem.evaluable else None
-        return found if found is not None else _drawn(origin, columns, window)
+        return way()
     except Exception:  # a picture must not fail because a user's model does, on points that are not the data
         return None
 

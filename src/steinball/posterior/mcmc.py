@@ -132,7 +132,7 @@ def mcmc_test(
         progress=progress,
     )
     chain_facts = {"chains": case.draws.lengths, "autocorrelation_time": time, "effective_size": result.n / time}
-    return MCMCResult.of(result, parameters=case.draws.parameters, **chain_facts)
+    return MCMCResult.of(result._about(case.draws.values), parameters=case.draws.parameters, **chain_facts)
 
 
 def _standardized(draws: Draws, model: Any) -> Standardized:

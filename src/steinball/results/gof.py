@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, check_level, check_resamples, like
+from steinball.arrays import Array, Floats, check_level, check_resamples, like, to_host
 from steinball.calibration.base import Calibration
 from steinball.calibration.deviation import hoeffding
 from steinball.features import tilt_efficiency
@@ -219,6 +219,11 @@ class GofResult(Result):
             return decide(evidence, tolerated, level, evidence.radius_of(tolerated))
         theta = self.radius if calibration is None else evidence.radius_of(self._radius, known=self.radius)
         return decide(evidence, self._radius, level, theta)
+
+    def _about(self, original: Array) -> GofResult:
+        """The same result, explained by the samples as they came before they were put into other units."""
+        problem = dataclasses.replace(self._evidence.problem, original=to_host(original))
+        return dataclasses.replace(self, _evidence=dataclasses.replace(self._evidence, problem=problem))
 
     def _sums(self) -> tuple[PairSums, ...]:
         return (self._evidence.sums(self.radius, self.threshold),)

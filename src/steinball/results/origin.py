@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steinball.arrays import Array, Floats, like, to_host
-from steinball.models.base_map import BaseMap
+from steinball.models.base_map import Passage
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import Support
 from steinball.stein import SteinProblem
@@ -32,13 +32,13 @@ class Origin:
     problem: SteinProblem
 
     @property
-    def _entrance(self) -> BaseMap | None:
-        return Knowledge(self.problem.model).entrance
+    def _passage(self) -> Passage | None:
+        return Knowledge(self.problem.model).passage
 
     @property
-    def mapped(self) -> bool:
+    def in_base_space(self) -> bool:
         """Whether the test looked at the data in base space."""
-        return self.problem.original is not None
+        return Knowledge(self.problem.model).entrance is not None
 
     @property
     def samples(self) -> Floats:
@@ -49,14 +49,14 @@ class Origin:
     @property
     def model(self) -> Any:
         """What the data are tested against, in their own coordinates."""
-        entrance = self._entrance
-        return self.problem.model if entrance is None else entrance.model
+        passage = self._passage
+        return self.problem.model if passage is None else passage.model
 
     @property
     def support(self) -> Support | None:
         """The box in which the model lives, where it has an edge."""
-        entrance = self._entrance
-        return self.problem.support if entrance is None else entrance.support
+        passage = self._passage
+        return self.problem.support if passage is None else passage.support
 
     def inside(self, places: Floats) -> Floats:
         """The places, with those on an edge moved off it; outside the support nothing is said of them."""
@@ -64,9 +64,8 @@ class Origin:
 
     def tested(self, places: Floats) -> Array:
         """Places of the data's coordinates, (m, d), where the test sees them, in the library of its samples."""
-        entrance = self._entrance
-        there = self.inside(to_host(places))
-        return like(there if entrance is None else entrance(there), self.problem.samples)
+        passage, there = self._passage, self.inside(to_host(places))
+        return like(there if passage is None else passage(there), self.problem.samples)
 
     def draws(self, n: int) -> Floats | None:
         """Draws of the model, shape (n, d), where it has a sampler."""
