@@ -228,11 +228,12 @@ def explain(result: Result, data: Any = None, top: int = 10) -> Explanation:
     Examples
     --------
     >>> import steinball as sb
-    >>> x = np.random.default_rng(0).normal(size=(300, 2))
-    >>> x[:40] = [0.5, 4.0]
+    >>> rng = np.random.default_rng(0)
+    >>> x, moved = rng.normal(size=(300, 2)), rng.choice(300, 40, replace=False)
+    >>> x[moved] = [0.5, 4.0]
     >>> result = sb.robust_ksd_test(x, sb.models.Gaussian([0.0, 0.0]), contamination=0.02, rng=0)
     >>> found = explain(result, top=40)
-    >>> sorted(found.points.tolist()) == list(range(40)), found.names[found.coordinates.argmax()]
+    >>> set(found.points.tolist()) == set(moved.tolist()), found.names[found.coordinates.argmax()]
     (True, 'x2')
     """
     if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1:

@@ -23,7 +23,8 @@ class Origin:
     >>> import numpy as np
     >>> import steinball as sb
     >>> from scipy import stats
-    >>> result = sb.ksd_test(np.linspace(0.1, 3.0, 50), stats.expon(), rng=0)  # tested where it is N(0, 1)
+    >>> x = np.append(np.random.default_rng(0).exponential(size=50), 3.0)
+    >>> result = sb.ksd_test(x, stats.expon(), rng=0)  # tested where it is N(0, 1)
     >>> origin = result._sums()[0].origin
     >>> origin.samples[-1], origin.tested(origin.samples[-1:]).round(2)
     (array([3.]), array([[1.65]]))
