@@ -114,7 +114,8 @@ def test_a_base_space_can_be_pickled() -> None:
 
 def test_a_model_in_base_space_says_how_places_come_there() -> None:
     known = Knowledge(sb.in_base_space(EXPON))
-    assert known.passage is not None
-    assert known.passage is known.entrance
+    passage = known.passage
+    assert passage is not None
+    assert passage is known.entrance
     assert Knowledge(sb.models.Gaussian()).passage is None
-    np.testing.assert_allclose(known.passage(np.array([[3.0]])), [[stats.norm.isf(EXPON.sf(3.0))]])
+    np.testing.assert_allclose(passage(np.array([[3.0]])), [[stats.norm.isf(EXPON.sf(3.0))]])
