@@ -116,6 +116,6 @@ def test_a_model_in_base_space_says_how_places_come_there() -> None:
     known = Knowledge(sb.in_base_space(EXPON))
     passage = known.passage
     assert passage is not None
+    np.testing.assert_allclose(passage(np.array([[3.0]])), [[stats.norm.isf(EXPON.sf(3.0))]])
     assert passage is known.entrance
     assert Knowledge(sb.models.Gaussian()).passage is None
-    np.testing.assert_allclose(passage(np.array([[3.0]])), [[stats.norm.isf(EXPON.sf(3.0))]])
