@@ -175,6 +175,11 @@ class Result(Decision, Shown, ABC):
 
         return smallest_detectable(self, kind)
 
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        """What the tested frame calls its columns; empty for an array."""
+        return self._record.names
+
     def _sums(self) -> tuple[PairSums, ...]:
         """What explanations are made from, for every kernel, the leading one first."""
         raise TypeError(

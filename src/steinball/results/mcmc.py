@@ -59,6 +59,10 @@ class MCMCResult(GofResult):
         return self._again(super().extend(n_more))
 
     @property
+    def _columns(self) -> tuple[str, ...]:
+        return self.parameters
+
+    @property
     def title(self) -> str:
         """Which test it was."""
         return f"{'Robust kernel' if self.radius > 0 else 'Kernel'} Stein test of draws against a posterior"
