@@ -122,6 +122,15 @@ class Subject:
             )
         return cls(samples, model, predictable, placed, home)
 
+    @property
+    def as_given(self) -> Array:
+        """A sample of the library that the user passed."""
+        return self.samples if self.home is None else self.home
+
+    def computed_like(self, other: Array) -> Array:
+        """Other samples of that library, where these are computed."""
+        return other if self.home is None else to_host(other)
+
     def median_distance(self) -> float:
         """The median distance between samples; where they must not be looked at, between draws of the model."""
         if self.predictable:

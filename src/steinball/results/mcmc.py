@@ -37,6 +37,7 @@ class MCMCResult(GofResult):
 
     schema: ClassVar[str] = "steinball.mcmc/1"
     _subject: ClassVar[str] = "the draws"
+    _noun: ClassVar[str] = "draw"
     _target: ClassVar[str] = "the posterior"
     _unproved: ClassVar[str] = "This does not prove that the chains have converged"
 
