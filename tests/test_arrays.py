@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import steinball as sb
 from steinball.arrays import (
     as_number,
     as_samples,
@@ -20,7 +19,6 @@ from steinball.arrays import (
     check_level,
     check_resamples,
     check_share,
-    column_names,
     dtype_name,
     generator_at,
     is_array,
@@ -140,71 +138,6 @@ def test_jax_without_64_bit_numbers_is_no_error() -> None:
         check=False,
     )
     assert done.stdout.strip() == "float32", done.stderr
-
-
-def frames(library: str, columns: dict[str, Any]) -> Any:
-    module = pytest.importorskip(library)
-    return module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
-
-
-FRAMES = ["pandas", "polars", "pyarrow"]
-
-
-@pytest.mark.parametrize("library", FRAMES)
-def test_frames_are_read_column_by_column(library: str) -> None:
-    x = as_samples(frames(library, {"a": [1.5, 2.5], "b": [3, 4]}))
-    assert isinstance(x, np.ndarray)
-    np.testing.assert_array_equal(x, [[1.5, 3.0], [2.5, 4.0]])
-
-
-@pytest.mark.parametrize("library", FRAMES)
-@pytest.mark.parametrize("values", [["x", "y"], [True, False], [["a"], ["b"]]], ids=["text", "bool", "list"])
-def test_a_column_that_holds_no_numbers_is_named(library: str, values: list[Any]) -> None:
-    frame = frames(library, {"good": [1.0, 2.0], "bad": values})
-    with pytest.raises(
-        TypeError, match=r"`samples` must hold numbers only, but column `bad` is \w+.*Drop or encode it"
-    ):
-        as_samples(frame)
-
-
-@pytest.mark.parametrize("library", FRAMES)
-@pytest.mark.parametrize("values", [[1.0, None, 3.0], [1, None, 3]], ids=["float", "int"])
-def test_what_a_frame_misses_is_found_by_row(library: str, values: list[Any]) -> None:
-    with pytest.raises(ValueError, match=r"1 of 3 rows hold NaN or infinity \(first: row 1\)"):
-        as_samples(frames(library, {"a": values, "b": [1, 2, 3]}))
-
-
-def test_series_are_one_column() -> None:
-    pandas, polars, pyarrow = (pytest.importorskip(library) for library in FRAMES)
-    for series in (
-        pandas.Series([1, 2]),
-        polars.Series([1, 2]),
-        pyarrow.array([1, 2]),
-        pyarrow.chunked_array([[1], [2]]),
-    ):
-        np.testing.assert_array_equal(as_samples(series), [[1.0], [2.0]])
-    for series in (pandas.Series(["a"]), polars.Series(["a"]), pyarrow.array(["a"])):
-        with pytest.raises(TypeError, match="`samples` must hold numbers only"):
-            as_samples(series)
-    with pytest.raises(ValueError, match="1 of 2 rows hold NaN"):
-        as_samples(pyarrow.array([1.0, None]))
-
-
-def test_frames_of_unusual_columns_are_understood() -> None:
-    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    nullable = pandas.DataFrame({"a": pandas.array([1.5, 2.5], dtype="Float64"), "b": [3, 4]})
-    np.testing.assert_array_equal(as_samples(nullable), [[1.5, 3.0], [2.5, 4.0]])
-    missing = pandas.DataFrame({"a": pandas.array([1, None], dtype="Int64"), "b": [3, 4]})
-    with pytest.raises(ValueError, match="1 of 2 rows hold NaN"):
-        as_samples(missing)
-    repeated = pandas.DataFrame([[1, "x"], [2, "y"]], columns=["a", "a"])
-    with pytest.raises(TypeError, match="column `a` is"):
-        as_samples(repeated)
-    assert as_samples(polars.DataFrame({"a": polars.Series([1.0, 2.0], dtype=polars.Float32)})).dtype == np.float32
-    with pytest.raises(TypeError, match=r"`samples` is a lazy frame; call its `collect\(\)` first"):
-        as_samples(polars.DataFrame({"a": [1.0, 2.0]}).lazy())
-    with pytest.raises(ValueError, match="at least one column"):
-        as_samples(pandas.DataFrame(index=[0, 1]))
 
 
 SAMPLES = np.arange(6.0).reshape(3, 2)
@@ -400,46 +333,3 @@ def test_chains_and_draws_are_not_flattened_in_silence() -> None:
         as_samples(np.zeros((4, 100, 3)))
     with pytest.raises(ValueError, match=r"shape \(n, d\), got \(2, 2, 2, 2\)\.$"):
         as_samples(np.zeros((2, 2, 2, 2)))
-
-
-class InferenceData:
-    """Like ArviZ's: groups of variables, no array."""
-
-    __module__ = "arviz.data.inference_data"
-
-
-class DataArray:
-    """Like xarray's: an array whose axes have names."""
-
-    __module__ = "xarray.core.dataarray"
-
-    def __init__(self, values: Any, dims: tuple[str, ...]) -> None:
-        self._values, self.dims = values, dims
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return np.asarray(self._values, dtype=dtype)
-
-
-def test_posteriors_with_named_chains_say_how_to_become_rows() -> None:
-    for posterior in (InferenceData(), DataArray(np.zeros((4, 1000)), ("chain", "draw"))):
-        with pytest.raises(TypeError, match=r"are no rows yet\. `sb.mcmc_test.*stack them.*chains=\.\.\.\)"):
-            as_samples(posterior)
-    assert as_samples(DataArray(np.zeros((10, 2)), ("observation", "column"))).shape == (10, 2)
-
-
-@pytest.mark.parametrize("library", FRAMES)
-def test_a_column_of_lists_is_as_many_columns_and_names_are_kept(library: str) -> None:
-    frame = frames(library, {"x": [1.0, 2.0], "emb": [[3.0, 4.0], [5.0, 6.0]]})
-    np.testing.assert_array_equal(as_samples(frame), [[1.0, 3.0, 4.0], [2.0, 5.0, 6.0]])
-    assert column_names(frame) == ["x", "emb[0]", "emb[1]"]
-    ragged = frames(library, {"emb": [[3.0, 4.0], [5.0]]})
-    with pytest.raises(ValueError, match="the lists of column `emb` differ in length"):
-        as_samples(ragged)
-
-
-def test_names_of_columns_come_into_the_result() -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(np.random.default_rng(0).normal(size=(50, 2)), columns=["mass", "charge"])
-    assert sb.ksd_test(frame, lambda x: -x, rng=0).details["columns"] == ["mass", "charge"]
-    assert sb.ksd_test(frame.mass, lambda x: -x, rng=0).details["columns"] == ["mass"]
-    assert "columns" not in sb.ksd_test(frame.to_numpy(), lambda x: -x, rng=0).details

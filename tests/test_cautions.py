@@ -36,6 +36,19 @@ LOG_NORMAL = sb.from_score(
 )
 
 
+class Wrong:
+    """Its score has the other sign."""
+
+    def score(self, x: Any) -> Any:
+        return np.asarray(x)
+
+    def log_density(self, x: Any) -> Any:
+        return -0.5 * np.asarray(x)[:, 0] ** 2
+
+
+WRONG = Wrong()
+
+
 def test_the_warning_points_at_the_users_line() -> None:
     result = sb.ksd_test(X, gaussian, calibration=sb.WeightedBootstrap(19), rng=0)
     with warnings.catch_warnings(record=True) as caught:
@@ -57,7 +70,8 @@ def test_the_warning_points_at_the_users_line() -> None:
         sb.ksd_test(np.sort(X), gaussian)
         sb.ksd_test(X[:3], gaussian)
         sb.ksd_test(X, sb.models.Gaussian(X.mean(), X.var()))
-    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, k) for k in range(1, 15)]
+        sb.ksd_test(X, WRONG)
+    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, k) for k in range(1, 16)]
     assert {w.category for w in caught} == set(CATEGORIES)
 
 
@@ -96,7 +110,6 @@ def test_a_finite_sample_bound_is_warned_of_at_a_contamination_of_zero_too() -> 
         ("steinball.jumps.as_jumps", "steinball.jumps.offset.as_jumps"),
         ("steinball.jumps.closed_under_moves", "steinball.radius.base.closed_under_moves"),
         ("steinball.jumps.warn_if_multimodal", "steinball.jumps.separated.warn_if_multimodal"),
-        ("steinball.models.as_model", "steinball.models.base.as_model"),
         ("steinball.radius.as_radius", "steinball.radius.base.as_radius"),
         ("steinball.tilts.automatic_tilt", "steinball.features.tilting.base_tilt"),
     ],

@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "steinball"
 
 ROOMS = (
+    "frames",
     "arrays",
     "cautions",
     "progress",
@@ -242,7 +243,7 @@ def test_asking_would_be_seen() -> None:
 
 # Each with its reason; a number is how often, at most. `models/knowledge.py` asks users' models, `fitting/foreign.py`
 # users' families, and the files of array libraries ask those: they are not counted.
-ASKERS = {"arrays.py", "fitting/foreign.py", "models/knowledge.py", "models/autodiff.py"}
+ASKERS = {"arrays.py", "frames.py", "fitting/foreign.py", "models/knowledge.py", "models/autodiff.py"}
 PROBES = {
     "cautions.py": (2, "old names are looked up by their text"),
     "cli/demo.py": (1, "a table over fields by name"),

@@ -104,7 +104,7 @@ def draw(results: Results, figure: Any) -> None:
             ax.axhline(LEVEL, color="0.35", linestyle=":", linewidth=1.2, zorder=0)
         ax.set_xticks(range(len(places)), [f"{d}\n{n}" for d, n in places])
         ax.set(title=strategy, xlabel="d, n", ylabel="rejection rate")
-    ax.legend(loc="lower right")
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=len(SCHEMES))
 
 
 def _default(results: Results) -> Iterator[Finding]:

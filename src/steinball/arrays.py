@@ -7,13 +7,14 @@ library, one device and one floating dtype.
 from __future__ import annotations
 
 import math
-import re
 from typing import Any, TypeAlias
 
 import array_api_compat
 import numpy as np
 from array_api_compat import array_namespace as namespace
 from numpy.typing import NDArray
+
+from steinball.frames import from_frame, refuse_labeled
 
 __all__ = [
     "Array",
@@ -32,12 +33,8 @@ __all__ = [
     "check_level",
     "check_resamples",
     "check_share",
-    "column_names",
-    "column_numbers",
     "computed",
     "dtype_name",
-    "frame_columns",
-    "frame_index",
     "generator_at",
     "is_array",
     "is_array_like",
@@ -63,9 +60,6 @@ SMALL_JAX = 2000
 """Up to so many rows samples of JAX are computed in NumPy: its compiler takes seconds, whatever the size."""
 
 _FLOATS = ("float64", "float32")
-_FRAMES = ("pandas", "polars", "pyarrow")
-_LABELED = ("arviz", "arviz_base", "xarray")
-_NUMERIC = re.compile(r"(sparse\[)?(u?int\d+|float\d*|halffloat|double)\b")  # how pandas, polars, pyarrow write dtypes
 
 
 class OutOfRangeError(ValueError, FloatingPointError):
@@ -131,116 +125,9 @@ def _library(x: Array) -> str:
     return str(type(x).__module__.partition(".")[0]).replace("jaxlib", "jax")
 
 
-def _from_frame(x: Any, name: str) -> Any:
-    """The values of a data frame or series as NumPy; anything else unchanged."""
-    if type(x).__module__.partition(".")[0] not in _FRAMES:
-        return x
-    if type(x).__name__ == "LazyFrame":
-        raise TypeError(f"`{name}` is a lazy frame; call its `collect()` first.")
-    if not hasattr(x, "columns"):
-        return _column_values("values", x, name)
-    columns = [_column_values(label, column, name) for label, column in _columns(x)]
-    return np.column_stack(columns) if columns else np.empty((len(x), 0))
-
-
-def column_names(x: Any) -> list[str] | None:
-    """The names of the columns of a frame or series, for reports; those of a column of lists are numbered.
-
-    Examples
-    --------
-    >>> column_names(np.zeros((3, 2))) is None
-    True
-    """
-    if type(x).__module__.partition(".")[0] not in _FRAMES:
-        return None
-    if not hasattr(x, "columns"):
-        name = getattr(x, "name", None)
-        return [name] if isinstance(name, str) and name else None
-    if not any(isinstance(label, str) for label, _ in _columns(x)):
-        return None  # numbers that count the columns name nothing
-    widths = [(str(label), _column_values(label, column, "samples")) for label, column in _columns(x)]
-    return [
-        name for label, values in widths
-        for name in ([label] if values.ndim == 1 else [f"{label}[{k}]" for k in range(values.shape[1])])
-    ]  # fmt: skip
-
-
-def _columns(x: Any) -> list[tuple[Any, Any]]:
-    """Labels and columns of a pyarrow table, a polars or a pandas frame (whose labels may repeat)."""
-    if hasattr(x, "column_names"):
-        return list(zip(x.column_names, x.columns, strict=True))
-    if hasattr(x, "iter_columns"):
-        return [(column.name, column) for column in x.iter_columns()]
-    return list(x.items())
-
-
-def frame_columns(x: Any) -> list[tuple[str, Any]] | None:
-    """Names and columns of a data frame, or of a series; ``None`` for anything else."""
-    if type(x).__module__.partition(".")[0] not in _FRAMES:
-        return None
-    if not hasattr(x, "columns"):
-        return [(str(getattr(x, "name", None) or "values"), x)]
-    return [(str(label), column) for label, column in _columns(x)]
-
-
-def frame_index(x: Any) -> list[str] | None:
-    """The labels of the rows of a pandas frame; ``None`` where they are mere numbers of rows, or there are none."""
-    index = getattr(x, "index", None)
-    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
-        return None
-    return [str(label) for label in index]
-
-
-def column_numbers(column: Any) -> Floats | None:
-    """A column as numbers, or ``None`` where it holds something else."""
-    try:
-        return np.asarray(_column_values("values", column, "data"), dtype=np.float64)
-    except (TypeError, ValueError):
-        return None
-
-
-def _column_values(label: Any, column: Any, name: str) -> NDArray[Any]:
-    """One column as numbers, with NaN for what is missing."""
-    kind = getattr(column, "dtype", None) or getattr(column, "type", "unknown")
-    if _NUMERIC.match(str(kind).lower()):
-        options = {"zero_copy_only": False} if str(type(column).__module__).startswith("pyarrow") else {}
-        values = np.asarray(column.to_numpy(**options))
-        return values if values.dtype.kind in "fiu" else np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    lists = _list_values(label, column, name)
-    if lists is not None:
-        return lists
-    raise TypeError(f"`{name}` must hold numbers only, but column `{label}` is {kind}. Drop or encode it.")
-
-
-def _refuse_labeled(x: Any, name: str) -> None:
-    """ArviZ's and xarray's objects, whose chains and draws only their owner can put into rows."""
-    if type(x).__module__.partition(".")[0] not in _LABELED:
-        return
-    if not hasattr(x, "dims") or hasattr(x, "data_vars") or "chain" in x.dims:
-        raise TypeError(
-            f"`{name}` is a {type(x).__name__}, whose chains, draws and variables are no rows yet. `sb.mcmc_test` "
-            "tests them against the posterior that they were drawn from. As data, stack them, chain "
-            "behind chain: `np.stack([idata.posterior[v].values.ravel() for v in names], axis=1)` for scalars, and "
-            'pass `WildBootstrap(dependence="auto", chains=...)` as calibration: draws of a chain are not independent.'
-        )
-
-
-def _list_values(label: Any, column: Any, name: str) -> NDArray[Any] | None:
-    """A column of lists of numbers, such as embeddings, as an array (n, width); ``None`` for anything else."""
-    rows = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
-    if not rows or isinstance(rows[0], (str, bytes, dict)) or np.ndim(rows[0]) != 1:
-        return None
-    if any(np.asarray(row).dtype.kind not in "fiu" for row in rows if row is not None):
-        return None
-    try:
-        return np.array([np.asarray(row, dtype=np.float64) for row in rows])
-    except (TypeError, ValueError):
-        raise ValueError(f"`{name}` must be rectangular, but the lists of column `{label}` differ in length.") from None
-
-
 def _as_float_array(x: Any, name: str) -> Array:
-    _refuse_labeled(x, name)
-    x = _from_frame(x, name)
+    refuse_labeled(x, name)
+    x = from_frame(x, name)
     if not is_array(x):
         try:
             x = np.asarray(x)

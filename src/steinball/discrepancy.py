@@ -69,8 +69,9 @@ def targeted_ksd(x: Any, y: Any, model: Any, *, kernel: Kernel | None = None, ti
     >>> targeted_ksd([0.0, 1.0], [1.0, 0.0], lambda x: -x, kernel=InverseMultiquadric(1.0))
     0.0
     """
-    first = Subject.of(x, model).pose(kernel, tilt)
-    second = first.at(as_second_samples(y, first.samples))
+    subject = Subject.of(x, model)
+    first = subject.pose(kernel, tilt)
+    second = first.at(subject.computed_like(as_second_samples(y, subject.as_given)))
     center = center_of(first.samples)
     with np.errstate(over="ignore", invalid="ignore"):
         rows, columns = (first.stein.prepare(p.samples, p.scores, center) for p in (first, second))

@@ -14,7 +14,6 @@ from steinball.arrays import (
     Array,
     as_samples,
     as_second_samples,
-    column_names,
     computed,
     is_small_jax,
     lent,
@@ -58,8 +57,6 @@ class Subject:
         What became of points outside the support of the model and on its edge.
     home : array, optional
         A row of the samples as the user passed them, where they are computed in another library.
-    columns : list of str, optional
-        The names of the columns, where they came in a frame.
 
     Examples
     --------
@@ -73,7 +70,6 @@ class Subject:
     predictable: bool = False
     placed: Placed | None = None
     home: Array | None = None
-    columns: list[str] | None = None
 
     def __len__(self) -> int:
         return int(self.samples.shape[0])
@@ -86,10 +82,8 @@ class Subject:
     @property
     def remarks(self) -> dict[str, Any]:
         """What a result says of the data."""
-        space = None if Knowledge(self.model).entrance is None else "base space"
-        told = {"columns": self.columns, "tested in": space}
-        known = {key: value for key, value in told.items() if value is not None}
-        return known if self.placed is None else {**self.placed.remarks, **known}
+        told = {} if self.placed is None else self.placed.remarks
+        return told if Knowledge(self.model).entrance is None else {**told, "tested in": "base space"}
 
     @property
     def n(self) -> int:
@@ -126,7 +120,16 @@ class Subject:
             samples = as_second_samples(
                 moves.move(lent(samples), model, below), samples, "jumps.move(samples, model, seed)"
             )
-        return cls(samples, model, predictable, placed, home, column_names(x))
+        return cls(samples, model, predictable, placed, home)
+
+    @property
+    def as_given(self) -> Array:
+        """A sample of the library that the user passed."""
+        return self.samples if self.home is None else self.home
+
+    def computed_like(self, other: Array) -> Array:
+        """Other samples of that library, where these are computed."""
+        return other if self.home is None else to_host(other)
 
     def median_distance(self) -> float:
         """The median distance between samples; where they must not be looked at, between draws of the model."""
@@ -174,7 +177,7 @@ class Subject:
         samples = within_reach(self.samples) if tilted else self.samples
         scores = evaluate_score(self.model, samples)
         warn_if_log_density(self.model, samples, scores)
-        return SteinProblem(stein, self.model, samples, scores)
+        return SteinProblem(stein, self.model, samples, scores, None if self.placed is None else self.placed.original)
 
     def pose_all(self, kernels: Sequence[Kernel], tilt: Tilt | str | None) -> list[SteinProblem]:
         """One problem per kernel; the score is evaluated once, and an automatic tilt suits the kernel in the middle."""

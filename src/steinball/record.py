@@ -15,8 +15,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from steinball.arrays import frame_columns
 from steinball.cautions import listening
+from steinball.frames import column_names
 from steinball.text import describe
 
 __all__ = ["Record", "continues", "current_record", "recorded", "versions"]
@@ -52,6 +52,10 @@ class Record:
     warnings: list[str] = field(default_factory=list)
     names: tuple[str, ...] = ()
 
+    def columns(self, dimension: int) -> dict[str, list[str]]:
+        """What the details of a result say of its columns: their names, where all of them have one."""
+        return {"columns": list(self.names)} if len(self.names) == dimension else {}
+
 
 def current_record() -> Record:
     """The record of the call that is running; an empty one outside of any."""
@@ -70,7 +74,7 @@ def recorded(test: Callable[P, R]) -> Callable[P, R]:
             return test(*args, **kwargs)
         if "rng" in inspect.signature(test).parameters and kwargs.get("rng") is None:
             kwargs["rng"] = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
-        with _open(Record(_written(test, args, kwargs), names=_names(args))):
+        with _open(Record(_written(test, args, kwargs), names=_names(test, args, kwargs))):
             return test(*args, **kwargs)
 
     return run
@@ -98,10 +102,13 @@ def _open(record: Record) -> Iterator[None]:
         _OPEN.reset(token)
 
 
-def _names(args: Any) -> tuple[str, ...]:
+def _names(test: Callable[..., Any], args: Any, kwargs: Any) -> tuple[str, ...]:
     """What the columns of the tested frame are called."""
-    columns = frame_columns(args[0]) if args else None
-    return () if columns is None else tuple(name for name, _ in columns)
+    data = args[0] if args else kwargs.get(next(iter(inspect.signature(test).parameters)))
+    try:
+        return tuple(column_names(data) or ())
+    except Exception:  # the test itself will say what is wrong with its data
+        return ()
 
 
 def _written(test: Callable[..., Any], args: Any, kwargs: Any) -> str:

@@ -345,13 +345,15 @@ class SteinProblem:
     """One question: these samples, with these scores, against this model, under this Stein kernel.
 
     ``samples`` and ``scores`` are checked (n, d) arrays; ``model`` has a ``score`` (usable away from the samples unless
-    it is a bare array of scores).
+    it is a bare array of scores). ``original``, on the host, are the samples as they came, where they are tested in
+    other coordinates.
     """
 
     stein: SteinKernel
     model: Model
     samples: Array
     scores: Array
+    original: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return int(self.samples.shape[0])

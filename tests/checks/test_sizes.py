@@ -44,6 +44,6 @@ def test_every_test_remarks_it() -> None:
     with pytest.warns(FewRowsWarning):
         sb.robust_ksd_test(x, model, 0.05, calibration=few)
     with pytest.warns(FewRowsWarning):
-        sb.ksdagg_test(x, model, n_resamples=19, n_resamples_level=19)
+        sb.ksdagg_test(x, model, n_resamples=199, n_resamples_level=19)
     with pytest.warns(FewRowsWarning):
         sb.robust_ksdagg_test(x, model, 0.05, calibration=few)

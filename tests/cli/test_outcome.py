@@ -66,7 +66,7 @@ def test_an_interrupt_is_130(command: Command, data: str, monkeypatch: pytest.Mo
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "read_samples", interrupted)
+    monkeypatch.setattr(commands, "read_table", interrupted)
     done = command("test", data, *GAUSSIAN, "--contamination", "0.1")
     assert (done.exit_code, done.stdout, done.stderr) == (130, "", "steinball: interrupted\n")
 
@@ -78,7 +78,7 @@ def test_no_error_of_any_kind_looks_like_a_rejection(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(commands, "read_samples", fail)
+    monkeypatch.setattr(commands, "read_table", fail)
     done = command("test", data, *GAUSSIAN, "--contamination", "0.1")
     assert done.exit_code == 2
     assert type(error).__name__ in done.stderr

@@ -74,11 +74,13 @@ def _test() -> Any:
 
 
 def _result(**options: Any) -> Any:
-    return sb.robust_ksd_test(_sample(), sb.models.Gaussian(), rng=0, calibration=sb.BoundaryBootstrap(99), **options)
+    return sb.robust_ksd_test(
+        _sample(), sb.models.Gaussian(), 0.05, rng=0, calibration=sb.BoundaryBootstrap(99), **options
+    )
 
 
 def _aggregated() -> Any:
-    return sb.robust_ksdagg_test(_sample(), sb.models.Gaussian(), rng=0)
+    return sb.robust_ksdagg_test(_sample(), sb.models.Gaussian(), 0.05, rng=0)
 
 
 def _methods() -> list[Entry]:

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import steinball as sb
+from steinball.models.knowledge import Knowledge
 
 EXPON = stats.expon()
 X = EXPON.rvs(size=200, random_state=0)
@@ -109,3 +110,12 @@ def test_a_number_on_the_scale_of_one_kernel_is_refused_for_streams() -> None:
 def test_a_base_space_can_be_pickled() -> None:
     model = pickle.loads(pickle.dumps(sb.in_base_space(EXPON)))
     assert not sb.robust_ksd_test(X, model, contamination=0.05, rng=0).rejected
+
+
+def test_a_model_in_base_space_says_how_places_come_there() -> None:
+    known = Knowledge(sb.in_base_space(EXPON))
+    passage = known.passage
+    assert passage is not None
+    np.testing.assert_allclose(passage(np.array([[3.0]])), [[stats.norm.isf(EXPON.sf(3.0))]])
+    assert passage is known.entrance
+    assert Knowledge(sb.models.Gaussian()).passage is None

@@ -159,3 +159,9 @@ def test_scores_of_another_shape_are_refused(chains: Any) -> None:
     for wrong in (-x[:, :50], -x[..., :1], -x[..., 0]):
         with pytest.raises(ValueError, match="must have the shape"):
             sb.mcmc_test(x, scores=wrong)
+
+
+def test_a_model_in_base_space_is_refused() -> None:
+    draws = np.random.default_rng(0).normal(size=(4, 300, 1))
+    with pytest.raises(TypeError, match="`model` lives in base space, and draws are tested as they are"):
+        sb.mcmc_test(draws, sb.in_base_space(sb.models.Gaussian(1.0)))

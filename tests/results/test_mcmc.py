@@ -37,7 +37,8 @@ def test_it_keeps_them_at_another_tolerance_and_with_more_draws(result: MCMCResu
 
 
 def test_its_words_are_about_draws_and_a_posterior(result: MCMCResult) -> None:
-    text = result.summary()
+    short, text = " ".join(result.summary().split()), result.summary(details=True)
+    assert "The 400 draws do not contradict the posterior" in short
     assert "Kernel Stein test of draws against a posterior" in text
     assert "400 draws of 2 parameters" in text
     assert "the draws do not contradict the posterior" in " ".join(text.split())

@@ -151,7 +151,7 @@ def test_a_misfit_is_said_first_and_what_must_be_conceded(rejected: sb.GofResult
 @pytest.mark.parametrize(
     ("contamination", "start", "said"),
     [
-        (0.0, "NOT REJECTED", "The 200 points do not contradict the model, which does not prove it."),
+        (0.0, "NOT REJECTED", "The 200 points do not contradict the model. This does not prove the model."),
         (0.05, "UNDECIDED", "but they are too few to show that the model is that close."),
         (0.9, "GOOD ENOUGH", "no further from the model than 90 % of contamination could put it; more of it may be"),
     ],

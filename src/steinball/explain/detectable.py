@@ -149,7 +149,7 @@ def _at(sums: PairSums, kind: Any) -> Answer:
     places = as_samples(kind, "kind", least=1)
     if places.shape[1] != problem.samples.shape[1]:
         raise ValueError(f"`kind` must have {problem.samples.shape[1]} columns, got shape {tuple(places.shape)}.")
-    there, points = _prepared(problem, like(to_host(places), problem.samples)), _typical(sums)
+    there, points = _prepared(problem, sums.origin.tested(to_host(places))), _typical(sums)
     length = math.sqrt(max(0.0, float(to_host(problem.stein.block(there, there)).mean())))
     if length == 0.0:
         return (math.inf,) * 3

@@ -45,7 +45,8 @@ class Explanation:
     influence : Influence
         D without each point, and the points without which the decision would be the other one.
     coordinates : (d,) array
-        The share of each coordinate in D²; they sum to 1.
+        The share of each coordinate in D²; they sum to 1. In base space: the part of each column that those before it
+        leave open, and of a flow the coordinates of its noise.
     names : tuple of str
         The names of the columns.
     ids : tuple of str
@@ -58,7 +59,8 @@ class Explanation:
     ksd : float
         D.
     samples : (n, d) array
-        The data as they were tested; NaN where the model excludes a point.
+        The data, in their own coordinates also where they were tested in base space; NaN where the model excludes a
+        point.
 
     Examples
     --------
@@ -137,19 +139,25 @@ class Explanation:
         where = (
             f"Too many points near {self._place(self.places.surplus)}, too few near {self._place(self.places.lack)}."
         )
-        found = [f"D = {number(self.ksd)}; by coordinate: {shares}." if many else f"D = {number(self.ksd)}.", where]
+        parts = f"; by coordinate{self._space}: {shares}" if many else ""
+        found = [f"D = {number(self.ksd)}{parts}.", where]
         if len(single):
             named = ", ".join(self.label(i) for i in single[:_LISTED].tolist())
             who = f"{count(len(single), 'point')} ({named}{', …' * (len(single) > _LISTED)})"
             found.append(f"Without any single one of {who} the decision would be the other one.")
         return found + self._alone()
 
+    @property
+    def _space(self) -> str:
+        """Where distances were measured, where that is not in the coordinates of the data."""
+        return " in base space" if self._witness.sums.origin.in_base_space else ""
+
     def _alone(self) -> list[str]:
         if not len(self.far):
             return []
         named = ", ".join(self.label(i) for i in self.far[:_LISTED].tolist()) + ", …" * (len(self.far) > _LISTED)
         share = percent(float(self.shares(self.far).sum()))
-        return [f"Far from all others: {count(len(self.far), 'point')} ({named}), {share} of D² together."]
+        return [f"Far from all others{self._space}: {count(len(self.far), 'point')} ({named}), {share} of D² together."]
 
     def _place(self, place: Floats) -> str:
         inside = ", ".join(number(value) for value in place[:_COLUMNS]) + ", …" * (len(place) > _COLUMNS)
@@ -220,20 +228,22 @@ def explain(result: Result, data: Any = None, top: int = 10) -> Explanation:
     Examples
     --------
     >>> import steinball as sb
-    >>> x = np.random.default_rng(0).normal(size=(300, 2))
-    >>> x[:40] = [0.5, 4.0]
+    >>> rng = np.random.default_rng(0)
+    >>> x, moved = rng.normal(size=(300, 2)), rng.choice(300, 40, replace=False)
+    >>> x[moved] = [0.5, 4.0]
     >>> result = sb.robust_ksd_test(x, sb.models.Gaussian([0.0, 0.0]), contamination=0.02, rng=0)
     >>> found = explain(result, top=40)
-    >>> sorted(found.points.tolist()) == list(range(40)), found.names[found.coordinates.argmax()]
+    >>> set(found.points.tolist()) == set(moved.tolist()), found.names[found.coordinates.argmax()]
     (True, 'x2')
     """
     if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1:
         raise ValueError(f"`top` must be a whole number of at least 1, got {top!r}.")
     sums = result._sums()[0]
     rows, n = sums.rows, len(sums)
-    labels = labels_of(data, sums.problem.host_samples, rows, n, result._record.names)
+    shown = sums.origin.samples
+    labels = labels_of(data, shown, rows, n, result._columns)
     samples = np.full((n, len(labels.names)), np.nan)
-    samples[rows] = sums.problem.host_samples
+    samples[rows] = shown
     witness = SteinWitness(sums)
     return Explanation(
         points=np.argsort(-sums.contributions, kind="stable")[:top],

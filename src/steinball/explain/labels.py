@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats, column_numbers, frame_columns, frame_index
+from steinball.arrays import Floats
+from steinball.frames import column_numbers, frame_columns, frame_index
 
 __all__ = ["Labels", "labels_of"]
 

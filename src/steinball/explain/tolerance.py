@@ -79,7 +79,7 @@ class ToleranceCurve:
     --------
     >>> import steinball as sb
     >>> x = np.random.default_rng(0).normal(size=300)
-    >>> x[:60] = 3.0
+    >>> x[np.random.default_rng(1).permutation(300)[:60]] = 3.0
     >>> curve = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, rng=0).tolerance_curve([0.0, 0.2, 0.5])
     >>> curve.verdicts
     ('misfit', 'undecided', 'good enough')

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Floats, as_samples, like, to_host
+from steinball.arrays import Floats, as_samples, to_host
 from steinball.models.base import evaluate_score
-from steinball.models.knowledge import Knowledge
 from steinball.results.pairs import PairSums
 from steinball.stein import center_of
 
@@ -40,7 +39,8 @@ class SteinWitness:
 
     .. math:: f(x) = \frac{1}{n D} \sum_j u(x, x_j), \qquad E_P f = 0, \qquad \frac1n \sum_i f(x_i) = D.
 
-    It is positive where there are more data than the model expects, and negative where there are fewer.
+    It is positive where there are more data than the model expects, and negative where there are fewer. Its argument is
+    in the coordinates of the data, also where these were tested in base space.
 
     Examples
     --------
@@ -70,26 +70,24 @@ class SteinWitness:
 
     def _inside(self, places: Floats) -> Floats:
         """f where the model has a density, NaN elsewhere."""
-        problem, values = self.sums.problem, np.full(len(places), np.nan)
-        support = problem.support
+        values, support = np.full(len(places), np.nan), self.sums.origin.support
         inside = np.ones(len(places), dtype=bool) if support is None else ~support.outside(places)
         if inside.any():
-            there = places[inside] if support is None else support.off_edges(places[inside])
-            values[inside] = self._values(there)
+            values[inside] = self._values(places[inside])
         return values
 
     def _values(self, places: Floats) -> Floats:
-        problem, step = self.sums.problem, max(1, _ENTRIES_AT_ONCE // len(self.sums))
+        problem, origin, step = self.sums.problem, self.sums.origin, max(1, _ENTRIES_AT_ONCE // len(self.sums))
         center, parts = center_of(problem.samples), []
         for start in range(0, len(places), step):
-            there = like(places[start : start + step], problem.samples)
+            there = origin.tested(places[start : start + step])
             rows = problem.stein.prepare(there, evaluate_score(problem.model, there), center)
             parts.append(to_host(problem.stein.block(rows, problem.points)).sum(axis=1))
         return np.concatenate(parts) / (len(self.sums) * (self.sums.length or 1.0))
 
     def along(self, j: int, grid: Any = None, at: Any = None) -> tuple[Floats, Floats]:
         """A grid of coordinate j and f on it, on the line through ``at``, by default the median of the data."""
-        x = self.sums.problem.host_samples
+        x = self.sums.origin.samples
         line = np.array(np.median(x, axis=0) if at is None else to_host(at), dtype=np.float64).reshape(-1)
         if line.size != x.shape[1]:
             raise ValueError(f"`at` must be a point of {x.shape[1]} numbers, got {line.size}.")
@@ -100,10 +98,9 @@ class SteinWitness:
 
     def places(self) -> Places:
         """Where f is largest and smallest, over the data and, where the model can be sampled, over draws of it."""
-        problem = self.sums.problem
-        at, values = problem.host_samples, self.sums.row_means[self.sums.rows] / (self.sums.length or 1.0)
-        draws = Knowledge(problem.model).draws(_DRAWS) if problem.evaluable else None
-        if draws is not None and draws.shape[1] == at.shape[1]:
+        at, values = self.sums.origin.samples, self.sums.row_means[self.sums.rows] / (self.sums.length or 1.0)
+        draws = self.sums.origin.draws(_DRAWS)
+        if draws is not None:
             at, values = np.vstack([at, draws]), np.concatenate([values, self._inside(draws)])
         most, least = int(np.nanargmax(values)), int(np.nanargmin(values))
         return Places(at[most], at[least], (float(values[most]), float(values[least])))

@@ -48,7 +48,7 @@ _ROUNDING = 0.02  # by which an estimated rate of growth may exceed the true one
 _POWERS = (0.5, 1.0)
 
 
-def choose_tilt(samples: Array, model: Any, kernel: Kernel) -> Tilt:
+def choose_tilt(samples: Array, model: Any, kernel: Kernel) -> Tilt | None:
     r"""The tilt that ``tilt="auto"`` means: one that bounds the Stein kernel, of a large efficiency
 
     .. math:: \mathbb{E}_P\, u(X, X) / \tau
@@ -56,7 +56,8 @@ def choose_tilt(samples: Array, model: Any, kernel: Kernel) -> Tilt:
     (docs/theory/supremum.md). Where the support of the model has edges, an :class:`EdgeTilt` that vanishes there; where
     the score grows toward infinity, times a :class:`PolynomialTilt` of exponent :math:`b \ge r/2`, or a
     :class:`PowerTilt` where it grows faster than any power and the model has a log density. Without edges the exponent
-    is ½ at least (docs/theory/edges.md).
+    is ½ at least (docs/theory/edges.md); and there is no tilt where the Stein kernel is proved to be bounded without
+    one, as for Student's t: a weight would only hide what lies far out.
 
     Center and shape of the polynomial are those of the model: its ``location`` and ``covariance``, or the robust ones
     of draws if it can only ``sample``. Its scale is a multiple of the model's, searched for with the kernel at hand,
@@ -85,6 +86,8 @@ def choose_tilt(samples: Array, model: Any, kernel: Kernel) -> Tilt:
     'EdgeTilt'
     """
     edge, rate = edge_tilt(model, samples), growth_rate(model, samples)
+    if edge is None and _is_bounded(SteinKernel(kernel, None), model, int(samples.shape[1])):
+        return None
     if edge is not None and (rate is None or rate <= _ROUNDING or _is_closed(model, samples)):
         return edge
     if rate is not None and math.isinf(rate):

@@ -112,8 +112,8 @@ class _OfTwo(Kernel):
     second: Kernel
 
     def __post_init__(self) -> None:
-        for name in ("first", "second"):
-            check_kind(getattr(self, name), Kernel, name, "a kernel of `steinball.kernels`")
+        check_kind(self.first, Kernel, "first", "a kernel of `steinball.kernels`")
+        check_kind(self.second, Kernel, "second", "a kernel of `steinball.kernels`")
         if not np.array_equal(np.asarray(self.first.metric), np.asarray(self.second.metric)):
             raise ValueError("kernels are combined only with equal `metric`s: the Stein kernel has one r².")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from scipy.special import ndtr, ndtri, softmax
 from steinball.arrays import Array, Floats, like, to_host
 from steinball.models.support import Support
 
-__all__ = ["BaseMap", "normal_of", "rosenblatt"]
+__all__ = ["BaseMap", "Passage", "normal_of", "rosenblatt"]
 
 _FARTHEST = 37.0  # Φ(−37) is about the smallest number that a float holds
 
@@ -30,11 +31,20 @@ def normal_of(below: Floats, above: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class BaseMap:
-    """How data come into base space: the model that they are about, and where that ends."""
+class Passage(ABC):
+    """How data come to where they are tested: the model that they are about, and where that ends."""
 
     model: Any
     support: Support | None = None
+
+    @abstractmethod
+    def __call__(self, samples: Array) -> Array:
+        """The samples there, in their own library."""
+
+
+@dataclass(frozen=True, eq=False)
+class BaseMap(Passage):
+    """The passage into base space."""
 
     def __call__(self, samples: Array) -> Array:
         """The samples in base space, in their own library."""

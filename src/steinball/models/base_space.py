@@ -24,6 +24,11 @@ class BaseSpace(Gaussian):
 
     entrance: Any = field(default=None, kw_only=True)
 
+    @property
+    def passage(self) -> Any:
+        """How places of the data's coordinates come here."""
+        return self.entrance
+
     def __repr__(self) -> str:
         return f"in_base_space({self.entrance.model!r})"
 
@@ -53,7 +58,8 @@ def in_base_space(model: Any) -> BaseSpace:
     or divergences is the same set there (:class:`Huber`, :class:`TotalVariation`, :class:`Hellinger`,
     :class:`KullbackLeibler`, :class:`ChiSquared`, :class:`DensityBand`); distances are not, so that numbers on the
     KSD scale and :class:`Wasserstein` are refused. Rows keep their places: contributions and removals are about the
-    original points. docs/base-space.md compares the power with that of an edge tilt.
+    original points, and explanations, pictures and reports speak of the original coordinates. docs/base-space.md compares
+    the power with that of an edge tilt.
 
     Examples
     --------
@@ -98,7 +104,7 @@ def brought_in(samples: Array, model: Any, outside: str = "error") -> Placed:
     entrance = known.entrance
     if entrance is None:
         return place(samples, known.support, outside)
-    return place(samples, entrance.support, outside).mapped(entrance)
+    return place(samples, entrance.support, outside).mapped(entrance, samples)
 
 
 def let_in(rows: Array, model: Any) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, as_numbers, to_host
-from steinball.models.base_map import BaseMap
+from steinball.models.base_map import BaseMap, Passage
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, unit_root
 from steinball.models.support import Support
 
@@ -202,6 +202,12 @@ class Knowledge:
         """How data come into the space that it is tested in, where that is base space."""
         said = self._attribute("entrance")
         return said if isinstance(said, BaseMap) else None
+
+    @property
+    def passage(self) -> Passage | None:
+        """How places of the data's coordinates come to those that it is stated in, where these are others."""
+        said = self._attribute("passage")
+        return said if isinstance(said, Passage) else None
 
     def draws(self, n: int) -> Floats | None:
         """``n`` draws with a seed of our own, the same every time, shape (n, d) on the host."""

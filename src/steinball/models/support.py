@@ -112,12 +112,16 @@ def _pair(low: Any, high: Any) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """Samples that lie inside the support; ``isolated`` are the places of the others among all ``n``."""
+    """Samples that lie inside the support; ``isolated`` are the places of the others among all ``n``.
+
+    ``original``, on the host, are the same rows as they came, where they were mapped elsewhere.
+    """
 
     samples: Array
     n: int
     isolated: NDArray[np.intp]
     moved: int = 0
+    original: Floats | None = None
 
     @property
     def remarks(self) -> dict[str, int]:
@@ -125,9 +129,10 @@ class Placed:
         found = {"outside the support": len(self.isolated), "moved off the edge": self.moved}
         return {words: count for words, count in found.items() if count}
 
-    def mapped(self, change: Callable[[Array], Array]) -> Placed:
-        """The same points elsewhere."""
-        return replace(self, samples=change(self.samples))
+    def mapped(self, change: Callable[[Array], Array], came: Array) -> Placed:
+        """The same points elsewhere; ``came`` are all ``n`` as the user passed them."""
+        original = np.delete(to_host(came), self.isolated, axis=0)
+        return replace(self, samples=change(self.samples), original=original)
 
 
 def place(samples: Array, support: Support | None, outside: str = "error") -> Placed:

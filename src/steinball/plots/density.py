@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from steinball.arrays import Floats, like, to_host
 from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
-from steinball.stein import SteinProblem
+from steinball.results.origin import Origin
 
 __all__ = ["Shape", "contours", "mass_levels", "shape_of"]
 
@@ -35,16 +36,22 @@ class Shape:
         return Shape(tuple(axis[k] for axis, k in zip(self.axes, kept, strict=True)), self.values[np.ix_(*kept)])
 
 
-def shape_of(problem: SteinProblem, columns: tuple[int, ...], window: Floats) -> Shape | None:
+def shape_of(origin: Origin, columns: tuple[int, ...], window: Floats) -> Shape | None:
     """The model's density over one or two columns in a window, or ``None`` where nothing tells it.
 
     In one or two dimensions it follows from the log density, or from the score by integration. In more it is a marginal
     density, which draws of the model show.
     """
-    whole = len(columns) == int(problem.samples.shape[1])
+    whole = len(columns) == origin.samples.shape[1]
+    ways: list[Callable[[], Shape | None]] = [lambda: _drawn(origin, columns, window)]
+    if whole and origin.problem.evaluable:
+        ways.insert(0, lambda: _integrated(origin, window))
+    return next((found for found in map(_attempt, ways) if found is not None), None)
+
+
+def _attempt(way: Callable[[], Shape | None]) -> Shape | None:
     try:
-        found = _integrated(problem, window) if whole and problem.evaluable else None
-        return found if found is not None else _drawn(problem, columns, window)
+        return way()
     except Exception:  # a picture must not fail because a user's model does, on points that are not the data
         return None
 
@@ -57,18 +64,17 @@ def _grid(window: Floats, wider: float) -> list[Floats]:
     return [np.linspace(a - r, b + r, int(size * (1 + 2 * wider))) for a, b, r in zip(low, high, room, strict=True)]
 
 
-def _integrated(problem: SteinProblem, window: Floats) -> Shape | None:
+def _integrated(origin: Origin, window: Floats) -> Shape | None:
     axes = _grid(window, _WIDER if len(window[0]) == 1 else 0.5)
     points = np.stack([part.ravel() for part in np.meshgrid(*axes, indexing="ij")], axis=1)
-    support = problem.support
-    inside = points if support is None else support.off_edges(points)
-    there, known = like(inside, problem.samples), Knowledge(problem.model).log_density
+    support, known = origin.support, Knowledge(origin.model).log_density
+    there = like(origin.inside(points), origin.problem.samples)
     shape = tuple(axis.size for axis in axes)
     with np.errstate(all="ignore"):
         if known is not None:
             logs = to_host(known(there)).reshape(shape)
         else:
-            logs = _potential(to_host(score_of(problem.model, there)).reshape(*shape, len(axes)), axes)
+            logs = _potential(to_host(score_of(origin.model, there)).reshape(*shape, len(axes)), axes)
         logs = logs if support is None else np.where(support.outside(points).reshape(shape), -np.inf, logs)
         values = np.exp(logs - np.max(logs[np.isfinite(logs)]))
     return _normalized(axes, np.where(np.isfinite(values), values, 0.0))
@@ -94,12 +100,12 @@ def _normalized(axes: list[Floats], values: Floats) -> Shape | None:
     return Shape(tuple(axes), values / total) if np.isfinite(total) and total > 0.0 else None
 
 
-def _drawn(problem: SteinProblem, columns: tuple[int, ...], window: Floats) -> Shape | None:
+def _drawn(origin: Origin, columns: tuple[int, ...], window: Floats) -> Shape | None:
     """A smoothed histogram of draws of the model; one cell of smoothing per tenth of the window."""
     from scipy.ndimage import gaussian_filter
 
-    draws = Knowledge(problem.model).draws(_DRAWS)
-    if draws is None or draws.shape[1] <= max(columns):
+    draws = origin.draws(_DRAWS)
+    if draws is None:
         return None
     axes = _grid(window, 0.5)
     edges = [np.append(axis - (axis[1] - axis[0]) / 2.0, axis[-1] + (axis[1] - axis[0]) / 2.0) for axis in axes]

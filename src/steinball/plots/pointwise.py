@@ -34,7 +34,7 @@ def draw_diagonal(explanation: Explanation, sums: PairSums, ax: Any = None) -> A
     """u(x, x), how much each point can count, against where it lies; τ is the most that any point can."""
     ax, theme = canvas(ax)
     j = int(np.argmax(explanation.coordinates))
-    x, values = sums.problem.host_samples[:, j], sums.diagonal[sums.rows]
+    x, values = sums.origin.samples[:, j], sums.diagonal[sums.rows]
     order = np.argsort(x)
     if sums.problem.samples.shape[1] == 1:
         ax.plot(x[order], values[order], color=theme.model, linewidth=1)

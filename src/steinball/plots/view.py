@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Floats
 from steinball.explain import Explanation
-from steinball.models.knowledge import Knowledge
 from steinball.plots.density import Shape, shape_of
+from steinball.results.origin import Origin
 from steinball.results.pairs import PairSums
-from steinball.stein import SteinProblem
 
 __all__ = ["MOST", "View", "view_of"]
 
@@ -74,9 +73,9 @@ class View:
 def view_of(explanation: Explanation, sums: PairSums, blamed: NDArray[np.intp]) -> View:
     """The picture of an explanation: one column, both of two, or the two that count most of more."""
     columns = _worst(explanation.coordinates)
-    problem, rows = sums.problem, sums.rows
-    x, guilty, far = problem.host_samples[:, columns], np.isin(rows, blamed), np.isin(rows, explanation.far)
-    window = _window(x, _model_draws(problem, columns), guilty | far)
+    origin, rows = sums.origin, sums.rows
+    x, guilty, far = origin.samples[:, columns], np.isin(rows, blamed), np.isin(rows, explanation.far)
+    window = _window(x, _model_draws(origin, columns), guilty | far)
     inside = ((x >= window[0]) & (x <= window[1])).all(axis=1)
     chosen = _chosen(inside, guilty | far)
     edges = np.linspace(window[0, 0], window[1, 0], _bar_count(inside) + 1)
@@ -88,7 +87,7 @@ def view_of(explanation: Explanation, sums: PairSums, blamed: NDArray[np.intp]) 
         blamed=guilty[chosen],
         far=far[chosen] & ~guilty[chosen],
         bars=(edges, np.histogram(x[:, 0], bins=edges)[0] / (len(x) * (edges[1] - edges[0]))),
-        model=shape_of(problem, columns, window),
+        model=shape_of(origin, columns, window),
         sides=(int((x[:, 0] < window[0, 0]).sum()), int((x[:, 0] > window[1, 0]).sum())),
         beyond=int((~inside).sum()),
         n=len(x),
@@ -101,9 +100,9 @@ def _worst(shares: Floats) -> tuple[int, ...]:
     return tuple(sorted(int(j) for j in most))
 
 
-def _model_draws(problem: SteinProblem, columns: tuple[int, ...]) -> Floats | None:
-    draws = Knowledge(problem.model).draws(_DRAWS)
-    return None if draws is None or draws.shape[1] <= max(columns) else draws[:, columns]
+def _model_draws(origin: Origin, columns: tuple[int, ...]) -> Floats | None:
+    draws = origin.draws(_DRAWS)
+    return None if draws is None else draws[:, columns]
 
 
 def _window(x: Floats, draws: Floats | None, guilty: NDArray[np.bool_]) -> Floats:

@@ -12,6 +12,7 @@ from steinball.checks.dependence import autocorrelation_time
 from steinball.gof.ksd import robust_ksd_test
 from steinball.kernels.base import Kernel
 from steinball.models.base import as_model
+from steinball.models.knowledge import Knowledge
 from steinball.models.mistaken import warn_if_log_density
 from steinball.posterior.draws import Draws, Reading
 from steinball.posterior.readers import read
@@ -132,12 +133,14 @@ def mcmc_test(
         progress=progress,
     )
     chain_facts = {"chains": case.draws.lengths, "autocorrelation_time": time, "effective_size": result.n / time}
-    return MCMCResult.of(result, parameters=case.draws.parameters, **chain_facts)
+    return MCMCResult.of(result._about(case.draws.values), parameters=case.draws.parameters, **chain_facts)
 
 
 def _standardized(draws: Draws, model: Any) -> Standardized:
     """The model in units of the draws' spread; its score at the draws is computed here, once."""
     found = as_model(model, draws.values)
+    if Knowledge(found).entrance is not None:
+        raise TypeError(f"`model` lives in base space, and draws are tested as they are. Pass the model of {found!r}.")
     posterior = Standardized(found, *spread_of(draws.values), draws.values)
     warn_if_log_density(found, draws.values, posterior.scores)
     return posterior

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from steinball.arrays import Array, Floats, like, to_host
 from steinball.models.base import Model, evaluate_score, same_array
+from steinball.models.base_map import Passage
 from steinball.models.knowledge import Clusters, Knowledge
 from steinball.models.support import Support
 
-__all__ = ["Standardized", "spread_of"]
+__all__ = ["Standardized", "Units", "spread_of"]
 
 
 def spread_of(draws: Array) -> tuple[Floats, Floats]:
@@ -28,6 +29,23 @@ def spread_of(draws: Array) -> tuple[Floats, Floats]:
     center = np.median(x, axis=0)
     robust = np.median(np.abs(x - center), axis=0)
     return center, np.where(robust > 0.0, robust, x.std(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Units(Passage):
+    """The passage from parameters to units of the draws' spread.
+
+    Examples
+    --------
+    >>> Units(None, center=np.array([1.0]), scale=np.array([2.0]))(np.array([[5.0]]))
+    array([[2.]])
+    """
+
+    center: Floats = field(kw_only=True)
+    scale: Floats = field(kw_only=True)
+
+    def __call__(self, samples: Array) -> Array:
+        return (samples - like(self.center, samples)) / like(self.scale, samples)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +79,12 @@ class Standardized:
     @cached_property
     def standard(self) -> Array:
         """z, the draws in units of their spread."""
-        return (self.draws - like(self.center, self.draws)) / like(self.scale, self.draws)
+        return self.passage(self.draws)
+
+    @property
+    def passage(self) -> Units:
+        """How parameters come into these units."""
+        return Units(self.model, self._known.support, center=self.center, scale=self.scale)
 
     @cached_property
     def scores(self) -> Array:

@@ -94,6 +94,7 @@ class Result(Decision, Shown, ABC):
     _shown: ClassVar[tuple[str, ...]] = ()
     """What the repr shows besides the decision."""
     _subject: ClassVar[str] = "the data"
+    _noun: ClassVar[str] = "point"
     _target: ClassVar[str] = "the model"
     _unproved: ClassVar[str] = UNPROVED
     """The words of the decision: what contradicts what, and what is not shown where it does not."""
@@ -148,10 +149,10 @@ class Result(Decision, Shown, ABC):
         --------
         >>> import numpy as np, steinball as sb
         >>> x = np.random.default_rng(0).normal(size=200)
-        >>> x[:30] = 3.0
+        >>> x[[3, 50, 71, 72, 90, 105, 113, 128, 137, 149, 160, 161, 177, 185, 190]] = 3.0
         >>> found = sb.robust_ksd_test(x, sb.models.Gaussian(), contamination=0.05, rng=0).explain(top=3)
         >>> found.points.tolist()
-        [0, 1, 2]
+        [3, 50, 71]
         """
         from steinball.explain import explain
 
@@ -174,6 +175,11 @@ class Result(Decision, Shown, ABC):
         from steinball.explain import smallest_detectable
 
         return smallest_detectable(self, kind)
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        """What the tested frame calls its columns; empty for an array."""
+        return self._record.names
 
     def _sums(self) -> tuple[PairSums, ...]:
         """What explanations are made from, for every kernel, the leading one first."""
@@ -222,12 +228,12 @@ class Result(Decision, Shown, ABC):
 
     def _finding(self) -> str:
         """What was found, in a sentence."""
-        points, tolerated = f"The {count(self.n, 'point')}", self._tolerated()
+        points, target, tolerated = f"The {count(self.n, self._noun)}", self._target, self._tolerated()
         if self.rejected:
-            return f"{points} contradict the model{', even ' * bool(tolerated)}{tolerated}."
+            return f"{points} contradict {target}{', even ' * bool(tolerated)}{tolerated}."
         if not tolerated:
-            return f"{points} do not contradict the model, which does not prove it."
-        return f"{points} fit the model {tolerated}, but {self._but()}."
+            return f"{points} do not contradict {target}. {self._unproved}."
+        return f"{points} fit {target} {tolerated}, but {self._but()}."
 
     def _but(self) -> str:
         """Why a model that was not rejected has not been shown to be close enough."""

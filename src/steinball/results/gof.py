@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, check_level, check_resamples, like
+from steinball.arrays import Array, Floats, check_level, check_resamples, like, to_host
 from steinball.calibration.base import Calibration
 from steinball.calibration.deviation import hoeffding
 from steinball.features import tilt_efficiency
@@ -18,7 +18,7 @@ from steinball.kernels.base import Kernel
 from steinball.models.knowledge import Knowledge
 from steinball.radius import FixedRadius, Huber, Radius
 from steinball.radius.base import as_radius
-from steinball.record import continues
+from steinball.record import continues, current_record
 from steinball.results.base import Result, measured, tolerated, unbounded_words, unseen, whose
 from steinball.results.decision import Answer, Evidence
 from steinball.results.dial import Dial
@@ -232,6 +232,11 @@ class GofResult(Result):
         theta = self.radius if calibration is None else evidence.radius_of(self._radius, known=self.radius)
         return decide(evidence, self._radius, level, theta)
 
+    def _about(self, original: Array) -> GofResult:
+        """The same result, explained by the samples as they came before they were put into other units."""
+        problem = dataclasses.replace(self._evidence.problem, original=to_host(original))
+        return dataclasses.replace(self, _evidence=dataclasses.replace(self._evidence, problem=problem))
+
     def _sums(self) -> tuple[PairSums, ...]:
         return (self._evidence.sums(self.radius, self.threshold),)
 
@@ -401,7 +406,12 @@ def decide(evidence: Evidence, radius: Radius, level: float, theta: float) -> Go
         n_resamples=evidence.calibration.n_resamples,
         engine=evidence.summary.engine,
         grade=question.grade(evidence.summary),
-        details={**_details(evidence.summary, ends), **evidence.remarks, **evidence.null.remarks(answer.ksd, level)},
+        details={
+            **_details(evidence.summary, ends),
+            **evidence.remarks,
+            **current_record().columns(dimension),
+            **evidence.null.remarks(answer.ksd, level),
+        },
         kernel=evidence.problem.stein.kernel,
         tilt=evidence.problem.stein.tilt,
         bounded=evidence.bounded,

@@ -37,6 +37,7 @@ class MCMCResult(GofResult):
 
     schema: ClassVar[str] = "steinball.mcmc/1"
     _subject: ClassVar[str] = "the draws"
+    _noun: ClassVar[str] = "draw"
     _target: ClassVar[str] = "the posterior"
     _unproved: ClassVar[str] = "This does not prove that the chains have converged"
 
@@ -57,6 +58,10 @@ class MCMCResult(GofResult):
     def extend(self, n_more: int) -> MCMCResult:
         """The same test with ``n_more`` further bootstrap draws."""
         return self._again(super().extend(n_more))
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        return self.parameters
 
     @property
     def title(self) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Floats, to_host
 from steinball.gram.base import GramSummary
+from steinball.results.origin import Origin
 from steinball.stein import SteinProblem
 
 __all__ = ["NO_ROWS", "PairSums", "host_sums"]
@@ -57,6 +58,11 @@ class PairSums:
     def rows(self) -> NDArray[np.intp]:
         """Places of the points that are in ``problem``."""
         return np.setdiff1d(np.arange(len(self)), self.isolated)
+
+    @property
+    def origin(self) -> Origin:
+        """The points of ``problem`` and the model in the coordinates of the data."""
+        return Origin(self.problem)
 
     @property
     def contributions(self) -> Floats:

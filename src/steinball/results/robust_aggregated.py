@@ -19,7 +19,7 @@ from steinball.gram.base import GramSummary
 from steinball.kernels.base import Kernel, unit_kernel
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
-from steinball.record import continues
+from steinball.record import continues, current_record
 from steinball.results.base import Result, measured, unbounded_words, unseen, whose
 from steinball.results.dial import Dial, Scales
 from steinball.results.pairs import NO_ROWS, PairSums, host_sums
@@ -124,6 +124,7 @@ class RobustAggregationEvidence:
         ratios = self.null.ratios(radii)
         chosen = int(np.argmax(ratios))
         kernels = tuple(problem.stein.kernel for problem in self.problems)
+        dimension = int(self.problems[0].samples.shape[1])
         return RobustAggregatedResult(
             statistic=self.null.statistic(radii),
             pvalue=self.null.pvalue(radii),
@@ -132,7 +133,7 @@ class RobustAggregationEvidence:
             contamination=radius.contamination,
             contamination_bound=0.0 if self.bounded == "unbounded" else self.conceded(level),
             n=self.n,
-            dimension=int(self.problems[0].samples.shape[1]),
+            dimension=dimension,
             calibration=type(self.calibration).__name__,
             n_resamples=self.calibration.n_resamples,
             ksd=float(self.ksds[chosen]),
@@ -147,7 +148,7 @@ class RobustAggregationEvidence:
             kernels=kernels,
             tilt=self.problems[0].stein.tilt,
             bounded=self.bounded,
-            details=dict(self.remarks),
+            details={**self.remarks, **current_record().columns(dimension)},
             _evidence=self,
             _radius=radius,
         )
