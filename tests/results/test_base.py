@@ -211,7 +211,9 @@ def test_the_summary_is_four_lines_and_begins_with_the_verdict(result: Result) -
     assert max(map(len, lines)) <= BRIEF_WIDTH
     tolerant = result._tolerated() != ""
     decision = "REJECTED" if result.rejected else "NOT REJECTED"
-    assert lines[0].startswith(f"{HEADLINES[result.verdict] if tolerant else decision} at level 0.05. The 120 {result._noun}s ")
+    assert lines[0].startswith(
+        f"{HEADLINES[result.verdict] if tolerant else decision} at level 0.05. The 120 {result._noun}s "
+    )
     assert lines[-1].startswith(f"  p-value {result.pvalue:.3g} · ")
     assert ("at least" in result.summary()) == (result.rejected and result.contamination_bound > 0.0)
     words = " ".join(result.summary().split())

@@ -58,8 +58,8 @@ def in_base_space(model: Any) -> BaseSpace:
     or divergences is the same set there (:class:`Huber`, :class:`TotalVariation`, :class:`Hellinger`,
     :class:`KullbackLeibler`, :class:`ChiSquared`, :class:`DensityBand`); distances are not, so that numbers on the
     KSD scale and :class:`Wasserstein` are refused. Rows keep their places: contributions and removals are about the
-    original points, and explanations, pictures and reports speak of the original coordinates. docs/base-space.md compares
-    the power with that of an edge tilt.
+    original points, and explanations, pictures and reports speak of the original coordinates.
+    docs/base-space.md compares the power with that of an edge tilt.
 
     Examples
     --------
