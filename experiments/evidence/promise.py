@@ -360,7 +360,8 @@ def table(results: Results) -> str:
         cells = [f"{rates[test].rate:.3f}" if test in rates else "" for test in (BEFORE, AFTER)]
         low, high = rates[AFTER].interval
         said = f"{f'`{place.told}`' if place.told else 'refused'} {rates[TOLD].rate:.0%}" if TOLD in rates else ""
-        lines.append(f"| {name.replace(chr(124), chr(92) + chr(124))} | {cells[0]} | {cells[1]} ({low:.3f}–{high:.3f}) | {said} |")
+        where = name.replace("|", r"\|")
+        lines.append(f"| {where} | {cells[0]} | {cells[1]} ({low:.3f}–{high:.3f}) | {said} |")
     return "Share of samples, with its 95 % interval:\n\n" + "\n".join(lines)
 
 
