@@ -23,6 +23,8 @@ from steinball.tilts import PolynomialTilt
 
 DRAWS = 199
 CHAINS = 0.12
+KEPT = 0.03
+"""By how much power may fall at the setting of the paper."""
 BEFORE, AFTER, TOLD = "before", "after", "told"
 
 Ask = Callable[[Floats, int], bool]
@@ -268,7 +270,7 @@ def _power() -> Place:
         return np.where(rng.random((500, 1)) < 0.1, 10.0, rng.normal(size=(500, 1)))
 
     before = _tolerant(Gaussian(), 0.05, tau="sample", calibration=sb.BoundaryBootstrap(DRAWS))
-    return Place(draw, before, _tolerant(Gaussian(), 0.05), bound=0.9, wanted=True)
+    return Place(draw, before, _tolerant(Gaussian(), 0.05), bound=KEPT, wanted=True)
 
 
 def _shapes() -> dict[str, Place]:
@@ -344,7 +346,10 @@ def _powerful(results: Results) -> Iterator[Finding]:
     for name, place in PLACES.items():
         if place.wanted:
             rate = results.rates.one(test=AFTER, kind=name)
-            yield Finding(name, f"≥ {place.bound:g}", rate.rate, rate.rate >= place.bound, rate.interval)
+            least = place.bound
+            if place.bound == KEPT:
+                least = results.rates.one(test=BEFORE, kind=name).rate - KEPT
+            yield Finding(name, f"≥ {least:.3g}", rate.rate, rate.rate >= least, rate.interval)
 
 
 def table(results: Results) -> str:
@@ -355,7 +360,8 @@ def table(results: Results) -> str:
         cells = [f"{rates[test].rate:.3f}" if test in rates else "" for test in (BEFORE, AFTER)]
         low, high = rates[AFTER].interval
         said = f"{f'`{place.told}`' if place.told else 'refused'} {rates[TOLD].rate:.0%}" if TOLD in rates else ""
-        lines.append(f"| {name} | {cells[0]} | {cells[1]} ({low:.3f}–{high:.3f}) | {said} |")
+        where = name.replace("|", r"\|")
+        lines.append(f"| {where} | {cells[0]} | {cells[1]} ({low:.3f}–{high:.3f}) | {said} |")
     return "Share of samples, with its 95 % interval:\n\n" + "\n".join(lines)
 
 
@@ -393,7 +399,7 @@ EXPERIMENT = Experiment(
     expectations=(
         Expectation("the level is kept wherever it is promised", _kept),
         Expectation("a warning by name comes wherever it cannot be", _told),
-        Expectation("more than is tolerated is seen", _powerful),
+        Expectation("more than is tolerated is seen, at the setting of the paper as often as before", _powerful),
     ),
     draw=draw,
     extra=table,
