@@ -63,7 +63,11 @@ def as_family(family: Any, dimension: int, known_params: Mapping[str, float] | N
     >>> as_family("mixture:2", 1).names
     ('weight[1]', 'mean[1]', 'var[1]', 'mean[2]', 'var[2]')
     """
-    given = {} if known_params is None else check_kind(known_params, Mapping, "known_params", "a mapping of names to numbers")
+    given = (
+        {}
+        if known_params is None
+        else check_kind(known_params, Mapping, "known_params", "a mapping of names to numbers")
+    )
     known = {name: as_number(value, f"known_params[{name!r}]") for name, value in given.items()}
     found = _found(family, dimension, known)
     if isinstance(found, SciPyFamily) or not known:
