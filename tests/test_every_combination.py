@@ -257,9 +257,9 @@ def refusal(calibration: Any, engine: str, estimator: str, radius: Any) -> str:
     if estimator == "u" and name not in ("WeightedBootstrap", "WildBootstrap"):
         return rf"^{name}\(.*V-statistic.*estimator="
     if calibration == sb.DeviationBound("auto", MOMENTS) and not isinstance(radius, sb.Huber):
-        return rf"^{name}\(.*does not hold over .*{re.escape(repr(as_radius(radius)))}"
+        return rf"^`calibration={name}\(.*does not hold over .*{re.escape(repr(as_radius(radius)))}"
     if name == "MonteCarlo" and as_radius(radius).variation is None:
-        return rf"^{name}\(.*does not hold over .*{re.escape(repr(as_radius(radius)))}"
+        return rf"^`calibration={name}\(.*does not hold over .*{re.escape(repr(as_radius(radius)))}"
     needs = {"Betting": "earlier points", "MonteCarlo": "samples of the model"}
     return rf'^{name}\(.*{needs[name]}.*engine="lowrank"' if engine == "lowrank" and name in needs else ""
 

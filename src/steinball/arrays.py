@@ -337,21 +337,21 @@ def check_share(value: Any, name: str) -> float:
     return as_number(value, name, low=0.0, high=1.0)
 
 
-def check_level(level: float, n_resamples: int = 0, kernels: int = 1) -> float:
+def check_level(level: float, n_resamples: int = 0, kernels: int = 1, *, name: str = "level") -> float:
     """A level in (0, ½] that ``n_resamples`` bootstrap draws can reach (0 draws: any), shared by so many kernels."""
-    level = as_number(level, "level", low=0.0, high=1.0, open_low=True)
+    level = as_number(level, name, low=0.0, high=1.0, open_low=True)
     if level < LEAST_LEVEL:
-        raise ValueError(f"`level` must be at least {LEAST_LEVEL:g}, got {level:g}: its inverse is no float.")
+        raise ValueError(f"`{name}` must be at least {LEAST_LEVEL:g}, got {level:g}: its inverse is no float.")
     if level > 0.5:
         raise ValueError(
-            f"`level` is the share of true models that are rejected, at most 0.5, got {level:g}. For a confidence of "
-            f"{level:g} use `level={1.0 - level:.4g}`."
+            f"`{name}` is the share of true models that are rejected, at most 0.5, got {level:g}. For a confidence of "
+            f"{level:g} use `{name}={1.0 - level:.4g}`."
         )
     if n_resamples and level * (n_resamples + 1) < kernels * (1.0 - 1e-12):
         least = math.ceil(kernels / level - 1e-9) - 1
         each = "" if kernels == 1 else f" over {kernels} kernels"
         raise ValueError(
-            f"`n_resamples={n_resamples}` cannot reach `level={level:g}`{each}: the smallest p-value is "
+            f"`n_resamples={n_resamples}` cannot reach `{name}={level:g}`{each}: the smallest p-value is "
             f"{kernels}/{n_resamples + 1} = {kernels / (n_resamples + 1):.3f}. Use at least "
             f"{least if least < MOST_COUNTED else f'{least:.3g}'}."
         )

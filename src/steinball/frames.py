@@ -15,11 +15,20 @@ _LABELED = ("arviz", "arviz_base", "xarray")
 _NUMERIC = re.compile(r"(sparse\[)?(u?int\d+|float\d*|halffloat|double)\b")  # how pandas, polars, pyarrow write dtypes
 
 
+def _of_frames(x: Any) -> bool:
+    return type(x).__module__.partition(".")[0] in _FRAMES
+
+
+def _is_lazy(x: Any) -> bool:
+    """Whether ``x`` has no values yet: even its columns must not be asked for, which would compute."""
+    return type(x).__name__ == "LazyFrame"
+
+
 def from_frame(x: Any, name: str) -> Any:
     """The values of a data frame or series as NumPy; anything else unchanged."""
-    if type(x).__module__.partition(".")[0] not in _FRAMES:
+    if not _of_frames(x):
         return x
-    if type(x).__name__ == "LazyFrame":
+    if _is_lazy(x):
         raise TypeError(f"`{name}` is a lazy frame; call its `collect()` first.")
     if not hasattr(x, "columns"):
         return _column_values("values", x, name)
@@ -35,7 +44,7 @@ def column_names(x: Any) -> list[str] | None:
     >>> column_names(np.zeros((3, 2))) is None
     True
     """
-    if type(x).__module__.partition(".")[0] not in _FRAMES:
+    if not _of_frames(x) or _is_lazy(x):
         return None
     if not hasattr(x, "columns"):
         name = getattr(x, "name", None)
@@ -71,7 +80,7 @@ def _columns(x: Any) -> list[tuple[Any, Any]]:
 
 def frame_columns(x: Any) -> list[tuple[str, Any]] | None:
     """Names and columns of a data frame, or of a series; ``None`` for anything else."""
-    if type(x).__module__.partition(".")[0] not in _FRAMES:
+    if not _of_frames(x) or _is_lazy(x):
         return None
     if not hasattr(x, "columns"):
         return [(str(getattr(x, "name", None) or "values"), x)]

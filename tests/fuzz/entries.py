@@ -14,8 +14,10 @@ import steinball as sb
 
 # Made by the library and only read by users: their constructors have no checks to make.
 MADE_BY_THE_LIBRARY = {
-    "BettingJointNull", "BettingNull", "BootstrapNull", "BoundaryJointNull", "BoundaryNull", "DeviationNull",
-    "Fragility", "GofResult", "ModelMoments", "Removal", "Supremum",
+    "BettingJointNull", "BettingNull", "BootstrapNull", "BoundaryJointNull", "BoundaryNull", "Concession", "Detectable",
+    "DeviationNull", "Ellipsoid", "Estimate", "Explanation", "FitResult", "FittedModel", "Fragility", "GofResult",
+    "Influence", "MinimumKSDFit", "ModelMoments", "MonteCarloNull", "Places", "Power", "Removal", "RemovalNull",
+    "SampleSize", "SteinWitness", "Supremum", "ToleranceCurve",
 }  # fmt: skip
 
 

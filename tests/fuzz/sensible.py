@@ -112,6 +112,11 @@ SENSIBLE: dict[str, Maker] = {
     "tau": lambda s: "sample",
     "dimension": lambda s: None,
     "path": lambda s: "no such file.npz",
+    "family": lambda s: "normal",
+    "alternative": lambda s: sb.models.Gaussian(0.5, dimension=s.dimension),
+    "repeats": lambda s: 2,
+    "marginals": lambda s: [sb.models.Gaussian(), sb.models.StudentT(4.0)],
+    "fraction": lambda s: 0.5,
 }
 
 # Where one name means something else.
@@ -145,7 +150,6 @@ SPECIAL: dict[str, Maker] = {
     "jumps.is_multimodal.model": lambda s: sb.models.GaussianMixture([0.5, 0.5], [-4.0, 4.0]),
     "jumps.ModeJumps.from_model.model": lambda s: sb.models.GaussianMixture([0.5, 0.5], [-4.0, 4.0]),
     "LikeModel.model": lambda s: sb.models.Gaussian(0.2),
-    "fit_kernel_exponential_family.samples": lambda s: s.x[:, :1],
     "estimation.fit_kernel_exponential_family.samples": lambda s: s.x[:, :1],
     "estimation.minimum_ksd_coefficients.tilt": lambda s: sb.PolynomialTilt(),
     "estimation.fit_kernel_exponential_family.tilt": lambda s: sb.PolynomialTilt(),
@@ -153,9 +157,26 @@ SPECIAL: dict[str, Maker] = {
     "sharp_huber_test.kernel": lambda s: sb.kernels.Gaussian(1.0),
     "sharp_huber_test.model": lambda s: sb.models.Gaussian(dimension=s.dimension),
     "mode_weights_test.model": lambda s: _mixture(s.dimension),
+    "fit_test.calibration": lambda s: s.pick(sb.ProjectedBootstrap(39), sb.RefitBootstrap(39)),
+    "mcmc_test.draws": lambda s: chains(s),
+    "mcmc_test.model": lambda s: sb.models.Gaussian(dimension=s.dimension),
+    "mcmc_test.calibration": lambda s: sb.WildBootstrap(39, dependence="auto", chains=2),
+    "in_base_space.model": lambda s: sb.models.Gaussian(dimension=s.dimension),
+    "planning.power.model": lambda s: sb.models.Gaussian(dimension=s.dimension),
+    "planning.power.n": lambda s: 20,
+    "planning.sample_size.model": lambda s: sb.models.Gaussian(dimension=s.dimension),
+    "planning.sample_size.largest": lambda s: 40,
 }
-ALWAYS = {"n_draws", "n_basis", "budget", "n_resamples", "n_resamples_level", "rng", "tau", "level", "calibration"}
+ALWAYS = {
+    "n_draws", "n_basis", "budget", "n_resamples", "n_resamples_level", "rng", "tau", "level", "calibration",
+    "repeats",
+}  # fmt: skip
 """Parameters that are always given: their defaults cost time, or luck."""
+
+
+def chains(scene: Scene) -> Floats:
+    """Two chains of 60 independent draws each."""
+    return scene.rng.normal(size=(2, 60, scene.dimension))
 
 
 def _mixture(d: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -122,6 +123,12 @@ def _structured(x: Floats) -> Any:
     return np.array([(row[0],) for row in x], dtype=[("a", float)])
 
 
+def _matrix(x: Floats) -> Any:
+    with warnings.catch_warnings():  # NumPy would rather have no matrices, but users have them
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        return np.asmatrix(x)
+
+
 # Arrays that mean something: a function of x, and what it means (x itself unless said).
 GOOD_ARRAYS: dict[str, Callable[[Floats], tuple[Any, Floats]]] = {
     "plain": lambda x: (x.copy(), x),
@@ -136,7 +143,7 @@ GOOD_ARRAYS: dict[str, Callable[[Floats], tuple[Any, Floats]]] = {
     "uint8": lambda x: (np.round(10 * np.abs(x)).astype(np.uint8), np.round(10 * np.abs(x))),
     "nested list": lambda x: (x.tolist(), x),
     "unmasked": lambda x: (np.ma.masked_array(x), x),
-    "matrix": lambda x: (np.asmatrix(x), x),
+    "matrix": lambda x: (_matrix(x), x),
     "one column flat": lambda x: (x[:, 0].copy(), x[:, :1]),
     "shifted": lambda x: (x + 1e6, x + 1e6),
     "small": lambda x: (1e-6 * x, 1e-6 * x),

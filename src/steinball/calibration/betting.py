@@ -268,7 +268,7 @@ class Betting(Calibration):
         if self.strategy not in STRATEGIES:
             raise ValueError(f'`strategy` must be "mixture" or "newton", got {self.strategy!r}.')
         if self.stop is not None:
-            object.__setattr__(self, "stop", check_level(self.stop))
+            object.__setattr__(self, "stop", check_level(self.stop, name="stop"))
         if self.order not in ("random", "arrival"):
             raise ValueError(f'`order` must be "random" or "arrival", got {self.order!r}.')
 

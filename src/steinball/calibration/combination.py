@@ -47,8 +47,8 @@ def check_combination(calibration: Calibration, estimator: str, radius: Radius, 
         )
     if not calibration.tolerates(radius):
         raise ValueError(
-            f"{calibration!r} does not hold over the set behind {radius!r}. Use a share of contamination, "
-            "Huber(share), or another calibration."
+            f"`calibration={calibration!r}` does not hold over the set behind {radius!r}. Use another calibration, or "
+            "another tolerance: a share of contamination, Huber(share), or none."
         )
     if moved and not radius.closed_under_moves:
         raise ValueError(

@@ -24,7 +24,8 @@ def as_chains(chains: Any) -> Chains:
     >>> as_chains(4), as_chains([500, 300])
     (4, (500, 300))
     """
-    if isinstance(chains, Sequence | np.ndarray) and not isinstance(chains, str) and len(chains):
+    chains = chains.tolist() if isinstance(chains, np.ndarray) else chains
+    if isinstance(chains, Sequence) and not isinstance(chains, str) and len(chains):
         return tuple(check_resamples(length, "chains") for length in chains)
     return check_resamples(chains, "chains")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from steinball.arrays import Array, Floats, as_samples, like, to_host
 from steinball.models.knowledge import Knowledge
-from steinball.results.base import Result
+from steinball.results.base import Result, as_result
 from steinball.results.pairs import PairSums
 from steinball.stein import SteinPoints, SteinProblem
 from steinball.text import percent, wrap
@@ -103,7 +103,7 @@ def smallest_detectable(result: Result, kind: Any = "worst") -> Detectable:
     worst = isinstance(kind, str)
     if worst and kind != "worst":
         raise ValueError(f'`kind` must be "worst" or an array of points, got {kind!r}.')
-    kernels = result._sums()
+    kernels = as_result(result)._sums()
     _check(kernels[0])
     answers = [_worst(sums) if worst else _at(sums, kind) for sums in kernels]
     low, high, share = (min(ends) for ends in zip(*answers, strict=True))

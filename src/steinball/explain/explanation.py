@@ -15,7 +15,7 @@ from steinball.explain.far import far_points
 from steinball.explain.influence import Influence, leave_one_out
 from steinball.explain.labels import Labels, labels_of
 from steinball.explain.witness import Places, SteinWitness
-from steinball.results.base import Result
+from steinball.results.base import Result, as_result
 from steinball.text import Row, count, number, percent, render
 
 __all__ = ["Explanation", "explain"]
@@ -238,7 +238,7 @@ def explain(result: Result, data: Any = None, top: int = 10) -> Explanation:
     """
     if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1:
         raise ValueError(f"`top` must be a whole number of at least 1, got {top!r}.")
-    sums = result._sums()[0]
+    sums = as_result(result)._sums()[0]
     rows, n = sums.rows, len(sums)
     shown = sums.origin.samples
     labels = labels_of(data, shown, rows, n, result._columns)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Floats, check_share, to_host
+from steinball.arrays import Floats, as_numbers, check_share
 from steinball.cautions import SteinballWarning
-from steinball.results.base import Result, conceding
+from steinball.results.base import Result, as_result, conceding
 from steinball.text import number, percent, render, wrap
 
 __all__ = ["Concession", "ToleranceCurve", "tolerance_curve"]
@@ -141,7 +141,7 @@ def tolerance_curve(result: Result, grid: Any = None) -> ToleranceCurve:
     >>> bool((np.diff(curve.pvalues) >= 0.0).all()), len(curve.verdicts)
     (True, 101)
     """
-    result._tolerating(1.0)  # what there is to warn of is said once
+    as_result(result)._tolerating(1.0)  # what there is to warn of is said once
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SteinballWarning)
         shares = _default_grid(result) if grid is None else _checked(grid)
@@ -153,7 +153,7 @@ def tolerance_curve(result: Result, grid: Any = None) -> ToleranceCurve:
 
 
 def _checked(grid: Any) -> Floats:
-    shares = np.sort(np.ravel(to_host(grid)))
+    shares = np.sort(np.ravel(as_numbers(grid, "grid")))
     if not shares.size:
         raise ValueError("`grid` must hold at least one share, got none.")
     return np.array([check_share(float(share), "grid") for share in shares])

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Floats, as_number
+from steinball.arrays import Floats, as_number, check_kind
 from steinball.fitting.family import Family, Restricted, difference_jacobian
 from steinball.fitting.mixture import Mixture
 from steinball.fitting.normal import Normal
@@ -63,7 +63,12 @@ def as_family(family: Any, dimension: int, known_params: Mapping[str, float] | N
     >>> as_family("mixture:2", 1).names
     ('weight[1]', 'mean[1]', 'var[1]', 'mean[2]', 'var[2]')
     """
-    known = {name: as_number(value, f"known_params[{name!r}]") for name, value in (known_params or {}).items()}
+    given = (
+        {}
+        if known_params is None
+        else check_kind(known_params, Mapping, "known_params", "a mapping of names to numbers")
+    )
+    known = {name: as_number(value, f"known_params[{name!r}]") for name, value in given.items()}
     found = _found(family, dimension, known)
     if isinstance(found, SciPyFamily) or not known:
         return found

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from steinball.arrays import Array, Floats, as_numbers, as_samples, lent, like, namespace, to_host
+from steinball.arrays import Array, Floats, OutOfRangeError, as_numbers, as_samples, lent, like, namespace, to_host
 from steinball.models.base import score_of
 from steinball.models.gaussian import Covariance, frozen
 from steinball.models.knowledge import Knowledge
@@ -79,7 +79,13 @@ class Modes:
 
     def cells(self, x: Floats) -> NDArray[np.intp]:
         """The number of the cell of each row, shape (n,)."""
-        squares = [np.sum(f.whiten(x - m) ** 2, axis=1) for f, m in zip(self._factors, self.locations, strict=True)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = [np.sum(f.whiten(x - m) ** 2, axis=1) for f, m in zip(self._factors, self.locations, strict=True)]
+        if not np.isfinite(squares).all():
+            raise OutOfRangeError(
+                "`x` has values so far from all modes that the squares of their distances are no floats, so that they "
+                "belong to none of them. Remove them, or change the unit of the data and the model."
+            )
         return np.asarray(np.argmin(np.stack(squares, axis=1) + 2.0 * self.log_volumes, axis=1))
 
     def coordinates(self, x: Floats, cells: NDArray[np.intp]) -> Floats:

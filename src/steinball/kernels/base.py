@@ -94,7 +94,7 @@ def as_metric(metric: Any, name: str = "metric") -> Floats | None:
     matrix = as_numbers(metric, name)
     if matrix.ndim == 1:
         matrix = np.diag(matrix)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size or not np.isfinite(matrix).all():
         raise ValueError(f"`{name}` must be a finite (d, d) matrix or (d,) diagonal, got shape {matrix.shape}.")
     if not np.allclose(matrix, matrix.T, rtol=1e-10, atol=0.0):
         raise ValueError(f"`{name}` must be symmetric; it is the precision C of (x − y)ᵀC(x − y).")

@@ -15,6 +15,7 @@ import numpy as np
 from steinball.arrays import (
     Array,
     as_number,
+    as_samples,
     as_scores,
     dtype_name,
     is_array,
@@ -264,8 +265,7 @@ def as_model(model: Any, samples: Array | None = None) -> Model:
         flow, a fitted mixture or kernel density of scikit-learn comes with all that it knows: its score, sampler,
         support, place. Anything else is an error that says what to do.
     samples : array, optional
-        Shape (n, d), as :func:`steinball.arrays.as_samples` returns them; they are not checked again. An array of
-        scores cannot do without.
+        Shape (n, d), or (n,) for d = 1. An array of scores cannot do without.
 
     Examples
     --------
@@ -278,6 +278,7 @@ def as_model(model: Any, samples: Array | None = None) -> Model:
     ScoreArray(shape=(2, 1))
     """
     _refuse_what_is_no_model(model)
+    samples = None if samples is None else as_samples(samples, least=1)
     if is_array_like(model):
         return _score_array(model, samples)
     _refuse_by_name(model)

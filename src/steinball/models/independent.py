@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, namespace
+from steinball.arrays import Array, Floats, check_kind, namespace
 from steinball.models.base import as_model, score_of
 from steinball.models.gaussian import as_points
 from steinball.models.knowledge import Knowledge
@@ -43,7 +43,7 @@ class Independent:
     takes_numpy: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        parts = tuple(as_model(marginal) for marginal in self.marginals)
+        parts = tuple(_parts(self.marginals))
         if not parts:
             raise ValueError("`marginals` must hold a model for each column, got none.")
         for j, part in enumerate(parts):
@@ -122,3 +122,11 @@ class Independent:
     def _to_base(self, x: Floats) -> Floats:
         columns = [known.to_base(x[:, j : j + 1]) for j, known in enumerate(self._known)]  # type: ignore[misc]
         return np.concatenate(columns, axis=1)
+
+
+def _parts(marginals: Any) -> Iterator[Any]:
+    for j, marginal in enumerate(check_kind(marginals, Sequence, "marginals", "a list of models")):
+        try:
+            yield as_model(marginal)
+        except TypeError as error:
+            raise TypeError(f"`marginals[{j}]` is no model: {error}") from None

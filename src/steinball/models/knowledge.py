@@ -273,7 +273,7 @@ class Knowledge:
 def _checked_growth(value: Any) -> ScoreGrowth:
     try:
         growth = ScoreGrowth(*(None if number is None else float(number) for number in value))  # type: ignore[arg-type]
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise TypeError(
             f"`score_growth` of the model must return (A, B) with |s(x)| ≤ A + B|x − center|, got {value!r}."
         ) from error

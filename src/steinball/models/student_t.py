@@ -68,7 +68,9 @@ class StudentT:
         object.__setattr__(self, "scale", scale)
         object.__setattr__(self, "shape", omega)
         object.__setattr__(self, "dimension", d)
-        object.__setattr__(self, "_factor", Covariance.of(scale**2 * omega, "shape", d))
+        with np.errstate(over="ignore", under="ignore"):  # what is no float then is refused
+            squared = np.square(scale) * omega
+        object.__setattr__(self, "_factor", Covariance.of(squared, "scale", d))
 
     def __repr__(self) -> str:
         if self.dimension > 1:

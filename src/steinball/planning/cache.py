@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
+from steinball.arrays import check_kind
 from steinball.files import write_whole
 
 __all__ = ["Cache"]
@@ -33,7 +35,7 @@ class Cache:
     """
 
     def __init__(self, path: Any = None) -> None:
-        self._path = None if path is None else Path(path)
+        self._path = None if path is None else Path(check_kind(path, (str, os.PathLike), "cache", "a path"))
         self._stored = self._read()
 
     def known(self, key: str | None) -> list[float]:

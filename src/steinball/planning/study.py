@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -84,7 +85,7 @@ class Study:
         data, draws = generator_at(below, 0), generator_at(below, 1)
         x = self._sampler()(n, data)
         if self.test is not None:
-            return float(self.test(x, draws).pvalue)
+            return _pvalue_of(self.test(x, draws))
         options: dict[str, Any] = {"check_model": i == 0, "progress": False}
         with warnings.catch_warnings():  # simulated rows are independent, and one sample in 400 looks otherwise
             warnings.simplefilter("ignore", DependentRowsWarning)
@@ -93,18 +94,46 @@ class Study:
     def _sampler(self) -> Sampler:
         """(n, rng) to data: of the alternative, or of the model with a share of the alternative in it."""
         if self.share is not None:
-            clean, share = _sampler_of(self.model, "model"), self.share
+            clean, share = self._clean(), self.share
             return lambda n, rng: contaminate(clean(n, rng), share, self.alternative, rng, count="binomial")
-        return _sampler_of(self.alternative, "alternative")
+        return _sampler_of(self.alternative)
+
+    def _clean(self) -> Sampler:
+        """The sampler of the model; a function that stands for a model is its score."""
+        sampler = Knowledge(self.model).sampler
+        if sampler is None:
+            raise TypeError(f"`model` must be a model with `sample(n, rng)` for a `share`, got {self.model!r}.")
+        return sampler
 
 
-def _sampler_of(source: Any, name: str) -> Sampler:
-    sampler = Knowledge(source).sampler or (None if is_array_like(source) else source)
+def _pvalue_of(result: Any) -> float:
+    try:
+        pvalue = result.pvalue
+    except AttributeError:
+        raise TypeError(f"`test` must return a result with `pvalue`, got {result!r}.") from None
+    return as_number(pvalue, "test(x, rng).pvalue")
+
+
+def _sampler_of(alternative: Any) -> Sampler:
+    sampler = Knowledge(alternative).sampler or (None if is_array_like(alternative) else alternative)
     if sampler is None or isinstance(sampler, type) or not callable(sampler):
         raise TypeError(
-            f"`{name}` must be a model with `sample(n, rng)` or a function (n, rng) -> (n, d), got {source!r}."
+            "`alternative` must be a model with `sample(n, rng)` or a function (n, rng) -> (n, d), "
+            f"got {alternative!r}."
         )
+    _check_takes_two(sampler)
     return sampler
+
+
+def _check_takes_two(sampler: Sampler) -> None:
+    try:
+        signature = inspect.signature(sampler)
+    except (TypeError, ValueError):  # many functions written in C do not tell
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError as error:
+        raise TypeError(f"`alternative` must be a function (n, rng) -> (n, d): {error}.") from None
 
 
 def check_count(value: Any, name: str, least: int) -> int:

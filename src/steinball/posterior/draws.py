@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, Floats, as_samples, computed, is_array, namespace, to_host
+from steinball.arrays import Array, Floats, as_samples, check_kind, computed, is_array, namespace, to_host
 from steinball.checks.chains import as_chains, chain_lengths, chain_starts
 from steinball.posterior.layout import Layout
 
@@ -54,7 +54,7 @@ class Reading:
             )
         lengths = None if chains is None else as_chains(chains)
         lengths = lengths if lengths is None or isinstance(lengths, int) else tuple(lengths)
-        return cls(None if parameters is None else tuple(map(str, parameters)), lengths, chain_axis)
+        return cls(None if parameters is None else _listed(parameters), lengths, chain_axis)
 
     def chains_first(self, array: Array) -> Array:
         """An array whose first two axes are chain and draw in the stated order, as (chain, draw, ...)."""
@@ -65,6 +65,10 @@ class Reading:
         """For draws that say themselves what their chains are."""
         if self.chains is not None or self.chain_axis is not None:
             raise ValueError(f"`chains` and `chain_axis` are for arrays; `draws` is {what}, which knows its chains.")
+
+
+def _listed(parameters: Any) -> tuple[str, ...]:
+    return tuple(map(str, check_kind(parameters, Iterable, "parameters", "a name or a list of names")))
 
 
 @dataclass(frozen=True, eq=False)

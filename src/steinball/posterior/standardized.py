@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, like, to_host
+from steinball.arrays import Array, Floats, OutOfRangeError, like, to_host
 from steinball.models.base import Model, evaluate_score, same_array
 from steinball.models.base_map import Passage
 from steinball.models.knowledge import Clusters, Knowledge
@@ -28,7 +28,11 @@ def spread_of(draws: Array) -> tuple[Floats, Floats]:
     x = to_host(draws)
     center = np.median(x, axis=0)
     robust = np.median(np.abs(x - center), axis=0)
-    return center, np.where(robust > 0.0, robust, x.std(axis=0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = np.where(robust > 0.0, robust, x.std(axis=0))
+    if not np.isfinite(scale).all():
+        raise OutOfRangeError("`draws` are so far apart that their spread is no float. Change the unit.")
+    return center, scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +164,14 @@ class Standardized:
         return None if found is None else self._shrunk(found)
 
     def _shrunk(self, covariance: Floats) -> Floats:
-        return np.asarray(covariance / np.outer(self.scale, self.scale))
+        with np.errstate(over="ignore"):
+            shrunk = np.asarray(covariance / np.outer(self.scale, self.scale))
+        if not (np.isfinite(shrunk).all() and (np.einsum("...ii->...i", shrunk) > 0.0).all()):
+            raise OutOfRangeError(
+                f"`draws` have spreads of {self.scale.tolist()}, in units of which the covariance of `model` is no "
+                "float. Are they draws of this model?"
+            )
+        return shrunk
 
     def __repr__(self) -> str:
         return f"Standardized({self.model!r})"

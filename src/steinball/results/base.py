@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from steinball.arrays import check_kind
 from steinball.card import card
 from steinball.features.kinds import is_upper_bound
 from steinball.record import Record, current_record
@@ -281,6 +282,11 @@ class Result(Decision, Shown, ABC):
 
     def _whose(self) -> str:
         return OF_POINTS
+
+
+def as_result(value: Any) -> Result:
+    """What a user passed as ``result``."""
+    return check_kind(value, Result, "result", "the result of a test")  # type: ignore[no-any-return]
 
 
 def decided(
