@@ -145,8 +145,8 @@ class Sum(Radius):
     second: Radius
 
     def __post_init__(self) -> None:
-        for name in ("first", "second"):
-            check_kind(getattr(self, name), Radius, name, "a radius of `steinball.radius`")
+        check_kind(self.first, Radius, "first", "a radius of `steinball.radius`")
+        check_kind(self.second, Radius, "second", "a radius of `steinball.radius`")
         a, b = self.first, self.second
         if a.anchored and b.anchored:
             raise TypeError(
