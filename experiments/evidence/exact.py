@@ -229,11 +229,6 @@ EXPERIMENT = Experiment(
     trial=trial,
     repeats=1000,
     again=4000,
-    differences=(
-        "This table was written before the run was complete: cells with n ≤ 100 have the 1,000 repeats that it is set "
-        "to, larger ones 450 or more so far, and the two cells that missed then have 4,000. "
-        "`python -m experiments evidence run exact` goes on from there."
-    ),
     expectations=(
         Expectation("MonteCarlo keeps its level in every cell", lambda r: _levels(r, ("monte-carlo",), LEVEL)),
         Expectation("both bounds on the share miss no more than they may", lambda r: _levels(r, tuple(SHARES), LEVEL)),

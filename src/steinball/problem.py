@@ -27,7 +27,7 @@ from steinball.jumps.offset import as_jumps
 from steinball.kernels.bandwidth import median_of_checked
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
-from steinball.models.base import JaxModel, Model, as_model, evaluate_score
+from steinball.models.base import JaxModel, Model, evaluate_score, model_at
 from steinball.models.base_space import as_tested, brought_in
 from steinball.models.knowledge import Knowledge
 from steinball.models.mistaken import warn_if_log_density
@@ -209,7 +209,7 @@ def _in_numpy(model: Model, samples: Array) -> Model:
     """The model for samples of JAX that are computed in NumPy, since they are few."""
     known = Knowledge(model)
     if not known.evaluable:
-        return as_model(to_host(evaluate_score(model, samples)), to_host(samples))
+        return model_at(to_host(evaluate_score(model, samples)), to_host(samples))
     return model if known.takes_numpy else JaxModel(model, samples[:1, :])
 
 
@@ -224,7 +224,7 @@ def pose(x: Any, model: Any, kernel: Kernel | None = None, tilt: Tilt | str | No
     In the precision of the samples, whatever it is: tests choose theirs in :meth:`Subject.of`.
     """
     samples = as_samples(x)
-    model = as_model(model, samples)
+    model = model_at(model, samples)
     if Knowledge(model).entrance is not None:
         samples = brought_in(samples, model).samples
     return Subject(samples, model).pose(kernel, tilt)

@@ -50,7 +50,7 @@ def test_the_level_holds_the_warp_speed_way() -> None:
     statistics, draws = [], []
     for seed in range(150):
         x = np.random.default_rng(seed).normal(size=50)
-        result: Any = sb.fit_test(x, "normal", calibration=sb.RefitBootstrap(1), level=0.6, rng=seed)
+        result: Any = sb.fit_test(x, "normal", calibration=sb.RefitBootstrap(1), level=0.5, rng=seed)
         statistics.append(result.ksd * math.sqrt(50.0))
         draws.append(float(result.draws[0]) * math.sqrt(50.0))
     assert np.sum(np.array(statistics) > np.quantile(draws, 0.95)) <= 17

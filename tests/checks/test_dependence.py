@@ -76,8 +76,8 @@ def test_every_test_says_so_once_and_can_be_silenced() -> None:
         lambda: sb.ksd_test(x, model, calibration=sb.WeightedBootstrap(19)),
         lambda: sb.robust_ksd_test(x, model, 0.05, calibration=few),
         lambda: sb.robust_ksd_test(x, model, 0.05, calibration=sb.Betting()),
-        lambda: sb.ksdagg_test(x, model, n_resamples=19, n_resamples_level=19),
-        lambda: sb.robust_ksdagg_test(x, model, 0.05, calibration=few),
+        lambda: sb.ksdagg_test(x, model, n_resamples=99, n_resamples_level=99),
+        lambda: sb.robust_ksdagg_test(x, model, 0.05, calibration=sb.BoundaryBootstrap(99)),
     ]
     for test in tests:
         with pytest.warns(DependentRowsWarning, match="sorted file.*shuffle the rows.*`sb.thin`") as caught:

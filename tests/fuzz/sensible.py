@@ -158,6 +158,7 @@ SPECIAL: dict[str, Maker] = {
     "sharp_huber_test.model": lambda s: sb.models.Gaussian(dimension=s.dimension),
     "mode_weights_test.model": lambda s: _mixture(s.dimension),
     "fit_test.calibration": lambda s: s.pick(sb.ProjectedBootstrap(39), sb.RefitBootstrap(39)),
+    "fitting.as_family.dimension": lambda s: s.dimension,
     "mcmc_test.draws": lambda s: chains(s),
     "mcmc_test.model": lambda s: sb.models.Gaussian(dimension=s.dimension),
     "mcmc_test.calibration": lambda s: sb.WildBootstrap(39, dependence="auto", chains=2),

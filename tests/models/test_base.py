@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from steinball.models import Gaussian, Model, from_log_density, from_score
-from steinball.models.base import ScoreArray, ScoreFunction, as_model, evaluate_score
+from steinball.models.base import ScoreArray, ScoreFunction, as_model, evaluate_score, model_at
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import Support
 
@@ -104,10 +104,17 @@ def test_samples_are_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("samples were checked again")
 
-    monkeypatch.setattr("steinball.arrays.as_samples", refuse)
-    model = as_model(-X, X)
+    monkeypatch.setattr("steinball.models.base.as_samples", refuse)
+    model = model_at(-X, X)
     assert isinstance(model, ScoreArray)
     assert model.samples is X
+
+
+@pytest.mark.exact
+def test_a_user_s_own_samples_are_checked() -> None:
+    assert as_model([-1.0, 2.0], [1.0, -2.0]).samples.shape == (2, 1)  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="`samples` must be finite"):
+        as_model(-X, np.full_like(X, np.nan))
 
 
 @pytest.mark.exact

@@ -24,7 +24,9 @@ def warn_if_fitted(problem: SteinProblem) -> None:
     center, x = Knowledge(problem.model).location, problem.host_samples
     if center is None or len(x) < LEAST or center.shape != x.shape[1:] or _symmetric(x, center):
         return
-    if not (np.abs(x.mean(axis=0) - center) <= EQUAL * x.std(axis=0)).all():
+    with np.errstate(over="ignore", invalid="ignore"):  # nothing is known of means that are no floats
+        spread, apart = x.std(axis=0), np.abs(x.mean(axis=0) - center)
+    if not (np.isfinite(spread) & (apart <= EQUAL * spread)).all():
         return
     caution(
         FittedOnDataWarning,

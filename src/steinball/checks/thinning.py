@@ -93,6 +93,7 @@ def _normal_scores(samples: Array) -> Array:
     x = to_host(samples)
     apart = x - np.median(x, axis=0)
     scale = 1.4826 * np.median(np.abs(apart), axis=0)
-    scale = np.where(scale > 0.0, scale, x.std(axis=0))
+    with np.errstate(over="ignore"):
+        scale = np.where(scale > 0.0, scale, x.std(axis=0))
     scale = np.where(scale > 0.0, scale, 1.0)  # a column of one value says nothing
-    return like(-apart / scale**2, samples)
+    return like(-apart / scale / scale, samples)

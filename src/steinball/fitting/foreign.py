@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Floats, as_number, check_kind
+from steinball.arrays import Floats, as_number, check_kind, check_resamples
 from steinball.fitting.family import Family, Restricted, difference_jacobian
 from steinball.fitting.mixture import Mixture
 from steinball.fitting.normal import Normal
@@ -63,13 +63,9 @@ def as_family(family: Any, dimension: int, known_params: Mapping[str, float] | N
     >>> as_family("mixture:2", 1).names
     ('weight[1]', 'mean[1]', 'var[1]', 'mean[2]', 'var[2]')
     """
-    given = (
-        {}
-        if known_params is None
-        else check_kind(known_params, Mapping, "known_params", "a mapping of names to numbers")
-    )
+    given = check_kind({} if known_params is None else known_params, Mapping, "known_params", "a mapping of numbers")
     known = {name: as_number(value, f"known_params[{name!r}]") for name, value in given.items()}
-    found = _found(family, dimension, known)
+    found = _found(family, check_resamples(dimension, "dimension"), known)
     if isinstance(found, SciPyFamily) or not known:
         return found
     if isinstance(found, Fitter):

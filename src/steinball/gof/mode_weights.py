@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from steinball.arrays import as_samples, like
 from steinball.jumps.offset import ModeJumps, as_jumps
-from steinball.models.base import as_model
+from steinball.models.base import model_at
 from steinball.record import recorded
 from steinball.results.bounded import BoundedMean, BoundedQuestion, SharpResult, conclude
 
@@ -70,7 +70,7 @@ def mode_weights_test(
     (True, True)
     """
     question, samples = BoundedQuestion(contamination, level, method), as_samples(x)
-    model = as_model(model, samples)
+    model = model_at(model, samples)
     moves = as_jumps(jumps, model, samples)
     if not isinstance(moves, ModeJumps):
         raise TypeError(f'`jumps` must be "auto" or ModeJumps, which knows its modes, got {jumps!r}.')

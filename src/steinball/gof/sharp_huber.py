@@ -22,7 +22,7 @@ from steinball.features.witness import Basis, Window, Witness, certified_supremu
 from steinball.jumps.offset import as_jumps, modes_of
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian
-from steinball.models.base import as_model
+from steinball.models.base import model_at
 from steinball.models.base_space import brought_in
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import Support
@@ -112,7 +112,7 @@ def sharp_huber_test(
     """
     question, budget = BoundedQuestion(contamination, level, method), check_resamples(budget, "budget")
     samples, seed = as_samples(x, least=8), as_seed(rng)
-    model = as_model(model, samples)
+    model = model_at(model, samples)
     _check_reach(samples, model)
     samples = brought_in(samples, model).samples
     moves = as_jumps(jumps, model, samples)

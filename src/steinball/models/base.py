@@ -40,6 +40,7 @@ __all__ = [
     "evaluate_score",
     "from_score",
     "keepable",
+    "model_at",
     "same_array",
     "score_of",
 ]
@@ -254,7 +255,7 @@ def keepable(model: Model, samples: Array, scores: Array) -> Model:
     return model
 
 
-def as_model(model: Any, samples: Array | None = None) -> Model:
+def as_model(model: Any, samples: Any = None) -> Model:
     """What a user passed as ``model``, as an object with ``score(x)``.
 
     Parameters
@@ -277,8 +278,12 @@ def as_model(model: Any, samples: Array | None = None) -> Model:
     >>> as_model(-x, x)
     ScoreArray(shape=(2, 1))
     """
+    return model_at(model, None if samples is None else as_samples(samples, least=1))
+
+
+def model_at(model: Any, samples: Array | None) -> Model:
+    """:func:`as_model` where the samples were checked on their way in, as all tests do; they are kept as they are."""
     _refuse_what_is_no_model(model)
-    samples = None if samples is None else as_samples(samples, least=1)
     if is_array_like(model):
         return _score_array(model, samples)
     _refuse_by_name(model)

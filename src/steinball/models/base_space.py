@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steinball.arrays import Array
-from steinball.models.base import Model, as_model
+from steinball.models.base import Model, as_model, model_at
 from steinball.models.base_map import BaseMap
 from steinball.models.gaussian import Gaussian
 from steinball.models.knowledge import Knowledge
@@ -93,7 +93,7 @@ def as_tested(model: Any, samples: Array, base: bool) -> Model:
     A distribution of SciPy on the line whose support ends is (docs/base-space.md). One that was made a model by
     :func:`~steinball.models.base.as_model` is taken as it is.
     """
-    found = as_model(model, samples)
+    found = model_at(model, samples)
     return _based(found) if base and found is not model and Knowledge(found).prefers_base else found
 
 

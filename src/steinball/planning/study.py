@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import as_number, as_seed, check_level, check_share, generator_at, is_array_like
+from steinball.arrays import (
+    MOST_COUNTED,
+    as_number,
+    as_samples,
+    as_seed,
+    check_level,
+    check_share,
+    generator_at,
+    is_array_like,
+)
 from steinball.cautions import DependentRowsWarning
 from steinball.datasets.contamination import contaminate
 from steinball.gof import robust_ksd_test
@@ -84,6 +93,7 @@ class Study:
         below = np.random.SeedSequence(self.seed.entropy, spawn_key=(n, i))
         data, draws = generator_at(below, 0), generator_at(below, 1)
         x = self._sampler()(n, data)
+        as_samples(x, "alternative(n, rng)", least=1)  # refused by this name, and handed on as it is
         if self.test is not None:
             return _pvalue_of(self.test(x, draws))
         options: dict[str, Any] = {"check_model": i == 0, "progress": False}
@@ -138,7 +148,7 @@ def _check_takes_two(sampler: Sampler) -> None:
 
 def check_count(value: Any, name: str, least: int) -> int:
     """A whole number of at least ``least``."""
-    number = as_number(value, name, low=least)
+    number = as_number(value, name, low=least, high=MOST_COUNTED)
     if number != int(number):
         raise ValueError(f"`{name}` must be a whole number, got {value!r}.")
     return int(number)

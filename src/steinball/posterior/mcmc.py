@@ -11,7 +11,7 @@ from steinball.calibration.combination import as_calibration
 from steinball.checks.dependence import autocorrelation_time
 from steinball.gof.ksd import robust_ksd_test
 from steinball.kernels.base import Kernel
-from steinball.models.base import as_model
+from steinball.models.base import model_at
 from steinball.models.knowledge import Knowledge
 from steinball.models.mistaken import warn_if_log_density
 from steinball.posterior.draws import Draws, Reading
@@ -138,7 +138,7 @@ def mcmc_test(
 
 def _standardized(draws: Draws, model: Any) -> Standardized:
     """The model in units of the draws' spread; its score at the draws is computed here, once."""
-    found = as_model(model, draws.values)
+    found = model_at(model, draws.values)
     if Knowledge(found).entrance is not None:
         raise TypeError(f"`model` lives in base space, and draws are tested as they are. Pass the model of {found!r}.")
     posterior = Standardized(found, *spread_of(draws.values), draws.values)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, OutOfRangeError, like, to_host
+from steinball.arrays import Array, Floats, OutOfRangeError, like, namespace, to_host
 from steinball.models.base import Model, evaluate_score, same_array
 from steinball.models.base_map import Passage
 from steinball.models.knowledge import Clusters, Knowledge
@@ -93,7 +93,11 @@ class Standardized:
     @cached_property
     def scores(self) -> Array:
         """The score at the draws, in those units."""
-        return evaluate_score(self.model, self.draws) * like(self.scale, self.draws)
+        with np.errstate(over="ignore"):
+            scores = evaluate_score(self.model, self.draws) * like(self.scale, self.draws)
+        if not bool(namespace(scores).all(namespace(scores).isfinite(scores))):
+            raise self._foreign()
+        return scores
 
     def score(self, z: Array, /) -> Array:
         """∇log p of z."""
@@ -167,11 +171,14 @@ class Standardized:
         with np.errstate(over="ignore"):
             shrunk = np.asarray(covariance / np.outer(self.scale, self.scale))
         if not (np.isfinite(shrunk).all() and (np.einsum("...ii->...i", shrunk) > 0.0).all()):
-            raise OutOfRangeError(
-                f"`draws` have spreads of {self.scale.tolist()}, in units of which the covariance of `model` is no "
-                "float. Are they draws of this model?"
-            )
+            raise self._foreign()
         return shrunk
+
+    def _foreign(self) -> OutOfRangeError:
+        return OutOfRangeError(
+            f"`draws` have spreads of {self.scale.tolist()}, in units of which the score or covariance of `model` is "
+            "no float. Are they draws of this model?"
+        )
 
     def __repr__(self) -> str:
         return f"Standardized({self.model!r})"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, Floats, as_samples, as_seed, is_array, is_array_like, lent, like, to_host
 from steinball.card import card
 from steinball.kernels.base import Kernel
-from steinball.models.base import Model, as_model, evaluate_score
+from steinball.models.base import Model, evaluate_score, model_at
 from steinball.models.base_space import let_in
 from steinball.models.knowledge import Knowledge
 from steinball.results.base import OF_DISTRIBUTION, conceding, decided, tolerated
@@ -243,7 +243,7 @@ class SequentialTest:
         rows = self._as_rows(batch)
         if rows.shape[0] == 0:
             return self
-        model = as_model(self._model, rows)
+        model = model_at(self._model, rows)
         rows = let_in(rows, model)
         self._check_model(model, rows)
         samples, scores = to_host(lent(rows)), to_host(evaluate_score(model, rows))  # a buffer may be used again
@@ -336,7 +336,7 @@ class SequentialTest:
     def _check_at_once(self) -> None:
         """A model that takes NumPy arrays is compared now, any other with the next batch."""
         samples, _ = self._remembered()
-        model = as_model(self._model, samples)
+        model = model_at(self._model, samples)
         try:
             evaluate_score(model, samples)
         except Exception:  # whatever a score of another array library raises
