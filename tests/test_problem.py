@@ -13,7 +13,7 @@ import pytest
 
 import steinball as sb
 from steinball.arrays import SMALL_JAX, as_samples, check_level
-from steinball.models.base import as_model
+from steinball.models.base import as_model, model_at
 from steinball.problem import Subject, pose
 
 pytestmark = pytest.mark.exact
@@ -64,7 +64,7 @@ TESTS: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("test", TESTS)
 def test_samples_model_and_level_are_checked_once_and_the_score_is_evaluated_once(test: str) -> None:
     model = Scored()
-    counts = calls_of(lambda: TESTS[test](X, model), as_samples, as_model, check_level)
+    counts = calls_of(lambda: TESTS[test](X, model), as_samples, model_at, check_level)
     assert counts == [1, 1, 1]
     assert model.at(X) == 1
 

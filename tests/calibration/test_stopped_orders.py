@@ -77,5 +77,5 @@ def test_it_is_a_calibration_like_any_other() -> None:
     assert not result.at(contamination=0.5).rejected
     with pytest.raises(ValueError, match="stop=None"):
         sb.robust_ksdagg_test(x, sb.models.Gaussian(), 0.05, calibration=Betting(stop=0.05))
-    with pytest.raises(ValueError, match="level"):
+    with pytest.raises(ValueError, match="`stop` must be"):
         Betting(10, stop=0.0)

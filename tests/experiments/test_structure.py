@@ -72,7 +72,10 @@ def test_core_tests_import_no_experiment() -> None:
 # Modules without a test file of their own name, each with the place of its tests; experiments are those of a registry.
 TESTED_ELSEWHERE = {
     "benchmarks/device.py": "needs a GPU; its recorded rows are in benchmarks/test_plot.py",
+    "benchmarks/memory.py": "measures children; its table is in docs/developer/reliability.md",
     "experiments/evidence/adversaries.py": "the optimizer of the radii, with the test of their adversaries",
+    "experiments/evidence/exact_settings.py": "evidence/test_exact.py: the experiment that is made of them",
+    "experiments/evidence/promise_edges.py": "evidence/test_promise.py: the experiment that is made of them",
     "experiments/paper/boundary.py": "test_registry.py: the line beside every R-KSD",
     "experiments/paper/data.py": "test_registry.py: the samples of every experiment",
     "experiments/paper/kef.py": "test_registry.py: the experiments on kernel exponential families",

@@ -199,7 +199,7 @@ def run_test(
     """
     with outcome.ending(user_file=python_file(model or log_density), debug=debug):
         setup, products = _Setup(contamination, radius, kernel, jumps, aggregate), Products(report, plot, max_rows)
-        setup.check(require)
+        setup.check(require, family=fit is not None)
         products.check()
         table = read_table(data, columns=columns, key=key, header=header, missing=missing, memory_limit=memory_limit)
         rows = Rows.of(table, max_rows, seed)
@@ -238,9 +238,10 @@ class _Setup:
     jumps: bool
     aggregate: bool
 
-    def check(self, require: str | None) -> None:
-        """Exactly one tolerance; several length scales go with a share alone; what is required can be shown."""
-        if (self.radius is None) == (self.contamination is None):
+    def check(self, require: str | None, *, family: bool = False) -> None:
+        """Exactly one tolerance, or none for a family; several length scales go with a share alone; what is required
+        can be shown."""
+        if not family and (self.radius is None) == (self.contamination is None):
             raise ValueError(
                 "give one of `--contamination` (a share) and `--radius` (a distance); see steinball test --help."
             )
