@@ -20,4 +20,4 @@ def test_the_module_runs_from_the_root_of_the_repository() -> None:
         cwd=root, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("edge ")
+    assert done.stdout.startswith("promise ")
