@@ -11,7 +11,7 @@ import numpy as np
 from experiments.framework.expectations import Expectation
 from experiments.framework.table import Curve, Results
 
-__all__ = ["PUBLISHED", "TEXT", "Cell", "Experiment", "Row", "Trial", "no_curves"]
+__all__ = ["PUBLISHED", "TEXT", "Cell", "Drawing", "Experiment", "Row", "Trial", "no_curves"]
 
 Cell = Mapping[str, Any]
 """One setting of an experiment, in the words of the table's grid columns."""
@@ -36,6 +36,16 @@ def no_extra(results: Results) -> str:
 
 
 @dataclass(frozen=True, eq=False)
+class Drawing:
+    """A figure: how its files are called, what it shows, and how it is drawn from the tables."""
+
+    name: str
+    title: str
+    draw: Callable[[Results, Any], None]
+    size: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
 class Experiment:
     """One figure of the paper, or one piece of evidence.
 
@@ -43,6 +53,10 @@ class Experiment:
     ----------
     name, title, reference : str
         How it is called, what it is about, and where in the paper it stands.
+    figure : str
+        The number of the paper's figure; empty where it has none.
+    setup : str
+        Kernel and draws, for the line of settings; sample sizes, repeats and seed are added to it from the grid.
     says : str
         What the paper says of it, in our words.
     grid : tuple of cells
@@ -56,6 +70,8 @@ class Experiment:
         Claims about the table that can fail.
     draw : callable
         ``draw(results, figure)`` draws from the tables alone.
+    more : tuple of Drawing
+        Figures of their own for what the paper's figure does not show.
     curves : callable
         ``curves(variant)`` gives what the figure shows beside rates: densities, samples, Stein kernels.
     variants : mapping
@@ -91,6 +107,14 @@ class Experiment:
     extra: Callable[[Results], str] = no_extra
     size: tuple[float, float] = (7.0, 3.2)
     again: int = 0
+    figure: str = ""
+    setup: str = ""
+    more: tuple[Drawing, ...] = ()
+
+    @property
+    def drawings(self) -> tuple[Drawing, ...]:
+        """Its own figure first, then the others."""
+        return (Drawing(self.name, self.title, self.draw, self.size), *self.more)
 
     @property
     def axes(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.framework.base import Cell, Experiment
-from experiments.framework.expectations import Finding
+from experiments.framework.expectations import Expectation, Finding
 from experiments.framework.table import Results, as_text
 
 __all__ = ["Verdict", "check", "missed_cells", "render_check"]
@@ -17,11 +17,16 @@ HOLDS, EXPLAINED, MISSES = "holds", "explained", "MISSES"
 
 @dataclass(frozen=True)
 class Verdict:
-    """A finding, the claim that it belongs to, and what to make of it."""
+    """A finding, the expectation that it belongs to, and what to make of it."""
 
-    claim: str
+    expectation: Expectation
     finding: Finding
     explanation: str
+
+    @property
+    def claim(self) -> str:
+        """What is claimed, in words."""
+        return self.expectation.claim
 
     @property
     def word(self) -> str:
@@ -35,7 +40,7 @@ def check(experiment: Experiment, results: Results) -> list[Verdict]:
     """Every finding of every expectation whose variant is in the tables."""
     present = set(results.rates.values("variant"))
     return [
-        Verdict(e.claim, finding, experiment.explanations.get(finding.label, ""))
+        Verdict(e, finding, experiment.explanations.get(finding.label, ""))
         for e in experiment.expectations
         if e.variant in present
         for finding in e.findings(results.variant(e.variant))

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from experiments.framework.table import Rate, Results, as_text
 
-__all__ = ["LEVEL", "Expectation", "Finding", "above", "agree", "below", "level", "monotone", "number", "published"]
+__all__ = [
+    "BEYOND", "CLAIM", "LEVEL", "NUMBER", "THEOREM", "Expectation", "Finding", "above", "agree", "because", "below",
+    "beyond", "level", "monotone", "number", "published", "theorem",
+]  # fmt: skip
 
 LEVEL = 0.05
-WITHIN = 0.15
+PUBLISHED_REPEATS = 100
+MOST_Z = 3.0
+
+NUMBER, CLAIM, BEYOND, THEOREM = "number", "claim", "beyond", "theorem"
+"""Where an expectation comes from: a number that the paper prints or draws, something that it (or we) say in words,
+something that goes beyond it, or something that is proved, which is shown and never counted."""
 
 Where = Mapping[str, Any]
 
@@ -21,7 +29,8 @@ Where = Mapping[str, Any]
 class Finding:
     """One number of a claim: what was expected, what was measured, and whether that will do.
 
-    ``where`` is the cell that a rate belongs to, for a run that looks again at cells that miss.
+    ``where`` is the cell that a rate belongs to, for a run that looks again at cells that miss; ``z`` how many standard
+    errors a rate is from the published one.
     """
 
     label: str
@@ -30,15 +39,36 @@ class Finding:
     holds: bool
     interval: tuple[float, float] | None = None
     where: Where | None = None
+    z: float | None = None
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """A claim in words and the findings that decide it, from the tables of one variant alone."""
+    """A claim in words, the findings that decide it from the tables of one variant alone, and where it comes from.
+
+    ``reason`` is why the claim is put as it is, where it is narrower than what the paper says.
+    """
 
     claim: str
     findings: Callable[[Results], Iterable[Finding]]
     variant: str = "published"
+    source: str = CLAIM
+    reason: str = ""
+
+
+def beyond(expectation: Expectation) -> Expectation:
+    """The same expectation as one that the paper does not have."""
+    return replace(expectation, source=BEYOND)
+
+
+def theorem(expectation: Expectation) -> Expectation:
+    """The same expectation as something proved: it is shown, and counted nowhere."""
+    return replace(expectation, source=THEOREM)
+
+
+def because(reason: str, expectation: Expectation) -> Expectation:
+    """The same expectation with the reason why it is put as it is."""
+    return replace(expectation, reason=reason)
 
 
 def describe(where: Where) -> str:
@@ -66,18 +96,36 @@ def _finding(rate: Rate, where: Where, expected: str, holds: bool) -> Finding:
 
 
 def published(
-    claim: str, axis: str, values: Mapping[Any, float], variant: str = "published", within: float = WITHIN, **where: Any
+    claim: str,
+    axis: str,
+    values: Mapping[Any, float],
+    variant: str = "published",
+    repeats: int = PUBLISHED_REPEATS,
+    **where: Any,
 ) -> Expectation:
-    """Rates within 0.15 of the published ones along an axis."""
+    """Rates along an axis no more than three standard errors from published ones, which were found in ``repeats``."""
 
     def findings(results: Results) -> Iterator[Finding]:
         for value, rate in values.items():
             cell = {**where, axis: value}
             measured = results.rates.one(**cell)
-            holds = abs(measured.rate - rate) <= within + 1e-9
-            yield _finding(measured, cell, f"{rate:g} ± {within:g}", holds)
+            z = (measured.rate - rate) / _difference_error([(measured.rate, measured.repeats), (rate, repeats)])
+            found = _finding(measured, cell, f"{rate:g}, z = {_signed(z)}", abs(z) <= MOST_Z)
+            yield replace(found, z=z)
 
-    return Expectation(claim, findings, variant)
+    return Expectation(claim, findings, variant, NUMBER)
+
+
+def _signed(z: float) -> str:
+    """One decimal, with a sign unless it is 0.
+
+    Examples
+    --------
+    >>> _signed(0.04), _signed(-1.26), _signed(2.0)
+    ('0', '−1.3', '+2.0')
+    """
+    text = f"{z:+.1f}".replace("-", "−")
+    return "0" if text[1:] == "0.0" else text
 
 
 def _each(
@@ -121,7 +169,12 @@ def below(
 
 def standard_error(*rates: Rate) -> float:
     """Of a difference of rates, each estimated with half a count added so that it is never 0."""
-    shares = [((r.rejections + 0.5) / (r.repeats + 1.0), r.repeats) for r in rates]
+    return _difference_error([(rate.rate, rate.repeats) for rate in rates])
+
+
+def _difference_error(rates: Sequence[tuple[float, int]]) -> float:
+    """The same for rates and their numbers of repeats."""
+    shares = [((rate * n + 0.5) / (n + 1.0), n) for rate, n in rates]
     return math.sqrt(math.fsum(p * (1.0 - p) / n for p, n in shares))
 
 
@@ -186,4 +239,4 @@ def number(
         value = measure(results)
         yield Finding(label, f"{expected:g} ± {tolerance:g}", value, abs(value - expected) <= tolerance)
 
-    return Expectation(claim, findings, variant)
+    return Expectation(claim, findings, variant, NUMBER)

@@ -128,7 +128,7 @@ def mark(ax: Any, x: float) -> None:
 
 
 def render(experiment: Experiment, results: Results, folder: Path) -> list[Path]:
-    """Draw a figure and write it as PNG and SVG, the same bytes for the same table.
+    """Draw the figures and write each as PNG and SVG, the same bytes for the same table.
 
     Needs matplotlib (``pip install 'steinball[plot]'``).
     """
@@ -138,10 +138,13 @@ def render(experiment: Experiment, results: Results, folder: Path) -> list[Path]
     except ImportError as error:
         raise ModuleNotFoundError("figures need matplotlib: install `steinball[plot]`.") from error
     folder.mkdir(parents=True, exist_ok=True)
+    paths = []
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=experiment.size)
-        experiment.draw(results, figure)
-        paths = [folder / f"{experiment.name}.{kind}" for kind in ("png", "svg")]
-        figure.savefig(paths[0], metadata={"Software": None})
-        figure.savefig(paths[1], metadata={"Date": None, "Creator": None})
+        for drawing in experiment.drawings:
+            figure = Figure(figsize=drawing.size)
+            drawing.draw(results, figure)
+            png, svg = (folder / f"{drawing.name}.{kind}" for kind in ("png", "svg"))
+            figure.savefig(png, metadata={"Software": None})
+            figure.savefig(svg, metadata={"Date": None, "Creator": None})
+            paths += [png, svg]
     return paths

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from experiments.framework.base import Experiment
-from experiments.framework.check import EXPLAINED, HOLDS, MISSES, Verdict, check, measured
+from experiments.framework.check import HOLDS, Verdict, check, measured
 from experiments.framework.collection import Collection
+from experiments.framework.counts import summary
+from experiments.framework.expectations import BEYOND, THEOREM
 from experiments.framework.figures import render
 from experiments.framework.table import Rate, Results, write_curves, write_rates
 from steinball.files import write_whole
@@ -18,18 +19,16 @@ __all__ = ["write_page"]
 def write_page(collection: Collection, out: Path, to: Path) -> Path:
     """Write ``to/index.md``, with figures and aggregated tables beside it, from the tables in ``out``."""
     (to / "tables").mkdir(parents=True, exist_ok=True)
-    parts, summary, found = [], [], {}
+    parts, found, verdicts = [], {}, {}
     for experiment in collection.experiments.values():
         results = found[experiment.name] = collection.results(experiment, out)
         _copy_tables(experiment, results, to / "tables")
         render(experiment, results, to / "figures")
-        verdicts = check(experiment, results)
-        parts.append(_section(experiment, results, verdicts))
-        summary.append(_summary(experiment, verdicts))
+        verdicts[experiment.name] = check(experiment, results)
+        parts.append(_section(experiment, results, verdicts[experiment.name]))
     page = to / "index.md"
-    head = ["| experiment | where | numbers that hold | missed, explained | missed |", "|---|---|---|---|---|"]
-    table = "\n".join([*head, *summary])
-    write_whole(page, ("\n\n".join([collection.head.strip(), table, *parts]) + "\n").encode())
+    counts = summary(collection, verdicts)
+    write_whole(page, ("\n\n".join([collection.head.strip(), counts, *parts]) + "\n").encode())
     for name, page_of in collection.pages.items():
         write_whole(to / name, page_of(found).encode())
     return page
@@ -42,20 +41,14 @@ def _copy_tables(experiment: Experiment, results: Results, folder: Path) -> None
         write_curves(path, results.curves)
 
 
-def _count(verdicts: Iterable[Verdict], word: str) -> int:
-    return sum(verdict.word == word for verdict in verdicts)
-
-
-def _summary(experiment: Experiment, verdicts: list[Verdict]) -> str:
-    counts = " | ".join(str(_count(verdicts, word)) for word in (HOLDS, EXPLAINED, MISSES))
-    return f"| [{experiment.name}](#{experiment.name}) | {experiment.reference} | {counts} |"
-
-
 def _section(experiment: Experiment, results: Results, verdicts: list[Verdict]) -> str:
-    parts = [f"## {experiment.name}", f"*{experiment.title[0].upper()}{experiment.title[1:]}*, {experiment.reference}."]
-    figure = f"![{experiment.title}](figures/{experiment.name}.png)"
-    links = f"[SVG](figures/{experiment.name}.svg) · [table](tables/{experiment.name}.csv)"
-    parts += [experiment.says, figure, links, _claims(verdicts)]
+    where = ", ".join(part for part in (experiment.figure, experiment.reference) if part)
+    parts = [f"## {experiment.name}", f"*{experiment.title[0].upper()}{experiment.title[1:]}*, {where}."]
+    parts += [experiment.says, settings_of(experiment), *_figures(experiment, 0, 1)]
+    parts.append(_claims([v for v in verdicts if not _is_beyond(v)]))
+    further = [v for v in verdicts if _is_beyond(v)]
+    if further or experiment.more:
+        parts += ["**Beyond the paper.**", *_figures(experiment, 1), *([_claims(further)] if further else [])]
     parts += [text for text in (_again(experiment, results), experiment.extra(results)) if text]
     if experiment.differences:
         parts.append(f"**Differences.** {experiment.differences}")
@@ -63,6 +56,33 @@ def _section(experiment: Experiment, results: Results, verdicts: list[Verdict]) 
         lines = [f"- `{name}`: {text}" for name, text in experiment.variants.items()]
         parts.append("Variants (`--variant`):\n\n" + "\n".join(lines))
     return "\n\n".join(parts)
+
+
+def _is_beyond(verdict: Verdict) -> bool:
+    return verdict.expectation.source == BEYOND
+
+
+def _figures(experiment: Experiment, start: int, stop: int | None = None) -> list[str]:
+    """Each figure with its title and a link to its lines."""
+    return [
+        f"![{drawing.title}](figures/{drawing.name}.png)\n\n[SVG](figures/{drawing.name}.svg) · "
+        f"[table](tables/{experiment.name}.csv)"
+        for drawing in experiment.drawings[start:stop]
+    ]
+
+
+def settings_of(experiment: Experiment) -> str:
+    """Sample sizes, dimensions, kernel and draws, repeats and seed, in a line."""
+    grid = [_values(experiment, name, letter) for name, letter in (("n", "n"), ("dimension", "d"))]
+    runs = f"{experiment.repeats} repeats, seed 0"
+    parts = (", ".join(filter(None, grid)), experiment.setup, runs)
+    return f"**Settings.** {'; '.join(part for part in parts if part)}."
+
+
+def _values(experiment: Experiment, name: str, letter: str) -> str:
+    """The values that a column takes in the grid; nothing where the grid does not say."""
+    values = sorted({cell[name] for cell in experiment.grid if name in cell})
+    return f"{letter} = {', '.join(format(value, ',') for value in values)}" if values else ""
 
 
 def _again(experiment: Experiment, results: Results) -> str:
@@ -88,12 +108,11 @@ def _claims(verdicts: list[Verdict]) -> str:
     for verdict in verdicts:
         claims.setdefault(verdict.claim, []).append(verdict)
     rows = [f"| {claim} | {_numbers(group)} | {_verdict(group)} |" for claim, group in claims.items()]
-    table = "\n".join(["| claim | measured (expected) | verdict |", "|---|---|---|", *rows])
-    missed = [v for v in verdicts if v.word != HOLDS]
-    if not missed:
-        return table
-    notes = [_note(verdict) for verdict in missed]
-    return table + "\n\nMissed:\n\n" + "\n".join(notes)
+    parts = ["\n".join(["| claim | measured (expected) | verdict |", "|---|---|---|", *rows])]
+    reasons = dict.fromkeys(f"- {v.claim}: {v.expectation.reason}" for v in verdicts if v.expectation.reason)
+    missed = [_note(v) for v in verdicts if v.word != HOLDS]
+    lists = (("Why a claim is put as it is:", list(reasons)), ("Missed:", missed))
+    return "\n\n".join([*parts, *(f"{title}\n\n" + "\n".join(lines) for title, lines in lists if lines)])
 
 
 def _note(verdict: Verdict) -> str:
@@ -102,9 +121,9 @@ def _note(verdict: Verdict) -> str:
 
 
 def _verdict(group: list[Verdict]) -> str:
-    held = _count(group, HOLDS)
+    held = sum(v.word == HOLDS for v in group)
     if held == len(group):
-        return "holds"
+        return "proved" if group[0].expectation.source == THEOREM else "holds"
     return f"{held} of {len(group)} hold"
 
 
@@ -125,4 +144,4 @@ def _numbers(group: list[Verdict]) -> str:
 
 def _short(text: str) -> str:
     """Without what the head of the page has said already."""
-    return text.replace(" ± 0.15", "").replace(" (level + 2 s.e.)", "").replace(" before it (2 s.e.)", "")
+    return text.replace(" (level + 2 s.e.)", "").replace(" before it (2 s.e.)", "")

@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.framework.base import Cell, Experiment, Row
 from experiments.framework.expectations import agree, level
-from experiments.framework.figures import TESTS, Series, Style, mark, rate_panel
+from experiments.framework.figures import Series, Style, mark, rate_panel
 from experiments.framework.rows import bootstrap_rows
 from experiments.framework.table import Results
 from experiments.paper.data import gaussian_cell, point_mass
@@ -35,7 +35,6 @@ def draw(results: Results, figure: Any) -> None:
     for ax, tolerance in zip(panels, TOLERANCES, strict=True):
         rates = results.rates.select(variant="published", tolerance=tolerance)
         lines = [Series(rates.select(test="r-ksd", bootstrap=name), style) for name, style in _STYLES.items()]
-        lines.append(Series(rates.select(test="r-ksd-boundary"), TESTS["r-ksd-boundary"]))
         rate_panel(ax, "contamination", lines, xlabel="contamination ε", title=f"ε₀ = {tolerance:g}")
         mark(ax, tolerance)
     for ax in panels[1:]:

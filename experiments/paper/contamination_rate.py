@@ -11,7 +11,6 @@ from experiments.framework.expectations import Expectation, Finding, above, belo
 from experiments.framework.figures import Series, rate_panel, shades
 from experiments.framework.rows import tilted_rows
 from experiments.framework.table import Results
-from experiments.paper.boundary import beside
 from experiments.paper.data import gaussian_cell, point_mass
 from steinball.models import Gaussian
 
@@ -31,7 +30,7 @@ def draw(results: Results, figure: Any) -> None:
     rates = results.rates.select(variant="published")
     styles = shades([format(r, "g") for r in RATES], "r = {}")
     for ax, test, title in ((left, "tilted-ksd", "Tilted-KSD"), (right, "r-ksd", "R-KSD, ε₀ = .05")):
-        lines = beside([Series(rates.select(test=test, rate=r), style) for r, style in styles.items()], rates)
+        lines = [Series(rates.select(test=test, rate=r), style) for r, style in styles.items()]
         rate_panel(ax, "n", lines, xlabel="sample size n", title=title, log=True)
         ax.set_yscale("symlog", linthresh=0.02, linscale=0.3)
         ax.set(ylim=(-0.005, 1.15), yticks=[0, 0.05, 0.1, 0.2, 0.5, 1], yticklabels=["0", ".05", ".1", ".2", ".5", "1"])

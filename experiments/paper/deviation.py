@@ -17,7 +17,7 @@ from steinball.models import Gaussian
 
 SHARES = (0, 0.01, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.3, 0.4, 0.5)
 TOLERANCES = (0.05, 0.1, 0.2)
-NAMES = ("imq-ksd", "tilted-ksd", "r-ksd", "r-ksd-boundary", "r-ksd-dev", "dcmmd", "mmd-dev")
+NAMES = ("imq-ksd", "tilted-ksd", "r-ksd", "r-ksd-dev", "dcmmd", "mmd-dev")
 MMD_PUBLISHED = "published-mmd"
 
 

@@ -27,7 +27,7 @@ def draw(results: Results, figure: Any) -> None:
     panels = figure.subplots(1, len(DIMENSIONS), sharey=True)
     rates = results.rates.select(variant="published")
     for ax, dimension in zip(panels, DIMENSIONS, strict=True):
-        lines = tests(rates.select(dimension=dimension), ("imq-ksd", "tilted-ksd", "r-ksd", "r-ksd-boundary"))
+        lines = tests(rates.select(dimension=dimension), ("imq-ksd", "tilted-ksd", "r-ksd"))
         rate_panel(ax, "shift", lines, xlabel="mean shift μ", title=f"d = {dimension}")
         mark(ax, REFERENCE)
     for ax in panels[1:]:

@@ -49,7 +49,7 @@ def draw(results: Results, figure: Any) -> None:
     rates = results.rates.select(variant=PUBLISHED)
     panels = top.subplots(1, len(SHARES), sharey=True)
     for ax, share in zip(panels, SHARES, strict=True):
-        lines = tests(rates.select(contamination=share), ("imq-ksd", "tilted-ksd", "r-ksd", "r-ksd-boundary"))
+        lines = tests(rates.select(contamination=share), ("imq-ksd", "tilted-ksd", "r-ksd"))
         rate_panel(ax, "outlier", lines, xlabel="outlier mean z", title=f"ε = {share:g}")
     for ax in panels[1:]:
         ax.set_ylabel("")

@@ -40,7 +40,7 @@ def curves(variant: str) -> list[Curve]:
 def draw(results: Results, figure: Any) -> None:
     """Above rejection against δ, below the spoilt densities."""
     top, bottom = figure.subplots(2, 1)
-    lines = tests(results.rates.select(variant=PUBLISHED), ("imq-ksd", "tilted-ksd", "r-ksd", "r-ksd-boundary"))
+    lines = tests(results.rates.select(variant=PUBLISHED), ("imq-ksd", "tilted-ksd", "r-ksd"))
     rate_panel(top, "offset", lines, xlabel="offset δ", title="no outliers, ε₀ = .2")
     top.legend(loc="upper left", bbox_to_anchor=(0.02, 1.0))
     data = np.asarray(results.panel("data")["clean"].x)

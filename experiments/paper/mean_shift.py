@@ -26,7 +26,7 @@ def draw(results: Results, figure: Any) -> None:
     rates = results.rates.select(variant="published")
     for ax, reference in zip(panels, REFERENCES, strict=True):
         shown = Rates((*rates.select(reference_shift=None), *rates.select(reference_shift=reference)))
-        lines = tests(shown, ("imq-ksd", "tilted-ksd", "r-ksd", "r-ksd-boundary"))
+        lines = tests(shown, ("imq-ksd", "tilted-ksd", "r-ksd"))
         rate_panel(ax, "shift", lines, xlabel="mean shift μ", title=f"θ at μ = {reference:g}")
         mark(ax, reference)
     for ax in panels[1:]:

@@ -32,7 +32,7 @@ def draw(results: Results, figure: Any) -> None:
     rates = results.rates.select(variant="published")
     flat = panels.ravel()
     for ax, noise in zip(flat, NOISES, strict=False):
-        lines = tests(rates.select(noise=noise), ("imq-ksd", "tilted-ksd", "r-ksd", "r-ksd-boundary"))
+        lines = tests(rates.select(noise=noise), ("imq-ksd", "tilted-ksd", "r-ksd"))
         rate_panel(ax, "contamination", lines, xlabel="contamination ε", title=f"σ = {noise:g}")
         mark(ax, TOLERANCE)
     flat[0].legend()

@@ -30,7 +30,7 @@ def draw(results: Results, figure: Any) -> None:
     panels = figure.subplots(1, len(RATES), sharey=True)
     rates = results.rates.select(variant="published")
     for ax, rate in zip(panels, RATES, strict=True):
-        lines = tests(rates.select(rate=rate), ("imq-ksd", "tilted-ksd", "r-ksd", "r-ksd-boundary"))
+        lines = tests(rates.select(rate=rate), ("imq-ksd", "tilted-ksd", "r-ksd"))
         count = "one outlier" if rate == 1.0 else f"n^{1 - rate:.2g} outliers"
         rate_panel(ax, "n", lines, xlabel="sample size n", title=f"r = {rate:g}: {count} at z = n", log=True)
         ax.set_xticks(SIZES, [str(n) for n in SIZES], rotation=45)

@@ -29,7 +29,6 @@ SHARES = (0.05, 0.2)
 _DRAWS = 2000
 _STYLES = {
     "r-ksd": Style("bootstrap", "#009E73", "o"),
-    "r-ksd-boundary": Style("boundary bootstrap", "#009E73", "o", "--"),
     "r-ksd-oracle": Style("true quantile", "#0072B2", "^"),
     "s-oracle": Style("S_P itself, true quantile", "black", "", ":"),
 }

@@ -14,7 +14,6 @@ from experiments.framework.expectations import Expectation, above, level, monoto
 from experiments.framework.figures import TESTS, Series, Style, mark, rate_panel, tests
 from experiments.framework.rows import standard_row, tilted_result, tilted_rows
 from experiments.framework.table import Curve, Results
-from experiments.paper.boundary import beside
 from experiments.paper.data import normal_outliers
 from steinball.models import GaussianBernoulliRBM
 
@@ -101,7 +100,6 @@ def _draw_rates(ax: Any, results: Results) -> None:
         style = Style(f"R-KSD, ε₀ = {tolerance:g}", color, TESTS["r-ksd"].marker)
         lines.append(Series(rates.select(test="r-ksd", tolerance=tolerance), style))
         mark(ax, tolerance)
-    lines = beside(lines, rates)
     if len(exact):
         style = Style("the same, exact sampler", "black", "", ":")
         lines += [Series(exact.select(tolerance=tolerance), style) for tolerance in TOLERANCES]

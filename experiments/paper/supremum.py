@@ -12,7 +12,6 @@ from experiments.framework.expectations import Expectation, Finding, above, leve
 from experiments.framework.figures import Series, mark, mean_tau, rate_panel, shades, value_panel
 from experiments.framework.rows import TOLERANCE, bandwidth_kernel, tilted_rows
 from experiments.framework.table import Results
-from experiments.paper.boundary import beside
 from experiments.paper.data import gaussian_cell, point_mass
 from steinball.models import Gaussian
 
@@ -40,7 +39,7 @@ def draw(results: Results, figure: Any) -> None:
     left.set_xscale("log")
     left.set_title("no contamination")
     left.legend()
-    lines = beside([Series(robust.select(n=n), style) for n, style in styles.items()], rates)
+    lines = [Series(robust.select(n=n), style) for n, style in styles.items()]
     rate_panel(right, "contamination", lines, xlabel="contamination ε", title="R-KSD, ε₀ = .05, z = 10")
     mark(right, TOLERANCE)
     right.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -11,7 +11,6 @@ from experiments.framework.expectations import below, level, monotone, number, p
 from experiments.framework.figures import TESTS, Series, Style, draw_curves, rate_panel, shades, tests
 from experiments.framework.rows import radius_rows, result_row, standard_row, tilted_result
 from experiments.framework.table import Curve, Results
-from experiments.paper.boundary import beside
 from experiments.paper.generators import scaled_student_t
 from steinball.models import Gaussian, StudentT
 from steinball.radius import StudentTails
@@ -60,7 +59,7 @@ def draw(results: Results, figure: Any) -> None:
         Series(rates.select(test="r-ksd", df0=df0), Style(f"R-KSD, ν₀ = {df0}", color, TESTS["r-ksd"].marker, line))
         for df0, line, color in looks
     ]
-    lines = [*tests(rates, ("imq-ksd", "tilted-ksd")), *beside(robust, rates)]
+    lines = [*tests(rates, ("imq-ksd", "tilted-ksd")), *robust]
     rate_panel(right, "df", lines, xlabel="degrees of freedom ν", title="rejection", log=True)
     right.set_xticks(DEGREES, [str(df) for df in DEGREES])
     right.minorticks_off()

@@ -14,7 +14,6 @@ from experiments.framework.expectations import Expectation, Finding, above, leve
 from experiments.framework.figures import Series, rate_panel, shades, value_panel
 from experiments.framework.rows import bandwidth_kernel, robust_rows, tilted_result
 from experiments.framework.table import Curve, Rate, Results
-from experiments.paper.boundary import beside
 from experiments.paper.data import gaussian_cell, point_mass
 from experiments.paper.weights import stein_diagonal
 from steinball.models import Gaussian
@@ -86,7 +85,7 @@ def draw(results: Results, figure: Any) -> None:
         Series(rates.select(contamination=share, tolerance=round(float(f) * share, 6)), style)
         for f, style in factors.items()
     ]
-    rate_panel(right, "outlier", beside(beyond, both), xlabel="contamination at z", title=f"R-KSD, ε = {share:g}")
+    rate_panel(right, "outlier", beyond, xlabel="contamination at z", title=f"R-KSD, ε = {share:g}")
     right.set(xscale="symlog", xlim=(0, 130))
     _plain_ticks(right)
     right.axvline(WORST, color="black", linestyle="-.", linewidth=0.9)

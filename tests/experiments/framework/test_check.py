@@ -58,7 +58,7 @@ def test_a_miss_is_a_miss_unless_it_has_a_written_explanation() -> None:
 def test_a_verdict_shows_the_number_its_interval_and_what_was_expected() -> None:
     found = experiment(CLAIM, explanations={LABEL: "because of the moon"})
     text = render_check(found, check(found, results(0, 10, 0)))
-    assert f"{LABEL}: 0.100 [0.055, 0.174], expected 0.5 ± 0.15" in text
+    assert f"{LABEL}: 0.100 [0.055, 0.174], expected 0.5, z = −6.8" in text
     assert "0 hold, 1 missed and explained, 0 missed" in text
     assert "because of the moon" in text
 

@@ -4,7 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.framework.expectations import Expectation, above, agree, below, level, monotone, number, published
+from experiments.framework.expectations import (
+    BEYOND,
+    CLAIM,
+    NUMBER,
+    THEOREM,
+    Expectation,
+    above,
+    agree,
+    because,
+    below,
+    beyond,
+    level,
+    monotone,
+    number,
+    published,
+    theorem,
+)
 from experiments.framework.table import Curve, Results, as_record, rates_of
 
 pytestmark = pytest.mark.exact
@@ -27,12 +43,28 @@ def holds(expectation: Expectation, table: Results) -> list[bool]:
     return [finding.holds for finding in expectation.findings(table)]
 
 
-def test_a_published_rate_must_come_out_within_fifteen_hundredths() -> None:
+def test_a_published_rate_must_come_out_within_three_standard_errors() -> None:
     claim = published("claim", "contamination", {0.05: 0.5, 0.1: 1.0}, test="r-ksd")
-    assert holds(claim, results(0, 65, 85)) == [True, True]
-    assert holds(claim, results(0, 66, 84)) == [False, False]
-    assert holds(claim, results(0, 35, 100)) == [True, True]
-    assert holds(claim, results(0, 34, 100)) == [False, True]
+    assert holds(claim, results(0, 50, 100)) == [True, True]
+    # √(.7 · .3 / 100 + .25 / 100) ≈ .068: three of them are .2.
+    assert holds(claim, results(0, 70, 95)) == [True, True]
+    assert holds(claim, results(0, 72, 89)) == [False, False]
+    assert holds(claim, results(0, 28, 100)) == [False, True]
+
+
+def test_a_rate_of_zero_is_no_agreement_with_a_published_one_of_fifteen_percent() -> None:
+    [finding] = published("claim", "contamination", {0.05: 0.15}, test="r-ksd").findings(results(0, 0, 0))
+    assert not finding.holds
+    ours, theirs = 0.5 / 101, 15.5 / 101
+    assert finding.z == pytest.approx(-0.15 / ((ours * (1 - ours) + theirs * (1 - theirs)) / 100) ** 0.5)
+
+
+def test_an_expectation_says_where_it_comes_from() -> None:
+    claim = published("claim", "contamination", {0.05: 0.5}, test="r-ksd")
+    assert claim.source == NUMBER
+    plain = below("claim", 0.01, test="r-ksd", axes={"contamination": SHARES})
+    assert (plain.source, beyond(plain).source, theorem(plain).source) == (CLAIM, BEYOND, THEOREM)
+    assert because("so", plain).reason == "so"
 
 
 def test_the_level_allows_two_standard_errors() -> None:
