@@ -1,7 +1,7 @@
 r"""The two empirical Bernstein bounds that the paper names (App. D): the variance comes from the data.
 
 The features φ(x) = u(·, x) have norms of at most B = √τ and the mean μ_Q. Both bounds hold for every Q, whatever the
-radius, at every n (docs/theory/deviation.md has the proofs).
+radius, at every n: docs/theory/deviation.md proves the second and quotes the first.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ def _power_panel(results: Results, ax: Any) -> None:
     level_line(ax)
     words = [f"{c['n']}, {c['dimension']}, {c['contamination']:g}\n{c['kind'].split()[1]}" for c in POWER_CELLS]
     ax.set_xticks(range(len(words)), words, rotation=60, fontsize=6.5)
-    ax.set(title=r"power at $\varepsilon_0 = .05$ ($n$, $d$, $\varepsilon$)", ylim=(-0.03, 1.03))
+    ax.set(title=r"power at $\varepsilon_0 = 0.05$ ($n$, $d$, $\varepsilon$)", ylim=(-0.03, 1.03))
 
 
 def table(results: Results) -> str:

@@ -102,7 +102,7 @@ _STYLES = {
 }
 
 
-_TICKS = (0, 0.01, 0.05, 0.1, 0.2)
+_TICKS = (0, 0.05, 0.1, 0.2)
 
 
 def draw(results: Results, figure: Any) -> None:
@@ -118,7 +118,7 @@ def draw(results: Results, figure: Any) -> None:
     titles = (
         r"$d = 2$, $\gamma = 10$",
         r"$d = 1$, modes at $\pm 6$, .7/.3",
-        r"$d = 1$, $\varepsilon = .05$ in one mode",
+        r"$d = 1$, $\varepsilon = 0.05$ in one mode",
     )
     for ax, (dimension, kind, separation), title in zip(rows[1], panels, titles, strict=True):
         lines = _lines(results, dimension=dimension, kind=kind, separation=separation)
