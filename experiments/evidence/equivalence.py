@@ -138,7 +138,8 @@ def table_of_bounds(results: Results) -> str:
             rates.one(contamination=0, n=n, dimension=d, tolerance=TOLERANCES[0]) for d in DIMENSIONS for n in SIZES
         ]
         cells = [f"{row.ksd / math.sqrt(row.tau):.3f}" for row in clean]
-        lines.append(f"| {style.label} | {largest:.3f} | {' | '.join(cells)} |")
+        name = style.label.replace("$", "").replace("^2", "²")
+        lines.append(f"| {name} | {largest:.3f} | {' | '.join(cells)} |")
     return "Mean upper bound of D/√τ where the model is true (D = 0):\n\n" + "\n".join(lines)
 
 
