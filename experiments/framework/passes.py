@@ -6,6 +6,7 @@ unbounded kernels and free memory would take as long as the tests of small sampl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -75,7 +76,7 @@ class Reading:
     @property
     def ksd(self) -> float:
         """D of the sample."""
-        return max(0.0, self.summary.mean) ** 0.5
+        return math.sqrt(max(0.0, self.summary.mean))
 
     @cached_property
     def pvalue(self) -> float:
@@ -135,7 +136,8 @@ def _with_draws(summary: GramSummary, factor: Floats, weights: Sequence[Floats])
     products = [rows @ factor for rows in weights]
     forms = np.concatenate([np.einsum("br,br->b", part, part) for part in products]) / len(summary) ** 2
     linear = np.concatenate([linear_forms(rows, summary.row_means) for rows in weights])
-    return replace(summary, quadratic_forms=forms, linear_forms=linear, weights=weights)
+    # The weights are whole numbers, as everywhere; here they come as floating-point ones, for the products.
+    return replace(summary, quadratic_forms=forms, linear_forms=linear, weights=weights)  # type: ignore[arg-type]
 
 
 def factored_summary(problem: SteinProblem, weights: Sequence[Floats]) -> GramSummary:

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.exact
 
 
 def styles(lines: Any) -> set[str]:
-    return {line.get_linestyle() for line in lines if isinstance(line, Line2D)} - {"None", "none", ""}
+    return {str(line.get_linestyle()) for line in lines if isinstance(line, Line2D)} - {"None", "none", ""}
 
 
 @pytest.mark.parametrize("found", EXPERIMENTS.values(), ids=lambda e: e.name)
@@ -32,7 +32,7 @@ def test_every_line_style_of_a_figure_is_in_a_legend(found: Experiment) -> None:
 
 
 def test_an_entry_looks_like_the_line_that_it_stands_for() -> None:
-    ax = Figure().subplots()
+    ax: Any = Figure().subplots()
     level_line(ax)
     ax.plot([0, 1], [0, 1], label="data")
     legend_of(ax, ax, LEVEL_LABEL, TOLERANCE_LABEL, key("bar", linewidth=2.0))
