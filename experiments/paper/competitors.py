@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from experiments.framework.base import PUBLISHED, TEXT, Cell, Row
+from experiments.framework.figures import TESTS, Series, shades
 from experiments.framework.rows import bandwidth_kernel, decision_row, robust_nulls
+from experiments.framework.table import Rates
 from steinball.arrays import as_seed
 from steinball.calibration import WeightedBootstrap, WildBootstrap
 from steinball.gof.mmd import MMDDeviationNull, dcmmd_test
@@ -26,7 +28,7 @@ from steinball.results.aggregated import AggregationEvidence
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import Tilt
 
-__all__ = ["BANDWIDTHS", "MMD_VARIANTS", "Collection", "bandwidth_rows", "mmd_rows"]
+__all__ = ["BANDWIDTHS", "MMD_VARIANTS", "Collection", "bandwidth_lines", "bandwidth_rows", "mmd_rows"]
 
 BANDWIDTHS = (0.01, 0.1, 1, 10, 100)
 MMD_VARIANTS = {
@@ -68,6 +70,14 @@ def bandwidth_rows(x: Any, model: Any, rng: np.random.Generator, cell: Cell, col
     return [*rows, *median, aggregated]
 
 
+def bandwidth_lines(rates: Rates, test: str) -> list[Series]:
+    """One line for every bandwidth of a test, and KSDAgg's."""
+    styles = shades([format(square, "g") for square in BANDWIDTHS] + ["median"], r"$\lambda^2 = {}$")
+    styles["median"] = replace(styles["median"], label=r"$\lambda$ by the median")
+    lines = [Series(rates.select(test=test, bandwidth=square), style) for square, style in styles.items()]
+    return [*lines, Series(rates.select(test="ksdagg"), TESTS["ksdagg"])]
+
+
 def _summary(problem: SteinProblem, weights: Sequence[Any]) -> GramSummary:
     draws = sum(len(chunk) for chunk in weights)
     engine = "dense" if len(problem) <= 200 else "blocked"
@@ -102,9 +112,7 @@ def _aggregated(
     return {"test": "ksdagg", **measured, "seconds": seconds, **shared, "bootstrap": "wild", **_exponent(collection)}
 
 
-def mmd_rows(
-    x: Any, model: Any, rng: np.random.Generator, cell: Cell, tolerances: Iterable[float]
-) -> list[Row]:
+def mmd_rows(x: Any, model: Any, rng: np.random.Generator, cell: Cell, tolerances: Iterable[float]) -> list[Row]:
     """dcMMD and MMD-Dev for every tolerance from one sample of the model and one kernel matrix."""
     start, kernel = time.perf_counter(), mmd_kernel(cell)
     result = dcmmd_test(x, model, contamination=0.0, kernel=kernel, n_resamples=_PERMUTATIONS, rng=rng, level=_LEVEL)
