@@ -11,7 +11,7 @@ from experiments.framework.table import Rate, Results, as_text
 
 __all__ = [
     "BEYOND", "CLAIM", "LEVEL", "NUMBER", "THEOREM", "Expectation", "Finding", "above", "agree", "because", "below",
-    "beyond", "level", "monotone", "number", "published", "theorem",
+    "beyond", "exceeds", "level", "monotone", "number", "published", "theorem",
 ]  # fmt: skip
 
 LEVEL = 0.05
@@ -165,6 +165,11 @@ def below(
 ) -> Expectation:
     """At most this share of rejections."""
     return _each(claim, variant, where, axes, lambda r: (f"≤ {bound:g}", r.rate <= bound))
+
+
+def exceeds(claim: str, variant: str = "published", *, axes: Mapping[str, Sequence[Any]], **where: Any) -> Expectation:
+    """More rejections than the level: it lies below the 95 % interval."""
+    return _each(claim, variant, where, axes, lambda r: (f"interval above {LEVEL:g}", r.interval[0] > LEVEL))
 
 
 def standard_error(*rates: Rate) -> float:

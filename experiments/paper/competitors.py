@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from experiments.framework.base import Cell, Row
+from experiments.framework.base import PUBLISHED, TEXT, Cell, Row
+from experiments.framework.figures import TESTS, Series, shades
 from experiments.framework.passes import factored_summary
 from experiments.framework.rows import bandwidth_kernel, decision_row, robust_nulls
+from experiments.framework.table import Rates
 from steinball.arrays import as_seed
 from steinball.calibration import WeightedBootstrap, WildBootstrap
 from steinball.gof.mmd import MMDDeviationNull, dcmmd_test
@@ -25,9 +27,13 @@ from steinball.results.aggregated import AggregationEvidence
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import Tilt
 
-__all__ = ["BANDWIDTHS", "Collection", "bandwidth_rows", "mmd_rows"]
+__all__ = ["BANDWIDTHS", "MMD_VARIANTS", "Collection", "bandwidth_lines", "bandwidth_rows", "mmd_rows"]
 
 BANDWIDTHS = (0.01, 0.1, 1, 10, 100)
+MMD_VARIANTS = {
+    PUBLISHED: "MMD tests with exp(−|x−y|²/d), the kernel that gives the published curves",
+    TEXT: "MMD tests with the Gaussian kernel at the median distance of the pooled sample, as the text says",
+}
 _QUANTILE_DRAWS, _LEVEL_DRAWS, _BISECTIONS = 2000, 2000, 50
 _PERMUTATIONS = 500
 _LEVEL = 0.05
@@ -63,6 +69,14 @@ def bandwidth_rows(x: Any, model: Any, rng: np.random.Generator, cell: Cell, col
     return [*rows, *median, aggregated]
 
 
+def bandwidth_lines(rates: Rates, test: str) -> list[Series]:
+    """One line for every bandwidth of a test, and KSDAgg's."""
+    styles = shades([format(square, "g") for square in BANDWIDTHS] + ["median"], r"$\lambda^2 = {}$")
+    styles["median"] = replace(styles["median"], label=r"$\lambda$ by the median")
+    lines = [Series(rates.select(test=test, bandwidth=square), style) for square, style in styles.items()]
+    return [*lines, Series(rates.select(test="ksdagg"), TESTS["ksdagg"])]
+
+
 def _single(summary: GramSummary, collection: Collection, cell: Cell, square: Any, seconds: float) -> list[Row]:
     """The test with one bandwidth, from the first draws of its pass; a robust one by both readings of them."""
     nulls = robust_nulls(summary, slice(collection.draws))
@@ -90,11 +104,9 @@ def _aggregated(
     return {"test": "ksdagg", **measured, "seconds": seconds, **shared, "bootstrap": "wild", **_exponent(collection)}
 
 
-def mmd_rows(
-    x: Any, model: Any, rng: np.random.Generator, cell: Cell, tolerances: Iterable[float], kernel: Kernel | None = None
-) -> list[Row]:
+def mmd_rows(x: Any, model: Any, rng: np.random.Generator, cell: Cell, tolerances: Iterable[float]) -> list[Row]:
     """dcMMD and MMD-Dev for every tolerance from one sample of the model and one kernel matrix."""
-    start = time.perf_counter()
+    start, kernel = time.perf_counter(), mmd_kernel(cell)
     result = dcmmd_test(x, model, contamination=0.0, kernel=kernel, n_resamples=_PERMUTATIONS, rng=rng, level=_LEVEL)
     seconds = time.perf_counter() - start
     peak = float(result.kernel.profile(np.zeros(1))[0][0])
@@ -109,9 +121,9 @@ def mmd_rows(
     return rows
 
 
-def published_mmd_kernel(dimension: int) -> Kernel:
-    """exp(−|x − y|²/d), the kernel of the published MMD curves."""
-    return GaussianKernel(math.sqrt(dimension / 2.0))
+def mmd_kernel(cell: Cell) -> Kernel | None:
+    """exp(−|x − y|²/d), the kernel of the published MMD curves; None for the median distance of the text."""
+    return None if cell["variant"] == TEXT else GaussianKernel(math.sqrt(cell["dimension"] / 2.0))
 
 
 def _mmd_bandwidth(kernel: Kernel | None) -> Any:

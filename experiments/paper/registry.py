@@ -49,7 +49,8 @@ length scale the median distance, ε₀ = .05, and 100 repeats. [Table 1](table1
   ([bandwidth-robust](#bandwidth-robust)).
 - KSDAgg is not always the most sensitive test: near outliers are seen as well by the smallest bandwidth
   ([bandwidth-standard](#bandwidth-standard)).
-- R-KSD-Dev is not always less powerful than the MMD tests: at ε₀ = .2 dcMMD rejects later ([deviation](#deviation)).
+- R-KSD-Dev is not always less powerful than the MMD tests: at ε₀ = .1 and .2 dcMMD rejects later
+  ([deviation](#deviation)).
 - The published curve of dcMMD that rejects 41 % at ε = 0 is not dcMMD ([deviation](#deviation)).
 - Where a number λ² is given, the published curves have (1 + r²/(2λ²))^(−½); the text writes r²/λ².
 - The tilt that bounds u for a score growing like |x|^r needs b ≥ r/2, not 1/(2r); they agree at r = 1.

@@ -76,7 +76,6 @@ TESTED_ELSEWHERE = {
     "experiments/evidence/adversaries.py": "the optimizer of the radii, with the test of their adversaries",
     "experiments/evidence/exact_settings.py": "evidence/test_exact.py: the experiment that is made of them",
     "experiments/evidence/promise_edges.py": "evidence/test_promise.py: the experiment that is made of them",
-    "experiments/paper/boundary.py": "test_registry.py: the line beside every R-KSD",
     "experiments/paper/data.py": "test_registry.py: the samples of every experiment",
     "experiments/paper/kef.py": "test_registry.py: the experiments on kernel exponential families",
     "experiments/paper/shifts.py": "test_registry.py: the experiments on shifts",

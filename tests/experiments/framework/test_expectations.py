@@ -15,6 +15,7 @@ from experiments.framework.expectations import (
     because,
     below,
     beyond,
+    exceeds,
     level,
     monotone,
     number,
@@ -121,3 +122,8 @@ def test_a_number_must_come_out_within_its_tolerance() -> None:
 
     assert holds(number("claim", "label", 1.5, measure, 0.0), results(0, 0, 0)) == [True]
     assert holds(number("claim", "label", 1.4, measure, 0.05), results(0, 0, 0)) == [False]
+
+
+def test_a_rate_exceeds_the_level_when_its_interval_lies_above_it() -> None:
+    claim = exceeds("claim", test="r-ksd", axes={"contamination": SHARES})
+    assert holds(claim, results(5, 9, 11)) == [False, False, True]  # 9 of 100: .048 to .162

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from experiments.framework import figures
-from experiments.framework.figures import Series, mean_ksd, rate_panel, render, shades
+from experiments.framework.figures import Series, key, mark, mean_ksd, nest, rate_panel, render, shades
 from experiments.framework.table import Rates, Results, as_record, rates_of
 from experiments.paper import experiment
 
@@ -44,6 +45,35 @@ def test_a_line_without_rows_is_empty() -> None:
     ax = pytest.importorskip("matplotlib.figure").Figure().subplots()
     rate_panel(ax, "n", [Series(Rates(()), shades(["a"])["a"])], xlabel="points")
     assert ax.lines[0].get_xdata().size == 0
+
+
+def two_lines() -> Any:
+    ax = pytest.importorskip("matplotlib.figure").Figure().subplots()
+    rate_panel(ax, "n", [Series(table(), style) for style in shades(["a", "b"]).values()], xlabel="points")
+    mark(ax, 15.0)
+    return ax
+
+
+def test_a_line_under_another_is_wider_than_it() -> None:
+    ax = two_lines()
+    before = [line.get_linewidth() for line in ax.get_lines()]
+    nest(ax, 0.5)
+    after = [line.get_linewidth() for line in ax.get_lines()]
+    assert [b - a for a, b in zip(before, after, strict=True)] == [0.5, 0.0, 0.0, 0.0]
+
+
+def test_a_key_names_every_line_style() -> None:
+    ax = two_lines()
+    key(ax, "the mark")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "level 0.05", "the mark"]
+    styles = [handle.get_linestyle() for handle in ax.get_legend().legend_handles]
+    assert styles == ["-", "-", ":", "-."]
+
+
+def test_a_key_leaves_out_a_mark_that_has_no_name() -> None:
+    ax = two_lines()
+    key(ax)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "level 0.05"]
 
 
 def test_a_mean_has_half_of_its_interval() -> None:
