@@ -54,12 +54,12 @@ def test_the_level_is_kept_clean_and_contaminated_where_it_counts_most(name: str
 
 def test_exponential_columns_keep_the_level_and_have_power() -> None:
     model, count = sb.from_score(lambda x: -1.0 + 0.0 * x, support=(0, None)), np.zeros(2, dtype=int)
-    for seed in range(REPEATS):
+    for seed in range(60):
         rng = np.random.default_rng([12, seed])
         x = rng.exponential(size=(N, 2))
         count[0] += sb.robust_ksd_test(x, model, 0.0, calibration=CALIBRATION, rng=rng).rejected
         count[1] += sb.robust_ksd_test(1.4 * x, model, 0.05, calibration=CALIBRATION, rng=rng).rejected
-    assert count[0] <= MOST
+    assert count[0] <= 9  # more have probability 7·10⁻⁴
     assert count[1] >= 30
 
 
