@@ -18,7 +18,7 @@ import array_api_compat
 import pytest
 from hypothesis import settings
 
-from tests.housekeeping import give_back
+from tests.housekeeping import Housekeeper
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # read when JAX is first imported: float64 as in the other libraries
 
@@ -37,10 +37,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.filterwarnings(f"ignore::steinball.cautions.{name}"))
 
 
+HOUSEKEEPER = Housekeeper()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown() -> None:
     """Workers run thousands of tests, and are to stay below 2 GB."""
-    give_back()
+    HOUSEKEEPER.tidy()
 
 
 LIBRARIES = ("numpy", "array_api_strict", "torch", "jax")

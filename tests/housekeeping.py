@@ -8,26 +8,39 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-FROM = 1_200_000_000
-"""Resident bytes from which on memory is given back: each program that JAX compiles takes some 60 MB."""
+FROM, STEP = 1_200_000_000, 200_000_000
+"""Resident bytes from which on memory is given back, and the growth after which it is again: each program that JAX
+compiles takes some 60 MB, and dropping them costs half a second."""
 
 
-def give_back(threshold: float = FROM) -> bool:
-    """Drop what JAX has compiled and return free pages to the system, where more than ``threshold`` bytes are resident.
+class Housekeeper:
+    """Gives memory back when a process has become larger than it was after the last time.
 
     Examples
     --------
-    >>> give_back(1e15)
+    >>> Housekeeper(10**15).tidy()
     False
     """
-    if resident() <= threshold:
-        return False
+
+    def __init__(self, threshold: int = FROM) -> None:
+        self.threshold = threshold
+
+    def tidy(self) -> bool:
+        """Give memory back where more than the threshold is resident; the next one lies above what is left."""
+        if resident() <= self.threshold:
+            return False
+        give_back()
+        self.threshold = max(self.threshold, resident() + STEP)
+        return True
+
+
+def give_back() -> None:
+    """Drop what JAX has compiled, and return free pages to the system."""
     if (jax := sys.modules.get("jax")) is not None:
         jax.clear_caches()
     gc.collect()
     with suppress(AttributeError, OSError):  # the library of C of other systems
         ctypes.CDLL(None).malloc_trim(0)
-    return True
 
 
 def resident() -> int:

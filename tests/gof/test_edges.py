@@ -12,9 +12,9 @@ import steinball as sb
 
 pytestmark = pytest.mark.calibration
 
-REPEATS, N = 60, 120
-MOST = 9
-"""Rejections of 60 at level .05: more than 9 have probability 9·10⁻⁴."""
+REPEATS, N = 40, 120
+MOST = 7
+"""Rejections of 40 at level .05: more than 7 have probability 7·10⁻⁴."""
 
 MODELS: dict[str, tuple[Any, Any, Any]] = {
     "exponential": (lambda x: -1.0 + 0.0 * x, (0, None), stats.expon()),
@@ -49,17 +49,17 @@ def test_the_level_is_kept_clean_and_contaminated_where_it_counts_most(name: str
             y[: rng.binomial(N, share)] = worst_place(clean, law)
             count[k] += sb.robust_ksd_test(y, model, 0.05, calibration=CALIBRATION, rng=rng).rejected
     assert (count[:3] <= MOST).all(), count
-    assert count[3] >= 40, count
+    assert count[3] >= 27, count
 
 
 def test_exponential_columns_keep_the_level_and_have_power() -> None:
     model, count = sb.from_score(lambda x: -1.0 + 0.0 * x, support=(0, None)), np.zeros(2, dtype=int)
-    for seed in range(REPEATS):
+    for seed in range(60):
         rng = np.random.default_rng([12, seed])
         x = rng.exponential(size=(N, 2))
         count[0] += sb.robust_ksd_test(x, model, 0.0, calibration=CALIBRATION, rng=rng).rejected
         count[1] += sb.robust_ksd_test(1.4 * x, model, 0.05, calibration=CALIBRATION, rng=rng).rejected
-    assert count[0] <= MOST
+    assert count[0] <= 9  # more have probability 7·10⁻⁴
     assert count[1] >= 30
 
 

@@ -44,10 +44,9 @@ def scipy_log_density(model: GaussianMixture, x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("stretch", [1.0, 30.0, 1e6])
-def test_the_score_is_the_gradient_of_the_log_density(name: str, stretch: float) -> None:
+def test_the_score_is_the_gradient_of_the_log_density(name: str) -> None:
     model = MODELS[name]
-    x = stretch * model.sample(60, rng=3)
+    x = np.concatenate([stretch * model.sample(60, rng=3) for stretch in (1.0, 30.0, 1e6)])
     expected = autodiff_score(model, x)
     size = np.abs(expected).max(axis=1, keepdims=True)
     np.testing.assert_allclose(model.score(x) / size, expected / size, atol=1e-9)

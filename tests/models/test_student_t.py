@@ -34,10 +34,10 @@ def autodiff_score(model: Any, x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("stretch", [0.0, 1.0, 1e3, 1e20])
-def test_the_score_is_the_gradient_of_the_log_density(name: str, stretch: float) -> None:
+def test_the_score_is_the_gradient_of_the_log_density(name: str) -> None:
     model = MODELS[name]
-    x = model.location + stretch * (model.sample(40, rng=3) - model.location)
+    moves = model.sample(40, rng=3) - model.location
+    x = model.location + np.concatenate([stretch * moves for stretch in (0.0, 1.0, 1e3, 1e20)])
     expected = autodiff_score(model, x)
     size = np.abs(expected).max(axis=1, keepdims=True) + 1e-300
     np.testing.assert_allclose(model.score(x) / size, expected / size, atol=1e-11)
