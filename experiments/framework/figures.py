@@ -11,7 +11,7 @@ from experiments.framework.base import Experiment
 from experiments.framework.expectations import LEVEL
 from experiments.framework.table import Curve, Rate, Rates, Results
 
-__all__ = ["Series", "Style", "mark", "rate_panel", "render", "shades", "value_panel"]
+__all__ = ["Series", "Style", "key", "mark", "nest", "rate_panel", "render", "shades", "value_panel"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def rate_panel(
         x = [row.number(axis) for row in rows]
         low, high = zip(*(row.interval for row in rows), strict=True) if rows else ((), ())
         _line(ax, x, [row.rate for row in rows], low, high, line.style)
-    ax.axhline(LEVEL, color="0.45", linestyle=":", linewidth=1.0, zorder=0)
+    ax.axhline(LEVEL, color="0.45", linestyle=":", linewidth=1.0, zorder=0, label="_level")
     ax.set(xlabel=xlabel, ylabel="rejection rate", title=title, ylim=(-0.04, 1.04))
     if log:
         ax.set_xscale("log")
@@ -124,7 +124,26 @@ def draw_curves(ax: Any, curves: Mapping[str, Curve], styles: Mapping[str, Style
 
 def mark(ax: Any, x: float) -> None:
     """The dash-dotted line at the tolerance or the reference."""
-    ax.axvline(x, color="black", linestyle="-.", linewidth=0.9, zorder=0)
+    ax.axvline(x, color="black", linestyle="-.", linewidth=0.9, zorder=0, label="_mark")
+
+
+def nest(ax: Any, step: float = 0.9) -> None:
+    """Let curves that coincide be seen: each is wider than the ones drawn over it, and its rim shows."""
+    curves = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
+    for depth, line in enumerate(reversed(curves)):
+        line.set_linewidth(line.get_linewidth() + step * depth)
+        line.set_markersize(line.get_markersize() + step * depth)
+
+
+def key(ax: Any, marked: str = "", **options: Any) -> None:
+    """A legend of every line style, beside the axes: the curves, the level, and what the dash-dotted line marks."""
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    texts = {"_level": f"level {LEVEL:g}", "_mark": marked}
+    handles, labels = ax.get_legend_handles_labels()
+    for name in (name for name, text in texts.items() if text and name in lines):
+        handles.append(lines[name])
+        labels.append(texts[name])
+    ax.legend(handles, labels, **{"loc": "center left", "bbox_to_anchor": (1.0, 0.5), **options})
 
 
 def render(experiment: Experiment, results: Results, folder: Path) -> list[Path]:
