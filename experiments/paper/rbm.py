@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +14,17 @@ from experiments.framework.table import Curve
 from experiments.paper.data import normal_outliers
 from experiments.paper.machines import DIMENSION, mode_shares, published_machine, random_machine
 from experiments.paper.rbm_figures import (
-    CHAIN, EXACT, MACHINES, N_MACHINES, SHARE, TOLERANCE, TOLERANCES, draw, draw_samplers, tables,
-)  # fmt: skip
+    CHAIN,
+    EXACT,
+    MACHINES,
+    N_MACHINES,
+    SHARE,
+    TOLERANCE,
+    TOLERANCES,
+    draw,
+    draw_samplers,
+    tables,
+)
 from steinball.kernels.bandwidth import median_distance
 from steinball.models import GaussianBernoulliRBM
 
@@ -159,7 +167,7 @@ EXPERIMENT = Experiment(
     more=(Drawing("rbm-samplers", "the samplers, and the spread over machines", draw_samplers, (10.0, 3.4)),),
     curves=curves,
     variants={
-        PUBLISHED: "the machine of the published figure, outliers of variance .1, one chain of 2,000 sweeps for each point",
+        PUBLISHED: "the machine of the published figure, outliers of variance .1, a chain of 2,000 sweeps for each draw",
         EXACT: "the same with exact draws, by enumerating the 2¹⁰ hidden states",
         MACHINES: f"exact draws of {N_MACHINES} random machines with entries ±1, R-KSD at ε = .2 with ε₀ = .1",
         CHAIN: "the machine of the published figure, one chain of 7,000 steps thinned to 500 states, as the text says",

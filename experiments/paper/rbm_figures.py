@@ -114,9 +114,8 @@ def _spread_line(results: Results) -> str:
     if not rates:
         return ""
     middle = ", ".join(f"{rate:.2f}" for rate in rates)
-    return (
-        f"Rates of R-KSD with ε₀ = {TOLERANCE:g} at ε = {SHARE:g}, exact draws of {len(rates)} random machines: {middle}."
-    )
+    where = f"ε₀ = {TOLERANCE:g} at ε = {SHARE:g}, exact draws of {len(rates)} random machines"
+    return f"Rates of R-KSD with {where}: {middle}."
 
 
 def _timing_table(results: Results) -> str:
