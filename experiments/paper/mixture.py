@@ -26,6 +26,7 @@ TOLERANCES = (0.005, 0.01, 0.05)
 _SHOWN = {2: "#7570B3", 5: "#D95F02"}
 _LOOKS = (("#66C2A5", "v"), ("#1B9E77", "D"), ("#00563B", "o"))
 _GRID = 69
+_HEIGHTS = np.linspace(0.1, 0.9, 5)
 _SAMPLES, _POINTS = 10, 1000
 _TILTS = {"imq-ksd": None, "tilted-ksd": PolynomialTilt()}
 
@@ -75,7 +76,7 @@ def draw(results: Results, figure: Any) -> None:
     ]
     lines = [*tests(rates, ("imq-ksd", "tilted-ksd")), *robust]
     rate_panel(rejection, "separation", lines, xlabel=r"separation $\gamma$", title="rejection", log=True)
-    nest(rejection)
+    nest(rejection, 0.5)
     key(rejection)
     for ax in (values, rejection):
         ax.set_xticks(SEPARATIONS, [str(g) for g in SEPARATIONS])
@@ -87,10 +88,10 @@ def _draw_contours(ax: Any, results: Results) -> None:
     for separation, color in _SHOWN.items():
         curve = results.panel("contour")[str(separation)]
         x, y, value = (np.asarray(part).reshape(_GRID, _GRID) for part in (curve.x, curve.y, curve.value))
-        ax.contour(x, y, value, levels=6, colors=color, linewidths=0.9)
+        ax.contour(x, y, value, levels=_HEIGHTS * value.max(), colors=color, linewidths=0.9)
         ax.plot([], [], color=color, label=rf"$\gamma = {separation}$")
     ax.set(xlabel="$x_1$", ylabel="$x_2$", title="model densities", aspect="equal")
-    ax.legend(loc="lower left")
+    ax.legend(loc="upper right")
 
 
 def _draw_values(ax: Any, results: Results) -> None:

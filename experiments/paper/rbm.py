@@ -167,7 +167,7 @@ EXPERIMENT = Experiment(
     more=(Drawing("rbm-samplers", "the samplers, and the spread over machines", draw_samplers, (10.0, 3.4)),),
     curves=curves,
     variants={
-        PUBLISHED: "the machine of the published figure, outliers of variance .1, a chain of 2,000 sweeps for each draw",
+        PUBLISHED: "the machine of the published figure, outliers of variance .1, a chain of 2,000 sweeps a draw",
         EXACT: "the same with exact draws, by enumerating the 2¹⁰ hidden states",
         MACHINES: f"exact draws of {N_MACHINES} random machines with entries ±1, R-KSD at ε = .2 with ε₀ = .1",
         CHAIN: "the machine of the published figure, one chain of 7,000 steps thinned to 500 states, as the text says",

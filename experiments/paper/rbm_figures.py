@@ -47,7 +47,7 @@ def _robust(results: Results, variant: str, line: str = "-", words: str = "") ->
 def _draw_rates(ax: Any, results: Results) -> None:
     lines = [*tests(results.rates.select(variant=PUBLISHED), ("imq-ksd", "tilted-ksd")), *_robust(results, PUBLISHED)]
     rate_panel(ax, "contamination", lines, xlabel=r"contamination $\varepsilon$", title="rejection")
-    nest(ax)
+    nest(ax, 0.5)
     for tolerance in TOLERANCES:
         mark(ax, tolerance)
     key(ax, r"$\varepsilon = \varepsilon_0$")

@@ -64,7 +64,7 @@ def draw(results: Results, figure: Any) -> None:
     rate_panel(right, "df", lines, xlabel=r"degrees of freedom $\nu$", title="rejection", log=True)
     right.set_xticks(DEGREES, [str(df) for df in DEGREES])
     right.minorticks_off()
-    nest(right)
+    nest(right, 0.5)
     key(right)
 
 

@@ -79,7 +79,6 @@ TESTED_ELSEWHERE = {
     "experiments/paper/boundary.py": "test_registry.py: the line beside every R-KSD",
     "experiments/paper/data.py": "test_registry.py: the samples of every experiment",
     "experiments/paper/kef.py": "test_registry.py: the experiments on kernel exponential families",
-    "experiments/paper/shifts.py": "test_registry.py: the experiments on shifts",
 }
 
 
