@@ -23,7 +23,7 @@ from steinball.tilts import PolynomialTilt
 
 SEPARATIONS = (1, 2, 3, 5, 10, 20)
 TOLERANCES = (0.005, 0.01, 0.05)
-_SHOWN = {2: "#7570B3", 5: "#D95F02"}
+_SHOWN = {2: "#7570B3", 5: "#E7298A"}
 _LOOKS = (("#66C2A5", "v"), ("#1B9E77", "D"), ("#00563B", "o"))
 _GRID = 69
 _HEIGHTS = np.linspace(0.1, 0.9, 5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def draw_samplers(results: Results, figure: Any) -> None:
     lines = [*_robust(results, PUBLISHED, words=", chains"), *_robust(results, EXACT, "--", ", exact")]
     rate_panel(rates, "contamination", lines, xlabel=r"contamination $\varepsilon$", title="chains and exact draws")
     rates.set_xlim(0.05, 0.6)
-    rates.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2)
+    key(rates, loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2)
     _draw_spread(spread, results)
 
 
@@ -70,6 +71,7 @@ def _draw_modes(ax: Any, results: Results) -> None:
         curve = results.panel("modes")[name]
         ax.bar(np.asarray(curve.x) + 0.4 * (k - 0.5), curve.value, width=0.4, color=color, label=label)
     ax.set(xlabel="hidden state", ylabel="share", title="modes that the draws are in")
+    ax.set_xticks(np.asarray(results.panel("modes")["model"].x))
     ax.legend()
 
 
@@ -95,17 +97,18 @@ def tables(results: Results) -> str:
 
 
 def _sampler_table(results: Results) -> str:
-    """Mean D and rates of chains and of exact draws, with z of their difference."""
-    rows = ["| R-KSD | D, chains | D, exact | rate, chains | rate, exact | z |", "|---|---|---|---|---|---|"]
+    """Mean D and rates of chains and of exact draws, with z of their differences."""
+    rows = ["| R-KSD | D: chains | exact | z | rate: chains | exact | z |", "|---|---|---|---|---|---|---|"]
     for e0, share in ((0.05, 0.1), (0.05, 0.15), (0.1, 0.2), (0.25, 0.45), (0.25, 0.5)):
         where = {"test": PAPER, "tolerance": e0, "contamination": share}
         found = [results.rates.select(variant=variant, **where).rows for variant in (PUBLISHED, EXACT)]
         if not all(found):
             return ""
         a, b = found[0][0], found[1][0]
+        apart = (a.ksd - b.ksd) / math.hypot(a.ksd_sd / a.repeats**0.5, b.ksd_sd / b.repeats**0.5)
         z = (a.rate - b.rate) / standard_error(a, b)
-        numbers = f"{a.ksd:.4f} | {b.ksd:.4f} | {a.rate:.2f} | {b.rate:.2f} | {z:+.1f}".replace("-", "−")
-        rows.append(f"| ε₀ = {e0:g}, ε = {share:g} | {numbers} |")
+        numbers = f"{a.ksd:.4f} | {b.ksd:.4f} | {apart:+.1f} | {a.rate:.2f} | {b.rate:.2f} | {z:+.1f}"
+        rows.append(f"| ε₀ = {e0:g}, ε = {share:g} | {numbers.replace('-', '−')} |")
     return "\n".join(rows)
 
 
