@@ -181,7 +181,7 @@ EXPERIMENT = Experiment(
         "1) entries of B and has outliers of standard deviation .1; the published curves have entries ±1, variance .1 "
         "and the last states of independent chains. Draws of these chains and exact draws do **not** lead to the same "
         "rates. One hidden state of this machine has .9994 of the mass, and exact draws are in it; the chains start "
-        "from N(0, I), do not mix, and end in six states or more, a third of them in that one. The KSD does not see "
+        "from N(0, I), do not mix, and end in six states or more, a third of them in that one. The KSD hardly sees "
         "this at ε = 0 (D = .018 and .017). But the length scale is the median distance, which is 18 for the chains' "
         "samples and 11 for exact ones at ε = .2. With the longer one D is 1 % larger and τ is the same (at a fixed "
         "length scale both samplers have the same D, .717 and .719 at 14), and R-KSD is so steep there that 1 % of D "
