@@ -84,7 +84,7 @@ def _tilted(results: Results) -> Iterator[Finding]:
         where = {"test": "tilted-ksd", "contamination": 0.2}
         nearest = min(max(results.rates.one(**where, outlier=outlier).rate, 0.13), 0.17)
         for found in published("", "outlier", {outlier: nearest}, **where).findings(results):
-            yield replace(found, z=None)
+            yield replace(found, expected=found.expected.replace(f"{nearest:g}", ".13 to .17", 1), z=None)
 
 
 def _unmoved(results: Results) -> Iterator[Finding]:

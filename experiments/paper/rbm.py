@@ -94,7 +94,7 @@ def _modes(samples: dict[str, Samples]) -> list[Curve]:
     seen = mode_shares(samples[PUBLISHED], model)
     order = np.argsort(-seen, kind="stable")[:_MODES_SHOWN]
     shares = {"model": model.hidden_probabilities(), PUBLISHED: seen, EXACT: mode_shares(samples[EXACT], model)}
-    return [Curve("modes", name, 1.0 + np.arange(_MODES_SHOWN), value=share[order]) for name, share in shares.items()]
+    return [Curve("modes", name, range(1, _MODES_SHOWN + 1), value=share[order]) for name, share in shares.items()]
 
 
 def _timed_samples(rng: np.random.Generator) -> tuple[dict[str, Samples], list[Curve]]:
