@@ -81,9 +81,10 @@ def draw_fit(ax: Any, results: Results, name: str, title: str) -> None:
 def _tilted(results: Results) -> Iterator[Finding]:
     """Three standard errors at most from the nearer end of the published range; which z it was is not known."""
     for outlier in OUTLIERS:
-        where = {"test": "tilted-ksd", "contamination": 0.2}
-        nearest = min(max(results.rates.one(**where, outlier=outlier).rate, 0.13), 0.17)
-        for found in published("", "outlier", {outlier: nearest}, **where).findings(results):
+        rate = results.rates.one(test="tilted-ksd", contamination=0.2, outlier=outlier).rate
+        nearest = min(max(rate, 0.13), 0.17)
+        claim = published("", "outlier", {outlier: nearest}, test="tilted-ksd", contamination=0.2)
+        for found in claim.findings(results):
             yield replace(found, expected=found.expected.replace(f"{nearest:g}", ".13 to .17", 1), z=None)
 
 
