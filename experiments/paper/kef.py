@@ -19,11 +19,15 @@ from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.kernel_exponential import KernelExponentialFamily
 
-__all__ = ["TOLERANCE", "density_curve", "fit_and_split", "kef_rows"]
+__all__ = ["SETUP", "TOLERANCE", "density_curve", "fit_and_split", "kef_rows"]
 
 TOLERANCE = 0.2
 NOISE = 0.1
 LENGTHSCALE2 = 4.0
+SETUP = (
+    "inverse multiquadric of length scale² = 4 (λ² = 2), B = 1000 draws for IMQ-KSD, 500 for the others; 82 galaxies "
+    "in halves of 41, d = 1, ε₀ = .2"
+)
 _SUM: Kernel = reduce(add, [InverseMultiquadric((2.0 * square) ** 0.5) for square in (0.6, 1.0, 1.2)])
 
 Samples = NDArray[np.float64]

@@ -78,7 +78,6 @@ TESTED_ELSEWHERE = {
     "experiments/evidence/promise_edges.py": "evidence/test_promise.py: the experiment that is made of them",
     "experiments/paper/data.py": "test_registry.py: the samples of every experiment",
     "experiments/paper/kef.py": "test_registry.py: the experiments on kernel exponential families",
-    "experiments/paper/shifts.py": "test_registry.py: the experiments on shifts",
 }
 
 
