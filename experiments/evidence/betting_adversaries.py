@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.evidence.contaminations import lengthscale, supremum
+from experiments.evidence.keys import LEVEL_LABEL, TOLERANCE_LABEL, legend_of, level_line
 from experiments.framework.base import Cell, Experiment, Row
-from experiments.framework.expectations import above, agree, below
+from experiments.framework.expectations import above, agree, below, theorem
 from experiments.framework.figures import Series, Style, mark, rate_panel, shades
 from experiments.framework.rows import decision_row
 from experiments.framework.table import Results
@@ -166,19 +167,23 @@ def draw(results: Results, figure: Any) -> None:
     for ax, kind, title in zip(panels, KINDS[:2], ("outliers at the worst place", "outliers at 10"), strict=False):
         rates = results.rates.select(kind=kind, strategy="power")
         lines = [Series(rates.select(test=test), style) for test, style in _STYLES.items()]
-        rate_panel(ax, "contamination", lines, xlabel="contamination ε", title=title)
+        rate_panel(ax, "contamination", lines, xlabel=r"contamination $\varepsilon$", title=title)
         mark(ax, TOLERANCE)
-    panels[0].legend()
+        ax.set_xticks((TOLERANCE, *POWER), [format(share, "g") for share in (TOLERANCE, *POWER)])
+    legend_of(figure, panels[0], LEVEL_LABEL, TOLERANCE_LABEL, loc="outside lower left", ncols=3)
     _draw_budgets(panels[2], results)
+    for ax in panels[1:]:
+        ax.set_ylabel("")
 
 
 def _draw_budgets(ax: Any, results: Results) -> None:
     names = [*(f"kept-{budget}" for budget in BUDGETS), "kept-all"]
-    for kind, style in shades(list(STREAMS)).items():
+    for shift, (kind, style) in zip((-0.12, -0.04, 0.04, 0.12), shades(list(STREAMS)).items(), strict=True):
         for d, line in zip(DIMENSIONS, ("-", "--"), strict=True):
             rates = [results.rates.one(test=name, kind=kind, dimension=d, strategy="stream").rate for name in names]
-            look = {"marker": style.marker, "color": style.color, "linestyle": line, "label": f"{kind}, d = {d}"}
-            ax.plot(range(len(names)), rates, **look)
+            look = {"marker": style.marker, "color": style.color, "linestyle": line, "label": f"{kind}, $d = {d}$"}
+            ax.plot(shift + np.arange(len(names)), rates, **look)
+    level_line(ax)
     ax.set_xticks(range(len(names)), [name.removeprefix("kept-") for name in names])
     ax.set(xlabel="kept points", title="streams of 1,000 points")
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -190,6 +195,10 @@ EXPERIMENT = Experiment(
     name="betting",
     title="betting against adversaries",
     reference="docs/theory/betting.md",
+    setup=(
+        "inverse multiquadric at the median distance under N(0, I), weight (1+|x|²)^(−½), τ in closed form, ε₀ = .05; "
+        f"bets need no draws, {ORDERS} orders where it is said"
+    ),
     says=(
         "The bettor's p-value is 1/max W, so every stream is stopped where it looks worst. On the edge of the ball the "
         "level .05 holds at n = 50, 300 and 1,000, also when each contaminated point is chosen, knowing all points "
@@ -218,12 +227,14 @@ EXPERIMENT = Experiment(
     again=2000,
     expectations=(
         *(
-            below(
-                f"the level holds against every adversary ({_STYLES[test].label})",
-                0.05,
-                test=test,
-                strategy="level",
-                axes={"n": SIZES, "dimension": DIMENSIONS, "kind": KINDS},
+            theorem(
+                below(
+                    f"the level holds against every adversary ({_STYLES[test].label})",
+                    0.05,
+                    test=test,
+                    strategy="level",
+                    axes={"n": SIZES, "dimension": DIMENSIONS, "kind": KINDS},
+                )
             )
             for test in ("betting", "betting-newton")
         ),
@@ -257,7 +268,7 @@ EXPERIMENT = Experiment(
             {"test": "betting", "strategy": "power"},
             axes={"contamination": POWER, "kind": KINDS[:2]},
             least=True,
-            errors=0.0,
+            errors=2.0,
         ),
         *(
             agree(

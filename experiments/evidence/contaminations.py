@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-__all__ = ["KINDS", "Contamination", "cells_of", "lengthscale", "supremum"]
+__all__ = ["KINDS", "Contamination", "cells_of", "infimum", "lengthscale", "supremum"]
 
 Samples = NDArray[np.float64]
 Function = Callable[[Samples], Samples]
@@ -58,6 +58,17 @@ def supremum(d: int) -> tuple[float, float]:
     """
     v = min(1.0, (math.sqrt(4.0 + 3.0 * _curvature(d)) - 1.0) / 3.0)
     return _diagonal(1.0 / v - 1.0, d), math.sqrt(1.0 / v - 1.0)
+
+
+def infimum(d: int) -> float:
+    """inf u(x, x): it is concave in v, so smallest far out, where v = 0 and it is 1, or at 0, where it is c.
+
+    Examples
+    --------
+    >>> infimum(1), round(infimum(2), 6)
+    (1.0, 0.721348)
+    """
+    return min(1.0, _curvature(d))
 
 
 def _curvature(d: int) -> float:

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.evidence.contaminations import KINDS, cells_of, lengthscale, supremum
+from experiments.evidence.keys import LEVEL_LABEL, key, legend_of, level_line
 from experiments.framework.base import Cell, Experiment, Row
-from experiments.framework.expectations import LEVEL, Expectation, Finding, agree, below
+from experiments.framework.expectations import Expectation, Finding, agree, below, describe, level, theorem
 from experiments.framework.figures import TESTS, Style
 from experiments.framework.rows import BOUNDARY, PAPER, decision_row
 from experiments.framework.table import Rates, Results
@@ -144,15 +145,15 @@ def draw(results: Results, figure: Any) -> None:
         for place, (test, style) in zip((-0.27, 0.0, 0.27), _STYLES.items(), strict=True):
             chosen = rates.select(test=test, dimension=d, bootstrap=_SCHEME[test])
             _strips(ax, chosen, place, style)
-        ax.axhline(LEVEL, color="0.35", linestyle=":", linewidth=1.2, zorder=0)
-        ax.set(title=f"d = {d}", xlabel="sample size n", xlim=(-0.55, len(SIZES) - 0.45), ylim=(-0.004, top))
+        level_line(ax)
+        ax.set(title=f"$d = {d}$", xlabel="sample size $n$", xlim=(-0.55, len(SIZES) - 0.45), ylim=(-0.004, top))
         for k in range(0, len(SIZES), 2):
             ax.axvspan(k - 0.5, k + 0.5, color="0.955", linewidth=0, zorder=-1)
         ax.set_xticks(range(len(SIZES)), [f"{n:,}" for n in SIZES])
         ax.tick_params(axis="x", length=0)
     panels[0].set_ylabel("rejection rate on the edge of the ball")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3, markerscale=1.6)
+    mean = key("mean over kinds and shares", color="0.2", linewidth=2.0)
+    legend_of(figure, panels[0], mean, LEVEL_LABEL, loc="outside upper center", ncols=5, markerscale=1.6)
 
 
 def _strips(ax: Any, rates: Rates, place: float, style: Style) -> None:
@@ -200,16 +201,22 @@ def _mean_and_largest(rates: Rates) -> str:
     return f"{np.mean(values):.3f} ({max(values):.3f})" if values else ""
 
 
-def _in_cells(claim: str, bound: float, sizes: tuple[int, ...], **where: Any) -> Expectation:
-    """A bound on the rate in every cell of these sizes."""
-    everywhere = {"kind": tuple(KINDS), "dimension": DIMENSIONS, "contamination": SHARES}
-    large = {"kind": LARGE_KINDS, "dimension": LARGE_DIMENSIONS, "contamination": (LARGE_SHARE,)}
-    return below(claim, bound, axes={"n": sizes, **(large if sizes == (LARGE,) else everywhere)}, **where)
+_EVERYWHERE = {"kind": tuple(KINDS), "dimension": DIMENSIONS, "contamination": SHARES}
+_AT_LARGE = {"kind": LARGE_KINDS, "dimension": LARGE_DIMENSIONS, "contamination": (LARGE_SHARE,)}
+_AXES = {sizes: {"n": sizes, **_EVERYWHERE} for sizes in (SIZES[:1], SIZES[1:])} | {
+    (LARGE,): {"n": (LARGE,), **_AT_LARGE}
+}
 
 
-def _at_most(claim: str, bound: float, bound_at_50: float, **where: Any) -> tuple[Expectation, ...]:
-    bounds = {SIZES[:1]: bound_at_50, SIZES[1:]: bound, (LARGE,): bound}
-    return tuple(_in_cells(f"{claim}, {_sizes(s)}", b, s, **where) for s, b in bounds.items())
+def _levels(claim: str, **where: Any) -> tuple[Expectation, ...]:
+    """The level and two standard errors in every cell."""
+    return tuple(level(f"{claim}, {_sizes(sizes)}", axes=axes, **where) for sizes, axes in _AXES.items())
+
+
+def _proved(claim: str, test: str) -> tuple[Expectation, ...]:
+    """The level itself in every cell, where it is proved."""
+    where = {"strategy": EDGE, "test": test}
+    return tuple(theorem(below(f"{claim}, {_sizes(sizes)}", 0.05, axes=axes, **where)) for sizes, axes in _AXES.items())
 
 
 def _sizes(sizes: tuple[int, ...]) -> str:
@@ -218,10 +225,36 @@ def _sizes(sizes: tuple[int, ...]) -> str:
 
 _WEIGHTED: dict[str, Any] = {"test": BOUNDARY, "bootstrap": "weighted"}
 
+_ASYMPTOTIC = (
+    "The level of the boundary bootstrap is asymptotic. Among the cells that missed at 400 repeats and were run to "
+    "2,000, these stay above it, by .011 to .027: at n = 50, and in 50 dimensions up to n = 300, mostly where R is "
+    "shifted."
+)
+_WORST = (50, "worst point", 1, 0.2)
+_SHIFTED = ((50, "shifted", 10, 0.2), (50, "shifted", 50, 0.2), (100, "shifted", 50, 0.1), (300, "shifted", 50, 0.05))
+_BEYOND = (
+    *((EDGE, scheme, *cell) for scheme in SCHEMES for cell in (_WORST, *_SHIFTED, (100, "wide", 2, 0.01))),
+    *((EDGE, "wild", 50, "shifted", 50, share) for share in (0.05, 0.1)),
+    (EDGE, "wild", 50, "heavy tails", 50, 0.05),
+    (EDGE, "wild", 100, "far point", 50, 0.05),
+    *((where, "weighted", *_WORST) for where in (CERTIFIED, SAMPLE)),
+)
+"""Cells beyond the level and two standard errors: radius, scheme, n, kind, d and share."""
+
+
+def _label(strategy: str, scheme: str, n: int, kind: str, d: int, share: float) -> str:
+    where = {"strategy": strategy, "bootstrap": scheme, "n": n, "kind": kind, "dimension": d, "contamination": share}
+    return describe({"test": BOUNDARY, **where})
+
+
 EXPERIMENT = Experiment(
     name="edge",
     title="tests on the edge of the ball",
     reference="boundary bootstrap, betting and deviation bounds",
+    setup=(
+        "inverse multiquadric at the median distance under N(0, I), weight (1+|x|²)^(−½), τ in closed form; "
+        f"{DRAWS} draws, for each of the multinomial and the wild weights"
+    ),
     says=(
         "The data are n independent draws of Q = (1 − ε₀) N(0, I) + ε₀ R, and the radius is θ = ε₀ D(R, P), their "
         "exact distance from the model by closed forms and quadrature: Q lies on the edge of the ball. A test of "
@@ -229,9 +262,8 @@ EXPERIMENT = Experiment(
         "boundary bootstrap, from the same draws, comes close; betting and the deviation bounds hold at every n "
         "and for every Q of the ball, and pay for it. Six kinds of R: a point where u(x, x) is largest, a point "
         "at 10 in every coordinate, two points at ±3 in every coordinate, N(1.5, I), N(0, 9 I), and Student's t "
-        "with 2 degrees of freedom; ε₀ = .01, .05, .1, .2; 400 repeats, 399 draws. Kernel (inverse multiquadric, "
-        "length scale the median distance under N(0, I)), weight (1 + |x|²)^(−½) and τ (closed form) are fixed "
-        "without the data. In the table, `strategy` names the radius: the `edge` itself, `certified` ε₀√τ, "
+        "with 2 degrees of freedom; ε₀ = .01, .05, .1, .2. Kernel, weight and τ are fixed without the data. In the "
+        "table, `strategy` names the radius: the `edge` itself, `certified` ε₀√τ, "
         "`sample` ε₀ times the root of the largest u(xᵢ, xᵢ)."
     ),
     grid=cells_of(SIZES, DIMENSIONS, SHARES)
@@ -244,22 +276,25 @@ EXPERIMENT = Experiment(
     repeats=400,
     again=2000,
     expectations=(
-        *_at_most("the boundary bootstrap on the edge", 0.085, 0.1, strategy=EDGE, **_WEIGHTED),
+        *_levels("the boundary bootstrap on the edge", strategy=EDGE, **_WEIGHTED),
         Expectation("on average it is near the level, the paper's test far below", _means),
-        *_at_most("with wild weights", 0.085, 0.1, strategy=EDGE, test=BOUNDARY, bootstrap="wild"),
-        *_at_most("betting keeps the level", 0.05, 0.05, strategy=EDGE, test="betting"),
-        *_at_most("so do the deviation bounds", 0.05, 0.05, strategy=EDGE, test="deviation"),
-        *_at_most("the boundary bootstrap at θ = ε₀√τ", 0.08, 0.08, strategy=CERTIFIED, **_WEIGHTED),
-        *_at_most("and with the sample's maximum for τ", 0.085, 0.1, strategy=SAMPLE, **_WEIGHTED),
-        agree(
-            "it rejects whenever the paper's test does",
-            {"test": PAPER, "bootstrap": "weighted", "strategy": EDGE},
-            {**_WEIGHTED, "strategy": EDGE},
-            axes={"n": SIZES, "kind": tuple(KINDS), "dimension": DIMENSIONS, "contamination": SHARES},
-            least=True,
-            errors=0.0,
+        *_levels("with wild weights", strategy=EDGE, test=BOUNDARY, bootstrap="wild"),
+        *_levels("the boundary bootstrap at θ = ε₀√τ", strategy=CERTIFIED, **_WEIGHTED),
+        *_levels("and with the sample's maximum for τ", strategy=SAMPLE, **_WEIGHTED),
+        *_proved("betting keeps the level", "betting"),
+        *_proved("so do the deviation bounds", "deviation"),
+        theorem(
+            agree(
+                "it rejects whenever the paper's test does",
+                {"test": PAPER, "bootstrap": "weighted", "strategy": EDGE},
+                {**_WEIGHTED, "strategy": EDGE},
+                axes={"n": SIZES, **_EVERYWHERE},
+                least=True,
+                errors=0.0,
+            )
         ),
     ),
+    explanations={_label(*cell): _ASYMPTOTIC for cell in _BEYOND},
     draw=draw,
     extra=table_of_means,
     size=(10.0, 3.4),

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from experiments.evidence.exact_settings import GRID, LEVEL_CELLS, POWER_CELLS, Setting, sample, setting_of
+from experiments.evidence.keys import LEVEL_LABEL, legend_of, level_line
 from experiments.framework.base import Cell, Experiment, Row
-from experiments.framework.expectations import LEVEL, Expectation, Finding, describe
+from experiments.framework.expectations import LEVEL, Expectation, Finding, describe, theorem
 from experiments.framework.figures import Style
 from experiments.framework.rows import decision_row
 from experiments.framework.table import Rate, Results
@@ -129,15 +130,15 @@ def _where(cell: Cell) -> dict[str, Any]:
     return {name: cell[name] for name in ("kind", "dimension", "contamination", "n", "tolerance", "strategy")}
 
 
-def _levels(results: Results, tests: tuple[str, ...], bound: float) -> Iterator[Finding]:
+def _levels(results: Results, tests: tuple[str, ...]) -> Iterator[Finding]:
     for cell in LEVEL_CELLS:
         for test in tests:
             rate = _rate(results, test, cell)
             if rate is None:
                 continue
             where = {"test": test, **_where(cell)}
-            variance = bound * (1.0 - bound) * (1.0 / rate.repeats + 1.0 / pool_size(cell["n"]))
-            room = bound + 2.0 * math.sqrt(variance)
+            variance = LEVEL * (1.0 - LEVEL) * (1.0 / rate.repeats + 1.0 / pool_size(cell["n"]))
+            room = LEVEL + 2.0 * math.sqrt(variance)
             expected = f"≤ {room:.3f} (level + 2 s.e.)"
             yield Finding(describe(where), expected, rate.rate, rate.rate <= room, rate.interval, where)
 
@@ -161,20 +162,24 @@ def draw(results: Results, figure: Any) -> None:
         shift = 0.13 * (list(TESTS).index(test) - 2)
         places, rates = (np.array(part) for part in zip(*shown, strict=True))
         left.scatter(places + shift, rates, s=9, color=style.color, alpha=0.6, linewidth=0, label=style.label)
-    left.axhline(LEVEL, color="0.35", linestyle=":", linewidth=1.2, zorder=0)
+    level_line(left)
     left.set_xticks(range(len(sizes)), [f"{n:,}" for n in sizes])
-    left.set(xlabel="sample size n", ylabel="rejection rate", title="level (rates above .16 are cut off)")
+    left.set(xlabel="sample size $n$", ylabel="rejection rate", title="level (rates above .16 are cut off)")
     _power_panel(results, right)
-    figure.legend(*right.get_legend_handles_labels(), loc="outside upper center", ncols=len(TESTS))
+    legend_of(figure, right, LEVEL_LABEL, loc="outside upper center", ncols=len(TESTS) + 1)
 
 
 def _power_panel(results: Results, ax: Any) -> None:
     for test, style in TESTS.items():
         rates = [_rate(results, test, cell) for cell in POWER_CELLS]
-        ax.plot([np.nan if r is None else r.rate for r in rates], style.marker, color=style.color, label=style.label)
+        at = 0.13 * (list(TESTS).index(test) - 2) + np.arange(len(rates))
+        ax.plot(
+            at, [np.nan if r is None else r.rate for r in rates], style.marker, color=style.color, label=style.label
+        )
+    level_line(ax)
     words = [f"{c['n']}, {c['dimension']}, {c['contamination']:g}\n{c['kind'].split()[1]}" for c in POWER_CELLS]
     ax.set_xticks(range(len(words)), words, rotation=60, fontsize=6.5)
-    ax.set(title="power at ε₀ = .05 (n, d, ε)", ylim=(-0.03, 1.03))
+    ax.set(title=r"power at $\varepsilon_0 = 0.05$ ($n$, $d$, $\varepsilon$)", ylim=(-0.03, 1.03))
 
 
 def table(results: Results) -> str:
@@ -214,6 +219,10 @@ EXPERIMENT = Experiment(
     name="exact",
     title="the exact test by samples of the model",
     reference="MonteCarlo, theory/exact.md",
+    setup=(
+        f"inverse multiquadric, τ in closed form or over a fine grid, both fixed without the data; {DRAWS} samples "
+        f"of the model, {DRAWS} draws of the bootstraps"
+    ),
     says=(
         f"`MonteCarlo` holds its level at every n, whatever contaminates the model: {len(LEVEL_CELLS)} cells on "
         "the edge of Huber's model, with n = 10 to 1,000 and d = 1 to 50, a steep model (uniform on (−1, 1) "
@@ -230,9 +239,9 @@ EXPERIMENT = Experiment(
     repeats=1000,
     again=4000,
     expectations=(
-        Expectation("MonteCarlo keeps its level in every cell", lambda r: _levels(r, ("monte-carlo",), LEVEL)),
-        Expectation("both bounds on the share miss no more than they may", lambda r: _levels(r, tuple(SHARES), LEVEL)),
-        Expectation("betting and deviation bounds keep theirs", lambda r: _levels(r, ("betting", "deviation"), LEVEL)),
+        theorem(Expectation("MonteCarlo keeps its level in every cell", lambda r: _levels(r, ("monte-carlo",)))),
+        theorem(Expectation("both bounds on the share miss no more than they may", lambda r: _levels(r, (*SHARES,)))),
+        theorem(Expectation("betting and deviation bounds keep it", lambda r: _levels(r, ("betting", "deviation")))),
         Expectation("it has more power than the deviation bound", _powers),
     ),
     draw=draw,

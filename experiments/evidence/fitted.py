@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 import steinball as sb
+from experiments.evidence.keys import LEVEL_LABEL, legend_of, level_line
 from experiments.framework.base import Cell, Experiment, Row
-from experiments.framework.expectations import LEVEL, Expectation, Finding, above, below
+from experiments.framework.expectations import Expectation, Finding, above, below, level
 from experiments.framework.table import Results
 from steinball.estimation import fit_kernel_exponential_family
 
@@ -23,8 +24,6 @@ Draw = Callable[[np.random.Generator, int], Floats]
 
 DRAWS, REFITS, ROBUST_DRAWS = 99, 19, 99
 SIZES = (50, 100, 500)
-BOUND = 0.085
-"""Level .05 and, at 400 repeats, a little more than three standard errors of .011."""
 
 FAMILIES: dict[str, tuple[str, Draw]] = {
     "normal": ("normal", lambda rng, n: rng.normal(size=(n, 1))),
@@ -202,30 +201,33 @@ def table_of_rates(results: Results) -> str:
 def draw(results: Results, figure: Any) -> None:
     """Left levels of the projected and the naive test, right power beside the older tests."""
     left, right = figure.subplots(1, 2)
-    for test, color in (("projected", "#0072B2"), ("naive", "#D55E00")):
+    for test, marker, color in (("projected", "o", "#0072B2"), ("naive", "s", "#D55E00")):
         rows = [results.rates.one(kind="level", strategy=data, n=100, test=test).rate for data in FAMILIES]
-        left.plot(rows, range(len(rows)), "o", color=color, label=test)
+        left.plot(rows, range(len(rows)), marker, color=color)
     left.set_yticks(range(len(FAMILIES)), list(FAMILIES))
-    left.axvline(LEVEL, color="0.35", linestyle=":", linewidth=1.2)
-    left.set(xlabel="rejected, the family being right", title="n = 100", xlim=(-0.01, 0.2))
-    left.legend()
-    for test, color in (
-        ("projected", "#0072B2"),
-        ("naive", "#D55E00"),
-        ("Anderson–Darling", "0.4"),
-        ("Lilliefors", "0.7"),
-    ):
+    level_line(left, upright=True)
+    left.set(xlabel="rejected, the family being right", title="$n = 100$", xlim=(-0.01, 0.2))
+    tests = {"projected": ("o", "#0072B2"), "naive": ("s", "#D55E00")}
+    tests |= {"Anderson–Darling": ("^", "0.3"), "Lilliefors": ("v", "0.6")}
+    for test, (marker, color) in tests.items():
         rows = [results.rates.one(kind="power", strategy=data, n=100, test=test).rate for data in ON_THE_LINE]
-        right.plot(range(len(rows)), rows, "o", color=color, label=test)
+        right.plot(range(len(rows)), rows, marker, color=color, label=test)
+    level_line(right)
     right.set_xticks(range(len(ON_THE_LINE)), [name.split(":")[0] for name in ON_THE_LINE])
-    right.set(ylabel="rejected", title="normal family, n = 100", ylim=(0.0, 1.02))
-    right.legend()
+    right.set(
+        ylabel="rejected", title="normal family, $n = 100$", ylim=(-0.02, 1.02), xlim=(-0.3, len(ON_THE_LINE) - 0.7)
+    )
+    legend_of(figure, right, LEVEL_LABEL, loc="outside lower center", ncols=5)
 
 
 EXPERIMENT = Experiment(
     name="fitted",
     title="families whose parameters are fitted on the tested data",
     reference="theory/fitted.md",
+    setup=(
+        "kernel, tilt and τ are the defaults of `fit_test`, with outliers at 100 an inverse multiquadric of length "
+        f"scale 2 and a tilt of scale 4; {DRAWS} draws, {REFITS} refits"
+    ),
     says=(
         "A test of a family has its level, where the test of the fitted model as if it were known (naive) hardly ever "
         "rejects. It has the power of the classical tests of normality on the line, and sees dependence that no margin "
@@ -236,22 +238,22 @@ EXPERIMENT = Experiment(
     trial=trial,
     repeats=400,
     expectations=(
-        below("The projected bootstrap has its level.", BOUND, kind="level", test="projected",
+        level("The projected bootstrap has its level.", kind="level", test="projected",
               axes={"strategy": tuple(FAMILIES), "n": SIZES}),
-        below("So has the bootstrap with refits.", BOUND, kind="level", test="refit", n=100,
+        level("So has the bootstrap with refits.", kind="level", test="refit", n=100,
               axes={"strategy": REFITTED}),
         below("The naive test hardly ever rejects.", 0.02, kind="level", test="naive",
               axes={"strategy": tuple(FAMILIES), "n": SIZES}),
         Expectation("Power above Lilliefors' test and within .15 of Anderson and Darling's.", _against_older),
         above("Dependence that no margin shows is seen.", 0.8, kind="power", test="projected", n=200,
               axes={"strategy": tuple(ALTERNATIVES)[3:]}),
-        below("5 % of outliers pass under a tolerance of 5 %.", BOUND, kind="outliers", test="family",
+        level("5 % of outliers pass under a tolerance of 5 %.", kind="outliers", test="family",
               contamination=0.05, axes={"outlier": (4, 10)}),
         above("20 % of outliers do not.", 0.8, kind="outliers", test="family",
               contamination=0.2, axes={"outlier": (4, 10)}),
         above("The naive test rejects 3 % of outliers under a tolerance of 5 %.", 0.8, kind="outliers", test="naive",
               axes={"contamination": (0.03,)}),
-        below("Over the family as many outliers as are tolerated pass, also where the plug-in fails.", BOUND,
+        level("Over the family as many outliers as are tolerated pass, also where the plug-in fails.",
               kind="plug-in", test="family", axes={"n": (100, 400)}),
         Expectation("The plug-in fails.", _grows),
     ),

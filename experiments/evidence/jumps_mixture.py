@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.evidence.keys import LEVEL_LABEL, legend_of
 from experiments.framework.base import Cell, Experiment, Row
 from experiments.framework.expectations import above, below, level
 from experiments.framework.figures import Series, Style, rate_panel
@@ -94,11 +95,14 @@ def _rows(test: str, cell: Cell, ask: Any) -> list[Row]:
 
 
 _STYLES = {
-    (ROBUST, STILL): Style("R-KSD", "#009E73", "o", ":"),
+    (ROBUST, STILL): Style("R-KSD", "#009E73", "o", "--"),
     (ROBUST, JUMPS): Style("R-KSD, jumps", "#009E73", "o"),
     (SHARP, JUMPS): Style("sharp bound, jumps", "#D55E00", "s"),
     (WEIGHTS, JUMPS): Style("weights of modes", "#0072B2", "^"),
 }
+
+
+_TICKS = (0, 0.05, 0.1, 0.2)
 
 
 def draw(results: Results, figure: Any) -> None:
@@ -106,15 +110,23 @@ def draw(results: Results, figure: Any) -> None:
     rows = figure.subplots(2, 3, sharey=True)
     for ax, e in zip(rows[0], (0, 0.01, 0.05), strict=True):
         lines = _lines(results, dimension=2, kind="weights", tolerance=e)
-        rate_panel(ax, "separation", lines, xlabel="separation γ", title=f"d = 2, wrong weights, ε₀ = {e:g}", log=True)
+        title = rf"$d = 2$, wrong weights, $\varepsilon_0 = {e:g}$"
+        rate_panel(ax, "separation", lines, xlabel=r"separation $\gamma$", title=title, log=True)
         ax.set_xticks(PLANE, [str(g) for g in PLANE])
         ax.minorticks_off()
     panels = ((2, "weights", 10), (1, "weights", 6), (1, "edge", 6))
-    titles = ("d = 2, γ = 10", "d = 1, modes at ±6, .7/.3", "d = 1, ε = .05 in one mode")
+    titles = (
+        r"$d = 2$, $\gamma = 10$",
+        r"$d = 1$, modes at $\pm 6$, .7/.3",
+        r"$d = 1$, $\varepsilon = 0.05$ in one mode",
+    )
     for ax, (dimension, kind, separation), title in zip(rows[1], panels, titles, strict=True):
         lines = _lines(results, dimension=dimension, kind=kind, separation=separation)
-        rate_panel(ax, "tolerance", lines, xlabel="tolerance ε₀", title=title)
-    rows[1][2].legend(loc="upper right")
+        rate_panel(ax, "tolerance", lines, xlabel=r"tolerance $\varepsilon_0$", title=title)
+        ax.set_xticks(_TICKS, [format(tick, "g") for tick in _TICKS])
+    for ax in (*rows[0][1:], *rows[1][1:]):
+        ax.set_ylabel("")
+    legend_of(figure, rows[1][1], LEVEL_LABEL, loc="outside lower center", ncols=5)
 
 
 def _lines(results: Results, **where: Any) -> list[Series]:
@@ -133,6 +145,10 @@ EXPERIMENT = Experiment(
     name="jumps-mixture",
     title="many modes: what comes back with jumps",
     reference="docs/theory/many-modes.md",
+    setup=(
+        "inverse multiquadric at the median distance, tilt by the model, τ the largest u(xᵢ, xᵢ); "
+        f"{_DRAWS} draws of the boundary bootstrap"
+    ),
     says=(
         "Data whose components are right and whose weights are wrong: the five components of the paper's §5.4 in the "
         "plane (in Huber's sense a contamination of .42), and two modes at ±γ on the line, .7/.3 in place of .5/.5 (a "
@@ -252,6 +268,6 @@ EXPERIMENT = Experiment(
         "found; weights that differ within a group of overlapping components, which the score itself must see; and in "
         "three dimensions and more the sharp bound, where only the test of the modes' weights is left."
     ),
-    size=(10.5, 5.6),
+    size=(10.5, 6.0),
     again=1000,
 )

@@ -36,8 +36,10 @@ simulated, and this page shows it: each experiment says what is claimed, what ca
 come out the same on any number of processes. Shaded bands are 95 % Wilson intervals, the dotted line is the level .05.
 The tables behind the figures lie in [`tables/`](tables).
 
-A claim *holds* when every number of it does. A rate that misses its bound is looked at again with more repeats where
-the experiment says so, and only then named. A miss has its reason written below it.
+At the level means no more than .05 plus two standard errors, for our own methods as for the paper's. A claim *holds*
+when every number of it does. A rate that misses its bound is looked at again with more repeats where the experiment
+says so, and only then named. A miss has its reason written below it. What is *proved* is shown, so that the code can be
+seen to do what the proof says, and counted nowhere.
 """
 
 EXPERIMENTS: dict[str, Experiment] = {

@@ -10,21 +10,12 @@ from typing import Any
 import numpy as np
 
 from experiments.framework.base import Cell, Row
+from experiments.framework.passes import Reading, read, summary_of
 from steinball.arrays import as_seed
-from steinball.calibration import (
-    BootstrapNull,
-    BoundaryBootstrap,
-    BoundaryNull,
-    DeviationNull,
-    WeightedBootstrap,
-    WildBootstrap,
-)
+from steinball.calibration import BootstrapNull, BoundaryNull, DeviationNull, WeightedBootstrap, WildBootstrap
 from steinball.calibration.base import Null
-from steinball.gof.ksd import ksd_test
 from steinball.gram.base import GramSummary
-from steinball.gram.choose import Settings, make_gram
-from steinball.gram.request import Request
-from steinball.gram.weights import ChainedWeights
+from steinball.gram.weights import gather
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.problem import pose
@@ -67,7 +58,7 @@ def decision_row(
     return {"test": test, **decision, **_shared(cell), **columns}
 
 
-def result_row(test: str, result: GofResult, seconds: float, cell: Cell, **columns: Any) -> Row:
+def result_row(test: str, result: GofResult | Reading, seconds: float, cell: Cell, **columns: Any) -> Row:
     """The row of a result."""
     measured = {
         "rejected": int(result.rejected), "pvalue": result.pvalue, "ksd": result.ksd, "radius": result.radius,
@@ -76,17 +67,17 @@ def result_row(test: str, result: GofResult, seconds: float, cell: Cell, **colum
     return {"test": test, **measured, **_shared(cell), **columns}
 
 
-def _timed(x: Any, model: Any, rng: np.random.Generator, **options: Any) -> tuple[GofResult, float]:
+def _timed(x: Any, model: Any, rng: np.random.Generator, draws: int, *settings: Any) -> tuple[Reading, float]:
     start = time.perf_counter()
-    result = ksd_test(x, model, rng=rng, n_jobs=1, progress=False, level=_LEVEL, **options)
-    return result, time.perf_counter() - start
+    reading = read(x, model, rng, draws, *settings)
+    return reading, time.perf_counter() - start
 
 
 def standard_row(
     x: Any, model: Any, rng: np.random.Generator, cell: Cell, kernel: Kernel | None = None, **columns: Any
 ) -> Row:
     """The standard test with the untilted kernel, 1000 draws."""
-    result, seconds = _timed(x, model, rng, kernel=kernel, calibration=WeightedBootstrap(STANDARD_DRAWS))
+    result, seconds = _timed(x, model, rng, STANDARD_DRAWS, kernel)
     return result_row("imq-ksd", result, seconds, cell, exponent=0.0, **columns)
 
 
@@ -97,10 +88,9 @@ def tilted_result(
     kernel: Kernel | None = None,
     exponent: float = 0.5,
     tau: Any = "sample",
-) -> tuple[GofResult, float]:
+) -> tuple[Reading, float]:
     """The tilted test, 500 draws, and the seconds it took; it answers for every radius."""
-    calibration = WeightedBootstrap(TILTED_DRAWS)
-    return _timed(x, model, rng, kernel=kernel, tilt=PolynomialTilt(exponent), tau=tau, calibration=calibration)
+    return _timed(x, model, rng, TILTED_DRAWS, kernel, PolynomialTilt(exponent), tau)
 
 
 def tilted_rows(
@@ -125,14 +115,13 @@ def tilted_rows(
     return rows
 
 
-def robust_rows(result: GofResult, seconds: float, cell: Cell, **columns: Any) -> list[Row]:
+def robust_rows(result: Reading, seconds: float, cell: Cell, **columns: Any) -> list[Row]:
     """R-KSD, and the same draws read by the boundary bootstrap."""
-    boundary = result.at(calibration=BoundaryBootstrap(result.n_resamples))
-    both = ((PAPER, result), (BOUNDARY, boundary))
+    both = ((PAPER, result), (BOUNDARY, result.at_the_boundary()))
     return [result_row(test, answer, seconds, cell, **columns) for test, answer in both]
 
 
-def radius_rows(result: GofResult, radius: float | Radius, seconds: float, cell: Cell, **columns: Any) -> list[Row]:
+def radius_rows(result: Reading, radius: float | Radius, seconds: float, cell: Cell, **columns: Any) -> list[Row]:
     """R-KSD at any radius, from a tilted result, by both readings of its draws."""
     return robust_rows(result.at(radius=radius), seconds, cell, exponent=0.5, **columns)
 
@@ -145,7 +134,7 @@ def robust_nulls(summary: GramSummary, draws: slice) -> list[tuple[str, Null]]:
     return [(PAPER, BootstrapNull.from_summary(part, "v")), (BOUNDARY, BoundaryNull.from_summary(part))]
 
 
-def _deviation_row(result: GofResult, seconds: float, cell: Cell, **columns: Any) -> Row:
+def _deviation_row(result: Reading, seconds: float, cell: Cell, **columns: Any) -> Row:
     """R-KSD-Dev (App. D): the bound in place of the draws, at the D, τ and radius of a robust result."""
     null = DeviationNull(result.tau, result.n)
     return decision_row("r-ksd-dev", null, result.ksd, result.radius, cell, tau=result.tau, seconds=seconds, **columns)
@@ -156,9 +145,9 @@ def bootstrap_rows(x: Any, model: Any, rng: np.random.Generator, cell: Cell, tol
     start = time.perf_counter()
     problem = pose(x, model, None, PolynomialTilt())
     calibrations = (WeightedBootstrap(TILTED_DRAWS), WildBootstrap(TILTED_DRAWS))
-    streams = tuple(calibration.request(len(problem), as_seed(rng)).weights for calibration in calibrations)
-    request = Request(ChainedWeights(streams))
-    summary = make_gram(problem, request, 2 * TILTED_DRAWS, Settings("auto", None, 1, False)).summarise(request)
+    n = len(problem)
+    streams = [gather(calibration.request(n, as_seed(rng)).weights, n) for calibration in calibrations]
+    summary = summary_of(problem, np.concatenate(streams))
     tau, ksd = float(np.max(summary.diagonal)), max(0.0, summary.mean) ** 0.5
     weighted, wild = (robust_nulls(summary, part) for part in (slice(TILTED_DRAWS), slice(TILTED_DRAWS, None)))
     nulls = [("weighted", *null) for null in weighted] + [("wild", *wild[0])]  # signs that do not sum to 0 have no edge

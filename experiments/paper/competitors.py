@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,14 +12,13 @@ import numpy as np
 
 from experiments.framework.base import PUBLISHED, TEXT, Cell, Row
 from experiments.framework.figures import TESTS, Series, shades
+from experiments.framework.passes import factored_summary
 from experiments.framework.rows import bandwidth_kernel, decision_row, robust_nulls
 from experiments.framework.table import Rates
 from steinball.arrays import as_seed
 from steinball.calibration import WeightedBootstrap, WildBootstrap
 from steinball.gof.mmd import MMDDeviationNull, dcmmd_test
 from steinball.gram.base import GramSummary
-from steinball.gram.choose import Settings, make_gram
-from steinball.gram.request import Request
 from steinball.gram.weights import gather
 from steinball.kernels import Gaussian as GaussianKernel
 from steinball.kernels.base import Kernel
@@ -54,19 +53,19 @@ def bandwidth_rows(x: Any, model: Any, rng: np.random.Generator, cell: Cell, col
     """The test at every λ² and at the median, and KSDAgg: the Gram matrix of a kernel serves both."""
     n = len(x)
     first = pose(x, model, None, collection.tilt)
-    weighted = gather(WeightedBootstrap(collection.draws).request(n, as_seed(rng)).weights, n)
-    signs = gather(WildBootstrap(_QUANTILE_DRAWS + _LEVEL_DRAWS).request(n, as_seed(rng)).weights, n)
+    calibrations = (WeightedBootstrap(collection.draws), WildBootstrap(_QUANTILE_DRAWS + _LEVEL_DRAWS))
+    weighted, signs = (gather(c.request(n, as_seed(rng)).weights, n).astype(np.float64) for c in calibrations)
     kernels = [bandwidth_kernel(square, cell["variant"]) for square in BANDWIDTHS]
     problems = [replace(first, stein=SteinKernel(kernel, first.stein.tilt)) for kernel in kernels if kernel is not None]
     rows, summaries, start = [], [], time.perf_counter()
     for square, problem in zip(BANDWIDTHS, problems, strict=True):
         begin = time.perf_counter()
-        summary = _summary(problem, [weighted, signs])
+        summary = factored_summary(problem, [weighted, signs])
         summaries.append(replace(summary, quadratic_forms=summary.quadratic_forms[collection.draws :]))
         rows += _single(summary, collection, cell, square, time.perf_counter() - begin)
     aggregated = _aggregated(problems, summaries, cell, collection, start)
     begin = time.perf_counter()
-    median = _single(_summary(first, [weighted]), collection, cell, "median", time.perf_counter() - begin)
+    median = _single(factored_summary(first, [weighted]), collection, cell, "median", time.perf_counter() - begin)
     return [*rows, *median, aggregated]
 
 
@@ -76,13 +75,6 @@ def bandwidth_lines(rates: Rates, test: str) -> list[Series]:
     styles["median"] = replace(styles["median"], label=r"$\lambda$ by the median")
     lines = [Series(rates.select(test=test, bandwidth=square), style) for square, style in styles.items()]
     return [*lines, Series(rates.select(test="ksdagg"), TESTS["ksdagg"])]
-
-
-def _summary(problem: SteinProblem, weights: Sequence[Any]) -> GramSummary:
-    draws = sum(len(chunk) for chunk in weights)
-    engine = "dense" if len(problem) <= 200 else "blocked"
-    request = Request(weights)
-    return make_gram(problem, request, draws, Settings(engine, None, 1, False)).summarise(request)
 
 
 def _single(summary: GramSummary, collection: Collection, cell: Cell, square: Any, seconds: float) -> list[Row]:

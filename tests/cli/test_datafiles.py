@@ -18,7 +18,7 @@ import pytest
 import steinball as sb
 from steinball.arrays import as_samples
 from steinball.cli import datafiles
-from steinball.cli.datafiles import read_samples
+from steinball.cli.datafiles import read_table
 
 pytestmark = pytest.mark.exact
 
@@ -28,34 +28,34 @@ EXPECTED = np.array([[1.0, 2.5], [-3.0, 4e-3]])
 def test_csv_with_a_byte_order_mark_and_other_endings(tmp_path: Path) -> None:
     path = tmp_path / "points.TXT"
     path.write_bytes(b"\xef\xbb\xbfx,y\n1,2.5\n-3,4e-3\n")
-    np.testing.assert_array_equal(read_samples(str(path)), EXPECTED)
-    np.testing.assert_array_equal(read_samples(str(path), columns="x"), EXPECTED[:, :1])
+    np.testing.assert_array_equal(read_table(str(path)).samples, EXPECTED)
+    np.testing.assert_array_equal(read_table(str(path), columns="x").samples, EXPECTED[:, :1])
 
 
 def test_standard_input_is_csv(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"1,2.5\n-3,4e-3\n")))
-    np.testing.assert_array_equal(read_samples("-"), EXPECTED)
+    np.testing.assert_array_equal(read_table("-").samples, EXPECTED)
 
 
 def test_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "points.csv"
     path.write_bytes(b"caf\xe9\n1\n2\n")
     with pytest.raises(ValueError, match="must be UTF-8 text, but byte 4 is not"):
-        read_samples(str(path))
+        read_table(str(path))
 
 
 def test_lines_may_end_with_a_carriage_return(tmp_path: Path) -> None:
     path = tmp_path / "points.csv"
     for text in (b"x,y\r1,2.5\r-3,4e-3\r", b'"x\ry",z\r\n1,2.5\r\n-3,4e-3'):
         path.write_bytes(text)
-        np.testing.assert_array_equal(read_samples(str(path)), EXPECTED)
+        np.testing.assert_array_equal(read_table(str(path)).samples, EXPECTED)
 
 
 def test_a_byte_that_is_not_utf8_is_found_far_into_a_file(tmp_path: Path) -> None:
     path = tmp_path / "points.csv"
     path.write_bytes(b"\xef\xbb\xbf" + b"1,2.5\n" * 5000 + b"1,\xff\n")
     with pytest.raises(ValueError, match=f"byte {3 + 6 * 5000 + 3} is not"):
-        read_samples(str(path))
+        read_table(str(path))
 
 
 def test_a_line_without_an_end_is_not_read_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,28 +63,28 @@ def test_a_line_without_an_end_is_not_read_as_a_whole(tmp_path: Path, monkeypatc
     path = tmp_path / "points.csv"
     path.write_bytes(b"1,2.5\n" + b"0" * 10**6)
     with pytest.raises(ValueError, match=r"has a line of more than 1.0 kB; is it text\?"):
-        read_samples(str(path))
+        read_table(str(path))
 
 
 def test_numpy_files(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", EXPECTED.astype(np.float32))
-    read = read_samples(str(tmp_path / "a.npy"))
+    read = read_table(str(tmp_path / "a.npy")).samples
     assert read.dtype == np.float32
     np.testing.assert_array_equal(read, EXPECTED.astype(np.float32))
     np.save(tmp_path / "b.npy", np.arange(3))
-    np.testing.assert_array_equal(read_samples(str(tmp_path / "b.npy")), [[0], [1], [2]])
-    np.testing.assert_array_equal(read_samples(str(tmp_path / "a.npy"), columns="2"), read[:, 1:])
+    np.testing.assert_array_equal(read_table(str(tmp_path / "b.npy")).samples, [[0], [1], [2]])
+    np.testing.assert_array_equal(read_table(str(tmp_path / "a.npy"), columns="2").samples, read[:, 1:])
 
 
 def test_the_array_of_an_npz_is_chosen_by_key(tmp_path: Path) -> None:
     np.savez(tmp_path / "one.npz", x=EXPECTED)
     np.savez(tmp_path / "two.npz", x=EXPECTED, y=-EXPECTED)
-    np.testing.assert_array_equal(read_samples(str(tmp_path / "one.npz")), EXPECTED)
-    np.testing.assert_array_equal(read_samples(str(tmp_path / "two.npz"), key="y"), -EXPECTED)
+    np.testing.assert_array_equal(read_table(str(tmp_path / "one.npz")).samples, EXPECTED)
+    np.testing.assert_array_equal(read_table(str(tmp_path / "two.npz"), key="y").samples, -EXPECTED)
     with pytest.raises(ValueError, match=r"holds 2 arrays \(x, y\); choose one with `--key`"):
-        read_samples(str(tmp_path / "two.npz"))
+        read_table(str(tmp_path / "two.npz"))
     with pytest.raises(ValueError, match="has no array `z`; it has x, y"):
-        read_samples(str(tmp_path / "two.npz"), key="z")
+        read_table(str(tmp_path / "two.npz"), key="z")
 
 
 class Bomb:
@@ -105,10 +105,10 @@ def test_pickles_are_never_loaded(tmp_path: Path, suffix: str) -> None:
     else:
         np.savez(path, x=objects)
     with pytest.raises(ValueError, match="never unpickles"):
-        read_samples(str(path))
+        read_table(str(path))
     path.write_bytes(pickle.dumps(Bomb()))
     with pytest.raises(ValueError, match=r"never unpickles|could not be read as a NumPy file"):
-        read_samples(str(path))
+        read_table(str(path))
     assert not Bomb.exploded
 
 
@@ -125,7 +125,7 @@ def test_pickles_are_never_loaded(tmp_path: Path, suffix: str) -> None:
 def test_a_numpy_file_of_something_else_is_refused(tmp_path: Path, array: Any, message: str) -> None:
     np.save(tmp_path / "a.npy", array)
     with pytest.raises(ValueError, match=message):
-        read_samples(str(tmp_path / "a.npy"))
+        read_table(str(tmp_path / "a.npy"))
 
 
 def test_a_truncated_numpy_file_is_refused(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_truncated_numpy_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "d.npy").write_bytes(b"")
     for name in ("b.npy", "c.npz", "d.npy"):
         with pytest.raises(ValueError, match="could not be read as a NumPy file"):
-            read_samples(str(tmp_path / name))
+            read_table(str(tmp_path / name))
 
 
 def test_parquet(tmp_path: Path) -> None:
@@ -143,16 +143,16 @@ def test_parquet(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     path = str(tmp_path / "a.parquet")
     parquet.write_table(pa.table({"id": ["a", "b"], "x": EXPECTED[:, 0], "n": [3, 4], "m": [1.0, None]}), path)
-    np.testing.assert_array_equal(read_samples(path, columns="n,x"), [[3.0, 1.0], [4.0, -3.0]])
+    np.testing.assert_array_equal(read_table(path, columns="n,x").samples, [[3.0, 1.0], [4.0, -3.0]])
     with pytest.raises(
         ValueError, match=r"column `id` of .* holds string, not numbers; choose others with `--columns`"
     ):
-        read_samples(path)
+        read_table(path)
     with pytest.raises(ValueError, match=r"column `m` of .* has no number \(null\) in row 2"):
-        read_samples(path, columns="m")
+        read_table(path, columns="m")
     Path(path).write_bytes(b"not parquet")
     with pytest.raises(ValueError, match="could not be read as Parquet"):
-        read_samples(path)
+        read_table(path)
 
 
 def write_parquet(path: Path, columns: dict[str, Any] | Any, rows_per_group: int) -> str:
@@ -168,9 +168,9 @@ def test_row_groups_and_batches_are_put_together_in_order(tmp_path: Path, monkey
     monkeypatch.setattr(datafiles, "_ROWS_AT_ONCE", 7)
     x = np.random.default_rng(0).normal(size=(100, 3))
     path = write_parquet(tmp_path / "a.parquet", {name: x[:, k] for k, name in enumerate("abc")}, 30)
-    np.testing.assert_array_equal(read_samples(path), x)
-    np.testing.assert_array_equal(read_samples(path, columns="c,a"), x[:, [2, 0]])
-    np.testing.assert_array_equal(read_samples(path, columns="b,1"), x[:, [1, 0]])
+    np.testing.assert_array_equal(read_table(path).samples, x)
+    np.testing.assert_array_equal(read_table(path, columns="c,a").samples, x[:, [2, 0]])
+    np.testing.assert_array_equal(read_table(path, columns="b,1").samples, x[:, [1, 0]])
 
 
 @pytest.mark.parametrize(
@@ -184,14 +184,14 @@ def test_what_is_missing_in_a_later_row_group_is_named_with_its_row_and_column(
     values[82] = value
     path = write_parquet(tmp_path / "a.parquet", {"x": np.zeros(100), "y": values}, 30)
     with pytest.raises(ValueError, match=rf"column `y` of .* has {message} in row 83; remove or impute it"):
-        read_samples(path)
-    np.testing.assert_array_equal(read_samples(path, columns="x"), np.zeros((100, 1)))
+        read_table(path)
+    np.testing.assert_array_equal(read_table(path, columns="x").samples, np.zeros((100, 1)))
 
 
 def test_integers_with_a_null_do_not_become_floats_first(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "a.parquet", {"k": [2**60 + 1, None]}, 10)
     with pytest.raises(ValueError, match=r"column `k` of .* has no number \(null\) in row 2"):
-        read_samples(path)
+        read_table(path)
 
 
 def test_types_are_read_from_the_schema_before_any_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,37 +201,37 @@ def test_types_are_read_from_the_schema_before_any_data(tmp_path: Path, monkeypa
     parquet = pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr(parquet.ParquetFile, "iter_batches", None)  # reading would fail in another way
     with pytest.raises(ValueError, match=r"column `day` of .* holds date32.*, not numbers"):
-        read_samples(path)
+        read_table(path)
 
 
 def test_the_dtype_of_a_parquet_file_is_the_common_one_of_its_columns(tmp_path: Path) -> None:
     columns = {"h": np.arange(3, dtype=np.float32), "i": np.arange(3, dtype=np.int16), "d": np.arange(3.0)}
     path = write_parquet(tmp_path / "a.parquet", columns, 2)
-    assert read_samples(path, columns="h").dtype == np.float32
-    assert read_samples(path, columns="h,i").dtype == np.float32
-    assert read_samples(path, columns="i").dtype == np.int16
-    assert read_samples(path).dtype == np.float64
+    assert read_table(path, columns="h").samples.dtype == np.float32
+    assert read_table(path, columns="h,i").samples.dtype == np.float32
+    assert read_table(path, columns="i").samples.dtype == np.int16
+    assert read_table(path).samples.dtype == np.float64
 
 
 def test_columns_that_share_a_name_are_told_apart_by_position(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     table = pa.Table.from_arrays([pa.array([1.0, 2.0]), pa.array([5, 6]), pa.array([3.0, 4.0])], names=["x", "a", "x"])
     path = write_parquet(tmp_path / "a.parquet", table, 1)
-    np.testing.assert_array_equal(read_samples(path), [[1.0, 5.0, 3.0], [2.0, 6.0, 4.0]])
-    np.testing.assert_array_equal(read_samples(path, columns="3,a"), [[3.0, 5.0], [4.0, 6.0]])
+    np.testing.assert_array_equal(read_table(path).samples, [[1.0, 5.0, 3.0], [2.0, 6.0, 4.0]])
+    np.testing.assert_array_equal(read_table(path, columns="3,a").samples, [[3.0, 5.0], [4.0, 6.0]])
     with pytest.raises(ValueError, match="several columns are called `x`"):
-        read_samples(path, columns="x")
+        read_table(path, columns="x")
 
 
 def test_a_numpy_file_is_mapped_and_not_copied(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", EXPECTED)
-    for read in (read_samples(str(tmp_path / "a.npy")), as_samples(read_samples(str(tmp_path / "a.npy")))):
+    for read in (read_table(str(tmp_path / "a.npy")).samples, as_samples(read_table(str(tmp_path / "a.npy")).samples)):
         assert is_mapped(read)
         assert not read.flags.writeable
     np.save(tmp_path / "b.npy", EXPECTED[:, 0])
-    assert is_mapped(as_samples(read_samples(str(tmp_path / "b.npy"))))
+    assert is_mapped(as_samples(read_table(str(tmp_path / "b.npy")).samples))
     np.save(tmp_path / "c.npy", np.asfortranarray(EXPECTED))
-    np.testing.assert_array_equal(read_samples(str(tmp_path / "c.npy")), EXPECTED)
+    np.testing.assert_array_equal(read_table(str(tmp_path / "c.npy")).samples, EXPECTED)
 
 
 def is_mapped(x: Any) -> bool:
@@ -249,7 +249,7 @@ def test_a_number_that_is_not_finite_is_found_far_into_a_mapped_file(
     x[[33, 37], [1, 0]] = np.nan, np.inf
     np.save(tmp_path / "a.npy", x)
     with pytest.raises(ValueError, match="has nan in row 34, column 2"):
-        read_samples(str(tmp_path / "a.npy"))
+        read_table(str(tmp_path / "a.npy"))
 
 
 def peak(work: Callable[[], Any]) -> int:
@@ -266,11 +266,11 @@ def test_large_files_are_read_in_little_memory(tmp_path: Path) -> None:
     """200,000 × 2 numbers are 3.2 MB: mapped they cost next to nothing, and Parquet little more than themselves."""
     x = np.random.default_rng(0).normal(size=(200_000, 2))
     np.save(tmp_path / "a.npy", x)
-    assert peak(lambda: read_samples(str(tmp_path / "a.npy"))) < 0.15 * x.nbytes
+    assert peak(lambda: read_table(str(tmp_path / "a.npy")).samples) < 0.15 * x.nbytes
     path = write_parquet(tmp_path / "a.parquet", {"x": x[:, 0], "y": x[:, 1], "unused": [["words"]] * len(x)}, 20_000)
-    read_samples(path, columns="x")  # what pyarrow loads once
-    assert peak(lambda: read_samples(path, columns="x,y")) < 1.5 * x.nbytes
-    np.testing.assert_array_equal(read_samples(path, columns="x,y"), x)
+    read_table(path, columns="x")  # what pyarrow loads once
+    assert peak(lambda: read_table(path, columns="x,y").samples) < 1.5 * x.nbytes
+    np.testing.assert_array_equal(read_table(path, columns="x,y").samples, x)
 
 
 def test_a_csv_file_takes_less_memory_than_it_has_bytes(tmp_path: Path) -> None:
@@ -279,13 +279,13 @@ def test_a_csv_file_takes_less_memory_than_it_has_bytes(tmp_path: Path) -> None:
     np.savetxt(tmp_path / "a.csv", x, delimiter=",", header="x,y", comments="", fmt="%.17g")
     size = (tmp_path / "a.csv").stat().st_size
     found: list[Any] = []
-    assert peak(lambda: found.append(read_samples(str(tmp_path / "a.csv")))) < min(0.9 * size, 2.0 * x.nbytes)
+    assert peak(lambda: found.append(read_table(str(tmp_path / "a.csv")).samples)) < min(0.9 * size, 2.0 * x.nbytes)
     np.testing.assert_array_equal(found[0], x)
 
 
 def test_of_an_npz_file_nothing_but_the_chosen_array_is_loaded(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", small=EXPECTED, large=np.zeros((500_000, 2)), words=np.array(["a", "b"]))
-    assert peak(lambda: read_samples(str(tmp_path / "a.npz"), key="small")) < 500_000
+    assert peak(lambda: read_table(str(tmp_path / "a.npz"), key="small").samples) < 500_000
 
 
 def large_files(folder: Path) -> Iterator[str]:
@@ -300,11 +300,11 @@ def large_files(folder: Path) -> Iterator[str]:
 
 def test_a_file_larger_than_the_memory_is_refused_before_it_is_read(tmp_path: Path) -> None:
     for path in large_files(tmp_path):
-        assert read_samples(path, memory_limit="9 MB").nbytes == 8_000_000
+        assert read_table(path, memory_limit="9 MB").samples.nbytes == 8_000_000
 
         def refuse(path: str = path) -> None:
             with pytest.raises(ValueError, match=r"take about [78]\..* MB, but 4.0 MB of memory.*`--memory-limit`"):
-                read_samples(path, memory_limit="4 MB")
+                read_table(path, memory_limit="4 MB")
 
         assert peak(refuse) < 4_000_000
 
@@ -312,7 +312,7 @@ def test_a_file_larger_than_the_memory_is_refused_before_it_is_read(tmp_path: Pa
 def test_standard_input_is_refused_once_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"0.5,1\n" * 100_000)))
     with pytest.raises(ValueError, match=r"numbers of `-` take about 1\.. MB, but 1.0 MB of memory may be used"):
-        read_samples("-", memory_limit="1 MB")
+        read_table("-", memory_limit="1 MB")
 
 
 @pytest.mark.parametrize("name", [None, "t"])
@@ -324,14 +324,14 @@ def test_the_index_of_a_pandas_frame_in_parquet_is_not_taken_for_a_coordinate(tm
     frame = pandas.DataFrame({"x": [1.0, 2.0, 3.0], "y": [4.0, 5.0, 6.0]}, index=pandas.Index([2, 0, 1], name=name))
     frame.to_parquet(path)
     with pytest.raises(ValueError, match=r"looks like the index of a pandas frame.*`--columns 1,2`"):
-        read_samples(path)
-    np.testing.assert_array_equal(read_samples(path, columns="x,y"), frame.to_numpy())
+        read_table(path)
+    np.testing.assert_array_equal(read_table(path, columns="x,y").samples, frame.to_numpy())
     frame.reset_index(drop=True).to_parquet(path)
-    np.testing.assert_array_equal(read_samples(path), frame.to_numpy())
+    np.testing.assert_array_equal(read_table(path).samples, frame.to_numpy())
     frame.to_csv(tmp_path / "a.csv")
     if name is None:
         with pytest.raises(ValueError, match=r"looks like the index of a pandas frame.*`--columns 2,3`"):
-            read_samples(str(tmp_path / "a.csv"))
+            read_table(str(tmp_path / "a.csv"))
 
 
 def test_a_mapped_file_is_tested_as_the_array_it_holds(tmp_path: Path) -> None:
@@ -341,7 +341,7 @@ def test_a_mapped_file_is_tested_as_the_array_it_holds(tmp_path: Path) -> None:
     options: dict[str, Any] = {"calibration": sb.WeightedBootstrap(19), "rng": 0, "memory_limit": "300 MB", "n_jobs": 1}
     results = [
         sb.robust_ksd_test(data, sb.models.Gaussian([0.0, 0.0]), 0.05, engine="lowrank", **options)
-        for data in (x, read_samples(str(tmp_path / "a.npy")))
+        for data in (x, read_table(str(tmp_path / "a.npy")).samples)
     ]
     assert results[0].to_dict() == results[1].to_dict()
     assert results[1].grade == "certified"
@@ -353,8 +353,8 @@ def test_parquet_needs_no_pandas(tmp_path: Path) -> None:
     code = f"""
 import sys
 sys.modules["pandas"] = None
-from steinball.cli.datafiles import read_samples
-print(read_samples({path!r}).tolist(), read_samples({path!r}, columns="n").dtype)
+from steinball.cli.datafiles import read_table
+print(read_table({path!r}).samples.tolist(), read_table({path!r}, columns="n").samples.dtype)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -365,7 +365,7 @@ def test_parquet_without_pyarrow_names_the_extra(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(ValueError, match=r"pip install 'steinball\[io\]'"):
-        read_samples("a.parquet")
+        read_table("a.parquet")
 
 
 @pytest.mark.parametrize(
@@ -379,17 +379,19 @@ def test_parquet_without_pyarrow_names_the_extra(monkeypatch: pytest.MonkeyPatch
 )
 def test_options_that_do_not_belong_to_the_file_are_refused(source: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        read_samples(source, **options)
+        read_table(source, **options)
 
 
 def test_rows_with_a_missing_value_are_dropped_when_asked(tmp_path: Path) -> None:
     text = tmp_path / "a.csv"
     text.write_text("id,x,y\n1,1.5,NA\n2,,3\n3,4.5,5\n4,2,nan\n5,6,-\n")
-    np.testing.assert_array_equal(read_samples(str(text), missing="drop"), [[3.0, 4.5, 5.0]])
-    np.testing.assert_array_equal(read_samples(str(text), columns="x", missing="drop")[:, 0], [1.5, 4.5, 2.0, 6.0])
+    np.testing.assert_array_equal(read_table(str(text), missing="drop").samples, [[3.0, 4.5, 5.0]])
+    np.testing.assert_array_equal(
+        read_table(str(text), columns="x", missing="drop").samples[:, 0], [1.5, 4.5, 2.0, 6.0]
+    )
     with pytest.raises(ValueError, match=r"the cell is empty.*`--missing drop`"):
-        read_samples(str(text), columns="x")
+        read_table(str(text), columns="x")
     np.save(tmp_path / "a.npy", np.array([[1.0, np.nan], [2.0, 3.0]]))
-    np.testing.assert_array_equal(read_samples(str(tmp_path / "a.npy"), missing="drop"), [[2.0, 3.0]])
+    np.testing.assert_array_equal(read_table(str(tmp_path / "a.npy"), missing="drop").samples, [[2.0, 3.0]])
     with pytest.raises(ValueError, match="`--missing` must be error or drop"):
-        read_samples(str(text), missing="keep")
+        read_table(str(text), missing="keep")

@@ -14,7 +14,8 @@ from steinball.datasets import load_galaxies
 pytestmark = pytest.mark.exact
 
 
-def test_the_report_says_all_that_it_should_in_eighty_columns() -> None:
+def test_the_report_says_all_that_it_should_in_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "SPLITS", 5)
     text = demo.render_demo(demo.compare(demo.SEED, 0.0), demo.compare(demo.SEED, demo.TOLERANCE))
     verdict, _, rest = text.partition("\n\n")
     assert verdict.startswith("UNDECIDED at level 0.05.")

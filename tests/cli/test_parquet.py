@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steinball.cli.datafiles import read_samples
+from steinball.cli.datafiles import read_table
 
 pytestmark = pytest.mark.exact
 
@@ -32,18 +32,18 @@ def test_a_column_of_lists_is_as_many_columns(tmp_path: Path, kind: str) -> None
         "list_": pyarrow.list_(number), "large_list": pyarrow.large_list(number), "fixed": pyarrow.list_(number, 2),
     }[kind]  # fmt: skip
     path = written(tmp_path / "a.parquet", {"k": [7, 8, 9], "emb": LISTS}, {"emb": made})
-    np.testing.assert_array_equal(read_samples(path, columns="emb"), np.array(LISTS, dtype=np.float32))
-    assert read_samples(path, columns="emb").dtype == np.float32
-    np.testing.assert_array_equal(read_samples(path), np.column_stack([[7, 8, 9], LISTS]))
+    np.testing.assert_array_equal(read_table(path, columns="emb").samples, np.array(LISTS, dtype=np.float32))
+    assert read_table(path, columns="emb").samples.dtype == np.float32
+    np.testing.assert_array_equal(read_table(path).samples, np.column_stack([[7, 8, 9], LISTS]))
 
 
 def test_lists_must_be_of_one_length_and_hold_numbers(tmp_path: Path) -> None:
     ragged = written(tmp_path / "a.parquet", {"emb": [[1.0, 2.0], [3.0, 4.0], [5.0]]})
     with pytest.raises(ValueError, match="holds lists of 2 numbers, but 1 in row 3"):
-        read_samples(ragged)
+        read_table(ragged)
     words = written(tmp_path / "b.parquet", {"emb": [["a"], ["b"]]})
     with pytest.raises(ValueError, match="not numbers; choose others"):
-        read_samples(words)
+        read_table(words)
 
 
 def test_missing_rows_are_dropped_only_when_asked(tmp_path: Path) -> None:
@@ -51,12 +51,12 @@ def test_missing_rows_are_dropped_only_when_asked(tmp_path: Path) -> None:
     path = written(tmp_path / "a.parquet", columns)
     for chosen, row in (("k", 2), ("emb", 3)):
         with pytest.raises(ValueError, match=rf"in row {row}; remove or impute it, or drop such rows"):
-            read_samples(path, columns=chosen)
-    np.testing.assert_array_equal(read_samples(path, missing="drop"), [[1.0, 1.0, 2.0]])
-    np.testing.assert_array_equal(read_samples(path, columns="k", missing="drop")[:, 0], [1.0, 3.0, 4.0])
+            read_table(path, columns=chosen)
+    np.testing.assert_array_equal(read_table(path, missing="drop").samples, [[1.0, 1.0, 2.0]])
+    np.testing.assert_array_equal(read_table(path, columns="k", missing="drop").samples[:, 0], [1.0, 3.0, 4.0])
     none = written(tmp_path / "b.parquet", {"k": [float("nan"), None]})
     with pytest.raises(ValueError, match="no row is left"):
-        read_samples(none, missing="drop")
+        read_table(none, missing="drop")
     wild = written(tmp_path / "c.parquet", {"k": [float("inf"), 1.0]})
     with pytest.raises(ValueError, match="has inf in row 1"):
-        read_samples(wild, missing="drop")
+        read_table(wild, missing="drop")

@@ -14,21 +14,19 @@ from numpy.typing import NDArray
 from steinball.arrays import check_choice, check_resamples
 from steinball.calibration.base import (
     BoundingNull,
-    Calibration,
     JointNull,
     draw_quantile,
     kth_largest_index,
     largest_count,
     tie_tolerance,
 )
-from steinball.calibration.markov import Length, MarkovSigns, as_length, centered, length_of, markov_request
+from steinball.calibration.markov import Length, MarkovCalibration, centered
 from steinball.calibration.weighted import centered_counts
-from steinball.checks.chains import Chains, as_chains
+from steinball.checks.chains import Chains
 from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
-from steinball.stein import SteinProblem
 
 __all__ = ["SCHEMES", "BoundaryBootstrap", "BoundaryJointNull", "BoundaryNull", "boundary_draws", "moved_to_the_edge"]
 
@@ -236,7 +234,7 @@ class BoundaryJointNull(JointNull):
 
 
 @dataclass(frozen=True)
-class BoundaryBootstrap(Calibration):
+class BoundaryBootstrap(MarkovCalibration):
     r"""The bootstrap whose center lies on the edge of the ball, in the direction the data point to.
 
     The paper bounds D − θ by the whole norm of the bootstrap's deviation δ. Only its component along the mean embedding
@@ -288,35 +286,19 @@ class BoundaryBootstrap(Calibration):
     label: ClassVar[str] = "boundary bootstrap"
     estimators: ClassVar[tuple[str, ...]] = ("v",)
     aggregates: ClassVar[bool] = True
+    stretch: ClassVar[float] = _STRETCH
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))
         check_choice(self.scheme, "scheme", SCHEMES)
-        object.__setattr__(self, "chains", as_chains(self.chains))
-        object.__setattr__(self, "dependence", as_length(self.dependence, self.chains))
+        self._check_dependence()
         if self.dependence is not None and self.scheme != "wild":
             raise ValueError('`dependence` is for random signs: use BoundaryBootstrap(scheme="wild", dependence=...).')
-
-    @property
-    def independent_rows(self) -> bool:
-        """Not where its signs are for dependent ones."""
-        return self.dependence is None
-
-    @property
-    def needs_every_row(self) -> bool:
-        """Where it takes the autocorrelation time from several chains."""
-        return self.dependence == "auto" and self.chains != 1
-
-    def settled(self, problem: SteinProblem) -> BoundaryBootstrap:
-        """With a number in place of ``dependence="auto"``."""
-        return (
-            replace(self, dependence=length_of(problem, self.chains, _STRETCH)) if self.dependence == "auto" else self
-        )
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Rows that sum to 0, or signs for dependent rows, which are centered afterwards."""
         if self.dependence is not None:
-            return markov_request(MarkovSigns(self.dependence, self.chains), n, seed, start, self.n_resamples)
+            return self._markov_request(n, seed, start)
         draw, spread = (_balanced_signs, 2.0) if self.scheme == "wild" else (centered_counts, 1.0)
         return Request(WeightStream(draw, n, seed, start, self.n_resamples), spread=spread)
 

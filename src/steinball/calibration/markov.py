@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import as_number
-from steinball.checks.chains import Chains, chain_starts
+from steinball.calibration.base import Calibration
+from steinball.checks.chains import Chains, as_chains, chain_starts
 from steinball.checks.dependence import autocorrelation_time
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
 from steinball.stein import SteinProblem
 
-__all__ = ["Length", "MarkovSigns", "as_length", "centered", "length_of", "markov_request"]
+__all__ = ["Length", "MarkovCalibration", "MarkovSigns", "as_length", "centered", "length_of"]
 
 Length = float | str | None
 """How long signs stay alike: a number of rows, ``"auto"``, or ``None`` for independent signs."""
@@ -62,13 +64,6 @@ def check_length(length: Length, n: int) -> float:
     return length
 
 
-def markov_request(signs: MarkovSigns, n: int, seed: np.random.SeedSequence, start: int, stop: int) -> Request:
-    """Draws ``start:stop`` of the signs, after a check of chains and length."""
-    check_length(signs.length, n)
-    chain_starts(n, signs.chains)
-    return Request(WeightStream(signs, n, seed, start, stop), dependent_weights=True)
-
-
 @dataclass(frozen=True)
 class MarkovSigns:
     r"""Rows of signs that flip with probability :math:`a = 1/(2L)` from one point to the next
@@ -101,6 +96,53 @@ class MarkovSigns:
         signs *= -2
         signs += 1
         return signs
+
+
+class MarkovCalibration(Calibration):
+    """A bootstrap whose signs may be those of a chain: what it says of its rows, and how it settles their length.
+
+    Attributes
+    ----------
+    n_resamples : int
+        Draws.
+    dependence : float, "auto" or None
+        How long signs stay alike.
+    chains : int or tuple of int
+        Chains of one length, or their lengths.
+    """
+
+    n_resamples: int
+    dependence: Length
+    chains: Chains
+
+    stretch: ClassVar[float] = 1.0
+
+    @property
+    def independent_rows(self) -> bool:
+        """Not where its signs are for dependent ones."""
+        return self.dependence is None
+
+    @property
+    def needs_every_row(self) -> bool:
+        """Where it takes the autocorrelation time from several chains."""
+        return self.dependence == "auto" and self.chains != 1
+
+    def settled(self, problem: SteinProblem) -> Self:
+        """With a number in place of ``dependence="auto"``."""
+        if self.dependence != "auto":
+            return self
+        return replace(self, dependence=length_of(problem, self.chains, self.stretch))  # type: ignore[type-var]
+
+    def _check_dependence(self) -> None:
+        """What a user passed for ``chains`` and ``dependence``, in their place."""
+        object.__setattr__(self, "chains", as_chains(self.chains))
+        object.__setattr__(self, "dependence", as_length(self.dependence, self.chains))
+
+    def _markov_request(self, n: int, seed: np.random.SeedSequence, start: int) -> Request:
+        """Draws from ``start`` on of the signs of a chain, after a check of chains and length."""
+        signs = MarkovSigns(check_length(self.dependence, n), self.chains)
+        chain_starts(n, signs.chains)
+        return Request(WeightStream(signs, n, seed, start, self.n_resamples), dependent_weights=True)
 
 
 def centered(summary: GramSummary, length: Length) -> GramSummary:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import check_resamples
-from steinball.calibration.base import BootstrapNull, Calibration
-from steinball.calibration.markov import Length, MarkovSigns, as_length, length_of, markov_request
-from steinball.checks.chains import Chains, as_chains
+from steinball.calibration.base import BootstrapNull
+from steinball.calibration.markov import Length, MarkovCalibration
+from steinball.checks.chains import Chains
 from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
-from steinball.stein import SteinProblem
 
 
 @dataclass(frozen=True)
-class WildBootstrap(Calibration):
+class WildBootstrap(MarkovCalibration):
     r"""The wild bootstrap with Rademacher signs (paper App. B; Leucht and Neumann 2013)
 
     .. math:: D_W^2 = \frac{1}{n^2} \sum_{i,j} W_i W_j u(x_i, x_j), \qquad \Pr(W_i = \pm 1) = 1/2.
@@ -61,28 +60,13 @@ class WildBootstrap(Calibration):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))
-        object.__setattr__(self, "chains", as_chains(self.chains))
-        object.__setattr__(self, "dependence", as_length(self.dependence, self.chains))
-
-    @property
-    def independent_rows(self) -> bool:
-        """Not where its signs are for dependent ones."""
-        return self.dependence is None
-
-    @property
-    def needs_every_row(self) -> bool:
-        """Where it takes the autocorrelation time from several chains."""
-        return self.dependence == "auto" and self.chains != 1
-
-    def settled(self, problem: SteinProblem) -> WildBootstrap:
-        """With a number in place of ``dependence="auto"``."""
-        return replace(self, dependence=length_of(problem, self.chains)) if self.dependence == "auto" else self
+        self._check_dependence()
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Rows of signs."""
         if self.dependence is None:
             return Request(WeightStream(_signs, n, seed, start, self.n_resamples))
-        return markov_request(MarkovSigns(self.dependence, self.chains), n, seed, start, self.n_resamples)
+        return self._markov_request(n, seed, start)
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BootstrapNull:
         """The draws as a null distribution."""

@@ -23,7 +23,7 @@ from steinball.cli.parquet import read_parquet
 from steinball.gram.choose import Settings
 from steinball.gram.memory import in_words
 
-__all__ = ["Table", "read_npz", "read_samples", "read_table"]
+__all__ = ["Table", "read_npz", "read_table"]
 
 _TEXT = {".csv", ".tsv", ".txt", ".dat"}
 _ROWS_AT_ONCE = 2**16
@@ -51,7 +51,7 @@ class Table:
         return Table(self.samples[kept], self.names, np.flatnonzero(kept), int(np.sum(~kept)))
 
 
-def read_samples(
+def read_table(
     source: str,
     *,
     columns: str | None = None,
@@ -59,8 +59,8 @@ def read_samples(
     header: bool | None = None,
     missing: str = "error",
     memory_limit: int | str | None = None,
-) -> NDArray[Any]:
-    """Read samples of shape (n, d), rows are observations, from the file ``source``.
+) -> Table:
+    """Read samples of shape (n, d), rows are observations, from the file ``source``, with the names of the columns.
 
     An NPY file is mapped into memory, read-only, and not read as a whole. A CSV or Parquet file is read a few rows at a
     time into one array of the columns asked for, and of an NPZ file nothing but the array asked for. A file whose
@@ -94,24 +94,10 @@ def read_samples(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "points.csv")
     ...     _ = path.write_text("x,y\\n1,2\\n3,4\\n")
-    ...     read_samples(str(path), columns="y")
-    array([[2.],
-           [4.]])
+    ...     table = read_table(str(path), columns="y")
+    >>> table.names, table.samples.tolist()
+    (('y',), [[2.0], [4.0]])
     """
-    table = read_table(source, columns=columns, key=key, header=header, missing=missing, memory_limit=memory_limit)
-    return table.samples
-
-
-def read_table(
-    source: str,
-    *,
-    columns: str | None = None,
-    key: str | None = None,
-    header: bool | None = None,
-    missing: str = "error",
-    memory_limit: int | str | None = None,
-) -> Table:
-    """The same as :func:`read_samples`, with the names of the columns and the places of the rows."""
     suffix = ".csv" if source == "-" else Path(source).suffix.lower()
     if suffix != ".npz" and key is not None:
         raise ValueError("`--key` names an array of an NPZ file; this is not one.")

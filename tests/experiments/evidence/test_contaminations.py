@@ -111,7 +111,8 @@ def test_contamination_scales_the_distance_by_its_share() -> None:
     clean = stats.norm().ppf((np.arange(4 * size) + 0.5) / (4 * size))
     y = DENSITIES["shifted"].ppf((np.arange(size) + 0.5) / size)
     x = np.concatenate([clean, y])[:, None]
-    assert np.sqrt(stein(1)(x, -x, x, -x).mean()) == pytest.approx(share * KINDS["shifted"].distance(1), rel=5e-3)
+    square = np.mean([stein(1)(part, -part, x, -x).mean() for part in np.split(x, 10)])
+    assert np.sqrt(square) == pytest.approx(share * KINDS["shifted"].distance(1), rel=5e-3)
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)

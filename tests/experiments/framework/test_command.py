@@ -46,7 +46,8 @@ def test_run_writes_the_table_and_says_where(command: Command, tmp_path: Path) -
 def test_figure_writes_png_and_svg(command: Command, out: Path) -> None:
     ended = command("paper", "figure", "kef-power", "--out", str(out), "--to", str(out / "figures"))
     assert ended.exit_code == 0, ended.stderr
-    assert sorted(path.name for path in (out / "figures").iterdir()) == ["kef-power.png", "kef-power.svg"]
+    assert {path.stem for path in (out / "figures").iterdir()} == {"kef-power", "kef-power-boundary"}
+    assert {path.suffix for path in (out / "figures").iterdir()} == {".png", ".svg"}
 
 
 def _planted(out: Path, rejected: Callable[[dict[str, str]], bool]) -> None:
