@@ -11,7 +11,7 @@ from experiments.framework.base import Experiment
 from experiments.framework.expectations import LEVEL
 from experiments.framework.table import Curve, Rate, Rates, Results
 
-__all__ = ["Series", "Style", "key", "mark", "nest", "rate_panel", "render", "shades", "value_panel"]
+__all__ = ["Series", "Style", "key", "mark", "nest", "rate_panel", "render", "shades", "uncover", "value_panel"]
 
 
 @dataclass(frozen=True)
@@ -127,12 +127,22 @@ def mark(ax: Any, x: float) -> None:
     ax.axvline(x, color="black", linestyle="-.", linewidth=0.9, zorder=0, label="_mark")
 
 
-def nest(ax: Any, step: float = 0.9) -> None:
+def nest(ax: Any, step: float = 0.6) -> None:
     """Let curves that coincide be seen: each is wider than the ones drawn over it, and its rim shows."""
     curves = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
     for depth, line in enumerate(reversed(curves)):
-        line.set_linewidth(line.get_linewidth() + step * depth)
-        line.set_markersize(line.get_markersize() + step * depth)
+        _widen(line, step * depth)
+
+
+def uncover(ax: Any, label: str) -> None:
+    """Let one curve be seen that another covers nearly everywhere."""
+    for line in (line for line in ax.get_lines() if line.get_label() == label):
+        _widen(line, 2.2)
+
+
+def _widen(line: Any, points: float) -> None:
+    line.set_linewidth(line.get_linewidth() + points)
+    line.set_markersize(line.get_markersize() + points)
 
 
 def key(ax: Any, marked: str = "", **options: Any) -> None:

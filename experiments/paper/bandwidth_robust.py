@@ -34,7 +34,7 @@ def draw(results: Results, figure: Any) -> None:
     lines = bandwidth_lines(rates, "r-ksd")
     title = r"R-KSD, $\varepsilon_0 = 0.05$, $z = 10$"
     rate_panel(ax, "contamination", lines, xlabel="contamination ε", title=title)
-    nest(ax, 0.7)
+    nest(ax, 0.4)
     mark(ax, TOLERANCE)
     key(ax, r"$\varepsilon_0$")
 

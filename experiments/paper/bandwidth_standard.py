@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.framework.base import PUBLISHED, TEXT, Cell, Experiment, Row
 from experiments.framework.expectations import above, agree
-from experiments.framework.figures import key, nest, rate_panel
+from experiments.framework.figures import key, nest, rate_panel, uncover
 from experiments.framework.rows import STANDARD_DRAWS
 from experiments.framework.table import Results
 from experiments.paper.competitors import BANDWIDTHS, Collection, bandwidth_lines, bandwidth_rows
@@ -33,7 +33,8 @@ def draw(results: Results, figure: Any) -> None:
     lines = bandwidth_lines(rates, "imq-ksd")
     title = r"standard IMQ-KSD, $\varepsilon = 0.05$"
     rate_panel(ax, "outlier", lines, xlabel="outlier z", title=title, log=True)
-    nest(ax, 0.7)
+    nest(ax, 0.4)
+    uncover(ax, lines[BANDWIDTHS.index(10)].style.label)
     key(ax)
 
 

@@ -37,7 +37,7 @@ def draw(results: Results, figure: Any) -> None:
         found = [Series(rates.select(test="r-ksd", bootstrap=name), style) for name, style in _STYLES.items()]
         lines = [line for line in found if len(line.rates)]  # the boundary bootstrap has no wild form
         rate_panel(ax, "contamination", lines, xlabel="contamination ε", title=rf"$\varepsilon_0 = {tolerance:g}$")
-        nest(ax, 2.2)
+        nest(ax, 1.8)
         mark(ax, tolerance)
     for ax in panels[1:]:
         ax.set_ylabel("")

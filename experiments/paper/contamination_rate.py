@@ -29,7 +29,7 @@ def draw(results: Results, figure: Any) -> None:
     left, right = figure.subplots(1, 2, sharey=True)
     rates = results.rates.select(variant="published")
     styles = shades([format(r, "g") for r in RATES], "$r = {}$")
-    robust = r"R-KSD, $\varepsilon_0 = 0.05$ (Proposition 14)"
+    robust = r"R-KSD, $\varepsilon_0 = 0.05$"
     for ax, test, title in ((left, "tilted-ksd", "Tilted-KSD"), (right, "r-ksd", robust)):
         lines = [Series(rates.select(test=test, rate=r), style) for r, style in styles.items()]
         rate_panel(ax, "n", lines, xlabel="sample size n", title=title, log=True)

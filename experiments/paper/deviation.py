@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.framework.base import PUBLISHED, Cell, Experiment, Row
 from experiments.framework.expectations import above, agree, level, published, theorem
-from experiments.framework.figures import key, mark, nest, rate_panel, tests
+from experiments.framework.figures import TESTS, key, mark, nest, rate_panel, tests, uncover
 from experiments.framework.rows import standard_row, tilted_rows
 from experiments.framework.table import Rates, Results
 from experiments.paper.competitors import MMD_VARIANTS, mmd_rows
@@ -36,7 +36,8 @@ def draw(results: Results, figure: Any) -> None:
         shown = Rates((*rates.select(tolerance=None), *rates.select(tolerance=tolerance)))
         title = rf"$\varepsilon_0 = {tolerance:g}$"
         rate_panel(ax, "contamination", tests(shown, NAMES), xlabel="contamination ε", title=title)
-        nest(ax)
+        nest(ax, 0.5)
+        uncover(ax, TESTS["r-ksd-dev"].label)
         mark(ax, tolerance)
     for ax in panels[1:]:
         ax.set_ylabel("")

@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.framework.base import PUBLISHED, TEXT, Cell, Experiment, Row
 from experiments.framework.expectations import Expectation, Finding, above, beyond, level, number
-from experiments.framework.figures import Series, key, mark, mean_tau, nest, rate_panel, shades, value_panel
+from experiments.framework.figures import Series, key, mark, mean_tau, rate_panel, shades, uncover, value_panel
 from experiments.framework.rows import TOLERANCE, bandwidth_kernel, tilted_rows
 from experiments.framework.table import Results
 from experiments.paper.data import gaussian_cell, point_mass
@@ -44,7 +44,7 @@ def draw(results: Results, figure: Any) -> None:
     rate_panel(
         right, "contamination", lines, xlabel="contamination ε", title=r"R-KSD, $\varepsilon_0 = 0.05$, $z = 10$"
     )
-    nest(right, 1.1)
+    uncover(right, styles["500"].label)
     mark(right, TOLERANCE)
     key(right, r"$\varepsilon_0$")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from experiments.framework import figures
-from experiments.framework.figures import Series, key, mark, mean_ksd, nest, rate_panel, render, shades
+from experiments.framework.figures import Series, key, mark, mean_ksd, nest, rate_panel, render, shades, uncover
 from experiments.framework.table import Rates, Results, as_record, rates_of
 from experiments.paper import experiment
 
@@ -60,6 +60,15 @@ def test_a_line_under_another_is_wider_than_it() -> None:
     nest(ax, 0.5)
     after = [line.get_linewidth() for line in ax.get_lines()]
     assert [b - a for a, b in zip(before, after, strict=True)] == [0.5, 0.0, 0.0, 0.0]
+
+
+def test_one_line_that_another_covers_can_be_uncovered() -> None:
+    ax = two_lines()
+    before = [line.get_linewidth() for line in ax.get_lines()]
+    uncover(ax, "a")
+    assert [line.get_linewidth() > was for line, was in zip(ax.get_lines(), before, strict=True)] == [
+        True, False, False, False,
+    ]  # fmt: skip
 
 
 def test_a_key_names_every_line_style() -> None:
