@@ -8,11 +8,15 @@ from experiments.paper import (
     bandwidth_robust,
     bandwidth_standard,
     bootstraps,
+    bounded_score,
     contamination_rate,
+    dependence,
     deviation,
     dimension,
+    growing_score,
     kef_level,
     kef_power,
+    localized,
     mean_shift,
     mixture,
     noise,
@@ -23,6 +27,8 @@ from experiments.paper import (
     supremum,
     tails,
     tightness,
+    u_statistic,
+    weighted_norm,
     weights,
 )
 from experiments.paper.boundary import with_boundary
@@ -64,7 +70,7 @@ counted apart, and what is a theorem is shown but counted nowhere: that the [bou
 bootstrap](../theory/boundary-bootstrap.md), which reads R-KSD's draws again, rejects whenever R-KSD does is one.
 """
 
-_STANDARD_ALONE = (weights, bandwidth_standard)  # no radius, no edge
+_STANDARD_ALONE = (weights, bandwidth_standard, dependence)  # no radius, no edge
 
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT if module in _STANDARD_ALONE else with_boundary(module.EXPERIMENT)
@@ -88,6 +94,12 @@ EXPERIMENTS: dict[str, Experiment] = {
         non_robustness,
         tightness,
         oracle,
+        dependence,
+        growing_score,
+        bounded_score,
+        localized,
+        u_statistic,
+        weighted_norm,
     )
 }
 
