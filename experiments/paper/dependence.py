@@ -101,9 +101,9 @@ EXPERIMENT = Experiment(
     title="samples of a Markov chain",
     reference="§2.2 and App. B.8, of the wild bootstrap",
     says=(
-        "§2.2: wild bootstraps are viable, too, \"particularly when the samples are potentially correlated\". App. B.8: "
-        "the wild bootstrap \"is more flexible as it can work for dependent samples\". The paper shows neither. Here "
-        "the rows are a stationary chain x_t = ρx_{t−1} + √(1 − ρ²)ε_t, each of them N(0, 1), and the model is that "
+        "The paper names it twice. §2.2: wild bootstraps \"are also viable, particularly when the samples are potentially "
+        "correlated\". App. B.8: the wild bootstrap \"is more flexible as it can work for dependent samples\". It shows "
+        "neither, although the samples of its RBM are a chain (§5.2: \"no longer i.i.d.\"). Here the rows are a stationary chain x_t = ρx_{t−1} + √(1 − ρ²)ε_t, each of them N(0, 1), and the model is that "
         "N(0, 1) or off by .5. Weights of independent rows reject the true model ever more often as ρ grows; signs "
         "that are a Markov chain themselves keep the level, and still see the shift."
     ),

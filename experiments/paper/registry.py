@@ -70,10 +70,11 @@ counted apart, and what is a theorem is shown but counted nowhere: that the [bou
 bootstrap](../theory/boundary-bootstrap.md), which reads R-KSD's draws again, rejects whenever R-KSD does is one.
 """
 
-_STANDARD_ALONE = (weights, bandwidth_standard, dependence)  # no radius, no edge
+_TEXTS = (dependence, growing_score, bounded_score, localized, u_statistic, weighted_norm)
+_ALONE = (weights, bandwidth_standard, *_TEXTS)  # no radius and no edge, or about the paper's own test
 
 EXPERIMENTS: dict[str, Experiment] = {
-    module.EXPERIMENT.name: module.EXPERIMENT if module in _STANDARD_ALONE else with_boundary(module.EXPERIMENT)
+    module.EXPERIMENT.name: module.EXPERIMENT if module in _ALONE else with_boundary(module.EXPERIMENT)
     for module in (
         weights,
         bandwidth_robust,
@@ -94,12 +95,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         non_robustness,
         tightness,
         oracle,
-        dependence,
-        growing_score,
-        bounded_score,
-        localized,
-        u_statistic,
-        weighted_norm,
+        *_TEXTS,
     )
 }
 

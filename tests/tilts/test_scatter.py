@@ -92,7 +92,7 @@ def test_scales_and_places_of_columns_are_followed() -> None:
         draws(200, 2).astype(np.float32),
         [[0.0, 1.0], [2.0, 3.0]],
     ],
-    ids=["more columns than rows", "constant column", "equal columns", "all rows equal", "rounded", "float32", "two rows"],
+    ids=["more columns than rows", "constant column", "equal columns", "equal rows", "rounded", "float32", "two rows"],
 )
 def test_the_inverse_always_exists_and_makes_a_tilt(x: Any) -> None:
     found = robust_scatter(x)
@@ -117,7 +117,7 @@ def test_the_median_and_scales_are_those_of_each_column() -> None:
 def test_what_is_no_sample_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 2 rows"):
         robust_scatter([[1.0, 2.0]])
-    with pytest.raises(ValueError, match="NaN|finite"):
+    with pytest.raises(ValueError, match="NaN"):
         robust_scatter([[1.0], [np.nan]])
 
 

@@ -1,4 +1,4 @@
-"""Where data lie and how they spread, whatever a minority of outliers does: for the weighted norm of a tilt (paper §5)."""
+"""Where data lie and how they spread, whatever outliers do: for the weighted norm of a tilt (paper §5)."""
 
 from __future__ import annotations
 
