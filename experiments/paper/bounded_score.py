@@ -100,8 +100,8 @@ EXPERIMENT = Experiment(
     title="models with a bounded score need no weight",
     reference="§3.1, remark on exploding scores",
     says=(
-        "The theorem on the lack of robustness of stationary kernels needs an exploding score, which \"excludes "
-        "heavy-tailed models with bounded score functions, such as super-Laplacian or t-distributions\". For those the "
+        'The theorem on the lack of robustness of stationary kernels needs an exploding score, which "excludes '
+        'heavy-tailed models with bounded score functions, such as super-Laplacian or t-distributions". For those the '
         "Stein kernel is bounded with w = 1, so that Lemma 2, the radius ε₀√τ∞ and R-KSD all hold without a tilt. A "
         "tilt then only hides what lies far out: its u(x, x) falls to 0 there, and with it the sight of outliers."
     ),
@@ -117,29 +117,56 @@ EXPERIMENT = Experiment(
     expectations=(
         theorem(Expectation("the untilted u(x, x) is bounded", _bounded)),
         *(
-            level("R-KSD keeps the level up to ε₀ without a tilt and with one", test="r-ksd", exponent=b,
-                  axes={"kind": MODELS, "outlier": OUTLIERS, "contamination": SHARES[:2]})
+            level(
+                "R-KSD keeps the level up to ε₀ without a tilt and with one",
+                test="r-ksd",
+                exponent=b,
+                axes={"kind": MODELS, "outlier": OUTLIERS, "contamination": SHARES[:2]},
+            )
             for b in EXPONENTS
         ),
-        above("without a tilt it sees 20 % of outliers at 3", test="r-ksd", exponent=0.0, contamination=0.2, outlier=3,
-              axes={"kind": MODELS}),
+        above(
+            "without a tilt it sees 20 % of outliers at 3",
+            test="r-ksd",
+            exponent=0.0,
+            contamination=0.2,
+            outlier=3,
+            axes={"kind": MODELS},
+        ),
         because(
             "the score of Student's t falls to 0 far out, like −(ν + 1)/x, and u(x, x) to a third of its maximum: far "
             "outliers are what that model expects",
-            above("and at 100, for the logistic model", test="r-ksd", exponent=0.0, kind=LOGISTIC, outlier=100,
-                  axes={"contamination": SHARES[2:]}),
+            above(
+                "and at 100, for the logistic model",
+                test="r-ksd",
+                exponent=0.0,
+                kind=LOGISTIC,
+                outlier=100,
+                axes={"contamination": SHARES[2:]},
+            ),
         ),
-        below("with a tilt it sees none of those far out", 0.1, test="r-ksd", exponent=0.5, outlier=100,
-              axes={"kind": MODELS, "contamination": SHARES}),
-        agree("without a tilt it is nowhere less powerful", {"test": "r-ksd", "exponent": 0.5},
-              {"test": "r-ksd", "exponent": 0.0}, errors=2.0, least=True,
-              axes={"kind": MODELS, "outlier": OUTLIERS, "contamination": SHARES[2:]}),
+        below(
+            "with a tilt it sees none of those far out",
+            0.1,
+            test="r-ksd",
+            exponent=0.5,
+            outlier=100,
+            axes={"kind": MODELS, "contamination": SHARES},
+        ),
+        agree(
+            "without a tilt it is nowhere less powerful",
+            {"test": "r-ksd", "exponent": 0.5},
+            {"test": "r-ksd", "exponent": 0.0},
+            errors=2.0,
+            least=True,
+            axes={"kind": MODELS, "outlier": OUTLIERS, "contamination": SHARES[2:]},
+        ),
     ),
     draw=draw,
     curves=curves,
     size=(11.0, 3.6),
     differences=(
-        "`tilt=\"auto\"` leaves the tilt out where u is proved to be bounded without one, as for Student's t. For ν → "
+        '`tilt="auto"` leaves the tilt out where u is proved to be bounded without one, as for Student\'s t. For ν → '
         "∞ the score of Student's t grows over an ever longer way before it falls, and a tilt becomes useful again."
     ),
-)  # fmt: skip
+)

@@ -101,13 +101,14 @@ EXPERIMENT = Experiment(
     title="samples of a Markov chain",
     reference="§2.2 and App. B.8, of the wild bootstrap",
     says=(
-        "The paper names it twice. §2.2: wild bootstraps \"are also viable, particularly when the samples are potentially "
-        "correlated\". App. B.8: the wild bootstrap \"is more flexible as it can work for dependent samples\". It shows "
-        "neither, although the samples of its RBM are a chain (§5.2: \"no longer i.i.d.\"). Here the rows are a stationary chain x_t = ρx_{t−1} + √(1 − ρ²)ε_t, each of them N(0, 1), and the model is that "
+        'The paper names it twice. §2.2: wild bootstraps "are also viable, particularly when the samples are '
+        'potentially correlated". App. B.8: the wild bootstrap "is more flexible as it can work for dependent '
+        'samples". It shows neither, although the samples of its RBM are a chain (§5.2: "no longer i.i.d."). Here '
+        "the rows are a stationary chain x_t = ρx_{t−1} + √(1 − ρ²)ε_t, each of them N(0, 1), and the model is that "
         "N(0, 1) or off by .5. Weights of independent rows reject the true model ever more often as ρ grows; signs "
         "that are a Markov chain themselves keep the level, and still see the shift."
     ),
-    setup="tilted IMQ at the median distance, 300 draws of either bootstrap, signs of length `dependence=\"auto\"`",
+    setup='tilted IMQ at the median distance, 300 draws of either bootstrap, signs of length `dependence="auto"`',
     grid=tuple(
         {"n": n, "dimension": 1, "rate": memory, "shift": shift, "bandwidth": "median"}
         for shift in SHIFTS
@@ -118,10 +119,12 @@ EXPERIMENT = Experiment(
     repeats=100,
     expectations=(
         level("without dependence both keep the level", rate=0, shift=0, axes={"bootstrap": _COLORS, "n": SIZES}),
-        above("weights of independent rows lose it: ρ = .5", 0.1, bootstrap=WEIGHTED, shift=0, rate=0.5,
-              axes={"n": SIZES}),
-        above("weights of independent rows lose it: ρ = .9", 0.6, bootstrap=WEIGHTED, shift=0, rate=0.9,
-              axes={"n": SIZES}),
+        above(
+            "weights of independent rows lose it: ρ = .5", 0.1, bootstrap=WEIGHTED, shift=0, rate=0.5, axes={"n": SIZES}
+        ),
+        above(
+            "weights of independent rows lose it: ρ = .9", 0.6, bootstrap=WEIGHTED, shift=0, rate=0.9, axes={"n": SIZES}
+        ),
         level("Markov signs keep it", bootstrap=MARKOV, shift=0, axes={"n": SIZES, "rate": MEMORIES[1:]}),
         agree(
             "for independent rows they cost no power",
@@ -131,8 +134,15 @@ EXPERIMENT = Experiment(
             errors=2.0,
             least=True,
         ),
-        monotone("their power falls with ρ, as the number of rows that count does", "rate", MEMORIES, falling=True,
-                 bootstrap=MARKOV, shift=0.5, axes={"n": SIZES}),
+        monotone(
+            "their power falls with ρ, as the number of rows that count does",
+            "rate",
+            MEMORIES,
+            falling=True,
+            bootstrap=MARKOV,
+            shift=0.5,
+            axes={"n": SIZES},
+        ),
         because(
             "at ρ = .9 and n = 500 there are some 26 independent rows' worth of data, and nothing is claimed",
             above("they see the shift", bootstrap=MARKOV, shift=0.5, n=2000, axes={"rate": MEMORIES}),
@@ -141,9 +151,9 @@ EXPERIMENT = Experiment(
     draw=draw,
     differences=(
         "ρ is the column `rate` of the table. A chain of fewer than 20 autocorrelation times is refused by "
-        "`dependence=\"auto\"` and counts as not rejected. The length of the signs is taken from the rows, for which "
+        '`dependence="auto"` and counts as not rejected. The length of the signs is taken from the rows, for which '
         "the theorem of Leucht and Neumann has no place; what that costs is on the page on "
         "[chains](../theory/chains.md)."
     ),
     size=(8.5, 3.5),
-)  # fmt: skip
+)

@@ -168,8 +168,15 @@ EXPERIMENT = Experiment(
     ),
     setup="tilted IMQ at the median distance, 500 draws, ε₀ = .05, τ of the sample",
     grid=tuple(
-        {"kind": _kind(r), "strategy": strategy, "outlier": z, "contamination": SHARES[strategy], "n": 500,
-         "dimension": 1, "bandwidth": "median"}
+        {
+            "kind": _kind(r),
+            "strategy": strategy,
+            "outlier": z,
+            "contamination": SHARES[strategy],
+            "n": 500,
+            "dimension": 1,
+            "bandwidth": "median",
+        }
         for r in POWERS
         for strategy in SHARES
         for z in OUTLIERS
@@ -179,35 +186,51 @@ EXPERIMENT = Experiment(
     expectations=(
         theorem(Expectation("u(x, x) is bounded with b = g/2, and grows with the printed exponent", _bounded)),
         *_for_each(
-            lambda **where: above("with the printed exponent seven far points are rejected",
-                                  axes={"outlier": (1000,)}, **where),
-            _WRONG, test="tilted-ksd", strategy=FEW,
+            lambda **where: above(
+                "with the printed exponent seven far points are rejected", axes={"outlier": (1000,)}, **where
+            ),
+            _WRONG,
+            test="tilted-ksd",
+            strategy=FEW,
         ),
         *_for_each(
             lambda **where: below("with b = g/2 they are not, however far", 0.2, axes={"outlier": OUTLIERS}, **where),
-            _RIGHT, test="tilted-ksd", strategy=FEW,
+            _RIGHT,
+            test="tilted-ksd",
+            strategy=FEW,
         ),
         *_for_each(
-            lambda **where: level("R-KSD keeps the level at ε = ε₀ with either exponent: τ of the sample sees the "
-                                  "outliers", axes={"outlier": OUTLIERS}, **where),
-            dict.fromkeys((*_RIGHT, *_WRONG)), test="r-ksd", strategy=ALL,
+            lambda **where: level(
+                "R-KSD keeps the level at ε = ε₀ with either exponent: τ of the sample sees the outliers",
+                axes={"outlier": OUTLIERS},
+                **where,
+            ),
+            dict.fromkeys((*_RIGHT, *_WRONG)),
+            test="r-ksd",
+            strategy=ALL,
         ),
         *_for_each(
-            lambda **where: above("with b = g/2 it sees 30 % of contamination beside one far point",
-                                  axes={"outlier": OUTLIERS}, **where),
-            _RIGHT, test="r-ksd", strategy=ONE,
+            lambda **where: above(
+                "with b = g/2 it sees 30 % of contamination beside one far point", axes={"outlier": OUTLIERS}, **where
+            ),
+            _RIGHT,
+            test="r-ksd",
+            strategy=ONE,
         ),
         *_for_each(
-            lambda **where: below("with the printed exponent one far point hides them", 0.1,
-                                  axes={"outlier": (1000,)}, **where),
-            _WRONG, test="r-ksd", strategy=ONE,
+            lambda **where: below(
+                "with the printed exponent one far point hides them", 0.1, axes={"outlier": (1000,)}, **where
+            ),
+            _WRONG,
+            test="r-ksd",
+            strategy=ONE,
         ),
     ),
     draw=draw,
     curves=curves,
     size=(13.0, 3.6),
     differences=(
-        "`tilt=\"auto\"` takes the exponent from the growth of the score: ½, 1 and 3/2 here. With τ of the sample a "
+        '`tilt="auto"` takes the exponent from the growth of the score: ½, 1 and 3/2 here. With τ of the sample a '
         "wrong exponent costs no level, only power. A radius ε₀√τ∞ with a τ∞ known in advance does not exist there."
     ),
-)  # fmt: skip
+)

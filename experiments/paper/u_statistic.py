@@ -152,10 +152,10 @@ EXPERIMENT = Experiment(
     reference="App. C",
     says=(
         "The U-statistic leaves the diagonal out and is unbiased; its draws may be negative, and where their quantile "
-        "is, nothing is rejected. That \"has little impact when D²(Q, P) is large\". At n = 500 both statistics lead to "
-        "the same rates. The V-statistic of n points of the model itself is E u(X, X)/n in the mean, in any dimension; "
-        "its draws have the same bias, so that the tilted test loses nothing by it, while R-KSD sees a θ that is "
-        "smaller beside it."
+        'is, nothing is rejected. That "has little impact when D²(Q, P) is large". At n = 500 both statistics lead '
+        "to the same rates. The V-statistic of n points of the model itself is E u(X, X)/n in the mean, in any "
+        "dimension; its draws have the same bias, so that the tilted test loses nothing by it, while R-KSD sees a θ "
+        "that is smaller beside it."
     ),
     setup="tilted IMQ at the median distance, 500 draws, ε₀ = .05, τ of the sample; right: length scale² = 2d",
     grid=(
@@ -171,18 +171,25 @@ EXPERIMENT = Experiment(
     repeats=100,
     expectations=(
         *(
-            agree(f"at n = 500 the rates agree: {name}", {"test": test, "kind": V, "n": 500},
-                  {"test": test, "kind": U, "n": 500}, axes={"contamination": SHARES})
+            agree(
+                f"at n = 500 the rates agree: {name}",
+                {"test": test, "kind": V, "n": 500},
+                {"test": test, "kind": U, "n": 500},
+                axes={"contamination": SHARES},
+            )
             for test, name in (("tilted-ksd", "Tilted-KSD"), (PAPER, "R-KSD"))
         ),
-        level("both keep the level up to ε₀", test=PAPER, n=500,
-              axes={"kind": (V, U), "contamination": SHARES[:2]}),
-        level("both keep it with few points, on the line and in 50 dimensions", test=PAPER, contamination=0,
-              axes={"kind": (V, U), "n": SIZES, "dimension": DIMENSIONS}),
+        level("both keep the level up to ε₀", test=PAPER, n=500, axes={"kind": (V, U), "contamination": SHARES[:2]}),
+        level(
+            "both keep it with few points, on the line and in 50 dimensions",
+            test=PAPER,
+            contamination=0,
+            axes={"kind": (V, U), "n": SIZES, "dimension": DIMENSIONS},
+        ),
         Expectation("the U-statistic of the model is 0 in the mean", _unbiased),
         theorem(Expectation("the V-statistic of the model is E u(X, X)/n in the mean", _biased)),
     ),
     draw=draw,
     curves=curves,
     size=(11.5, 3.4),
-)  # fmt: skip
+)

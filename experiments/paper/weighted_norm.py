@@ -90,28 +90,45 @@ EXPERIMENT = Experiment(
     title="the weighted norm of the weight",
     reference="§5, of the matrix C",
     says=(
-        "§5 would replace |x − a|²/c in the weight by a weighted norm (x − a)ᵀC(x − a), C \"chosen possibly as the "
-        "empirical covariance matrix or robust estimates of it\" (it must be a precision), and takes the identity. Here "
-        "the model is N(0, Σ) in five dimensions with Σ_jk = .9^|j−k|, known by its score alone, and the data are shifted "
-        "along the first coordinate. With the identity, or the spread of each coordinate, u is largest in directions in "
-        "which there are no data, and the radius ε₀√τ is twice what it need be. The sample covariance would do, but a "
-        "few far outliers stretch it, and τ with it, without limit: nothing is seen any more. A robust scatter "
-        "(`sb.tilts.robust_scatter`) is nearly as good as the covariance of the model, outliers or not."
+        '§5 would replace |x − a|²/c in the weight by a weighted norm (x − a)ᵀC(x − a), C "chosen possibly as the '
+        'empirical covariance matrix or robust estimates of it" (it must be a precision), and takes the identity. '
+        "Here the model is N(0, Σ) in five dimensions with Σ_jk = .9^|j−k|, known by its score alone, and the data are "
+        "shifted along the first coordinate. With the identity, or the spread of each coordinate, u is largest in "
+        "directions in which there are no data, and the radius ε₀√τ is twice what it need be. The sample covariance "
+        "would do, but a few far outliers stretch it, and τ with it, without limit: nothing is seen any more. A robust "
+        "scatter (`sb.tilts.robust_scatter`) is nearly as good as the covariance of the model, outliers or not."
     ),
     setup="IMQ at the median distance, weight (1+(x−a)ᵀC(x−a))^(−½), 500 draws, ε₀ = .05, τ of the sample",
     grid=tuple(
-        {"n": 400, "dimension": DIMENSION, "shift": shift, "contamination": share, "outlier": FAR, "bandwidth": "median"}
+        {
+            "n": 400,
+            "dimension": DIMENSION,
+            "bandwidth": "median",
+            "outlier": FAR,
+            "contamination": share,
+            "shift": shift,
+        }
         for share in SHARES
         for shift in SHIFTS
     ),
     trial=trial,
     repeats=100,
     expectations=(
-        level("R-KSD keeps the level with every weight, without outliers and with 5 % of them", test=PAPER, shift=0,
-              axes={"strategy": _STYLES, "contamination": SHARES}),
-        below("with the sample covariance far outliers hide everything", 0.05, test=PAPER, strategy=SAMPLE,
-              contamination=0.05, axes={"shift": SHIFTS}),
+        level(
+            "R-KSD keeps the level with every weight, without outliers and with 5 % of them",
+            test=PAPER,
+            shift=0,
+            axes={"strategy": _STYLES, "contamination": SHARES},
+        ),
+        below(
+            "with the sample covariance far outliers hide everything",
+            0.05,
+            test=PAPER,
+            strategy=SAMPLE,
+            contamination=0.05,
+            axes={"shift": SHIFTS},
+        ),
     ),
     draw=draw,
     size=(8.5, 3.6),
-)  # fmt: skip
+)
