@@ -21,7 +21,7 @@ from steinball.tilts import PolynomialTilt, robust_scatter
 from steinball.tilts.scatter import median_and_scales
 
 DIMENSION, CORRELATION = 5, 0.9
-SHIFTS = (0, 0.1, 0.15, 0.2)
+SHIFTS = (0, 0.15, 0.2, 0.25)
 FAR = 1000
 SHARES = (0, 0.05)
 IDENTITY, MAD, SAMPLE, ROBUST, TRUE = "identity", "MAD", "sample covariance", "robust scatter", "model"
@@ -101,7 +101,7 @@ EXPERIMENT = Experiment(
     setup="IMQ at the median distance, weight (1+(x−a)ᵀC(x−a))^(−½), 500 draws, ε₀ = .05, τ of the sample",
     grid=tuple(
         {
-            "n": 400,
+            "n": 300,
             "dimension": DIMENSION,
             "bandwidth": "median",
             "outlier": FAR,

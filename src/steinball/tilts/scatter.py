@@ -15,7 +15,7 @@ _NORMAL = 1.4826
 
 _LEAST_SPREAD = 1e-150
 _FLAT = 1e-6  # the share of the largest spread below which a direction counts as flat
-_TOGETHER = 2**22  # sums and differences of columns that are held at once
+_ROUNDS = 2
 
 
 class Scatter(NamedTuple):
@@ -39,13 +39,16 @@ class Scatter(NamedTuple):
 
 
 def robust_scatter(samples: Array) -> Scatter:
-    r"""Center and covariance that outliers cannot move far (orthogonalized Gnanadesikan–Kettenring, OGK)
+    r"""Center and covariance that outliers cannot move far: orthogonalized quadrant correlations
 
-    .. math:: \operatorname{cov}(x_j, x_k) = \tfrac14 \left[ \sigma(x_j + x_k)^2 - \sigma(x_j - x_k)^2 \right]
+    .. math:: r_{jk} = \sin\left( \frac{\pi}{2} \operatorname{mean}_i \operatorname{sign}(x_{ij})
+       \operatorname{sign}(x_{ik}) \right)
 
-    for columns of unit scale, σ the median absolute deviation as a standard deviation; then the medians and scales
-    along the eigenvectors of that matrix (Maronna and Zamar 2002), which make it positive definite. Nearly half of the
-    rows may lie anywhere. The sample covariance follows a single one.
+    of the columns about their medians, in units of their median absolute deviations; then the medians and median
+    absolute deviations along the eigenvectors of that matrix, which make it positive definite (the OGK method of
+    Maronna and Zamar 2002 with the quadrant correlation). This is done twice: the second time in the coordinates that
+    the first has found, where correlations are small and well estimated. Nearly half of the rows may lie anywhere; the
+    sample covariance follows a single one.
 
     Parameters
     ----------
@@ -59,8 +62,8 @@ def robust_scatter(samples: Array) -> Scatter:
 
     Notes
     -----
-    It is not affine equivariant. Directions without any spread get a millionth of the largest one, so that the inverse
-    exists. Time d² n.
+    Consistent for normal rows; not affine equivariant. Directions without any spread get a millionth of the largest
+    one, so that the inverse exists. Time n d².
 
     Examples
     --------
@@ -75,31 +78,30 @@ def robust_scatter(samples: Array) -> Scatter:
     """
     x = np.asarray(to_host(as_samples(samples)), dtype=np.float64)
     center, scales = median_and_scales(x)
-    unit = (x - center) / scales
-    _, vectors = np.linalg.eigh(_pairwise(unit))
-    turned = unit @ vectors
-    middle = np.median(turned, axis=0)
-    widths = _deviations(turned - middle)
-    widths = np.maximum(widths, _FLAT * widths.max()) if widths.any() else np.ones_like(widths)
-    root = scales[:, None] * vectors * widths
-    return Scatter(center + scales * (vectors @ middle), root @ root.T)
+    root, z = np.diag(scales), (x - center) / scales  # x = center + root z
+    for _ in range(_ROUNDS):
+        vectors = np.linalg.eigh(_quadrant_correlations(z))[1]
+        turned = z @ vectors
+        middle = np.median(turned, axis=0)
+        widths = _widths(turned - middle)
+        center = center + root @ (vectors @ middle)
+        root, z = root @ (vectors * widths), (turned - middle) / widths
+    return Scatter(center, root @ root.T)
 
 
-def _pairwise(unit: Floats) -> Floats:
-    """Robust correlations of columns with unit scale."""
-    d = unit.shape[1]
-    found, step = np.eye(d), max(1, _TOGETHER // max(1, unit.size))
-    for start in range(0, d, step):
-        part = unit[:, start : start + step, None]
-        plus, minus = (_deviations(part + sign * unit[:, None, :]) for sign in (1.0, -1.0))
-        found[start : start + step] = (plus**2 - minus**2) / 4.0
+def _quadrant_correlations(z: Floats) -> Floats:
+    """Of columns with median 0; rows in which one of two columns is 0 do not count for the two."""
+    signs = np.sign(z)
+    counted = np.abs(signs).T @ np.abs(signs)
+    found = np.sin(np.pi / 2.0 * (signs.T @ signs) / np.maximum(counted, 1.0))
     np.fill_diagonal(found, 1.0)
-    return np.asarray((found + found.T) / 2.0)
+    return np.asarray(found)
 
 
-def _deviations(columns: Floats) -> Floats:
-    """Median absolute deviations from the median along the first axis, as standard deviations."""
-    return np.asarray(_NORMAL * np.median(np.abs(columns - np.median(columns, axis=0)), axis=0))
+def _widths(offsets: Floats) -> Floats:
+    """Median absolute deviations as standard deviations, none of them far below the largest."""
+    found = _NORMAL * np.median(np.abs(offsets), axis=0)
+    return np.maximum(found, _FLAT * found.max()) if found.any() else np.ones_like(found)
 
 
 def median_and_scales(x: Floats) -> tuple[Floats, Floats]:
