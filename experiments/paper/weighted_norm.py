@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -10,7 +11,7 @@ from scipy.linalg import toeplitz
 
 import steinball as sb
 from experiments.framework.base import Cell, Experiment, Row
-from experiments.framework.expectations import below, level
+from experiments.framework.expectations import Expectation, Finding, agree, below, level
 from experiments.framework.figures import Series, Style, rate_panel
 from experiments.framework.rows import PAPER, TOLERANCE
 from experiments.framework.table import Results
@@ -85,6 +86,16 @@ def draw(results: Results, figure: Any) -> None:
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 
 
+def _gain(results: Results) -> Iterator[Finding]:
+    for share in SHARES:
+        rates = results.rates.select(test=PAPER, shift=0.2, contamination=share)
+        for other in (IDENTITY, MAD):
+            gain = rates.one(strategy=ROBUST).rate - rates.one(strategy=other).rate
+            yield Finding(
+                f"rate with the robust scatter less that with {other} at ε={share:g}", "≥ .2", gain, gain >= 0.2
+            )
+
+
 EXPERIMENT = Experiment(
     name="weighted-norm",
     title="the weighted norm of the weight",
@@ -114,6 +125,24 @@ EXPERIMENT = Experiment(
     trial=trial,
     repeats=100,
     expectations=(
+        *(
+            agree(
+                "the robust scatter is nowhere less powerful than the identity and the MAD",
+                {"test": PAPER, "strategy": other},
+                {"test": PAPER, "strategy": ROBUST},
+                axes={"contamination": SHARES, "shift": SHIFTS[1:]},
+                errors=2.0,
+                least=True,
+            )
+            for other in (IDENTITY, MAD)
+        ),
+        Expectation("at a shift of .2 it sees much more", _gain),
+        agree(
+            "it is as good as the covariance of the model",
+            {"test": PAPER, "strategy": TRUE},
+            {"test": PAPER, "strategy": ROBUST},
+            axes={"contamination": SHARES, "shift": SHIFTS},
+        ),
         level(
             "R-KSD keeps the level with every weight, without outliers and with 5 % of them",
             test=PAPER,
