@@ -121,7 +121,7 @@ EXPERIMENT = Experiment(
                 "R-KSD keeps the level up to ε₀ without a tilt and with one",
                 test="r-ksd",
                 exponent=b,
-                axes={"kind": MODELS, "outlier": OUTLIERS, "contamination": SHARES[:2]},
+                axes={"kind": tuple(MODELS), "outlier": OUTLIERS, "contamination": SHARES[:2]},
             )
             for b in EXPONENTS
         ),
@@ -131,7 +131,7 @@ EXPERIMENT = Experiment(
             exponent=0.0,
             contamination=0.2,
             outlier=3,
-            axes={"kind": MODELS},
+            axes={"kind": tuple(MODELS)},
         ),
         because(
             "the score of Student's t falls to 0 far out, like −(ν + 1)/x, and u(x, x) to a third of its maximum: far "
@@ -151,7 +151,7 @@ EXPERIMENT = Experiment(
             test="r-ksd",
             exponent=0.5,
             outlier=100,
-            axes={"kind": MODELS, "contamination": SHARES},
+            axes={"kind": tuple(MODELS), "contamination": SHARES},
         ),
         agree(
             "without a tilt it is nowhere less powerful",
@@ -159,7 +159,7 @@ EXPERIMENT = Experiment(
             {"test": "r-ksd", "exponent": 0.0},
             errors=2.0,
             least=True,
-            axes={"kind": MODELS, "outlier": OUTLIERS, "contamination": SHARES[2:]},
+            axes={"kind": tuple(MODELS), "outlier": OUTLIERS, "contamination": SHARES[2:]},
         ),
     ),
     draw=draw,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +53,7 @@ class Drawn:
     @property
     def ksd(self) -> float:
         """D, by the V-statistic."""
-        return max(0.0, self.summary.mean) ** 0.5
+        return math.sqrt(max(0.0, self.summary.mean))
 
     @property
     def tau(self) -> float:

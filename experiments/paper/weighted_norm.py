@@ -147,7 +147,7 @@ EXPERIMENT = Experiment(
             "R-KSD keeps the level with every weight, without outliers and with 5 % of them",
             test=PAPER,
             shift=0,
-            axes={"strategy": _STYLES, "contamination": SHARES},
+            axes={"strategy": tuple(_STYLES), "contamination": SHARES},
         ),
         below(
             "with the sample covariance far outliers hide everything",

@@ -14,6 +14,7 @@ from scipy.integrate import quad
 import steinball as sb
 from experiments.paper import bounded_score, dependence, growing_score, localized, u_statistic, weighted_norm
 from experiments.paper.draws import drawn
+from experiments.paper.weights import stein_diagonal
 from steinball.features.tilting import choose_tilt
 from steinball.models import Gaussian
 from steinball.tilts import PolynomialTilt
@@ -110,7 +111,7 @@ def test_a_bounded_score_is_that_of_its_density_and_bounds_u(kind: str) -> None:
 def test_the_localized_supremum_is_the_maximum_over_a_fine_grid() -> None:
     for exponent in (0.5, 0.0):
         for bound in (0.5, 1.0, 3.0):
-            grid = localized.stein_diagonal(exponent, np.linspace(-bound, bound, 20_001))
+            grid = stein_diagonal(exponent, np.linspace(-bound, bound, 20_001))
             assert localized.localized(exponent, bound) == pytest.approx(grid.max(), rel=1e-6)
     assert localized.localized(0.0, 3.0) == pytest.approx(9.5)
 
