@@ -22,22 +22,6 @@ from steinball.tilts import PolynomialTilt
 pytestmark = pytest.mark.exact
 
 
-@pytest.mark.parametrize("d", [1, 3])
-@pytest.mark.parametrize("tilt", [None, PolynomialTilt()], ids=["untilted", "tilted"])
-def test_the_quick_rows_are_those_of_the_library(d: int, tilt: Any) -> None:
-    x = np.random.default_rng(3).normal(0.12, 1.0, size=(300, d))
-    x[:30] = 4.0
-    options: dict[str, Any] = {"tilt": tilt, "calibration": sb.WeightedBootstrap(500), "rng": np.random.default_rng(5)}
-    result = sb.ksd_test(x, Gaussian(dimension=d), **options)
-    found = drawn(x, Gaussian(dimension=d), np.random.default_rng(5), tilt=tilt)
-    assert found.ksd == pytest.approx(result.ksd, rel=1e-7)
-    assert found.tau == pytest.approx(result.tau, rel=1e-12)
-    assert found.standard("tilted-ksd", {})["pvalue"] == result.pvalue
-    robust = found.robust({}, 0.05)
-    assert robust["radius"] == pytest.approx(0.05 * result.tau**0.5)
-    assert robust["pvalue"] == result.at(radius=robust["radius"]).pvalue
-
-
 @pytest.mark.parametrize("memory", [0, 0.5, 0.9])
 def test_the_chain_is_stationary_and_its_neighbors_have_the_correlation(memory: float) -> None:
     """Over 4,000 chains: variance 1 at the first and the last row, ρ between neighbors and ρ³ three rows on."""
