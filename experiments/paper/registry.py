@@ -8,11 +8,15 @@ from experiments.paper import (
     bandwidth_robust,
     bandwidth_standard,
     bootstraps,
+    bounded_score,
     contamination_rate,
+    dependence,
     deviation,
     dimension,
+    growing_score,
     kef_level,
     kef_power,
+    localized,
     mean_shift,
     mixture,
     noise,
@@ -23,6 +27,8 @@ from experiments.paper import (
     supremum,
     tails,
     tightness,
+    u_statistic,
+    weighted_norm,
     weights,
 )
 from experiments.paper.boundary import with_boundary
@@ -65,10 +71,11 @@ counted apart, and what is a theorem is shown but counted nowhere: that the [bou
 bootstrap](../theory/boundary-bootstrap.md), which reads R-KSD's draws again, rejects whenever R-KSD does is one.
 """
 
-_STANDARD_ALONE = (weights, bandwidth_standard)  # no radius, no edge
+_TEXTS = (dependence, growing_score, bounded_score, localized, u_statistic, weighted_norm)
+_ALONE = (weights, bandwidth_standard, *_TEXTS)  # no radius and no edge, or about the paper's own test
 
 EXPERIMENTS: dict[str, Experiment] = {
-    module.EXPERIMENT.name: module.EXPERIMENT if module in _STANDARD_ALONE else with_boundary(module.EXPERIMENT)
+    module.EXPERIMENT.name: module.EXPERIMENT if module in _ALONE else with_boundary(module.EXPERIMENT)
     for module in (
         weights,
         bandwidth_robust,
@@ -89,6 +96,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         non_robustness,
         tightness,
         oracle,
+        *_TEXTS,
     )
 }
 

@@ -52,14 +52,14 @@ def curves(variant: str) -> list[Curve]:
 def used(row: Rate) -> tuple[float, float]:
     """The unbiased D over ε√τ∞: the V-statistic less what n points add of themselves (E u(X, X)/n)."""
     n, share = row.number("n"), row.number("contamination")
-    own = float(stein_diagonal(0.5, row.number("outlier"))[0]) * share + _model_mean() * (1.0 - share)
+    own = float(stein_diagonal(0.5, row.number("outlier"))[0]) * share + model_mean() * (1.0 - share)
     squared = max(0.0, row.ksd**2 + row.ksd_sd**2 - own / n) * n / (n - 1)
     scale = share * row.tau**0.5
     return squared**0.5 / scale, 1.96 * row.ksd_sd / row.repeats**0.5 / scale
 
 
 @cache
-def _model_mean() -> float:
+def model_mean() -> float:
     """E u(X, X) under N(0, 1), by quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     return float(weights @ stein_diagonal(0.5, nodes) / weights.sum())

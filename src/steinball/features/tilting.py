@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from steinball.arrays import (
     Array,
-    OutOfRangeError,
     as_number,
     check_kind,
     check_resamples,
@@ -30,12 +29,11 @@ from steinball.models.knowledge import Knowledge
 from steinball.models.support import Support
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import PolynomialTilt, PowerTilt, Tilt
+from steinball.tilts.scatter import median_and_scales
 
 __all__ = ["base_tilt", "choose_tilt", "tilt_efficiency"]
 
 Matrix = NDArray[np.float64]
-
-_LEAST_SPREAD = 1e-150
 
 WORTH = 1.1
 """By how much the efficiency must rise before the scale of the tilt leaves that of the model."""
@@ -169,14 +167,7 @@ def base_tilt(samples: Array, model: Any = None, exponent: float = 0.5) -> Polyn
     place = Knowledge(model).place
     if place is not None:
         return _standardizing_tilt(*place, exponent)
-    x = to_host(samples)
-    center = np.median(x, axis=0)
-    scales = _robust_scales(x - center)
-    if not ((scales > _LEAST_SPREAD) & (scales < 1.0 / _LEAST_SPREAD)).all():
-        raise OutOfRangeError(
-            f"the spread of `samples` is {scales.min():g} to {scales.max():g}, which is too small or too large to be "
-            "squared. Rescale `samples`, and the model with them."
-        )
+    center, scales = median_and_scales(to_host(samples))
     return _standardizing_tilt(center, np.diag(scales**2), exponent)
 
 
@@ -216,19 +207,6 @@ def _standardizing_tilt(center: Matrix, covariance: Matrix, exponent: float) -> 
         return PolynomialTilt(exponent, center, float(np.sqrt(variances[0])))
     inverse = np.linalg.inv(covariance)
     return PolynomialTilt(exponent, center, precision=(inverse + inverse.T) / 2.0)
-
-
-def _robust_scales(offset: Matrix) -> Matrix:
-    """Median absolute deviations as standard deviations, none of them zero."""
-    scales = 1.4826 * np.array([_median_deviation(column) for column in np.abs(offset).T])
-    known = scales[scales > 0.0]
-    return np.where(scales > 0.0, scales, np.median(known) if known.size else 1.0)
-
-
-def _median_deviation(deviations: Matrix) -> float:
-    """Their median; where most are 0, that of the others: a root mean square would follow the outliers."""
-    median = float(np.median(deviations))
-    return median if median > 0.0 or not deviations.any() else float(np.median(deviations[deviations > 0.0]))
 
 
 def _normal_draws(location: Matrix, covariance: Matrix) -> Matrix:

@@ -96,8 +96,10 @@ def as_metric(metric: Any, name: str = "metric") -> Floats | None:
         matrix = np.diag(matrix)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size or not np.isfinite(matrix).all():
         raise ValueError(f"`{name}` must be a finite (d, d) matrix or (d,) diagonal, got shape {matrix.shape}.")
-    if not np.allclose(matrix, matrix.T, rtol=1e-10, atol=0.0):
+    size = np.sqrt(np.abs(np.diag(matrix)))
+    if not (np.abs(matrix - matrix.T) <= 1e-10 * size[:, None] * size).all():  # an inverse is symmetric up to rounding
         raise ValueError(f"`{name}` must be symmetric; it is the precision C of (x − y)ᵀC(x − y).")
+    matrix = (matrix + matrix.T) / 2.0
     if np.linalg.eigvalsh(matrix)[0] <= 0.0:
         raise ValueError(f"`{name}` must be positive definite, but its smallest eigenvalue is not above 0.")
     matrix.flags.writeable = False

@@ -7,8 +7,9 @@ from steinball.tilts.base import Tilt
 from steinball.tilts.edge import EdgeTilt
 from steinball.tilts.polynomial import PolynomialTilt
 from steinball.tilts.power import PowerTilt
+from steinball.tilts.scatter import robust_scatter
 
-__all__ = ["EdgeTilt", "PolynomialTilt", "PowerTilt", "Tilt"]
+__all__ = ["EdgeTilt", "PolynomialTilt", "PowerTilt", "Tilt", "robust_scatter"]
 
 if not TYPE_CHECKING:
     __getattr__ = _moved_names(__name__)
