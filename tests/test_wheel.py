@@ -21,8 +21,9 @@ import steinball
 pytestmark = pytest.mark.exact
 
 ROOT = Path(__file__).parents[1]
-# Nothing of the source tree may reach the new environment.
+# Nothing of the source tree may reach the new environment; threads of linear algebra would wait for each other.
 ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+ENVIRONMENT |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def run(*command: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -129,15 +130,18 @@ def blocks(language: str, text: str) -> str:
     return "".join(re.findall(rf"(?ms)^```{language}\n(.*?)^```", text))
 
 
-def test_the_environment_has_the_wheel_and_what_it_asks_for_and_runs_the_demo(programs: Path, tmp_path: Path) -> None:
-    code = "import importlib.metadata as m, steinball; print(steinball.__file__, *(d.name for d in m.distributions()))"
-    where, *names = run(programs / "python", "-c", code, folder=tmp_path).stdout.split()
+def test_the_environment_has_the_wheel_with_its_data_and_what_it_asks_for(programs: Path, tmp_path: Path) -> None:
+    code = """
+import importlib.metadata, steinball
+print(steinball.__file__, len(steinball.datasets.load_galaxies()))
+print(*(found.name for found in importlib.metadata.distributions()))
+"""
+    first, second = run(programs / "python", "-c", code, folder=tmp_path).stdout.splitlines()
+    where, galaxies = first.split()
     assert Path(where).is_relative_to(programs.parent)
-    assert {"steinball", "numpy", "scipy", "typer"} <= set(names)
-    assert not {"pytest", "matplotlib", "torch", "jax", "pandas", "pip"} & set(names)
-    demo = run(programs / "steinball", "demo", folder=tmp_path)
-    assert "Robust: NOT REJECTED at level 0.05" in demo.stdout
-    assert demo.stderr == ""
+    assert galaxies == "82"
+    assert {"steinball", "numpy", "scipy", "typer"} <= set(second.split())
+    assert not {"pytest", "matplotlib", "torch", "jax", "pandas", "pip"} & set(second.split())
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/getting-started.md"])

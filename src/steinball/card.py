@@ -17,9 +17,7 @@ _CHIP = "background:{};color:#000;border-radius:4px;padding:.1em .5em;font-weigh
 _CELL = "text-align:left;vertical-align:top;padding:.15em .9em .15em 0;background:transparent;border:0"
 
 
-def card(
-    word: str, title: str, sentence: str, rows: Sequence[Row] = (), note: str = "details", body: str = ""
-) -> str:
+def card(word: str, title: str, sentence: str, rows: Sequence[Row] = (), note: str = "details", body: str = "") -> str:
     """The word that decides, what it means, what it is about, and a table to unfold; ``body`` is HTML above the words.
 
     Examples

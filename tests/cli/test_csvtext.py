@@ -110,7 +110,7 @@ def test_one_column_of_decimal_commas_is_read_where_it_is_said_to_be_one() -> No
 
 
 def test_a_comma_for_thousands_is_no_number_beside_a_decimal_one() -> None:
-    with pytest.raises(ValueError, match="`1.234,5` is not a number"):
+    with pytest.raises(ValueError, match=r"`1\.234,5` is not a number"):
         read_csv_text("x;y\n1.234,5;2\n", decimal=",")
 
 

@@ -108,7 +108,8 @@ def read_named(
     names = [cell.strip() for cell in first.cells] if has_header else None
     layout = _layout(columns, names, len(first.cells), missing)
     body = rows if has_header else chain([first], rows)
-    undecided = delimiter == "," != decimal and layout.width == 2 and names is None and columns is None and ", " not in start[-1]
+    bare = layout.width == 2 and names is None and columns is None and ", " not in start[-1]
+    undecided = bare and delimiter == "," and decimal == "."
     values = _values(body, layout, undecided, check_size)
     if not values:
         raise ValueError("the file holds a header but no data.")
@@ -131,9 +132,10 @@ def refuse_index(names: Sequence[str], index: Collection[str] = ()) -> None:
         label = f"column {found[0] + 1} " + (f"(`{names[found[0]]}`)" if names[found[0]] else "has no name and")
         others = ",".join(str(k + 1) for k in range(len(names)) if k not in found)
         called = ", ".join(name for k, name in enumerate(names) if k not in found)
+        choice = f"`--columns {others}` or some of them by name ({called})" if others else "`--columns 1`"
         raise ValueError(
-            f"{label} looks like the index of a pandas frame, which is no coordinate. Choose columns with "
-            f"`--columns {others or 1}`{f' or some of them by name ({called})' if others else ''}, or write the file with `index=False`."
+            f"{label} looks like the index of a pandas frame, which is no coordinate. Choose columns with {choice}, or "
+            "write the file with `index=False`."
         )
 
 

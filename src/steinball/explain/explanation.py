@@ -115,8 +115,9 @@ class Explanation:
 
     def summary(self) -> str:
         """A table of the points, and the coordinates and places in words."""
+        ksd = self.influence.ksd
         rows: list[Row] = [
-            (self.label(i), f"{percent(share)} of D²", f"D = {number(self.influence.ksd[i])} without it; {self._values(i)}")
+            (self.label(i), f"{percent(share)} of D²", f"D = {number(ksd[i])} without it; {self._values(i)}")
             for i, share in zip(self.points.tolist(), self.shares(self.points), strict=True)
         ]
         return render(self._title, rows, "\n".join(self._sentences()))

@@ -30,9 +30,7 @@ class KeptMass:
         return max(0.0, self.bound - float(self.kept.mean()))
 
 
-def keep_most(
-    product: Product, n: int, threshold: float, tolerance: float, show: bool | str = False
-) -> KeptMass:
+def keep_most(product: Product, n: int, threshold: float, tolerance: float, show: bool | str = False) -> KeptMass:
     r"""Solve
 
     .. math:: \max_{0 \le k_i \le 1} \frac1n \sum_i k_i \quad\text{subject to}\quad
