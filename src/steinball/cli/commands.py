@@ -250,6 +250,8 @@ class _Setup:
             raise ValueError(
                 "give one of `--contamination` (a share) and `--radius` (a distance); see steinball test --help."
             )
+        if self.contamination is not None and self.contamination > 1.0:
+            raise ValueError(f"`--contamination` must be a share such as 0.05 or 5%, got {self.contamination:g}.")
         if self.aggregate and (self.contamination is None or self.jumps or self.kernel != "imq"):
             raise ValueError("`--aggregate` goes with `--contamination`, and without `--kernel` and `--jumps`.")
         if require not in (None, "good-enough"):

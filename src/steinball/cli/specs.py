@@ -94,7 +94,7 @@ def _split_outside_brackets(text: str) -> list[str]:
 def _pair(part: str, text: str) -> tuple[str, Any]:
     key, equals, value = part.partition("=")
     if not equals:
-        raise ValueError(f"`{text}`: `{part.strip()}` must have the form key=value, as in gaussian:mean=0,cov=1.")
+        raise ValueError(f"`{text}`: `{part.strip()}` must have the form key=value, as in normal:mean=0,sd=1.")
     try:
         parsed = json.loads(re.sub(r"(?<![\d.])\.(?=\d)", "0.", value), parse_constant=_refuse_constant)  # .5 is 0.5
     except (ValueError, RecursionError):
