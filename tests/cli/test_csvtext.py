@@ -175,7 +175,8 @@ def test_what_is_no_number_is_found_in_every_block_of_a_file(monkeypatch: pytest
         ("1,x", "is not a number"),
         ("1,2,3", "has 3 cells"),
         ("1,1_0", "not a number"),
-        ("1,nan", "finite"),
+        ("1,nan", "a missing value"),
+        ("1,inf", "finite"),
     ):
         with pytest.raises(ValueError, match=rf"line 26.*{message}"):
             read_csv_text("1,2.5\n" * 25 + bad + "\n" + "1,2.5\n" * 25)
