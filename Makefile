@@ -23,7 +23,8 @@ ARGS    ?=
 
 # The tests that need other libraries, and the pages that show them.
 ADAPTERS := $(wildcard tests/adapters) tests/posterior \
-  'tests/test_docs.py::test_a_page_runs_and_prints_what_it_says[docs/posterior-libraries.md]'
+  'tests/test_docs.py::test_a_page_runs_and_prints_what_it_says[docs/posterior-libraries.md]' \
+  'tests/test_docs.py::test_a_page_runs_and_prints_what_it_says[docs/posterior-pymc.md]'
 
 # One BLAS thread per process: the workers already fill the cores, and sums come out the same everywhere.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1

@@ -53,7 +53,11 @@ html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 9,
     "show_prev_next": False,
-    "secondary_sidebar_items": ["page-toc"],
+    # A guide page of two screens needs no table of its own contents, and its text gets the room.
+    "secondary_sidebar_items": {
+        name: ["page-toc"]
+        for name in ("api/**", "benchmarks", "developer/**", "evidence/**", "paper/**", "theory/**", "_project/**")
+    },
     "footer_start": ["copyright"],
     "footer_end": [],
 }

@@ -17,8 +17,8 @@ _CHIP = "background:{};color:#000;border-radius:4px;padding:.1em .5em;font-weigh
 _CELL = "text-align:left;vertical-align:top;padding:.15em .9em .15em 0;background:transparent;border:0"
 
 
-def card(word: str, title: str, sentence: str, rows: Sequence[Row] = (), note: str = "details") -> str:
-    """The word that decides, what it means, what it is about, and a table to unfold.
+def card(word: str, title: str, sentence: str, rows: Sequence[Row] = (), note: str = "details", body: str = "") -> str:
+    """The word that decides, what it means, what it is about, and a table to unfold; ``body`` is HTML above the words.
 
     Examples
     --------
@@ -31,8 +31,8 @@ def card(word: str, title: str, sentence: str, rows: Sequence[Row] = (), note: s
     first, *others = [html.escape(part) for part in sentence.split("\n")]
     paragraphs = "".join(f'<p style="margin:.4em 0">{part}</p>' for part in (chip + first, *others) if part)
     about = f'<p style="margin:0;opacity:.75">{html.escape(title)}</p>'
-    body = f"<details><summary>{html.escape(note)}</summary>{table(rows)}</details>" if rows else ""
-    return f'<div class="steinball-card" style="{_BOX.format(color)}">{about}{paragraphs}{body}</div>'
+    fold = f"<details><summary>{html.escape(note)}</summary>{table(rows)}</details>" if rows else ""
+    return f'<div class="steinball-card" style="{_BOX.format(color)}">{about}{body}{paragraphs}{fold}</div>'
 
 
 def table(rows: Sequence[Sequence[str]], heads: Sequence[str] = ()) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import platform
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -130,7 +129,6 @@ def _value(value: Any) -> str:
         text = f"<{' × '.join(map(str, shape))} numbers>" if shape else describe(value)
     except Exception:  # a user's object may refuse to have a shape, and to be described
         text = f"<{type(value).__name__}>"
-    text = re.sub(r" at 0x[0-9a-f]+", "", text)  # where something lay in memory helps nobody
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 

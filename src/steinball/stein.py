@@ -384,6 +384,11 @@ class SteinProblem:
         return Knowledge(self.model).evaluable
 
     @property
+    def unknown_elsewhere(self) -> str:
+        """Why it is not, for an error."""
+        return Knowledge(self.model).unknown_elsewhere
+
+    @property
     def support(self) -> Support | None:
         """The box in which the model lives, where it has an edge."""
         return Knowledge(self.model).support

@@ -21,6 +21,7 @@ __all__ = [
     "percent",
     "render",
     "short",
+    "shown",
     "spaced",
     "wrap",
 ]
@@ -123,9 +124,22 @@ def describe(thing: object) -> str:
         return number(thing)
     if dataclasses.is_dataclass(thing):
         parts = ((field.name, getattr(thing, field.name)) for field in dataclasses.fields(thing))
-        shown = ", ".join(f"{k}={describe(v)}" for k, v in parts if v is not None and not k.startswith("_"))
-        return f"{type(thing).__name__}({shown})"
-    return _describe_array(np.asarray(thing)) if isinstance(thing, (tuple, np.ndarray)) else repr(thing)
+        fields = ", ".join(f"{k}={describe(v)}" for k, v in parts if v is not None and not k.startswith("_"))
+        return f"{type(thing).__name__}({fields})"
+    if isinstance(thing, (tuple, np.ndarray)):
+        return _describe_array(np.asarray(thing))
+    return shown(thing)
+
+
+def shown(thing: object) -> str:
+    """The repr of a thing without the place where it lay in memory, which helps nobody.
+
+    Examples
+    --------
+    >>> shown(shown)
+    '<function shown>'
+    """
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(thing))
 
 
 def _describe_array(values: np.ndarray) -> str:

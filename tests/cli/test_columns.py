@@ -37,6 +37,7 @@ def test_positions_and_ranges_without_names() -> None:
         ("x*", r"no column fits `x\*`; the columns are called id"),
         ("3-1", "`3-1` runs backward"),
         ("1-9", "there is no column `1-9`"),
+        ("embb_1", r"the columns are called id.*\. Did you mean `emb_1`\?"),
         ("emb_*,emb_1", "names column 3 twice"),
     ],
 )

@@ -56,6 +56,28 @@ def test_a_family_is_fitted_and_tested(command: Command, data: str) -> None:
     assert "39 draws" in done.stdout
 
 
+def test_a_normal_model_without_parameters_is_remarked_on_where_it_is_rejected(command: Command, data: str) -> None:
+    said = "`--model normal` without parameters is the standard normal distribution."
+    wrong = command("test", data, "--model", "normal", "--radius", "0")
+    assert said in " ".join(wrong.stdout.split())
+    assert "`--fit normal`" in wrong.stdout
+    for options in (["--model", "normal", "--contamination", "10%"], [*GAUSSIAN, "--radius", "0"]):
+        assert "without parameters" not in command("test", data, *options).stdout
+
+
+def test_a_file_with_decimal_commas_is_read(command: Command, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=60).round(3)
+    rows = "".join(f"{i};{value}\n".replace(".", ",") for i, value in enumerate(x))
+    path = tmp_path / "excel.csv"
+    path.write_text("number;height\n" + rows)
+    options = ["test", str(path), "--columns", "height", *GAUSSIAN, "--contamination", "5%"]
+    assert "`--decimal ,`" in command(*options).stderr
+    done = command(*options, "--decimal", ",", "--json")
+    expected = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, rng=0)
+    assert json.loads(done.stdout)["ksd"] == pytest.approx(expected.ksd)
+    assert "must be a point or a comma" in command(*options, "--decimal", ";").stderr
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -168,7 +190,7 @@ def test_how_the_work_is_done_reaches_the_library(command: Command, data: str, m
         (["DATA", *GAUSSIAN], "give one of `--contamination` (a share) and `--radius`"),
         (["DATA", *GAUSSIAN, "--contamination", "0.1", "--radius", "1"], "give one of `--contamination`"),
         (["DATA", "--contamination", "0.1"], "give one of `--model` and `--log-density`"),
-        (["DATA", *GAUSSIAN, "--contamination", "1.5"], "`contamination` must be a finite number in [0, 1], got 1.5."),
+        (["DATA", *GAUSSIAN, "--contamination", "5"], "`--contamination` must be a share such as 0.05 or 5%, got 5."),
         (["DATA", *GAUSSIAN, "--contamination", "nan"], "`contamination` must be a finite number"),
         (
             ["DATA", *GAUSSIAN, "--contamination", "0.1", "--tau", "big"],

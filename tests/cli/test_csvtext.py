@@ -59,11 +59,11 @@ def test_every_float_survives_the_way_through_csv(rows: list[tuple[float, ...]],
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x,y\n1,2\n3,n/a\n", r"line 3, column 2 \(`y`\): `n/a` is not a number; choose numeric columns"),
+        ("x,y\n1,2\n3,n/a\n", r"line 3, column 2 \(`y`\): `n/a` stands for a missing value; .*`--missing drop`"),
         ("x,y\n1,2\n\n# no\n,4\n", r"line 5, column 1 \(`x`\): the cell is empty"),
-        ("1,2\n3,nan\n", "line 2, column 2: `nan` is not finite"),
+        ("1,2\n3,nan\n", "line 2, column 2: `nan` stands for a missing value; .*`--missing drop`"),
         ("1,2\n3,-inf\n", "line 2, column 2: `-inf` is not finite"),
-        ("1;2\n3;4,5\n", "line 2, column 2: `4,5` has a decimal comma"),
+        ("1;2\n3;4,5\n", "line 2, column 2: `4,5` has a decimal comma; say so with `--decimal ,`"),
         ("1,2\n1_0,3\n", "line 2, column 1: `1_0` is not a number"),
         ("1,2\n3\n", "line 2 has 1 cells, but the first line has 2"),
         ("1;2\n3\n", "line 2 has 1 cells, but the first line has 2"),
@@ -93,6 +93,25 @@ def test_columns_are_chosen_by_name_or_by_position_from_one() -> None:
     np.testing.assert_array_equal(read_csv_text(text, columns="y,x"), [[2.0, 1.0], [4.0, 3.0]])
     np.testing.assert_array_equal(read_csv_text(text, columns="3, y"), [[1.0, 2.0], [3.0, 4.0]])
     np.testing.assert_array_equal(read_csv_text("1,2\n3,4\n", columns="2"), [[2.0], [4.0]])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x;y\n1,5;2\n-3e2;+4,25\n", "1,5\t2\n-300\t4,25\n", '"1,5","2"\n"-300","4,25"\n', "1,5 2,0\n-300 4.25\n"],
+    ids=["semicolons", "tabs", "quotes", "white space"],
+)
+def test_decimal_commas_are_read_where_they_are_said_to_be_there(text: str) -> None:
+    np.testing.assert_array_equal(read_csv_text(text, decimal=","), [[1.5, 2.0], [-300.0, 4.25]])
+
+
+def test_one_column_of_decimal_commas_is_read_where_it_is_said_to_be_one() -> None:
+    np.testing.assert_array_equal(read_csv_text("1,5\n2,5\n", decimal=","), [[1.5], [2.5]])
+    np.testing.assert_array_equal(read_csv_text("body height\n1,5\n2\n", decimal=","), [[1.5], [2.0]])
+
+
+def test_a_comma_for_thousands_is_no_number_beside_a_decimal_one() -> None:
+    with pytest.raises(ValueError, match=r"`1\.234,5` is not a number"):
+        read_csv_text("x;y\n1.234,5;2\n", decimal=",")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +175,8 @@ def test_what_is_no_number_is_found_in_every_block_of_a_file(monkeypatch: pytest
         ("1,x", "is not a number"),
         ("1,2,3", "has 3 cells"),
         ("1,1_0", "not a number"),
-        ("1,nan", "finite"),
+        ("1,nan", "a missing value"),
+        ("1,inf", "finite"),
     ):
         with pytest.raises(ValueError, match=rf"line 26.*{message}"):
             read_csv_text("1,2.5\n" * 25 + bad + "\n" + "1,2.5\n" * 25)

@@ -13,6 +13,7 @@ from scipy.optimize import linprog, minimize
 import steinball as sb
 from steinball.explain import least_removal, removal
 from steinball.problem import pose
+from steinball.progress import Progress
 from steinball.stein import SteinProblem
 from steinball.text import percent
 
@@ -221,3 +222,27 @@ def test_errors_say_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(removal, "LARGEST", 20)
     with pytest.raises(ValueError, match="random subsample"):
         least_removal(problem, 0.1)
+
+
+def test_it_shows_its_progress_where_that_is_wanted(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    problem = problem_of(outliers(2, 200, 0.2))
+    quiet = least_removal(problem, 0.1, progress=False)
+    assert capfd.readouterr() == ("", "")
+    monkeypatch.setattr(removal, "DENSE_UP_TO", 100)  # a factor, and an exact product at the end
+    parts: list[tuple[str, float, float]] = []
+    leave = Progress.__exit__
+
+    def note(self: Progress, *error: Any) -> None:
+        parts.append((self._title, self._total, self._done))
+        leave(self, *error)
+
+    monkeypatch.setattr(Progress, "__exit__", note)
+    shown = least_removal(problem, 0.1, progress=True)
+    assert [title for title, _, _ in parts] == ["Stein kernel", "low rank: factor", "least removal", "Stein kernel"]
+    assert all(0.9 * total <= done <= 1.01 * total for title, total, done in parts if title != "low rank: factor")
+    assert capfd.readouterr().out == ""
+    assert shown.share == pytest.approx(quiet.share, abs=1e-5)
+    with pytest.raises(ValueError, match="`progress` must be"):
+        least_removal(problem, 0.1, progress="yes")

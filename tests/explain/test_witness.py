@@ -98,3 +98,23 @@ def test_a_result_that_lost_its_model_still_explains_itself() -> None:
     x = np.random.default_rng(0).normal(0.5, size=60)
     kept = pickle.loads(pickle.dumps(sb.robust_ksd_test(x, lambda x: -x, 0.05, rng=0)))
     assert kept.explain().points.size == 10
+
+
+def test_a_result_that_lost_its_model_shows_every_picture_that_it_lists() -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    x = np.random.default_rng(0).normal(0.5, size=60)
+    tests = (
+        sb.robust_ksd_test(x, lambda x: -x, 0.05, rng=0),
+        sb.robust_ksdagg_test(x, lambda x: -x, 0.05, rng=0),
+        sb.ksdagg_test(x, lambda x: -x, rng=0),
+    )
+    for result in tests:
+        kept = pickle.loads(pickle.dumps(result))
+        assert set(result.pictures) - set(kept.pictures) == {"witness"}
+        for name in kept.pictures:
+            kept.plot(name)
+            pyplot.close("all")
+        assert kept.summary(details=True) == result.summary(details=True)
+        with pytest.raises(TypeError, match="was not pickled along"):
+            kept.explain().witness([0.0])

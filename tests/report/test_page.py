@@ -265,7 +265,10 @@ def test_a_page_is_printed_on_two_sheets_without_sliders(tab: Browser, tmp_path:
     pages = (tmp_path / "fit.pdf").read_bytes().count(b"/Type /Page\n")
     assert 1 <= pages <= 2
     tab.call("Emulation.setEmulatedMedia", media="print")
-    assert tab.run("getComputedStyle(document.querySelector('.sliders')).display") == "none"
+    shown = "[...document.querySelectorAll('.sliders input')].map(input => getComputedStyle(input).display)"
+    assert tab.run(shown) == ["none", "none"]
+    # The verdict is that of this tolerance, which a reader may have moved before printing.
+    assert "Tolerated contamination" in tab.run("document.querySelector('.sliders').innerText")
     assert tab.run("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
 
 

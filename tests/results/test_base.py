@@ -249,7 +249,7 @@ def test_a_result_outlives_a_model_that_cannot_be_pickled(engine: str) -> None:
     assert kept.summary() == result.summary()
     assert kept.at(contamination=0.1).pvalue == result.at(contamination=0.1).pvalue
     assert kept.extend(100).pvalue == result.extend(100).pvalue
-    with pytest.raises(ValueError, match=r"needs the model, .*which was not pickled along"):
+    with pytest.raises(TypeError, match=r"needs the score at its own samples; `model`, .*, was not pickled along"):
         kept.at(radius=sb.radius.Alternative(x + 1.0))
     whole = pickle.loads(pickle.dumps(sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, engine=engine, rng=0)))
     assert whole.at(radius=sb.radius.Alternative(x + 1.0)).radius > 0.0

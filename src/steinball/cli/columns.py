@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 __all__ = ["choose_columns"]
@@ -43,7 +44,7 @@ def _columns(wanted: str, names: Sequence[str] | None, width: int) -> list[int]:
     if names is not None and set(wanted) & set("*?["):
         if found := [k for k, name in enumerate(names) if fnmatchcase(name, wanted)]:
             return found
-        raise ValueError(f"`--columns`: no column fits `{wanted}`; the columns are called {', '.join(names)}.")
+        raise ValueError(f"`--columns`: no column fits `{wanted}`; the columns {_called(names)}.")
     return [_column(wanted, names, width)]
 
 
@@ -58,5 +59,10 @@ def _column(wanted: str, names: Sequence[str] | None, width: int) -> int:
         return list(names).index(wanted)
     if wanted.isdecimal() and 1 <= int(wanted) <= width:
         return int(wanted) - 1
-    there = "are numbered 1 to " + str(width) if names is None else "are called " + ", ".join(names)
-    raise ValueError(f"`--columns`: there is no column `{wanted}`; the columns {there}.")
+    there = f"are numbered 1 to {width}" if names is None else _called(names)
+    meant = "".join(f" Did you mean `{name}`?" for name in get_close_matches(wanted, names or (), 1))
+    raise ValueError(f"`--columns`: there is no column `{wanted}`; the columns {there}.{meant}")
+
+
+def _called(names: Sequence[str]) -> str:
+    return "are called " + ", ".join(filter(None, names))

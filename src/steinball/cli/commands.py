@@ -20,9 +20,10 @@ from steinball.cli.datafiles import read_table
 from steinball.cli.demo import run_demo
 from steinball.cli.guard import NOT_REJECTED, NOT_SHOWN, REJECTED, Decision
 from steinball.cli.products import Products, Rows
-from steinball.cli.specs import kernel_from, model_from, parse_share
+from steinball.cli.specs import kernel_from, model_from, parse_share, standard_words
 from steinball.cli.userfile import python_file
 from steinball.results import Result
+from steinball.text import wrap
 
 __all__ = ["app"]
 
@@ -158,6 +159,9 @@ def run_test(
     missing: Annotated[
         str, typer.Option(help="What to do with rows that have a missing value: error, or drop them.")
     ] = "error",
+    decimal: Annotated[
+        str | None, typer.Option(help="What stands before the fraction of a number in a CSV file: . or a comma.")
+    ] = None,
     key: Annotated[str | None, typer.Option(help="Which array of an NPZ file to read.")] = None,
     header: Annotated[
         bool | None,
@@ -201,7 +205,8 @@ def run_test(
         setup, products = _Setup(contamination, radius, kernel, jumps, aggregate), Products(report, plot, max_rows)
         setup.check(require, family=fit is not None)
         products.check()
-        table = read_table(data, columns=columns, key=key, header=header, missing=missing, memory_limit=memory_limit)
+        layout = {"columns": columns, "key": key, "header": header, "missing": missing, "decimal": decimal}
+        table = read_table(data, **layout, memory_limit=memory_limit)  # type: ignore[arg-type]
         rows = Rows.of(table, max_rows, seed)
         shared: dict[str, Any] = {"level": level, "rng": seed, "engine": engine, "n_jobs": jobs}
         shared |= {"memory_limit": memory_limit, "progress": False if no_progress else "auto"}
@@ -217,7 +222,7 @@ def run_test(
                 options = {"calibration": chosen, "tau": _tau(tau, chosen, contamination, jumps), **shared}
                 result = _run(rows.samples, named, setup, **options)
             products.write(result, rows, call=shlex.join(["steinball", *sys.argv[1:]]), title=Path(data).name)
-        _print_result(result, rows, as_json, details)
+        _print_result(result, rows, as_json, details, standard_words(model))
     raise Decision(_code(result, require))
 
 
@@ -245,6 +250,8 @@ class _Setup:
             raise ValueError(
                 "give one of `--contamination` (a share) and `--radius` (a distance); see steinball test --help."
             )
+        if self.contamination is not None and self.contamination > 1.0:
+            raise ValueError(f"`--contamination` must be a share such as 0.05 or 5%, got {self.contamination:g}.")
         if self.aggregate and (self.contamination is None or self.jumps or self.kernel != "imq"):
             raise ValueError("`--aggregate` goes with `--contamination`, and without `--kernel` and `--jumps`.")
         if require not in (None, "good-enough"):
@@ -324,9 +331,10 @@ def _tau(text: str | None, calibration: Any, contamination: float | None, jumps:
         raise ValueError(f"`--tau` must be best, auto, sample, optimized or a number, got `{text}`.") from None
 
 
-def _print_result(result: Result, rows: Rows, as_json: bool, details: bool) -> None:
+def _print_result(result: Result, rows: Rows, as_json: bool, details: bool, model: str) -> None:
     if as_json:
         told = {**result.to_dict(), **rows.to_dict()}
         outcome.write(json.dumps(told, allow_nan=False, indent=2) + "\n")
     else:
-        outcome.show("\n".join(filter(None, [result.summary(details), rows.sentence()])))
+        meant = wrap(model) if model and result.rejected else ""
+        outcome.show("\n".join(filter(None, [result.summary(details), rows.sentence(), meant])))

@@ -18,7 +18,7 @@ from steinball.cli.columns import choose_columns
 
 __all__ = ["read_csv", "read_named", "refuse_index"]
 
-_DELIMITERS = (";", "\t", ",")  # a comma beside a semicolon or a tab is a decimal comma, and an error later
+_DELIMITERS = (";", "\t", ",")  # a comma beside a semicolon or a tab is a decimal comma, and an error unless said
 _ROWS_AT_ONCE = 4096
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "."}
 _INDEX = re.compile(r"Unnamed: 0(\.\d+)?|__index_level_\d+__")  # what pandas calls an index without a name
@@ -48,6 +48,7 @@ def read_csv(
     columns: str | None = None,
     header: bool | None = None,
     missing: bool = False,
+    decimal: str = ".",
     check_size: Callable[[int], None] = lambda size: None,
 ) -> NDArray[np.float64]:
     """Numbers of delimited text as an array of shape (n, d).
@@ -65,6 +66,8 @@ def read_csv(
         Whether the first line names the columns; by default decided from its cells.
     missing : bool
         Whether missing values (empty cells, NA, NaN, null, -) are read as NaN and not refused.
+    decimal : {".", ","}
+        What stands before the fraction of a number. A comma is then no delimiter.
     check_size : callable
         Called with the number of bytes that the numbers take so far; it may refuse more.
 
@@ -74,7 +77,8 @@ def read_csv(
     array([[1., 2.],
            [3., 4.]])
     """
-    return read_named(lines, columns=columns, header=header, missing=missing, check_size=check_size)[0]
+    options = {"columns": columns, "header": header, "missing": missing, "decimal": decimal, "check_size": check_size}
+    return read_named(lines, **options)[0]  # type: ignore[arg-type]
 
 
 def read_named(
@@ -83,6 +87,7 @@ def read_named(
     columns: str | None = None,
     header: bool | None = None,
     missing: bool = False,
+    decimal: str = ".",
     check_size: Callable[[int], None] = lambda size: None,
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """The same, and the names of the columns that were read; none without a header.
@@ -94,8 +99,8 @@ def read_named(
     """
     lines = iter(lines)
     start = _until_content(lines, 2)
-    delimiter = _delimiter(start)
-    rows = _rows(chain(start, lines), delimiter)
+    delimiter = _delimiter(start, decimal)
+    rows = _with_points(_rows(chain(start, lines), delimiter), decimal)
     first = next(rows, None)
     if first is None:
         raise ValueError("the file holds no data.")
@@ -103,7 +108,8 @@ def read_named(
     names = [cell.strip() for cell in first.cells] if has_header else None
     layout = _layout(columns, names, len(first.cells), missing)
     body = rows if has_header else chain([first], rows)
-    undecided = delimiter == "," and layout.width == 2 and names is None and columns is None and ", " not in start[-1]
+    bare = layout.width == 2 and names is None and columns is None and ", " not in start[-1]
+    undecided = bare and delimiter == "," and decimal == "."
     values = _values(body, layout, undecided, check_size)
     if not values:
         raise ValueError("the file holds a header but no data.")
@@ -125,9 +131,11 @@ def refuse_index(names: Sequence[str], index: Collection[str] = ()) -> None:
     if found:
         label = f"column {found[0] + 1} " + (f"(`{names[found[0]]}`)" if names[found[0]] else "has no name and")
         others = ",".join(str(k + 1) for k in range(len(names)) if k not in found)
+        called = ", ".join(name for k, name in enumerate(names) if k not in found)
+        choice = f"`--columns {others}` or some of them by name ({called})" if others else "`--columns 1`"
         raise ValueError(
-            f"{label} looks like the index of a pandas frame, which is no coordinate. Choose columns with "
-            f"`--columns {others or 1}`, or write the file with `index=False`."
+            f"{label} looks like the index of a pandas frame, which is no coordinate. Choose columns with {choice}, or "
+            "write the file with `index=False`."
         )
 
 
@@ -145,8 +153,8 @@ def _values(
         check_size(values.itemsize * len(values))
     if may_be_commas:
         raise ValueError(
-            "every line may be one number with a decimal comma, or two whole numbers. Write decimal points, or choose "
-            "two columns with `--columns 1,2`."
+            "every line may be one number with a decimal comma, or two whole numbers. Say which: `--decimal ,` for the "
+            "first, `--columns 1,2` for the second."
         )
     return values
 
@@ -200,14 +208,24 @@ def _is_content(line: str) -> bool:
     return bool(stripped) and not stripped.startswith("#")
 
 
-def _delimiter(start: list[str]) -> str | None:
+def _with_points(rows: Iterator[Row], decimal: str) -> Iterator[Row]:
+    """The rows with the decimal points that Python reads."""
+    if decimal == ".":
+        return rows
+    return (Row(row.line, [cell if _number(_pointed(cell)) is None else _pointed(cell) for cell in row.cells])
+            for row in rows)  # fmt: skip
+
+
+def _delimiter(start: list[str], decimal: str) -> str | None:
     """The delimiter of the first line of numbers; None is white space. Words may hold any character, so a header is
     not asked."""
     lines = [line for line in start if _is_content(line)] or [""]
     words = any(_number(part) is None for part in re.split(r"[;,\s]+", lines[0].strip()) if part)
     line = lines[-1] if words else lines[0]
-    found = next((d for d in _DELIMITERS if d in line), None)
-    return "," if found is None and len(line.split()) == 1 else found
+    found = next((d for d in _DELIMITERS if d in line and d != decimal), None)
+    if found is not None or len(line.split()) != 1:
+        return found
+    return ";" if decimal == "," and '"' not in line else ","  # one column
 
 
 def _number(cell: str) -> float | None:
@@ -250,12 +268,11 @@ def _finite(row: Row, position: int, layout: Layout) -> float:
     if value is not None and math.isfinite(value):
         return value
     place = f"line {row.line}, column {position + 1}" + (f" (`{names[position]}`)" if names else "")
-    if not cell:
-        raise ValueError(
-            f"{place}: the cell is empty; remove or impute missing values, or drop such rows with `--missing drop`."
-        )
+    if cell.lower() in _MISSING:
+        what = f"`{cell}` stands for a missing value" if cell else "the cell is empty"
+        raise ValueError(f"{place}: {what}; remove or impute missing values, or drop such rows with `--missing drop`.")
     if value is not None:
         raise ValueError(f"{place}: `{cell}` is not finite; remove or impute it.")
     if _number(_pointed(cell)) is not None:
-        raise ValueError(f"{place}: `{cell}` has a decimal comma; write a decimal point.")
+        raise ValueError(f"{place}: `{cell}` has a decimal comma; say so with `--decimal ,`, or write decimal points.")
     raise ValueError(f"{place}: `{cell}` is not a number; choose numeric columns with `--columns`.")

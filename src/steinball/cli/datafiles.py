@@ -58,6 +58,7 @@ def read_table(
     key: str | None = None,
     header: bool | None = None,
     missing: str = "error",
+    decimal: str | None = None,
     memory_limit: int | str | None = None,
 ) -> Table:
     """Read samples of shape (n, d), rows are observations, from the file ``source``, with the names of the columns.
@@ -80,6 +81,8 @@ def read_table(
         Whether the first line of a CSV file names the columns. By default it does when no cell of it is a number.
     missing : {"error", "drop"}
         Whether rows with a missing value in these columns are an error or left out.
+    decimal : {".", ","}, optional
+        What stands before the fraction of a number in a CSV file; a point by default.
     memory_limit : int or str, optional
         Bytes, or a text such as ``"2 GB"``; half of what is free by default.
 
@@ -103,11 +106,17 @@ def read_table(
         raise ValueError("`--key` names an array of an NPZ file; this is not one.")
     if suffix not in _TEXT and header is not None:
         raise ValueError("`--header` and `--no-header` are for CSV files; this is not one.")
+    if suffix not in _TEXT and decimal is not None:
+        raise ValueError("`--decimal` is for CSV files; this is not one.")
+    if decimal not in (None, ".", ","):
+        raise ValueError(f"`--decimal` must be a point or a comma, got `{decimal}`.")
     if missing not in ("error", "drop"):
         raise ValueError(f"`--missing` must be error or drop, got `{missing}`.")
     budget, drop = _Budget.of(source, memory_limit), missing == "drop"
     if suffix in _TEXT:
-        return _text_table(source, columns, header, budget, drop)
+        layout = {"columns": columns, "header": header, "missing": drop, "decimal": decimal or "."}
+        table = _text_table(source, budget, layout)
+        return table.complete() if drop else table
     if suffix == ".parquet":
         table = Table(*read_parquet(source, columns, budget, drop))
         return table.complete() if drop else table
@@ -120,15 +129,14 @@ def read_table(
     return table
 
 
-def _text_table(source: str, columns: str | None, header: bool | None, budget: _Budget, drop: bool) -> Table:
+def _text_table(source: str, budget: _Budget, layout: dict[str, Any]) -> Table:
     with _opened(source) as file:
         text = _Text(source, file)
 
         def check_size(size: int) -> None:
             budget.check(size, text.share_read())
 
-        table = Table(*read_named(text, columns=columns, header=header, missing=drop, check_size=check_size))
-    return table.complete() if drop else table
+        return Table(*read_named(text, **layout, check_size=check_size))
 
 
 @dataclass(frozen=True)

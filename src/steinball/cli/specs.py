@@ -21,7 +21,7 @@ from steinball import kernels, models
 from steinball.cli.datafiles import read_npz
 from steinball.cli.userfile import load_log_density, load_model, python_file
 
-__all__ = ["kernel_from", "model_from", "parse_share", "parse_spec"]
+__all__ = ["kernel_from", "model_from", "parse_share", "parse_spec", "standard_words"]
 
 # The parameters of a model or kernel are those of its class.
 _MODELS: Mapping[str, type] = {
@@ -94,7 +94,7 @@ def _split_outside_brackets(text: str) -> list[str]:
 def _pair(part: str, text: str) -> tuple[str, Any]:
     key, equals, value = part.partition("=")
     if not equals:
-        raise ValueError(f"`{text}`: `{part.strip()}` must have the form key=value, as in gaussian:mean=0,cov=1.")
+        raise ValueError(f"`{text}`: `{part.strip()}` must have the form key=value, as in normal:mean=0,sd=1.")
     try:
         parsed = json.loads(re.sub(r"(?<![\d.])\.(?=\d)", "0.", value), parse_constant=_refuse_constant)  # .5 is 0.5
     except (ValueError, RecursionError):
@@ -163,6 +163,25 @@ def model_from(model: str | None, log_density: str | None = None, *, dimension: 
     if len(named) < len(parameters):
         raise ValueError(f"`{model}` gives a parameter twice, by two names.")
     return _build("model", _MODELS, name, named, dimension=dimension)
+
+
+def standard_words(model: str | None) -> str:
+    """What a normal model means that was named without parameters, in a sentence; empty for every other model.
+
+    Examples
+    --------
+    >>> standard_words("normal:mean=3")
+    ''
+    >>> standard_words("normal")[:60]
+    '`--model normal` without parameters is the standard normal d'
+    """
+    name = (model or "").strip().removesuffix(":")
+    if _SYNONYMS.get(name, name) != "gaussian":
+        return ""
+    return (
+        f"`--model {name}` without parameters is the standard normal distribution. Give them, as in "
+        f"{name}:mean=0,sd=1, or have them fitted with `--fit normal`."
+    )
 
 
 def _scipy_distribution(text: str) -> Any:

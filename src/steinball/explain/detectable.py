@@ -143,9 +143,7 @@ def _at(sums: PairSums, kind: Any) -> Answer:
     """Contamination at given points."""
     problem = sums.problem
     if not problem.evaluable:
-        raise TypeError(
-            "`kind` at points needs the score there; `model` is an array of scores or was not pickled along."
-        )
+        raise TypeError(f"`kind` at points needs the score there; {problem.unknown_elsewhere}.")
     places = as_samples(kind, "kind", least=1)
     if places.shape[1] != problem.samples.shape[1]:
         raise ValueError(f"`kind` must have {problem.samples.shape[1]} columns, got shape {tuple(places.shape)}.")

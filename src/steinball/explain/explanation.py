@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats
+from steinball.card import card, table
 from steinball.explain.coordinates import coordinate_shares
 from steinball.explain.far import far_points
 from steinball.explain.influence import Influence, leave_one_out
@@ -115,12 +115,16 @@ class Explanation:
 
     def summary(self) -> str:
         """A table of the points, and the coordinates and places in words."""
-        title = "Why the data were rejected" if self.rejected else "What the data's distance from the model is made of"
+        ksd = self.influence.ksd
         rows: list[Row] = [
-            (self.label(i), f"{percent(share)} of D²", f"{number(self.influence.ksd[i])} without it; {self._values(i)}")
+            (self.label(i), f"{percent(share)} of D²", f"D = {number(ksd[i])} without it; {self._values(i)}")
             for i, share in zip(self.points.tolist(), self.shares(self.points), strict=True)
         ]
-        return render(title, rows, "\n".join(self._sentences()))
+        return render(self._title, rows, "\n".join(self._sentences()))
+
+    @property
+    def _title(self) -> str:
+        return "Why the data were rejected" if self.rejected else "What the data's distance from the model is made of"
 
     def _shown(self) -> list[int]:
         """The coordinates to show, the largest share first."""
@@ -167,10 +171,9 @@ class Explanation:
         return self.summary()
 
     def _repr_html_(self) -> str:
-        head = ("", "share of D²", "D without it", *(self.names[j] for j in self._shown()))
-        body = "".join(_html_row("td", self._cells(i)) for i in self.points.tolist())
-        words = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self._sentences())
-        return f"<div><table><thead>{_html_row('th', head)}</thead><tbody>{body}</tbody></table>{words}</div>"
+        heads = ("", "share of D²", "D without it", *(self.names[j] for j in self._shown()))
+        body = table([self._cells(i) for i in self.points.tolist()], heads)
+        return card("", self._title, "\n".join(self._sentences()), body=body)
 
     def _cells(self, i: int) -> tuple[str, ...]:
         share = percent(float(self.shares(np.array([i]))[0]))
@@ -203,10 +206,6 @@ class Explanation:
             "ksd_without": float(self.influence.ksd[i]),
             "values": None if np.isnan(self.samples[i]).any() else self.samples[i].tolist(),
         }
-
-
-def _html_row(tag: str, cells: tuple[str, ...]) -> str:
-    return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
 
 def explain(result: Result, data: Any = None, top: int = 10) -> Explanation:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import Bounds, minimize
 
 from steinball.arrays import Floats
+from steinball.progress import Progress
 
 Product = Callable[[Floats], Floats]
 
@@ -29,7 +30,7 @@ class KeptMass:
         return max(0.0, self.bound - float(self.kept.mean()))
 
 
-def keep_most(product: Product, n: int, threshold: float, tolerance: float) -> KeptMass:
+def keep_most(product: Product, n: int, threshold: float, tolerance: float, show: bool | str = False) -> KeptMass:
     r"""Solve
 
     .. math:: \max_{0 \le k_i \le 1} \frac1n \sum_i k_i \quad\text{subject to}\quad
@@ -42,17 +43,26 @@ def keep_most(product: Product, n: int, threshold: float, tolerance: float) -> K
        f = \frac tn \sum_j k_j \varphi(x_j),
 
     the best t for which is found by sorting, so the distance from the optimum is known and not guessed. ``product`` is
-    k → U k for the Gram matrix of the features φ, ``threshold`` ρ, and ``tolerance`` the gap at which to stop.
+    k → U k for the Gram matrix of the features φ, ``threshold`` ρ, and ``tolerance`` the gap at which to stop; ``show``
+    is whether its progress is shown.
     """
-    search = _Search(product, n, threshold)
-    search.look(np.ones(n))
-    price = 1.0 / (search.norm * threshold)
-    for _ in range(_OUTER):
-        if search.best.gap <= tolerance or search.settled:
-            break
-        search.look(_box_minimum(product, n, price, search.last))
-        price = search.next_price(price)
-    return search.best
+    with Progress("least removal", -math.log10(tolerance), show) as progress:
+
+        def seen(kept: Floats) -> Floats:
+            progress.advance(0.0)  # a single price may take a minute: the bar must not wait for its end
+            return product(kept)
+
+        search = _Search(seen, n, threshold)
+        search.look(np.ones(n))
+        price = 1.0 / (search.norm * threshold)
+        for _ in range(_OUTER):
+            if search.best.gap <= tolerance or search.settled:
+                break
+            before = search.digits(tolerance)
+            search.look(_box_minimum(seen, n, price, search.last))
+            progress.advance(search.digits(tolerance) - before)
+            price = search.next_price(price)
+        return search.best
 
 
 def certify(products: Floats, kept: Floats, threshold: float) -> KeptMass:
@@ -76,6 +86,10 @@ class _Search:
         above, below = self._ends
         closed = above is not None and below is not None and below[0] - above[0] < 1e-13
         return closed or abs(self.norm / self._threshold - 1.0) < 1e-12
+
+    def digits(self, tolerance: float) -> float:
+        """How many decimal digits of the answer are certain, of those that are wanted: how far the search is."""
+        return -math.log10(max(self.best.gap, tolerance))
 
     def look(self, kept: Floats) -> None:
         """Take shares into account."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats, as_number, to_host
 from steinball.explain.kept_mass import Product, certify, keep_most
 from steinball.gram.cholesky import PivotedCholesky
+from steinball.progress import Progress, check_show
 from steinball.results.gof import GofResult
 from steinball.stein import SteinProblem
 from steinball.text import count, number, percent, wrap
@@ -77,7 +78,9 @@ class Removal:
         return self.summary()
 
 
-def least_removal(problem: GofResult | SteinProblem, threshold: float | None = None) -> Removal:
+def least_removal(
+    problem: GofResult | SteinProblem, threshold: float | None = None, *, progress: bool | str = "auto"
+) -> Removal:
     r"""The least data to remove so that the rest is within the threshold of a test
 
     .. math:: \min \sum_i a_i \quad\text{subject to}\quad 0 \le a_i \le \tfrac1n, \qquad
@@ -89,6 +92,8 @@ def least_removal(problem: GofResult | SteinProblem, threshold: float | None = N
         The result of a test with V-statistics, or what it was made from.
     threshold : float, optional
         ρ > 0 on the scale of D. By default what D had to exceed for a rejection: ``result.radius + result.threshold``.
+    progress : bool or "auto"
+        Whether to show progress; by default on a terminal or in a notebook, after two seconds.
 
     Returns
     -------
@@ -111,6 +116,7 @@ def least_removal(problem: GofResult | SteinProblem, threshold: float | None = N
     >>> bool((x[removal.ranked] == 3.0).all()), round(removal.share, 2)
     (True, 0.08)
     """
+    check_show(progress)
     problem, rho = _question(problem, threshold)
     n = len(problem)
     if n > LARGEST:
@@ -118,14 +124,14 @@ def least_removal(problem: GofResult | SteinProblem, threshold: float | None = N
             f"`least_removal` compares all pairs of points and is limited to {LARGEST:,}, got {n:,}. "
             "Ask it about a random subsample, with the threshold of the full sample."
         )
-    products = exact_product(problem, np.ones(n))
+    products = exact_product(problem, np.ones(n), progress)
     ksd = math.sqrt(max(0.0, float(products.mean()) / n))
     if ksd <= rho:
         return Removal(0.0, np.zeros(n), np.empty(0, dtype=np.intp), ksd, rho, 0.0)
     rho = max(rho, _LEAST_SHARE * ksd)
-    found = keep_most(_product(problem), n, rho, _TOLERANCE)
+    found = keep_most(_product(problem, progress), n, rho, _TOLERANCE, progress)
     if n > DENSE_UP_TO:
-        found = certify(exact_product(problem, found.kept), found.kept, rho)
+        found = certify(exact_product(problem, found.kept, progress), found.kept, rho)
     weights = 1.0 - found.kept
     order = np.lexsort((-products, -weights.round(6)))
     ranked = order[: int(np.sum(weights > _AT_ALL))]
@@ -150,21 +156,24 @@ def _question(problem: GofResult | SteinProblem, threshold: float | None) -> tup
     return problem._evidence.problem, 2.0 * problem.ksd if infinite else problem.radius + problem.threshold
 
 
-def exact_product(problem: SteinProblem, vector: Floats) -> Floats:
+def exact_product(problem: SteinProblem, vector: Floats, show: bool | str = False) -> Floats:
     """U v on the host, a few hundred rows of u at a time."""
-    n, points = len(problem), problem.points
-    starts = range(0, n, _ROWS_AT_ONCE)
-    blocks = (problem.stein.block(points.rows(start, min(start + _ROWS_AT_ONCE, n)), points) for start in starts)
-    return np.concatenate([to_host(block) @ vector for block in blocks])
+    n, points, parts = len(problem), problem.points, []
+    with Progress("Stein kernel", n, show) as progress:
+        for start in range(0, n, _ROWS_AT_ONCE):
+            rows = points.rows(start, min(start + _ROWS_AT_ONCE, n))
+            parts.append(to_host(problem.stein.block(rows, points)) @ vector)
+            progress.advance(len(parts[-1]))
+    return np.concatenate(parts)
 
 
-def _product(problem: SteinProblem) -> Product:
+def _product(problem: SteinProblem, show: bool | str = False) -> Product:
     """v → U v, with the whole matrix in memory or, for many points, with a low-rank factor of it."""
     n = len(problem)
     if n <= DENSE_UP_TO:
         matrix = to_host(problem.stein.block(problem.points, problem.points))
         return lambda vector: np.asarray(matrix @ vector)
     factor = PivotedCholesky(problem)
-    factor.grow(_RESIDUAL, max(1, _FACTOR_ENTRIES // n))
+    factor.grow(_RESIDUAL, max(1, _FACTOR_ENTRIES // n), show)
     columns = np.concatenate([to_host(panel) for panel in factor.panels], axis=1)
     return lambda vector: np.asarray(columns @ (columns.T @ vector))

@@ -60,8 +60,8 @@ class SteinWitness:
         problem = self.sums.problem
         if not problem.evaluable:
             raise TypeError(
-                "the witness function needs the score away from the samples; `model` is an array of scores, or was not "
-                "pickled along. Pass a score function to the test."
+                f"the witness function needs the score away from the samples; {problem.unknown_elsewhere}. Pass a "
+                "score function to the test, such as one of a module, which can be pickled."
             )
         places = to_host(as_samples(grid, "grid", least=1))
         if places.shape[1] != problem.samples.shape[1]:

@@ -52,7 +52,7 @@ def lipschitz_constant(problem: SteinProblem) -> Supremum:
         )
     if not problem.evaluable:
         raise TypeError(
-            "the Lipschitz constant needs the score away from the samples; `model` is an array of scores. Pass a score "
+            f"the Lipschitz constant needs the score away from the samples; {problem.unknown_elsewhere}. Pass a score "
             "function, or the constant itself: Wasserstein(distance, lipschitz=...)."
         )
     return Supremum(_optimized(problem), "optimized")

@@ -24,7 +24,7 @@ def _best(points: Floats, problem: SteinProblem) -> float:
 def _needs_score(problem: SteinProblem) -> None:
     if not problem.evaluable:
         raise TypeError(
-            "maximizing u(x, x) needs the score away from the samples; `model` is an array of scores. "
+            f"maximizing u(x, x) needs the score away from the samples; {problem.unknown_elsewhere}. "
             'Pass a score function, or use tau="sample" or a number.'
         )
 

@@ -28,6 +28,7 @@ from steinball.arrays import (
 from steinball.models.adapters import adapted, refusals
 from steinball.models.knowledge import DENSITIES, LOG_DENSITIES, Knowledge
 from steinball.models.support import Support
+from steinball.text import shown
 
 __all__ = [
     "JaxModel",
@@ -203,6 +204,7 @@ class LostModel:
     samples: Array
     scores: Array
     lost: str
+    evaluable: ClassVar[bool] = False
 
     def score(self, x: Array, /) -> Array:
         if x is self.samples or same_array(x, self.samples):
@@ -211,6 +213,11 @@ class LostModel:
             f"this needs the model, {self.lost}, which was not pickled along with its result; only its scores at the "
             "samples were. Use a model that can be pickled, such as a function of a module, or ask before pickling."
         )
+
+    @property
+    def unknown_elsewhere(self) -> str:
+        """Why the score is not known at other points."""
+        return f"`model`, {self.lost}, was not pickled along with its result"
 
     def __repr__(self) -> str:
         return self.lost
@@ -251,7 +258,7 @@ def keepable(model: Model, samples: Array, scores: Array) -> Model:
     try:
         pickle.dumps(model)
     except Exception:  # whatever a user's object raises
-        return LostModel(samples, scores, repr(model))
+        return LostModel(samples, scores, shown(model))
     return model
 
 

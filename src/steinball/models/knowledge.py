@@ -102,6 +102,12 @@ class Knowledge:
         return said is None or bool(said)
 
     @property
+    def unknown_elsewhere(self) -> str:
+        """Why the score is not known at other points, for an error."""
+        said = self._attribute("unknown_elsewhere")
+        return said if isinstance(said, str) else "`model` is an array of scores"
+
+    @property
     def dimension(self) -> int | None:
         """d."""
         said = self._attribute("dimension")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import Floats
-from steinball.plots.theme import canvas
+from steinball.plots.theme import canvas, legend
 from steinball.results.base import Result
 from steinball.text import number
 
@@ -26,5 +26,5 @@ def draw_nulls(result: Result, draws: Floats | None, ax: Any = None) -> Any:
     ax.axvline(result.statistic, color=theme.blamed if result.rejected else theme.model, linewidth=2.2, label=label)
     ax.set(xlabel="D − θ", ylabel="number of draws")
     ax.set_title(f"null distribution, p-value {number(result.pvalue)}", loc="left", fontsize="medium")
-    ax.legend(frameon=False, fontsize="small")
+    legend(ax)
     return ax

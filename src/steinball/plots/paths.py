@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import Floats
-from steinball.plots.theme import canvas
+from steinball.plots.theme import canvas, legend
 from steinball.results.dial import Scales
 from steinball.text import number
 
 __all__ = ["draw_lengthscales", "draw_wealth"]
 
 _LARGEST = 300.0
+_TICKS = 8
 
 
 def draw_wealth(n: Any, log_wealth: Floats, level: float, rejected_at: int | None, ax: Any = None) -> Any:
@@ -28,7 +29,7 @@ def draw_wealth(n: Any, log_wealth: Floats, level: float, rejected_at: int | Non
         ax.axvline(rejected_at, color=theme.blamed, linewidth=1.4, label=f"rejected at point {rejected_at:,}")
     ax.set(yscale="log", xlabel="number of points", ylabel="wealth")
     ax.set_title("wealth of a bettor against the model", loc="left", fontsize="medium")
-    ax.legend(frameon=False, fontsize="small")
+    legend(ax)
     return ax
 
 
@@ -44,6 +45,8 @@ def draw_lengthscales(scales: Scales | None, ax: Any = None) -> Any:
     if math.isfinite(scales.threshold):
         ax.axhline(scales.threshold, color=theme.ink, linestyle="--", linewidth=1, label="rejected above")
     ax.set(xscale="log", xlabel="length scale of the kernel", ylabel=scales.label)
+    ax.set_xticks(x[:: 1 + len(x) // _TICKS], [f"{value:.2g}" for value in x[:: 1 + len(x) // _TICKS]])
+    ax.minorticks_off()
     ax.set_title("evidence by length scale", loc="left", fontsize="medium")
-    ax.legend(frameon=False, fontsize="small")
+    legend(ax)
     return ax

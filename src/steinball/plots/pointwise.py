@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from steinball.arrays import Floats
 from steinball.explain import Explanation
-from steinball.plots.theme import canvas
+from steinball.plots.theme import canvas, legend
 from steinball.results.pairs import PairSums
 from steinball.text import count, percent
 
 __all__ = ["draw_contributions", "draw_diagonal"]
+
+_TAIL = 0.005
 
 
 def draw_contributions(explanation: Explanation, ax: Any = None) -> Any:
@@ -41,7 +44,20 @@ def draw_diagonal(explanation: Explanation, sums: PairSums, ax: Any = None) -> A
     ax.scatter(x, values, s=8, color=theme.data, linewidths=0, alpha=0.8, label="data")
     if np.isfinite(sums.tau):
         ax.axhline(sums.tau, color=theme.blamed, linestyle="--", label="τ")
-    ax.set(xlabel=explanation.names[j].replace("$", r"\$"), ylabel="u(x, x)", ylim=(0.0, None))
+    low, high = _window(x)
+    outside = int(((x < low) | (x > high)).sum())
+    beyond = f" ({count(outside, 'point')} outside of this picture)" if outside else ""
+    name = explanation.names[j].replace("$", r"\$")
+    ax.set(xlabel=f"{name}{beyond}", ylabel="u(x, x)", ylim=(0.0, None), xlim=(low, high))
     ax.set_title("how much a point can count", loc="left", fontsize="medium")
-    ax.legend(frameon=False, fontsize="small")
+    legend(ax)
     return ax
+
+
+def _window(x: Floats) -> tuple[float, float]:
+    """From the least point to the largest; a far one must not make a line of all others."""
+    low, high = np.quantile(x, [_TAIL, 1.0 - _TAIL])
+    room = 0.5 * (high - low) or 1.0
+    ends = max(float(x.min()), low - room), min(float(x.max()), high + room)
+    margin = 0.03 * (ends[1] - ends[0]) or 1.0
+    return ends[0] - margin, ends[1] + margin

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from steinball.plots.density import mass_levels
-from steinball.plots.theme import Theme, canvas
+from steinball.plots.theme import Theme, canvas, legend
 from steinball.plots.view import View
 
 __all__ = ["BLAMED", "FAR", "draw_sample"]
@@ -20,7 +20,7 @@ def draw_sample(view: View, ax: Any = None) -> Any:
     (_draw_one if len(view.names) == 1 else _draw_two)(view, ax, theme)
     ax.set_xlabel(_plain(view.names[0]))
     ax.set_title("data and model", loc="left", fontsize="medium")
-    ax.legend(frameon=False, fontsize="small", loc="best")
+    legend(ax)
     for place, note in enumerate(reversed(view.notes)):
         ax.annotate(
             note, (0, 0), (0, -34 - 11 * place), "axes fraction", "offset points", fontsize="x-small", color=theme.ink

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["NEEDED", "Theme", "canvas", "pair_of_axes"]
+__all__ = ["NEEDED", "Theme", "canvas", "legend", "pair_of_axes"]
 
-NEEDED = "pictures need matplotlib: `pip install 'steinball[plot]'`. `result.report(path)` writes a page without it."
+NEEDED = (
+    "pictures need matplotlib: `pip install 'steinball[plot]'`. `result.report(path)`, on the command line "
+    "`--report fit.html`, writes a page without it."
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,11 @@ def canvas(ax: Any = None) -> tuple[Any, Theme]:
         ax = pyplot().subplots(figsize=(5.6, 3.8), layout="constrained")[1]
     ax.spines[["top", "right"]].set_visible(False)
     return ax, Theme.of(ax)
+
+
+def legend(ax: Any) -> None:
+    """What the colors and lines mean, on a ground that keeps it readable where it lies over them."""
+    ax.legend(fontsize="small", loc="best", framealpha=0.8, edgecolor="none")
 
 
 def pair_of_axes(axes: Any = None) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from steinball.explain import Explanation
-from steinball.plots.theme import Theme, canvas
+from steinball.plots.theme import Theme, canvas, legend
 from steinball.plots.view import View
 
 __all__ = ["draw_witness"]
@@ -43,7 +43,7 @@ def _draw_line(explanation: Explanation, ax: Any, theme: Theme) -> None:
     name = explanation.names[j].replace("$", r"\$")
     through = "" if len(explanation.names) == 1 else ", through the median of the other columns"
     ax.set(xlabel=f"{name}{through}", ylabel="witness", xlim=(grid[0], grid[-1]))
-    ax.legend(frameon=False, fontsize="small")
+    legend(ax)
 
 
 def _draw_plane(explanation: Explanation, view: View, ax: Any, theme: Theme) -> None:

@@ -62,7 +62,7 @@ class Alternative(Radius):
 def _moved(problem: SteinProblem, samples: Array, name: str) -> SteinProblem:
     """The same question about the samples of an alternative."""
     if not problem.evaluable:
-        raise TypeError(f"`{name}` needs the score at its own samples; `model` is an array of scores.")
+        raise TypeError(f"`{name}` needs the score at its own samples; {problem.unknown_elsewhere}.")
     ours, theirs = samples.shape[1], problem.samples.shape[1]
     if ours != theirs:
         raise ValueError(f"`samples` of the alternative have {ours} columns, the samples tested {theirs}.")

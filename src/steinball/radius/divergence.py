@@ -144,7 +144,7 @@ class ChiSquared(Radius):
     def operator_norm(self, problem: SteinProblem, tau: Supremum) -> float:
         """The upper confidence value of ‖C_P‖, at most τ."""
         if not problem.evaluable:
-            raise TypeError("`ChiSquared` needs the score at draws of the model; `model` is an array of scores.")
+            raise TypeError(f"`ChiSquared` needs the score at draws of the model; {problem.unknown_elsewhere}.")
         draws = Knowledge(problem.model).needed_draws(self.n_draws) if self.draws is None else self.draws
         found = largest_eigenvalue(problem.at(like(draws, problem.samples)))
         return tau.value * chernoff_upper(found / tau.value, len(draws), 1.0 - self.confidence)

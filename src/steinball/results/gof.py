@@ -194,11 +194,11 @@ class GofResult(Result):
 
         return fragility(self)
 
-    def least_removal(self) -> Removal:
+    def least_removal(self, *, progress: bool | str = "auto") -> Removal:
         """The least data to remove so that the test does not reject: :func:`steinball.explain.least_removal`."""
         from steinball.explain import least_removal
 
-        return least_removal(self)
+        return least_removal(self, progress=progress)
 
     @continues
     def at(
