@@ -22,8 +22,9 @@ WORKERS ?= 2
 ARGS    ?=
 
 # The tests that need other libraries, and the pages that show them.
-ADAPTERS := $(wildcard tests/adapters) tests/posterior \
-  'tests/test_docs.py::test_a_page_runs_and_prints_what_it_says[docs/posterior-libraries.md]'
+PAGE     := tests/test_docs.py::test_a_page_runs_and_prints_what_it_says
+ADAPTERS := tests/adapters tests/posterior \
+  '$(PAGE)[docs/posterior-libraries.md]' '$(PAGE)[docs/your-object-elsewhere.md]'
 
 # One BLAS thread per process: the workers already fill the cores, and sums come out the same everywhere.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1
