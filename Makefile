@@ -29,7 +29,9 @@ ADAPTERS := tests/adapters tests/posterior \
 # One BLAS thread per process: the workers already fill the cores, and sums come out the same everywhere.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1
 
-PIP := bin/python -m pip install --quiet --disable-pip-version-check
+# A slow or broken connection is tried again. Modules must be compiled now: what the compiler warns of in other
+# libraries would be an error in the tests.
+PIP := bin/python -m pip install --quiet --disable-pip-version-check --retries 10 --timeout 60
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-adapters test-lowest cover check paper evidence bench kill-workers fuzz docs dist clean
