@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 FROM = 1_200_000_000
-"""Resident bytes from which on memory is given back: each program that JAX compiles takes some 60 MB, which neither it nor
-malloc returns by itself."""
+"""Resident bytes from which on memory is given back: each program that JAX compiles takes some 60 MB, which neither JAX
+nor malloc returns by itself."""
 
 WORTH_A_LINE = 100_000_000
 """Bytes by which a module must raise the peak of its worker to be named."""

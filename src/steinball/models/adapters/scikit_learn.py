@@ -41,7 +41,7 @@ def _mixture(model: Any) -> GaussianMixture:
 
 
 def _symmetric(cov: Any) -> Floats:
-    """Covariances in float64, and symmetric: those of an estimator that was fitted in float32 are so to its rounding."""
+    """Covariances in float64, and symmetric: those of a fit in float32 are so to its rounding."""
     cov = np.asarray(cov, dtype=np.float64)
     return np.asarray((cov + np.swapaxes(cov, -1, -2)) / 2.0)
 
