@@ -26,7 +26,7 @@ def test_rounded_data_are_remarked_with_the_radius_for_them() -> None:
 def test_fine_steps_fractions_and_few_points_are_not() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for x in (np.round(50.0 * X), np.round(X, 1), np.round(2.0 * X)[:20]):
+        for x in (np.round(50.0 * X), np.round(X, 1), np.round(2.0 * X)[:20], 1e6 + 1e-6 * X):
             sb.ksd_test(x, MODEL, rng=0)
 
 

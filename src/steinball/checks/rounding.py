@@ -30,6 +30,7 @@ def warn_if_rounded(problem: SteinProblem, displacement: float = 0.0) -> None:
     x = problem.host_samples if problem.original is None else problem.original
     if len(x) < LEAST or displacement >= 0.499 * math.sqrt(x.shape[1]) or not _whole(x):
         return
+    x = np.round(x)
     spread = np.median(np.abs(x - np.median(x, axis=0)), axis=0)
     if not ((spread > 0.0) & (COARSE * spread < 1.0)).any():  # where most points coincide, rounding is not the reason
         return
