@@ -22,9 +22,9 @@ WORKERS ?= 2
 ARGS    ?=
 
 # The tests that need other libraries, and the pages that show them.
-ADAPTERS := $(wildcard tests/adapters) tests/posterior \
-  'tests/test_docs.py::test_a_page_runs_and_prints_what_it_says[docs/posterior-libraries.md]' \
-  'tests/test_docs.py::test_a_page_runs_and_prints_what_it_says[docs/posterior-pymc.md]'
+PAGE     := tests/test_docs.py::test_a_page_runs_and_prints_what_it_says
+ADAPTERS := tests/adapters tests/posterior '$(PAGE)[docs/posterior-libraries.md]' \
+  '$(PAGE)[docs/posterior-pymc.md]' '$(PAGE)[docs/your-object-elsewhere.md]'
 
 # One BLAS thread per process: the workers already fill the cores, and sums come out the same everywhere.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1
@@ -32,7 +32,9 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_
 # Trials allocate the same few megabytes again and again: with glibc a quarter of their time went into giving them back.
 KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=1073741824 MALLOC_TOP_PAD_=67108864
 
-PIP := bin/python -m pip install --quiet --disable-pip-version-check
+# A slow or broken connection is tried again. Modules must be compiled now: what the compiler warns of in other
+# libraries would be an error in the tests.
+PIP := bin/python -m pip install --quiet --disable-pip-version-check --retries 10 --timeout 60
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-adapters test-lowest cover check paper evidence bench kill-workers fuzz docs dist clean

@@ -18,7 +18,7 @@ import array_api_compat
 import pytest
 from hypothesis import settings
 
-from tests.housekeeping import Housekeeper
+from tests.housekeeping import Housekeeper, Meter
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # read when JAX is first imported: float64 as in the other libraries
 
@@ -28,6 +28,11 @@ settings.load_profile("steinball")
 # Tests put outliers into the first rows and take few points on purpose; what is said of that has tests of its own.
 # Examples of docstrings and documents are to be free of it.
 REMARKS = ("DependentRowsWarning", "FewRowsWarning")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if path := os.environ.get("STEINBALL_MEMORY"):
+        config.pluginmanager.register(Meter(Path(path)))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

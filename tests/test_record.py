@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.record import Record, current_record, versions
+from steinball.record import Record, columns_named, current_record, versions
 
 pytestmark = pytest.mark.exact
 
@@ -70,6 +70,13 @@ def test_names_of_columns_are_those_of_the_frame() -> None:
     result = sb.robust_ksd_test(frame, lambda x: -x, 0.05, rng=0)
     assert result.explain().names == ("height", "<script>")
     assert result.at(contamination=0.2).explain().names == ("height", "<script>")
+
+
+def test_names_of_a_file_are_for_arrays_and_end_with_the_block() -> None:
+    with columns_named(("height",)):
+        result = sb.robust_ksd_test(X, lambda x: -x, 0.05, rng=0)
+    assert result.to_dict()["details"]["columns"] == ["height"]
+    assert "columns" not in sb.robust_ksd_test(X, lambda x: -x, 0.05, rng=0).to_dict()["details"]
 
 
 def test_a_call_that_is_wrong_says_so_itself() -> None:

@@ -502,3 +502,13 @@ def test_no_test_asserts_a_wall_time() -> None:
     files = [path.relative_to(ROOT / "tests") for path in sorted((ROOT / "tests").rglob("*.py"))]
     timed = [file for file in files if clocks.search((ROOT / "tests" / file).read_text(encoding="utf-8"))]
     assert [file.as_posix() for file in timed] == []
+
+
+def test_no_test_module_needs_an_extra_as_a_whole() -> None:
+    """Where it is not installed, pytest would lose all tests of the module without a word: ``importorskip`` in one."""
+    extras = (
+        r"^(?:import|from) (torch|jax|matplotlib|pandas|polars|pyarrow|dask|distributed|sklearn|numpyro|pymc|arviz)\b"
+    )
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    found = [str(path.relative_to(ROOT)) for path in files if re.search(extras, path.read_text("utf-8"), re.MULTILINE)]
+    assert found == []

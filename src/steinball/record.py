@@ -18,12 +18,13 @@ from steinball.cautions import listening
 from steinball.frames import column_names
 from steinball.text import describe
 
-__all__ = ["Record", "continues", "current_record", "recorded", "versions"]
+__all__ = ["Record", "columns_named", "continues", "current_record", "recorded", "versions"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _OPEN: ContextVar[Record | None] = ContextVar("steinball_record", default=None)
+_NAMED: ContextVar[tuple[str, ...]] = ContextVar("steinball_names", default=())
 _LIBRARIES = ("numpy", "scipy")
 _LONGEST = 200
 
@@ -39,7 +40,7 @@ class Record:
     warnings : list of str
         What was said without stopping.
     names : tuple of str
-        What the tested frame calls its columns; empty for an array.
+        What the tested frame or file calls its columns; empty for an array.
 
     Examples
     --------
@@ -92,6 +93,25 @@ def continues(method: Callable[P, R]) -> Callable[P, R]:
 
 
 @contextmanager
+def columns_named(names: tuple[str, ...]) -> Iterator[None]:
+    """Tests within know what the columns of an array are called, as a file says.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> with columns_named(("height",)):
+    ...     result = sb.ksd_test(np.arange(9.0), sb.models.Gaussian(4.0, 9.0), rng=0)
+    >>> result.explain().names
+    ('height',)
+    """
+    token = _NAMED.set(names)
+    try:
+        yield
+    finally:
+        _NAMED.reset(token)
+
+
+@contextmanager
 def _open(record: Record) -> Iterator[None]:
     token = _OPEN.set(record)
     try:
@@ -105,7 +125,7 @@ def _names(test: Callable[..., Any], args: Any, kwargs: Any) -> tuple[str, ...]:
     """What the columns of the tested frame are called."""
     data = args[0] if args else kwargs.get(next(iter(inspect.signature(test).parameters)))
     try:
-        return tuple(column_names(data) or ())
+        return tuple(column_names(data) or _NAMED.get())
     except Exception:  # the test itself will say what is wrong with its data
         return ()
 

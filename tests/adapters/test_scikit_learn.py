@@ -62,3 +62,10 @@ def test_what_is_not_fitted_or_has_no_density_is_refused() -> None:
         sb.as_model(mixture.GaussianMixture(2))
     with pytest.raises(TypeError, match="`model`"):
         sb.as_model(pytest.importorskip("sklearn.cluster").KMeans(2))
+
+
+@pytest.mark.parametrize("kind", ["full", "tied"])
+def test_a_mixture_that_was_fitted_in_single_precision_is_one(kind: str) -> None:
+    fitted = mixture.GaussianMixture(2, covariance_type=kind, random_state=0).fit(DATA.astype(np.float32))
+    model: Any = sb.as_model(fitted)
+    np.testing.assert_allclose(model.log_density(FRESH), fitted.score_samples(FRESH), rtol=1e-4)

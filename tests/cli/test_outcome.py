@@ -140,3 +140,11 @@ def test_a_reader_that_leaves_early_is_no_rejection(data: str) -> None:
     assert process.stderr.read() == ""
     process.stderr.close()
     assert process.wait(timeout=60) == 2
+
+
+def test_what_a_file_says_cannot_steer_the_terminal(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "points.csv").write_text("y\x1b[31m\n1\n\x1b[2J\u202eabc\n")
+    done = command("test", str(tmp_path / "points.csv"), "--model", "gaussian", "--contamination", "0.1")
+    assert done.exit_code == 2
+    assert r"column 1 (`y\x1b[31m`): `\x1b[2J\u202eabc` is not a number" in done.stderr
+    assert done.stderr.removesuffix("\n").isprintable()

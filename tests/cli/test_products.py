@@ -40,6 +40,16 @@ def test_names_of_columns_reach_the_report_as_text(command: Command, tmp_path: P
     assert text.count("<script") == 2
 
 
+@pytest.mark.parametrize("more", [[], ["--aggregate"], ["--calibration", "betting"]], ids=["one", "many", "bets"])
+def test_names_of_columns_reach_the_json(command: Command, tmp_path: Path, more: list[str]) -> None:
+    path = tmp_path / "points.csv"
+    np.savetxt(path, np.random.default_rng(0).normal(size=(50, 2)), delimiter=",", header="height,width", comments="")
+    model = ["--model", "gaussian:mean=0", "--contamination", "0.1", "--json", *more]
+    assert json.loads(command("test", str(path), *model).stdout)["details"]["columns"] == ["height", "width"]
+    turned = command("test", str(path), *model, "--columns", "width,height")
+    assert json.loads(turned.stdout)["details"]["columns"] == ["width", "height"]
+
+
 @pytest.mark.parametrize(
     ("option", "value", "words"),
     [

@@ -182,3 +182,11 @@ def test_points_at_the_end_of_the_numbers_are_outliers_like_any_other() -> None:
 def test_a_calibration_without_draws_cannot_compare_members() -> None:
     with pytest.raises(TypeError, match="makes no bootstrap draws"):
         sb.fit_test(NORMAL, "normal", contamination=0.05, calibration=sb.Betting(), rng=0)
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize(("family", "n"), [("normal", 2), ("student-t", 8), ("gamma", 9)])
+def test_too_few_rows_for_a_tolerance_over_a_family_are_refused(family: str, n: int) -> None:
+    x = np.random.default_rng(0).gamma(2.0, size=n)
+    with pytest.raises(ValueError, match=rf"`x` has {n} rows for \d parameters.*needs at least 10"):
+        sb.fit_test(x, family, contamination=0.05, rng=0)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from numpy.typing import NDArray
 
 import steinball as sb
@@ -410,11 +409,13 @@ def test_single_precision_on_a_cpu_is_computed_in_double(engine: str) -> None:
         sb.robust_ksd_test(y, sb.models.Gaussian(), 0.05, engine=engine, rng=0) for y in (x, x.astype(float))
     )
     assert narrow.to_dict() == wide.to_dict()
+    torch = pytest.importorskip("torch", reason="torch is an extra")
     tensor = sb.robust_ksd_test(torch.tensor(x), sb.models.Gaussian(), 0.05, engine="blocked", rng=0)
     assert tensor.pvalue == wide.pvalue
 
 
 def test_a_network_in_single_precision_is_evaluated_in_it() -> None:
+    torch = pytest.importorskip("torch", reason="torch is an extra")
     torch.manual_seed(0)
     network, x = torch.nn.Linear(1, 1), torch.tensor(np.random.default_rng(0).normal(size=(60, 1)))
     wide, narrow = (sb.ksd_test(samples, lambda z: network(z), rng=0) for samples in (x, x.float().double()))

@@ -18,7 +18,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 from unittest import mock
@@ -207,11 +207,15 @@ def local_cluster(workers: int = WORKERS) -> Iterator[Any]:
     """Worker processes, each watched over by a nanny that starts it again when it dies, however often that is."""
     distributed, dask = importlib.import_module("distributed"), importlib.import_module("dask")
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "silence_logs": 60}
-    with (
-        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),  # else nannies are given up after 15 s
-        distributed.LocalCluster(n_workers=workers, **options) as cluster,
-    ):
-        yield cluster
+    # Otherwise nannies are given up after 15 s.
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}):
+        cluster = distributed.LocalCluster(n_workers=workers, **options)
+        try:
+            yield cluster
+        finally:
+            # Nannies of the lowest release may wait for ever for a worker that died; they end with this process.
+            with suppress(TimeoutError):
+                cluster.close(timeout=30)
 
 
 def sample(n: int = 1500) -> Floats:

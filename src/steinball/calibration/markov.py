@@ -17,14 +17,14 @@ from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
 from steinball.stein import SteinProblem
 
-__all__ = ["Length", "MarkovCalibration", "MarkovSigns", "as_length", "centered", "length_of"]
+__all__ = ["LEAST_EFFECTIVE", "Length", "MarkovCalibration", "MarkovSigns", "as_length", "centered", "length_of"]
 
 Length = float | str | None
 """How long signs stay alike: a number of rows, ``"auto"``, or ``None`` for independent signs."""
 
 LEAST_EFFECTIVE = 20
-"""The least n/τ at which a length of signs is taken from the data: there the level was kept in simulations. A larger
-bound would do worse: it keeps those samples whose τ is underestimated."""
+"""The least n/τ at which a length of signs is taken from the data, here and in ``mcmc_test``: there the level was kept
+in simulations. A larger bound would do worse: it keeps those samples whose τ is underestimated."""
 
 
 def as_length(dependence: Length, chains: Chains) -> Length:

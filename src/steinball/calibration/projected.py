@@ -20,10 +20,20 @@ from steinball.gram.weights import WeightStream
 from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinProblem
 
-__all__ = ["ProjectedBootstrap", "Projection", "leverage_ratio"]
+__all__ = ["ProjectedBootstrap", "Projection", "least_rows", "leverage_ratio"]
 
 _MOST_DRAWS, _ALTOGETHER, _EXPECTED = 256, 512, 1024
-_LEAST_ROWS = 10
+
+
+def least_rows(parameters: int) -> int:
+    """The fewest rows that so many parameters are fitted to.
+
+    Examples
+    --------
+    >>> least_rows(2), least_rows(9)
+    (10, 18)
+    """
+    return max(10, 2 * parameters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +106,7 @@ class ProjectedBootstrap(FittedCalibration):
         scores = fitted.scores(x)
         scale = np.sqrt(np.mean(scores * scores, axis=0))
         scale = np.where(scale > 0.0, scale, 1.0)  # units of the parameters must not cost digits
-        if len(x) < (least := max(_LEAST_ROWS, 2 * scores.shape[1])):
+        if len(x) < (least := least_rows(scores.shape[1])):
             raise ValueError(
                 f"`x` has {len(x)} rows for {scores.shape[1]} parameters; {self!r} needs at least {least}. Use a "
                 "smaller family, or RefitBootstrap(199)."

@@ -10,10 +10,11 @@ from steinball.checks.sizes import warn_if_few
 from steinball.stein import SteinProblem
 
 
-def look_over(problem: SteinProblem, check_model: bool) -> None:
-    """Warn of few rows, of rounded data, of a model that was fitted on them, and of one that contradicts itself."""
+def look_over(problem: SteinProblem, check_model: bool, displacement: float = 0.0) -> None:
+    """Warn of few rows, of data that were rounded by more than the ``displacement`` that is tolerated, of a model that
+    was fitted on them, and of one that contradicts itself."""
     warn_if_few(problem.samples)
-    warn_if_rounded(problem)
+    warn_if_rounded(problem, displacement)
     if check_model:
         warn_if_fitted(problem)
         warn_if_wrong(problem)

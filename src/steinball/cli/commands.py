@@ -22,6 +22,7 @@ from steinball.cli.guard import NOT_REJECTED, NOT_SHOWN, REJECTED, Decision
 from steinball.cli.products import Products, Rows
 from steinball.cli.specs import kernel_from, model_from, parse_share, standard_words
 from steinball.cli.userfile import python_file
+from steinball.record import columns_named
 from steinball.results import Result
 from steinball.text import wrap
 
@@ -210,7 +211,7 @@ def run_test(
         rows = Rows.of(table, max_rows, seed)
         shared: dict[str, Any] = {"level": level, "rng": seed, "engine": engine, "n_jobs": jobs}
         shared |= {"memory_limit": memory_limit, "progress": False if no_progress else "auto"}
-        with outcome.foreign_code():  # what the user's own file prints is not our output
+        with outcome.foreign_code(), columns_named(rows.names):  # what the user's own file prints is not our output
             if fit is not None:
                 others = {"--model": model, "--log-density": log_density, "--backend": backend, "--tau": tau}
                 _check_family(setup, others)

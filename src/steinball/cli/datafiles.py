@@ -264,7 +264,7 @@ def _numpy_errors(source: str) -> Iterator[None]:
 def _numeric_matrix(values: NDArray[Any], source: str, columns: str | None) -> NDArray[Any]:
     if values.dtype.kind not in "fiu":
         raise ValueError(f"`{source}` must hold real numbers, got dtype {values.dtype}.")
-    if values.ndim not in (1, 2):
+    if values.ndim not in (1, 2) or values.shape[1:] == (0,):
         raise ValueError(f"`{source}` must hold an array of shape (n,) or (n, d), got {values.shape}.")
     matrix = values[:, None] if values.ndim == 1 else values
     return matrix if columns is None else matrix[:, choose_columns(columns, None, matrix.shape[1])]

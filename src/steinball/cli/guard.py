@@ -30,6 +30,8 @@ class Decision(SystemExit):
 
 def main() -> None:
     """Run the command line; the entry point of ``steinball``."""
+    if sys.stderr is None:  # libraries write to it, some while they are loaded
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     libc = _take_over_exit() if sys._getframe(1).f_globals.get("__name__") == "__main__" else None
     code = _finish(_run())
     sys.stdout = sys.stderr  # what others print at the end of the process is not our output
@@ -148,7 +150,8 @@ def message_of(error: BaseException) -> str:
 
 
 def say(line: str) -> None:
-    """One line on stderr, if there is one."""
+    """One line on stderr, if there is one; what would steer the terminal, as text of a file may, is spelled out."""
+    line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
     try:
         if sys.stderr is not None:
             sys.stderr.write(f"steinball: {line}\n")

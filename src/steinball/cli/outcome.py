@@ -77,10 +77,7 @@ def _move_stdout() -> None:
         return
     sys.stdout.flush()
     moved = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
-    if sys.stderr is None:
-        discard(sys.stdout)
-    else:
-        os.dup2(sys.stderr.fileno(), 1)
+    os.dup2(sys.stderr.fileno(), 1)
     sys.stdout = moved
 
 

@@ -24,6 +24,7 @@ from steinball.arrays import (
 from steinball.calibration import BoundaryBootstrap, Calibration, ProjectedBootstrap, RefitBootstrap
 from steinball.calibration.combination import as_calibration
 from steinball.calibration.fitted import FittedCalibration, FittedModel
+from steinball.calibration.projected import least_rows
 from steinball.fitting.estimators import Estimate, Estimator, as_estimator
 from steinball.fitting.family import Family
 from steinball.fitting.first_order import FirstOrder
@@ -214,6 +215,11 @@ class _Task:
 
     def over_the_family(self, family: Family, estimator: Estimator, calibration: Calibration | None) -> FitResult:
         """A decision over every member: at the one that is closest to being tolerated."""
+        if len(self.host) < (least := least_rows(len(family.names))):
+            raise ValueError(
+                f"`x` has {len(self.host)} rows for {len(family.names)} parameters; a tolerance over a family needs at "
+                f"least {least}. Use more rows or a smaller family, or `contamination=0` with RefitBootstrap(199)."
+            )
         stein = self._settled(family.model(family.steepest(family.start(self.host))), family.support is not None)
         estimate = estimator.estimate(family, self.host, stein)
         chosen = as_calibration(BoundaryBootstrap(999) if calibration is None else calibration)

@@ -146,7 +146,7 @@ def ksd_test(
     check_every_row(calibration, len(subject.isolated))
     check_sampler(calibration, subject.model)
     problem = subject.pose(kernel, tilt)
-    look_over(problem, check_model)
+    look_over(problem, check_model, radius.displacement)
     if not moved:
         warn_if_multimodal(problem.model)
     calibration = calibration.settled(problem)

@@ -109,7 +109,7 @@ def robust_ksdagg_test(
     settings = Settings(exact_engine(engine, len(subject)), memory_limit, n_jobs, progress)
     chosen = kernels_around(subject.median_distance(), POWERS) if kernels is None else collection(kernels, subject)
     problems = subject.pose_all(chosen, tilt)
-    look_over(problems[len(problems) // 2], check_model)
+    look_over(problems[len(problems) // 2], check_model, tolerated.displacement)
     taus = [find_supremum(calibration.default_tau if tau is None else tau, problem) for problem in problems]
     calibration = calibration.settled(problems[len(problems) // 2])
     radii = radii_of(tolerated, calibration, problems, taus)

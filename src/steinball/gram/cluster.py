@@ -31,6 +31,7 @@ _LARGE = 1000
 """Bytes from which an argument is scattered once, and does not travel with every task."""
 
 _TICK = 0.5
+_CLOSED = "the Dask client was closed while its cluster still had work to do."
 
 
 def run_on_dask(
@@ -63,7 +64,7 @@ def run_on_dask(
             while left and len(under_way) < run.room:
                 under_way.append(run.start(run.do(left.popleft())))
             if wait([under_way[0]], _TICK).done:
-                yield under_way.popleft().result()
+                yield run.result(under_way.popleft())
                 run.note_progress()  # the time that the caller took is not the cluster's
             else:
                 run.check_progress(len(tasks) - len(left) - len(under_way), len(tasks))
@@ -91,12 +92,25 @@ class _Run:
     def start(self, coroutine: Any) -> Future[Any]:
         return asyncio.run_coroutine_threadsafe(coroutine, self._client.loop.asyncio_loop)
 
+    def result(self, future: Future[Any]) -> Any:
+        """What a task ended with; where the client is closed, its loop cancels tasks and drops connections."""
+        try:
+            return future.result()
+        except (CancelledError, OSError) as error:
+            if self._closed:
+                raise RuntimeError(_CLOSED) from error
+            raise
+
+    @property
+    def _closed(self) -> bool:
+        return self._client.status in ("closing", "closed")
+
     def note_progress(self) -> None:
         self._last_progress = time.monotonic()
 
     def check_progress(self, done: int, total: int) -> None:
         silence = time.monotonic() - self._last_progress
-        if self._client.status != "closed" and silence <= NO_PROGRESS_LIMIT:
+        if not self._closed and silence <= NO_PROGRESS_LIMIT:
             return
         raise TimeoutError(
             f"the Dask cluster finished no task, and no worker came or went, for {silence:.0f} s: {done} of {total} "
@@ -139,8 +153,8 @@ class _Run:
                     raise
                 suspect = True  # Dask also suspects tasks that only waited on the dead workers
             except (CancelledError, asyncio.CancelledError, _Lost) as error:
-                if self._client.status == "closed":
-                    raise RuntimeError("the Dask client was closed while its cluster still had work to do.") from error
+                if self._closed:
+                    raise RuntimeError(_CLOSED) from error
                 await self._lose(arguments, error)
             else:
                 self._losses = 0

@@ -8,6 +8,7 @@ from typing import Any
 from steinball.arrays import check_share
 from steinball.calibration import BoundaryBootstrap, Calibration, WildBootstrap
 from steinball.calibration.combination import as_calibration
+from steinball.calibration.markov import LEAST_EFFECTIVE
 from steinball.checks.dependence import autocorrelation_time
 from steinball.gof.ksd import robust_ksd_test
 from steinball.kernels.base import Kernel
@@ -22,9 +23,6 @@ from steinball.results.mcmc import MCMCResult
 from steinball.tilts import Tilt
 
 __all__ = ["mcmc_test"]
-
-LEAST_EFFECTIVE = 50
-"""The least number of independent draws that chains must be worth."""
 
 _CHAINS_AT_MOST = 16
 
@@ -93,7 +91,7 @@ def mcmc_test(
     Notes
     -----
     Refused: chains that stand still for a quarter of their length, parameters that never change, and chains that are
-    worth fewer than 50 independent draws by the autocorrelation time of the Stein features, to which chains that
+    worth fewer than 20 independent draws by the autocorrelation time of the Stein features, to which chains that
     disagree with each other contribute.
     What no test of draws can see is a part of the posterior that no chain has visited.
 

@@ -37,6 +37,8 @@ class Radius(ABC):
         Whether a member of the set may lack mass that the model has; contamination only adds.
     kernel_specific : bool
         Whether it is a number on the KSD scale of one kernel, which means another set under another.
+    displacement : float
+        The mean distance by which the points of a member may be moved, in the units of the data.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class Radius(ABC):
     invariant: bool = False
     allows_removal: bool = True
     kernel_specific: bool = False
+    displacement: float = 0.0
 
     def _declare(self, **traits: bool | float | None) -> None:
         """Attributes that depend on the parameters; radii are frozen otherwise."""
@@ -161,6 +164,7 @@ class Sum(Radius):
             invariant=a.invariant and b.invariant,
             allows_removal=a.allows_removal or b.allows_removal,
             kernel_specific=a.kernel_specific or b.kernel_specific,
+            displacement=a.displacement + b.displacement,
         )
 
     def __repr__(self) -> str:

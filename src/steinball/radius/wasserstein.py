@@ -45,6 +45,7 @@ class Wasserstein(Radius):
         object.__setattr__(self, "distance", as_number(self.distance, "distance", low=0.0))
         if self.lipschitz is not None:
             object.__setattr__(self, "lipschitz", as_number(self.lipschitz, "lipschitz", low=0.0))
+        self._declare(displacement=self.distance)
 
     @classmethod
     def rounding(cls, spacing: float, dimension: int = 1, lipschitz: float | None = None) -> Wasserstein:
@@ -101,7 +102,10 @@ class ScoreError(Radius):
         base = as_radius(self.base)
         object.__setattr__(self, "base", base)
         self._declare(
-            needs_bounded=base.needs_bounded, anchored=base.anchored, kernel_specific=base.kernel_specific
+            needs_bounded=base.needs_bounded,
+            anchored=base.anchored,
+            kernel_specific=base.kernel_specific,
+            displacement=base.displacement,
         )  # the score error itself is none of these
 
     def __repr__(self) -> str:

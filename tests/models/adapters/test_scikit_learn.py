@@ -65,3 +65,12 @@ def test_an_estimator_that_is_not_fitted_and_one_without_a_density() -> None:
         sb.as_model(estimator("BaseMixture", "GaussianMixture"))
     with pytest.raises(TypeError, match="`model` must be"):
         sb.as_model(estimator("BaseEstimator", "KMeans"))
+
+
+def test_covariances_of_a_fit_in_single_precision_are_symmetric_to_its_rounding() -> None:
+    cov = np.array([[[2.0, 0.5], [0.5 * (1.0 + 1e-7), 1.0]], np.eye(2)])
+    attributes = {"weights_": WEIGHTS, "means_": MEANS, "covariances_": cov, "covariance_type": "full"}
+    model: Any = sb.as_model(estimator("BaseMixture", "GaussianMixture", **attributes))
+    np.testing.assert_allclose(model.cov, COVARIANCES["full"], rtol=1e-6)
+    made = estimator("EmpiricalCovariance", "LedoitWolf", location_=np.zeros(2), covariance_=cov[0])
+    assert isinstance(sb.as_model(made), sb.models.Gaussian)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from steinball.arrays import Floats
 from steinball.models.adapters.kernel_density import KernelDensity
 from steinball.models.gaussian import Gaussian
 from steinball.models.mixture import GaussianMixture
@@ -36,7 +37,13 @@ def _mixture(model: Any) -> GaussianMixture:
         cov = cov[:, None, None] * np.eye(d)
     elif model.covariance_type == "tied":
         cov = np.broadcast_to(cov, (k, d, d))
-    return GaussianMixture(weights / weights.sum(), means, cov)
+    return GaussianMixture(weights / weights.sum(), means, _symmetric(cov))
+
+
+def _symmetric(cov: Any) -> Floats:
+    """Covariances in float64, and symmetric: those of a fit in float32 are so to its rounding."""
+    cov = np.asarray(cov, dtype=np.float64)
+    return np.asarray((cov + np.swapaxes(cov, -1, -2)) / 2.0)
 
 
 def _kernel_density(model: Any) -> KernelDensity:
@@ -53,8 +60,8 @@ def _kernel_density(model: Any) -> KernelDensity:
 _ESTIMATORS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "BaseMixture": ("means_", _mixture),
     "KernelDensity": ("tree_", _kernel_density),
-    "EmpiricalCovariance": ("covariance_", lambda model: Gaussian(model.location_, model.covariance_)),
-    "PCA": ("components_", lambda model: Gaussian(model.mean_, model.get_covariance())),
-    "FactorAnalysis": ("components_", lambda model: Gaussian(model.mean_, model.get_covariance())),
+    "EmpiricalCovariance": ("covariance_", lambda model: Gaussian(model.location_, _symmetric(model.covariance_))),
+    "PCA": ("components_", lambda model: Gaussian(model.mean_, _symmetric(model.get_covariance()))),
+    "FactorAnalysis": ("components_", lambda model: Gaussian(model.mean_, _symmetric(model.get_covariance()))),
 }
 """By the name of the class: the attribute that ``fit`` leaves, and what the estimator is then."""
