@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from experiments.evidence import EVIDENCE, EXPERIMENTS
 from experiments.evidence.keys import LEVEL_LABEL, TOLERANCE_LABEL, key, legend_of, level_line
@@ -15,8 +13,14 @@ from experiments.framework.base import Experiment
 pytestmark = pytest.mark.exact
 
 
+def blank(**options: Any) -> Any:
+    """A figure that belongs to no screen."""
+    return pytest.importorskip("matplotlib.figure").Figure(**options)
+
+
 def styles(lines: Any) -> set[str]:
-    return {str(line.get_linestyle()) for line in lines if isinstance(line, Line2D)} - {"None", "none", ""}
+    kind = pytest.importorskip("matplotlib.lines").Line2D
+    return {str(line.get_linestyle()) for line in lines if isinstance(line, kind)} - {"None", "none", ""}
 
 
 @pytest.mark.parametrize("found", EXPERIMENTS.values(), ids=lambda e: e.name)
@@ -24,7 +28,7 @@ def test_every_line_style_of_a_figure_is_in_a_legend(found: Experiment) -> None:
     """From the committed tables."""
     results = EVIDENCE.results(found, EVIDENCE.page / "tables")
     for drawing in found.drawings:
-        figure = Figure(figsize=drawing.size, layout="constrained")
+        figure = blank(figsize=drawing.size, layout="constrained")
         drawing.draw(results, figure)
         legends = [*figure.legends, *(legend for ax in figure.axes if (legend := ax.get_legend()) is not None)]
         shown = styles(handle for legend in legends for handle in legend.legend_handles)
@@ -32,7 +36,7 @@ def test_every_line_style_of_a_figure_is_in_a_legend(found: Experiment) -> None:
 
 
 def test_an_entry_looks_like_the_line_that_it_stands_for() -> None:
-    ax: Any = Figure().subplots()
+    ax: Any = blank().subplots()
     level_line(ax)
     ax.plot([0, 1], [0, 1], label="data")
     legend_of(ax, ax, LEVEL_LABEL, TOLERANCE_LABEL, key("bar", linewidth=2.0))
