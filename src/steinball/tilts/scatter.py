@@ -69,10 +69,10 @@ def robust_scatter(samples: Array) -> Scatter:
     --------
     >>> from steinball.tilts import PolynomialTilt
     >>> rng = np.random.default_rng(0)
-    >>> x = rng.multivariate_normal([0, 0], [[1.0, 0.9], [0.9, 1.0]], size=1000)
-    >>> x[:100] = 1e6
+    >>> x = rng.standard_normal((1000, 2)) @ [[1.0, 0.8], [0.0, 0.6]]
+    >>> x[:50] = 1e6
     >>> found = robust_scatter(x)
-    >>> bool(np.abs(found.covariance - [[1.0, 0.9], [0.9, 1.0]]).max() < 0.4)
+    >>> bool(np.abs(found.covariance - [[1.0, 0.8], [0.8, 1.0]]).max() < 0.4)
     True
     >>> tilt = PolynomialTilt(center=found.center, precision=found.precision)
     """
