@@ -9,7 +9,7 @@ import numpy as np
 from experiments.framework.base import Experiment
 from experiments.framework.check import HOLDS, Verdict, measured
 from experiments.framework.collection import Collection
-from experiments.framework.expectations import BEYOND, CLAIM, NUMBER
+from experiments.framework.expectations import BEYOND, CLAIM, MOST_Z, NUMBER
 
 __all__ = ["summary"]
 
@@ -48,9 +48,10 @@ def _agreement(verdicts: Mapping[str, list[Verdict]]) -> list[str]:
     numbers = [(name, v) for name, found in verdicts.items() for v in found if v.expectation.source == NUMBER]
     rates = np.array([v.finding.z for _, v in numbers if v.finding.z is not None])
     agree = sum(v.word == HOLDS for _, v in numbers)
+    near = rates[np.abs(rates) <= MOST_Z]
     text = (
         f"Of {len(numbers)} numbers that the paper prints or draws, {agree} agree. {len(rates)} of them are rejection "
-        f"rates: {int(np.sum(np.abs(rates) <= 3.0))} have |z| ≤ 3, and the mean of z² is {np.mean(rates**2):.2f}."
+        f"rates: {len(near)} have |z| ≤ {MOST_Z:g}, and the mean of their z² is {np.mean(near**2):.2f}."
     )
     missed = [_missed(name, v) for name, v in numbers if v.word != HOLDS]
     return [text, "Numbers that do not agree:\n\n" + "\n".join(missed)] if missed else [text]

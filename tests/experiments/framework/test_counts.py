@@ -35,7 +35,7 @@ def test_numbers_words_and_what_goes_beyond_are_counted_apart_and_theorems_nowhe
     text = summary(COLLECTION, {"weights": found})
     assert "| [weights](#weights) | Figure 1, §5 | 1 of 2 | 1 of 1 | 1 of 2 |" in text
     assert "Of 2 numbers that the paper prints or draws, 1 agree." in text
-    assert "1 have |z| ≤ 3, and the mean of z² is 8.50" in text
+    assert "1 have |z| ≤ 3, and the mean of their z² is 1.00" in text
     assert text.endswith("- [weights](#weights), label: 0.400, published 0.5, z = 0. For a reason.")
 
 
