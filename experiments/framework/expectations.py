@@ -10,8 +10,8 @@ from typing import Any
 from experiments.framework.table import Rate, Results, as_text
 
 __all__ = [
-    "BEYOND", "CLAIM", "LEVEL", "NUMBER", "THEOREM", "Expectation", "Finding", "above", "agree", "because", "below",
-    "beyond", "exceeds", "level", "monotone", "number", "published", "theorem",
+    "BEYOND", "CLAIM", "LEVEL", "NUMBER", "THEOREM", "Expectation", "Finding", "above", "agree", "at_the_level",
+    "because", "below", "beyond", "exceeds", "level", "monotone", "number", "published", "theorem",
 ]  # fmt: skip
 
 LEVEL = 0.05
@@ -145,12 +145,13 @@ def _each(
 
 def level(claim: str, variant: str = "published", *, axes: Mapping[str, Sequence[Any]], **where: Any) -> Expectation:
     """No more rejections than the level and two standard errors."""
+    return _each(claim, variant, where, axes, at_the_level)
 
-    def judge(rate: Rate) -> tuple[str, bool]:
-        bound = LEVEL + 2.0 * math.sqrt(LEVEL * (1.0 - LEVEL) / rate.repeats)
-        return f"≤ {bound:.3f} (level + 2 s.e.)", rate.rate <= bound
 
-    return _each(claim, variant, where, axes, judge)
+def at_the_level(rate: Rate) -> tuple[str, bool]:
+    """What is expected of a rate at the level, and whether it is so."""
+    bound = LEVEL + 2.0 * math.sqrt(LEVEL * (1.0 - LEVEL) / rate.repeats)
+    return f"≤ {bound:.3f} (level + 2 s.e.)", rate.rate <= bound
 
 
 def above(

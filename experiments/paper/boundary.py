@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from experiments.framework.base import Drawing, Experiment
-from experiments.framework.expectations import BEYOND, LEVEL, Expectation, Finding, because, describe
+from experiments.framework.expectations import BEYOND, Expectation, Finding, at_the_level, because, describe
 from experiments.framework.rows import BOUNDARY, PAPER
 from experiments.framework.table import Rate, Rates, Results
 
@@ -57,10 +56,9 @@ def keeps_the_level() -> Expectation:
     def findings(results: Results) -> Iterator[Finding]:
         for rate in results.rates.select(test=BOUNDARY, variant="published"):
             if _is_tolerated(rate) and rate.number("n") >= _FEWEST:
-                bound = LEVEL + 2.0 * math.sqrt(LEVEL * (1.0 - LEVEL) / rate.repeats)
                 where = {name: text for name, text in rate.where.items() if text and name != "variant"}
-                expected = f"≤ {bound:.3f} (level + 2 s.e.)"
-                yield Finding(describe(where), expected, rate.rate, rate.rate <= bound, rate.interval, where)
+                expected, holds = at_the_level(rate)
+                yield Finding(describe(where), expected, rate.rate, holds, rate.interval, where)
 
     return Expectation("the boundary bootstrap keeps the level for ε ≤ ε₀", findings, source=BEYOND)
 
