@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.report.browser import Browser, browser
+from tests.show.browser import Browser, browser
 
 SITE = Path(__file__).parents[1] / "docs" / "_build" / "html"
 SCREEN, PHONE = (1280, 800), (390, 844)

@@ -15,8 +15,7 @@ from steinball.arrays import to_host
 from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, median_distance
-from steinball.problem import pose
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact
@@ -41,7 +40,7 @@ def kernel_of(spec: dict[str, Any], x: NDArray[np.float64]) -> Kernel:
     return Gaussian((square / 2.0) ** 0.5) if spec["type"] == "RBF" else InverseMultiquadric(square**0.5, -spec["beta"])
 
 
-def problem_of(case: dict[str, Any], xp: Any = np) -> SteinProblem:
+def problem_of(case: dict[str, Any], xp: Any = np) -> Problem:
     x, spec = np.array(case["X"]), case["kernel"]
     tilt = PolynomialTilt(spec["b"], spec["loc"], spec["a"]) if spec["type"] == "Tilted" else None
     scores = xp.asarray(np.array(case["score"]))

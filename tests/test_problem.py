@@ -14,7 +14,7 @@ import pytest
 import steinball as sb
 from steinball.arrays import SMALL_JAX, as_samples, check_level
 from steinball.models.base import as_model, model_at
-from steinball.problem import Subject, pose
+from steinball.problem import Rows, pose
 
 pytestmark = pytest.mark.exact
 
@@ -87,14 +87,14 @@ def test_the_problem_is_the_same_whatever_form_the_samples_come_in() -> None:
 
 def test_a_subject_that_must_not_look_ahead_looks_at_the_model() -> None:
     model = sb.models.Gaussian(3.0, 4.0)
-    first, second = (Subject.of(x, model, predictable=True).pose(None, "auto") for x in (X[:, :1], 50.0 * X[:, :1]))
+    first, second = (Rows.of(x, model, predictable=True).pose(None, "auto") for x in (X[:, :1], 50.0 * X[:, :1]))
     assert first.stein == second.stein
-    looked = Subject.of(50.0 * X[:, :1], model).pose(None, "auto")
+    looked = Rows.of(50.0 * X[:, :1], model).pose(None, "auto")
     assert looked.stein.kernel != second.stein.kernel
 
 
 def test_one_without_a_sampler_says_what_to_give() -> None:
-    blind = Subject.of(X, lambda x: -x, predictable=True)
+    blind = Rows.of(X, lambda x: -x, predictable=True)
     with pytest.raises(ValueError, match=r"must not choose its kernel.*`kernel=InverseMultiquadric"):
         blind.pose(None, None)
     with pytest.raises(ValueError, match=r"must not choose its tilt.*`tilt=PolynomialTilt"):
@@ -105,7 +105,7 @@ def test_one_without_a_sampler_says_what_to_give() -> None:
 def test_several_kernels_share_scores_and_the_tilt_of_the_one_in_the_middle() -> None:
     kernels = [sb.InverseMultiquadric(lengthscale) for lengthscale in (0.1, 1.0, 10.0)]
     model = sb.models.Gaussian(dimension=2)
-    problems = Subject.of(X, model).pose_all(kernels, "auto")
+    problems = Rows.of(X, model).pose_all(kernels, "auto")
     assert [problem.stein.kernel for problem in problems] == kernels
     assert {id(problem.scores) for problem in problems} == {id(problems[0].scores)}
     assert {problem.stein.tilt for problem in problems} == {pose(X, model, kernels[1], "auto").stein.tilt}
@@ -125,7 +125,7 @@ def test_what_jumps_return_is_checked() -> None:
 
 def test_wrong_kernels_and_tilts_are_refused_wherever_the_defaults_come_from() -> None:
     for predictable in (False, True):
-        subject = Subject.of(X, sb.models.Gaussian(dimension=2), predictable=predictable)
+        subject = Rows.of(X, sb.models.Gaussian(dimension=2), predictable=predictable)
         with pytest.raises(TypeError, match="`kernel` must be a kernel"):
             subject.pose(1.0, None)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match='`tilt` must be a tilt, None or "auto"'):
@@ -164,10 +164,10 @@ def test_few_samples_of_jax_are_computed_in_numpy_and_the_model_still_sees_jax()
         return -x.at[:].get()  # which NumPy arrays do not have
 
     x = jnp.asarray(X)
-    problem = Subject.of(x, score).pose(None, "auto")
+    problem = Rows.of(x, score).pose(None, "auto")
     assert isinstance(problem.samples, np.ndarray)
     assert set(seen) == {type(x)}
-    assert isinstance(Subject.of(x, -x).pose(None, None).scores, np.ndarray)
+    assert isinstance(Rows.of(x, -x).pose(None, None).scores, np.ndarray)
     many = jnp.zeros((SMALL_JAX + 1, 1))
-    assert type(Subject.of(many, score).samples) is type(many)
+    assert type(Rows.of(many, score).samples) is type(many)
     pickle.loads(pickle.dumps(sb.ksd_test(x, sb.models.Gaussian(dimension=2), rng=0)))

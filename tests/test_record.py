@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.record import Record, columns_named, current_record, versions
+from steinball.record import versions
 
 pytestmark = pytest.mark.exact
 
@@ -57,11 +57,14 @@ def test_other_settings_keep_the_record() -> None:
         assert other._record.call == result._record.call
 
 
-def test_a_result_in_a_result_is_no_call_of_its_own() -> None:
-    assert sb.robust_ksd_test(X, sb.models.Gaussian(), 0.05, rng=0)._record.call.startswith(
-        "steinball.robust_ksd_test("
-    )
-    assert current_record() == Record()
+def test_fits_and_chains_name_their_own_call_and_columns() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"height": X})
+    fit = sb.fit_test(frame, "normal", rng=0)
+    assert fit._record.call == "steinball.fit_test(<60 × 1 numbers>, 'normal', rng=0)"
+    assert fit.explain().names == ("height",)
+    chains = sb.mcmc_test(X.reshape(2, 30, 1), sb.models.Gaussian(), rng=0)
+    assert chains._record.call.startswith("steinball.mcmc_test(<2 × 30 × 1 numbers>, Gaussian(")
 
 
 def test_names_of_columns_are_those_of_the_frame() -> None:
@@ -72,11 +75,12 @@ def test_names_of_columns_are_those_of_the_frame() -> None:
     assert result.at(contamination=0.2).explain().names == ("height", "<script>")
 
 
-def test_names_of_a_file_are_for_arrays_and_end_with_the_block() -> None:
-    with columns_named(("height",)):
-        result = sb.robust_ksd_test(X, lambda x: -x, 0.05, rng=0)
-    assert result.to_dict()["details"]["columns"] == ["height"]
-    assert "columns" not in sb.robust_ksd_test(X, lambda x: -x, 0.05, rng=0).to_dict()["details"]
+def test_a_command_names_its_call_and_the_columns_of_its_file() -> None:
+    plain = sb.robust_ksd_test(X, lambda x: -x, 0.05, rng=0)
+    result = plain._called("steinball test data.csv", ("height",))
+    assert result._record.call == "steinball test data.csv"
+    assert result.at(level=0.1).to_dict()["details"]["columns"] == ["height"]
+    assert "columns" not in plain.to_dict()["details"]
 
 
 def test_a_call_that_is_wrong_says_so_itself() -> None:

@@ -22,8 +22,8 @@ from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern
 from steinball.models.base import ScoreFunction
-from steinball.problem import pose
-from steinball.stein import SteinKernel, SteinProblem, center_of
+from steinball.problem import Problem, pose
+from steinball.stein import SteinKernel, center_of
 from steinball.tilts import PolynomialTilt, PowerTilt, Tilt
 
 pytestmark = pytest.mark.exact
@@ -145,7 +145,7 @@ def gram(stein: SteinKernel, x: Any, scores: Any) -> Floats:
 
 
 def diagonal(stein: SteinKernel, x: Any, scores: Any) -> Floats:
-    return to_host(SteinProblem(stein, ScoreFunction(lambda x: scores), x, scores).diagonal)
+    return to_host(Problem.at_scores(stein, ScoreFunction(lambda x: scores), x, scores).diagonal)
 
 
 @pytest.fixture(params=["direct", "expanded"])
@@ -453,7 +453,7 @@ def test_center_is_inside_the_bulk_and_ignores_outliers() -> None:
 def test_a_problem_asks_the_same_question_elsewhere() -> None:
     x, y = points(4, 3), points(5, 3, seed=2)
     stein = SteinKernel(InverseMultiquadric(1.0), PolynomialTilt(0.5, 0.3, 1.4))
-    problem = SteinProblem(stein, ScoreFunction(score), x, score(x))
+    problem = Problem.at_scores(stein, ScoreFunction(score), x, score(x))
     assert problem.evaluable
     assert not pose(x, score(x)).evaluable
     np.testing.assert_array_equal(problem.at(y).scores, score(y))

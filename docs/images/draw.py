@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import steinball as sb
-from steinball.plots.save import save_picture
+from steinball.show.pictures import save_picture
 
 HERE = Path(__file__).parent
 

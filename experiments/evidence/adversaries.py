@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.kernels.base import Kernel
-from steinball.problem import pose
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 from steinball.tilts import Tilt
 
 __all__ = ["RESPONSES", "Grid", "Response", "farthest"]
@@ -32,7 +31,7 @@ Response = Callable[["Grid", Vector, float], Vector]
 class Grid:
     """A model on a grid: the points (m, d), their masses under the model, and the Stein Gram matrix."""
 
-    problem: SteinProblem
+    problem: Problem
     mass: Vector
 
     @classmethod

@@ -19,12 +19,12 @@ from experiments.paper.data import gaussian_cell, point_mass
 from steinball.arrays import as_seed
 from steinball.calibration import BoundaryBootstrap
 from steinball.features import Supremum
+from steinball.gof.aggregated import ROBUST_POWERS as POWERS
 from steinball.gof.aggregated import median_kernels
-from steinball.gof.robust_aggregated import POWERS
 from steinball.gram.choose import Settings, make_gram
 from steinball.models import Gaussian
-from steinball.problem import pose
-from steinball.stein import SteinKernel, SteinProblem
+from steinball.problem import Problem, pose
+from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt
 
 AGGREGATED = "r-ksd-aggregated"
@@ -34,7 +34,7 @@ OUTLIERS = (10, WORST)
 _DRAWS = 500
 
 
-def _summaries(problems: list[SteinProblem], rng: np.random.Generator) -> list[Any]:
+def _summaries(problems: list[Problem], rng: np.random.Generator) -> list[Any]:
     """One pass per kernel, the same weights for all."""
     n = len(problems[0])
     request = BoundaryBootstrap(_DRAWS).request(n, as_seed(rng)).gathered(n, 1)
@@ -49,7 +49,7 @@ def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
     kernels = [kernel for square in BANDWIDTHS if (kernel := bandwidth_kernel(square)) is not None]
     several = median_kernels(x, POWERS)
     problems = [
-        SteinProblem(SteinKernel(k, first.stein.tilt), first.model, x, first.scores) for k in (*kernels, *several)
+        Problem.at_scores(SteinKernel(k, first.stein.tilt), first.model, x, first.scores) for k in (*kernels, *several)
     ]
     summaries = _summaries(problems, rng)
     rows = [row for pair in zip(BANDWIDTHS, summaries, strict=False) for row in _single_rows(*pair, cell)]

@@ -26,8 +26,7 @@ from steinball.gram.base import GramSummary
 from steinball.gram.dense import DenseGram
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models import Gaussian
-from steinball.problem import pose
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 from steinball.tilts import PolynomialTilt
 
 TOLERANCE = 0.05
@@ -70,19 +69,19 @@ def moments(dimension: int) -> ModelMoments:
     return ModelMoments.of(model, kernel=kernel, tilt=PolynomialTilt(), tau=supremum(dimension)[0])
 
 
-def problem_of(n: int, dimension: int, share: float, rng: np.random.Generator) -> SteinProblem:
+def problem_of(n: int, dimension: int, share: float, rng: np.random.Generator) -> Problem:
     """n points of (1 − ε) N(0, I) + ε δ_z with z where u is largest, against N(0, I)."""
     clean, kind = rng.standard_normal((n, dimension)), KINDS[KIND]
     x = contaminate(clean, share, lambda m, g: kind.draw(m, dimension, g), rng, count="binomial")
     return pose(x, Gaussian(dimension=dimension), InverseMultiquadric(lengthscale(dimension)), PolynomialTilt())
 
 
-def summary_of(problem: SteinProblem, rng: np.random.Generator) -> GramSummary:
+def summary_of(problem: Problem, rng: np.random.Generator) -> GramSummary:
     """The pairs of points, and the draws of the paper's bootstrap."""
     return DenseGram(problem).summarise(WeightedBootstrap(DRAWS).request(len(problem), as_seed(rng)))
 
 
-def empirical(problem: SteinProblem, dimension: int) -> tuple[WolferAlquierNull, MartinezRamdasNull]:
+def empirical(problem: Problem, dimension: int) -> tuple[WolferAlquierNull, MartinezRamdasNull]:
     """Both empirical Bernstein bounds for these points."""
     tau, gram = supremum(dimension)[0], np.asarray(problem.stein.block(problem.points, problem.points))
     spread = tau - infimum(dimension)

@@ -28,8 +28,7 @@ from steinball.gram.prefix import PrefixSums
 from steinball.gram.weights import gather
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models import Gaussian
-from steinball.problem import pose
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 from steinball.tilts import PolynomialTilt
 
 SIZES = (50, 100, 300, 1000)
@@ -69,7 +68,7 @@ _STYLES = {
 }
 
 
-def problem_of(x: NDArray[np.float64]) -> SteinProblem:
+def problem_of(x: NDArray[np.float64]) -> Problem:
     """The data against N(0, I), with kernel and weight that were fixed without them."""
     d = x.shape[1]
     return pose(x, Gaussian(np.zeros(d), np.eye(d)), InverseMultiquadric(lengthscale(d)), PolynomialTilt())
@@ -83,7 +82,7 @@ def sample(cell: Cell, rng: np.random.Generator) -> NDArray[np.float64]:
     return np.asarray(drawn)
 
 
-def summaries(problem: SteinProblem, seed: np.random.SeedSequence) -> dict[str, GramSummary]:
+def summaries(problem: Problem, seed: np.random.SeedSequence) -> dict[str, GramSummary]:
     """One Gram matrix, and what it says of the weights of each scheme: one product for both."""
     n = len(problem)
     matrix = problem.stein.block(problem.points, problem.points)

@@ -27,7 +27,7 @@ from steinball.gram.dense import DenseGram
 from steinball.gram.norms import PrefixNorms
 from steinball.gram.replicates import ReplicatedGram, prefix_norms
 from steinball.gram.request import Request
-from steinball.stein import SteinProblem
+from steinball.problem import Problem
 
 __all__ = ["EXPERIMENT"]
 
@@ -88,7 +88,7 @@ def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
 
 
 def _nulls(
-    problem: SteinProblem, setting: Setting, sampled: PrefixNorms, rng: np.random.Generator
+    problem: Problem, setting: Setting, sampled: PrefixNorms, rng: np.random.Generator
 ) -> tuple[float, dict[str, Null]]:
     """D and every test that is affordable at this n: bootstraps need the whole matrix."""
     n, tau = len(problem), setting.tau
@@ -109,7 +109,7 @@ def _deviation(tau: float, n: int) -> DeviationNull:
     return DeviationNull(tau, n, ("norm", "pinelis"))
 
 
-def _summary(problem: SteinProblem, rng: np.random.Generator) -> GramSummary:
+def _summary(problem: Problem, rng: np.random.Generator) -> GramSummary:
     """The draws of the boundary bootstrap, which are the paper's, and sums in one random order."""
     n, seed = len(problem), np.random.SeedSequence(int(rng.integers(2**62)))
     weights = BoundaryBootstrap(DRAWS).request(n, seed).weights

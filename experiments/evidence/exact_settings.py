@@ -14,8 +14,7 @@ from experiments.evidence.contaminations import lengthscale, supremum
 from experiments.framework.base import Cell
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models import Gaussian
-from steinball.problem import pose
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 from steinball.tilts import EdgeTilt, PolynomialTilt, Tilt
 
 __all__ = ["GRID", "LEVEL_CELLS", "POWER_CELLS", "Setting", "sample", "setting_of"]
@@ -53,7 +52,7 @@ class Setting:
     tau: float
     worst: Floats
 
-    def problem(self, x: Floats) -> SteinProblem:
+    def problem(self, x: Floats) -> Problem:
         """Data against the model."""
         return pose(x, self.model, self.kernel, self.tilt)
 

@@ -17,10 +17,11 @@ from experiments.framework.rows import decision_row, result_row
 from experiments.framework.table import Results
 from experiments.paper.generators import MixturePair, mixture_pair
 from steinball.calibration import BoundaryBootstrap
+from steinball.cautions import SeparatedModesWarning
 from steinball.gof.ksd import ksd_test
 from steinball.gof.mode_weights import mode_weights_test
 from steinball.gof.sharp_huber import sharp_huber_test
-from steinball.jumps import ModeJumps, SeparatedModesWarning
+from steinball.jumps import ModeJumps
 from steinball.models import GaussianMixture
 
 TOLERANCES = (0, 0.005, 0.01, 0.05, 0.1, 0.2)

@@ -17,9 +17,10 @@ from experiments.framework.base import Cell, Experiment, Row
 from experiments.framework.expectations import LEVEL, Expectation, Finding, level
 from experiments.framework.table import Results
 from steinball.arrays import Floats
+from steinball.evidence.base import three_way_verdict
+from steinball.evidence.bounds import upper_bound
+from steinball.evidence.means import BoundedMean
 from steinball.models import Gaussian, GaussianMixture
-from steinball.results.bounded import BoundedMean
-from steinball.results.equivalence import three_way_verdict, upper_bound
 from steinball.tilts import PolynomialTilt
 
 DRAWS = 199
@@ -204,7 +205,7 @@ def _rare_mode() -> Place:
 
     def before(x: Floats, seed: int) -> bool:
         found = sb.mode_weights_test(x, model, method="asymptotic")
-        pvalues = [BoundedMean(mean.values, mean.low).pvalue(0.0, "asymptotic") for mean in found._means]
+        pvalues = [BoundedMean(mean.values, mean.low).pvalue(0.0, "asymptotic") for mean in found._evidence.means]
         return len(pvalues) * min(pvalues) <= LEVEL
 
     def after(x: Floats, seed: int) -> bool:

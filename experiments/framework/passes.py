@@ -28,10 +28,9 @@ from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.gram.weights import Chunk, gather
 from steinball.kernels.base import Kernel
-from steinball.problem import pose
+from steinball.problem import Problem, pose
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
-from steinball.stein import SteinProblem
 from steinball.tilts import Tilt
 
 __all__ = ["Reading", "read", "summary_of"]
@@ -52,7 +51,7 @@ class Reading:
     :class:`steinball.GofResult`.
     """
 
-    problem: SteinProblem
+    problem: Problem
     summary: GramSummary
     supremum: Supremum
     null: Null
@@ -113,7 +112,7 @@ def read(
     return Reading(problem, summary, find_supremum(tau, problem), BootstrapNull.from_summary(summary, "v"))
 
 
-def summary_of(problem: SteinProblem, weights: Chunk) -> GramSummary:
+def summary_of(problem: Problem, weights: Chunk) -> GramSummary:
     """What the pairs say of these weights (B, n)."""
     n, d = problem.samples.shape
     if d == 1 and n in _FACTORED:
@@ -123,7 +122,7 @@ def summary_of(problem: SteinProblem, weights: Chunk) -> GramSummary:
     return _engine(problem).summarise(Request((weights,)))
 
 
-def _engine(problem: SteinProblem) -> Gram:
+def _engine(problem: Problem) -> Gram:
     """The engine that a test takes for so many points, on one core."""
     n = len(problem)
     if n <= DENSE_UP_TO:
@@ -140,7 +139,7 @@ def _with_draws(summary: GramSummary, factor: Floats, weights: Sequence[Floats])
     return replace(summary, quadratic_forms=forms, linear_forms=linear, weights=weights)  # type: ignore[arg-type]
 
 
-def factored_summary(problem: SteinProblem, weights: Sequence[Floats]) -> GramSummary:
+def factored_summary(problem: Problem, weights: Sequence[Floats]) -> GramSummary:
     """The same through a factor of the matrix, whose columns end where rounding begins.
 
     A smooth kernel on the line has few of them, so that many draws cost little more than the matrix.
@@ -153,7 +152,7 @@ def factored_summary(problem: SteinProblem, weights: Sequence[Floats]) -> GramSu
     return _with_draws(bare, factor_of(matrix), weights)
 
 
-def columns_of(problem: SteinProblem) -> Floats | None:
+def columns_of(problem: Problem) -> Floats | None:
     """The factor of :func:`factor_of` from the columns of its pivots alone; ``None`` where they would be many.
 
     Examples

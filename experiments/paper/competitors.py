@@ -17,14 +17,15 @@ from experiments.framework.rows import bandwidth_kernel, decision_row, robust_nu
 from experiments.framework.table import Rates
 from steinball.arrays import as_seed
 from steinball.calibration import WeightedBootstrap, WildBootstrap
+from steinball.evidence.kernels import AggregationEvidence
 from steinball.gof.mmd import MMDDeviationNull, dcmmd_test
 from steinball.gram.base import GramSummary
 from steinball.gram.weights import gather
 from steinball.kernels import Gaussian as GaussianKernel
 from steinball.kernels.base import Kernel
-from steinball.problem import pose
-from steinball.results.aggregated import AggregationEvidence
-from steinball.stein import SteinKernel, SteinProblem
+from steinball.problem import Problem, pose
+from steinball.radius import Huber
+from steinball.stein import SteinKernel
 from steinball.tilts import Tilt
 
 __all__ = ["BANDWIDTHS", "MMD_VARIANTS", "Collection", "bandwidth_lines", "bandwidth_rows", "mmd_rows"]
@@ -93,12 +94,13 @@ def _exponent(collection: Collection) -> Row:
 
 
 def _aggregated(
-    problems: list[SteinProblem], summaries: list[GramSummary], cell: Cell, collection: Collection, start: float
+    problems: list[Problem], summaries: list[GramSummary], cell: Cell, collection: Collection, start: float
 ) -> Row:
     """KSDAgg from the signs of every kernel's pass."""
     evidence = AggregationEvidence.of(problems, summaries, _QUANTILE_DRAWS, _BISECTIONS)
-    result = evidence.decide(_LEVEL)
-    measured = {"rejected": int(result.rejected), "pvalue": result.pvalue, "ksd": result.ksd, "radius": 0.0}
+    found = evidence.decide(Huber(0.0), _LEVEL)
+    rejected = found["pvalue"] <= _LEVEL and found["statistic"] > found["threshold"]
+    measured = {"rejected": int(rejected), "pvalue": found["pvalue"], "ksd": found["ksd"], "radius": 0.0}
     shared = {name: value for name, value in cell.items() if name not in ("bandwidth", "tolerance")}
     seconds = time.perf_counter() - start
     return {"test": "ksdagg", **measured, "seconds": seconds, **shared, "bootstrap": "wild", **_exponent(collection)}

@@ -19,8 +19,7 @@ from steinball.calibration import BootstrapNull, WeightedBootstrap, WildBootstra
 from steinball.gram.base import GramSummary
 from steinball.gram.weights import ChainedWeights, Weights
 from steinball.models import Gaussian
-from steinball.problem import pose
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 from steinball.tilts import PolynomialTilt
 
 MEMORIES = (0, 0.5, 0.9)
@@ -61,7 +60,7 @@ def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
     return rows
 
 
-def _signs(problem: SteinProblem, rng: np.random.Generator) -> dict[str, Weights]:
+def _signs(problem: Problem, rng: np.random.Generator) -> dict[str, Weights]:
     """Signs for these rows; none where n is below 20 autocorrelation times: what is refused rejects nothing."""
     calibration, seed = WildBootstrap(DRAWS, dependence="auto"), as_seed(rng)
     try:

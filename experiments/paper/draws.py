@@ -19,8 +19,7 @@ from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.gram.weights import Weights, gather
 from steinball.kernels.base import Kernel
-from steinball.problem import pose
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 from steinball.tilts import Tilt
 
 __all__ = ["Drawn", "drawn", "summary_of"]
@@ -29,7 +28,7 @@ _LEFT = 1e-9
 """The share of the trace that a factor may leave out: five digits of D² under the null at n = 2,000."""
 
 
-def summary_of(problem: SteinProblem, weights: Weights) -> GramSummary:
+def summary_of(problem: Problem, weights: Weights) -> GramSummary:
     """The answers of one pass; on the line from a factor of rank 50 or so, which takes half of the time."""
     if problem.samples.shape[1] > 1:
         return DenseGram(problem).summarise(Request(weights))

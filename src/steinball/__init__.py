@@ -22,7 +22,7 @@ else:
             if name in known:
                 globals().update({key: public[key] for key in known})
                 return public[name]
-        return import_module("steinball.cautions").moved_names(__name__)(name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__():
         return sorted({*globals(), *__getattr__("__all__")})

@@ -1,48 +1,11 @@
-"""What the library says without stopping: warnings of named categories, and old names that still work."""
+"""What the library says without stopping: warnings of named categories, and one function that gives them."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from importlib import import_module
-from typing import Any
-
-__all__ = [
-    "DependentRowsWarning",
-    "FewRowsWarning",
-    "FittedOnDataWarning",
-    "LogDensityWarning",
-    "RareFeaturesWarning",
-    "RemovalWarning",
-    "Renamed",
-    "RoundedDataWarning",
-    "SeparatedModesWarning",
-    "SteinIdentityWarning",
-    "SteinballWarning",
-    "UnboundedSteinKernelWarning",
-    "UncertifiedSupremumWarning",
-    "WrongScoreWarning",
-    "caution",
-    "listening",
-    "moved_names",
-    "renamed",
-]
-
-
-_MOVED = {
-    "steinball.features.choose_tilt": "steinball.features.tilting.choose_tilt",
-    "steinball.features.find_supremum": "steinball.features.supremum.find_supremum",
-    "steinball.features.warn_if_unbounded": "steinball.features.unbounded.warn_if_unbounded",
-    "steinball.jumps.as_jumps": "steinball.jumps.offset.as_jumps",
-    "steinball.jumps.closed_under_moves": "steinball.radius.base.closed_under_moves",
-    "steinball.jumps.warn_if_multimodal": "steinball.jumps.separated.warn_if_multimodal",
-    "steinball.radius.as_radius": "steinball.radius.base.as_radius",
-    "steinball.supremum": "steinball.features",
-    "steinball.tilts.automatic_tilt": "steinball.features.tilting.base_tilt",
-}
+from collections.abc import Iterable
+from typing import NamedTuple
 
 
 class SteinballWarning(UserWarning):
@@ -50,7 +13,7 @@ class SteinballWarning(UserWarning):
 
     Examples
     --------
-    One line silences them all; a category in its place, such as ``sb.jumps.SeparatedModesWarning``, silences that one.
+    One line silences them all; a category such as ``sb.cautions.SeparatedModesWarning`` in its place silences that one.
 
     >>> import warnings, steinball as sb
     >>> with warnings.catch_warnings():
@@ -71,7 +34,7 @@ class DependentRowsWarning(SteinballWarning):
     >>> import numpy as np, steinball as sb, warnings
     >>> x = np.sort(np.random.default_rng(0).normal(size=100))
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", sb.checks.DependentRowsWarning)
+    ...     warnings.simplefilter("error", sb.cautions.DependentRowsWarning)
     ...     sb.ksd_test(x, sb.models.Gaussian(), rng=0)
     Traceback (most recent call last):
         ...
@@ -89,7 +52,7 @@ class FewRowsWarning(SteinballWarning):
     >>> import numpy as np, steinball as sb, warnings
     >>> x = np.random.default_rng(0).normal(size=(4, 6))
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", sb.checks.FewRowsWarning)
+    ...     warnings.simplefilter("error", sb.cautions.FewRowsWarning)
     ...     sb.ksd_test(x, sb.models.Gaussian(mean=np.zeros(6)), rng=0)
     Traceback (most recent call last):
         ...
@@ -107,7 +70,7 @@ class SeparatedModesWarning(SteinballWarning):
     >>> import steinball as sb, warnings
     >>> model = sb.models.GaussianMixture([0.5, 0.5], [-6.0, 6.0])
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", sb.jumps.SeparatedModesWarning)
+    ...     warnings.simplefilter("error", sb.cautions.SeparatedModesWarning)
     ...     sb.ksd_test(model.sample(100, rng=0), model, rng=0)
     Traceback (most recent call last):
         ...
@@ -126,7 +89,7 @@ class SteinIdentityWarning(SteinballWarning):
     >>> model = sb.from_score(lambda x: 0.0 * x - 1.0, sample=lambda n, rng: rng.exponential(size=(n, 1)))
     >>> x = np.random.default_rng(0).exponential(size=100)
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", sb.models.SteinIdentityWarning)
+    ...     warnings.simplefilter("error", sb.cautions.SteinIdentityWarning)
     ...     sb.ksd_test(x, model, rng=0)
     Traceback (most recent call last):
         ...
@@ -143,7 +106,7 @@ class RareFeaturesWarning(SteinballWarning):
     --------
     >>> import steinball as sb, warnings
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore", sb.models.RareFeaturesWarning)
+    ...     warnings.simplefilter("ignore", sb.cautions.RareFeaturesWarning)
     ...     sb.ksd_test([0.1, -0.3, 0.8, -1.2], sb.models.Gaussian(), rng=0).rejected
     False
     """
@@ -159,7 +122,7 @@ class RoundedDataWarning(SteinballWarning):
     >>> import numpy as np, steinball as sb, warnings
     >>> x = np.round(np.random.default_rng(0).normal(scale=5.0, size=100))
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", sb.models.RoundedDataWarning)
+    ...     warnings.simplefilter("error", sb.cautions.RoundedDataWarning)
     ...     sb.ksd_test(x, sb.models.Gaussian(sd=5.0), rng=0)
     Traceback (most recent call last):
         ...
@@ -177,7 +140,7 @@ class UnboundedSteinKernelWarning(SteinballWarning):
     >>> import numpy as np, steinball as sb, warnings
     >>> x = np.random.default_rng(0).normal(size=100)
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", sb.features.UnboundedSteinKernelWarning)
+    ...     warnings.simplefilter("error", sb.cautions.UnboundedSteinKernelWarning)
     ...     sb.ksd_test(x, sb.models.Gaussian(), radius=sb.Huber(0.05), rng=0)
     Traceback (most recent call last):
         ...
@@ -195,7 +158,7 @@ class UncertifiedSupremumWarning(SteinballWarning):
     >>> import numpy as np, steinball as sb, warnings
     >>> x = np.random.default_rng(0).normal(size=100)
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", sb.features.UncertifiedSupremumWarning)
+    ...     warnings.simplefilter("error", sb.cautions.UncertifiedSupremumWarning)
     ...     sb.robust_ksd_test(x, lambda x: -x, contamination=0.05, tau="auto", rng=0)
     Traceback (most recent call last):
         ...
@@ -213,7 +176,7 @@ class FittedOnDataWarning(SteinballWarning):
     >>> import numpy as np, steinball as sb, warnings
     >>> x = np.random.default_rng(0).normal(size=100)
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", sb.models.FittedOnDataWarning)
+    ...     warnings.simplefilter("error", sb.cautions.FittedOnDataWarning)
     ...     sb.ksd_test(x, sb.models.Gaussian(mean=x.mean(), sd=x.std()), rng=0)
     Traceback (most recent call last):
         ...
@@ -231,7 +194,7 @@ class LogDensityWarning(SteinballWarning):
     >>> import numpy as np, steinball as sb, warnings
     >>> x = np.random.default_rng(0).normal(size=(100, 1))
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", sb.models.LogDensityWarning)
+    ...     warnings.simplefilter("error", sb.cautions.LogDensityWarning)
     ...     sb.ksd_test(x, lambda x: -(x**2) / 2, rng=0)
     Traceback (most recent call last):
         ...
@@ -248,7 +211,7 @@ class WrongScoreWarning(SteinballWarning):
     --------
     >>> import steinball as sb, warnings
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore", sb.models.WrongScoreWarning)
+    ...     warnings.simplefilter("ignore", sb.cautions.WrongScoreWarning)
     ...     sb.ksd_test([0.1, -0.3, 0.8, -1.2], sb.models.Gaussian(), rng=0).rejected
     False
     """
@@ -264,7 +227,7 @@ class RemovalWarning(SteinballWarning):
     >>> import numpy as np, steinball as sb, warnings
     >>> x = np.random.default_rng(0).normal(size=100)
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", sb.radius.RemovalWarning)
+    ...     warnings.simplefilter("error", sb.cautions.RemovalWarning)
     ...     sb.ksd_test(x, lambda x: -x, tilt="auto", radius=sb.TotalVariation(0.05), rng=0)
     Traceback (most recent call last):
         ...
@@ -272,68 +235,28 @@ class RemovalWarning(SteinballWarning):
     """
 
 
-_HEARD: ContextVar[list[str] | None] = ContextVar("steinball_warnings", default=None)
+class Remark(NamedTuple):
+    """What a check has to say without stopping: a category of warnings, the cause and the remedy."""
+
+    category: type[SteinballWarning]
+    cause: str
+    remedy: str
 
 
-@contextmanager
-def listening(heard: list[str]) -> Iterator[None]:
-    """Add every warning that is given inside to ``heard``, once, whether it is shown or not.
+def give(remarks: Iterable[Remark]) -> list[str]:
+    """Warn of every remark, at the line of the user's own code that called this library, and return the texts.
 
     Examples
     --------
-    >>> heard = []
-    >>> with listening(heard), warnings.catch_warnings():
+    >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
-    ...     caution(RoundedDataWarning, "The data are whole numbers.", "Say so.")
-    >>> heard
+    ...     give([Remark(RoundedDataWarning, "The data are whole numbers.", "Say so.")])
     ['The data are whole numbers. Say so.']
     """
-    token = _HEARD.set(heard)
-    try:
-        yield
-    finally:
-        _HEARD.reset(token)
-
-
-def caution(category: type[SteinballWarning], cause: str, remedy: str) -> None:
-    """Warn, at the line of the user's own code that called this library."""
-    heard, text = _HEARD.get(), f"{cause} {remedy}"
-    if heard is not None and text not in heard:
-        heard.append(text)
-    warnings.warn(text, category, stacklevel=_levels_to_caller())
-
-
-def renamed(old: str, new: str) -> None:
-    """Say that something has another name now."""
-    warnings.warn(f"`{old}` is deprecated; use `{new}`.", DeprecationWarning, stacklevel=_levels_to_caller())
-
-
-class Renamed:
-    """The old name of a method or property: ``standardised = Renamed("standardized")`` in the body of its class."""
-
-    def __init__(self, new: str) -> None:
-        self._new = new
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._old, self._owner = f"{owner.__name__}.{name}", owner.__name__
-
-    def __get__(self, instance: object, owner: type) -> Any:
-        renamed(self._old, f"{self._owner}.{self._new}")
-        return getattr(owner if instance is None else instance, self._new)
-
-
-def moved_names(module: str) -> Callable[[str], Any]:
-    """A ``__getattr__`` for a module some of whose names have moved."""
-
-    def find(name: str) -> Any:
-        old = f"{module}.{name}"
-        if old not in _MOVED:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        renamed(old, _MOVED[old])
-        home, _, new = _MOVED[old].rpartition(".")
-        return getattr(import_module(home), new)
-
-    return find
+    texts = {f"{remark.cause} {remark.remedy}": remark.category for remark in remarks}
+    for text, category in texts.items():
+        warnings.warn(text, category, stacklevel=_levels_to_caller())
+    return list(texts)
 
 
 def _levels_to_caller() -> int:

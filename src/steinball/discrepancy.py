@@ -11,7 +11,7 @@ from steinball.arrays import Array, OutOfRangeError, as_second_samples, check_ch
 from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.kernels.base import Kernel
-from steinball.problem import Subject
+from steinball.problem import Rows
 from steinball.stein import center_of
 from steinball.tilts import Tilt
 
@@ -39,7 +39,7 @@ def ksd(
     0.696301
     """
     check_estimator(estimator)
-    summary = DenseGram(Subject.of(x, model).pose(kernel, tilt)).summarise(Request())
+    summary = DenseGram(Rows.of(x, model).pose(kernel, tilt)).summarise(Request())
     return math.sqrt(max(0.0, summary.mean if estimator == "v" else summary.unbiased_mean))
 
 
@@ -69,9 +69,9 @@ def targeted_ksd(x: Any, y: Any, model: Any, *, kernel: Kernel | None = None, ti
     >>> targeted_ksd([0.0, 1.0], [1.0, 0.0], lambda x: -x, kernel=InverseMultiquadric(1.0))
     0.0
     """
-    subject = Subject.of(x, model)
+    subject = Rows.of(x, model)
     first = subject.pose(kernel, tilt)
-    second = first.at(subject.computed_like(as_second_samples(y, subject.as_given)))
+    second = first.at(subject.computed_like(as_second_samples(y, subject.template)))
     center = center_of(first.samples)
     with np.errstate(over="ignore", invalid="ignore"):
         rows, columns = (first.stein.prepare(p.samples, p.scores, center) for p in (first, second))

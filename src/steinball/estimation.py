@@ -27,7 +27,7 @@ from steinball.fitting.minimum_ksd import Minimum, ScoreDistance, minimize_ksd, 
 from steinball.kernels import InverseMultiquadric, Kernel
 from steinball.models.base import Model
 from steinball.models.kernel_exponential import KernelExponentialFamily
-from steinball.problem import Subject
+from steinball.problem import Rows
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt, Tilt
 
@@ -310,7 +310,7 @@ def fit_minimum_ksd(
     found = as_family(family, samples.shape[1], known_params)
     if not isinstance(found, Family):
         raise TypeError(f'`family` must be one whose members are known, such as "normal", got {found.label}.')
-    stein = Subject.of(samples, found.model(found.start(samples))).settle(kernel, tilt)
+    stein = Rows.of(samples, found.model(found.start(samples))).choose(kernel, tilt)
     minimum = minimize_ksd(found, samples, stein)
     errors = np.sqrt(np.sum(minimum.influence(samples) ** 2, axis=0)) / len(samples)
     params, errors_by_name = (dict(zip(found.names, v.tolist(), strict=True)) for v in (minimum.params, errors))

@@ -2,7 +2,7 @@
 
 from steinball import (
     calibration,
-    checks,
+    cautions,
     datasets,
     estimation,
     explain,
@@ -26,7 +26,7 @@ from steinball.calibration import (
     WildBootstrap,
 )
 from steinball.cautions import SteinballWarning
-from steinball.checks import thin
+from steinball.checks.thinning import thin
 from steinball.discrepancy import ksd, targeted_ksd
 from steinball.gof import (
     dcmmd_test,
@@ -95,8 +95,8 @@ __all__ = [
     "WildBootstrap",
     "as_model",
     "calibration",
+    "cautions",
     "check_score",
-    "checks",
     "datasets",
     "dcmmd_test",
     "estimation",

@@ -1,17 +1,19 @@
-"""What is tested: samples, model, kernel and tilt, checked once and put together."""
+"""What is tested: rows and a model, checked once, brought to where they are compared, under one Stein kernel."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import (
     Array,
+    Floats,
     as_samples,
     as_second_samples,
     computed,
@@ -19,6 +21,7 @@ from steinball.arrays import (
     lent,
     like,
     namespace,
+    take_rows,
     to_host,
 )
 from steinball.features.edges import check_edges
@@ -27,68 +30,57 @@ from steinball.jumps.offset import as_jumps
 from steinball.kernels.bandwidth import median_of_checked
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
-from steinball.models.base import JaxModel, Model, evaluate_score, model_at
-from steinball.models.base_space import as_tested, brought_in
+from steinball.models.base import JaxModel, Model, evaluate_score, keepable, model_at, score_of
+from steinball.models.base_map import Move
+from steinball.models.base_space import as_tested
 from steinball.models.knowledge import Knowledge
-from steinball.models.mistaken import warn_if_log_density
-from steinball.models.support import Placed
-from steinball.stein import SteinKernel, SteinProblem, center_of
+from steinball.models.reference import Reference
+from steinball.models.support import Support, place
+from steinball.stein import SteinKernel, SteinPoints, center_of
 from steinball.tilts import Tilt
-
-__all__ = ["Subject", "in_no_coordinates", "pose"]
 
 _DRAWS = 512
 _FAR = 1e40
+_NONE: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
-    """Samples and a model, checked, and where the defaults of kernel and tilt are taken from.
+class Rows:
+    """Rows and the model that they are tested against, in the coordinates of the test, and how the rows came there.
 
     Parameters
     ----------
     samples : (n, d) array
-        Checked samples; where ``predictable``, only their library and number of columns are looked at.
+        The rows in the coordinates of the test, without those that the model excludes; where ``predictable``, only
+        their library and number of columns are looked at.
     model : Model
-        What they are tested against.
+        The model in the same coordinates.
+    given : (n, d) array, optional
+        All rows as the user passed them; by default ``samples``.
+    excluded : (m,) integers
+        Places, among all rows, of those outside the support of the model.
+    moves : tuple of Move
+        How places of the user's coordinates come to those of the test.
+    remarks : dict
+        What a result says of the rows.
     predictable : bool
         Whether kernel and tilt must not look at the samples: then they are taken from the model.
-    placed : Placed, optional
-        What became of points outside the support of the model and on its edge.
-    home : array, optional
-        A row of the samples as the user passed them, where they are computed in another library.
 
     Examples
     --------
     >>> from steinball.models import Gaussian
-    >>> Subject.of([0.0, 2.0], Gaussian(3.0)).pose(None, tilt=None).stein.kernel.lengthscale
+    >>> Rows.of([0.0, 2.0], Gaussian(3.0)).pose(None, tilt=None).stein.kernel.lengthscale
     2.0
     """
 
     samples: Array
     model: Model
+    given: Array | None = None
+    excluded: NDArray[np.intp] = field(default_factory=_NONE.copy)
+    moves: tuple[Move, ...] = ()
+    remarks: dict[str, Any] = field(default_factory=dict)
     predictable: bool = False
-    placed: Placed | None = None
-    home: Array | None = None
-
-    def __len__(self) -> int:
-        return int(self.samples.shape[0])
-
-    @property
-    def isolated(self) -> NDArray[np.intp]:
-        """Places of the points that the model excludes, among all ``n``."""
-        return np.empty(0, dtype=np.intp) if self.placed is None else self.placed.isolated
-
-    @property
-    def remarks(self) -> dict[str, Any]:
-        """What a result says of the data."""
-        told = {} if self.placed is None else self.placed.remarks
-        return told if Knowledge(self.model).entrance is None else {**told, "tested in": "base space"}
-
-    @property
-    def n(self) -> int:
-        """Number of points, those that the model excludes among them."""
-        return len(self) + len(self.isolated)
 
     @classmethod
     def of(
@@ -101,35 +93,104 @@ class Subject:
         seed: Any = None,
         outside: str = "error",
         base: bool = False,
-    ) -> Subject:
+    ) -> Rows:
         """What a user passed, checked once; ``jumps`` move the samples, by random numbers below ``seed``.
 
         ``base`` says that nothing else was asked for in the coordinates of the data, so that a model that is better
         tested in base space may be.
         """
-        samples = computed(as_samples(x))
-        model = as_tested(model, samples, base)
-        home = samples[:1, :] if is_small_jax(samples) else None
-        if home is not None:
-            samples, model = to_host(samples), _in_numpy(model, samples)
-        placed = brought_in(samples, model, outside)
-        samples = placed.samples
-        moves = as_jumps(jumps, model, samples)
-        if moves is not None:
-            below = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
-            samples = as_second_samples(
-                moves.move(lent(samples), model, below), samples, "jumps.move(samples, model, seed)"
-            )
-        return cls(samples, model, predictable, placed, home)
+        given = computed(as_samples(x))
+        model = as_tested(model, given, base)
+        samples = given
+        if is_small_jax(given):
+            samples, model = to_host(given), _in_numpy(model, given)
+        found = cls(samples, model, given, predictable=predictable)._within(outside)
+        moves = as_jumps(jumps, model, found.samples)
+        if moves is None:
+            return found
+        below = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
+        moved = moves.move(lent(found.samples), model, below)
+        checked = as_second_samples(moved, found.samples, "jumps.move(samples, model, seed)")
+        return dataclasses.replace(found, samples=checked)
+
+    def _within(self, outside: str) -> Rows:
+        """The rows inside the support of the model, and in base space where the model asks for that."""
+        known = Knowledge(self.model)
+        move = known.move
+        support = known.support if move is None else move.support
+        samples, excluded, remarks = place(self.samples, support, outside)
+        if move is None:
+            return dataclasses.replace(self, samples=samples, excluded=excluded, remarks=remarks)
+        told = {**remarks, "tested in": move.label} if move.label else remarks
+        return dataclasses.replace(self, samples=move(samples), excluded=excluded, moves=(move,), remarks=told)
+
+    def __len__(self) -> int:
+        return int(self.samples.shape[0])
 
     @property
-    def as_given(self) -> Array:
-        """A sample of the library that the user passed."""
-        return self.samples if self.home is None else self.home
+    def n(self) -> int:
+        """Number of rows, those that the model excludes among them."""
+        return len(self) + len(self.excluded)
+
+    @property
+    def kept(self) -> NDArray[np.intp]:
+        """Places of the rows that are tested among all."""
+        return np.setdiff1d(np.arange(self.n), self.excluded)
+
+    @property
+    def template(self) -> Array:
+        """An array of the library that the user passed."""
+        return self.samples if self.given is None else self.given
+
+    def in_users_library(self, values: Array) -> Array:
+        """Computed values, (n,), in the library of the user's rows."""
+        return like(values, self.template) if is_small_jax(self.template) else values
 
     def computed_like(self, other: Array) -> Array:
-        """Other samples of that library, where these are computed."""
-        return other if self.home is None else to_host(other)
+        """Other samples of the user's library, in the library in which these are computed."""
+        return to_host(other) if is_small_jax(self.template) else other
+
+    # In the user's coordinates.
+
+    @cached_property
+    def original(self) -> Floats:
+        """The tested rows as the user passed them, (n, d) on the host."""
+        given = to_host(self.template)
+        return np.delete(given, self.excluded, axis=0) if len(self.excluded) else given
+
+    @property
+    def original_model(self) -> Any:
+        """What the rows are tested against, in the user's coordinates."""
+        return self.moves[0].model if self.moves else self.model
+
+    @property
+    def original_support(self) -> Support | None:
+        """The box in which the model lives in the user's coordinates, where it has an edge."""
+        return self.moves[0].support if self.moves else Knowledge(self.model).support
+
+    @property
+    def in_base_space(self) -> bool:
+        """Whether the rows are tested in base space."""
+        return Knowledge(self.model).base_map is not None
+
+    def tested(self, places: Floats) -> Array:
+        """Places of the user's coordinates, (m, d), where the test sees them, in the library of the samples.
+
+        Places on an edge are moved off it.
+        """
+        support = self.original_support
+        there: Array = to_host(places) if support is None else support.off_edges(to_host(places))
+        for move in self.moves:
+            there = move(there)
+        return like(there, self.samples)
+
+    def original_draws(self, n: int) -> Floats | None:
+        """Draws of the model in the user's coordinates, at most ``n`` of its reference."""
+        model = self.original_model
+        found = Reference.of(model, self.samples) if Knowledge(model).evaluable else None
+        return found.draws[:n] if found is not None and found.draws.shape[1] == self.original.shape[1] else None
+
+    # Kernel and tilt.
 
     def median_distance(self) -> float:
         """The median distance between samples; where they must not be looked at, between draws of the model."""
@@ -137,7 +198,7 @@ class Subject:
             return median_of_checked(self._draws("kernel", "InverseMultiquadric(1.0)"))
         return median_of_checked(self.samples)
 
-    def settle(self, kernel: Kernel | None, tilt: Tilt | str | None) -> SteinKernel:
+    def choose(self, kernel: Kernel | None, tilt: Tilt | str | None) -> SteinKernel:
         """The kernel and tilt that a user asked for.
 
         ``kernel=None`` is the inverse multiquadric at the median distance; ``tilt="auto"`` is centered and scaled by
@@ -170,19 +231,17 @@ class Subject:
         placed = not isinstance(tilt, str) or known.place is not None or known.sampler is not None
         return self.predictable or (kernel is not None and placed)
 
-    def pose(self, kernel: Kernel | None, tilt: Tilt | str | None) -> SteinProblem:
-        """The problem of these samples under one kernel."""
-        stein = self.settle(kernel, tilt)
+    def pose(self, kernel: Kernel | None, tilt: Tilt | str | None) -> Problem:
+        """The problem of these rows under one kernel."""
+        stein = self.choose(kernel, tilt)
         tilted = stein.tilt is not None and Knowledge(self.model).evaluable
-        samples = within_reach(self.samples) if tilted else self.samples
-        scores = evaluate_score(self.model, samples)
-        warn_if_log_density(self.model, samples, scores)
-        return SteinProblem(stein, self.model, samples, scores, None if self.placed is None else self.placed.original)
+        rows = dataclasses.replace(self, samples=within_reach(self.samples)) if tilted else self
+        return Problem(stein, rows, evaluate_score(self.model, rows.samples))
 
-    def pose_all(self, kernels: Sequence[Kernel], tilt: Tilt | str | None) -> list[SteinProblem]:
+    def pose_all(self, kernels: Sequence[Kernel], tilt: Tilt | str | None) -> tuple[Problem, ...]:
         """One problem per kernel; the score is evaluated once, and an automatic tilt suits the kernel in the middle."""
-        first = self.pose(kernels[len(kernels) // 2], tilt)
-        return [dataclasses.replace(first, stein=SteinKernel(kernel, first.stein.tilt)) for kernel in kernels]
+        middle = self.pose(kernels[len(kernels) // 2], tilt)
+        return tuple(middle.under(kernel) for kernel in kernels)
 
     def _around(self) -> Array:
         """Points that an automatic tilt may look at where the model does not know its own place."""
@@ -196,13 +255,159 @@ class Subject:
         return self._draws("tilt", "PolynomialTilt(center=0.0, scale=1.0)")
 
     def _draws(self, name: str, example: str) -> Array:
-        draws = Knowledge(self.model).draws(_DRAWS)
-        if draws is None:
+        found = Reference.of(self.model, self.samples)
+        if found is None:
             raise ValueError(
                 f"this test must not choose its {name} from the data, and the model has no `sample` to "
                 f"choose it from. Give one: `{name}={example}`."
             )
-        return as_samples(like(draws, self.samples), "draws of the model")
+        return as_samples(like(found.draws[:_DRAWS], self.samples), "draws of the model")
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One question: these rows, with these scores, against this model, under this Stein kernel.
+
+    Parameters
+    ----------
+    stein : SteinKernel
+        Kernel and tilt.
+    rows : Rows
+        Checked samples and their model, in the coordinates of the test.
+    scores : (n, d) array
+        The score of the model at the samples.
+    """
+
+    stein: SteinKernel
+    rows: Rows
+    scores: Array
+
+    @classmethod
+    def at_scores(cls, stein: SteinKernel, model: Model, samples: Array, scores: Array | None = None) -> Problem:
+        """A problem of checked arrays; ``scores=None`` evaluates the model."""
+        known = evaluate_score(model, samples) if scores is None else scores
+        return cls(stein, Rows(samples, model), known)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what a user's model may refuse: such a model is lost, its scores are not."""
+        model = keepable(self.model, self.samples, self.scores)
+        return {"stein": self.stein, "rows": dataclasses.replace(self.rows, model=model), "scores": self.scores}
+
+    @property
+    def samples(self) -> Array:
+        """The rows in the coordinates of the test, (n, d)."""
+        return self.rows.samples
+
+    @property
+    def model(self) -> Model:
+        """The model in the coordinates of the test."""
+        return self.rows.model
+
+    @cached_property
+    def known(self) -> Knowledge:
+        """What the model knows of itself."""
+        return Knowledge(self.model)
+
+    @cached_property
+    def points(self) -> SteinPoints:
+        """The samples made ready for blocks."""
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow is an error of the Gram, by name
+            return self.stein.prepare(self.samples, self.scores, center_of(self.samples))
+
+    @cached_property
+    def host_samples(self) -> Floats:
+        """The samples as NumPy float64."""
+        return to_host(self.samples)
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """u(xᵢ, xᵢ), shape (n,)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.stein.diagonal(self.samples, self.scores)
+
+    @cached_property
+    def reference(self) -> Reference | None:
+        """4,096 draws of the model and their scores, made once per model; ``None`` where it cannot be drawn from."""
+        found = Reference.of(self.model, self.samples)
+        return found if found is not None and found.draws.shape[1] == self.samples.shape[1] else None
+
+    @property
+    def evaluable(self) -> bool:
+        """Whether the score is known away from the samples."""
+        return self.known.evaluable
+
+    @property
+    def unknown_elsewhere(self) -> str:
+        """Why it is not, for an error."""
+        return self.known.unknown_elsewhere
+
+    @cached_property
+    def support(self) -> Support | None:
+        """The box in which the model lives, where it has an edge."""
+        return self.known.support
+
+    @cached_property
+    def _found(self) -> dict[Hashable, Any]:
+        return {}
+
+    def once(self, name: Hashable, find: Callable[[], T]) -> T:
+        """What ``find`` finds out about this problem, found out once."""
+        if name not in self._found:
+            self._found[name] = find()
+        found: T = self._found[name]
+        return found
+
+    def under(self, kernel: Kernel) -> Problem:
+        """The same rows under another kernel and the same tilt."""
+        return dataclasses.replace(self, stein=SteinKernel(kernel, self.stein.tilt))
+
+    def at(self, samples: Array) -> Problem:
+        """The same question about other samples of the same array library, in the coordinates of the test."""
+        return Problem.at_scores(self.stein, self.model, samples)
+
+    def take(self, rows: NDArray[np.integer], host: bool = False) -> Problem:
+        """The same question about some of the rows; ``host``: as NumPy arrays."""
+        parts = (take_rows(array, rows) for array in (self.samples, self.scores))
+        samples, scores = (to_host(part) for part in parts) if host else parts
+        return Problem.at_scores(self.stein, self.model, samples, scores)
+
+    def diagonal_at(self, x: Floats) -> Floats:
+        """u(x, x) at rows of ``x`` (m, d), on the host; NaN where the model gives no finite score or is not."""
+        inside = x if self.support is None else self.support.off_edges(x)
+        there = like(inside, self.samples)
+        scores = score_of(self.model, there)
+        values = to_host(self.stein.diagonal(there, namespace(there).reshape(scores, x.shape)))
+        return values if self.support is None else np.where(self.support.outside(x), np.nan, values)
+
+    def diagonal_at_reference(self) -> Floats | None:
+        """u(x, x) at the draws of the reference, shape (4096,); ``None`` where there is none or a score is not finite.
+
+        NaN where a draw lies outside the support.
+        """
+        found = self.reference
+        if found is None or found.scores is None:
+            return None
+        draws, scores = found.draws, found.scores
+        return np.asarray(self.stein.diagonal(draws, scores))
+
+
+def in_no_coordinates(kernel: Any, tilt: Any, tau: Any = "auto") -> bool:
+    """Whether nothing that a user asked for is stated in the coordinates of the data."""
+    return kernel is None and not isinstance(tilt, Tilt) and (tau is None or isinstance(tau, str))
+
+
+def pose(x: Any, model: Any, kernel: Kernel | None = None, tilt: Tilt | str | None = None) -> Problem:
+    """Everything that a user may pass, checked and put together; see :meth:`Rows.choose` for the defaults.
+
+    In the precision of the samples, whatever it is: tests choose theirs in :meth:`Rows.of`.
+    """
+    samples = as_samples(x)
+    model = model_at(model, samples)
+    rows = Rows(samples, model, samples)
+    return (rows if Knowledge(model).move is None else rows._within("error")).pose(kernel, tilt)
 
 
 def _in_numpy(model: Model, samples: Array) -> Model:
@@ -211,23 +416,6 @@ def _in_numpy(model: Model, samples: Array) -> Model:
     if not known.evaluable:
         return model_at(to_host(evaluate_score(model, samples)), to_host(samples))
     return model if known.takes_numpy else JaxModel(model, samples[:1, :])
-
-
-def in_no_coordinates(kernel: Any, tilt: Any, tau: Any = "auto") -> bool:
-    """Whether nothing that a user asked for is stated in the coordinates of the data."""
-    return kernel is None and not isinstance(tilt, Tilt) and (tau is None or isinstance(tau, str))
-
-
-def pose(x: Any, model: Any, kernel: Kernel | None = None, tilt: Tilt | str | None = None) -> SteinProblem:
-    """Everything that a user may pass, checked and put together; see :meth:`Subject.settle` for the defaults.
-
-    In the precision of the samples, whatever it is: tests choose theirs in :meth:`Subject.of`.
-    """
-    samples = as_samples(x)
-    model = model_at(model, samples)
-    if Knowledge(model).entrance is not None:
-        samples = brought_in(samples, model).samples
-    return Subject(samples, model).pose(kernel, tilt)
 
 
 def within_reach(samples: Array) -> Array:

@@ -5,26 +5,19 @@ from __future__ import annotations
 import functools
 import inspect
 import platform
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from importlib import import_module, metadata
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from steinball.cautions import listening
 from steinball.frames import column_names
 from steinball.text import describe
-
-__all__ = ["Record", "columns_named", "continues", "current_record", "recorded", "versions"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_OPEN: ContextVar[Record | None] = ContextVar("steinball_record", default=None)
-_NAMED: ContextVar[tuple[str, ...]] = ContextVar("steinball_names", default=())
 _LIBRARIES = ("numpy", "scipy")
 _LONGEST = 200
 
@@ -37,7 +30,7 @@ class Record:
     ----------
     call : str
         As one would write it; arrays by their shape, defaults left out.
-    warnings : list of str
+    warnings : tuple of str
         What was said without stopping.
     names : tuple of str
         What the tested frame or file calls its columns; empty for an array.
@@ -45,87 +38,43 @@ class Record:
     Examples
     --------
     >>> Record("ksd_test(x, model)").warnings
-    []
+    ()
     """
 
     call: str = ""
-    warnings: list[str] = field(default_factory=list)
+    warnings: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
 
     def columns(self, dimension: int) -> dict[str, list[str]]:
         """What the details of a result say of its columns: their names, where all of them have one."""
         return {"columns": list(self.names)} if len(self.names) == dimension else {}
 
-
-def current_record() -> Record:
-    """The record of the call that is running; an empty one outside of any."""
-    return _OPEN.get() or Record()
+    def warned(self, texts: Iterable[str]) -> Record:
+        """The same record with further warnings, each once."""
+        return replace(self, warnings=tuple(dict.fromkeys((*self.warnings, *texts))))
 
 
 def recorded(test: Callable[P, R]) -> Callable[P, R]:
-    """A test whose results remember how it was called and what it warned of; a call inside of a call is part of it.
+    """A test whose results remember how it was called and what the tested frame calls its columns.
 
-    Where no ``rng`` was given it gets a fresh number, so that it can be said which.
+    Where no ``rng`` was given the test gets a fresh number, so that it can be said which.
     """
+    parameters = inspect.signature(test).parameters
 
     @functools.wraps(test)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        if _OPEN.get() is not None:
-            return test(*args, **kwargs)
-        if "rng" in inspect.signature(test).parameters and kwargs.get("rng") is None:
+        if "rng" in parameters and kwargs.get("rng") is None:
             kwargs["rng"] = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
-        with _open(Record(_written(test, args, kwargs), names=_names(test, args, kwargs))):
-            return test(*args, **kwargs)
+        return test(*args, **kwargs)._called(_written(test, args, kwargs), _names(test, args, kwargs))  # type: ignore[attr-defined, no-any-return]
 
     return run
-
-
-def continues(method: Callable[P, R]) -> Callable[P, R]:
-    """A method of a result whose own results have the same record, and what is warned of from then on."""
-
-    @functools.wraps(method)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        before: Record = args[0]._record  # type: ignore[attr-defined]
-        with _open(Record(before.call, list(before.warnings), before.names)):
-            return method(*args, **kwargs)
-
-    return run
-
-
-@contextmanager
-def columns_named(names: tuple[str, ...]) -> Iterator[None]:
-    """Tests within know what the columns of an array are called, as a file says.
-
-    Examples
-    --------
-    >>> import steinball as sb
-    >>> with columns_named(("height",)):
-    ...     result = sb.ksd_test(np.arange(9.0), sb.models.Gaussian(4.0, 9.0), rng=0)
-    >>> result.explain().names
-    ('height',)
-    """
-    token = _NAMED.set(names)
-    try:
-        yield
-    finally:
-        _NAMED.reset(token)
-
-
-@contextmanager
-def _open(record: Record) -> Iterator[None]:
-    token = _OPEN.set(record)
-    try:
-        with listening(record.warnings):
-            yield
-    finally:
-        _OPEN.reset(token)
 
 
 def _names(test: Callable[..., Any], args: Any, kwargs: Any) -> tuple[str, ...]:
     """What the columns of the tested frame are called."""
     data = args[0] if args else kwargs.get(next(iter(inspect.signature(test).parameters)))
     try:
-        return tuple(column_names(data) or _NAMED.get())
+        return tuple(column_names(data) or ())
     except Exception:  # the test itself will say what is wrong with its data
         return ()
 

@@ -5,21 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, dtype_name, like, namespace, take_rows, to_host
+from steinball.arrays import Array, dtype_name, like, namespace, take_rows
 from steinball.kernels.base import Kernel
 from steinball.kernels.distance import direct_squared_distances, metric_root
-from steinball.models.base import Model, evaluate_score, keepable, score_of
-from steinball.models.knowledge import Knowledge
-from steinball.models.support import Support
 from steinball.tilts import Tilt
 
-__all__ = ["SteinKernel", "SteinPoints", "SteinProblem", "center_of"]
+__all__ = ["SteinKernel", "SteinPoints", "center_of"]
 
 DIRECT_DIMENSIONS = 2
 """Up to this dimension differences are formed coordinate by coordinate: as fast as matrix products, and exact."""
@@ -338,69 +333,3 @@ def _stretch(a: Array, b: Array, r2: Array) -> Array:
     """|C(x − y)|² / r², and 0 where the points coincide (r² φ″ vanishes there)."""
     xp = namespace(a)
     return direct_squared_distances(a, b) / xp.where(r2 > 0.0, r2, xp.ones_like(r2))
-
-
-@dataclass(frozen=True, eq=False)
-class SteinProblem:
-    """One question: these samples, with these scores, against this model, under this Stein kernel.
-
-    ``samples`` and ``scores`` are checked (n, d) arrays; ``model`` has a ``score`` (usable away from the samples unless
-    it is a bare array of scores). ``original``, on the host, are the samples as they came, where they are tested in
-    other coordinates.
-    """
-
-    stein: SteinKernel
-    model: Model
-    samples: Array
-    scores: Array
-    original: NDArray[np.float64] | None = None
-
-    def __len__(self) -> int:
-        return int(self.samples.shape[0])
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "model": keepable(self.model, self.samples, self.scores)}
-
-    @cached_property
-    def points(self) -> SteinPoints:
-        """The samples made ready for blocks."""
-        with np.errstate(over="ignore", invalid="ignore"):  # overflow is an error of the Gram, by name
-            return self.stein.prepare(self.samples, self.scores, center_of(self.samples))
-
-    @cached_property
-    def host_samples(self) -> NDArray[np.float64]:
-        """The samples as NumPy float64."""
-        return to_host(self.samples)
-
-    @cached_property
-    def diagonal(self) -> Array:
-        """u(xᵢ, xᵢ), shape (n,)."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self.stein.diagonal(self.samples, self.scores)
-
-    @property
-    def evaluable(self) -> bool:
-        """Whether the score is known away from the samples."""
-        return Knowledge(self.model).evaluable
-
-    @property
-    def unknown_elsewhere(self) -> str:
-        """Why it is not, for an error."""
-        return Knowledge(self.model).unknown_elsewhere
-
-    @property
-    def support(self) -> Support | None:
-        """The box in which the model lives, where it has an edge."""
-        return Knowledge(self.model).support
-
-    def at(self, samples: Array) -> SteinProblem:
-        """The same question about other samples of the same array library."""
-        return SteinProblem(self.stein, self.model, samples, evaluate_score(self.model, samples))
-
-    def diagonal_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """u(x, x) at rows of ``x`` (m, d), on the host; NaN where the model gives no finite score or is not."""
-        inside = x if self.support is None else self.support.off_edges(x)
-        there = like(inside, self.samples)
-        scores = score_of(self.model, there)
-        values = to_host(self.stein.diagonal(there, namespace(there).reshape(scores, x.shape)))
-        return values if self.support is None else np.where(self.support.outside(x), np.nan, values)

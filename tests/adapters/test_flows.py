@@ -67,7 +67,7 @@ def test_draws_become_normal_in_base_space(flow: Any) -> None:
     assert abs(np.corrcoef(z.T)[0, 1]) < 0.11
 
 
-@pytest.mark.filterwarnings("ignore::steinball.features.UnboundedSteinKernelWarning")  # the score of some grows fast
+@pytest.mark.filterwarnings("ignore::steinball.cautions.UnboundedSteinKernelWarning")  # the score of some grows fast
 def test_a_flow_in_single_precision_is_tested_by_its_own_draws(flow: Any) -> None:
     x = Knowledge(sb.as_model(flow)).needed_draws(300, 2)
     for model in (flow, sb.in_base_space(flow)):

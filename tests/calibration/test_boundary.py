@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 import steinball as sb
 from steinball.calibration import BootstrapNull, BoundaryNull
+from steinball.evidence.ksd import Reading
 from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.dense import DenseGram
 from steinball.gram.weights import gather
 from steinball.problem import pose
-from steinball.results.decision import Question
 
 Floats = NDArray[np.float64]
 LEVEL = 0.05
@@ -167,10 +167,10 @@ def test_between_the_ends_of_a_low_rank_summary_lie_all_pvalues() -> None:
         results = [sb.ksd_test(x, lambda x: -x, engine=engine, **options) for engine in ("dense", "lowrank")]
         exact, near = (result._evidence.summary for result in results)
         for radius in np.linspace(0.0, math.sqrt(exact.mean), 15):
-            question = Question(calibration, tau, "v", float(radius), LEVEL)
-            ends = question.ends(near)
+            reading = Reading(calibration, tau, "v")
+            ends = reading.ends(near, float(radius), LEVEL)
             assert ends is not None
-            assert ends[0].pvalue <= question.answer(exact).pvalue <= ends[1].pvalue
+            assert ends[0].pvalue <= reading.decide(exact, float(radius), LEVEL).pvalue <= ends[1].pvalue
 
 
 @pytest.mark.backend

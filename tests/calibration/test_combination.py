@@ -9,7 +9,7 @@ import pytest
 
 import steinball as sb
 from steinball.calibration import ModelMoments
-from steinball.features import UnboundedSteinKernelWarning
+from steinball.cautions import UnboundedSteinKernelWarning
 
 pytestmark = pytest.mark.exact
 

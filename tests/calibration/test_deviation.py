@@ -14,7 +14,7 @@ from scipy import stats
 import steinball as sb
 from steinball.calibration import DeviationNull
 from steinball.calibration.deviation import BOUNDS
-from steinball.features import UnboundedSteinKernelWarning
+from steinball.cautions import UnboundedSteinKernelWarning
 from steinball.features.moments import ModelMoments
 
 # N(0, 1), lengthscale² = 2, tilt exponent ½: the supremum is 1 + (1 + c)v − v² − v³ at v = (√(4 + 3c) − 1)/3, c = ½.

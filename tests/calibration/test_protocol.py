@@ -132,7 +132,7 @@ def test_its_traits_are_obeyed() -> None:
         sb.ksd_test(X, MODEL, calibration=Markov(), estimator="u")
     with pytest.raises(TypeError, match=r"several kernels.*Markov\(\)"):
         sb.robust_ksdagg_test(X, MODEL, 0.05, calibration=Markov())
-    with pytest.warns(sb.features.UnboundedSteinKernelWarning, match="`Markov`"):
+    with pytest.warns(sb.cautions.UnboundedSteinKernelWarning, match="`Markov`"):
         sb.ksd_test(X, MODEL, calibration=Markov())
 
 

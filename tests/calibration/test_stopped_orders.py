@@ -70,7 +70,7 @@ def test_it_rejects_whenever_the_first_order_does_and_never_falls_in_the_radius(
 
 def test_it_is_a_calibration_like_any_other() -> None:
     x = np.where(np.arange(200) % 4 == 0, 1.0, np.random.default_rng(0).normal(size=200))
-    with pytest.warns(sb.checks.DependentRowsWarning):
+    with pytest.warns(sb.cautions.DependentRowsWarning):
         result = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, calibration=Betting(10, stop=0.025), rng=0)
     assert result.rejected
     assert result.contamination_bound > 0.05

@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.checks import DependentRowsWarning
-from steinball.checks.dependence import autocorrelation_time, find_dependence, warn_if_dependent
+from steinball.cautions import DependentRowsWarning
+from steinball.checks.dependence import autocorrelation_time, dependent_rows, find_dependence
 from steinball.gram import DenseGram, Request
 from steinball.problem import pose
 
@@ -27,10 +27,8 @@ def problem_of(x: Any) -> Any:
 
 def remarked(x: Any) -> bool:
     problem = problem_of(x)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        warn_if_dependent(problem, DenseGram(problem).summarise(Request()))
-    return [warning.category for warning in caught] == [DependentRowsWarning]
+    found = list(dependent_rows(problem, DenseGram(problem).summarise(Request())))
+    return [remark.category for remark in found] == [DependentRowsWarning]
 
 
 @pytest.mark.calibration

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import steinball as sb
 from steinball.calibration import BoundaryBootstrap, BoundaryNull, Calibration, DeviationBound
 from steinball.calibration.boundary import largest_turn
-from steinball.explain import Fragility, fragility
+from steinball.explain import Fragility
 from steinball.explain.changes import _largest_sums
 
 pytestmark = pytest.mark.exact
@@ -57,7 +57,7 @@ def test_the_count_is_that_of_the_definition(calibration: Calibration, mean: flo
     """The largest K such that draws and statistic, each moved as far as K changes can move them, decide alike."""
     x = np.random.default_rng(1).normal(mean, 1.0, size=120)
     result = run(x, calibration, 0.05, CURVED)
-    found, weights = fragility(result), weights_of(result)
+    found, weights = result.fragility(), weights_of(result)
     assert result.draws is not None
     sizes, count = np.sort(np.abs(weights), axis=1)[:, ::-1], int(0.1 * 200)
     step = 2.0 * math.sqrt(1.7) / 120
@@ -105,7 +105,7 @@ def test_the_boundary_bootstraps_count_is_that_of_the_definition(scheme: str, me
     while wanted < 120 and same(wanted + 1):
         wanted += 1
     assert same(0)
-    assert fragility(result).changes == wanted
+    assert result.fragility().changes == wanted
 
 
 def test_with_a_deviation_bound_the_count_is_sharp() -> None:
@@ -116,7 +116,7 @@ def test_with_a_deviation_bound_the_count_is_sharp() -> None:
             x = np.ones(100)
             x[ones:] = -1.0
             result = run(x, DeviationBound(), radius, LINEAR)
-            k = fragility(result).changes
+            k = result.fragility().changes
             turn = np.flatnonzero(x > 0.0) if result.rejected else np.flatnonzero(x < 0.0)
             for changes in (k, k + 1):
                 y = x.copy()
@@ -130,7 +130,7 @@ def test_with_a_deviation_bound_the_count_is_sharp() -> None:
 def test_the_deviation_bound_has_the_closed_form() -> None:
     x = np.ones(100)
     result = run(x, DeviationBound(), 0.1, LINEAR)
-    found = fragility(result)
+    found = result.fragility()
     assert result.rejected
     assert found.changes == math.ceil(found.margin * 100 / found.diameter) - 1
     assert found.diameter == pytest.approx(2.0)
@@ -168,7 +168,7 @@ def test_a_decision_survives_as_many_changes_as_promised(calibration: Calibratio
     x = np.random.default_rng(3).normal(mean, 0.7, size=40)
     result = run(x, calibration, radius, CURVED)
     assert result.rejected == (mean > 1.0)
-    found = fragility(result)
+    found = result.fragility()
     assert found.changes >= 1
     assert attacked(x, calibration, radius, min(found.changes, 3), result.rejected)
 
@@ -181,7 +181,7 @@ def test_random_attacks_of_the_promised_size_change_nothing(calibration: Calibra
     for mean, radius in ((1.6, 0.05), (1.6, 0.3), (0.2, 0.5), (0.0, 0.9)):
         x = rng.normal(mean, 0.5, size=150)
         result = run(x, calibration, radius, CURVED)
-        k = fragility(result).changes
+        k = result.fragility().changes
         seen.add((result.rejected, k > 0))
         for y in CANDIDATES:
             for chosen in (np.argsort(x)[:k], np.argsort(-x)[:k], rng.permutation(150)[:k]):
@@ -198,7 +198,7 @@ def test_enough_changes_do_flip_it() -> None:
     clean = x.copy()
     clean[:45] = np.random.default_rng(0).normal(size=45)
     assert not run(clean, sb.WeightedBootstrap(199), 0.02, CURVED).rejected
-    assert fragility(result).changes < 45
+    assert result.fragility().changes < 45
 
 
 def test_a_turned_direction_is_bounded_by_the_chord() -> None:
@@ -217,29 +217,29 @@ def test_a_turned_direction_is_bounded_by_the_chord() -> None:
 def test_at_radius_zero_the_boundary_bootstrap_is_as_fragile_as_the_papers(scheme: str) -> None:
     """Without a radius no direction matters, and their draws are the same."""
     x = np.random.default_rng(6).normal(1.0, 1.0, size=100)
-    boundary = fragility(run(x, BoundaryBootstrap(199, scheme), 0.0, CURVED))
+    boundary = run(x, BoundaryBootstrap(199, scheme), 0.0, CURVED).fragility()
     assert boundary.changes >= 1
     if scheme == "weighted":
-        assert boundary.changes == fragility(run(x, sb.WeightedBootstrap(199), 0.0, CURVED)).changes
+        assert boundary.changes == run(x, sb.WeightedBootstrap(199), 0.0, CURVED).fragility().changes
 
 
 def test_a_smaller_diameter_promises_more() -> None:
     result = run(np.random.default_rng(6).normal(1.0, 1.0, size=200), sb.WeightedBootstrap(199), 0.0, CURVED)
-    counts = [fragility(result, diameter=size).changes for size in (4.0, 2.0, 1.0)]
+    counts = [result.fragility(diameter=size).changes for size in (4.0, 2.0, 1.0)]
     assert counts[0] < counts[1] < counts[2]
-    assert fragility(result, diameter=1e-9).changes == 200
+    assert result.fragility(diameter=1e-9).changes == 200
 
 
 def test_what_can_never_be_rejected_survives_everything() -> None:
     x = np.random.default_rng(0).normal(size=30)
-    found = fragility(run(x, DeviationBound(), 5.0, CURVED))
+    found = run(x, DeviationBound(), 5.0, CURVED).fragility()
     assert (found.changes, found.rejected, found.n) == (30, False, 30)
     assert found.diameter == pytest.approx(2.0 * math.sqrt(1.7))
 
 
 def test_the_summary_tells_the_number_and_its_condition() -> None:
     result = run(np.random.default_rng(6).normal(1.5, 0.5, size=200), sb.WeightedBootstrap(199), 0.0, CURVED)
-    found = fragility(result)
+    found = result.fragility()
     assert found.share == found.changes / 200
     text = " ".join(str(found).split())
     assert f"The decision survives replacing any {found.changes} of the 200 points" in text
@@ -251,23 +251,23 @@ def test_errors_say_what_to_do() -> None:
     x = np.random.default_rng(0).normal(size=40)
     plain = sb.ksd_test(x, sb.models.Gaussian(), tilt="auto", rng=0)
     with pytest.raises(ValueError, match=r'kind "sample".*tau="auto"'):
-        fragility(plain)
+        plain.fragility()
     with pytest.raises(ValueError, match="V-statistics"):
-        fragility(sb.ksd_test(x, sb.models.Gaussian(), estimator="u", rng=0, **CURVED))
+        sb.ksd_test(x, sb.models.Gaussian(), estimator="u", rng=0, **CURVED).fragility()
     with pytest.raises(ValueError, match='engine="blocked"'):
-        fragility(sb.ksd_test(x, sb.models.Gaussian(), engine="lowrank", rng=0, **CURVED))
+        sb.ksd_test(x, sb.models.Gaussian(), engine="lowrank", rng=0, **CURVED).fragility()
     with pytest.raises(TypeError, match="knows how bootstraps and deviation bounds move, not Betting"):
-        fragility(sb.ksd_test(x, sb.models.Gaussian(), calibration=sb.Betting(), rng=0, **CURVED))
+        sb.ksd_test(x, sb.models.Gaussian(), calibration=sb.Betting(), rng=0, **CURVED).fragility()
     with pytest.raises(ValueError, match="`diameter`"):
-        fragility(sb.ksd_test(x, sb.models.Gaussian(), rng=0, **CURVED), diameter=-1.0)
+        sb.ksd_test(x, sb.models.Gaussian(), rng=0, **CURVED).fragility(diameter=-1.0)
 
 
 def test_a_kernel_or_tilt_from_the_data_is_refused() -> None:
     x, model = np.random.default_rng(0).normal(0.8, size=100), sb.models.Gaussian()
     chosen = sb.robust_ksd_test(x, model, 0.05, rng=0)
     with pytest.raises(ValueError, match=r"come from its data.*kernel=InverseMultiquadric"):
-        fragility(chosen)
+        chosen.fragility()
     fixed = sb.robust_ksd_test(x, model, 0.05, kernel=chosen.kernel, rng=0)
-    assert fragility(fixed).rejected, "the model knows its place, so that the tilt owes nothing to the data"
+    assert fixed.fragility().rejected, "the model knows its place, so that the tilt owes nothing to the data"
     with pytest.raises(ValueError, match="come from its data"):
-        fragility(sb.robust_ksd_test(x, lambda x: -x, 0.05, kernel=chosen.kernel, tau=9.0, rng=0))
+        sb.robust_ksd_test(x, lambda x: -x, 0.05, kernel=chosen.kernel, tau=9.0, rng=0).fragility()

@@ -11,20 +11,19 @@ from numpy.typing import NDArray
 
 import steinball as sb
 from steinball.explain.kept_mass import _dual_bound, keep_most
-from steinball.problem import pose
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 
 pytestmark = pytest.mark.exact
 
 KERNEL, TILT = sb.InverseMultiquadric(1.0), sb.PolynomialTilt()
 
 
-def problem_of(x: Any) -> SteinProblem:
+def problem_of(x: Any) -> Problem:
     d = 1 if np.ndim(x) == 1 else x.shape[1]
     return pose(x, sb.models.Gaussian(np.zeros(d), np.eye(d)), KERNEL, TILT)
 
 
-def gram(problem: SteinProblem) -> NDArray[np.float64]:
+def gram(problem: Problem) -> NDArray[np.float64]:
     return np.asarray(problem.stein.block(problem.points, problem.points))
 
 

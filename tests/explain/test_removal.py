@@ -12,9 +12,8 @@ from scipy.optimize import linprog, minimize
 
 import steinball as sb
 from steinball.explain import least_removal, removal
-from steinball.problem import pose
+from steinball.problem import Problem, pose
 from steinball.progress import Progress
-from steinball.stein import SteinProblem
 from steinball.text import percent
 
 pytestmark = pytest.mark.exact
@@ -22,12 +21,12 @@ pytestmark = pytest.mark.exact
 KERNEL, TILT = sb.InverseMultiquadric(1.0), sb.PolynomialTilt()
 
 
-def problem_of(x: Any) -> SteinProblem:
+def problem_of(x: Any) -> Problem:
     d = 1 if np.ndim(x) == 1 else x.shape[1]
     return pose(x, sb.models.Gaussian(np.zeros(d), np.eye(d)), KERNEL, TILT)
 
 
-def gram(problem: SteinProblem) -> NDArray[np.float64]:
+def gram(problem: Problem) -> NDArray[np.float64]:
     return np.asarray(problem.stein.block(problem.points, problem.points))
 
 
@@ -126,13 +125,13 @@ def test_planted_outliers_are_named(d: int, seed: int) -> None:
     x, model = outliers(seed, n, m / n, d), sb.models.Gaussian(np.zeros(d), np.eye(d))
     result = sb.ksd_test(x, model, kernel=KERNEL, tilt=sb.PolynomialTilt(0.5, 0.0, math.sqrt(d)), radius=0.01, rng=0)
     assert result.rejected
-    found = least_removal(result)
+    found = result.least_removal()
     assert found.threshold == pytest.approx(0.01 + result.threshold)
     assert found.ksd == pytest.approx(result.ksd)
     assert found.weights[:m].sum() >= 0.9 * found.weights.sum()
     assert 0.05 < found.share < m / n
     assert result.draws is not None
-    lower = least_removal(result, float(np.sqrt(np.mean(result.draws**2))))
+    lower = result.least_removal(float(np.sqrt(np.mean(result.draws**2))))
     assert lower.weights[:m].mean() >= 0.6
     assert lower.weights[m:].mean() <= 0.05
 
@@ -156,7 +155,7 @@ def test_nothing_is_removed_where_nothing_was_rejected() -> None:
     x = np.random.default_rng(0).normal(size=100)
     result = sb.ksd_test(x, sb.models.Gaussian(), kernel=KERNEL, tilt=TILT, rng=0)
     assert not result.rejected
-    found = least_removal(result)
+    found = result.least_removal()
     assert (found.share, found.gap, found.ranked.size) == (0.0, 0.0, 0)
     assert "No points need to be removed" in found.summary()
 
@@ -210,15 +209,11 @@ def test_shown_at_a_prompt_it_is_one_short_line() -> None:
 
 def test_errors_say_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = problem_of(outliers(0, 30, 0.2))
-    with pytest.raises(ValueError, match="`threshold` must be given"):
-        least_removal(problem)
     with pytest.raises(ValueError, match="`threshold` must be a finite number"):
-        least_removal(problem, 0.0)
-    with pytest.raises(TypeError, match="`problem` must be the result"):
-        least_removal([1.0, 2.0], 0.1)  # type: ignore[arg-type]
+        sb.ksd_test(outliers(0, 30, 0.2), sb.models.Gaussian(), rng=0).least_removal(0.0)
     unbiased = sb.ksd_test(outliers(0, 30, 0.2), sb.models.Gaussian(), estimator="u", rng=0)
     with pytest.raises(ValueError, match="V-statistics"):
-        least_removal(unbiased)
+        unbiased.least_removal()
     monkeypatch.setattr(removal, "LARGEST", 20)
     with pytest.raises(ValueError, match="random subsample"):
         least_removal(problem, 0.1)

@@ -12,14 +12,15 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.features import Supremum, UncertifiedSupremumWarning
+from steinball.cautions import UncertifiedSupremumWarning
+from steinball.features import Supremum
 from steinball.features.certificate import best_upper_bound, closed_form, largest_cubic
 from steinball.features.shells import Setting
 from steinball.features.supremum import find_supremum
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel
 from steinball.models.growth import ScoreGrowth
-from steinball.problem import pose
-from steinball.stein import SteinKernel, SteinProblem
+from steinball.problem import Problem, pose
+from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt, Tilt
 
 pytestmark = pytest.mark.exact
@@ -168,7 +169,7 @@ def test_the_bound_does_not_depend_on_the_samples_beyond_the_gap() -> None:
     assert max(bounds) <= 1.03 * min(bounds)
 
 
-def _posed(model: Any, seed: int) -> SteinProblem:
+def _posed(model: Any, seed: int) -> Problem:
     return pose(sample(30, seed=seed), model, KERNEL, TILT)
 
 

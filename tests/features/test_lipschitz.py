@@ -12,8 +12,7 @@ import steinball as sb
 from steinball import radius as r
 from steinball.features import Supremum
 from steinball.features.lipschitz import feature_slopes
-from steinball.problem import pose
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 
 pytestmark = pytest.mark.exact
 
@@ -22,11 +21,11 @@ TAU = Supremum(2.25, "given")
 TILT = sb.PolynomialTilt(0.5)
 
 
-def problem(model: Any = None, kernel: Any = None, tilt: Any = TILT, x: Any = X) -> SteinProblem:
+def problem(model: Any = None, kernel: Any = None, tilt: Any = TILT, x: Any = X) -> Problem:
     return pose(x, (lambda x: -x) if model is None else model, kernel or sb.InverseMultiquadric(1.3), tilt)
 
 
-def distance(here: SteinProblem, x: Any, y: Any) -> Any:
+def distance(here: Problem, x: Any, y: Any) -> Any:
     """|φ(x) − φ(y)| row by row."""
     both = here.at(np.vstack([x, y])).points
     n = len(x)

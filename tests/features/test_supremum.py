@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 import steinball as sb
-from steinball.features import Ball, Supremum, UncertifiedSupremumWarning
+from steinball.cautions import UncertifiedSupremumWarning
+from steinball.features import Ball, Supremum
 from steinball.features.supremum import find_supremum
 from steinball.kernels import InverseMultiquadric
 from steinball.models.growth import RadialScore
-from steinball.problem import pose
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact
@@ -231,8 +231,8 @@ def test_a_loose_upper_bound_is_not_used() -> None:
     assert find_supremum("best", problem).value == pytest.approx(closed_form_of_the_gaussian(problem), rel=1e-4)
 
 
-def closed_form_of_the_gaussian(problem: SteinProblem) -> float:
-    return find_supremum("auto", dataclasses.replace(problem, model=sb.models.Gaussian())).value
+def closed_form_of_the_gaussian(problem: Problem) -> float:
+    return find_supremum("auto", Problem.at_scores(problem.stein, sb.models.Gaussian(), problem.samples)).value
 
 
 def test_where_nothing_more_is_known_the_sample_speaks() -> None:
@@ -256,7 +256,7 @@ def test_where_nothing_more_is_known_the_sample_speaks() -> None:
 )
 def test_sets_that_allow_removal_ask_for_an_upper_bound(radius: Any) -> None:
     x, model = np.random.default_rng(0).normal(size=50), sb.models.Gaussian()
-    with pytest.warns(sb.radius.RemovalWarning, match='may be too small.*Use tau="auto"'):
+    with pytest.warns(sb.cautions.RemovalWarning, match='may be too small.*Use tau="auto"'):
         sb.ksd_test(x, model, tilt="auto", radius=radius, rng=0)
     sb.ksd_test(x, model, tilt="auto", radius=radius, tau="auto", rng=0)
     sb.ksd_test(x, model, tilt="auto", radius=sb.Huber(0.1) + 0.1, rng=0)

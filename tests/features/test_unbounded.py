@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 import steinball as sb
-from steinball.features import UnboundedSteinKernelWarning
+from steinball.cautions import UnboundedSteinKernelWarning
 
-pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.radius.RemovalWarning")]
+pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.cautions.RemovalWarning")]
 
 X = np.random.default_rng(11).normal(size=200)
 TILT = sb.PolynomialTilt(0.5)

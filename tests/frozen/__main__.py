@@ -78,7 +78,12 @@ def differences(before: Any, after: Any, path: str = "") -> list[str]:
         same = before == after or abs(before - after) <= CLOSE * max(1.0, abs(before))
     else:
         same = before == after
-    return [] if same else [f"{path}:\n    before {before!r}\n    after  {after!r}"]
+    return [] if same else [f"{path}:\n    before {_short(before)}\n    after  {_short(after)}"]
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 300 else text[:300] + "…"
 
 
 def _is_number(value: Any) -> bool:
@@ -98,7 +103,7 @@ def main() -> int:
         different = differences(before.get(name), json.loads(json.dumps(now)))
         changed += bool(different)
         if different:
-            print(f"{name}\n  " + "\n  ".join(different))
+            print(f"{name}\n  " + "\n  ".join(different[:8]))
     print(f"{len(found)} calls, {changed} differ")
     return int(changed > 0)
 

@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 
 import steinball as sb
 from steinball.arrays import as_seed
+from steinball.evidence.kernels import AggregationEvidence
 from steinball.gof.aggregated import median_kernels, paper_kernels
 from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.kernels import Gaussian
-from steinball.results.aggregated import AggregatedResult, AggregationEvidence
-from steinball.stein import SteinKernel, SteinProblem
+from steinball.problem import Problem
+from steinball.results.aggregated import AggregatedResult
+from steinball.stein import SteinKernel
 
 LOW, HIGH = 8 / 400, 36 / 400
 FEW: dict[str, Any] = {"n_resamples": 199, "n_resamples_level": 199}
@@ -146,7 +148,7 @@ def evidence_of_all_signs(x: NDArray[np.float64], kernels: Sequence[Any]) -> Agg
     """With every sign vector once in the draws for the quantiles and once in those for the correction."""
     points = x[:, None]
     signs = np.array(list(product((-1, 1), repeat=len(x))), dtype=np.int8)
-    problems = [SteinProblem(SteinKernel(kernel), MODEL, points, -points) for kernel in kernels]
+    problems = [Problem.at_scores(SteinKernel(kernel), MODEL, points, -points) for kernel in kernels]
     summaries = [DenseGram(problem).summarise(Request((signs, signs))) for problem in problems]
     return AggregationEvidence.of(problems, summaries, len(signs), 50)
 
@@ -175,9 +177,9 @@ def test_over_all_signs_the_pvalue_is_the_share_of_signs_that_are_as_extreme(shi
 def test_over_all_signs_the_correction_is_at_least_bonferronis(seed: int, level: float) -> None:
     """Each kernel rejects at most T of 2¹⁰ signs, all three at most 3T: û ≥ α less the step of the quantiles."""
     x = np.random.default_rng(seed).normal(size=10)
-    result = evidence_of_all_signs(x, KERNELS).decide(level)
-    assert result.correction >= level - 3 / 1025
-    assert result.correction < 3.0 * level + 3 * 3 / 1025  # no kernel alone may reject more than α; ± mirrored signs
+    result = evidence_of_all_signs(x, KERNELS).decide(sb.Huber(0.0), level)["correction"]
+    assert result >= level - 3 / 1025
+    assert result < 3.0 * level + 3 * 3 / 1025  # no kernel alone may reject more than α; ± mirrored signs
 
 
 @pytest.mark.exact
@@ -227,11 +229,12 @@ def test_the_pvalue_is_the_smallest_level_that_rejects(shift: float, bisections:
 def test_no_pvalue_is_zero() -> None:
     """No draw of the correction comes near the statistic: the smallest p-value is 1/(B₂ + 1)."""
     points = np.zeros((5, 1))
-    problem = SteinProblem(SteinKernel(KERNELS[0]), MODEL, points, points)
+    problem = Problem.at_scores(SteinKernel(KERNELS[0]), MODEL, points, points)
     draws, others = np.arange(99.0)[None] + 0.5, np.arange(49.0)[None]
-    evidence = AggregationEvidence((problem,), np.array([1000.0]), draws, others, 50)
+    evidence = AggregationEvidence((problem,), (), np.array([1000.0]), draws, others, 50)
     assert evidence.pvalue() == 1 / 50
-    assert evidence.decide(1 / 50).rejected
+    assert evidence.decide(sb.Huber(0.0), 1 / 50)["pvalue"] == 1 / 50
+    assert evidence.decide(sb.Huber(0.0), 1 / 50)["statistic"] > 0.0
 
 
 @pytest.mark.exact
@@ -239,11 +242,11 @@ def test_no_pvalue_is_zero() -> None:
 def test_ties_count_against_a_rejection(value: float) -> None:
     """A value within rounding of another ranks no higher than it, whether it is above or below."""
     points = np.zeros((5, 1))
-    problem = SteinProblem(SteinKernel(KERNELS[0]), MODEL, points, points)
+    problem = Problem.at_scores(SteinKernel(KERNELS[0]), MODEL, points, points)
     far = np.full(4, -5000.0)
     for tied in (value, value * (1.0 + 1e-12), value * (1.0 - 1e-12)):
         others = np.array([[tied, *far]])
-        evidence = AggregationEvidence((problem,), np.array([value]), others, others, 50)
+        evidence = AggregationEvidence((problem,), (), np.array([value]), others, others, 50)
         assert evidence.ranks.tolist() == [2]  # itself and the draw
         assert evidence.level_ranks.tolist() == [2, 6, 6, 6, 6]
         assert evidence.pvalue() == 1 / 5

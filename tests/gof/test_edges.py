@@ -134,7 +134,7 @@ class TestGrowth:
         assert "wherever" in sb.robust_ksd_test(self.x, known, 0.05, rng=0).summary(details=True)
 
     def test_an_unbounded_kernel_promises_nothing_and_says_why(self) -> None:
-        with pytest.warns(sb.features.UnboundedSteinKernelWarning):
+        with pytest.warns(sb.cautions.UnboundedSteinKernelWarning):
             result = sb.robust_ksd_test(self.x, lambda x: -4.0 * x**3, 0.05, tilt=sb.PolynomialTilt(), rng=0)
         assert (result.bounded, result.verdict, result.contamination_bound) == ("unbounded", "undecided", 0.0)
         assert "grows without limit" in result.summary(details=True).replace("\n ", "")
@@ -153,5 +153,5 @@ class TestGrowth:
         result = sb.robust_ksd_test(x, model, 0.05, rng=0)
         assert type(result.tilt) is sb.tilts.PowerTilt
         assert (result.bounded, result.rejected) == ("apparent", False)
-        with pytest.warns(sb.features.UnboundedSteinKernelWarning):
+        with pytest.warns(sb.cautions.UnboundedSteinKernelWarning):
             assert sb.robust_ksd_test(x, lambda x: 1.0 - np.exp(x), 0.05, rng=0).bounded == "unbounded"

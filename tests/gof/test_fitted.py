@@ -32,7 +32,7 @@ GAMMA = RNG.gamma(2.0, size=300)
 )  # fmt: skip
 def test_families_are_not_rejected_by_their_own_data(family: Any, x: Any, known: Any) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", sb.jumps.SeparatedModesWarning)
+        warnings.simplefilter("ignore", sb.cautions.SeparatedModesWarning)
         result = sb.fit_test(x, family, known_params=known, rng=0)
     assert not result.rejected
     assert all(error > 0.0 for error in result.standard_errors.values())

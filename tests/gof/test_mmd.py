@@ -419,7 +419,7 @@ def test_an_infinite_threshold_is_null_in_json() -> None:
     x, y = small(0, 10, 10)
     result = sb.dcmmd_test(x, y, contamination=0.0, n_resamples=19, level=0.05, rng=0)
     assert math.isfinite(result.threshold)
-    low = result._evidence.decide(0.0, 0.01)  # which 19 splits cannot reach
+    low = dataclasses.replace(result, **result._evidence.decide(sb.Huber(0.0), 0.01))  # which 19 splits cannot reach
     assert math.isinf(low.threshold)
     assert low.to_dict()["threshold"] is None
     assert low.contamination_bound == 0.0

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import steinball as sb
+from steinball.evidence.means import BoundedMean, MeansEvidence
 from steinball.gof.sharp_huber import sharp_huber_test
 from steinball.kernels import Matern
 from steinball.models import Gaussian, GaussianMixture
-from steinball.results.bounded import BoundedMean, BoundedQuestion
+from steinball.radius import Huber
 
 pytestmark = pytest.mark.exact
 
@@ -35,11 +36,11 @@ def test_the_mean_of_the_evalue_is_one_at_the_edge(contamination: float) -> None
 def test_the_conceded_share_is_where_the_pvalue_crosses_the_level() -> None:
     values = BoundedMean(np.random.default_rng(0).uniform(-0.4, 1.0, size=400), -0.4)
     for method in ("betting", "asymptotic"):
-        question = BoundedQuestion(0.1, 0.05, method)
-        bound = question.bound([values])
+        evidence = MeansEvidence((values,), method)
+        bound = evidence.bound(0.05)
         assert 0.1 < bound < values.values.mean()
-        assert question.pvalue([values], bound - 1e-6) <= 0.05 < question.pvalue([values], bound + 1e-6)
-        pvalues = [question.pvalue([values], e) for e in np.linspace(0.0, 1.0, 30)]
+        assert evidence.pvalue(bound - 1e-6) <= 0.05 < evidence.pvalue(bound + 1e-6)
+        pvalues = evidence.pvalues(Huber(0.0), np.linspace(0.0, 1.0, 30))
         assert np.all(np.diff(pvalues) >= 0.0)
 
 

@@ -16,8 +16,8 @@ from steinball.arrays import to_host
 from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.gram import BlockedGram, DenseGram, GramSummary, Request
 from steinball.kernels import InverseMultiquadric
-from steinball.problem import pose
-from steinball.stein import SteinProblem, center_of
+from steinball.problem import Problem, pose
+from steinball.stein import center_of
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact
@@ -32,7 +32,7 @@ def score(x: Any) -> Any:
     return -x - 0.3 * x**3
 
 
-def problem_of(x: Any, tilted: bool = True, metric: Floats | None = None) -> SteinProblem:
+def problem_of(x: Any, tilted: bool = True, metric: Floats | None = None) -> Problem:
     return pose(x, score, InverseMultiquadric(1.3, metric=metric), PolynomialTilt() if tilted else None)
 
 

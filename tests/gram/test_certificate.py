@@ -13,13 +13,13 @@ import pytest
 from numpy.typing import NDArray
 
 from steinball.calibration import BoundaryBootstrap, WeightedBootstrap, WildBootstrap
+from steinball.evidence.bounds import upper_bound_between, upper_bound_direction
+from steinball.evidence.ksd import Reading
 from steinball.features import Supremum
 from steinball.gram import DenseGram, GramSummary
 from steinball.gram.lowrank import draw_slack
 from steinball.models import Gaussian
 from steinball.problem import pose
-from steinball.results.decision import Question
-from steinball.results.equivalence import upper_bound_between, upper_bound_direction
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact
@@ -120,10 +120,9 @@ def test_every_value_between_the_bounds_decides_between_the_ends(calibration: An
         form_bounds=(exact.quadratic_forms, exact.quadratic_forms + wide),
         linear_bounds=(less, more),
     )
-    question = Question(calibration, Supremum(1.7, "given"), "v", 0.0, 0.05)
+    reading = Reading(calibration, Supremum(1.7, "given"), "v")
     for radius in (0.0, 0.1, 0.2, 0.3):
-        asked = replace(question, radius=radius)
-        ends = asked.ends(near)
+        ends = reading.ends(near, radius, 0.05)
         assert ends is not None
         for _ in range(40):
             inside = replace(
@@ -132,7 +131,7 @@ def test_every_value_between_the_bounds_decides_between_the_ends(calibration: An
                 quadratic_forms=exact.quadratic_forms + wide * rng.choice([0.0, rng.random(), 1.0], size=39),
                 linear_forms=np.where(rng.random(39) < 0.5, less, more),
             )
-            answer = asked.answer(inside)
+            answer = reading.decide(inside, radius, 0.05)
             assert ends[0].pvalue <= answer.pvalue <= ends[1].pvalue
             assert ends[1].lower_bound <= answer.lower_bound + 1e-12
             assert max(end.upper_bound for end in ends) >= answer.upper_bound - 1e-12

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from steinball.arrays import to_host
 from steinball.gram.cholesky import PivotedCholesky
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern
-from steinball.problem import pose
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact
@@ -21,11 +20,11 @@ Floats = NDArray[np.float64]
 FourTerm = Callable[..., Floats]
 
 
-def problem_of(x: Any, kernel: Kernel | None = None, tilted: bool = True) -> SteinProblem:
+def problem_of(x: Any, kernel: Kernel | None = None, tilted: bool = True) -> Problem:
     return pose(x, lambda x: -x, kernel or InverseMultiquadric(1.3), PolynomialTilt() if tilted else None)
 
 
-def matrix_of(problem: SteinProblem) -> Floats:
+def matrix_of(problem: Problem) -> Floats:
     return to_host(problem.stein.block(problem.points, problem.points))
 
 

@@ -11,8 +11,7 @@ from steinball.gram.dense import DenseGram
 from steinball.gram.isolated import IsolatedGram, with_isolated
 from steinball.gram.lowrank import LowRankGram
 from steinball.gram.request import Request
-from steinball.problem import pose
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 
 pytestmark = pytest.mark.exact
 
@@ -21,7 +20,7 @@ ISOLATED, TAU, N = np.array([0, 7, 30]), 1.7, 40
 ROWS = np.setdiff1d(np.arange(N), ISOLATED)
 
 
-def problem() -> SteinProblem:
+def problem() -> Problem:
     x = np.random.default_rng(1).normal(size=(N - 3, 2))
     return pose(x, sb.models.Gaussian(dimension=2), sb.InverseMultiquadric(1.0), sb.PolynomialTilt())
 

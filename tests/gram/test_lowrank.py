@@ -16,14 +16,13 @@ import steinball.gram.choose
 import steinball.gram.lowrank
 from steinball.arrays import to_host
 from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
+from steinball.evidence.ksd import Reading
 from steinball.features import Supremum
 from steinball.gram import BlockedGram, DenseGram, GramSummary, LowRankGram, Request
 from steinball.gram.cholesky import PivotedCholesky
 from steinball.gram.lowrank import FAILURE, Projections, draw_slack, sampled_residual
 from steinball.kernels import InverseMultiquadric
-from steinball.problem import pose
-from steinball.results.decision import Question
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact
@@ -42,11 +41,11 @@ def sample_of(seed: int, n: int, d: int, outliers: float) -> Floats:
     return x
 
 
-def problem_of(x: Any, tilted: bool = True) -> SteinProblem:
+def problem_of(x: Any, tilted: bool = True) -> Problem:
     return pose(x, lambda x: -x, InverseMultiquadric(1.3), PolynomialTilt() if tilted else None)
 
 
-def matrix_of(problem: SteinProblem) -> Floats:
+def matrix_of(problem: Problem) -> Floats:
     return to_host(problem.stein.block(problem.points, problem.points))
 
 
@@ -62,7 +61,7 @@ def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steinball.gram.lowrank, "PAIRS", (2**11, 2**13))
 
 
-def problems(count: int, n: int = 80) -> Iterator[tuple[int, SteinProblem]]:
+def problems(count: int, n: int = 80) -> Iterator[tuple[int, Problem]]:
     """Null, 3 % and 15 % of outliers in d = 1, 2, 3, with and without a tilt, over and over."""
     for seed in range(count):
         d, outliers = 1 + seed % 3, (0.0, 0.03, 0.15)[seed // 3 % 3]
@@ -109,15 +108,15 @@ def test_the_estimates_are_close_and_contributions_too() -> None:
         np.testing.assert_allclose(near.row_means, exact.row_means, rtol=0, atol=scale)
 
 
-def _near_the_boundary(exact: GramSummary, question: Question) -> Iterator[Question]:
-    """The same question at radii around the one where the exact decision turns."""
-    verdict = question.answer(exact)
+def _near_the_boundary(exact: GramSummary, reading: Reading, level: float) -> Iterator[float]:
+    """Radii around the one where the exact decision turns."""
+    verdict = reading.decide(exact, 0.0, level)
     if math.isinf(verdict.threshold):
         return
     for push in (-0.5, -0.05, -0.01, -1e-3, -1e-6, 0.0, 1e-6, 1e-3, 0.01, 0.05, 0.5):
         radius = verdict.ksd - verdict.threshold * (1.0 + push)
         if radius >= 0.0:
-            yield dataclasses.replace(question, radius=radius)
+            yield radius
 
 
 @pytest.mark.usefixtures("few_pairs")
@@ -133,17 +132,18 @@ def test_certified_decisions_are_the_exact_ones_near_the_boundary(estimator: str
         near = LowRankGram(problem, (10, 20, 30, 60)[seed % 4]).summarise(request)
         tau = Supremum(float(np.max(exact.diagonal)), "sample")
         for level in (0.05, 0.5):
-            for question in _near_the_boundary(exact, Question(bootstrap, tau, estimator, 0.0, level)):
-                grade = question.grade(near)
+            reading = Reading(bootstrap, tau, estimator)
+            for radius in _near_the_boundary(exact, reading, level):
+                grade = reading.grade(near, radius, level)
                 count[grade] += 1
                 if grade == "certified":
-                    truth = question.answer(exact).rejected
+                    truth = reading.decide(exact, radius, level).rejected
                     decisions.add(truth)
-                    assert question.answer(near).rejected == truth, (seed, question)
-                ends = question.ends(near)
+                    assert reading.decide(near, radius, level).rejected == truth, (seed, radius)
+                ends = reading.ends(near, radius, level)
                 assert ends is not None
                 slip = 1e-9
-                assert ends[1].ksd - slip <= question.answer(exact).ksd <= ends[0].ksd + slip
+                assert ends[1].ksd - slip <= reading.ksd(exact) <= ends[0].ksd + slip
     assert count["certified"] > 200
     assert count["approximate"] > 200
     assert decisions == {True, False}
@@ -169,13 +169,13 @@ def test_a_quantile_that_may_be_negative_is_not_certified() -> None:
     )
     exact = dataclasses.replace(near, grade="exact")
     radius = math.sqrt(0.27) - 0.15  # Δ = 0.15: above √0.01 = 0.1, below √0.03 = 0.173
-    question = Question(WeightedBootstrap(3), Supremum(1.0, "given"), "u", radius, 0.25)
-    assert question.answer(exact).rejected
-    ends = question.ends(near)
+    reading = Reading(WeightedBootstrap(3), Supremum(1.0, "given"), "u")
+    assert reading.decide(exact, radius, 0.25).rejected
+    ends = reading.ends(near, radius, 0.25)
     assert ends is not None
     assert not ends[0].rejected
     assert not ends[1].rejected
-    assert question.grade(near) == "approximate"
+    assert reading.grade(near, radius, 0.25) == "approximate"
 
 
 @pytest.mark.parametrize("seed", range(5))

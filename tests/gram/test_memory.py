@@ -20,8 +20,7 @@ from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstr
 from steinball.gram import BlockedGram, DenseGram, LowRankGram
 from steinball.gram.cost import blocked_cost, dense_cost, lowrank_memory
 from steinball.gram.memory import as_bytes, free_memory, free_on_host, in_words
-from steinball.problem import pose
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 
 pytestmark = pytest.mark.exact
 
@@ -187,7 +186,7 @@ def peak(work: Callable[[], Any]) -> int:
         tracemalloc.stop()
 
 
-def problem_of(n: int, d: int, dtype: Any = np.float64) -> SteinProblem:
+def problem_of(n: int, d: int, dtype: Any = np.float64) -> Problem:
     problem = pose(np.random.default_rng(0).normal(size=(n, d)).astype(dtype), lambda x: -x, tilt="auto")
     assert problem.diagonal.shape == (n,)  # computed now, and counted by neither side
     return problem

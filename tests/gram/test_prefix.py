@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from steinball.gram import BlockedGram, DenseGram, PrefixSums, Request
 from steinball.kernels import InverseMultiquadric
-from steinball.problem import pose
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact
@@ -24,11 +23,11 @@ def score(x: Any) -> Any:
     return -x - 0.3 * x**3
 
 
-def problem_of(x: Any) -> SteinProblem:
+def problem_of(x: Any) -> Problem:
     return pose(x, score, InverseMultiquadric(1.3), PolynomialTilt())
 
 
-def prefix_sums(problem: SteinProblem, ranks: Any, tile: int = 256, n_jobs: int | None = 1) -> PrefixSums:
+def prefix_sums(problem: Problem, ranks: Any, tile: int = 256, n_jobs: int | None = 1) -> PrefixSums:
     found = BlockedGram(problem, tile, n_jobs).summarise(Request(orders=ranks)).prefix_sums
     assert found is not None
     return found

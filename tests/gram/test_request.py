@@ -17,8 +17,7 @@ from steinball.arrays import Array, to_host
 from steinball.gram import BlockedGram, DenseGram, LowRankGram, Request, Settings, make_gram
 from steinball.gram.weights import ChainedWeights
 from steinball.kernels import InverseMultiquadric
-from steinball.problem import pose
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact
@@ -32,7 +31,7 @@ def score(x: Any) -> Any:
     return -x - 0.3 * x**3
 
 
-def problem_of(x: Any, tilted: bool = True) -> SteinProblem:
+def problem_of(x: Any, tilted: bool = True) -> Problem:
     return pose(x, score, InverseMultiquadric(1.3), PolynomialTilt() if tilted else None)
 
 
@@ -53,7 +52,7 @@ def ask(gram: Any, request: Request) -> Any:
     return gram.summarise(request)
 
 
-def engines(problem: SteinProblem, tile: int = 32) -> list[Any]:
+def engines(problem: Problem, tile: int = 32) -> list[Any]:
     return [DenseGram(problem), BlockedGram(problem, tile, n_jobs=1)]
 
 

@@ -14,7 +14,8 @@ from scipy import stats
 
 import steinball as sb
 from steinball.arrays import to_host
-from steinball.jumps import Jumps, ModeJumps, SeparatedModesWarning
+from steinball.cautions import SeparatedModesWarning
+from steinball.jumps import Jumps, ModeJumps
 from steinball.jumps.offset import as_jumps
 from steinball.models import Gaussian, GaussianMixture, StudentT
 

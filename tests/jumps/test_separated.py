@@ -1,4 +1,4 @@
-"""Models whose modes lie far apart are known at once, and warned of."""
+"""Models whose modes lie far apart are known at once."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steinball.jumps import Modes, SeparatedModesWarning, is_multimodal
-from steinball.jumps.separated import warn_if_multimodal
+from steinball.jumps import Modes, is_multimodal
 from steinball.models import Gaussian, GaussianMixture
 
 pytestmark = pytest.mark.exact
@@ -26,13 +25,6 @@ def test_models_with_far_modes_are_known_at_once() -> None:
             assert is_multimodal(GaussianMixture([0.5, 0.5], [0.0, apart * scale], variance)) is far
     assert is_multimodal(Gaussian()) is None
     assert is_multimodal(type("Known", (), {"modes": Modes([-6.0, 6.0])})())
-
-
-def test_the_warning_says_what_the_test_cannot_see() -> None:
-    with pytest.warns(SeparatedModesWarning, match="2 groups of modes .* cannot see wrong weights of the modes"):
-        warn_if_multimodal(GaussianMixture([0.5, 0.5], [-6.0, 6.0]))
-    warn_if_multimodal(Gaussian())
-    warn_if_multimodal(lambda x: -x)
 
 
 def test_nothing_is_searched_and_too_many_components_are_not_compared() -> None:

@@ -114,8 +114,8 @@ def test_a_base_space_can_be_pickled() -> None:
 
 def test_a_model_in_base_space_says_how_places_come_there() -> None:
     known = Knowledge(sb.in_base_space(EXPON))
-    passage = known.passage
-    assert passage is not None
-    np.testing.assert_allclose(passage(np.array([[3.0]])), [[stats.norm.isf(EXPON.sf(3.0))]])
-    assert passage is known.entrance
-    assert Knowledge(sb.models.Gaussian()).passage is None
+    move = known.move
+    assert move is not None
+    np.testing.assert_allclose(move(np.array([[3.0]])), [[stats.norm.isf(EXPON.sf(3.0))]])
+    assert move is known.base_map
+    assert Knowledge(sb.models.Gaussian()).move is None

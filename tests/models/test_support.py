@@ -62,18 +62,18 @@ def test_points_outside_are_refused_with_the_way_out() -> None:
 
 
 def test_points_outside_are_set_apart_where_that_is_asked() -> None:
-    placed = place(column(1.0, -1.0, 2.0, 3.0, -5.0), Support.of((0, None)), "contaminated")
-    assert placed.samples[:, 0].tolist() == [1.0, 2.0, 3.0]
-    assert (placed.n, placed.isolated.tolist()) == (5, [1, 4])
-    assert placed.remarks == {"outside the support": 2}
+    inside, excluded, remarks = place(column(1.0, -1.0, 2.0, 3.0, -5.0), Support.of((0, None)), "contaminated")
+    assert inside[:, 0].tolist() == [1.0, 2.0, 3.0]
+    assert excluded.tolist() == [1, 4]
+    assert remarks == {"outside the support": 2}
 
 
 def test_a_few_points_on_the_edge_are_rounding_and_many_are_not() -> None:
     support, x = Support.of((0, None)), np.ones((100, 1))
     x[:5] = 0.0
-    placed = place(x, support)
-    assert placed.remarks == {"moved off the edge": 5}
-    assert (placed.samples > 0.0).all()
+    inside, _, remarks = place(x, support)
+    assert remarks == {"moved off the edge": 5}
+    assert (inside > 0.0).all()
     x[:6] = 0.0
     with pytest.raises(ValueError, match=r"6 of 100 `samples` lie exactly on an edge .* too many to be rounding"):
         place(x, support)

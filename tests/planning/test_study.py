@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,23 +8,17 @@ import pytest
 
 import steinball as sb
 from steinball.arrays import generator_at
-from steinball.planning import cache
 from steinball.planning.study import Study
 
 pytestmark = pytest.mark.exact
-
-
-@pytest.fixture(autouse=True)
-def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "_memory", {})
 
 
 def normal(n: int, rng: Any) -> Any:
     return rng.normal(size=n)
 
 
-def study(alternative: Any = normal, *, test: Any = None, share: Any = None, rng: Any = 0, path: Any = None) -> Study:
-    return Study.of(sb.models.Gaussian(), alternative, 0.05, share, 0.05, test, rng, path, False)
+def study(alternative: Any = normal, *, test: Any = None, share: Any = None, rng: Any = 0) -> Study:
+    return Study.of(sb.models.Gaussian(), alternative, 0.05, share, 0.05, test, rng, False)
 
 
 def first_value(x: Any, rng: Any) -> Any:
@@ -35,45 +28,24 @@ def first_value(x: Any, rng: Any) -> Any:
 def test_a_sample_depends_on_seed_size_and_number_alone() -> None:
     five = study(test=first_value).pvalues(10, 5)
     assert study(test=first_value).pvalues(10, 3) == five[:3]
-    cache._memory.clear()
     assert study(test=first_value).pvalues(10, 8)[:5] == five
     assert study(test=first_value, rng=1).pvalues(10, 5) != five
     assert study(test=first_value).pvalues(11, 5) != five
     assert len(set(five)) == 5
 
 
-def test_what_is_known_is_not_simulated_again(tmp_path: Path) -> None:
+def test_what_is_known_is_not_simulated_again() -> None:
     calls: list[int] = []
 
     def counting(n: int, rng: Any) -> Any:
         calls.append(n)
         return rng.normal(size=n)
 
-    plan = study(counting, test=first_value, path=tmp_path / "plan.json")
+    plan = study(counting, test=first_value)
     fresh = plan.pvalues(10, 4)
-    calls.clear()  # the list is closed over by the sampler, and so it is a part of its content
-    assert plan.pvalues(10, 4) == fresh
-    assert calls == []
-
-
-def test_an_interruption_loses_nothing() -> None:
-    def interrupted(x: Any, rng: Any) -> Any:
-        if stop and len(stop) <= 3:
-            stop.append(0)
-        if len(stop) > 3:
-            raise KeyboardInterrupt
-        return first_value(x, rng)
-
-    stop: list[int] = []
-    whole = study(test=interrupted).pvalues(10, 5)
-    cache._memory.clear()
-    stop.append(0)
-    plan = study(test=interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        plan.pvalues(10, 5)
-    kept = next(iter(cache._memory.values()))
-    assert kept == whole[: len(kept)]
-    assert 0 < len(kept) < 5
+    calls.clear()
+    assert plan.pvalues(10, 6)[:4] == fresh
+    assert calls == [10, 10]
 
 
 def test_a_share_mixes_model_and_alternative() -> None:
@@ -107,7 +79,7 @@ def test_what_gives_no_data_is_refused(alternative: Any) -> None:
 
 def test_a_model_without_a_sampler_cannot_be_mixed() -> None:
     with pytest.raises(TypeError, match="`model` must be a model with `sample"):
-        Study.of(np.zeros((3, 1)), 3.0, 0.05, 0.1, 0.05, None, 0, None, False)
+        Study.of(np.zeros((3, 1)), 3.0, 0.05, 0.1, 0.05, None, 0, False)
     with pytest.raises(TypeError, match="`test` must be a function"):
         study(test="robust")
     with pytest.raises(ValueError, match="`share`"):

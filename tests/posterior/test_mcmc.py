@@ -125,7 +125,7 @@ def test_a_posterior_with_an_edge_is_tested_with_a_tilt_that_ends_there() -> Non
 
 @pytest.mark.exact
 def test_a_log_density_in_place_of_a_score_is_asked_about(chains: Any) -> None:
-    with pytest.warns(sb.models.LogDensityWarning, match="from_log_density"):
+    with pytest.warns(sb.cautions.LogDensityWarning, match="from_log_density"):
         sb.mcmc_test(chains(0.0, (1, 300, 1), 8), lambda x: -0.5 * x**2 - 1.0, rng=0)
 
 

@@ -80,11 +80,11 @@ def test_a_column_that_mostly_stays_put_has_a_spread_all_the_same() -> None:
     assert spread_of(x)[1][0] == pytest.approx(1.5)
 
 
-def test_the_passage_leads_from_parameters_to_where_they_are_tested() -> None:
+def test_the_move_leads_from_parameters_to_where_they_are_tested() -> None:
     x = np.random.default_rng(0).normal(5.0, 3.0, size=(20, 2))
     model = Standardized(sb.from_score(lambda x: -x, support=(0, None)), *spread_of(x), x)
-    passage = model.passage
-    np.testing.assert_array_equal(passage(x), model.standard)
-    assert passage.model is model.model
-    assert passage.support is not None
-    assert str(passage.support) == "(0, ∞)"
+    move = model.move
+    np.testing.assert_array_equal(move(x), model.standard)
+    assert move.model is model.model
+    assert move.support is not None
+    assert str(move.support) == "(0, ∞)"

@@ -13,10 +13,9 @@ import steinball as sb
 from steinball import radius as r
 from steinball.features import Supremum
 from steinball.models import Gaussian, GaussianMixture
-from steinball.problem import pose
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 
-pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.radius.RemovalWarning")]
+pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.cautions.RemovalWarning")]
 
 X = np.random.default_rng(5).normal(size=(60, 2))
 TAU = Supremum(2.25, "given")
@@ -24,7 +23,7 @@ TILT = sb.PolynomialTilt(0.5)
 FEW = sb.WeightedBootstrap(19)
 
 
-def problem(model: Any = None, kernel: Any = None, tilt: Any = TILT, x: Any = X) -> SteinProblem:
+def problem(model: Any = None, kernel: Any = None, tilt: Any = TILT, x: Any = X) -> Problem:
     return pose(x, (lambda x: -x) if model is None else model, kernel or sb.InverseMultiquadric(1.3), tilt)
 
 
@@ -138,7 +137,7 @@ def test_radii_work_in_a_test_and_at_another_tolerance() -> None:
     "radius", [r.TotalVariation(0.1), r.ScoreError(0.1, base=r.Huber(0.1)), r.Huber(0.1) + 0.1], ids=repr
 )
 def test_an_unbounded_stein_kernel_is_warned_about(radius: Any) -> None:
-    with pytest.warns(sb.features.UnboundedSteinKernelWarning):
+    with pytest.warns(sb.cautions.UnboundedSteinKernelWarning):
         sb.ksd_test(X, lambda x: -x, radius=radius, calibration=FEW, rng=0)
     sb.ksd_test(X, lambda x: -x, radius=r.ScoreError(0.1), calibration=FEW, rng=0)
 
@@ -283,7 +282,7 @@ class Share(r.Radius):
 
     share: float
 
-    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
         return self.share * math.sqrt(tau.value)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import steinball as sb
 
-pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.radius.RemovalWarning")]
+pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.cautions.RemovalWarning")]
 
 X = np.random.default_rng(11).normal(size=200)
 TILT = sb.PolynomialTilt(0.5)

@@ -13,17 +13,16 @@ import steinball as sb
 from steinball import radius as r
 from steinball.features import Supremum
 from steinball.features.isotropic import IsotropicCase
-from steinball.problem import pose
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 
-pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.radius.RemovalWarning")]
+pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.cautions.RemovalWarning")]
 
 X = np.random.default_rng(5).normal(size=(60, 2))
 TAU = Supremum(2.25, "given")
 TILT = sb.PolynomialTilt(0.5)
 
 
-def problem(model: Any = None, kernel: Any = None, tilt: Any = TILT, x: Any = X) -> SteinProblem:
+def problem(model: Any = None, kernel: Any = None, tilt: Any = TILT, x: Any = X) -> Problem:
     return pose(x, (lambda x: -x) if model is None else model, kernel or sb.InverseMultiquadric(1.3), tilt)
 
 

@@ -14,7 +14,7 @@ from scipy.integrate import quad
 
 import steinball as sb
 
-pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.radius.RemovalWarning")]
+pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.cautions.RemovalWarning")]
 
 X = np.random.default_rng(11).normal(size=200)
 TILT = sb.PolynomialTilt(0.5)

@@ -10,8 +10,7 @@ import pytest
 import steinball as sb
 from steinball import radius as r
 from steinball.features import Supremum
-from steinball.problem import pose
-from steinball.stein import SteinProblem
+from steinball.problem import Problem, pose
 
 pytestmark = pytest.mark.exact
 
@@ -20,7 +19,7 @@ TAU = Supremum(2.25, "given")
 TILT = sb.PolynomialTilt(0.5)
 
 
-def problem(model: Any = None, kernel: Any = None, tilt: Any = TILT, x: Any = X) -> SteinProblem:
+def problem(model: Any = None, kernel: Any = None, tilt: Any = TILT, x: Any = X) -> Problem:
     return pose(x, (lambda x: -x) if model is None else model, kernel or sb.InverseMultiquadric(1.3), tilt)
 
 

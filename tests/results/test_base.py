@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import steinball as sb
+from steinball.evidence.base import Decision
 from steinball.results import Result
-from steinball.results.base import Decision
 from steinball.text import BRIEF_WIDTH, WIDTH
 
 pytestmark = pytest.mark.exact
@@ -209,7 +209,7 @@ def test_the_summary_is_four_lines_and_begins_with_the_verdict(result: Result) -
     lines = result.summary().split("\n")
     assert 2 <= len(lines) <= 4
     assert max(map(len, lines)) <= BRIEF_WIDTH
-    tolerant = result._tolerated() != ""
+    tolerant = result._tolerance_words() != ""
     decision = "REJECTED" if result.rejected else "NOT REJECTED"
     assert lines[0].startswith(
         f"{HEADLINES[result.verdict] if tolerant else decision} at level 0.05. The 120 {result._noun}s "

@@ -13,7 +13,7 @@ import pytest
 
 import steinball as sb
 
-pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.radius.RemovalWarning")]
+pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.cautions.RemovalWarning")]
 
 RNG = np.random.default_rng(5)
 X = np.append(RNG.normal(size=110), np.full(40, 4.0))
@@ -265,7 +265,7 @@ def test_the_dictionary_has_a_stable_schema_and_survives_json(estimator: str) ->
         assert found[key] == getattr(result, key)
 
 
-@pytest.mark.filterwarnings("ignore::steinball.models.RoundedDataWarning")
+@pytest.mark.filterwarnings("ignore::steinball.cautions.RoundedDataWarning")
 @pytest.mark.parametrize("dtype", [np.float32, np.int64])
 def test_the_dictionary_is_plain_whatever_the_samples_were(dtype: Any) -> None:
     x = np.round(3 * X).astype(dtype)

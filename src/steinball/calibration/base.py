@@ -15,7 +15,7 @@ from steinball.arrays import Array, dtype_name
 from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
-from steinball.stein import SteinProblem
+from steinball.problem import Problem
 
 if TYPE_CHECKING:
     from steinball.radius.base import Radius
@@ -204,11 +204,11 @@ class Calibration(ABC):
         """Few calibrations look at the places of rows."""
         return False
 
-    def settled(self, problem: SteinProblem) -> Calibration:
+    def settled(self, problem: Problem) -> Calibration:
         """The same with all that it takes from the rows filled in, before its draws are asked for; here itself."""
         return self
 
-    def over(self, radius: Radius, problem: SteinProblem, tau: Supremum) -> Calibration:
+    def over(self, radius: Radius, problem: Problem, tau: Supremum) -> Calibration:
         """The same for the set behind ``radius``, where its null distribution depends on more than θ; here itself."""
         return self
 

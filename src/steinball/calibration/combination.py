@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from steinball.calibration.base import Calibration
-from steinball.cautions import RemovalWarning, caution
+from steinball.cautions import Remark, RemovalWarning
 from steinball.features import Supremum
-from steinball.features.unbounded import grows, warn_if_unbounded
+from steinball.features.supremum import uncertified
+from steinball.features.unbounded import grows, unbounded_kernel
 from steinball.gram.request import Request
 from steinball.models.knowledge import Knowledge
-from steinball.stein import SteinProblem
+from steinball.problem import Problem
 
 if TYPE_CHECKING:
     from steinball.radius.base import Radius
-
-__all__ = [
-    "as_calibration",
-    "check_combination",
-    "check_engine",
-    "check_every_row",
-    "check_isolated",
-    "check_over_kernels",
-    "check_sampler",
-    "radius_of",
-]
 
 
 def as_calibration(calibration: Any) -> Calibration:
@@ -109,35 +100,36 @@ def check_engine(calibration: Calibration, request: Request, engine: str) -> Non
 
 
 def radius_of(
-    radius: Radius, calibration: Calibration, problem: SteinProblem, tau: Supremum, known: float | None = None
+    radius: Radius, calibration: Calibration, problem: Problem, tau: Supremum, known: float | None = None
 ) -> float:
-    """θ, after a check of τ and a warning where a bounded Stein kernel is needed and there is none.
-
-    ``known`` is θ where it need not be computed again.
-    """
+    """θ, after a check of τ; ``known`` is θ where it need not be computed again."""
     if not calibration.accepts(tau):
         raise ValueError(
             f'{calibration!r} needs an upper bound of u(x, x), but τ = {tau.value:g} is of kind "{tau.kind}". '
             'Use tau="auto", or give a number that bounds u(x, x).'
         )
-    if Knowledge(problem.model).entrance is not None and not radius.invariant:
+    if Knowledge(problem.model).base_map is not None and not radius.invariant:
         raise ValueError(
             f"`{radius!r}` is a distance in the coordinates of the data, and means nothing in base space. Use a share "
             "of contamination, TotalVariation, Hellinger, KullbackLeibler, ChiSquared or a DensityBand; or test the "
             "model as it is: `sb.as_model(model)`."
         )
+    return radius(problem, tau) if known is None else known
+
+
+def doubts(radius: Radius, calibration: Calibration, problem: Problem, tau: Supremum) -> Iterator[Remark]:
+    """Remarks where a bounded Stein kernel or an upper bound of u(x, x) is needed and there is none."""
+    yield from uncertified(tau)
     if radius.needs_bounded:
-        warn_if_unbounded(problem, f"`{radius!r}`")
+        yield from unbounded_kernel(problem, f"`{radius!r}`")
     elif calibration.needs_upper_bound:
-        warn_if_unbounded(problem, f"`{type(calibration).__name__}`")
-    theta = radius(problem, tau) if known is None else known
+        yield from unbounded_kernel(problem, f"`{type(calibration).__name__}`")
     if not radius.trusts(tau) and not grows(problem):  # of a kernel that grows, enough was said
-        _warn_of_removal(radius, tau)
-    return theta
+        yield _removal(radius, tau)
 
 
-def _warn_of_removal(radius: Radius, tau: Supremum) -> None:
-    caution(
+def _removal(radius: Radius, tau: Supremum) -> Remark:
+    return Remark(
         RemovalWarning,
         f"`{radius!r}` allows mass of the model to be missing from the data, where no sample shows how large u(x, x) "
         f'was; τ = {tau.value:g} is of kind "{tau.kind}" and may be too small, and the level may not hold.',

@@ -12,7 +12,7 @@ import numpy as np
 from steinball.arrays import Floats
 from steinball.calibration.base import Calibration
 from steinball.models.base import Model
-from steinball.stein import SteinProblem
+from steinball.problem import Problem
 
 __all__ = ["FittedCalibration", "FittedModel"]
 
@@ -65,7 +65,7 @@ class FittedCalibration(Calibration):
     """
 
     @abstractmethod
-    def knowing(self, fitted: FittedModel, problem: SteinProblem, seed: np.random.SeedSequence) -> Self:
+    def knowing(self, fitted: FittedModel, problem: Problem, seed: np.random.SeedSequence) -> Self:
         """The same calibration for this fit to these data."""
 
     def _unfitted(self) -> TypeError:

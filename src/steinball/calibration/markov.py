@@ -15,7 +15,7 @@ from steinball.checks.dependence import autocorrelation_time
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
-from steinball.stein import SteinProblem
+from steinball.problem import Problem
 
 __all__ = ["LEAST_EFFECTIVE", "Length", "MarkovCalibration", "MarkovSigns", "as_length", "centered", "length_of"]
 
@@ -42,7 +42,7 @@ def as_length(dependence: Length, chains: Chains) -> Length:
     return as_number(dependence, "dependence", low=1.0)
 
 
-def length_of(problem: SteinProblem, chains: Chains, stretch: float = 1.0) -> float:
+def length_of(problem: Problem, chains: Chains, stretch: float = 1.0) -> float:
     """``stretch`` times τ (n/τ)^(1/3), τ the autocorrelation time of the Stein features; refused where n/τ < 20."""
     n = len(problem)
     time = autocorrelation_time(problem, chains)
@@ -127,7 +127,7 @@ class MarkovCalibration(Calibration):
         """Where it takes the autocorrelation time from several chains."""
         return self.dependence == "auto" and self.chains != 1
 
-    def settled(self, problem: SteinProblem) -> Self:
+    def settled(self, problem: Problem) -> Self:
         """With a number in place of ``dependence="auto"``."""
         if self.dependence != "auto":
             return self

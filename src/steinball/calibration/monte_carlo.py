@@ -24,7 +24,7 @@ from steinball.gram.compiled import is_accelerated
 from steinball.gram.cost import duration, replicates_cost
 from steinball.gram.norms import PrefixNorms
 from steinball.gram.request import Replicates, Request
-from steinball.stein import SteinProblem
+from steinball.problem import Problem
 
 if TYPE_CHECKING:
     from steinball.radius.base import Radius
@@ -278,7 +278,7 @@ class MonteCarlo(Calibration):
         """Upper bounds alone: a contaminated point may count for more than any that was seen."""
         return tau.is_upper_bound
 
-    def settled(self, problem: SteinProblem) -> MonteCarlo:
+    def settled(self, problem: Problem) -> MonteCarlo:
         """Itself, where that many samples of this size are sensible."""
         n, d = (int(size) for size in problem.samples.shape)
         seconds = replicates_cost(n, d, self.n_resamples)
@@ -290,7 +290,7 @@ class MonteCarlo(Calibration):
             )
         return self
 
-    def over(self, radius: Radius, problem: SteinProblem, tau: Supremum) -> MonteCarlo:
+    def over(self, radius: Radius, problem: Problem, tau: Supremum) -> MonteCarlo:
         """With Δ, where the set behind ``radius`` allows more than contamination."""
         span = None if radius.contamination is not None or not radius.variation else diameter(problem, tau)
         same = replace(self)

@@ -18,7 +18,7 @@ from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
 from steinball.models.knowledge import Knowledge
-from steinball.stein import SteinProblem
+from steinball.problem import Problem
 
 __all__ = ["ProjectedBootstrap", "Projection", "least_rows", "leverage_ratio"]
 
@@ -96,7 +96,7 @@ class ProjectedBootstrap(FittedCalibration):
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))
 
-    def knowing(self, fitted: FittedModel, problem: SteinProblem, seed: np.random.SeedSequence) -> Self:
+    def knowing(self, fitted: FittedModel, problem: Problem, seed: np.random.SeedSequence) -> Self:
         """The same for this fit; refused where no parameter scores are known."""
         if fitted.scores is None:
             raise ValueError(
@@ -151,7 +151,7 @@ def _projected(summary: GramSummary, projection: Projection) -> tuple[Floats, Fl
     return projection.inflation * squares, np.sqrt(projection.inflation) * linear
 
 
-def _expected(fitted: FittedModel, problem: SteinProblem, scale: Floats) -> tuple[Floats, Floats]:
+def _expected(fitted: FittedModel, problem: Problem, scale: Floats) -> tuple[Floats, Floats]:
     """What stands in for U S and SᵀUS, by draws of the model."""
     n, stein, home = len(problem), problem.stein, Knowledge(fitted.model).home(problem.samples)
     draws = Knowledge(fitted.model).needed_draws(_EXPECTED)
@@ -172,13 +172,13 @@ def _floats(summary: GramSummary) -> list[Floats]:
     return [np.asarray(chunk, dtype=np.float64) for chunk in summary.weights]
 
 
-def _inflation(fitted: FittedModel, problem: SteinProblem, scores: Floats) -> float:
+def _inflation(fitted: FittedModel, problem: Problem, scores: Floats) -> float:
     """γ: the correction of squared draws for p/n."""
     n, p = scores.shape
     return float(max((n / (n - p)) ** 2, _leverages_of_the_model(fitted, problem, p) or _ratio(problem, scores)))
 
 
-def _leverages_of_the_model(fitted: FittedModel, problem: SteinProblem, p: int) -> float | None:
+def _leverages_of_the_model(fitted: FittedModel, problem: Problem, p: int) -> float | None:
     """The ratio at draws of the model, as many as there are data; of fewer, stretched, where there are many."""
     n = len(problem)
     size = min(n, max(_MOST_DRAWS, 8 * p))
@@ -195,7 +195,7 @@ def _leverages_of_the_model(fitted: FittedModel, problem: SteinProblem, p: int) 
     return 1.0 + (float(np.mean(found)) - 1.0) * size / n
 
 
-def _ratio(problem: SteinProblem, scores: Floats) -> float:
+def _ratio(problem: Problem, scores: Floats) -> float:
     return leverage_ratio(DenseGram(problem).summarise(Request(directions=scores)), scores)
 
 

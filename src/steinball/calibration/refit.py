@@ -15,9 +15,8 @@ from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
-from steinball.models.base import evaluate_score
 from steinball.models.knowledge import Knowledge
-from steinball.stein import SteinProblem
+from steinball.problem import Problem
 
 if TYPE_CHECKING:
     from steinball.radius.base import Radius
@@ -30,7 +29,7 @@ class Refits:
     """Samples of the fitted model, each fitted anew: the b-th KSD depends on the seed and b alone."""
 
     fitted: FittedModel
-    problem: SteinProblem
+    problem: Problem
     seed: np.random.SeedSequence
     known: dict[int, float] = field(default_factory=dict)
 
@@ -45,7 +44,7 @@ class Refits:
         draws = Knowledge(self.fitted.model).needed_draws(len(problem), generator_at(self.seed, b))
         draws = draws if support is None else support.off_edges(draws)
         model, samples = self.fitted.refit(draws), like(draws, problem.samples)
-        again = SteinProblem(problem.stein, model, samples, evaluate_score(model, samples))
+        again = Problem.at_scores(problem.stein, model, samples)
         return math.sqrt(max(0.0, DenseGram(again).summarise(Request()).mean))
 
 
@@ -87,7 +86,7 @@ class RefitBootstrap(FittedCalibration):
         """Nothing: what contamination does to the fit is not imitated."""
         return not (radius.contamination or radius.allows_removal)
 
-    def knowing(self, fitted: FittedModel, problem: SteinProblem, seed: np.random.SeedSequence) -> Self:
+    def knowing(self, fitted: FittedModel, problem: Problem, seed: np.random.SeedSequence) -> Self:
         """The same for this fit; refused where the fitted model has no sampler."""
         if Knowledge(fitted.model).sampler is None:
             raise ValueError(

@@ -1,6 +1,1 @@
-"""What is said of a problem before it is tested: dependent, few or rounded rows, models that contradict themselves."""
-
-from steinball.cautions import DependentRowsWarning, FewRowsWarning
-from steinball.checks.thinning import thin
-
-__all__ = ["DependentRowsWarning", "FewRowsWarning", "thin"]
+"""What is remarked of a problem: dependent, few or rounded rows, models that contradict themselves."""

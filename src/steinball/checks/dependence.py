@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats, take_rows, to_host
-from steinball.cautions import DependentRowsWarning, caution
+from steinball.arrays import Floats, to_host
+from steinball.cautions import DependentRowsWarning, Remark
 from steinball.checks.chains import Chains, chain_lengths
 from steinball.gram.base import GramSummary
-from steinball.stein import SteinProblem
-
-__all__ = ["Dependence", "autocorrelation_time", "find_dependence", "warn_if_dependent"]
+from steinball.problem import Problem
 
 LAGS = 16
 """Rows up to this far apart are compared; one lag alone misses chains that were interleaved."""
@@ -53,8 +52,8 @@ class Dependence:
         return self.pvalue <= RARE
 
 
-def warn_if_dependent(problem: SteinProblem, summary: GramSummary) -> None:
-    """Say so where rows near each other are more alike than others; ``summary`` has the row means of all pairs.
+def dependent_rows(problem: Problem, summary: GramSummary) -> Iterator[Remark]:
+    """A remark where rows near each other are more alike than others; ``summary`` has the row means of all pairs.
 
     A first look at 16 n pairs costs a small share of a test; the random orders are asked only where it is suspicious.
     """
@@ -62,7 +61,7 @@ def warn_if_dependent(problem: SteinProblem, summary: GramSummary) -> None:
         return
     found = _looked_at(problem, summary)
     if found is not None and found.dependent:
-        caution(
+        yield Remark(
             DependentRowsWarning,
             f"rows that stand near each other are more alike than others (most at distance {found.lag}; p-value "
             f"{found.pvalue:.2g} over random orders of the rows): a Markov chain, a time series, a sorted file, or "
@@ -73,7 +72,7 @@ def warn_if_dependent(problem: SteinProblem, summary: GramSummary) -> None:
         )
 
 
-def _looked_at(problem: SteinProblem, summary: GramSummary) -> Dependence | None:
+def _looked_at(problem: Problem, summary: GramSummary) -> Dependence | None:
     """What random orders say where a first look is suspicious; features whose squares overflow say nothing."""
     with np.errstate(over="ignore", invalid="ignore"):
         near = _Neighbors.of(problem)
@@ -81,7 +80,7 @@ def _looked_at(problem: SteinProblem, summary: GramSummary) -> Dependence | None
         return None if whole and not near.first_look(summary).max() >= _WORTH_A_LOOK else _calibrated(near)
 
 
-def find_dependence(problem: SteinProblem) -> Dependence:
+def find_dependence(problem: Problem) -> Dependence:
     r"""Compare the Stein features of rows at lags 1 to 16 with those of all pairs of rows
 
     .. math:: T_k = \operatorname{mean}_i g(x_i, x_{i+k}), \qquad g = \text{the double-centered Stein kernel},
@@ -91,7 +90,7 @@ def find_dependence(problem: SteinProblem) -> Dependence:
 
     Parameters
     ----------
-    problem : SteinProblem
+    problem : Problem
         Its rows in their order. Of more than 512 rows, four stretches of 128 are looked at; of more than 64 columns,
         fewer rows.
 
@@ -111,12 +110,12 @@ def find_dependence(problem: SteinProblem) -> Dependence:
 class _Neighbors:
     """The rows that are looked at, on the host, and for each lag the places of the pairs among them."""
 
-    problem: SteinProblem
+    problem: Problem
     rows: NDArray[np.intp]
     pairs: list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
     @classmethod
-    def of(cls, problem: SteinProblem) -> _Neighbors:
+    def of(cls, problem: Problem) -> _Neighbors:
         n, d = (int(size) for size in problem.samples.shape)
         most = min(_ROWS, max(_ROWS // _STRETCHES, _ENTRIES // d))
         length = n if n <= most else most // _STRETCHES
@@ -124,19 +123,17 @@ class _Neighbors:
         rows = (starts[:, None] + np.arange(length)).ravel()
         places = np.arange(len(rows)).reshape(len(starts), length)
         pairs = [(places[:, :-k].ravel(), places[:, k:].ravel()) for k in range(1, min(LAGS, length - 1) + 1)]
-        return cls(_on_host(problem, rows), rows, pairs)
+        return cls(problem.take(rows, host=True), rows, pairs)
 
     def first_look(self, summary: GramSummary) -> Floats:
         """The excesses, with centers from all rows and the variance from the same few pairs."""
-        points, stein, m = self.problem.points, self.problem.stein, len(self.rows)
+        points, (first, second, starts) = self.problem.points, self._places
         means, level = to_host(summary.row_means)[self.rows], summary.mean
         mean = (level - float(to_host(summary.diagonal).mean())) / (len(summary) - 1)
-        sums, variances = [], []
-        for k, (first, second) in enumerate(self.pairs, start=1):
-            near = stein.pairs(points.rows(0, m - k), points.rows(k, m))[first] - means[first] - means[second] + level
-            sums.append(near.sum() - mean * len(first))
-            variances.append(near.var())
-        return self._excesses(np.array(sums), float(np.mean(variances)))
+        near = self.problem.stein.pairs(points.take(first), points.take(second)) - means[first] - means[second] + level
+        lags = np.split(near, starts[1:])
+        sums = np.array([lag.sum() - mean * len(lag) for lag in lags])
+        return self._excesses(sums, float(np.mean([lag.var() for lag in lags])))
 
     def _excesses(self, sums: Floats, variance: float) -> Floats:
         """Each lag, then the first 2, 4, 8 and 16 together, in standard errors."""
@@ -191,13 +188,7 @@ def _calibrated(near: _Neighbors) -> Dependence:
     return Dependence(lag, largest, (1 + reached) / (1 + N_PERMUTATIONS))
 
 
-def _on_host(problem: SteinProblem, rows: NDArray[np.intp]) -> SteinProblem:
-    """Some rows as NumPy arrays: a compiler would see another shape at every lag."""
-    samples, scores = (to_host(take_rows(array, rows)) for array in (problem.samples, problem.scores))
-    return SteinProblem(problem.stein, problem.model, samples, scores)
-
-
-def autocorrelation_time(problem: SteinProblem, chains: Chains = 1) -> float:
+def autocorrelation_time(problem: Problem, chains: Chains = 1) -> float:
     r"""The integrated autocorrelation time of the Stein features along the rows
 
     .. math:: \tau = 1 + 2 \sum_{k=1}^{K} \frac{\operatorname{tr} \Gamma_k}{\operatorname{tr} \Gamma_0}, \qquad
@@ -208,7 +199,7 @@ def autocorrelation_time(problem: SteinProblem, chains: Chains = 1) -> float:
 
     Parameters
     ----------
-    problem : SteinProblem
+    problem : Problem
         Its rows in their order.
     chains : int or tuple of int
         Chains of one length that stand one behind the other, or their lengths; pairs of two chains are left out.
@@ -222,7 +213,7 @@ def autocorrelation_time(problem: SteinProblem, chains: Chains = 1) -> float:
     True
     """
     n = len(problem)
-    lengths, problem = chain_lengths(n, chains), _on_host(problem, np.arange(n))
+    lengths, problem = chain_lengths(n, chains), problem.take(np.arange(n), host=True)
     points, means = problem.points, _row_means(problem)
     level = float(means.mean())
     variance = float(problem.diagonal.mean()) - level
@@ -237,7 +228,7 @@ def autocorrelation_time(problem: SteinProblem, chains: Chains = 1) -> float:
     return max(1.0, time)
 
 
-def _row_means(problem: SteinProblem) -> Floats:
+def _row_means(problem: Problem) -> Floats:
     """(1/m) Σⱼ u(xᵢ, xⱼ) over at most 512 rows j spread over all: the center of the features, to sampling error."""
     n = len(problem)
     some = problem.points.take(np.linspace(0, n - 1, min(n, _ROWS)).astype(np.intp))

@@ -22,7 +22,6 @@ from steinball.cli.guard import NOT_REJECTED, NOT_SHOWN, REJECTED, Decision
 from steinball.cli.products import Products, Rows
 from steinball.cli.specs import kernel_from, model_from, parse_share, standard_words
 from steinball.cli.userfile import python_file
-from steinball.record import columns_named
 from steinball.results import Result
 from steinball.text import wrap
 
@@ -211,7 +210,7 @@ def run_test(
         rows = Rows.of(table, max_rows, seed)
         shared: dict[str, Any] = {"level": level, "rng": seed, "engine": engine, "n_jobs": jobs}
         shared |= {"memory_limit": memory_limit, "progress": False if no_progress else "auto"}
-        with outcome.foreign_code(), columns_named(rows.names):  # what the user's own file prints is not our output
+        with outcome.foreign_code():  # what the user's own file prints is not our output
             if fit is not None:
                 others = {"--model": model, "--log-density": log_density, "--backend": backend, "--tau": tau}
                 _check_family(setup, others)
@@ -222,7 +221,9 @@ def run_test(
                 named = model_from(model, log_density, dimension=rows.samples.shape[1], backend=backend)
                 options = {"calibration": chosen, "tau": _tau(tau, chosen, contamination, jumps), **shared}
                 result = _run(rows.samples, named, setup, **options)
-            products.write(result, rows, call=shlex.join(["steinball", *sys.argv[1:]]), title=Path(data).name)
+            call = f"{shlex.join(['steinball', *sys.argv[1:]])}\n{rows.sentence().strip()}".strip()
+            result = result._called(call, rows.names)
+            products.write(result, rows, title=Path(data).name)
         _print_result(result, rows, as_json, details, standard_words(model))
     raise Decision(_code(result, require))
 

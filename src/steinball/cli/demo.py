@@ -15,9 +15,9 @@ from steinball.cautions import DependentRowsWarning
 from steinball.datasets import load_galaxies
 from steinball.estimation import fit_kernel_exponential_family
 from steinball.kernels import InverseMultiquadric
-from steinball.plots.save import save_picture
-from steinball.report import write_report
 from steinball.results.gof import GofResult
+from steinball.show.page import write_report
+from steinball.show.pictures import save_picture
 from steinball.text import number, percent, wrap
 from steinball.tilts import PolynomialTilt
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from steinball.cli.datafiles import Table
 from steinball.explain.labels import Labels
-from steinball.plots.save import check_picture, save_picture
-from steinball.report import write_report
 from steinball.results import Result
+from steinball.show.page import write_report
+from steinball.show.pictures import check_picture, save_picture
 from steinball.text import count, wrap
 
 __all__ = ["Products", "Rows"]
@@ -92,11 +92,10 @@ class Products:
         if self.plot is not None:
             check_picture(self.plot)
 
-    def write(self, result: Result, rows: Rows, call: str, title: str) -> None:
+    def write(self, result: Result, rows: Rows, title: str) -> None:
         """Write them."""
         labels = rows.labels if self.report is not None or self.plot is not None else None
-        note = rows.sentence().strip()
         if self.report is not None:
-            write_report(result, self.report, data=labels, call=f"{call}\n{note}".strip(), title=title)
+            write_report(result, self.report, data=labels, title=title)
         if self.plot is not None:
             save_picture(result, self.plot, data=labels)

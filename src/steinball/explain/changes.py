@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Floats, as_number, check_kind
+from steinball.arrays import Floats, as_number
+from steinball.evidence.ksd import KSDEvidence
 from steinball.gram.weights import Weights
-from steinball.results.gof import GofResult
 from steinball.text import count, percent, wrap
 
 Survives = Callable[[int], bool]
@@ -76,7 +77,7 @@ class Fragility:
         return self.summary()
 
 
-def fragility(result: GofResult, *, diameter: float | None = None) -> Fragility:
+def fragility(evidence: KSDEvidence, decision: Any, diameter: float | None = None) -> Fragility:
     r"""How many points can be replaced without changing the decision of a test: a proved lower bound.
 
     Replacing K points moves D by at most KΔ/n and the bootstrap draw with weights v by at most
@@ -93,9 +94,11 @@ def fragility(result: GofResult, *, diameter: float | None = None) -> Fragility:
 
     Parameters
     ----------
-    result : GofResult
+    evidence : KSDEvidence
         Of a V-statistic, with exact pairs, a τ that is an upper bound of u(x, x), and a kernel and tilt that were given
         or come from the model.
+    decision : GofResult
+        The result at one tolerance and level.
     diameter : float, optional
         :math:`\Delta \ge \sup_{x, y} |\varphi(x) - \varphi(y)|`; by default :math:`2\sqrt\tau`.
 
@@ -115,22 +118,22 @@ def fragility(result: GofResult, *, diameter: float | None = None) -> Fragility:
     >>> x = np.random.default_rng(0).normal(0.8, 1.0, size=300)
     >>> fixed = {"kernel": sb.InverseMultiquadric(1.0), "tilt": sb.PolynomialTilt(), "tau": 1.7}
     >>> result = sb.ksd_test(x, sb.models.Gaussian(), radius=sb.Huber(0.02), rng=0, **fixed)
-    >>> result.rejected, fragility(result).changes
+    >>> result.rejected, result.fragility().changes
     (True, 9)
     """
-    _check(check_kind(result, GofResult, "result", "the result of `ksd_test` or `robust_ksd_test`"))
-    width = 2.0 * math.sqrt(result.tau) if diameter is None else as_number(diameter, "diameter", low=0.0, open_low=True)
-    survives = _survivor(result, width / result.n)
-    margin = abs(result.ksd - result.radius - result.threshold)
-    return Fragility(_largest(survives, result.n), result.rejected, margin, width, result.n, result.calibration)
+    _check(evidence)
+    tau, n = evidence.tau.value, len(evidence.summary)
+    width = 2.0 * math.sqrt(tau) if diameter is None else as_number(diameter, "diameter", low=0.0, open_low=True)
+    survives = _survivor(evidence, decision, width / n)
+    margin = abs(decision.ksd - decision.radius - decision.threshold)
+    return Fragility(_largest(survives, n), decision.rejected, margin, width, n, decision.calibration)
 
 
-def _check(result: GofResult) -> None:
-    evidence = result._evidence
+def _check(evidence: KSDEvidence) -> None:
     if not evidence.tau.is_upper_bound:
         raise ValueError(
-            f'`fragility` needs an upper bound of u(x, x) for every x, but `tau` is of kind "{result.tau_kind}": a new '
-            'point may exceed it. Test with tau="auto" where the model has a bound, or with a number that you know.'
+            f'`fragility` needs an upper bound of u(x, x) for every x, but `tau` is of kind "{evidence.tau.kind}": a '
+            'new point may exceed it. Test with tau="auto" where the model has a bound, or with a number that you know.'
         )
     if not evidence.predictable:
         raise ValueError(
@@ -138,7 +141,7 @@ def _check(result: GofResult) -> None:
             "data, so that they would move with them. Test with a kernel and tilt of your own, such as "
             "`kernel=InverseMultiquadric(1.0), tilt=PolynomialTilt()`."
         )
-    if result.estimator != "v":
+    if evidence.estimator != "v":
         raise ValueError('`fragility` is about V-statistics: use estimator="v".')
     if evidence.summary.grade != "exact":
         raise ValueError('`fragility` needs every pair of points: use engine="blocked".')
@@ -153,20 +156,20 @@ def _largest(survives: Survives, n: int) -> int:
     return low
 
 
-def _survivor(result: GofResult, step: float) -> Survives:
+def _survivor(evidence: KSDEvidence, decision: Any, step: float) -> Survives:
     """Whether the decision survives K changes, each of which moves D by at most ``step`` = Δ/n."""
-    null, largest_sums = result._evidence.null, _largest_sums(result._evidence.summary.weights)
+    null, largest_sums = evidence.null, _largest_sums(evidence.summary.weights)
 
     def survives(k: int) -> bool:
-        critical = null.critical_range(result.level, result.radius, k * step, step * largest_sums(k))
+        critical = null.critical_range(decision.level, decision.radius, k * step, step * largest_sums(k))
         if critical is None:
             raise TypeError(
-                f"`fragility` knows how bootstraps and deviation bounds move, not {result.calibration}. "
+                f"`fragility` knows how bootstraps and deviation bounds move, not {decision.calibration}. "
                 "Test with WeightedBootstrap or BoundaryBootstrap."
             )
-        if result.rejected:
-            return result.ksd - k * step > critical[1]
-        return result.ksd + k * step <= max(result.radius, critical[0])
+        if decision.rejected:
+            return bool(decision.ksd - k * step > critical[1])
+        return bool(decision.ksd + k * step <= max(decision.radius, critical[0]))
 
     return survives
 

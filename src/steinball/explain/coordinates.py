@@ -7,7 +7,8 @@ import numpy as np
 from steinball.arrays import Floats, to_host
 from steinball.kernels.base import Kernel
 from steinball.kernels.distance import direct_squared_distances
-from steinball.stein import SteinPoints, SteinProblem, center_of
+from steinball.problem import Problem
+from steinball.stein import SteinPoints, center_of
 
 __all__ = ["coordinate_shares"]
 
@@ -19,7 +20,7 @@ _ENTRIES_AT_ONCE = 2**21
 Terms = list[tuple[float, Floats, Floats]]
 
 
-def coordinate_shares(problem: SteinProblem) -> Floats:
+def coordinate_shares(problem: Problem) -> Floats:
     r"""The share of every coordinate in D², shape (d,)
 
     .. math:: D^2 = \sum_j D_j^2, \qquad D_j^2 = \frac1{n^2} \sum_{x, y} w(x) w(y) \Big[ \varphi s_j(x) s_j(y)
@@ -42,18 +43,16 @@ def coordinate_shares(problem: SteinProblem) -> Floats:
     return squares / total if total > 0.0 else np.full(squares.size, 1.0 / squares.size)
 
 
-def _selected(problem: SteinProblem) -> SteinProblem:
+def _selected(problem: Problem) -> Problem:
     rows = (
         np.unique(np.linspace(0, len(problem) - 1, MOST_POINTS).astype(np.intp)) if len(problem) > MOST_POINTS else None
     )
     if rows is None:
         return problem
-    return SteinProblem(
-        problem.stein, problem.model, problem.samples[rows.tolist(), :], problem.scores[rows.tolist(), :]
-    )
+    return problem.take(rows)
 
 
-def _coordinate_squares(part: SteinProblem, problem: SteinProblem) -> Floats:
+def _coordinate_squares(part: Problem, problem: Problem) -> Floats:
     """n² D_j² for every j, a few rows of pairs at a time."""
     points = _Factors.of(part, to_host(center_of(problem.samples)))
     n, total = len(points.z), np.zeros(points.s.shape[1])
@@ -75,7 +74,7 @@ class _Factors:
         self.traces = traces
 
     @classmethod
-    def of(cls, problem: SteinProblem, center: Floats) -> _Factors:
+    def of(cls, problem: Problem, center: Floats) -> _Factors:
         metric, d = problem.stein.kernel.metric, int(problem.samples.shape[1])
         return cls(problem.points, center, np.ones(d) if metric is None else np.diag(metric))
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from steinball.arrays import Array, Floats, as_samples, like, to_host
-from steinball.models.knowledge import Knowledge
-from steinball.results.base import Result, as_result
-from steinball.results.pairs import PairSums
-from steinball.stein import SteinPoints, SteinProblem
+from steinball.evidence.pairs import PairSums
+from steinball.problem import Problem
+from steinball.stein import SteinPoints
 from steinball.text import percent, wrap
-
-__all__ = ["Detectable", "smallest_detectable"]
 
 _DRAWS = 512
 
@@ -67,7 +65,7 @@ class Detectable:
         return self.summary()
 
 
-def smallest_detectable(result: Result, kind: Any = "worst") -> Detectable:
+def smallest_detectable(kernels: Sequence[PairSums], level: float, kind: Any = "worst") -> Detectable:
     r"""The smallest contamination that a test detects in half of all samples, from its own draws
 
     .. math:: \varepsilon^2 |\mu_R|^2 + \frac1n \big(E_P u(X, X) - E_P f(X)^2\big) = (\theta + \gamma)^2, \qquad
@@ -79,8 +77,10 @@ def smallest_detectable(result: Result, kind: Any = "worst") -> Detectable:
 
     Parameters
     ----------
-    result : Result
-        Of a kernel Stein test; of several kernels the one that shows most decides.
+    kernels : sequence of PairSums
+        The sums over pairs of a kernel Stein test; of several kernels the one that shows most decides.
+    level : float
+        Of the test.
     kind : "worst" or array
         ``"worst"``: all contamination at the point where it shows most, u(x, x) = τ. Otherwise the places of the
         contamination, shape (m, d), or (m,) for d = 1.
@@ -103,11 +103,10 @@ def smallest_detectable(result: Result, kind: Any = "worst") -> Detectable:
     worst = isinstance(kind, str)
     if worst and kind != "worst":
         raise ValueError(f'`kind` must be "worst" or an array of points, got {kind!r}.')
-    kernels = as_result(result)._sums()
     _check(kernels[0])
     answers = [_worst(sums) if worst else _at(sums, kind) for sums in kernels]
     low, high, share = (min(ends) for ends in zip(*answers, strict=True))
-    return Detectable(share, low, high, "worst" if worst else "points", result.level)
+    return Detectable(share, low, high, "worst" if worst else "points", level)
 
 
 Answer = tuple[float, float, float]
@@ -147,7 +146,7 @@ def _at(sums: PairSums, kind: Any) -> Answer:
     places = as_samples(kind, "kind", least=1)
     if places.shape[1] != problem.samples.shape[1]:
         raise ValueError(f"`kind` must have {problem.samples.shape[1]} columns, got shape {tuple(places.shape)}.")
-    there, points = _prepared(problem, sums.origin.tested(to_host(places))), _typical(sums)
+    there, points = _prepared(problem, problem.rows.tested(to_host(places))), _typical(sums)
     length = math.sqrt(max(0.0, float(to_host(problem.stein.block(there, there)).mean())))
     if length == 0.0:
         return (math.inf,) * 3
@@ -165,17 +164,17 @@ def _solve(sums: PairSums, length: float, values: Floats, diagonal: Floats) -> A
     return tuple(end if end <= 1.0 else math.inf for end in (low, high, share))  # type: ignore[return-value]
 
 
-def _prepared(problem: SteinProblem, places: Array) -> SteinPoints:
+def _prepared(problem: Problem, places: Array) -> SteinPoints:
     return problem.at(places).points
 
 
 def _typical(sums: PairSums) -> SteinPoints:
     """What the model looks like: its draws, or where it cannot be sampled the data."""
     problem = sums.problem
-    draws = Knowledge(problem.model).draws(_DRAWS) if problem.evaluable else None
-    if draws is None or draws.shape[1] != problem.samples.shape[1]:
+    reference = problem.reference
+    if reference is None:
         return problem.points
     try:
-        return _prepared(problem, like(draws, problem.samples))
+        return _prepared(problem, like(reference.draws[:_DRAWS], problem.samples))
     except Exception:  # a user's score need not be defined at its own draws: what is known is known
         return problem.points

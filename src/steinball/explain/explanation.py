@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,15 +11,13 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Floats
 from steinball.card import card, table
+from steinball.evidence.pairs import PairSums
 from steinball.explain.coordinates import coordinate_shares
 from steinball.explain.far import far_points
 from steinball.explain.influence import Influence, leave_one_out
 from steinball.explain.labels import Labels, labels_of
 from steinball.explain.witness import Places, SteinWitness
-from steinball.results.base import Result, as_result
 from steinball.text import Row, count, number, percent, render
-
-__all__ = ["Explanation", "explain"]
 
 OUTSIDE = "outside the support of the model"
 """What is said of a point that the model excludes, in place of its values."""
@@ -154,7 +153,7 @@ class Explanation:
     @property
     def _space(self) -> str:
         """Where distances were measured, where that is not in the coordinates of the data."""
-        return " in base space" if self._witness.sums.origin.in_base_space else ""
+        return " in base space" if self._witness.sums.problem.rows.in_base_space else ""
 
     def _alone(self) -> list[str]:
         if not len(self.far):
@@ -208,13 +207,19 @@ class Explanation:
         }
 
 
-def explain(result: Result, data: Any = None, top: int = 10) -> Explanation:
+def explain(
+    kernels: Sequence[PairSums], rejected: bool, data: Any = None, top: int = 10, columns: tuple[str, ...] = ()
+) -> Explanation:
     """Which points, coordinates and places the distance of the data from the model is made of.
 
     Parameters
     ----------
-    result : Result
-        Of a kernel Stein test; where it has several kernels, the leading one is explained.
+    kernels : sequence of PairSums
+        The sums over pairs of a kernel Stein test, the leading kernel first, which is explained.
+    rejected : bool
+        The decision.
+    columns : tuple of str
+        What the columns are called where ``data`` does not say.
     data : frame, optional
         The frame that was tested, for the names of its columns and rows. Columns that were not tested may be there.
     top : int
@@ -231,16 +236,16 @@ def explain(result: Result, data: Any = None, top: int = 10) -> Explanation:
     >>> x, moved = rng.normal(size=(300, 2)), rng.choice(300, 40, replace=False)
     >>> x[moved] = [0.5, 4.0]
     >>> result = sb.robust_ksd_test(x, sb.models.Gaussian([0.0, 0.0]), contamination=0.02, rng=0)
-    >>> found = explain(result, top=40)
+    >>> found = result.explain(top=40)
     >>> set(found.points.tolist()) == set(moved.tolist()), found.names[found.coordinates.argmax()]
     (True, 'x2')
     """
     if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1:
         raise ValueError(f"`top` must be a whole number of at least 1, got {top!r}.")
-    sums = as_result(result)._sums()[0]
+    sums = kernels[0]
     rows, n = sums.rows, len(sums)
-    shown = sums.origin.samples
-    labels = labels_of(data, shown, rows, n, result._columns)
+    shown = sums.problem.rows.original
+    labels = labels_of(data, shown, rows, n, columns)
     samples = np.full((n, len(labels.names)), np.nan)
     samples[rows] = shown
     witness = SteinWitness(sums)
@@ -253,7 +258,7 @@ def explain(result: Result, data: Any = None, top: int = 10) -> Explanation:
         names=labels.names,
         ids=labels.ids,
         places=witness.places(),
-        rejected=result.rejected,
+        rejected=rejected,
         ksd=sums.ksd,
         samples=samples,
         _witness=witness,

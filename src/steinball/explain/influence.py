@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats
-from steinball.results.pairs import PairSums
-
-__all__ = ["Influence", "leave_one_out"]
+from steinball.evidence.pairs import PairSums
 
 
 @dataclass(frozen=True, eq=False)

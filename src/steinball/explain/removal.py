@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats, as_number, to_host
+from steinball.arrays import Floats, to_host
 from steinball.explain.kept_mass import Product, certify, keep_most
 from steinball.gram.cholesky import PivotedCholesky
+from steinball.problem import Problem
 from steinball.progress import Progress, check_show
-from steinball.results.gof import GofResult
-from steinball.stein import SteinProblem
 from steinball.text import count, number, percent, wrap
 
 DENSE_UP_TO = 5_000
@@ -78,9 +77,7 @@ class Removal:
         return self.summary()
 
 
-def least_removal(
-    problem: GofResult | SteinProblem, threshold: float | None = None, *, progress: bool | str = "auto"
-) -> Removal:
+def least_removal(problem: Problem, threshold: float, *, progress: bool | str = "auto") -> Removal:
     r"""The least data to remove so that the rest is within the threshold of a test
 
     .. math:: \min \sum_i a_i \quad\text{subject to}\quad 0 \le a_i \le \tfrac1n, \qquad
@@ -88,10 +85,10 @@ def least_removal(
 
     Parameters
     ----------
-    problem : GofResult or SteinProblem
-        The result of a test with V-statistics, or what it was made from.
-    threshold : float, optional
-        ρ > 0 on the scale of D. By default what D had to exceed for a rejection: ``result.radius + result.threshold``.
+    problem : Problem
+        What was tested, with V-statistics.
+    threshold : float
+        ρ > 0 on the scale of D; of a result, what D had to exceed for a rejection.
     progress : bool or "auto"
         Whether to show progress; by default on a terminal or in a notebook, after two seconds.
 
@@ -112,13 +109,12 @@ def least_removal(
     >>> import steinball as sb
     >>> x = sb.datasets.contaminate(np.random.default_rng(0).normal(size=200), 0.2, 3.0, rng=0)
     >>> result = sb.ksd_test(x, sb.models.Gaussian(), tilt="auto", radius=sb.Huber(0.02), rng=0)
-    >>> removal = least_removal(result)
+    >>> removal = result.least_removal()
     >>> bool((x[removal.ranked] == 3.0).all()), round(removal.share, 2)
     (True, 0.08)
     """
     check_show(progress)
-    problem, rho = _question(problem, threshold)
-    n = len(problem)
+    n, rho = len(problem), threshold
     if n > LARGEST:
         raise ValueError(
             f"`least_removal` compares all pairs of points and is limited to {LARGEST:,}, got {n:,}. "
@@ -138,25 +134,7 @@ def least_removal(
     return Removal(float(weights.mean()), weights, ranked, ksd, rho, found.gap)
 
 
-def _question(problem: GofResult | SteinProblem, threshold: float | None) -> tuple[SteinProblem, float]:
-    """The pairs of points, and ρ."""
-    if not isinstance(problem, GofResult | SteinProblem):
-        raise TypeError(f"`problem` must be the result of a test or a SteinProblem, got {problem!r}.")
-    if threshold is not None:
-        bare = problem if isinstance(problem, SteinProblem) else problem._evidence.problem
-        return bare, as_number(threshold, "threshold", low=0.0, open_low=True)
-    if isinstance(problem, SteinProblem):
-        raise ValueError("`threshold` must be given with a bare problem; a result of `ksd_test` has its own.")
-    if len(problem._evidence.isolated):
-        raise ValueError("points outside the support of the model are no part of this: remove them and test again.")
-    if problem.estimator != "v":
-        raise ValueError('`least_removal` is about V-statistics: use estimator="v", or give `threshold`.')
-    # Where nothing can be rejected no points need to be removed: any bound of D will do.
-    infinite = math.isinf(problem.threshold)
-    return problem._evidence.problem, 2.0 * problem.ksd if infinite else problem.radius + problem.threshold
-
-
-def exact_product(problem: SteinProblem, vector: Floats, show: bool | str = False) -> Floats:
+def exact_product(problem: Problem, vector: Floats, show: bool | str = False) -> Floats:
     """U v on the host, a few hundred rows of u at a time."""
     n, points, parts = len(problem), problem.points, []
     with Progress("Stein kernel", n, show) as progress:
@@ -167,7 +145,7 @@ def exact_product(problem: SteinProblem, vector: Floats, show: bool | str = Fals
     return np.concatenate(parts)
 
 
-def _product(problem: SteinProblem, show: bool | str = False) -> Product:
+def _product(problem: Problem, show: bool | str = False) -> Product:
     """v → U v, with the whole matrix in memory or, for many points, with a low-rank factor of it."""
     n = len(problem)
     if n <= DENSE_UP_TO:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from steinball.arrays import Floats, as_numbers, check_share
-from steinball.cautions import SteinballWarning
-from steinball.results.base import Result, as_result, conceding
+from steinball.cautions import give
+from steinball.evidence.base import Evidence
+from steinball.radius.contamination import Huber
 from steinball.text import number, percent, render, wrap
 
-__all__ = ["Concession", "ToleranceCurve", "tolerance_curve"]
+_STEPS, _LOOKED, _SHOWN = 100, 1024, 8
 
-_STEPS = 100
-_SHOWN = 8
+
+def conceding(bound: float, level: float, of_what: str) -> str:
+    """The contamination that must be conceded, in a sentence; empty where it is none."""
+    return f"At confidence {percent(1 - level)}, at least {percent(bound, down=True)} {of_what}." if bound else ""
 
 
 @dataclass(frozen=True)
@@ -117,13 +119,17 @@ class ToleranceCurve:
         }
 
 
-def tolerance_curve(result: Result, grid: Any = None) -> ToleranceCurve:
+def tolerance_curve(
+    evidence: Evidence, level: float, own: float | None, conceded: float, grid: Any = None
+) -> ToleranceCurve:
     """p-value and verdict as a function of the tolerated share, from the draws of one test.
 
     Parameters
     ----------
-    result : Result
+    evidence : Evidence
         Of a test with a tolerance.
+    level, own, conceded : float
+        Its level, the share that it tolerated, and the smallest share that is not rejected.
     grid : array, optional
         Shares in [0, 1], in any order. By default 101 of them from 0 to beyond all three zones.
 
@@ -137,19 +143,16 @@ def tolerance_curve(result: Result, grid: Any = None) -> ToleranceCurve:
     --------
     >>> import steinball as sb
     >>> x = np.random.default_rng(0).normal(size=200)
-    >>> curve = tolerance_curve(sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, rng=0))
+    >>> curve = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, rng=0).tolerance_curve()
     >>> bool((np.diff(curve.pvalues) >= 0.0).all()), len(curve.verdicts)
     (True, 101)
     """
-    as_result(result)._tolerating(1.0)  # what there is to warn of is said once
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SteinballWarning)
-        shares = _default_grid(result) if grid is None else _checked(grid)
-        answers = [result._tolerating(float(share)) for share in shares]
-    pvalues = np.array([answer.pvalue for answer in answers])
-    return ToleranceCurve(
-        shares, pvalues, tuple(answer.verdict for answer in answers), result.level, result.contamination_bound
-    )
+    everything = Huber(1.0)
+    evidence.check(everything)
+    give(evidence.remarks(everything))
+    shares = _default_grid(evidence, level, own, conceded) if grid is None else _checked(grid)
+    curve = evidence.curve(everything, shares, level)
+    return ToleranceCurve(shares, curve.pvalues, curve.verdicts, level, conceded)
 
 
 def _checked(grid: Any) -> Floats:
@@ -159,29 +162,21 @@ def _checked(grid: Any) -> Floats:
     return np.array([check_share(float(share), "grid") for share in shares])
 
 
-def _default_grid(result: Result) -> Floats:
-    """From 0, or a little above it where some points lie outside the support, which no tolerance of 0 allows."""
-    shares = np.linspace(0.0, _end(result), _STEPS + 1)
+def _default_grid(evidence: Evidence, level: float, own: float | None, conceded: float) -> Floats:
+    """From 0 to beyond all three zones; without 0 where points outside the support need some tolerance."""
+    end = min(1.0, 1.25 * max(own or 0.0, conceded, _first_good_enough(evidence, level), 0.05))
+    shares = np.linspace(0.0, end, _STEPS + 1)
     try:
-        result._tolerating(0.0)
+        evidence.check(Huber(0.0))
     except ValueError:
         return shares[1:]
     return shares
 
 
-def _end(result: Result) -> float:
-    """A share beyond all three zones, and beyond what was tolerated."""
-    return min(
-        1.0, 1.25 * max(result.contamination or 0.0, result.contamination_bound, _first_good_enough(result), 0.05)
-    )
-
-
-def _first_good_enough(result: Result) -> float:
+def _first_good_enough(evidence: Evidence, level: float) -> float:
     """About the smallest share at which the verdict is good enough; 0 where there is none."""
-    low, high = 0.0, 1.0
-    if result._tolerating(high).verdict != "good enough":
-        return 0.0
-    for _ in range(10):
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if result._tolerating(middle).verdict == "good enough" else (middle, high)
-    return high
+    shares = np.arange(1, _LOOKED + 1) / _LOOKED
+    close = (evidence.limits(Huber(1.0), shares) >= evidence.upper_bound(level)) & (
+        np.asarray(evidence.pvalues(Huber(1.0), shares)) > level
+    )
+    return float(shares[np.argmax(close)]) if close.any() else 0.0

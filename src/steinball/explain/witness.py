@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import Floats, as_samples, to_host
+from steinball.evidence.pairs import PairSums
 from steinball.models.base import evaluate_score
-from steinball.results.pairs import PairSums
 from steinball.stein import center_of
-
-__all__ = ["Places", "SteinWitness"]
 
 _DRAWS, _GRID = 512, 201
 _ENTRIES_AT_ONCE = 2**21
@@ -70,24 +68,24 @@ class SteinWitness:
 
     def _inside(self, places: Floats) -> Floats:
         """f where the model has a density, NaN elsewhere."""
-        values, support = np.full(len(places), np.nan), self.sums.origin.support
+        values, support = np.full(len(places), np.nan), self.sums.problem.rows.original_support
         inside = np.ones(len(places), dtype=bool) if support is None else ~support.outside(places)
         if inside.any():
             values[inside] = self._values(places[inside])
         return values
 
     def _values(self, places: Floats) -> Floats:
-        problem, origin, step = self.sums.problem, self.sums.origin, max(1, _ENTRIES_AT_ONCE // len(self.sums))
+        problem, step = self.sums.problem, max(1, _ENTRIES_AT_ONCE // len(self.sums))
         center, parts = center_of(problem.samples), []
         for start in range(0, len(places), step):
-            there = origin.tested(places[start : start + step])
+            there = problem.rows.tested(places[start : start + step])
             rows = problem.stein.prepare(there, evaluate_score(problem.model, there), center)
             parts.append(to_host(problem.stein.block(rows, problem.points)).sum(axis=1))
         return np.concatenate(parts) / (len(self.sums) * (self.sums.length or 1.0))
 
     def along(self, j: int, grid: Any = None, at: Any = None) -> tuple[Floats, Floats]:
         """A grid of coordinate j and f on it, on the line through ``at``, by default the median of the data."""
-        x = self.sums.origin.samples
+        x = self.sums.problem.rows.original
         line = np.array(np.median(x, axis=0) if at is None else to_host(at), dtype=np.float64).reshape(-1)
         if line.size != x.shape[1]:
             raise ValueError(f"`at` must be a point of {x.shape[1]} numbers, got {line.size}.")
@@ -98,8 +96,8 @@ class SteinWitness:
 
     def places(self) -> Places:
         """Where f is largest and smallest, over the data and, where the model can be sampled, over draws of it."""
-        at, values = self.sums.origin.samples, self.sums.row_means[self.sums.rows] / (self.sums.length or 1.0)
-        draws = self.sums.origin.draws(_DRAWS)
+        at, values = self.sums.problem.rows.original, self.sums.row_means[self.sums.rows] / (self.sums.length or 1.0)
+        draws = self.sums.problem.rows.original_draws(_DRAWS)
         if draws is not None:
             at, values = np.vstack([at, draws]), np.concatenate([values, self._inside(draws)])
         most, least = int(np.nanargmax(values)), int(np.nanargmin(values))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,17 +15,21 @@ from steinball.features.shells import Majorant, Setting, largest_shell
 from steinball.features.shells import UncertifiedError as UncertifiedError
 from steinball.models.growth import RadialScore
 from steinball.models.knowledge import Knowledge
-from steinball.stein import SteinKernel, SteinProblem
+from steinball.stein import SteinKernel
 
 ROUNDING = 1e-9
 """Certified bounds are raised by this share: intervals are not rounded outwards, and d ≤ 3 or one sum per shell is far
 from losing seven digits."""
 
+if TYPE_CHECKING:
+    from steinball.problem import Problem
+
+
 _BOXES_UP_TO = 3
 _CLOSE_ENOUGH = 1.03
 
 
-def best_upper_bound(problem: SteinProblem, boxes: int = MOST_BOXES) -> Supremum:
+def best_upper_bound(problem: Problem, boxes: int = MOST_BOXES) -> Supremum:
     """The smallest upper bound there is, of at most so many ``boxes``, or :class:`UncertifiedError`."""
     setting = Setting.of(problem.stein.kernel, problem.stein.tilt, problem.model, problem.samples.shape[1])
     exact = closed_form(setting, problem.model)
@@ -123,7 +127,7 @@ def _by_shells(majorant: Majorant, gap: float = 1e-5) -> float:
     raise UncertifiedError(f"the tilt's exponent {b:g} is too small for a score that may grow linearly (0.5 is enough)")
 
 
-def _check_growth(majorant: Majorant, problem: SteinProblem) -> None:
+def _check_growth(majorant: Majorant, problem: Problem) -> None:
     """A model's own bound is believed only where it holds at the samples."""
     x, scores = problem.host_samples, to_host(problem.scores)
     size, most = np.linalg.norm(scores, axis=1), majorant.most(majorant.setting.distance(x))
@@ -137,9 +141,9 @@ def _check_growth(majorant: Majorant, problem: SteinProblem) -> None:
         )
 
 
-def _by_boxes(majorant: Majorant, problem: SteinProblem, bound: float, boxes: int) -> float:
+def _by_boxes(majorant: Majorant, problem: Problem, bound: float, boxes: int) -> float:
     """Boxes, unless shells are close to a value that is attained already; with NumPy, whatever the samples are."""
-    host = SteinProblem(problem.stein, problem.model, problem.host_samples, to_host(problem.scores))
+    host = problem.take(np.arange(len(problem)), host=True)
     attained = float(host.diagonal.max())
     if bound <= _CLOSE_ENOUGH * attained:
         return bound

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from steinball.arrays import check_kind
 from steinball.features.isotropic import IsotropicCase
 from steinball.features.kinds import Supremum
-from steinball.stein import SteinProblem
+
+if TYPE_CHECKING:
+    from steinball.problem import Problem
 
 
-def diameter(problem: SteinProblem, tau: Supremum) -> float:
+def diameter(problem: Problem, tau: Supremum) -> float:
     r"""An upper bound of the diameter of the Stein features, never above 2√τ
 
     .. math:: \Delta = \sup_{x, y} |\varphi(x) - \varphi(y)| \le 2 \sqrt{\tau_\infty}.
@@ -28,7 +31,6 @@ def diameter(problem: SteinProblem, tau: Supremum) -> float:
     >>> diameter(problem, Supremum(1.6312, "given")) < 0.93 * 2.0 * math.sqrt(1.6312)
     True
     """
-    check_kind(problem, SteinProblem, "problem", "a SteinProblem")
     check_kind(tau, Supremum, "tau", "a Supremum")
     bound, case = 2.0 * math.sqrt(tau.value), IsotropicCase.of(problem)
-    return bound if case is None else min(bound, case.diameter())
+    return bound if case is None else min(bound, problem.once("diameter", case.diameter))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -12,8 +13,11 @@ from numpy.polynomial import Polynomial
 from steinball.arrays import Floats
 from steinball.kernels.base import Kernel
 from steinball.models.knowledge import Knowledge
-from steinball.stein import SteinProblem
 from steinball.tilts import PolynomialTilt
+
+if TYPE_CHECKING:
+    from steinball.problem import Problem
+
 
 _ROUNDING = 1.0 + 1e-6
 _FAR = 0.01
@@ -48,7 +52,7 @@ class IsotropicCase:
     scale: float
 
     @classmethod
-    def of(cls, problem: SteinProblem) -> IsotropicCase | None:
+    def of(cls, problem: Problem) -> IsotropicCase | None:
         """The case that a problem is, or ``None``."""
         tilt, kernel, radial = problem.stein.tilt, problem.stein.kernel, Knowledge(problem.model).radial_score
         if radial is None or type(tilt) is not PolynomialTilt or kernel.metric is not None:

@@ -12,7 +12,7 @@ class Supremum:
     """A value of τ and its kind.
 
     Lower bounds are ``"sample"``, ``"optimized"``, ``"largest found"`` and ``"localized"``; upper bounds ``"given"``,
-    ``"closed form"`` and ``"certified"``.
+    ``"closed form"`` and ``"certified"``. ``doubt`` says why an upper bound that was asked for is not to be had.
 
     Examples
     --------
@@ -22,6 +22,7 @@ class Supremum:
 
     value: float
     kind: str
+    doubt: str = ""
 
     @property
     def is_upper_bound(self) -> bool:

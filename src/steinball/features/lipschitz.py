@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
 
-from steinball.arrays import Floats, check_kind, like, namespace, to_host
+from steinball.arrays import Floats, like, namespace, to_host
 from steinball.features.isotropic import IsotropicCase, kernel_constants
 from steinball.features.kinds import Supremum
 from steinball.models.base import score_of
-from steinball.stein import SteinProblem
+
+if TYPE_CHECKING:
+    from steinball.problem import Problem
+
 
 _STARTS = 6
 _LOOKS = 256
 _STEP = 1e-4
 
 
-def lipschitz_constant(problem: SteinProblem) -> Supremum:
+def lipschitz_constant(problem: Problem) -> Supremum:
     r"""The Lipschitz constant of the Stein features, and how it was obtained
 
     .. math:: L = \sup_{x \ne y} \frac{|\varphi(x) - \varphi(y)|}{|x - y|} = \sup_x \sqrt{\lambda_{\max}(M(x))}, \qquad
@@ -36,7 +40,6 @@ def lipschitz_constant(problem: SteinProblem) -> Supremum:
     >>> lipschitz_constant(pose([0.0, 1.0], Gaussian(), InverseMultiquadric(1.0), "auto")).kind
     'closed form'
     """
-    check_kind(problem, SteinProblem, "problem", "a SteinProblem")
     if math.isinf(kernel_constants(problem.stein.kernel)[2]):
         raise ValueError(
             "the Stein features of this kernel are not Lipschitz (a Matérn kernel of smoothness 3/2 has no second "
@@ -58,7 +61,7 @@ def lipschitz_constant(problem: SteinProblem) -> Supremum:
     return Supremum(_optimized(problem), "optimized")
 
 
-def feature_slopes(problem: SteinProblem, x: Floats) -> Floats:
+def feature_slopes(problem: Problem, x: Floats) -> Floats:
     r"""√λ_max(M(x)) at rows of ``x`` (m, d), with b = w s + ∇w, J its Jacobian (by central differences) and
 
     .. math:: M = \varphi_0 J J^\top - c_1 w (J C + C J^\top) + c_1 (|b|^2 C + C b \nabla w^\top + \nabla w b^\top C
@@ -89,7 +92,7 @@ def _transposed(matrices: Floats) -> Floats:
     return np.swapaxes(matrices, 1, 2)
 
 
-def _drift(problem: SteinProblem, x: Floats) -> tuple[Floats, Floats]:
+def _drift(problem: Problem, x: Floats) -> tuple[Floats, Floats]:
     """b = w (s + ∇log w) and w at rows of ``x``, on the host."""
     support, tilt = problem.support, problem.stein.tilt
     there = like(x if support is None else support.off_edges(x), problem.samples)
@@ -102,7 +105,7 @@ def _drift(problem: SteinProblem, x: Floats) -> tuple[Floats, Floats]:
     return to_host(scores) * w[:, None], w
 
 
-def _optimized(problem: SteinProblem) -> float:
+def _optimized(problem: Problem) -> float:
     """A look at the samples and far out along rays, and a climb from the steepest of what was seen."""
     x = problem.host_samples
     center = np.median(x, axis=0)
@@ -117,7 +120,7 @@ def _optimized(problem: SteinProblem) -> float:
     return float(max(slopes.max(), *climbed))
 
 
-def _finite_slopes(problem: SteinProblem, x: Floats) -> Floats:
+def _finite_slopes(problem: Problem, x: Floats) -> Floats:
     """Slopes, and 0 where the score is not finite."""
     with np.errstate(all="ignore"):
         b, w = _drift(problem, x)
@@ -127,7 +130,7 @@ def _finite_slopes(problem: SteinProblem, x: Floats) -> Floats:
     return slopes
 
 
-def _climb(problem: SteinProblem, start: Floats, spread: float) -> float:
+def _climb(problem: Problem, start: Floats, spread: float) -> float:
     """The largest slope on the way up from ``start``; differences of one batch of points are the gradient."""
     d = len(start)
     moves = 1e-3 * np.vstack([np.zeros(d), np.eye(d), -np.eye(d)])

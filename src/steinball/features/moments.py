@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.sparse.linalg import eigsh
 
-from steinball.arrays import as_number, check_resamples, check_share, to_host
+from steinball.arrays import Floats, as_number, check_resamples, check_share
 from steinball.kernels.base import Kernel
 from steinball.models.base import evaluate_score
 from steinball.models.knowledge import Knowledge
-from steinball.stein import SteinKernel, SteinProblem
+from steinball.stein import SteinKernel
 from steinball.tilts import Tilt
+
+if TYPE_CHECKING:
+    pass
+
 
 N_DRAWS = 2000
 CONFIDENCE = 0.999
@@ -72,16 +76,15 @@ class ModelMoments:
         which :func:`chernoff_upper` applies, at half of the risk each.
         """
         draws = Knowledge(model).needed_draws(check_resamples(n_draws, "n_draws"), seed)
-        problem = SteinProblem(SteinKernel(kernel, tilt), model, draws, evaluate_score(model, draws))
+        stein, scores = SteinKernel(kernel, tilt), evaluate_score(model, draws)
         risk = (1.0 - check_share(confidence, "confidence")) / 2.0
-        trace = chernoff_upper(float(to_host(problem.diagonal).mean()) / tau, len(draws), risk)
-        norm = chernoff_upper(largest_eigenvalue(problem) / tau, len(draws), risk)
+        trace = chernoff_upper(float(stein.diagonal(draws, scores).mean()) / tau, len(draws), risk)
+        norm = chernoff_upper(largest_eigenvalue(stein(draws, scores, draws, scores)) / tau, len(draws), risk)
         return cls(tau * trace, tau * norm, 2.0 * risk)
 
 
-def largest_eigenvalue(problem: SteinProblem) -> float:
-    """Of the uncentered covariance operator (1/m) Σ φ(xᵢ) ⊗ φ(xᵢ): that of the Gram matrix over m."""
-    block = to_host(problem.stein.block(problem.points, problem.points))
+def largest_eigenvalue(block: Floats) -> float:
+    """The largest eigenvalue of the operator (1/m) Σ φ(xᵢ) ⊗ φ(xᵢ): that of the Gram matrix ``block`` over m."""
     if len(block) < _SMALL:
         return float(np.linalg.eigvalsh(block)[-1]) / len(block)
     start = np.ones(len(block)) + 1e-3 * np.arange(len(block)) / len(block)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,10 @@ from scipy.optimize import minimize
 
 from steinball.arrays import Floats, as_number, as_numbers, namespace
 from steinball.models.support import Support
-from steinball.stein import SteinProblem
+
+if TYPE_CHECKING:
+    from steinball.problem import Problem
+
 
 STARTS = 8
 """From how many of the largest samples a search sets out."""
@@ -114,7 +117,7 @@ class Surface:
     step: float
 
     @classmethod
-    def of(cls, problem: SteinProblem) -> Surface:
+    def of(cls, problem: Problem) -> Surface:
         eps = float(namespace(problem.samples).finfo(problem.samples.dtype).eps)
         cloud = Cloud.of(problem.host_samples, problem.support)
         return cls(problem.diagonal_at, cloud, cloud.spread, eps ** (1 / 3))

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from steinball.arrays import Floats, to_host
 from steinball.features.regions import STARTS, Ball, Box, Surface
-from steinball.models.knowledge import Knowledge
-from steinball.stein import SteinProblem
 
-_DRAWS = 1024
+if TYPE_CHECKING:
+    from steinball.problem import Problem
+
+
 _LENGTHS = np.geomspace(1e-2, 1e4, 64)  # along rays, in units of the spread of the samples
 _EVALUATIONS = 4000  # of the score, that a search may take beyond the rays: about ten points cost a climb in d = 1
 _STEPS = 20
 
 
-def _best(points: Floats, problem: SteinProblem) -> float:
+def _best(points: Floats, problem: Problem) -> float:
     with np.errstate(all="ignore"):
         values = problem.diagonal_at(points)
     return float(values[np.isfinite(values)].max(initial=0.0))
 
 
-def _needs_score(problem: SteinProblem) -> None:
+def _needs_score(problem: Problem) -> None:
     if not problem.evaluable:
         raise TypeError(
             f"maximizing u(x, x) needs the score away from the samples; {problem.unknown_elsewhere}. "
@@ -29,7 +32,7 @@ def _needs_score(problem: SteinProblem) -> None:
         )
 
 
-def optimized(problem: SteinProblem) -> float:
+def optimized(problem: Problem) -> float:
     """Multistart from the largest sample points, and a look along rays: a lower bound of τ∞, usually sharp."""
     _needs_score(problem)
     x, diagonal = problem.host_samples, to_host(problem.diagonal)
@@ -40,7 +43,7 @@ def optimized(problem: SteinProblem) -> float:
     return _best(np.vstack([starts, found[np.isfinite(found).all(axis=1)], far]), problem)
 
 
-def largest_known(problem: SteinProblem, enough: float = np.inf) -> float:
+def largest_known(problem: Problem, enough: float = np.inf) -> float:
     """The largest u(x, x) at the samples, at draws of the model, and by a search; no search once ``enough`` is reached.
 
     The search looks along rays at all distances, so that a steep edge between the samples and infinity is seen, and
@@ -50,14 +53,14 @@ def largest_known(problem: SteinProblem, enough: float = np.inf) -> float:
     if not problem.evaluable:
         return best
     try:
-        draws = Knowledge(problem.model).draws(_DRAWS)
-        best = best if draws is None else max(best, _best(draws, problem))
+        values = problem.diagonal_at_reference()
+        best = best if values is None else max(best, float(values[np.isfinite(values)].max(initial=0.0)))
         return best if best >= enough else max(best, _along_rays(problem))
     except Exception:  # the user's score need not be defined everywhere: what is known is known
         return best
 
 
-def _along_rays(problem: SteinProblem) -> float:
+def _along_rays(problem: Problem) -> float:
     surface, d = Surface.of(problem), problem.samples.shape[1]
     places = np.vstack([surface.cloud.rays(length * surface.cloud.spread) for length in _LENGTHS])
     places = np.vstack([places, problem.host_samples])
@@ -69,7 +72,7 @@ def _along_rays(problem: SteinProblem) -> float:
     return _best(np.vstack([places[order[:1]], *(place for place in climbed if np.isfinite(place).all())]), problem)
 
 
-def localized(problem: SteinProblem, region: Ball | Box) -> float:
+def localized(problem: Problem, region: Ball | Box) -> float:
     """Multistart inside a region, from the largest samples in it and from random points of it."""
     _needs_score(problem)
     x, diagonal = problem.host_samples, to_host(problem.diagonal)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steinball.arrays import as_number, dtype_name, to_host
-from steinball.cautions import UncertifiedSupremumWarning, caution, renamed
+from steinball.cautions import Remark, UncertifiedSupremumWarning
 from steinball.features.boxes import MOST_BOXES
 from steinball.features.certificate import UncertifiedError, best_upper_bound
 from steinball.features.kinds import Supremum
@@ -15,7 +16,10 @@ from steinball.features.regions import Ball, Box
 from steinball.features.search import largest_known, localized, optimized
 from steinball.features.unbounded import grows
 from steinball.gram.base import check_rows
-from steinball.stein import SteinProblem
+
+if TYPE_CHECKING:
+    from steinball.problem import Problem
+
 
 __all__ = ["find_supremum"]
 
@@ -25,7 +29,7 @@ _LOOSE = 1.25
 _FEW_BOXES = 40_000
 
 
-def find_supremum(tau: Any, problem: SteinProblem) -> Supremum:
+def find_supremum(tau: Any, problem: Problem) -> Supremum:
     """τ for what the user asked.
 
     Parameters
@@ -33,11 +37,11 @@ def find_supremum(tau: Any, problem: SteinProblem) -> Supremum:
     tau : "best", "auto", "sample", "optimized", float, Ball or Box
         The best value to be had, the best upper bound there is, the largest u(x, x) of the samples, a search for a
         larger one, a bound that is known, or the maximum over a region. ``"auto"`` has the kind ``"closed form"`` or
-        ``"certified"``; where the model gives no certificate it is the sample maximum, with
-        :class:`UncertifiedSupremumWarning`. ``"best"`` is the upper bound where that is exact or at most 25 % above a
+        ``"certified"``; where the model gives no certificate it is the sample maximum, with the
+        reason. ``"best"`` is the upper bound where that is exact or at most 25 % above a
         value that is attained; otherwise the largest of samples, draws of the model and a search, of the kind
         ``"largest found"``; where u(x, x) has no bound, or the model is an array of scores, the sample maximum.
-    problem : SteinProblem
+    problem : Problem
         Samples, model, kernel and tilt.
     """
     check_rows(problem.diagonal)  # names the points that overflow, before anything is searched around them
@@ -52,9 +56,7 @@ def find_supremum(tau: Any, problem: SteinProblem) -> Supremum:
         return _automatic(problem, sample)
     if tau == "sample":
         return Supremum(sample, "sample")
-    if tau == "optimised":
-        renamed('tau="optimised"', 'tau="optimized"')
-    if tau in ("optimized", "optimised"):
+    if tau == "optimized":
         return Supremum(max(sample, optimized(problem)), "optimized")
     raise ValueError(
         '`tau` must be "best", "auto", "sample", "optimized", a number, or a Ball or Box of `steinball.features`, '
@@ -62,7 +64,7 @@ def find_supremum(tau: Any, problem: SteinProblem) -> Supremum:
     )
 
 
-def _best(problem: SteinProblem, sample: float) -> Supremum:
+def _best(problem: Problem, sample: float) -> Supremum:
     """An upper bound costs power where it is loose, and a lower one the level where the samples miss a steep place."""
     bound = None
     with suppress(UncertifiedError):
@@ -78,15 +80,14 @@ def _best(problem: SteinProblem, sample: float) -> Supremum:
     return Supremum(found, "largest found")
 
 
-def _automatic(problem: SteinProblem, sample: float) -> Supremum:
+def _automatic(problem: Problem, sample: float) -> Supremum:
     try:
         return _proven(problem, sample)
     except UncertifiedError as reason:
-        _warn(str(reason))
-        return Supremum(sample, "sample")
+        return Supremum(sample, "sample", str(reason))
 
 
-def _proven(problem: SteinProblem, sample: float, boxes: int = MOST_BOXES) -> Supremum:
+def _proven(problem: Problem, sample: float, boxes: int = MOST_BOXES) -> Supremum:
     """The best upper bound, or :class:`UncertifiedError`; one below an attained value is an error of somebody's."""
     found = best_upper_bound(problem, boxes)
     slack = 1e-9 if dtype_name(problem.samples) == "float64" else 1e-4
@@ -99,10 +100,13 @@ def _proven(problem: SteinProblem, sample: float, boxes: int = MOST_BOXES) -> Su
     return Supremum(max(found.value, sample), found.kind)
 
 
-def _warn(reason: str) -> None:
-    caution(
+def uncertified(tau: Supremum) -> Iterator[Remark]:
+    """A remark where an upper bound was asked for and is not to be had."""
+    if not tau.doubt:
+        return
+    yield Remark(
         UncertifiedSupremumWarning,
-        f"no upper bound on sup u(x, x) is known: {reason}. The largest value at the samples is used, so statements "
+        f"no upper bound on sup u(x, x) is known: {tau.doubt}. The largest value at the samples is used, so statements "
         "about a share of contamination hold for these points and not for the distribution they come from, and "
         "finite-sample guarantees are lost.",
         "Give a bound (`tau=3.2`), give the model a method `score_growth(center)` that returns (A, B) with "

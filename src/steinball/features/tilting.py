@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from steinball.arrays import (
     Array,
     as_number,
-    check_kind,
-    check_resamples,
     lent,
     like,
     namespace,
@@ -26,10 +24,15 @@ from steinball.features.rays import growth_rate, is_tamed
 from steinball.kernels.base import Kernel
 from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
+from steinball.models.reference import Reference
 from steinball.models.support import Support
-from steinball.stein import SteinKernel, SteinProblem
+from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt, PowerTilt, Tilt
 from steinball.tilts.scatter import median_and_scales
+
+if TYPE_CHECKING:
+    from steinball.problem import Problem
+
 
 __all__ = ["base_tilt", "choose_tilt", "tilt_efficiency"]
 
@@ -111,12 +114,11 @@ def _with(edge: Tilt | None, tilt: Tilt) -> Tilt:
 
 
 def _polynomial_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | None, exponent: float) -> Tilt:
-    draws, place = Knowledge(model).draws(_DRAWS), Knowledge(model).place
-    base = base_tilt(samples if draws is None else draws, model, exponent)
-    if draws is None:
-        if place is None:
-            return _with(edge, base)
-        draws = _normal_draws(*place)
+    reference, place = Reference.of(model, samples), Knowledge(model).place
+    base = base_tilt(samples if reference is None else reference.draws[:_DRAWS], model, exponent)
+    if reference is None and place is None:
+        return _with(edge, base)
+    draws = reference.draws[:_DRAWS] if reference is not None else _normal_draws(*place)  # type: ignore[misc]
     bounded = _is_bounded(SteinKernel(kernel, _with(edge, base)), model, draws.shape[1])
     probes = draws if bounded else _probes(draws, Knowledge(model).support)
     scores = _scores(model, probes, samples)
@@ -132,14 +134,14 @@ def _polynomial_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | No
 def _power_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | None) -> Tilt | None:
     """The power of the density, ½ or 1, that bounds the Stein kernel along rays and is most efficient; none of them."""
     known = Knowledge(model)
-    draws = known.draws(_DRAWS)
-    around = to_host(samples) if draws is None else draws
+    reference = Reference.of(model, samples)
+    around = to_host(samples) if reference is None else reference.draws[:_DRAWS]
     tamed = [power for power in _POWERS if is_tamed(model, samples, power)]
     if known.log_density is None or not tamed:
         return None
     probes, few = _probes(around, known.support), min(_DRAWS, len(around))
-    reference = float(np.median(to_host(known.log_density(lent(like(around[:few], samples))))))
-    tilts = [_with(edge, PowerTilt(known.log_density, model.score, power, reference)) for power in tamed]
+    height = float(np.median(to_host(known.log_density(lent(like(around[:few], samples))))))
+    tilts = [_with(edge, PowerTilt(known.log_density, model.score, power, height)) for power in tamed]
     return max(tilts, key=lambda tilt: _seen_efficiency(SteinKernel(kernel, tilt), model, probes, few, samples))
 
 
@@ -171,7 +173,7 @@ def base_tilt(samples: Array, model: Any = None, exponent: float = 0.5) -> Polyn
     return _standardizing_tilt(center, np.diag(scales**2), exponent)
 
 
-def tilt_efficiency(problem: SteinProblem, tau: float, n_draws: int = 4 * _DRAWS) -> float:
+def tilt_efficiency(problem: Problem, tau: float) -> float:
     """E u(X, X) / τ: the share of a point's largest possible weight that an ordinary point has.
 
     Under the model where it can be sampled, with draws of a fixed seed; otherwise over the samples. A value near 1
@@ -191,13 +193,8 @@ def tilt_efficiency(problem: SteinProblem, tau: float, n_draws: int = 4 * _DRAWS
     >>> round(tilt_efficiency(problem, find_supremum("auto", problem).value), 2)
     0.86
     """
-    check_kind(problem, SteinProblem, "problem", "a SteinProblem")
-    tau = as_number(tau, "tau", low=0.0, open_low=True)
-    draws = Knowledge(problem.model).draws(check_resamples(n_draws, "n_draws"))
-    scores = None if draws is None else _scores(problem.model, draws, problem.samples)
-    if draws is None or scores is None:
-        return float(to_host(problem.diagonal).mean()) / tau
-    return float(problem.stein.diagonal(draws, scores).mean()) / tau
+    tau, values = as_number(tau, "tau", low=0.0, open_low=True), problem.diagonal_at_reference()
+    return float((to_host(problem.diagonal) if values is None else values).mean()) / tau
 
 
 def _standardizing_tilt(center: Matrix, covariance: Matrix, exponent: float) -> PolynomialTilt:

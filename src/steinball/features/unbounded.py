@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
-from weakref import WeakKeyDictionary
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from steinball.arrays import to_host
-from steinball.cautions import UnboundedSteinKernelWarning, caution
+from steinball.cautions import Remark, UnboundedSteinKernelWarning
 from steinball.features.certificate import is_certain
 from steinball.features.edges import find_ends
 from steinball.features.kinds import Supremum
 from steinball.features.rays import ray_points
 from steinball.features.regions import Cloud
 from steinball.models.knowledge import Knowledge
-from steinball.stein import SteinProblem
 
-__all__ = ["Boundedness", "boundedness", "grows", "warn_if_unbounded"]
+if TYPE_CHECKING:
+    from steinball.problem import Problem
+
 
 Boundedness = Literal["proved", "apparent", "unbounded"]
 """``"proved"``: by a certificate, a bound that was given, or a declared growth. ``"apparent"``: rays show no growth,
 and prove nothing. ``"unbounded"``: u(x, x) visibly grows without limit."""
 
-_GROWTH: WeakKeyDictionary[SteinProblem, bool] = WeakKeyDictionary()
 
-
-def boundedness(problem: SteinProblem, tau: Supremum) -> Boundedness:
+def boundedness(problem: Problem, tau: Supremum) -> Boundedness:
     """What is known of sup u(x, x) < ∞.
 
     Examples
@@ -41,14 +40,14 @@ def boundedness(problem: SteinProblem, tau: Supremum) -> Boundedness:
     unbounded
     proved
     """
-    if is_certain(problem.stein, problem.model, problem.samples.shape[1]) or _is_declared(problem):
+    if _is_certain(problem) or _is_declared(problem):
         return "proved"
     if grows(problem):
         return "unbounded"
     return "proved" if tau.is_upper_bound else "apparent"
 
 
-def _is_declared(problem: SteinProblem) -> bool:
+def _is_declared(problem: Problem) -> bool:
     """Whether the declared growth of the score is within what the tilt takes, at infinity and at every edge.
 
     A declaration includes \\|s\\| = O(1/r) next to edges, which a weight of order 1 bounds.
@@ -60,8 +59,8 @@ def _is_declared(problem: SteinProblem) -> bool:
     return all(end.steepness <= 0.0 or end.tilt_order(problem.stein.tilt) > 1.0 - 1e-4 for end in ends)
 
 
-def warn_if_unbounded(problem: SteinProblem, what: str) -> None:
-    """Warn when u(x, x) visibly grows without bound, since ``what`` is then meaningless.
+def unbounded_kernel(problem: Problem, what: str) -> Iterator[Remark]:
+    """A remark where u(x, x) visibly grows without bound, since ``what`` is then meaningless.
 
     With a score function, u(x, x) is compared at 10⁴ and 10⁶ times the distance of the farthest sample. With a
     bare array of scores, an untilted kernel whose scores still grow like |x|^½ or faster among the outermost
@@ -74,7 +73,7 @@ def warn_if_unbounded(problem: SteinProblem, what: str) -> None:
         if problem.stein.tilt is None
         else "Use a tilt of larger exponent (b ≥ r/2 for a score that grows like |x|^r)"
     )
-    caution(
+    yield Remark(
         UnboundedSteinKernelWarning,
         f"{what} needs a bounded Stein kernel, but u(x, x) grows without limit for this model and kernel, so a few far "
         "outliers can exceed any radius.",
@@ -82,14 +81,19 @@ def warn_if_unbounded(problem: SteinProblem, what: str) -> None:
     )
 
 
-def grows(problem: SteinProblem) -> bool:
+def grows(problem: Problem) -> bool:
     """Whether u(x, x) grows without bound, found out once for every problem."""
-    if problem not in _GROWTH:
-        _GROWTH[problem] = _grows_along_rays(problem) if problem.evaluable else _grows_in_sample(problem)
-    return _GROWTH[problem]
+    if _is_certain(problem):
+        return False
+    return problem.once("grows", lambda: (_grows_along_rays if problem.evaluable else _grows_in_sample)(problem))
 
 
-def _grows_along_rays(problem: SteinProblem) -> bool:
+def _is_certain(problem: Problem) -> bool:
+    """Whether u(x, x) is proved to be bounded by what the model says of its score."""
+    return problem.once("certain", lambda: is_certain(problem.stein, problem.model, int(problem.samples.shape[1])))
+
+
+def _grows_along_rays(problem: Problem) -> bool:
     cloud = Cloud.of(problem.host_samples, problem.support)
     if _grows_at_edges(problem) or _overflows(problem):
         return True
@@ -103,7 +107,7 @@ def _grows_along_rays(problem: SteinProblem) -> bool:
     return far > 3.0 * max(near, float(to_host(problem.diagonal).max()))
 
 
-def _grows_at_edges(problem: SteinProblem) -> bool:
+def _grows_at_edges(problem: Problem) -> bool:
     """Whether u(x, x) rises by more than three from 10⁻⁴ to 10⁻⁸ of the usual distance from an edge."""
     for end in find_ends(problem.model, problem.samples):
         far, near = (problem.diagonal_at(end.points[k]) for k in (0, -1))
@@ -113,7 +117,7 @@ def _grows_at_edges(problem: SteinProblem) -> bool:
     return False
 
 
-def _overflows(problem: SteinProblem) -> bool:
+def _overflows(problem: Problem) -> bool:
     """Whether u(x, x) rises along some ray, decade by decade, until it is no longer finite."""
     points = ray_points(problem.model, problem.samples)
     try:
@@ -126,7 +130,7 @@ def _overflows(problem: SteinProblem) -> bool:
     return any(0 < len(ray) < len(points) and ray[-1] > 3.0 * max(largest, *ray[:-1], 0.0) for ray in finite)
 
 
-def _grows_in_sample(problem: SteinProblem) -> bool:
+def _grows_in_sample(problem: Problem) -> bool:
     if problem.stein.tilt is not None:
         return False
     x, size = problem.host_samples, np.linalg.norm(to_host(problem.scores), axis=1)

@@ -13,8 +13,8 @@ from steinball.fitting.estimators import Estimate
 from steinball.fitting.family import Family
 from steinball.fitting.probes import far_and_near
 from steinball.models.knowledge import Knowledge
+from steinball.problem import Problem
 from steinball.radius import Radius
-from steinball.stein import SteinProblem
 
 __all__ = ["FirstOrder"]
 
@@ -36,6 +36,7 @@ class FirstOrder(Radius):
     contamination: float = field()  # without a default, although the class above has one
     estimate: Estimate
     family: Family
+    sized_by = "contamination"
     closed_under_moves = False
     allows_removal = False
 
@@ -45,11 +46,11 @@ class FirstOrder(Radius):
     def __repr__(self) -> str:
         return f"FirstOrder(contamination={self.contamination:g})"
 
-    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
         """θ."""
         return self.contamination * math.sqrt(float(self.lengths(problem).max()))
 
-    def lengths(self, problem: SteinProblem) -> Floats:
+    def lengths(self, problem: Problem) -> Floats:
         """|φ(x) − E[φsᵀ]ψ(x)|² at the points that are looked at."""
         points = problem.at(like(far_and_near(problem.host_samples, problem.support), problem.samples))
         draws = Knowledge(problem.model).needed_draws(_DRAWS)

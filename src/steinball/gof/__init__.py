@@ -1,11 +1,10 @@
 """The tests: the paper's own, those it compares with, and those that go beyond it."""
 
-from steinball.gof.aggregated import ksdagg_test
+from steinball.gof.aggregated import ksdagg_test, robust_ksdagg_test
 from steinball.gof.fitted import fit_test, split
 from steinball.gof.ksd import ksd_test, robust_ksd_test
 from steinball.gof.mmd import dcmmd_test, mmd_dev_test
 from steinball.gof.mode_weights import mode_weights_test
-from steinball.gof.robust_aggregated import robust_ksdagg_test
 from steinball.gof.sharp_huber import sharp_huber_test
 from steinball.results import AggregatedResult, FitResult, MMDResult, RobustAggregatedResult, SharpResult
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -25,29 +25,31 @@ from steinball.calibration import BoundaryBootstrap, Calibration, ProjectedBoots
 from steinball.calibration.combination import as_calibration
 from steinball.calibration.fitted import FittedCalibration, FittedModel
 from steinball.calibration.projected import least_rows
+from steinball.evidence.ksd import FamilyEvidence, KSDEvidence
 from steinball.fitting.estimators import Estimate, Estimator, as_estimator
 from steinball.fitting.family import Family
 from steinball.fitting.first_order import FirstOrder
 from steinball.fitting.foreign import Fitter, as_family
 from steinball.fitting.profile import EXCLUSION, closest_member
-from steinball.gof.ksd import ksd_test
+from steinball.gof.assess import Specification, assess_problem
+from steinball.gram.choose import Settings
 from steinball.kernels.bandwidth import median_of_checked
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model
 from steinball.models.knowledge import Knowledge
-from steinball.problem import Subject, within_reach
+from steinball.problem import Problem, Rows, within_reach
 from steinball.radius import Huber, Radius
-from steinball.results.fitted import Description, FitResult, of_family
+from steinball.record import Record, recorded
+from steinball.results.fitted import FitResult
 from steinball.stein import SteinKernel
 from steinball.tilts import Tilt
-
-__all__ = ["fit_test", "split"]
 
 _WIDER = 2.0
 """The length scale in median distances: location and scale are fitted, and what is left to see is coarser than them."""
 
 
+@recorded
 def fit_test(
     x: Any,
     family: Any,
@@ -124,8 +126,8 @@ def fit_test(
     samples, share, seed = computed(as_samples(x)), check_share(contamination, "contamination"), as_seed(rng)
     samples = within_reach(samples) if share > 0.0 else samples
     found = as_family(family, int(samples.shape[1]), known_params)
-    shared: dict[str, Any] = {"level": level, "engine": engine, "memory_limit": memory_limit}
-    shared |= {"n_jobs": n_jobs, "progress": progress, "rng": seed}
+    settings = Settings(engine, memory_limit, n_jobs, progress)
+    shared: dict[str, Any] = {"level": level, "rng": seed, "settings": settings}
     known = {name: float(value) for name, value in (known_params or {}).items()}
     task = _Task(samples, found, kernel, tilt, share, known, shared)
     if isinstance(found, Fitter):
@@ -153,20 +155,33 @@ class _Task:
         """The samples as NumPy."""
         return to_host(self.samples)
 
-    def _settled(self, model: Model, edge: bool) -> SteinKernel:
+    def _chosen(self, model: Model, edge: bool) -> SteinKernel:
         """Kernel and tilt around a model."""
         wide = InverseMultiquadric(_WIDER * median_of_checked(self.samples))
         tilt = self.tilt
         if isinstance(tilt, str) and tilt == "needed":
             tilt = "auto" if edge or self.share > 0.0 else None
-        return Subject.of(self.samples, model).settle(wide if self.kernel is None else self.kernel, tilt)
+        return Rows.of(self.samples, model).choose(wide if self.kernel is None else self.kernel, tilt)
 
-    def _test(self, model: Model, stein: SteinKernel, calibration: Calibration, radius: Radius) -> Any:
+    def _assess(self, problem: Problem, calibration: Calibration, radius: Radius) -> tuple[KSDEvidence, Record]:
         tau = "best" if self.share > 0.0 else "sample"
-        return ksd_test(
-            self.samples, model, kernel=stein.kernel, tilt=stein.tilt, radius=radius, tau=tau, calibration=calibration,
-            check_model=False, **self.shared,
+        stein, words = problem.stein, self.shared
+        asked = Specification(
+            radius, calibration, words["level"], words["rng"], words["settings"], stein.kernel, None, stein.tilt, tau,
+            check_model=False,
         )  # fmt: skip
+        return assess_problem(problem, asked)
+
+    def _pose(self, model: Model, stein: SteinKernel) -> Problem:
+        return Rows.of(self.samples, model).pose(stein.kernel, stein.tilt)
+
+    def _result(
+        self, found: tuple[KSDEvidence, Record], radius: Radius, about: dict[str, Any], **more: Any
+    ) -> FitResult:
+        evidence, record = found
+        parts = {field.name: vars(evidence)[field.name] for field in fields(KSDEvidence)}
+        family = FamilyEvidence(**parts, share=self.share, **more)
+        return FitResult.of(family, radius, self.shared["level"], record, **about)
 
     def refitted(self, fitter: Fitter, fit: Any, calibration: Calibration | None) -> FitResult:
         """For an estimator whose parameters are not known."""
@@ -179,20 +194,27 @@ class _Task:
                 "`sb.robust_ksd_test` (`sb.split`)."
             )
         model = fitter.fit(self.host)
-        stein = self._settled(model, Knowledge(model).support is not None)
+        stein = self._chosen(model, Knowledge(model).support is not None)
         chosen = _as_fitted(RefitBootstrap() if calibration is None else calibration)
-        result = self._calibrated(FittedModel(model, fitter.fit), stein, chosen, Huber(0.0))
-        description = Description(family=fitter.label, fit="its own", params={}, standard_errors={})
-        return of_family(result, description)
+        about: dict[str, Any] = {"family": fitter.label, "fit": "its own"}
+        return self._calibrated(FittedModel(model, fitter.fit), stein, chosen, Huber(0.0), about)
 
-    def _calibrated(self, fitted: FittedModel, stein: SteinKernel, chosen: FittedCalibration, radius: Radius) -> Any:
-        problem = Subject.of(self.samples, fitted.model).pose(stein.kernel, stein.tilt)
-        return self._test(fitted.model, stein, chosen.knowing(fitted, problem, self.shared["rng"]), radius)
+    def _calibrated(
+        self,
+        fitted: FittedModel,
+        stein: SteinKernel,
+        chosen: FittedCalibration,
+        radius: Radius,
+        about: dict[str, Any],
+    ) -> FitResult:
+        problem = self._pose(fitted.model, stein)
+        knowing = chosen.knowing(fitted, problem, self.shared["rng"])
+        return self._result(self._assess(problem, knowing, radius), radius, about)
 
     def at_the_fit(self, family: Family, estimator: Estimator, calibration: Calibration | None) -> FitResult:
         """A decision at the fitted model."""
         first = family.model(family.start(self.host) if estimator.bounded_influence else family.fit(self.host))
-        stein = self._settled(first, family.support is not None)
+        stein = self._chosen(first, family.support is not None)
         estimate = estimator.estimate(family, self.host, stein)
         model = family.model(estimate.params)
         influence = None if estimator.minimizes_ksd else estimate.influence(self.host)
@@ -205,8 +227,8 @@ class _Task:
         )
         radius = self._radius(estimator, estimate, family)
         chosen = _as_fitted(ProjectedBootstrap() if calibration is None else calibration)
-        result = self._calibrated(fitted, stein, chosen, radius)
-        return of_family(result, self._described(family, estimator, estimate, first_order=self.share > 0.0))
+        about = self._described(family, estimator, estimate, first_order=self.share > 0.0)
+        return self._calibrated(fitted, stein, chosen, radius, about)
 
     def _radius(self, estimator: Estimator, estimate: Estimate, family: Family) -> Radius:
         if self.share == 0.0 or estimator.minimizes_ksd:  # then what a point adds is a projection of its feature
@@ -220,7 +242,7 @@ class _Task:
                 f"`x` has {len(self.host)} rows for {len(family.names)} parameters; a tolerance over a family needs at "
                 f"least {least}. Use more rows or a smaller family, or `contamination=0` with RefitBootstrap(199)."
             )
-        stein = self._settled(family.model(family.steepest(family.start(self.host))), family.support is not None)
+        stein = self._chosen(family.model(family.steepest(family.start(self.host))), family.support is not None)
         estimate = estimator.estimate(family, self.host, stein)
         chosen = as_calibration(BoundaryBootstrap(999) if calibration is None else calibration)
         if not chosen.n_resamples:
@@ -229,26 +251,28 @@ class _Task:
                 "BoundaryBootstrap(999) or WeightedBootstrap(999)."
             )
         found = closest_member(family, self.host, stein, estimate.params, self.share, chosen, self.shared["rng"])
-        result = self._test(family.model(found.params), stein, chosen, Huber(self.share))
+        radius = Huber(self.share)
+        evidence, record = self._assess(self._pose(family.model(found.params), stein), chosen, radius)
         again = partial(_again, self, family, estimator, calibration)
         closest = dict(zip(family.names, found.params.tolist(), strict=True))
+        margins = None
         if found.apart is not None:
-            pvalue = min(result.pvalue, EXCLUSION)
-            result = replace(result, statistic=found.apart, threshold=found.margin, pvalue=pvalue)
+            pvalue = min(evidence.decide(radius, self.shared["level"])["pvalue"], EXCLUSION)
+            margins = {"statistic": found.apart, "threshold": found.margin, "pvalue": pvalue}
         about = self._described(family, estimator, estimate, closest=closest, by_margins=found.apart is not None)
-        return of_family(result, about, again)
+        return self._result((evidence, record), radius, about, search=again, margins=margins)
 
-    def _described(self, family: Family, estimator: Estimator, estimate: Estimate, **more: Any) -> Description:
+    def _described(self, family: Family, estimator: Estimator, estimate: Estimate, **more: Any) -> dict[str, Any]:
         errors = estimate.standard_errors(self.host)
-        return Description(
-            family=family.label,
-            fit=estimator.label,
-            params=dict(zip(family.names, estimate.params.tolist(), strict=True)),
-            standard_errors=dict(zip(family.names, errors.tolist(), strict=True)),
-            known_params=self.known,
-            numerical=family.numerical,
+        return {
+            "family": family.label,
+            "fit": estimator.label,
+            "params": dict(zip(family.names, estimate.params.tolist(), strict=True)),
+            "standard_errors": dict(zip(family.names, errors.tolist(), strict=True)),
+            "known_params": self.known,
+            "_numerical": family.numerical,
             **more,
-        )
+        }
 
 
 def _again(
@@ -258,11 +282,12 @@ def _again(
     calibration: Calibration | None,
     contamination: float,
     level: float,
-) -> FitResult:
-    """The decision over the family at another tolerance."""
+) -> dict[str, Any]:
+    """The fields of the decision over the family at another tolerance."""
     share = check_share(contamination, "contamination")
     shared = {**task.shared, "level": check_level(level)}
-    return replace(task, share=share, shared=shared).over_the_family(family, estimator, calibration)
+    found = vars(replace(task, share=share, shared=shared).over_the_family(family, estimator, calibration))
+    return {name: value for name, value in found.items() if name != "_record"}
 
 
 def _refit_model(family: Family, estimator: Estimator, stein: SteinKernel, x: Floats) -> Model:

@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from steinball.arrays import as_seed, check_level
 from steinball.calibration import BoundaryBootstrap, Calibration, WeightedBootstrap
-from steinball.calibration.combination import (
-    as_calibration,
-    check_combination,
-    check_engine,
-    check_every_row,
-    check_isolated,
-    check_sampler,
-    radius_of,
-)
-from steinball.checks.dependence import warn_if_dependent
-from steinball.checks.remarks import look_over
-from steinball.discrepancy import check_estimator
+from steinball.calibration.combination import as_calibration
 from steinball.features import Ball, Box
-from steinball.features.supremum import find_supremum
-from steinball.gram.choose import Settings, make_gram
-from steinball.gram.isolated import with_isolated
+from steinball.gof.assess import Specification, assess
+from steinball.gram.choose import Settings
 from steinball.jumps import Jumps
-from steinball.jumps.separated import warn_if_multimodal
 from steinball.kernels.base import Kernel
-from steinball.problem import Subject, in_no_coordinates
 from steinball.radius import Huber, Radius
-from steinball.radius.base import as_radius
 from steinball.record import recorded
-from steinball.results.decision import Evidence, Question
-from steinball.results.gof import GofResult, decide
-from steinball.stein import SteinProblem
+from steinball.results.gof import GofResult
 from steinball.tilts import Tilt
 
 
@@ -135,47 +114,12 @@ def ksd_test(
     >>> sb.ksd_test(x, lambda x: -x, rng=0).rejected
     True
     """
-    calibration, radius, seed = as_calibration(calibration), as_radius(radius), as_seed(rng)
-    level, moved = check_level(level, calibration.n_resamples), jumps is not None
-    check_combination(calibration, check_estimator(estimator), radius, moved)
     settings = Settings(engine, memory_limit, n_jobs, progress)
-    base = in_no_coordinates(kernel, tilt, tau) and radius.invariant and not moved
-    predictable = calibration.predictable
-    subject = Subject.of(x, model, predictable=predictable, jumps=jumps, seed=seed, outside=outside, base=base)
-    check_isolated(radius, len(subject.isolated))
-    check_every_row(calibration, len(subject.isolated))
-    check_sampler(calibration, subject.model)
-    problem = subject.pose(kernel, tilt)
-    look_over(problem, check_model, radius.displacement)
-    if not moved:
-        warn_if_multimodal(problem.model)
-    calibration = calibration.settled(problem)
-    found = find_supremum(tau, problem)
-    theta = radius_of(radius, calibration, problem, found)
-    question = Question(calibration.over(radius, problem, found), found, estimator, theta, level)
-    evidence = _evidence(subject, problem, question, settings, seed, moved)
-    if calibration.independent_rows:
-        warn_if_dependent(problem, evidence.summary)
-    return decide(replace(evidence, predictable=subject.fixes(kernel, tilt)), radius, level, theta)
-
-
-def _evidence(
-    subject: Subject,
-    problem: SteinProblem,
-    question: Question,
-    settings: Settings,
-    seed: np.random.SeedSequence,
-    moved: bool,
-) -> Evidence:
-    """All that the calibration asks, in one pass over the pairs."""
-    calibration = question.calibration
-    request = calibration.request(subject.n, seed)
-    check_engine(calibration, request, settings.engine)
-    gram = make_gram(problem, request, calibration.n_resamples, settings, question.settled_by)
-    gram = with_isolated(gram, subject.n, subject.isolated, question.tau.value)
-    shared = calibration, seed, question.tau, question.estimator, moved, calibration.predictable
-    said = subject.remarks, subject.isolated, subject.home
-    return Evidence(problem, gram, request, gram.summarise(request), *shared, *said)
+    asked = Specification(
+        radius, calibration, level, rng, settings, kernel, None, tilt, tau, estimator, jumps, outside, check_model
+    )
+    evidence, record = assess(x, model, asked)
+    return GofResult.of(evidence, asked.radius, asked.level, record)
 
 
 def _default_tau(calibration: Calibration, jumps: Jumps | str | None) -> str:
@@ -253,22 +197,11 @@ def robust_ksd_test(
     """
     if calibration is None:
         calibration = WeightedBootstrap(999) if estimator == "u" else BoundaryBootstrap(999, "scaled")
-    return ksd_test(
-        x,
-        model,
-        kernel=kernel,
-        tilt=tilt,
-        radius=Huber(contamination),
-        tau=_default_tau(as_calibration(calibration), jumps) if tau is None else tau,
-        calibration=calibration,
-        estimator=estimator,
-        level=level,
-        rng=rng,
-        jumps=jumps,
-        outside=outside,
-        check_model=check_model,
-        engine=engine,
-        memory_limit=memory_limit,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
+    tau = _default_tau(as_calibration(calibration), jumps) if tau is None else tau
+    settings = Settings(engine, memory_limit, n_jobs, progress)
+    asked = Specification(
+        Huber(contamination), calibration, level, rng, settings, kernel, None, tilt, tau, estimator, jumps, outside,
+        check_model,
+    )  # fmt: skip
+    evidence, record = assess(x, model, asked)
+    return GofResult.of(evidence, asked.radius, asked.level, record)

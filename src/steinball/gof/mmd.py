@@ -28,14 +28,16 @@ from steinball.arrays import (
 )
 from steinball.calibration import BootstrapNull, Null
 from steinball.calibration.base import tie_tolerance
+from steinball.evidence.mmd import MMDEvidence
 from steinball.gram.weights import WeightStream, gather
 from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian
 from steinball.models.adapters import adapted
 from steinball.models.knowledge import Knowledge
+from steinball.radius.contamination import Huber
 from steinball.record import recorded
-from steinball.results.mmd import MMDEvidence, MMDResult
+from steinball.results.mmd import MMDResult
 
 _TILE = 256
 
@@ -104,7 +106,7 @@ def dcmmd_test(
     squares = np.maximum(split_squares(pair.pooled, pair.kernel, pair.splits(n_resamples, seed)), 0.0)
     null = BootstrapNull(np.sqrt(squares[1:]), tie_tolerance(pair.pooled))
     shift = 2.0 * math.sqrt(2.0 * pair.peak) * pair.n / min(pair.n, pair.m)
-    return pair.evidence("dcMMD", float(squares[0]), null, shift).decide(contamination, level)
+    return pair.result("dcMMD", MMDEvidence(float(squares[0]), null, shift), contamination, level)
 
 
 @recorded
@@ -148,7 +150,7 @@ def mmd_dev_test(
     squared = max(0.0, float(split_squares(pair.pooled, pair.kernel, pair.splits(0, seed))[0]))
     null = MMDDeviationNull(math.sqrt(pair.peak * (1.0 / pair.n + 1.0 / pair.m)))
     shift = math.sqrt(2.0 * pair.peak)
-    return pair.evidence("MMD-Dev", squared, null, shift).decide(contamination, level)
+    return pair.result("MMD-Dev", MMDEvidence(squared, null, shift), contamination, level)
 
 
 @dataclass(frozen=True)
@@ -181,9 +183,21 @@ class Pair:
         """K = k(x, x)."""
         return float(self.kernel.profile(np.zeros(1))[0][0])
 
-    def evidence(self, test: str, squared: float, null: Null, shift: float) -> MMDEvidence:
+    def result(self, test: str, evidence: MMDEvidence, contamination: float, level: float) -> MMDResult:
         """What one of the tests found."""
-        return MMDEvidence(test, self.kernel, self.n, self.m, int(self.pooled.shape[1]), squared, null, shift)
+        return MMDResult(
+            **evidence.decide(Huber(contamination), level),
+            n=self.n,
+            m=self.m,
+            dimension=int(self.pooled.shape[1]),
+            calibration="RandomSplits" if evidence.n_resamples else "DeviationBound",
+            n_resamples=evidence.n_resamples,
+            test=test,
+            mmd=evidence.distance(),
+            squared_mmd=evidence.squared_mmd,
+            kernel=self.kernel,
+            _evidence=evidence,
+        )
 
     def splits(self, n_resamples: int, seed: np.random.SeedSequence) -> NDArray[np.bool_]:
         """The observed split and ``n_resamples`` random ones, shape (B + 1, n + m): who is in the first group."""
@@ -232,7 +246,7 @@ def _samples_of_model(y: Any, samples: Array, seed: np.random.SeedSequence) -> A
     if is_array_like(y):
         return as_second_samples(y, samples, "y")
     model = adapted(y, int(samples.shape[1]))
-    if Knowledge(y).entrance is not None:
+    if Knowledge(y).base_map is not None:
         raise TypeError("`y` lives in base space, where two samples are not compared; pass the model itself.")
     sampler = Knowledge(y if model is None else model).sampler
     if sampler is None:

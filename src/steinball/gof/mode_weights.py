@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import as_samples, like
+from steinball.arrays import as_samples, check_choice, check_level, check_share, like
+from steinball.evidence.means import METHODS, BoundedMean, MeansEvidence
 from steinball.jumps.offset import ModeJumps, as_jumps
 from steinball.models.base import model_at
 from steinball.record import recorded
-from steinball.results.bounded import BoundedMean, BoundedQuestion, SharpResult, conclude
+from steinball.results.means import SharpResult
 
 __all__ = ["mode_weights_test"]
 
@@ -69,7 +70,8 @@ def mode_weights_test(
     >>> result.rejected, 0.3 < result.share < 0.5
     (True, True)
     """
-    question, samples = BoundedQuestion(contamination, level, method), as_samples(x)
+    contamination, samples = check_share(contamination, "contamination"), as_samples(x)
+    method, level = check_choice(method, "method", METHODS), check_level(level)
     model = model_at(model, samples)
     moves = as_jumps(jumps, model, samples)
     if not isinstance(moves, ModeJumps):
@@ -80,9 +82,10 @@ def mode_weights_test(
     floors = _floors(moves, model, samples)
     values = _deficits(cells, shares, floors)
     spreads = _deviations(shares, floors)
-    means = [BoundedMean(values[:, m], -1.0 / floors[m], spreads[m]) for m in range(len(floors))]
+    means = tuple(BoundedMean(values[:, m], -1.0 / floors[m], spreads[m]) for m in range(len(floors)))
     details = {"modes": len(means), "deficits": values.mean(axis=0).tolist()}
-    return conclude(question, means, "Test of the weights of modes", samples.shape, details)
+    evidence = MeansEvidence(means, method)
+    return SharpResult.of(evidence, contamination, level, "Test of the weights of modes", samples.shape, details)
 
 
 def _floors(moves: ModeJumps, model: Any, samples: Any) -> NDArray[np.float64]:

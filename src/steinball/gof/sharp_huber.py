@@ -13,21 +13,24 @@ from steinball.arrays import (
     as_numbers,
     as_samples,
     as_seed,
+    check_choice,
+    check_level,
     check_resamples,
+    check_share,
     generator_at,
     lent,
     to_host,
 )
+from steinball.evidence.means import METHODS, BoundedMean, MeansEvidence
 from steinball.features.witness import Basis, Window, Witness, certified_supremum, cover, lipschitz_of, smooth
 from steinball.jumps.offset import as_jumps, modes_of
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian
 from steinball.models.base import model_at
-from steinball.models.base_space import brought_in
 from steinball.models.knowledge import Knowledge
-from steinball.models.support import Support
+from steinball.models.support import Support, place
 from steinball.record import recorded
-from steinball.results.bounded import BoundedMean, BoundedQuestion, SharpResult, conclude
+from steinball.results.means import SharpResult
 from steinball.text import describe
 
 _LARGEST_DIMENSION = 3
@@ -110,11 +113,12 @@ def sharp_huber_test(
     >>> sharp_huber_test(x, sb.models.Gaussian(), contamination=0.05, rng=0).rejected
     True
     """
-    question, budget = BoundedQuestion(contamination, level, method), check_resamples(budget, "budget")
+    contamination, budget = check_share(contamination, "contamination"), check_resamples(budget, "budget")
+    method, level = check_choice(method, "method", METHODS), check_level(level)
     samples, seed = as_samples(x, least=8), as_seed(rng)
     model = model_at(model, samples)
     _check_reach(samples, model)
-    samples = brought_in(samples, model).samples
+    samples = place(samples, Knowledge(model).support)[0]
     moves = as_jumps(jumps, model, samples)
     moved = to_host(samples if moves is None else moves.move(lent(samples), model, seed))
     first, second = _parts(moved, split, generator_at(seed, 1 << 20))
@@ -124,10 +128,11 @@ def sharp_huber_test(
     top, seen = certified_supremum(witness, slopes, budget=budget)
     bottom, _ = certified_supremum(witness, slopes, sign=-1.0, tolerance=0.2, budget=budget)
     scale = top if top > 0.0 else 1.0  # f = 0 where no point of the first part is inside the support
-    means = [BoundedMean(witness(second) / scale, -bottom / scale)]
+    means = (BoundedMean(witness(second) / scale, -bottom / scale),)
     details = {"kernel": describe(witness.basis.kernel), "supremum": top, "largest seen": seen}
     details |= {"split": f"{len(first)} + {len(second)}", "jumps": "no" if moves is None else type(moves).__name__}
-    return conclude(question, means, "Sharp Huber test", samples.shape, details)
+    evidence = MeansEvidence(means, method)
+    return SharpResult.of(evidence, contamination, level, "Sharp Huber test", samples.shape, details)
 
 
 def _check_reach(samples: Any, model: Any) -> None:

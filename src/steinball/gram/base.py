@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,7 +15,10 @@ from steinball.gram.norms import PrefixNorms
 from steinball.gram.prefix import PrefixSums
 from steinball.gram.request import Request
 from steinball.gram.weights import ChainedWeights, Chunk, Weights
-from steinball.stein import SteinProblem
+
+if TYPE_CHECKING:
+    from steinball.problem import Problem
+
 
 _SWAMPED = 1e10
 _ENTRIES_AT_ONCE = 2**18
@@ -171,7 +174,7 @@ def mean_squares(weights: Chunk) -> Floats:
     return np.asarray(np.einsum("bi,bi->b", weights, weights, dtype=np.float64) / max(1, weights.shape[1]))
 
 
-def further_answers(request: Request, by_point: Floats, problem: SteinProblem) -> dict[str, Any]:
+def further_answers(request: Request, by_point: Floats, problem: Problem) -> dict[str, Any]:
     """What a summary says of orders and directions, from sums over earlier points and products, (K + p, n)."""
     found: dict[str, Any] = {}
     if request.orders is not None:

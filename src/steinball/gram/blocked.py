@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,11 @@ from steinball.gram.request import Request
 from steinball.gram.tiles import Asked, Strip, cut_strip, tile_sums
 from steinball.gram.workers import run_tasks
 from steinball.progress import Progress
-from steinball.stein import SteinKernel, SteinProblem, center_of
+from steinball.stein import SteinKernel, center_of
+
+if TYPE_CHECKING:
+    from steinball.problem import Problem
+
 
 CPU_TILE = 256
 """Rows of a tile on a CPU: a few such blocks of float64 fit its second-level cache."""
@@ -32,7 +36,7 @@ class BlockedGram:
     or else all cores. Arrays of other libraries are worked on by their own device.
     """
 
-    problem: SteinProblem
+    problem: Problem
     tile: int = CPU_TILE
     n_jobs: int | None = None
     progress: bool | str = False

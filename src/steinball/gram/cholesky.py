@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,11 @@ from steinball.arrays import Array, Floats, like, namespace, take_rows, to_host
 from steinball.gram.cost import PANEL
 from steinball.gram.workers import share_threads
 from steinball.progress import Progress
-from steinball.stein import SteinPoints, SteinProblem
+from steinball.stein import SteinPoints
+
+if TYPE_CHECKING:
+    from steinball.problem import Problem
+
 
 _ROWS_AT_ONCE = 2**14
 
@@ -28,7 +33,7 @@ class PivotedCholesky:
     L, (n, a) each, in the array library of the samples; ``residual`` (n,) is the diagonal of R, never negative.
     """
 
-    problem: SteinProblem
+    problem: Problem
     n_jobs: int = 1
     panels: list[Array] = field(default_factory=list)
 

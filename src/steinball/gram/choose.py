@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import joblib
 import numpy as np
@@ -34,7 +34,10 @@ from steinball.gram.replicates import ReplicatedGram
 from steinball.gram.request import Replicates, Request
 from steinball.gram.workers import available_jobs, workers_configured
 from steinball.progress import check_show
-from steinball.stein import SteinProblem
+
+if TYPE_CHECKING:
+    from steinball.problem import Problem
+
 
 ENGINES = ("auto", "dense", "blocked", "lowrank")
 HOST_TILE = 1024  # for array libraries that run on the host by their own threads
@@ -44,6 +47,7 @@ DENSE_UP_TO = 200
 _SERIAL_BELOW = 3000  # starting threads takes longer than this few points
 _PATIENCE = 300.0  # seconds of one core that an exact pass may take when a low-rank one leaves the decision open
 _LEAST_RANK = 16
+_ALWAYS_THERE = 2**25
 
 
 @dataclass(frozen=True)
@@ -63,11 +67,11 @@ class Settings:
         check_jobs(self.n_jobs)
         check_show(self.progress)
 
-    def limit(self, samples: Array) -> int:
-        """Bytes that may be used."""
+    def limit(self, samples: Array, needed: int) -> int:
+        """Bytes that may be used; where so few are ``needed`` that every machine has them, nobody is asked."""
         if self.memory_limit is not None:
             return as_bytes(self.memory_limit)
-        return int(SHARE_OF_FREE * free_memory(samples))
+        return needed if needed <= _ALWAYS_THERE else int(SHARE_OF_FREE * free_memory(samples))
 
 
 def check_jobs(n_jobs: Any) -> None:
@@ -138,7 +142,7 @@ def _predict_replicates(n: int, d: int, replicates: int, jobs: int) -> CostPredi
 
 
 def make_gram(
-    problem: SteinProblem,
+    problem: Problem,
     request: Request,
     n_resamples: int,
     settings: Settings,
@@ -154,14 +158,15 @@ def make_gram(
         return engine
     samples = problem.samples
     jobs = available_jobs(settings.n_jobs) if isinstance(samples, np.ndarray) else 1
-    _check_replicates(request.replicates, settings.limit(samples))
+    _check_replicates(request.replicates, settings, samples)
     tile = REPLICATE_TILE if isinstance(samples, np.ndarray) else _tile(samples)
     return ReplicatedGram(engine, problem, tile, _here(jobs), settings.progress)
 
 
-def _check_replicates(wanted: Replicates, limit: int) -> None:
+def _check_replicates(wanted: Replicates, settings: Settings, samples: Array) -> None:
     """What is kept of the samples of the model must fit."""
     needed = 8 * (wanted.stop - wanted.start) * (wanted.n + 1)
+    limit = settings.limit(samples, needed)
     if needed > limit:
         raise MemoryError(
             f"{wanted.stop - wanted.start} samples of the model of {wanted.n:,} points need {in_words(needed)}, but "
@@ -170,17 +175,18 @@ def _check_replicates(wanted: Replicates, limit: int) -> None:
 
 
 def _engine(
-    problem: SteinProblem,
+    problem: Problem,
     request: Request,
     n_resamples: int,
     settings: Settings,
     settled: Callable[[GramSummary], bool],
 ) -> Gram:
-    samples, limit = problem.samples, settings.limit(problem.samples)
+    samples = problem.samples
     if request.replicates is not None and request.weights == ():
         n_resamples = 0  # samples of the model are no weights
     jobs = _jobs(samples, settings)
     memory = _memory(samples, request, n_resamples, jobs, settings.engine)
+    limit = settings.limit(samples, max(memory.values()))
     engine = _automatic(samples, n_resamples, memory, limit) if settings.engine == "auto" else settings.engine
     _check_fits(engine, memory, limit, len(problem))
     if engine == "dense":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,14 +11,16 @@ from steinball.arrays import Array, Floats, namespace, to_host
 from steinball.gram.base import GramSummary, further_answers, mean_squares
 from steinball.gram.request import Request
 from steinball.gram.tiles import Asked, earlier_sums
-from steinball.stein import SteinProblem
+
+if TYPE_CHECKING:
+    from steinball.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
 class DenseGram:
     """The Stein Gram matrix of a problem, computed and held as a whole: time n²(d + B), memory n²."""
 
-    problem: SteinProblem
+    problem: Problem
 
     def summarise(self, request: Request) -> GramSummary:
         """The answers of :class:`GramSummary`."""

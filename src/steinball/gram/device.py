@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import array_api_compat
 import numpy as np
@@ -16,7 +16,11 @@ from steinball.gram.base import linear_forms
 from steinball.gram.compiled import compilable, compiled_step, draw_precision, uses_tf32
 from steinball.gram.tiles import Asked, Strip, cut_strip, tile_sums
 from steinball.kernels.base import unit_kernel
-from steinball.stein import SteinKernel, SteinPoints, SteinProblem, center_of
+from steinball.stein import SteinKernel, SteinPoints, center_of
+
+if TYPE_CHECKING:
+    from steinball.problem import Problem
+
 
 Sums = tuple[Floats, Floats]
 
@@ -33,7 +37,7 @@ class DeviceTiles:
     0) and the kernel unit length scale, so that neither a new n nor a new length scale compiles anything.
     """
 
-    problem: SteinProblem
+    problem: Problem
     asked: Asked
     tile: int
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,10 @@ from steinball.gram.request import Request
 from steinball.gram.weights import Chunk, Weights, chunk_makers
 from steinball.gram.workers import share_threads
 from steinball.progress import Progress
-from steinball.stein import SteinProblem
+
+if TYPE_CHECKING:
+    from steinball.problem import Problem
+
 
 TOLERANCES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 """Shares tr R / tr U at which to stop and look whether the decision is settled."""
@@ -46,7 +49,7 @@ class LowRankGram:
     list of :data:`TOLERANCES`. Bounds need float64: single precision leaves no digits to certify.
     """
 
-    problem: SteinProblem
+    problem: Problem
     max_rank: int
     n_jobs: int = 1
     progress: bool | str = False

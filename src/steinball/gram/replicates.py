@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +15,11 @@ from steinball.gram.request import Replicates, Request
 from steinball.gram.workers import share_threads
 from steinball.models.knowledge import Knowledge
 from steinball.progress import Progress
-from steinball.stein import SteinKernel, SteinPoints, SteinProblem, center_of
+from steinball.stein import SteinKernel, SteinPoints, center_of
+
+if TYPE_CHECKING:
+    from steinball.problem import Problem
+
 
 __all__ = ["ReplicatedGram", "prefix_norms"]
 
@@ -33,7 +38,7 @@ class ReplicatedGram:
     """
 
     gram: Gram
-    problem: SteinProblem
+    problem: Problem
     tile: int
     n_jobs: int = 1
     progress: bool | str = False

@@ -1,4 +1,4 @@
-"""A warning for models whose modes lie so far apart that the score cannot see their weights."""
+"""Models whose modes lie so far apart that the score cannot see their weights."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from steinball.cautions import SeparatedModesWarning, caution
 from steinball.models.knowledge import Knowledge
 
 SEPARATION = 5.0
@@ -33,11 +32,11 @@ def is_multimodal(model: Any) -> bool | None:
     >>> is_multimodal(GaussianMixture([0.5, 0.5], [-6.0, 6.0])), is_multimodal(GaussianMixture([0.5, 0.5], [-1.0, 1.0]))
     (True, False)
     """
-    groups = _count_groups(model)
+    groups = count_groups(model)
     return None if groups is None else groups > 1
 
 
-def _count_groups(model: Any) -> int | None:
+def count_groups(model: Any) -> int | None:
     """How many groups of components (or of the model's ``modes``) there are, or ``None`` where they are not known."""
     clusters = Knowledge(model).clusters
     if clusters is None or len(clusters.locations) > _MOST_COMPONENTS:
@@ -47,16 +46,3 @@ def _count_groups(model: Any) -> int | None:
     pooled = (covariances[:, None] + covariances[None, :]) / 2.0
     square = np.einsum("ijk,ijk->ij", apart, np.linalg.solve(pooled, apart[..., None])[..., 0])
     return int(connected_components(square < SEPARATION**2, directed=False, return_labels=False))
-
-
-def warn_if_multimodal(model: Any) -> None:
-    """Warn that a test of this model without jumps says nothing about the weights of its modes."""
-    groups = _count_groups(model)
-    if groups is None or groups < 2:
-        return
-    caution(
-        SeparatedModesWarning,
-        f"the model has {groups} groups of modes more than {SEPARATION:g} standard deviations apart. Its score "
-        "knows the shape of each and not how much mass it has: this test cannot see wrong weights of the modes.",
-        'Use `jumps="auto"`, or `mode_weights_test` for the weights alone.',
-    )

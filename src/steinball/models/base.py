@@ -113,6 +113,7 @@ class ScoreFunction:
     sample: Callable[..., Any] | None = None
     log_density: Callable[[Array], Array] | None = None
     growth: float | None = None
+    bare_function: ClassVar[bool] = True
 
     def score(self, x: Array, /) -> Array:
         return self.function(x)

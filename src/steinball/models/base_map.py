@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri, softmax
 
 from steinball.arrays import Array, Floats, like, to_host
 from steinball.models.support import Support
-
-__all__ = ["BaseMap", "Passage", "normal_of", "rosenblatt"]
 
 _FARTHEST = 37.0  # Φ(−37) is about the smallest number that a float holds
 
@@ -31,11 +29,13 @@ def normal_of(below: Floats, above: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Passage(ABC):
-    """How data come to where they are tested: the model that they are about, and where that ends."""
+class Move(ABC):
+    """How rows come from one system of coordinates to another, with the model and its support in the first one."""
 
     model: Any
     support: Support | None = None
+    label: ClassVar[str] = ""
+    """What a result says of where the rows are tested; empty where nothing need be said."""
 
     @abstractmethod
     def __call__(self, samples: Array) -> Array:
@@ -43,8 +43,10 @@ class Passage(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class BaseMap(Passage):
-    """The passage into base space."""
+class BaseMap(Move):
+    """The move into base space."""
+
+    label: ClassVar[str] = "base space"
 
     def __call__(self, samples: Array) -> Array:
         """The samples in base space, in their own library."""

@@ -10,27 +10,25 @@ from steinball.models.base import Model, as_model, model_at
 from steinball.models.base_map import BaseMap
 from steinball.models.gaussian import Gaussian
 from steinball.models.knowledge import Knowledge
-from steinball.models.support import Placed, place, within
-
-__all__ = ["BaseSpace", "as_tested", "brought_in", "in_base_space", "let_in"]
+from steinball.models.support import within
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BaseSpace(Gaussian):
-    """The standard normal distribution that data are tested against once ``entrance`` has mapped them.
+    """The standard normal distribution that data are tested against once ``base_map`` has mapped them.
 
     Made by :func:`in_base_space`. All that it says of itself is about base space.
     """
 
-    entrance: Any = field(default=None, kw_only=True)
+    base_map: Any = field(default=None, kw_only=True)
 
     @property
-    def passage(self) -> Any:
+    def move(self) -> Any:
         """How places of the data's coordinates come here."""
-        return self.entrance
+        return self.base_map
 
     def __repr__(self) -> str:
-        return f"in_base_space({self.entrance.model!r})"
+        return f"in_base_space({self.base_map.model!r})"
 
 
 def in_base_space(model: Any) -> BaseSpace:
@@ -72,7 +70,7 @@ def in_base_space(model: Any) -> BaseSpace:
     """
     found = as_model(model)
     known = Knowledge(found)
-    if known.entrance is not None:
+    if known.base_map is not None:
         return found  # type: ignore[return-value]
     if known.to_base is None or known.dimension is None:
         raise TypeError(
@@ -84,7 +82,7 @@ def in_base_space(model: Any) -> BaseSpace:
 
 def _based(model: Model) -> BaseSpace:
     known = Knowledge(model)
-    return BaseSpace(dimension=known.dimension, entrance=BaseMap(model, known.support))
+    return BaseSpace(dimension=known.dimension, base_map=BaseMap(model, known.support))
 
 
 def as_tested(model: Any, samples: Array, base: bool) -> Model:
@@ -97,20 +95,9 @@ def as_tested(model: Any, samples: Array, base: bool) -> Model:
     return _based(found) if base and found is not model and Knowledge(found).prefers_base else found
 
 
-def brought_in(samples: Array, model: Any, outside: str = "error") -> Placed:
-    """The samples inside the support of the model (:func:`~steinball.models.support.place`), and in base space where
-    the model asks for that."""
-    known = Knowledge(model)
-    entrance = known.entrance
-    if entrance is None:
-        return place(samples, known.support, outside)
-    return place(samples, entrance.support, outside).mapped(entrance, samples)
-
-
-def let_in(rows: Array, model: Any) -> Array:
-    """The same for rows of a stream, which are refused outside the support."""
-    known = Knowledge(model)
-    entrance = known.entrance
-    support = known.support if entrance is None else entrance.support
+def bring_stream(rows: Array, model: Any) -> Array:
+    """Rows of a stream in the coordinates of the model; refused outside the support."""
+    move, support = Knowledge(model).move, Knowledge(model).support
+    support = support if move is None else move.support
     rows = rows if support is None else within(rows, support)
-    return rows if entrance is None else entrance(rows)
+    return rows if move is None else move(rows)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, as_numbers, to_host
-from steinball.models.base_map import BaseMap, Passage
+from steinball.models.base_map import BaseMap, Move
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, unit_root
 from steinball.models.support import Support
 
@@ -124,6 +124,11 @@ class Knowledge:
         return self._attribute("verified") is True
 
     @property
+    def bare_function(self) -> bool:
+        """Whether it is a function that the user gave as a score, with nothing beside it to compare it with."""
+        return self._attribute("bare_function") is True
+
+    @property
     def derived(self) -> bool:
         """Whether its score is the derivative of its log density by construction."""
         return self._attribute("derived") is True
@@ -204,16 +209,16 @@ class Knowledge:
         return self._attribute("prefers_base") is True
 
     @property
-    def entrance(self) -> BaseMap | None:
-        """How data come into the space that it is tested in, where that is base space."""
-        said = self._attribute("entrance")
+    def base_map(self) -> BaseMap | None:
+        """How data come into base space, where the model is stated there."""
+        said = self._attribute("base_map")
         return said if isinstance(said, BaseMap) else None
 
     @property
-    def passage(self) -> Passage | None:
-        """How places of the data's coordinates come to those that it is stated in, where these are others."""
-        said = self._attribute("passage")
-        return said if isinstance(said, Passage) else None
+    def move(self) -> Move | None:
+        """How places of the data's coordinates come to those that the model is stated in, where these are others."""
+        said = self._attribute("move")
+        return said if isinstance(said, Move) else None
 
     def draws(self, n: int) -> Floats | None:
         """``n`` draws with a seed of our own, the same every time, shape (n, d) on the host."""

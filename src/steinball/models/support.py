@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, check_choice, dtype_name, like, take_rows, to_host
-
-__all__ = ["Placed", "Support", "place", "within"]
 
 Floats = NDArray[np.float64]
 
@@ -110,43 +107,22 @@ def _pair(low: Any, high: Any) -> tuple[float, float]:
     return -np.inf if low is None else float(low), np.inf if high is None else float(high)
 
 
-@dataclass(frozen=True, eq=False)
-class Placed:
-    """Samples that lie inside the support; ``isolated`` are the places of the others among all ``n``.
+def place(
+    samples: Array, support: Support | None, outside: str = "error"
+) -> tuple[Array, NDArray[np.intp], dict[str, int]]:
+    """The samples inside a support, the places of the others among all, and what a result says of them.
 
-    ``original``, on the host, are the same rows as they came, where they were mapped elsewhere.
-    """
-
-    samples: Array
-    n: int
-    isolated: NDArray[np.intp]
-    moved: int = 0
-    original: Floats | None = None
-
-    @property
-    def remarks(self) -> dict[str, int]:
-        """What a result says of it."""
-        found = {"outside the support": len(self.isolated), "moved off the edge": self.moved}
-        return {words: count for words, count in found.items() if count}
-
-    def mapped(self, change: Callable[[Array], Array], came: Array) -> Placed:
-        """The same points elsewhere; ``came`` are all ``n`` as the user passed them."""
-        original = np.delete(to_host(came), self.isolated, axis=0)
-        return replace(self, samples=change(self.samples), original=original)
-
-
-def place(samples: Array, support: Support | None, outside: str = "error") -> Placed:
-    """The samples inside a support: points outside are refused or set apart, points on an edge moved off it.
+    Points outside are refused or set apart, points on an edge moved off it.
 
     Examples
     --------
-    >>> place(np.array([[1.0], [-1.0], [0.0]]), Support.of((0, None)), "contaminated").remarks
-    {'outside the support': 1, 'moved off the edge': 1}
+    >>> inside, excluded, remarks = place(np.array([[1.0], [-1.0], [0.0]]), Support.of((0, None)), "contaminated")
+    >>> excluded, remarks
+    (array([1]), {'outside the support': 1, 'moved off the edge': 1})
     """
     check_choice(outside, "outside", OUTSIDE)
-    nowhere = np.empty(0, dtype=np.intp)
     if support is None:
-        return Placed(samples, int(samples.shape[0]), nowhere)
+        return samples, np.empty(0, dtype=np.intp), {}
     x = to_host(samples)
     out = support.outside(x)
     if out.any() and outside == "error":
@@ -163,7 +139,8 @@ def place(samples: Array, support: Support | None, outside: str = "error") -> Pl
         samples = like(inner, samples)
     elif out.any():
         samples = take_rows(samples, rows)
-    return Placed(samples, len(x), np.flatnonzero(out), int(edge.sum()))
+    found = {"outside the support": int(out.sum()), "moved off the edge": int(edge.sum())}
+    return samples, np.flatnonzero(out), {words: count for words, count in found.items() if count}
 
 
 def within(rows: Array, support: Support) -> Array:

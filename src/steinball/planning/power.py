@@ -11,8 +11,6 @@ from scipy.special import betaincinv
 from steinball.planning.study import Study, Test, check_count
 from steinball.text import count, percent, wrap
 
-__all__ = ["Power", "estimated", "power"]
-
 _BAND = 0.05
 
 
@@ -77,7 +75,6 @@ def power(
     repeats: int = 200,
     test: Test | None = None,
     rng: Any = 0,
-    cache: Any = None,
     progress: bool | str = "auto",
 ) -> Power:
     """How often a test of a model rejects samples of an alternative, by simulation.
@@ -102,21 +99,13 @@ def power(
     test : callable, optional
         ``(x, rng) -> result``, another test than ``robust_ksd_test(x, model, contamination)``.
     rng : int, SeedSequence, Generator or None
-        Seed of the simulation. With the same seed the same samples are drawn, so that the same question is answered
-        from memory, and one with more ``repeats`` continues it.
-    cache : path, optional
-        A file that remembers the p-values, in place of memory alone.
+        Seed of the simulation. With the same seed the same samples are drawn.
     progress : bool or "auto"
         As in :func:`steinball.ksd_test`.
 
     Returns
     -------
     Power
-
-    Notes
-    -----
-    What is remembered is found by content: model, alternative, tolerance, test, seed and n. Other levels are read from
-    the same p-values.
 
     Examples
     --------
@@ -126,7 +115,7 @@ def power(
     (True, True)
     """
     n, repeats = check_count(n, "n", 2), check_count(repeats, "repeats", 1)
-    study = Study.of(model, alternative, contamination, share, level, test, rng, cache, progress)
+    study = Study.of(model, alternative, contamination, share, level, test, rng, progress)
     return estimated(study, n, repeats)
 
 

@@ -11,8 +11,6 @@ from steinball.planning.power import Power, estimated
 from steinball.planning.study import Study, Test, check_count
 from steinball.text import count, percent, wrap
 
-__all__ = ["SampleSize", "sample_size"]
-
 _LEAST = 20
 _FIRST = 50  # samples that often show already that a size is far from the one looked for
 _CLOSE = 1.1
@@ -82,7 +80,6 @@ def sample_size(
     largest: int = 5_000,
     test: Test | None = None,
     rng: Any = 0,
-    cache: Any = None,
     progress: bool | str = "auto",
 ) -> SampleSize:
     """How many points a test of a model needs to reject an alternative with a given power, by simulation.
@@ -91,7 +88,7 @@ def sample_size(
 
     Parameters
     ----------
-    model, alternative, contamination, share, level, repeats, test, rng, cache, progress
+    model, alternative, contamination, share, level, repeats, test, rng, progress
         As in :func:`steinball.power`. Sizes that are far from the one looked for are given up after 50 samples.
     power : float
         The power to reach, in (0, 1).
@@ -117,7 +114,7 @@ def sample_size(
     if target == 1.0:
         raise ValueError("`power` must be below 1: no test rejects always.")
     repeats, largest = check_count(repeats, "repeats", 1), check_count(largest, "largest", _LEAST)
-    study = Study.of(model, alternative, contamination, share, level, test, rng, cache, progress)
+    study = Study.of(model, alternative, contamination, share, level, test, rng, progress)
     return _Search(study, target, repeats).run(largest)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,8 @@ from steinball.cautions import DependentRowsWarning
 from steinball.datasets.contamination import contaminate
 from steinball.gof import robust_ksd_test
 from steinball.models.knowledge import Knowledge
-from steinball.planning.cache import Cache
-from steinball.planning.content import fingerprint
 from steinball.progress import Progress
 from steinball.results.base import Result
-
-__all__ = ["Study"]
 
 Sampler = Callable[[int, np.random.Generator], Any]
 Test = Callable[[Any, np.random.Generator], Result]
@@ -40,6 +36,7 @@ class Study:
     """What is simulated: where the data come from, and how they are tested.
 
     Sample i of n points depends on the seed, n and i alone, so that more samples continue what was simulated before.
+    ``known`` are the p-values that were simulated, by n.
     """
 
     model: Any
@@ -49,8 +46,8 @@ class Study:
     level: float
     test: Test | None
     seed: np.random.SeedSequence
-    cache: Cache
     progress: bool | str
+    known: dict[int, list[float]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -62,32 +59,26 @@ class Study:
         level: Any,
         test: Any,
         rng: Any,
-        cache: Any,
         progress: Any,
     ) -> Study:
         """What a user asked for, checked."""
         if test is not None and not callable(test):
             raise TypeError(f"`test` must be a function (x, rng) -> result, got {test!r}.")
         shares = check_share(contamination, "contamination"), None if share is None else check_share(share, "share")
-        study = cls(model, alternative, *shares, check_level(level), test, as_seed(rng), Cache(cache), progress)
+        study = cls(model, alternative, *shares, check_level(level), test, as_seed(rng), progress)
         study._sampler()
         return study
 
     def pvalues(self, n: int, repeats: int) -> list[float]:
-        """The p-values of ``repeats`` samples of n points; what is known is not simulated again."""
-        key = fingerprint(self.model, self.alternative, self.contamination, self.share, self.test, self.seed.entropy, n)
-        found = self.cache.known(key)[:repeats]
-        if len(found) == repeats:
-            return found
-        try:
+        """The p-values of ``repeats`` samples of n points; what this study has simulated is not simulated again."""
+        found = self.known.setdefault(n, [])
+        if len(found) < repeats:
             with Progress(f"{repeats} samples of {n:,} points", repeats, show=self.progress) as progress:
                 progress.advance(len(found))
                 for i in range(len(found), repeats):
                     found.append(self._pvalue(n, i))
                     progress.advance(1)
-        finally:  # what was simulated before an interruption is not lost
-            self.cache.keep(key, found)
-        return found
+        return found[:repeats]
 
     def _pvalue(self, n: int, i: int) -> float:
         below = np.random.SeedSequence(self.seed.entropy, spawn_key=(n, i))

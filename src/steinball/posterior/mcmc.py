@@ -10,23 +10,24 @@ from steinball.calibration import BoundaryBootstrap, Calibration, WildBootstrap
 from steinball.calibration.combination import as_calibration
 from steinball.calibration.markov import LEAST_EFFECTIVE
 from steinball.checks.dependence import autocorrelation_time
-from steinball.gof.ksd import robust_ksd_test
+from steinball.gof.assess import Specification, assess_problem
+from steinball.gram.choose import Settings
 from steinball.kernels.base import Kernel
 from steinball.models.base import model_at
 from steinball.models.knowledge import Knowledge
-from steinball.models.mistaken import warn_if_log_density
 from steinball.posterior.draws import Draws, Reading
 from steinball.posterior.readers import read
 from steinball.posterior.standardized import Standardized, spread_of
-from steinball.problem import Subject
+from steinball.problem import Rows
+from steinball.radius.contamination import Huber
+from steinball.record import recorded
 from steinball.results.mcmc import MCMCResult
 from steinball.tilts import Tilt
-
-__all__ = ["mcmc_test"]
 
 _CHAINS_AT_MOST = 16
 
 
+@recorded
 def mcmc_test(
     draws: Any,
     model: Any = None,
@@ -110,38 +111,29 @@ def mcmc_test(
     contamination = check_share(contamination, "contamination")
     case = read(draws, model, scores, Reading.of(parameters, chains, chain_axis))
     posterior = _standardized(case.draws, case.model)
-    problem = Subject.of(posterior.standard, posterior).pose(kernel, tilt)
+    rows = Rows.of(case.draws.values, posterior)
+    problem = rows.pose(kernel, tilt)
     time = autocorrelation_time(problem, case.draws.lengths)
     if calibration is None:
         check_worth(case.draws, time)
         calibration = _default(contamination, case.draws)
-    result = robust_ksd_test(
-        problem.samples,
-        posterior,
-        contamination,
-        kernel=problem.stein.kernel,
-        tilt=problem.stein.tilt,
-        tau="sample" if tau is None and contamination == 0.0 else tau,
-        calibration=as_calibration(calibration).settled(problem),
-        level=level,
-        rng=rng,
-        engine=engine,
-        memory_limit=memory_limit,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    chain_facts = {"chains": case.draws.lengths, "autocorrelation_time": time, "effective_size": result.n / time}
-    return MCMCResult.of(result._about(case.draws.values), parameters=case.draws.parameters, **chain_facts)
+    chosen = as_calibration(calibration)
+    if tau is None:
+        tau = "sample" if contamination == 0.0 else chosen.default_tau
+    settings = Settings(engine, memory_limit, n_jobs, progress)
+    asked = Specification(Huber(contamination), chosen, level, rng, settings, kernel, None, tilt, tau)
+    evidence, record = assess_problem(problem, asked, rows.fixes(kernel, tilt))
+    about = {"parameters": case.draws.parameters, "chains": case.draws.lengths, "autocorrelation_time": time}
+    effective = {"effective_size": len(rows) / time}
+    return MCMCResult.of(evidence, asked.radius, asked.level, record, **about, **effective)
 
 
 def _standardized(draws: Draws, model: Any) -> Standardized:
     """The model in units of the draws' spread; its score at the draws is computed here, once."""
     found = model_at(model, draws.values)
-    if Knowledge(found).entrance is not None:
+    if Knowledge(found).base_map is not None:
         raise TypeError(f"`model` lives in base space, and draws are tested as they are. Pass the model of {found!r}.")
-    posterior = Standardized(found, *spread_of(draws.values), draws.values)
-    warn_if_log_density(found, draws.values, posterior.scores)
-    return posterior
+    return Standardized(found, *spread_of(draws.values), draws.values)
 
 
 def _default(contamination: float, draws: Draws) -> Calibration:

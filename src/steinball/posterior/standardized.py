@@ -10,7 +10,7 @@ import numpy as np
 
 from steinball.arrays import Array, Floats, OutOfRangeError, like, namespace, to_host
 from steinball.models.base import Model, evaluate_score, same_array
-from steinball.models.base_map import Passage
+from steinball.models.base_map import Move
 from steinball.models.knowledge import Clusters, Knowledge
 from steinball.models.support import Support
 
@@ -36,8 +36,8 @@ def spread_of(draws: Array) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class Units(Passage):
-    """The passage from parameters to units of the draws' spread.
+class Units(Move):
+    """The move from parameters to units of the draws' spread.
 
     Examples
     --------
@@ -83,10 +83,10 @@ class Standardized:
     @cached_property
     def standard(self) -> Array:
         """z, the draws in units of their spread."""
-        return self.passage(self.draws)
+        return self.move(self.draws)
 
     @property
-    def passage(self) -> Units:
+    def move(self) -> Units:
         """How parameters come into these units."""
         return Units(self.model, self._known.support, center=self.center, scale=self.scale)
 

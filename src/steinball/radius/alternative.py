@@ -15,8 +15,8 @@ from steinball.gram.blocked import BlockedGram
 from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.models.knowledge import Knowledge
+from steinball.problem import Problem
 from steinball.radius.base import Radius
-from steinball.stein import SteinProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +49,17 @@ class Alternative(Radius):
     def __repr__(self) -> str:
         return f"Alternative(m={self.samples.shape[0]})"
 
-    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
         """The KSD of the alternative from the model."""
         summary = DenseGram(_moved(problem, self.samples, "Alternative")).summarise(Request())
         return math.sqrt(max(0.0, summary.unbiased_mean))
 
-    def kind(self, problem: SteinProblem, tau: Supremum) -> str:
+    def kind(self, problem: Problem, tau: Supremum) -> str:
         """An estimate."""
         return "estimated"
 
 
-def _moved(problem: SteinProblem, samples: Array, name: str) -> SteinProblem:
+def _moved(problem: Problem, samples: Array, name: str) -> Problem:
     """The same question about the samples of an alternative."""
     if not problem.evaluable:
         raise TypeError(f"`{name}` needs the score at its own samples; {problem.unknown_elsewhere}.")
@@ -112,11 +112,11 @@ class LikeModel(Radius):
     def __repr__(self) -> str:
         return f"LikeModel({self.model!r})"
 
-    def kind(self, problem: SteinProblem, tau: Supremum) -> str:
+    def kind(self, problem: Problem, tau: Supremum) -> str:
         """An estimate, or a confidence limit."""
         return "estimated"
 
-    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
         """The KSD of the other model, or its upper limit."""
         draws = like(self._draws, problem.samples)  # type: ignore[attr-defined]
         summary = BlockedGram(_moved(problem, draws, "LikeModel"), n_jobs=1).summarise(Request())

@@ -13,9 +13,9 @@ from scipy.integrate import quad
 
 from steinball.arrays import as_number, as_numbers
 from steinball.features.kinds import Supremum
+from steinball.problem import Problem
 from steinball.radius.base import Radius
 from steinball.radius.contamination import TotalVariation
-from steinball.stein import SteinProblem
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class DensityBand(Radius):
     """
 
     mass: float
+    sized_by, axis, in_percent = "mass", "tolerated mass of a density band", True
     sharp: bool = True
     closed_under_moves = True  # the image stays in the ball of total variation that the radius covers
     invariant = True
@@ -93,7 +94,7 @@ class DensityBand(Radius):
             )
         return cls(min(mass, 2.0), sharp)
 
-    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
         """(δ₀/2) Δ, at most √τ; or the paper's δ₀ √τ."""
         if not self.sharp:
             return self.mass * math.sqrt(tau.value)

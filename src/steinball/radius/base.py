@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from steinball.arrays import as_number, check_kind
 from steinball.features.kinds import Supremum, is_upper_bound
-from steinball.stein import SteinProblem
+from steinball.problem import Problem
 
 
 class Radius(ABC):
@@ -39,6 +40,10 @@ class Radius(ABC):
         Whether it is a number on the KSD scale of one kernel, which means another set under another.
     displacement : float
         The mean distance by which the points of a member may be moved, in the units of the data.
+    sized_by : str
+        The parameter that says how large the set is, which sliders and pictures change; empty where there is not one.
+    axis, in_percent
+        What pictures call that number, and whether it is a share.
 
     Examples
     --------
@@ -60,12 +65,24 @@ class Radius(ABC):
     allows_removal: bool = True
     kernel_specific: bool = False
     displacement: float = 0.0
+    sized_by: ClassVar[str] = ""
+    axis: ClassVar[str] = "tolerated distance θ"
+    in_percent: ClassVar[bool] = False
+
+    @property
+    def amount(self) -> float | None:
+        """The number that says how large the set is, where one does."""
+        return float(vars(self)[self.sized_by]) if self.sized_by else None
+
+    def resized(self, amount: float) -> Radius:
+        """The same kind of set with another ``amount``."""
+        return dataclasses.replace(self, **{self.sized_by: amount})  # type: ignore[type-var]
 
     def _declare(self, **traits: bool | float | None) -> None:
         """Attributes that depend on the parameters; radii are frozen otherwise."""
         vars(self).update(traits)
 
-    def kind(self, problem: SteinProblem, tau: Supremum) -> str:
+    def kind(self, problem: Problem, tau: Supremum) -> str:
         """How the number was obtained, in the words of :class:`~steinball.features.Supremum`: that of τ, mostly."""
         return tau.kind if self.needs_bounded else "given"
 
@@ -74,7 +91,7 @@ class Radius(ABC):
         return tau.is_upper_bound or not (self.needs_bounded and self.allows_removal)
 
     @abstractmethod
-    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
         """The radius."""
 
     def __add__(self, other: Any) -> Sum:
@@ -115,6 +132,7 @@ class FixedRadius(Radius):
 
     value: float
     needs_bounded = False
+    sized_by = "value"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", as_number(self.value, "radius", low=0.0))
@@ -122,7 +140,7 @@ class FixedRadius(Radius):
         self._declare(closed_under_moves=not some, invariant=not some, allows_removal=some, kernel_specific=some)
         self._declare(variation=None if some else 0.0)
 
-    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
         """The number."""
         return self.value
 
@@ -170,7 +188,7 @@ class Sum(Radius):
     def __repr__(self) -> str:
         return f"{self.first!r} + {self.second!r}"
 
-    def kind(self, problem: SteinProblem, tau: Supremum) -> str:
+    def kind(self, problem: Problem, tau: Supremum) -> str:
         """The kind of the part that can be trusted least."""
         return min((part.kind(problem, tau) for part in (self.first, self.second)), key=is_upper_bound)
 
@@ -178,6 +196,6 @@ class Sum(Radius):
         """Whether both numbers hold."""
         return self.first.trusts(tau) and self.second.trusts(tau)
 
-    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
         """θ₁ + θ₂."""
         return self.first(problem, tau) + self.second(problem, tau)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from steinball.arrays import check_share
 from steinball.features.diameter import diameter
 from steinball.features.kinds import Supremum
+from steinball.problem import Problem
 from steinball.radius.base import Radius, within_all
-from steinball.stein import SteinProblem
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Huber(Radius):
     """
 
     contamination: float = field()  # without a default, although the class above has one
+    sized_by, axis, in_percent = "contamination", "tolerated contamination", True
     closed_under_moves = True
     invariant = True
     allows_removal = False
@@ -41,7 +42,7 @@ class Huber(Radius):
         object.__setattr__(self, "contamination", check_share(self.contamination, "contamination"))
         self._declare(needs_bounded=self.contamination > 0.0, variation=self.contamination)
 
-    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
         """ε √τ."""
         return self.contamination * math.sqrt(tau.value)
 
@@ -68,6 +69,7 @@ class TotalVariation(Radius):
     """
 
     distance: float
+    sized_by, axis, in_percent = "distance", "tolerated total variation", True
     closed_under_moves = True
     invariant = True
 
@@ -75,6 +77,6 @@ class TotalVariation(Radius):
         object.__setattr__(self, "distance", check_share(self.distance, "distance"))
         self._declare(variation=self.distance)
 
-    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
         """t Δ, at most √τ."""
         return within_all(self.distance * diameter(problem, tau), tau)

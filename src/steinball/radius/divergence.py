@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from steinball.arrays import as_number, as_samples, check_resamples, check_share, like
+from steinball.arrays import as_number, as_samples, check_resamples, check_share, like, to_host
 from steinball.features.kinds import Supremum
 from steinball.features.moments import CONFIDENCE, N_DRAWS, chernoff_upper, largest_eigenvalue
 from steinball.models.knowledge import Knowledge
+from steinball.problem import Problem
 from steinball.radius.base import Radius, within_all
 from steinball.radius.contamination import TotalVariation
-from steinball.stein import SteinProblem
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Hellinger(Radius):
     """
 
     distance: float
+    sized_by, axis = "distance", "tolerated Hellinger distance"
     closed_under_moves = True
     invariant = True
 
@@ -43,7 +44,7 @@ class Hellinger(Radius):
         object.__setattr__(self, "distance", check_share(self.distance, "distance"))
         self._declare(variation=self._largest)
 
-    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
         """That of the largest total variation."""
         return TotalVariation(self._largest)(problem, tau)
 
@@ -74,6 +75,7 @@ class KullbackLeibler(Radius):
     """
 
     nats: float
+    sized_by, axis = "nats", "tolerated Kullback–Leibler divergence"
     closed_under_moves = True
     invariant = True
 
@@ -81,7 +83,7 @@ class KullbackLeibler(Radius):
         object.__setattr__(self, "nats", as_number(self.nats, "nats", low=0.0))
         self._declare(variation=self._largest)
 
-    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
         """That of the largest total variation."""
         return TotalVariation(self._largest)(problem, tau)
 
@@ -129,6 +131,7 @@ class ChiSquared(Radius):
     draws: Any = field(default=None, repr=False)
     n_draws: int = field(default=N_DRAWS, repr=False)
     confidence: float = field(default=CONFIDENCE, repr=False)
+    sized_by, axis = "value", "tolerated χ² divergence"
     anchored = True
     closed_under_moves = True
     invariant = True
@@ -141,15 +144,20 @@ class ChiSquared(Radius):
             object.__setattr__(self, "draws", as_samples(self.draws, "draws"))
             self._declare(invariant=False)  # the draws are in the coordinates of the data
 
-    def operator_norm(self, problem: SteinProblem, tau: Supremum) -> float:
+    def operator_norm(self, problem: Problem, tau: Supremum) -> float:
         """The upper confidence value of ‖C_P‖, at most τ."""
         if not problem.evaluable:
             raise TypeError(f"`ChiSquared` needs the score at draws of the model; {problem.unknown_elsewhere}.")
-        draws = Knowledge(problem.model).needed_draws(self.n_draws) if self.draws is None else self.draws
-        found = largest_eigenvalue(problem.at(like(draws, problem.samples)))
-        return tau.value * chernoff_upper(found / tau.value, len(draws), 1.0 - self.confidence)
+        m = self.n_draws if self.draws is None else len(self.draws)
+        found = problem.once(f"operator norm {m} {id(self.draws)}", lambda: self._largest_eigenvalue(problem))
+        return tau.value * chernoff_upper(found / tau.value, m, 1.0 - self.confidence)
 
-    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+    def _largest_eigenvalue(self, problem: Problem) -> float:
+        draws = Knowledge(problem.model).needed_draws(self.n_draws) if self.draws is None else self.draws
+        there = problem.at(like(draws, problem.samples))
+        return largest_eigenvalue(to_host(there.stein.block(there.points, there.points)))
+
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
         """√(‖C_P‖ χ²), at most √τ."""
         if self.value == 0.0:
             return 0.0

@@ -11,9 +11,9 @@ from scipy.special import ndtr, stdtr
 
 from steinball.arrays import as_number, dtype_name, to_host
 from steinball.features.kinds import Supremum
+from steinball.problem import Problem
 from steinball.radius.band import DensityBand
 from steinball.radius.base import Radius
-from steinball.stein import SteinProblem
 
 
 def _log_gamma_step(x: float) -> float:
@@ -94,13 +94,13 @@ class StudentTails(Radius):
         far = stdtr(self.df, -high / scale) - ndtr(-high)
         return max(0.0, float(4.0 * (near + far)))
 
-    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
         """(δ₀/2) Δ, at most √τ; or the paper's δ₀ √τ."""
         self._check_gaussian(problem)
         return DensityBand(min(self.mass, 2.0), self.sharp)(problem, tau)
 
     @staticmethod
-    def _check_gaussian(problem: SteinProblem) -> None:
+    def _check_gaussian(problem: Problem) -> None:
         """The promise is about Gaussian models on the line, whose score is affine with negative slope."""
         x, s = to_host(problem.samples), to_host(problem.scores)
         if x.shape[1] != 1:

@@ -10,8 +10,8 @@ from steinball.arrays import as_number
 from steinball.features.isotropic import kernel_constants
 from steinball.features.kinds import Supremum
 from steinball.features.lipschitz import lipschitz_constant
+from steinball.problem import Problem
 from steinball.radius.base import FixedRadius, Radius, as_radius, within_all
-from steinball.stein import SteinProblem
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class Wasserstein(Radius):
         spacing = as_number(spacing, "spacing", low=0.0)
         return cls(0.5 * spacing * math.sqrt(as_number(dimension, "dimension", low=1.0)), lipschitz)
 
-    def constant(self, problem: SteinProblem) -> Supremum:
+    def constant(self, problem: Problem) -> Supremum:
         """L, and how it was obtained."""
         return lipschitz_constant(problem) if self.lipschitz is None else Supremum(self.lipschitz, "given")
 
-    def kind(self, problem: SteinProblem, tau: Supremum) -> str:
+    def kind(self, problem: Problem, tau: Supremum) -> str:
         """That of L."""
         return self.constant(problem).kind
 
@@ -65,7 +65,7 @@ class Wasserstein(Radius):
         """L decides; τ is only a cap."""
         return True
 
-    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
         """L W₁, at most √τ."""
         return within_all(self.constant(problem).value * self.distance, tau) if self.distance > 0.0 else 0.0
 
@@ -112,7 +112,7 @@ class ScoreError(Radius):
         base = "" if self.base == FixedRadius(0.0) else f", base={self.base!r}"
         return f"ScoreError(delta={self.delta!r}{base})"
 
-    def kind(self, problem: SteinProblem, tau: Supremum) -> str:
+    def kind(self, problem: Problem, tau: Supremum) -> str:
         """That of the radius below it."""
         return str(self.base.kind(problem, tau))
 
@@ -120,6 +120,6 @@ class ScoreError(Radius):
         """As the radius below it."""
         return bool(self.base.trusts(tau))
 
-    def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
         """θ₀ + √h(0) δ."""
         return float(self.base(problem, tau)) + math.sqrt(kernel_constants(problem.stein.kernel)[0]) * self.delta

@@ -1,13 +1,12 @@
 """What a test found: the decision, how far it can be trusted, and what it would have been."""
 
-from steinball.results.aggregated import AggregatedResult
+from steinball.results.aggregated import AggregatedResult, RobustAggregatedResult
 from steinball.results.base import Result
-from steinball.results.bounded import SharpResult
 from steinball.results.fitted import FitResult
 from steinball.results.gof import GofResult
 from steinball.results.mcmc import MCMCResult
+from steinball.results.means import SharpResult
 from steinball.results.mmd import MMDResult
-from steinball.results.robust_aggregated import RobustAggregatedResult
 
 __all__ = [
     "AggregatedResult",

@@ -1,140 +1,66 @@
-"""The result of KSDAgg, and the evidence from which it follows at every level."""
+"""The results of tests over several kernels at once: KSDAgg, and the robust aggregated test."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import Floats, check_level, to_host
-from steinball.calibration.base import tie_tolerance
-from steinball.gram.base import GramSummary
+from steinball.evidence.kernels import AggregationEvidence, KernelsEvidence, RobustAggregationEvidence
+from steinball.evidence.pairs import PairSums
 from steinball.kernels.base import Kernel, unit_kernel
-from steinball.record import continues
-from steinball.results.base import Result, measured
-from steinball.results.dial import Scales
-from steinball.results.pairs import PairSums, host_sums
-from steinball.stein import SteinProblem
+from steinball.radius.base import Radius
+from steinball.record import Record
+from steinball.results.base import Lengthscales, Result, measured, unbounded_words, unseen, whose
 from steinball.text import Row, count, describe, number
 from steinball.tilts import Tilt
 
 
-@dataclass(frozen=True, eq=False)
-class AggregationEvidence:
-    """All that a decision follows from, at every level.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class KernelsResult(Result):
+    """What the results of tests over several kernels share."""
 
-    There is a problem and a U-statistic D² for each of the k kernels. ``draws`` (k, B₁) are the bootstrap draws of D²
-    for the quantiles, ``level_draws`` (k, B₂) those for the correction; a column is one draw of signs. Values whose
-    relative difference is below ``tolerance`` are ties, which count against a rejection.
-    """
+    ksd: float
+    radius: float
+    engine: str
+    kernel: Kernel
+    kernels: tuple[Kernel, ...]
+    tilt: Tilt | None
+    _evidence: KernelsEvidence
 
-    problems: tuple[SteinProblem, ...]
-    squares: Floats
-    draws: Floats
-    level_draws: Floats
-    n_bisections: int
-    tolerance: float = 1e-10
-    engine: str = "dense"
-    sums: tuple[tuple[Floats, Floats], ...] = ()
+    _has_sums: ClassVar[bool] = True
 
     @classmethod
-    def of(
-        cls, problems: Sequence[SteinProblem], summaries: Sequence[GramSummary], n_resamples: int, n_bisections: int
-    ) -> AggregationEvidence:
-        """From one summary per kernel, all with the same rows of signs as weights: the first ``n_resamples`` for the
-        quantiles, the others for the correction."""
-        forms = np.stack([_sign_forms(summary) for summary in summaries])
-        squares = np.array([summary.unbiased_mean for summary in summaries])
-        facts = tie_tolerance(problems[0].samples), summaries[0].engine, tuple(map(host_sums, summaries))
-        draws, level_draws = forms[:, :n_resamples], forms[:, n_resamples:]
-        return cls(tuple(problems), squares, draws, level_draws, n_bisections, *facts)
+    def of(cls, evidence: KernelsEvidence, tolerated: Radius, level: float, record: Record, **more: Any) -> Self:
+        """The result that the evidence gives."""
+        fixed: dict[str, Any] = {
+            "n": evidence.n,
+            "dimension": int(evidence.problems[0].samples.shape[1]),
+            "engine": evidence.summaries[0].engine,
+            "kernels": tuple(problem.stein.kernel for problem in evidence.problems),
+            "tilt": evidence.problems[0].stein.tilt,
+        }
+        return cls(**fixed, **more, **evidence.decide(tolerated, level), _evidence=evidence, _record=record)
 
-    @cached_property
-    def upper(self) -> Floats:
-        """The draws of every kernel in increasing order, raised to the upper end of their ties."""
-        return np.sort(self.draws + self.tolerance * np.abs(self.draws), axis=1)
+    @property
+    def _lengths(self) -> Any:
+        return np.array([unit_kernel(kernel)[1] for kernel in self.kernels])
 
-    @cached_property
-    def ranks(self) -> NDArray[np.int64]:
-        """Of every kernel, how many of its B₁ + 1 values are at least the statistic: itself, and 0 to B₁ draws."""
-        return 1 + self._exceeding(self.squares[:, None])[:, 0]
+    def _kernel_rows(self) -> list[Row]:
+        return [
+            ("data", self._points()),
+            ("kernels", f"{len(self.kernels)}; the most extreme one is {describe(self.kernel)}"),
+            ("tilt", describe(self.tilt)),
+        ]
 
-    @cached_property
-    def level_ranks(self) -> NDArray[np.int64]:
-        """The same for each draw of the correction at the kernel where it is most extreme; in increasing order."""
-        ours = (self.squares + self.tolerance * np.abs(self.squares))[:, None]
-        return np.sort(np.min(self._exceeding(self.level_draws) + (ours >= self.level_draws), axis=0))
-
-    def _exceeding(self, values: Floats) -> NDArray[np.int64]:
-        """For each kernel (a row) and value, how many of its draws are at least that."""
-        below = [np.searchsorted(*pair, side="left") for pair in zip(self.upper, values, strict=True)]
-        return np.asarray(self.draws.shape[1] - np.stack(below))
-
-    def allowed(self, step: int) -> int:
-        """The largest rank that D² > q̂ rejects when every kernel is tested at level ``step`` / 2^B₃."""
-        return (int(self.draws.shape[1]) + 1) * step >> self.n_bisections
-
-    def rate(self, step: int) -> float:
-        """The share of the draws of the correction that some kernel would reject."""
-        return int(np.searchsorted(self.level_ranks, self.allowed(step), side="right")) / self.level_ranks.size
-
-    def correct(self, level: float) -> int:
-        """û w in units of 2^−B₃, by bisection."""
-        low, high = 0, 1 << self.n_bisections
-        for _ in range(self.n_bisections):
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.rate(middle) <= level else (low, middle)
-        return low
-
-    def pvalue(self) -> float:
-        """The smallest level at which :meth:`correct` allows the smallest rank of the data."""
-        step = -((-int(self.ranks.min()) << self.n_bisections) // (self.draws.shape[1] + 1))  # rounded up
-        return max(self.rate(step), 1.0 / (self.level_ranks.size + 1))
-
-    def thresholds(self, step: int) -> Floats:
-        """What each D² must exceed: the quantile among the draws alone, infinite where nothing is rejected."""
-        rank = self.allowed(step)
-        return self.upper[:, -rank].copy() if rank else np.full(len(self.upper), math.inf)
-
-    def decide(self, level: float) -> AggregatedResult:
-        """The decision that the evidence gives at one level."""
-        step, chosen = self.correct(level), int(np.argmin(self.ranks))
-        thresholds, squared = self.thresholds(step), float(self.squares[chosen])
-        kernels = tuple(problem.stein.kernel for problem in self.problems)
-        n, dimension = (int(size) for size in self.problems[0].samples.shape)
-        return AggregatedResult(
-            statistic=float(np.max(self.squares - thresholds)),
-            pvalue=self.pvalue(),
-            threshold=0.0,
-            level=level,
-            n=n,
-            dimension=dimension,
-            calibration="WildBootstrap",
-            n_resamples=self.draws.shape[1],
-            ksd=math.sqrt(max(0.0, squared)),
-            squared_ksd=squared,
-            radius=0.0,
-            correction=len(kernels) * step / 2**self.n_bisections,
-            squared_ksds=tuple(self.squares.tolist()),
-            thresholds=tuple(thresholds.tolist()),
-            pvalues=tuple((self.ranks / (self.draws.shape[1] + 1)).tolist()),
-            n_resamples_level=self.level_draws.shape[1],
-            n_bisections=self.n_bisections,
-            engine=self.engine,
-            kernel=kernels[chosen],
-            kernels=kernels,
-            tilt=self.problems[0].stein.tilt,
-            _evidence=self,
-        )
+    def _measured(self) -> str:
+        return f"{measured('KSD', self.ksd, self.radius)}, leading of {count(len(self.kernels), 'kernel')}"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class AggregatedResult(Result):
+class AggregatedResult(KernelsResult):
     """The result of :func:`steinball.ksdagg_test`: :class:`~steinball.results.base.Result`, and more.
 
     Attributes
@@ -157,81 +83,112 @@ class AggregatedResult(Result):
         How it was computed.
     """
 
-    ksd: float
     squared_ksd: float
-    radius: float
     correction: float
     squared_ksds: tuple[float, ...]
     thresholds: tuple[float, ...]
     pvalues: tuple[float, ...]
     n_resamples_level: int
     n_bisections: int
-    engine: str
-    kernel: Kernel
-    kernels: tuple[Kernel, ...]
-    tilt: Tilt | None
     _evidence: AggregationEvidence
 
     schema: ClassVar[str] = "steinball.ksdagg/2"
     title = "KSDAgg, an aggregated kernel Stein test"
     _shown: ClassVar[tuple[str, ...]] = ("correction",)
 
-    @continues
-    def at(self, *, level: float | None = None) -> AggregatedResult:
-        """The decision at another level, from the same draws.
-
-        Examples
-        --------
-        >>> import steinball as sb
-        >>> x = np.random.default_rng(0).normal(0.1, size=50)
-        >>> result = sb.ksdagg_test(x, sb.models.Gaussian(), n_resamples=200, n_resamples_level=200, rng=0)
-        >>> result.rejected, result.at(level=result.pvalue).rejected
-        (False, True)
-        """
-        draws = min(self.n_resamples, self.n_resamples_level)
-        return self._evidence.decide(self.level if level is None else check_level(level, draws))
-
     def _sums(self) -> tuple[PairSums, ...]:
-        evidence = self._evidence
-        parts = zip(evidence.problems, evidence.sums, self.thresholds, strict=True)
-        found = [PairSums(problem, *sums, math.sqrt(max(0.0, q)), estimator="u") for problem, sums, q in parts]
-        leading = int(np.argmin(evidence.ranks))
-        return found[leading], *found[:leading], *found[leading + 1 :]
+        return self._evidence.pair_sums(self.thresholds)
 
-    @property
-    def pictures(self) -> tuple[str, ...]:
-        """What :meth:`plot` can show."""
-        witness = ("witness",) if self._evidence.problems[0].evaluable else ()
-        return ("overview", "data", "lengthscales", *witness, "contributions", "diagonal")
-
-    def _scales(self) -> Scales:
-        lengths, allowed = [unit_kernel(kernel)[1] for kernel in self.kernels], self.correction / len(self.kernels)
+    def _lengthscales(self) -> Lengthscales:
+        allowed = self.correction / len(self.kernels)
         threshold = math.inf if allowed <= 0.0 else -math.log10(allowed)
         label = "−log₁₀ p-value of the length scale alone"
-        return Scales(np.array(lengths), -np.log10(self.pvalues), threshold, label)
+        return Lengthscales(self._lengths, -np.log10(self.pvalues), threshold, label)
 
     def rows(self) -> list[Row]:
         """The table of the summary."""
         single = number(self.correction / len(self.kernels))
         return [
-            ("data", self._points()),
-            ("kernels", f"{len(self.kernels)}; the most extreme one is {describe(self.kernel)}"),
-            ("tilt", describe(self.tilt)),
+            *self._kernel_rows(),
             ("D²", number(self.squared_ksd), "squared KSD under that kernel (U-statistic)"),
             ("û", number(self.correction), f"correction: each kernel is tested at level {single}"),
             ("statistic", number(self.statistic), f"largest excess of a D² over its threshold; {self._rule()}"),
             ("p-value", number(self.pvalue), self._calibrated()),
         ]
 
-    def _measured(self) -> str:
-        return f"{measured('KSD', self.ksd, 0.0)}, leading of {count(len(self.kernels), 'kernel')}"
-
     def _calibrated(self) -> str:
         return f"wild bootstrap, {count(self.n_resamples)} + {count(self.n_resamples_level)} draws"
 
 
-def _sign_forms(summary: GramSummary) -> Floats:
-    """Draws of the U-statistic. The square of a sign is 1, so each leaves out the whole trace."""
-    n = len(summary)
-    trace = float(to_host(summary.diagonal).sum())
-    return np.asarray((summary.quadratic_forms - trace / n**2) * (n / (n - 1)))
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class RobustAggregatedResult(KernelsResult):
+    """The result of :func:`steinball.robust_ksdagg_test`: :class:`~steinball.results.base.Result`, and more.
+
+    Attributes
+    ----------
+    statistic, threshold : float
+        T, and what it must exceed; for bets the logarithm of the largest wealth, and of 1/level.
+    contamination_bound : float
+        The smallest share that is not rejected: at confidence 1 − ``level`` at least this share of these points is
+        contaminated (of their distribution, where τ is an upper bound).
+    ksd, radius, kernel
+        D, θ and kernel of the length scale that speaks most against the model.
+    ksds, radii, taus, ratios : tuple of float
+        Of every kernel: D, θ, τ, and its (D − θ)/q; for bets the logarithm of its largest wealth.
+    tau_kind, engine, kernels, tilt
+        How it was computed.
+    bounded : {"proved", "apparent", "unbounded"}
+        As in :class:`steinball.GofResult`; that of the kernel of which least is known.
+    details : dict
+        How many points lay outside the support of the model, and how many on its edge.
+    """
+
+    ksds: tuple[float, ...]
+    radii: tuple[float, ...]
+    taus: tuple[float, ...]
+    ratios: tuple[float, ...]
+    tau_kind: str
+    bounded: str = "apparent"
+    details: dict[str, Any] = field(default_factory=dict)
+    _evidence: RobustAggregationEvidence
+
+    schema: ClassVar[str] = "steinball.robust-ksdagg/2"
+    title = "Robust aggregated kernel Stein test, over length scales"
+    _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius")
+
+    def _sums(self) -> tuple[PairSums, ...]:
+        return self._evidence.pair_sums(self.radii, self.level)
+
+    def _lengthscales(self) -> Lengthscales:
+        label = "(D − θ)/q" if self.n_resamples else "logarithm of the largest wealth"
+        return Lengthscales(self._lengths, np.array(self.ratios), self.threshold, label)
+
+    def rows(self) -> list[Row]:
+        """The table of the summary."""
+        excess = "largest (D − θ)/q over the kernels" if self.n_resamples else "logarithm of the largest wealth"
+        return [
+            *self._kernel_rows(),
+            ("D", number(self.ksd), "distance of the data from the model under that kernel (KSD, V-statistic)"),
+            ("θ", number(self.radius), self._tolerance()),
+            ("statistic", number(self.statistic), f"{excess}; {self._rule()}"),
+            ("p-value", number(self.pvalue), self._calibrated()),
+        ]
+
+    def sentence(self) -> str:
+        """The decision in words, and what cannot be said where u(x, x) is not bounded."""
+        return f"{super().sentence()}\n{unbounded_words(self.bounded)}".rstrip()
+
+    def _tolerance(self) -> str:
+        return f"tolerated: {self._tolerated!r}" if self.contamination is None else super()._tolerance()
+
+    def _tolerance_words(self) -> str:
+        return f"within {self._tolerated!r}" if self.contamination is None else super()._tolerance_words()
+
+    def _unseen(self) -> str:
+        return unseen(self, self.bounded)
+
+    def _certain(self) -> bool:
+        return self.bounded == "proved"
+
+    def _whose(self) -> str:
+        return whose(self.tau_kind)

@@ -6,20 +6,23 @@ import dataclasses
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
 
-from steinball.arrays import check_kind
+from steinball.arrays import Floats, check_resamples
+from steinball.calibration.base import Calibration
 from steinball.card import card
+from steinball.cautions import give
+from steinball.evidence.base import Decision, Evidence
+from steinball.evidence.pairs import PairSums
+from steinball.explain.detectable import Detectable, smallest_detectable
+from steinball.explain.explanation import Explanation, explain
+from steinball.explain.tolerance import Concession, ToleranceCurve, conceding, tolerance_curve
 from steinball.features.kinds import is_upper_bound
-from steinball.record import Record, current_record
-from steinball.results.pairs import PairSums
-from steinball.results.shown import Shown
+from steinball.radius.base import FixedRadius, Radius, as_radius
+from steinball.radius.contamination import Huber
+from steinball.record import Record
 from steinball.text import Row, brief, count, describe, number, percent, render, short, spaced
-
-if TYPE_CHECKING:
-    from steinball.explain import Concession, Detectable, Explanation, ToleranceCurve
-
-__all__ = ["Decision", "Result", "conceding", "decided", "measured", "tolerated", "unbounded_words", "unseen", "whose"]
 
 CONTAMINATED = "Contaminated means: does not come from the model."
 OF_POINTS = "of these points are contaminated"
@@ -27,33 +30,17 @@ OF_DISTRIBUTION = "of the distribution they come from is contaminated"
 UNPROVED = "This does not prove the model"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Decision:
-    """A p-value with its level, and a statistic with its threshold.
+class Lengthscales(NamedTuple):
+    """What several length scales say: how strongly each speaks against the model, and what rejects."""
 
-    Examples
-    --------
-    >>> Decision(statistic=0.4, pvalue=0.01, threshold=0.2, level=0.05).rejected
-    True
-    """
-
-    statistic: float
-    pvalue: float
+    lengths: Floats
+    values: Floats
     threshold: float
-    level: float
-
-    @property
-    def rejected(self) -> bool:
-        """``pvalue <= level and statistic > threshold``: the rule of every test.
-
-        The two conditions say the same, except for U-statistics. Their quantile may be negative; then the threshold is
-        infinite and nothing is rejected (paper, App. C).
-        """
-        return self.pvalue <= self.level and self.statistic > self.threshold
+    label: str
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Result(Decision, Shown, ABC):
+class Result(Decision, ABC):
     """The result of a test.
 
     Attributes
@@ -88,7 +75,9 @@ class Result(Decision, Shown, ABC):
     dimension: int
     calibration: str
     n_resamples: int = 0
-    _record: Record = field(default_factory=current_record)
+    _evidence: Evidence
+    _tolerated: Radius = field(default_factory=lambda: FixedRadius(0.0))
+    _record: Record = field(default_factory=Record)
 
     schema: ClassVar[str]
     """Name and version of what :meth:`to_dict` gives."""
@@ -105,9 +94,69 @@ class Result(Decision, Shown, ABC):
         """``"misfit"`` where rejected, otherwise ``"undecided"``."""
         return "misfit" if self.rejected else "undecided"
 
-    @abstractmethod
-    def at(self, *, level: float | None = None) -> Self:
-        """The decision at another level, from the same draws."""
+    def at(
+        self,
+        *,
+        contamination: float | None = None,
+        radius: float | Radius | None = None,
+        level: float | None = None,
+        calibration: Calibration | None = None,
+    ) -> Self:
+        """The decision at another tolerance or level, from the same draws: nothing is recomputed.
+
+        Of kernel Stein tests, ``calibration`` may be one that reads the same draws (:class:`WeightedBootstrap` and
+        :class:`BoundaryBootstrap`), or one that needs none (:class:`DeviationBound`).
+
+        Examples
+        --------
+        >>> import numpy as np, steinball as sb
+        >>> x = sb.datasets.contaminate(np.random.default_rng(0).normal(size=200), 0.2, 10.0, rng=0)
+        >>> result = sb.robust_ksd_test(x, sb.models.Gaussian(), contamination=0.0, rng=0)
+        >>> result.rejected, result.at(contamination=0.2).rejected
+        (True, False)
+        """
+        evidence = self._evidence if calibration is None else self._evidence.recalibrated(calibration)
+        asked = self._asked(contamination, radius)
+        tolerated, level = asked or self._tolerated, evidence.checked_level(self.level if level is None else level)
+        if asked is None and calibration is None:
+            return self._decided_by(evidence, tolerated, level)
+        evidence.check(tolerated)
+        found = self._decided_by(evidence, tolerated, level)
+        return dataclasses.replace(found, _record=self._record.warned(give(evidence.remarks(tolerated))))
+
+    def _asked(self, contamination: float | None, radius: float | Radius | None) -> Radius | None:
+        """The tolerated set that a user asked for; ``None`` where it stays as it is."""
+        if contamination is not None and radius is not None:
+            raise ValueError("give `contamination` or `radius`, not both: each of them sets the radius.")
+        if contamination is None:
+            return None if radius is None else as_radius(radius)
+        own = self._tolerated
+        return own.resized(contamination) if own.contamination is not None and own.sized_by else Huber(contamination)
+
+    def _decided_by(self, evidence: Evidence, tolerated: Radius, level: float) -> Self:
+        fields = evidence.decide(tolerated, level)
+        if "details" in fields:
+            fields["details"] |= self._record.columns(self.dimension)
+        return dataclasses.replace(self, **fields)
+
+    def extend(self, n_more: int) -> Self:
+        """The same test with ``n_more`` further bootstrap draws; the earlier ones are kept.
+
+        Examples
+        --------
+        >>> import numpy as np, steinball as sb
+        >>> x = np.random.default_rng(0).normal(size=50)
+        >>> sb.ksd_test(x, sb.models.Gaussian(), rng=0).extend(1000).n_resamples
+        1999
+        """
+        more = self._evidence.extended(check_resamples(n_more, "n_more"))
+        return self._decided_by(more, self._tolerated, self.level)
+
+    def _called(self, call: str, names: tuple[str, ...]) -> Self:
+        """The same result, made by this call about columns of these names."""
+        record = dataclasses.replace(self._record, call=call, names=names)
+        found = dataclasses.replace(self, _record=record)
+        return found._decided_by(self._evidence, self._tolerated, self.level) if names else found
 
     @property
     @abstractmethod
@@ -155,42 +204,33 @@ class Result(Decision, Shown, ABC):
         >>> found.points.tolist()
         [3, 50, 71]
         """
-        from steinball.explain import explain
-
-        return explain(self, data, top)
+        return explain(self._sums(), self.rejected, data, top, self._columns)
 
     def tolerance_curve(self, grid: Any = None) -> ToleranceCurve:
         """p-value and verdict for many tolerated shares: :func:`steinball.explain.tolerance_curve`."""
-        from steinball.explain import tolerance_curve
-
-        return tolerance_curve(self, grid)
+        return tolerance_curve(self._evidence, self.level, self.contamination, self.contamination_bound, grid)
 
     def conceded(self) -> Concession:
         """The contamination that must be conceded, and what is said by it: :class:`steinball.explain.Concession`."""
-        from steinball.explain import Concession
-
         return Concession(self.contamination_bound, self.level, self._whose())
 
     def smallest_detectable(self, kind: Any = "worst") -> Detectable:
         """The least contamination that could have been detected: :func:`steinball.explain.smallest_detectable`."""
-        from steinball.explain import smallest_detectable
-
-        return smallest_detectable(self, kind)
+        return smallest_detectable(self._sums(), self.level, kind)
 
     @property
     def _columns(self) -> tuple[str, ...]:
         """What the tested frame calls its columns; empty for an array."""
         return self._record.names
 
+    _has_sums: ClassVar[bool] = False
+    """Whether it keeps sums over its points, from which explanations and pictures of them are made."""
+
     def _sums(self) -> tuple[PairSums, ...]:
         """What explanations are made from, for every kernel, the leading one first."""
         raise TypeError(
             f"a {type(self).__name__} keeps no sums over its points, so that it cannot say which of them count."
         )
-
-    def _tolerating(self, contamination: float) -> Result:
-        """The decision at another tolerated share."""
-        raise TypeError(f"a {type(self).__name__} tolerates nothing: use `robust_ksdagg_test` or `robust_ksd_test`.")
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON. Its ``schema`` is raised when fields change (``docs/developer/results.md``).
@@ -211,14 +251,99 @@ class Result(Decision, Shown, ABC):
         words = f"at level {self.level:g}. {' '.join(sentences)}\n{' · '.join(numbers)}"
         return card(self._headline(), self.title, words, self.rows())
 
+    # Pictures and a page; what they are drawn from is declared here, and nothing else is asked of a result.
+
+    @property
+    def draws(self) -> Floats | None:
+        """The draws of the null distribution, where there are any."""
+        return None
+
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """What :meth:`plot` can show of this result, ``"overview"`` first."""
+        from steinball.show.pictures import possible_pictures
+
+        return ("overview", *possible_pictures(self))
+
+    def plot(self, kind: str = "overview", ax: Any = None, *, data: Any = None) -> Any:
+        """A picture, by matplotlib (``pip install 'steinball[plot]'``).
+
+        Parameters
+        ----------
+        kind : str
+            One of ``result.pictures``. ``"overview"`` is two panels: the data against the model with the most
+            responsible points, and the p-value against the tolerance with the zones of the three verdicts.
+        ax : axes, or a pair of them for the overview; optional
+            Where to draw; by default in a new figure.
+        data : frame, optional
+            The frame that was tested, for the names of its columns and rows.
+
+        Returns
+        -------
+        axes, or an array of two
+
+        Examples
+        --------
+        >>> import numpy as np, steinball as sb
+        >>> x = np.random.default_rng(0).normal(size=100)
+        >>> sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, rng=0).pictures
+        ('overview', 'data', 'tolerance', 'draws', 'witness', 'contributions', 'diagonal')
+        """
+        from steinball.show.pictures import plot
+
+        return plot(self, kind, ax, data=data)
+
+    def report(self, path: str | Path, *, data: Any = None, title: str = "") -> Path:
+        """Write one page of HTML to hand over: the verdict first, two panels, sliders, and how it was computed.
+
+        Nothing is loaded from anywhere, and at most 2,000 of the points are in it.
+
+        Parameters
+        ----------
+        path : path
+            Where to write it; a file that is there is replaced.
+        data : frame, optional
+            The frame that was tested, for the names of its columns and rows.
+        title : str
+            What it is about; by default the name of the test.
+
+        Returns
+        -------
+        Path
+
+        Examples
+        --------
+        >>> import tempfile, numpy as np, steinball as sb
+        >>> x = np.random.default_rng(0).normal(size=100)
+        >>> result = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, rng=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result.report(Path(folder, "fit.html")).stat().st_size < 10**6
+        True
+        """
+        from steinball.show.page import write_report
+
+        return write_report(self, path, data=data, title=title)
+
+    def _drawn(self) -> Floats | None:
+        """The draws on the scale of the statistic."""
+        return None
+
+    def _lengthscales(self) -> Lengthscales | None:
+        """What each of several length scales says."""
+        return None
+
+    def _wealth(self) -> Floats | None:
+        """The logarithm of a bettor's wealth after every point, (n,)."""
+        return None
+
     def __bool__(self) -> bool:
-        raise TypeError("a result is neither true nor false: use `result.rejected`.")
+        raise TypeError("results have no truth value: use `result.rejected`.")
 
     # The words that the tables and sentences of all tests share.
 
     def _headline(self) -> str:
         """The verdict in capitals; where nothing is tolerated, the decision."""
-        if self._tolerated():
+        if self._tolerance_words():
             return self.verdict.upper()
         return "REJECTED" if self.rejected else "NOT REJECTED"
 
@@ -229,7 +354,7 @@ class Result(Decision, Shown, ABC):
 
     def _finding(self) -> str:
         """What was found, in a sentence."""
-        points, target, tolerated = f"The {count(self.n, self._noun)}", self._target, self._tolerated()
+        points, target, tolerated = f"The {count(self.n, self._noun)}", self._target, self._tolerance_words()
         if self.rejected:
             return f"{points} contradict {target}{', even ' * bool(tolerated)}{tolerated}."
         if not tolerated:
@@ -253,7 +378,7 @@ class Result(Decision, Shown, ABC):
 
     def _decided(self) -> str:
         words = self._subject, self._target, self._unproved
-        return decided(self.rejected, f"at level {self.level:g}", self._tolerated(), words)
+        return decided(self.rejected, f"at level {self.level:g}", self._tolerance_words(), words)
 
     def _points(self) -> str:
         return f"{count(self.n, 'point')} in {count(self.dimension, 'dimension')}"
@@ -277,16 +402,11 @@ class Result(Decision, Shown, ABC):
         """Whether it is proved that no place of contamination counts for more than the radius allows."""
         return True
 
-    def _tolerated(self) -> str:
+    def _tolerance_words(self) -> str:
         return tolerated(self.contamination)
 
     def _whose(self) -> str:
         return OF_POINTS
-
-
-def as_result(value: Any) -> Result:
-    """What a user passed as ``result``."""
-    return check_kind(value, Result, "result", "the result of a test")  # type: ignore[no-any-return]
 
 
 def decided(
@@ -307,11 +427,6 @@ def tolerated(contamination: float | None, radius: float = 0.0) -> str:
     return f"if up to {percent(contamination)} of them may be contaminated" if contamination > 0 else ""
 
 
-def conceding(bound: float, level: float, of_what: str) -> str:
-    """The contamination that must be conceded, in a sentence; empty where it is none."""
-    return f"At confidence {percent(1 - level)}, at least {percent(bound, down=True)} {of_what}." if bound else ""
-
-
 def measured(name: str, distance: float, radius: float) -> str:
     """A distance, and what was tolerated of it."""
     return f"{name} {short(distance)}" + f" (tolerated {short(radius)})" * (radius > 0.0)
@@ -320,7 +435,11 @@ def measured(name: str, distance: float, radius: float) -> str:
 def unseen(result: Result, bounded: str) -> str:
     """What could not have been detected, in a sentence; empty where that is not known or not asked."""
     if bounded == "unbounded":
-        return "One far point can have any effect, because u(x, x) is not bounded here." if result._tolerated() else ""
+        return (
+            "One far point can have any effect, because u(x, x) is not bounded here."
+            if result._tolerance_words()
+            else ""
+        )
     sums = result._sums()
     if result.verdict != "undecided" or math.isnan(sums[0].critical) or not sums[0].tau > 0.0:
         return ""

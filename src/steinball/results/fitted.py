@@ -2,32 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from steinball.calibration.base import Calibration
-from steinball.radius import Radius
 from steinball.results.gof import GofResult
 from steinball.text import Row, number, percent
-
-__all__ = ["Description", "FitResult", "of_family"]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Description:
-    """What was fitted, and how."""
-
-    family: str
-    fit: str
-    params: dict[str, float]
-    standard_errors: dict[str, float]
-    known_params: dict[str, float] = field(default_factory=dict)
-    closest: dict[str, float] | None = None
-    first_order: bool = False
-    by_margins: bool = False
-    numerical: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -72,8 +51,7 @@ class FitResult(GofResult):
     closest: dict[str, float] | None = None
     first_order: bool = False
     by_margins: bool = False
-    _description: Description
-    _again: Callable[..., FitResult] | None = None
+    _numerical: bool = False
 
     schema: ClassVar[str] = "steinball.fit/1"
     _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius", "family")
@@ -82,42 +60,6 @@ class FitResult(GofResult):
     def model(self) -> Any:
         """The member of the family that was tested."""
         return self._evidence.problem.model
-
-    @property
-    def verdict(self) -> str:
-        """``"misfit"`` or ``"undecided"``."""
-        return "misfit" if self.rejected else "undecided"
-
-    def at(
-        self,
-        *,
-        contamination: float | None = None,
-        radius: float | Radius | None = None,
-        level: float | None = None,
-        calibration: Calibration | None = None,
-    ) -> FitResult:
-        """The decision at another tolerance or level.
-
-        From the same draws, except for another tolerance where the decision was made over the whole family, which is
-        then searched again. A fit for one tolerance need not suit another: ``contamination`` cannot be raised from 0.
-        """
-        if radius is not None:
-            raise ValueError("`radius` cannot be given for a family: each member has its own. Give `contamination`.")
-        if contamination is not None and (contamination > 0.0) != bool(self.contamination):
-            raise ValueError(
-                "a tolerance needs another fit: run `fit_test` again with "
-                f"`contamination={contamination:g}` instead of `at`."
-            )
-        if self._again is not None and contamination is not None:
-            return self._again(contamination, self.level if level is None else level)
-        found = super().at(contamination=contamination, level=level, calibration=calibration)
-        if self.by_margins:  # which no level and no calibration changes
-            found = dataclasses.replace(found, statistic=self.statistic, threshold=self.threshold, pvalue=self.pvalue)
-        return of_family(found, self._description, self._again)
-
-    def extend(self, n_more: int) -> FitResult:
-        """The same test with ``n_more`` further bootstrap draws; the earlier ones are kept."""
-        return of_family(super().extend(n_more), self._description, self._again)
 
     @property
     def title(self) -> str:
@@ -142,13 +84,13 @@ class FitResult(GofResult):
         if self.closest:
             values = ", ".join(f"{name} {number(value)}" for name, value in list(self.closest.items())[:_MOST_ROWS])
             rows.append(("closest", values))
-        if self._description.numerical:
+        if self._numerical:
             rows.append(("scores", "of the parameters by finite differences"))
         return rows
 
     def _decided(self) -> str:
         where = f"at level {self.level:g}"
-        tolerated = self._tolerated()
+        tolerated = self._tolerance_words()
         if self.rejected:
             words = f"REJECTED {where}: the data contradict every member of the family"
             return f"{words}{', even ' * bool(tolerated)}{tolerated}."
@@ -162,16 +104,3 @@ class FitResult(GofResult):
 
 
 _MOST_ROWS = 8
-
-
-def of_family(result: GofResult, description: Description, again: Callable[..., FitResult] | None = None) -> FitResult:
-    """The result for one member, as one about the family."""
-    fields = {
-        **vars(result),
-        **vars(description),
-        "contamination_bound": 0.0,
-        "_description": description,
-        "_again": again,
-    }
-    fields.pop("numerical")
-    return FitResult(**fields)

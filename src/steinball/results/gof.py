@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, check_level, check_resamples, like, to_host
-from steinball.calibration.base import Calibration
+from steinball.arrays import Array, Floats, as_number, check_level
 from steinball.calibration.deviation import hoeffding
+from steinball.evidence.base import three_way_verdict
+from steinball.evidence.bounds import Credibility, credibility, two_sided_interval
+from steinball.evidence.ksd import KSDEvidence
+from steinball.evidence.pairs import PairSums
+from steinball.explain.changes import Fragility, fragility
+from steinball.explain.removal import Removal, least_removal
 from steinball.features import tilt_efficiency
-from steinball.gram.base import GramSummary
 from steinball.kernels.base import Kernel
-from steinball.models.knowledge import Knowledge
-from steinball.radius import FixedRadius, Huber, Radius
-from steinball.radius.base import as_radius
-from steinball.record import continues, current_record
+from steinball.radius.base import Radius
+from steinball.record import Record
 from steinball.results.base import Result, measured, tolerated, unbounded_words, unseen, whose
-from steinball.results.decision import Answer, Evidence
-from steinball.results.dial import Dial
-from steinball.results.equivalence import Credibility, credibility, three_way_verdict, two_sided_interval
-from steinball.results.pairs import PairSums
 from steinball.text import Row, count, describe, number, percent
 from steinball.tilts import Tilt
-
-if TYPE_CHECKING:
-    from steinball.explain import Fragility, Removal
-
-__all__ = ["GofResult", "decide"]
 
 _TAU_KINDS = {
     "sample": "the largest u(x, x) of these points, a lower bound of its supremum",
@@ -116,12 +108,29 @@ class GofResult(Result):
     kernel: Kernel
     tilt: Tilt | None
     bounded: str = "apparent"
-    _evidence: Evidence
-    _radius: Radius
+    _evidence: KSDEvidence
     _doubt: str = ""
 
     schema: ClassVar[str] = "steinball.gof/2"
     _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius")
+    _has_sums: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, evidence: KSDEvidence, tolerated: Radius, level: float, record: Record, **more: Any) -> Self:
+        """The result that the evidence gives; ``more`` are fields of a class below this one."""
+        problem = evidence.problem
+        fixed: dict[str, Any] = {
+            "tau": evidence.tau.value,
+            "tau_kind": evidence.tau.kind,
+            "n": len(evidence.summary),
+            "dimension": int(problem.samples.shape[1]),
+            "estimator": evidence.estimator,
+            "engine": evidence.summary.engine,
+            "kernel": problem.stein.kernel,
+            "tilt": problem.stein.tilt,
+            "bounded": evidence.bounded,
+        }
+        return cls(**fixed, **evidence.decide(tolerated, level), _record=record, **more)
 
     @property
     def verdict(self) -> str:
@@ -139,11 +148,11 @@ class GofResult(Result):
     @property
     def contributions(self) -> Array:
         """What each point adds to D²: shape (n,), summing to ``squared_ksd``, in the library of the samples."""
-        summary, n, home = self._evidence.summary, self.n, self._evidence.home
+        summary, n = self._evidence.summary, self.n
         found = summary.row_means / n
         if self.estimator == "u":
             found = (n * summary.row_means - summary.diagonal) / (n * (n - 1))
-        return found if home is None else like(found, home)
+        return self._evidence.problem.rows.in_users_library(found)
 
     @property
     def draws(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:
@@ -185,112 +194,38 @@ class GofResult(Result):
         evidence = self._evidence
         return credibility(evidence.null, evidence.summary, self.interval(), self.level, self.radius)
 
-    def fragility(self) -> Fragility:
+    def fragility(self, diameter: float | None = None) -> Fragility:
         """How many points can be replaced without changing the decision: :func:`steinball.explain.fragility`.
 
         This needs a τ that is an upper bound, ``tau="auto"``, and a kernel and tilt that are not chosen from the data.
+        ``diameter`` is an upper bound of the distance of two features; by default 2√τ.
         """
-        from steinball.explain import fragility
+        return fragility(self._evidence, self, diameter)
 
-        return fragility(self)
+    def least_removal(self, threshold: float | None = None, *, progress: bool | str = "auto") -> Removal:
+        """The least data to remove so that the test does not reject: :func:`steinball.explain.least_removal`.
 
-    def least_removal(self, *, progress: bool | str = "auto") -> Removal:
-        """The least data to remove so that the test does not reject: :func:`steinball.explain.least_removal`."""
-        from steinball.explain import least_removal
-
-        return least_removal(self, progress=progress)
-
-    @continues
-    def at(
-        self,
-        *,
-        contamination: float | None = None,
-        radius: float | Radius | None = None,
-        level: float | None = None,
-        calibration: Calibration | None = None,
-    ) -> GofResult:
-        """The decision at another tolerance or level, from the same draws: nothing is recomputed.
-
-        ``calibration`` may be one that reads the same draws (:class:`WeightedBootstrap` and
-        :class:`BoundaryBootstrap`), or one that needs none (:class:`DeviationBound`).
-
-        Examples
-        --------
-        >>> import steinball as sb
-        >>> x = sb.datasets.contaminate(np.random.default_rng(0).normal(size=200), 0.2, 10.0, rng=0)
-        >>> result = sb.robust_ksd_test(x, sb.models.Gaussian(), contamination=0.0, rng=0)
-        >>> result.rejected, result.at(contamination=0.2).rejected
-        (True, False)
+        ``threshold`` is what D is brought to; by default what it had to exceed for a rejection.
         """
-        if contamination is not None and radius is not None:
-            raise ValueError("give `contamination` or `radius`, not both: each of them sets the radius.")
-        evidence = self._evidence if calibration is None else self._evidence.recalibrated(calibration)
-        level = check_level(self.level if level is None else level, evidence.calibration.n_resamples)
-        if contamination is not None or radius is not None:
-            tolerated = as_radius(Huber(contamination) if contamination is not None else radius)
-            return decide(evidence, tolerated, level, evidence.radius_of(tolerated))
-        theta = self.radius if calibration is None else evidence.radius_of(self._radius, known=self.radius)
-        return decide(evidence, self._radius, level, theta)
+        return least_removal(self._evidence.problem, self._removal_threshold(threshold), progress=progress)
 
-    def _about(self, original: Array) -> GofResult:
-        """The same result, explained by the samples as they came before they were put into other units."""
-        problem = dataclasses.replace(self._evidence.problem, original=to_host(original))
-        return dataclasses.replace(self, _evidence=dataclasses.replace(self._evidence, problem=problem))
+    def _removal_threshold(self, threshold: float | None) -> float:
+        if threshold is not None:
+            return as_number(threshold, "threshold", low=0.0, open_low=True)
+        if len(self._evidence.problem.rows.excluded):
+            raise ValueError("points outside the support of the model are no part of this: remove them and test again.")
+        if self.estimator != "v":
+            raise ValueError('`least_removal` is about V-statistics: use estimator="v", or give `threshold`.')
+        # Where nothing can be rejected no points need to be removed: any bound of D will do.
+        return 2.0 * self.ksd if math.isinf(self.threshold) else self.radius + self.threshold
 
     def _sums(self) -> tuple[PairSums, ...]:
         return (self._evidence.sums(self.radius, self.threshold),)
 
-    def _tolerating(self, contamination: float) -> GofResult:
-        return self.at(contamination=contamination)
-
-    @continues
-    def extend(self, n_more: int) -> GofResult:
-        """The same test with ``n_more`` further bootstrap draws; the earlier ones are kept.
-
-        Examples
-        --------
-        >>> import steinball as sb
-        >>> x = np.random.default_rng(0).normal(size=50)
-        >>> sb.ksd_test(x, sb.models.Gaussian(), rng=0).extend(1000).n_resamples
-        1999
-        """
-        evidence = self._evidence.extended(check_resamples(n_more, "n_more"))
-        return decide(evidence, self._radius, self.level, self.radius)
-
-    @property
-    def pictures(self) -> tuple[str, ...]:
-        """What :meth:`plot` can show."""
-        there = ("overview", "data", "tolerance", "draws", "witness", "contributions", "diagonal", "wealth")
-        lacking = {
-            "draws": self._evidence.null.draws is None,
-            "witness": not self._evidence.problem.evaluable,
-            "wealth": self._path() is None,
-        }
-        return tuple(name for name in there if not lacking.get(name))
-
-    def _dial(self) -> Dial:
-        evidence, share = self._evidence, self.contamination is not None
-        scale = math.sqrt(evidence.tau.value) if share else 1.0
-
-        def other(tolerance: float) -> GofResult:
-            radius = Huber(tolerance) if share else FixedRadius(tolerance)
-            return decide(evidence, radius, self.level, tolerance * scale)
-
-        return Dial(
-            unit="share" if share else "distance",
-            own=self.contamination if share else self.radius,
-            decide=other,
-            distance=self.ksd,
-            scale=scale,
-            upper=evidence.upper_bound,
-            numbers=evidence.null.numbers(),
-            certain=self.bounded != "unbounded" and not evidence.doubt(),
-        )
-
     def _drawn(self) -> Floats | None:
         return self._evidence.null.drawn(self.radius)
 
-    def _path(self) -> Floats | None:
+    def _wealth(self) -> Floats | None:
         return self._evidence.null.path(self.radius)
 
     @property
@@ -323,15 +258,15 @@ class GofResult(Result):
 
     def _space(self) -> list[Row]:
         """Where the data were mapped to before they were compared."""
-        entrance = Knowledge(self._evidence.problem.model).entrance
-        told = "" if entrance is None else f"normal where the data come from {entrance.model!r}"
-        return [] if entrance is None else [("space", "base space", told)]
+        rows = self._evidence.problem.rows
+        told = f"normal where the data come from {rows.original_model!r}"
+        return [("space", "base space", told)] if rows.in_base_space else []
 
     def _by(self) -> str:
         """Where Hoeffding's inequality gave the upper end, and why."""
         if not self._evidence.rare:
             return ""
-        whose = "draws of the model" if Knowledge(self._evidence.problem.model).sampler else "the data"
+        whose = "draws of the model" if self._evidence.problem.reference is not None else "the data"
         return f"; above by Hoeffding's inequality, since n E u/τ = {self._evidence.visits:.2g} is small (by {whose})"
 
     def _decided(self) -> str:
@@ -376,7 +311,7 @@ class GofResult(Result):
         """The decision in words, and what cannot be said where u(x, x) is not bounded."""
         return f"{super().sentence()}\n{unbounded_words(self.bounded)}".rstrip()
 
-    def _tolerated(self) -> str:
+    def _tolerance_words(self) -> str:
         return tolerated(self.contamination, self.radius)
 
     def _certain(self) -> bool:
@@ -384,55 +319,3 @@ class GofResult(Result):
 
     def _whose(self) -> str:
         return whose(self.tau_kind)
-
-
-def decide(evidence: Evidence, radius: Radius, level: float, theta: float) -> GofResult:
-    """The decision that the evidence gives for one radius, θ in numbers, and one level."""
-    evidence = evidence.over(radius)
-    question = evidence.question(theta, level)
-    answer, ends = question.answer(evidence.summary, evidence.null), question.ends(evidence.summary)
-    n, dimension = len(evidence.summary), int(evidence.problem.samples.shape[1])
-    bounds = _bounds(answer, ends, evidence.bounded)
-    return GofResult(
-        **{**dataclasses.asdict(answer), **bounds},
-        radius=theta,
-        contamination=radius.contamination,
-        tau=evidence.tau.value,
-        tau_kind=evidence.tau.kind,
-        n=n,
-        dimension=dimension,
-        estimator=evidence.estimator,
-        calibration=type(evidence.calibration).__name__,
-        n_resamples=evidence.calibration.n_resamples,
-        engine=evidence.summary.engine,
-        grade=question.grade(evidence.summary),
-        details={
-            **_details(evidence.summary, ends),
-            **evidence.remarks,
-            **current_record().columns(dimension),
-            **evidence.null.remarks(answer.ksd, level),
-        },
-        kernel=evidence.problem.stein.kernel,
-        tilt=evidence.problem.stein.tilt,
-        bounded=evidence.bounded,
-        _evidence=evidence,
-        _radius=radius,
-        _doubt=evidence.doubt() if bounds["upper_bound"] <= theta else "",
-    )
-
-
-def _bounds(answer: Answer, ends: tuple[Answer, Answer] | None, bounded: str) -> dict[str, float]:
-    """The bounds on the KSD and the share; where the summary is approximate, whatever holds at both of its ends."""
-    answers = (answer,) if ends is None else ends
-    low, high = min(a.lower_bound for a in answers), max(a.upper_bound for a in answers)
-    share = 0.0 if bounded == "unbounded" else min(a.contamination_bound for a in answers)
-    return {"lower_bound": low, "upper_bound": high, "contamination_bound": share}
-
-
-def _details(summary: GramSummary, ends: tuple[Answer, Answer] | None) -> dict[str, Any]:
-    """How the engine worked, and between which values the exact KSD and p-value lie."""
-    details = dict(summary.details)
-    if ends is not None:
-        details["ksd_bounds"] = (ends[1].ksd, ends[0].ksd)
-        details["pvalue_bounds"] = (ends[0].pvalue, ends[1].pvalue)
-    return details

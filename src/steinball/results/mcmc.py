@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from steinball.results.gof import GofResult
 from steinball.text import Row, count
-
-__all__ = ["MCMCResult"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -40,24 +37,6 @@ class MCMCResult(GofResult):
     _noun: ClassVar[str] = "draw"
     _target: ClassVar[str] = "the posterior"
     _unproved: ClassVar[str] = "This does not prove that the chains have converged"
-
-    @classmethod
-    def of(cls, result: GofResult, **chains: Any) -> MCMCResult:
-        """A result with what is known of the chains."""
-        fields = {field.name: vars(result)[field.name] for field in dataclasses.fields(GofResult)}
-        return cls(**fields, **chains)
-
-    def _again(self, result: GofResult) -> MCMCResult:
-        own = {field.name for field in dataclasses.fields(self)} - {f.name for f in dataclasses.fields(GofResult)}
-        return self.of(result, **{name: vars(self)[name] for name in own})
-
-    def at(self, **asked: Any) -> MCMCResult:
-        """The decision at another tolerance or level, from the same bootstrap draws: :meth:`GofResult.at`."""
-        return self._again(super().at(**asked))
-
-    def extend(self, n_more: int) -> MCMCResult:
-        """The same test with ``n_more`` further bootstrap draws."""
-        return self._again(super().extend(n_more))
 
     @property
     def _columns(self) -> tuple[str, ...]:

@@ -17,8 +17,8 @@ from steinball.features.supremum import find_supremum
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, evaluate_score
 from steinball.models.knowledge import Knowledge
-from steinball.problem import Subject
-from steinball.stein import SteinKernel, SteinProblem
+from steinball.problem import Problem, Rows
+from steinball.stein import SteinKernel
 from steinball.tilts import Tilt
 
 DRAWS = 512
@@ -84,8 +84,8 @@ class Plan:
 
     def _chosen(self, model: Model, burnt: Floats, dimension: int) -> tuple[tuple[Kernel, ...], Tilt | None]:
         few = len(burnt) < 2
-        subject = Subject(np.zeros((1, dimension)) if few else burnt, model, predictable=few)
-        first = subject.settle((self.kernels or (None,))[0], self.tilt)
+        subject = Rows(np.zeros((1, dimension)) if few else burnt, model, predictable=few)
+        first = subject.choose((self.kernels or (None,))[0], self.tilt)
         return self.kernels or (first.kernel,), first.tilt
 
     def _bounds(self, steins: list[SteinKernel], model: Model, burnt: Floats, dimension: int) -> Floats:
@@ -93,7 +93,7 @@ class Plan:
             return np.asarray(np.broadcast_to(self.tau, (len(steins),))).copy()
         points = _look_around(model, burnt, dimension)
         scores = evaluate_score(model, points)
-        return np.array([_bound(self.tau, SteinProblem(stein, model, points, scores)) for stein in steins])
+        return np.array([_bound(self.tau, Problem.at_scores(stein, model, points, scores)) for stein in steins])
 
 
 def _look_around(model: Model, burnt: Floats, dimension: int) -> Floats:
@@ -105,7 +105,7 @@ def _look_around(model: Model, burnt: Floats, dimension: int) -> Floats:
     return np.zeros((1, dimension)) if location is None else location.reshape(1, -1)
 
 
-def _bound(tau: str, problem: SteinProblem) -> float:
+def _bound(tau: str, problem: Problem) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UncertifiedSupremumWarning)  # what it would say is an error here
         found = find_supremum(tau, problem)

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, as_samples, as_seed, is_array, is_array_like, lent, like, to_host
 from steinball.card import card
+from steinball.explain.tolerance import conceding
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, evaluate_score, model_at
-from steinball.models.base_space import let_in
+from steinball.models.base_space import bring_stream
 from steinball.models.knowledge import Knowledge
-from steinball.results.base import OF_DISTRIBUTION, conceding, decided, tolerated
+from steinball.results.base import OF_DISTRIBUTION, decided, tolerated
 from steinball.sequential import checkpoint
 from steinball.sequential.books import Books, compare
 from steinball.sequential.ledger import History
@@ -104,7 +105,7 @@ class SequentialTest:
         if is_array_like(model):
             raise TypeError("`model` must have a score for points still to come: pass a score function, not an array.")
         options = {"level": level, "budget": budget, "burn_in": burn_in, "strategy": strategy}
-        if radius is not None and Knowledge(model).entrance is not None:
+        if radius is not None and Knowledge(model).base_map is not None:
             raise ValueError("`radius` is a distance, which means nothing in base space; give `contamination`.")
         self._model = model
         self._plan = Plan.of(kernel, tilt, tau, contamination, radius, **options)
@@ -216,7 +217,7 @@ class SequentialTest:
 
     def plot(self, ax: Any = None) -> Any:
         """The wealth over time, by matplotlib (``pip install 'steinball[plot]'``), in ``ax`` or in a new figure."""
-        from steinball.plots.paths import draw_wealth
+        from steinball.show.further import draw_wealth
 
         return draw_wealth(*self.history, self.level, self.rejected_at, ax)
 
@@ -244,7 +245,7 @@ class SequentialTest:
         if rows.shape[0] == 0:
             return self
         model = model_at(self._model, rows)
-        rows = let_in(rows, model)
+        rows = bring_stream(rows, model)
         self._check_model(model, rows)
         samples, scores = to_host(lent(rows)), to_host(evaluate_score(model, rows))  # a buffer may be used again
         if self._books is None:

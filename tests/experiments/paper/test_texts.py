@@ -39,7 +39,7 @@ def test_the_markov_signs_decide_as_the_librarys_test_does() -> None:
     x = dependence.chain(300, 0.5, rng) + 0.2
     made = {"weighted": sb.WeightedBootstrap(300), "markov": sb.WildBootstrap(300, dependence="auto")}
     for name, calibration in made.items():
-        with pytest.warns(sb.checks.DependentRowsWarning) if name == "weighted" else nullcontext():
+        with pytest.warns(sb.cautions.DependentRowsWarning) if name == "weighted" else nullcontext():
             result = sb.ksd_test(x, Gaussian(), tilt=PolynomialTilt(), calibration=calibration, rng=rng)
         assert rows[name]["pvalue"] == result.pvalue
 

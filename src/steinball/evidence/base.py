@@ -1,0 +1,160 @@
+"""What every kind of evidence answers: the decision at a tolerance and level, and the same along many tolerances."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from steinball.arrays import Floats, check_level
+from steinball.cautions import Remark
+from steinball.radius.base import Radius
+from steinball.radius.contamination import Huber
+
+VERDICTS = ("misfit", "undecided", "good enough")
+
+
+def three_way_verdict(rejected: bool, upper: float, limit: float) -> str:
+    """``"misfit"``, ``"good enough"`` or ``"undecided"``.
+
+    *Misfit*: the hypothesis that the misfit is within ``limit`` was rejected. *Good enough*: the reversed hypothesis
+    was, since an upper confidence bound lies within the limit; never at a limit of 0, which no data can certify.
+    *Undecided*: neither.
+
+    Examples
+    --------
+    >>> three_way_verdict(False, 0.08, 0.1), three_way_verdict(False, 0.12, 0.1), three_way_verdict(True, 0.4, 0.1)
+    ('good enough', 'undecided', 'misfit')
+    """
+    if rejected:
+        return "misfit"
+    return "good enough" if limit > 0.0 and upper <= limit else "undecided"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Decision:
+    """A p-value with its level, and a statistic with its threshold.
+
+    Examples
+    --------
+    >>> Decision(statistic=0.4, pvalue=0.01, threshold=0.2, level=0.05).rejected
+    True
+    """
+
+    statistic: float
+    pvalue: float
+    threshold: float
+    level: float
+
+    @property
+    def rejected(self) -> bool:
+        """``pvalue <= level and statistic > threshold``: the rule of every test.
+
+        The two conditions say the same, except for U-statistics. Their quantile may be negative; then the threshold is
+        infinite and nothing is rejected (paper, App. C).
+        """
+        return self.pvalue <= self.level and self.statistic > self.threshold
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """p-values and verdicts of one test along amounts of tolerance, at one level.
+
+    Attributes
+    ----------
+    tolerated : Radius
+        The kind of tolerated set whose amount changes.
+    amounts, pvalues, limits : (m,) arrays
+        The amounts, the p-value at each, and the largest upper bound of the misfit that each allows.
+    level, upper : float
+        The level, and an upper bound of the misfit at confidence 1 − level; infinite where none is known.
+    decidable : bool
+        Whether anything can be rejected at this level.
+    """
+
+    tolerated: Radius
+    amounts: Floats
+    pvalues: Floats
+    limits: Floats
+    level: float
+    upper: float
+    decidable: bool
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """The verdict at each amount."""
+        rejected = (self.pvalues <= self.level) & self.decidable
+        pairs = zip(rejected.tolist(), self.limits.tolist(), strict=True)
+        return tuple(three_way_verdict(out, self.upper, limit) for out, limit in pairs)
+
+
+class Evidence(ABC):
+    """All that decisions follow from: one object, shared by the results at every tolerance and level.
+
+    ``n_resamples`` is the number of draws, which limits the levels that can be decided; 0 without draws.
+    """
+
+    n_resamples: int
+
+    @abstractmethod
+    def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
+        """The fields of a result that depend on the tolerated set and on the level."""
+
+    def curve(self, tolerated: Radius, amounts: Floats, level: float) -> Curve:
+        """The same along many amounts of one kind of tolerated set, in one call and without whole results."""
+        limits = self.limits(tolerated, amounts)
+        pvalues = np.array(self.pvalues(tolerated, amounts))
+        return Curve(tolerated, amounts, pvalues, limits, level, self.upper_bound(level), self.decidable(level))
+
+    @abstractmethod
+    def pvalues(self, tolerated: Radius, amounts: Floats) -> Any:
+        """The p-value at each amount."""
+
+    def limits(self, tolerated: Radius, amounts: Floats) -> Floats:
+        """The largest upper bound of the misfit that each amount allows."""
+        return np.asarray(amounts, dtype=np.float64)
+
+    def upper_bound(self, level: float) -> float:
+        """An upper bound of the misfit at confidence 1 − ``level``; infinite where none is known or can be trusted."""
+        return math.inf
+
+    def decidable(self, level: float) -> bool:
+        """Whether anything can be rejected at ``level``."""
+        return True
+
+    def check(self, tolerated: Radius) -> None:
+        """Refuse a set that this test cannot tolerate."""
+        if tolerated.contamination is None:
+            raise TypeError(f"this test tolerates a share of contamination, and not {tolerated!r}.")
+
+    def remarks(self, tolerated: Radius) -> Iterator[Remark]:
+        """What has to be said of a set without refusing it."""
+        return iter(())
+
+    def recalibrated(self, calibration: Any) -> Evidence:
+        """The same answers, read by another calibration."""
+        raise TypeError("`calibration` cannot be changed: the draws of this test serve one calibration alone.")
+
+    def extended(self, n_more: int) -> Evidence:
+        """The same evidence with more draws."""
+        raise TypeError("this test cannot be extended by further draws: run it again with more `n_resamples`.")
+
+    def checked_level(self, level: float) -> float:
+        """A level that the draws can reach."""
+        return check_level(level, self.n_resamples)
+
+    def sliding(self, tolerated: Radius) -> Radius | None:
+        """The kind of set whose amount sliders and pictures change; ``None`` where no other can be tolerated."""
+        return tolerated if tolerated.contamination is not None else Huber(0.0)
+
+    def amount(self, tolerated: Radius, kind: Radius) -> float:
+        """How much ``tolerated`` tolerates, in the unit of ``kind``."""
+        return float(tolerated.amount or 0.0)
+
+    def distance(self) -> float:
+        """The amount on the scale of :meth:`limits` at which p-values jump to 1; NaN where they do not."""
+        return math.nan

@@ -1,0 +1,283 @@
+"""Upper bounds of the misfit, confidence intervals for it, and how many rows would show it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import ndtri
+
+from steinball.arrays import to_host
+from steinball.calibration.base import BoundingNull, Null
+from steinball.gram.base import GramSummary
+from steinball.text import count, wrap
+
+_SMALLEST, _LARGEST = 1e-6, 1e12  # sizes, as multiples of n, between which a credibility size is looked for
+
+
+def direction_error(draws: NDArray[np.float64]) -> float:
+    r"""The largest standard error that the mean of one Stein function of norm 1 can have, from bootstrap draws
+
+    .. math:: s = \left(\tfrac12 \operatorname{Var} D_b^2\right)^{1/4} \approx
+       n^{-1/2} \Big(\sum_k \lambda_k^2\Big)^{1/4} \ge \sqrt{\lambda_{\max} / n},
+
+    with :math:`\lambda_k` the eigenvalues of the covariance of the Stein features.
+
+    Parameters
+    ----------
+    draws : (B,) array
+        The draws :math:`D_b`; a negative one stands for a negative square, as U-statistics have them.
+
+    Examples
+    --------
+    >>> z = np.random.default_rng(0).normal(size=100_000)
+    >>> round(direction_error(np.abs(0.3 * z)), 2)  # one direction of standard error 0.3
+    0.3
+    """
+    scale = float(np.max(np.abs(draws), initial=0.0))
+    if scale == 0.0:
+        return 0.0
+    units = draws / scale  # fourth powers of the draws themselves may overflow
+    return scale * float((0.5 * np.var(np.sign(units) * np.square(units))) ** 0.25)
+
+
+def upper_bound_direction(ksd: float, draws: NDArray[np.float64], level: float) -> float:
+    r"""An upper bound of D(Q, P) that looks along one direction only
+
+    .. math:: D(Q, P) \le D_n + z_{1-\alpha} s, \qquad s = \left(\tfrac12 \operatorname{Var} D_b^2\right)^{1/4}.
+
+    With :math:`f = \mu_Q / |\mu_Q|`, which does not depend on the data, :math:`D(Q, P) = E f(X)` while
+    :math:`D_n \ge \frac1n \sum f(X_i)`. So a bound for the mean of one fixed function is enough, and its standard error
+    is at most s whichever function it is.
+
+    Parameters
+    ----------
+    ksd : float
+        The V-statistic :math:`D_n`.
+    draws : (B,) array
+        The bootstrap draws :math:`D_b`.
+    level : float
+        α.
+
+    Notes
+    -----
+    Proved, as n → ∞, for a kernel fixed in advance and bounded, whatever the size of D(Q, P)
+    (``docs/theory/equivalence.md``). Simulated level ≤ .05, below the triangle inequality's bound.
+
+    Examples
+    --------
+    >>> draws = np.abs(np.random.default_rng(0).normal(size=999)) / 10
+    >>> bool(upper_bound_direction(0.2, draws, 0.05) < 0.2 + np.quantile(draws, 0.95))
+    True
+    """
+    return ksd + float(ndtri(1.0 - level)) * direction_error(draws)
+
+
+def upper_bound_between(ksd: float, lower: NDArray[np.float64], upper: NDArray[np.float64], level: float) -> float:
+    r"""The largest that :func:`upper_bound_direction` can be while every draw lies between two values
+
+    .. math:: \operatorname{sd} D_b^2 \le \operatorname{sd} m_b + \tfrac12 \max_b w_b,
+
+    with :math:`m_b` the middle and :math:`w_b` the width of the interval of :math:`D_b^2`: deviations from the middles
+    are at most half a width, and so is their standard deviation (triangle inequality).
+
+    Examples
+    --------
+    >>> draws = np.abs(np.random.default_rng(0).normal(size=999)) / 10
+    >>> upper_bound_between(0.2, draws, draws, 0.05) == upper_bound_direction(0.2, draws, 0.05)
+    True
+    """
+    scale = float(np.max(np.abs([lower, upper]), initial=0.0))
+    if scale == 0.0:
+        return ksd
+    least, most = (np.sign(draws) * np.square(draws / scale) for draws in (lower, upper))
+    spread = float(np.std(0.5 * (least + most))) + 0.5 * float(np.max(most - least, initial=0.0))
+    return ksd + float(ndtri(1.0 - level)) * scale * math.sqrt(spread * math.sqrt(0.5))
+
+
+def upper_bound(null: BoundingNull, ksd: float, level: float) -> float:
+    """The upper bound of D(Q, P) at confidence 1 − ``level`` that this library uses.
+
+    Where there are draws, the smaller of :func:`upper_bound_direction` and the null's own; where there are none, the
+    null's own. What the two add to D tends to constants as n grows, so the smaller one is as valid as either.
+
+    Examples
+    --------
+    >>> from steinball.calibration import BootstrapNull
+    >>> null = BootstrapNull(np.abs(np.random.default_rng(0).normal(size=999)))
+    >>> upper_bound(null, 1.0, 0.05) < null.upper_bound(1.0, 0.05)
+    True
+    """
+    own = null.upper_bound(ksd, level)
+    return own if null.draws is None else min(own, upper_bound_direction(ksd, null.draws, level))
+
+
+def two_sided_interval(null: BoundingNull, ksd: float, level: float) -> tuple[float, float]:
+    """A confidence interval for D(Q, P): one-sided bounds at half of ``level`` each.
+
+    Examples
+    --------
+    >>> from steinball.calibration import BootstrapNull
+    >>> null = BootstrapNull(np.abs(np.random.default_rng(0).normal(size=999)))
+    >>> low, high = two_sided_interval(null, 3.0, 0.05)
+    >>> low < 3.0 < high
+    True
+    """
+    return null.lower_bound(ksd, level / 2.0), upper_bound(null, ksd, level / 2.0)
+
+
+def credibility_size(
+    null: Null, squared_ksd: float, scatter: float, n: int, level: float, radius: float = 0.0
+) -> float:
+    r"""The sample size N at which the test would have power ½ against a distribution with this D
+
+    .. math:: D^2 + \frac{c}{N} = \left(\theta + q_N\right)^2, \qquad q_N = q_n \sqrt{n / N}.
+
+    The left side is the median of the squared statistic at N points, as far as D is normal along its direction and c
+    is what the other directions add. At θ = 0 that gives :math:`N = (n q_n^2 - c) / D^2`.
+
+    Parameters
+    ----------
+    null : Null
+        Of the test at n points; its threshold must shrink like :math:`1/\sqrt n`, as all of ours do. That of the
+        boundary bootstrap also turns with the radius, which shrinks along with the draws.
+    squared_ksd : float
+        D², without bias: the U-statistic.
+    scatter : float
+        c = E u(X, X) − D² − Var ⟨μ/|μ|, φ(X)⟩ ≥ 0.
+    n : int
+        The size that ``null`` belongs to.
+    level, radius : float
+        α and θ.
+
+    Returns
+    -------
+    float
+        Infinite where D ≤ θ: then no sample size is enough.
+
+    Examples
+    --------
+    >>> from steinball.calibration import DeviationNull
+    >>> null = DeviationNull(tau=1.0, n=100)
+    >>> round(credibility_size(null, 0.04, 0.0, 100, 0.05)), round(100 * null.threshold(0.05, 0.0) ** 2 / 0.04)
+    (297, 297)
+    """
+    if squared_ksd <= radius * radius:
+        return math.inf
+
+    def excess(log_ratio: float) -> float:
+        """N·(median of D² − critical value²)/n at N = n·e^log_ratio: rises from below 0 to above it."""
+        root = math.exp(0.5 * log_ratio)
+        # Of the boundary bootstrap, |θĝ + δ√(n/N)| · √(N/n): in units of today's draws it is the radius that grows.
+        seen = radius * root if null.directed else radius
+        critical = radius * root + null.threshold(level, seen)
+        return squared_ksd * root * root + scatter / n - critical * critical
+
+    ends = math.log(_SMALLEST), math.log(_LARGEST)
+    if excess(ends[0]) >= 0.0:
+        return n * _SMALLEST
+    if not excess(ends[1]) > 0.0:
+        return math.inf
+    return n * math.exp(float(brentq(excess, *ends, xtol=1e-10)))
+
+
+@dataclass(frozen=True)
+class Credibility:
+    """The sample size at which a test would detect the misfit in half of all samples (Lindsay and Liu 2009).
+
+    Attributes
+    ----------
+    size : float
+        The number of points at which the test has power ½ against the estimated misfit; infinite where the
+        bias-corrected D does not exceed the radius.
+    low, high : float
+        The same for the upper and the lower end of the interval for D.
+    n : int
+        The number of points of the sample.
+    radius, level : float
+        Of the test.
+
+    Examples
+    --------
+    >>> Credibility(80.0, 55.0, math.inf, 500, 0.0, 0.05).size
+    80.0
+    """
+
+    size: float
+    low: float
+    high: float
+    n: int
+    radius: float
+    level: float
+
+    def summary(self) -> str:
+        """In words.
+
+        Examples
+        --------
+        >>> print(Credibility(80.0, 55.0, math.inf, 500, 0.0, 0.05).summary())
+        A test at level 0.05 would detect the estimated misfit in half of all samples of
+        80 points (55 or more over its confidence interval). This sample has 500 points.
+        """
+        if math.isinf(self.size):
+            words = "The estimated misfit is within the tolerance; no sample size would reliably detect it."
+            if math.isfinite(self.low):
+                words += f" The upper end of its confidence interval would be detected with {_round(self.low)} points."
+            return wrap(words, indent=0)
+        ends = f"{_round(self.low)} {'or more' if math.isinf(self.high) else f'to {_round(self.high)}'}"
+        return wrap(
+            f"A test at level {self.level:g} would detect the estimated misfit in half of all samples of "
+            f"{_round(self.size)} points ({ends} over its confidence interval). This sample has "
+            f"{count(self.n, 'point')}.",
+            indent=0,
+        )
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def _round(size: float) -> str:
+    """A whole number in three digits."""
+    return count(float(f"{max(1, round(size)):.3g}"))
+
+
+def credibility(
+    null: Null, summary: GramSummary, interval: tuple[float, float], level: float, radius: float = 0.0
+) -> Credibility:
+    """The credibility size of a test, with the range that an interval for D(Q, P) gives.
+
+    Parameters
+    ----------
+    null, summary
+        Of the test.
+    interval : (float, float)
+        For D(Q, P), from :func:`two_sided_interval`.
+    level, radius : float
+        α and θ.
+
+    Notes
+    -----
+    An estimate, checked by simulation: fresh samples of the size it names are rejected about every second time. The
+    range inherits the confidence of the interval, up to the approximation in :func:`credibility_size`.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> x = np.random.default_rng(0).normal(0.5, size=300)
+    >>> result = sb.ksd_test(x, sb.models.Gaussian(), rng=0)
+    >>> evidence = result._evidence
+    >>> interval = two_sided_interval(evidence.null, result.ksd, 0.05)
+    >>> 20 < credibility(evidence.null, evidence.summary, interval, 0.05).size < 80
+    True
+    """
+    n, unbiased, rows = len(summary), summary.unbiased_mean, to_host(summary.row_means)
+    along = float(rows.var()) / summary.mean if summary.mean > 0.0 else 0.0
+    scatter = max(0.0, float(to_host(summary.diagonal).mean()) - max(0.0, unbiased) - along)
+
+    def size(squared: float) -> float:
+        return credibility_size(null, squared, scatter, n, level, radius)
+
+    return Credibility(size(unbiased), size(interval[1] ** 2), size(interval[0] ** 2), n, radius, level)

@@ -1,0 +1,384 @@
+"""The evidence of a kernel Stein test: pairs of points under one kernel, and how a calibration reads them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from steinball.arrays import Floats
+from steinball.calibration.base import BoundingNull, Calibration
+from steinball.calibration.combination import (
+    as_calibration,
+    check_combination,
+    check_every_row,
+    check_isolated,
+    check_sampler,
+    doubts,
+    radius_of,
+)
+from steinball.calibration.deviation import hoeffding
+from steinball.cautions import Remark
+from steinball.evidence.base import Decision, Evidence
+from steinball.evidence.bounds import upper_bound, upper_bound_between
+from steinball.evidence.pairs import PairSums, host_sums
+from steinball.features import Supremum, tilt_efficiency
+from steinball.features.unbounded import Boundedness, boundedness
+from steinball.gram.base import Gram, GramSummary
+from steinball.gram.memory import check_room
+from steinball.gram.request import Request
+from steinball.jumps.separated import is_multimodal
+from steinball.problem import Problem
+from steinball.radius.base import FixedRadius, Radius
+from steinball.radius.contamination import Huber
+
+_VISITS = 10.0
+"""Below so many visits to where a point weighs most, draws may miss it: their bound then missed .12 to .31 of the time
+(docs/theory/equivalence.md)."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KSDDecision(Decision):
+    """A decision with D² and D, and one-sided confidence bounds for the KSD of the population and for the share of
+    contamination."""
+
+    squared_ksd: float
+    ksd: float
+    lower_bound: float
+    upper_bound: float
+    contamination_bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How sums over pairs become a decision: calibration, τ and estimator.
+
+    ``rare`` says that what weighs most under the model is too rare for the draws to have seen it, so that the upper
+    bound of the KSD must not come from them.
+    """
+
+    calibration: Calibration
+    tau: Supremum
+    estimator: str
+    rare: bool = False
+
+    def null(self, summary: GramSummary) -> BoundingNull:
+        """The null distribution that the calibration makes of the sums."""
+        return self.calibration.null(summary, self.tau, self.estimator)
+
+    def squared_ksd(self, summary: GramSummary) -> float:
+        """D²; the U-statistic may be negative."""
+        return max(0.0, summary.mean) if self.estimator == "v" else summary.unbiased_mean
+
+    def ksd(self, summary: GramSummary) -> float:
+        """D."""
+        return math.sqrt(max(0.0, self.squared_ksd(summary)))
+
+    def decide(
+        self, summary: GramSummary, radius: float, level: float, null: BoundingNull | None = None
+    ) -> KSDDecision:
+        """The decision at the radius θ; ``null`` spares making it again."""
+        null, ksd = null or self.null(summary), self.ksd(summary)
+        return KSDDecision(
+            statistic=max(0.0, ksd - radius),
+            pvalue=null.pvalue(ksd, radius),
+            threshold=null.threshold(level, radius),
+            level=level,
+            squared_ksd=self.squared_ksd(summary),
+            ksd=ksd,
+            lower_bound=null.lower_bound(ksd, level),
+            upper_bound=self.upper_bound(null, ksd, len(summary), level),
+            contamination_bound=null.share_bound(ksd, level, self.tau.value) if self.tau.value > 0.0 else 0.0,
+        )
+
+    def upper_bound(self, null: BoundingNull, ksd: float, n: int, level: float) -> float:
+        """An upper bound of the KSD of the population at confidence 1 − ``level``."""
+        return hoeffding(ksd, self.tau.value, n, level) if self.rare else upper_bound(null, ksd, level)
+
+    def ends(self, summary: GramSummary, radius: float, level: float) -> tuple[KSDDecision, KSDDecision] | None:
+        """The decisions most and least inclined to reject within the bounds of ``summary``, if it has bounds."""
+        ends = summary.ends()
+        if ends is None:
+            return None
+        upper = self._upper_between(*ends, level)
+        favorable, unfavorable = (
+            dataclasses.replace(self.decide(end, radius, level), upper_bound=upper) for end in ends
+        )
+        return favorable, unfavorable
+
+    def _upper_between(self, favorable: GramSummary, unfavorable: GramSummary, level: float) -> float:
+        """The upper bound of the KSD that holds for every D and all draws between two ends: the largest D, and the
+        largest quantile or standard error."""
+        null = self.null(dataclasses.replace(unfavorable, mean=favorable.mean))
+        least, ksd = self.null(favorable).draws, self.ksd(favorable)
+        if self.rare or null.draws is None or least is None:
+            return self.upper_bound(null, ksd, len(favorable), level)
+        return min(null.upper_bound(ksd, level), upper_bound_between(ksd, least, null.draws, level))
+
+    def grade(self, summary: GramSummary, radius: float, level: float) -> str:
+        """``"exact"``; ``"certified"`` when both ends decide alike; otherwise ``"approximate"``.
+
+        Between two ends that decide alike so does everything else, unless a U-statistic's quantile crosses 0 on the
+        way: below 0 nothing is rejected (App. C), and a larger quantile then favors a rejection.
+        """
+        if summary.grade == "exact":
+            return "exact"
+        ends = self.ends(summary, radius, level)
+        if ends is None or math.isinf(ends[0].threshold) != math.isinf(ends[1].threshold):
+            return "approximate"
+        return "certified" if ends[0].rejected == ends[1].rejected else "approximate"
+
+
+@dataclass(frozen=True, eq=False)
+class KSDEvidence(Evidence):
+    """All that a decision of a kernel Stein test follows from.
+
+    ``request`` is what ``summary`` answers. ``moved`` says whether jumps moved the data, which not every tolerated set
+    survives; ``predictable`` whether kernel and tilt were chosen without them.
+    """
+
+    problem: Problem
+    gram: Gram
+    request: Request
+    summary: GramSummary
+    calibration: Calibration
+    seed: np.random.SeedSequence
+    tau: Supremum
+    estimator: str
+    moved: bool = False
+    predictable: bool = False
+
+    @property
+    def n_resamples(self) -> int:  # type: ignore[override]
+        """Number of bootstrap draws."""
+        return self.calibration.n_resamples
+
+    @cached_property
+    def bounded(self) -> Boundedness:
+        """What is known of sup u(x, x) < ∞."""
+        return boundedness(self.problem, self.tau)
+
+    @cached_property
+    def reading(self) -> Reading:
+        """How the sums become a decision."""
+        return Reading(self.calibration, self.tau, self.estimator, self.rare)
+
+    @cached_property
+    def null(self) -> BoundingNull:
+        """The null distribution that the calibration makes of the summary."""
+        return self.reading.null(self.summary)
+
+    @cached_property
+    def visits(self) -> float:
+        """n E_P u(X, X) / τ: about how many of n points of the model lie where a point weighs most (over the data,
+        where the model has no sampler)."""
+        return len(self.summary) * tilt_efficiency(self.problem, self.tau.value) if self.tau.value > 0 else 0.0
+
+    @property
+    def rare(self) -> bool:
+        """Whether the bound of the KSD from above is Hoeffding's, which needs no draw to have seen what matters."""
+        return self.tau.is_upper_bound and self.visits < _VISITS
+
+    @cached_property
+    def doubt(self) -> str:
+        """Why these data cannot be called good enough, whatever the bound says; empty where they can."""
+        if not self.moved and is_multimodal(self.problem.model):
+            return "the score of this model does not know the weights of its separated modes"
+        if not self.tau.is_upper_bound and self.visits < _VISITS:
+            return "places that matter are so rare under the model that a sample of this size need not show them"
+        return ""
+
+    # The decision.
+
+    def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
+        """The numbers of one tolerated set and level."""
+        evidence, theta = self.for_set(tolerated), self.radius(tolerated)
+        reading, summary = evidence.reading, self.summary
+        decision, ends = reading.decide(summary, theta, level, evidence.null), reading.ends(summary, theta, level)
+        bounds = _bounds(decision, ends, self.bounded)
+        return {
+            **vars(decision),
+            **bounds,
+            "radius": theta,
+            "contamination": tolerated.contamination,
+            "calibration": type(self.calibration).__name__,
+            "n_resamples": self.calibration.n_resamples,
+            "grade": reading.grade(summary, theta, level),
+            "details": {
+                **_details(summary, ends),
+                **self.problem.rows.remarks,
+                **evidence.null.remarks(decision.ksd, level),
+            },
+            "_evidence": evidence,
+            "_tolerated": tolerated,
+            "_doubt": self.doubt if bounds["upper_bound"] <= theta else "",
+        }
+
+    def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:
+        """The p-value at each amount."""
+        null, ksd = self.for_set(tolerated).null, self.reading.ksd(self.summary)
+        return [null.pvalue(ksd, theta) for theta in self.limits(tolerated, amounts).tolist()]
+
+    def limits(self, tolerated: Radius, amounts: Floats) -> Floats:
+        """θ at each amount."""
+        return np.array([self.radius(tolerated.resized(float(amount))) for amount in amounts])
+
+    def radius(self, tolerated: Radius) -> float:
+        """θ of a tolerated set, worked out once: some sets need thousands of draws."""
+
+        def found() -> tuple[float, Radius, Supremum]:  # holds what it is about, so that no other gets its place
+            return radius_of(tolerated, self.calibration, self.problem, self.tau), tolerated, self.tau
+
+        return self.problem.once(("radius", id(tolerated), id(self.tau)), found)[0]
+
+    def upper_bound(self, level: float) -> float:
+        """An upper bound of the KSD of the population, at both ends of an approximate summary; infinite where it must
+        not be called *good enough*."""
+        if self.bounded == "unbounded" or self.doubt:
+            return math.inf
+        ends = self.reading.ends(self.summary, 0.0, level)
+        if ends is not None:
+            return max(end.upper_bound for end in ends)
+        return self.reading.upper_bound(self.null, self.distance(), len(self.summary), level)
+
+    def decidable(self, level: float) -> bool:
+        """A U-statistic whose quantile is negative rejects nothing (paper, App. C)."""
+        return self.estimator == "v" or math.isfinite(self.null.threshold(level, 0.0))
+
+    def distance(self) -> float:
+        """D."""
+        return self.reading.ksd(self.summary)
+
+    # Other tolerated sets, draws and calibrations.
+
+    def check(self, tolerated: Radius) -> None:
+        """Refuse a set that does not go with the calibration, the estimator, jumps or excluded points."""
+        check_combination(self.calibration, self.estimator, tolerated, self.moved)
+        check_isolated(tolerated, len(self.problem.rows.excluded))
+
+    def remarks(self, tolerated: Radius) -> Iterator[Remark]:
+        """Remarks on boundedness and removal."""
+        return doubts(tolerated, self.calibration, self.problem, self.tau)
+
+    def sliding(self, tolerated: Radius) -> Radius | None:
+        """The tolerated set itself where it has an amount, otherwise a distance, or else a share of contamination."""
+        for kind in (tolerated, FixedRadius(0.0), Huber(0.0)):
+            some = kind.resized(0.5) if kind.sized_by else None
+            if some is not None and self.calibration.tolerates(some) and (not self.moved or some.closed_under_moves):
+                return kind
+        return None
+
+    def amount(self, tolerated: Radius, kind: Radius) -> float:
+        """Its own amount, or θ where sets of another kind are tolerated."""
+        return float(tolerated.amount or 0.0) if type(tolerated) is type(kind) else self.radius(tolerated)
+
+    def for_set(self, tolerated: Radius) -> KSDEvidence:
+        """The same, read by its calibration for the set behind ``tolerated``."""
+        calibration = self.calibration.over(tolerated, self.problem, self.tau)
+        return self if calibration == self.calibration else dataclasses.replace(self, calibration=calibration)
+
+    def extended(self, n_more: int) -> KSDEvidence:
+        """The same evidence with more bootstrap draws; the earlier ones are kept."""
+        old, n = self.calibration.n_resamples, len(self.summary)
+        if old == 0:
+            raise TypeError(f"{self.calibration!r} makes no bootstrap draws, so there is nothing to extend.")
+        check_room(2 * n * n_more, f"n_more={n_more}")
+        calibration = dataclasses.replace(self.calibration, n_resamples=old + n_more)  # type: ignore[type-var]
+        more = self.gram.summarise(
+            dataclasses.replace(calibration.request(n, self.seed, old), orders=None, directions=None)
+        )
+        request = calibration.request(n, self.seed)
+        return dataclasses.replace(self, calibration=calibration, request=request, summary=self.summary.join(more))
+
+    def recalibrated(self, calibration: Calibration) -> KSDEvidence:
+        """The same answers, read by another calibration that asks for them too, or for less."""
+        check_every_row(as_calibration(calibration), len(self.problem.rows.excluded))
+        check_sampler(calibration, self.problem.model)
+        calibration = calibration.settled(self.problem)
+        if missing := self.request.missing(calibration.request(len(self.summary), self.seed)):
+            raise ValueError(
+                f"`calibration={calibration!r}` needs {missing}, which this result of {self.calibration!r} does not "
+                "hold. Only a calibration that asks for the same draws, as many of them and in the same orders, or for "
+                "nothing, can be answered from it; otherwise run the test again."
+            )
+        if calibration.predictable and not self.predictable:
+            raise ValueError(
+                f"`calibration={calibration!r}` must not look ahead, and kernel and tilt of this result may come from "
+                "its data. Run the test again with this calibration."
+            )
+        return dataclasses.replace(self, calibration=calibration)
+
+    def sums(self, radius: float, threshold: float) -> PairSums:
+        """What explanations are made from."""
+        critical = radius + threshold if self.null.by_distance else math.nan
+        row_means, diagonal = host_sums(self.summary)
+        facts: Any = critical, radius, self.tau.value, self.estimator, self.bounded
+        return PairSums(self.problem, row_means, diagonal, *facts)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FamilyEvidence(KSDEvidence):
+    """The evidence about a family, at the member that was tested.
+
+    ``share`` is the tolerated contamination. Where every member was tried, ``search`` tries them at another share and
+    level and gives the fields of that result; ``margins`` are statistic, threshold and p-value where no member has
+    margins that contamination and chance could have moved to those of the data.
+    """
+
+    share: float = 0.0
+    search: Callable[[float, float], dict[str, Any]] | None = None
+    margins: dict[str, float] | None = None
+
+    @property
+    def doubt(self) -> str:
+        """The bounds of a known model do not hold for one that the data chose."""
+        return "the member of the family was chosen by the same data"
+
+    def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
+        """The numbers of one tolerated share and level."""
+        if self.search is not None and tolerated.contamination != self.share:
+            return self.search(float(tolerated.contamination or 0.0), level)
+        fields = {**super().decide(tolerated, level), **(self.margins or {})}
+        return {**fields, "contamination_bound": 0.0, "_doubt": self.doubt}
+
+    def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:
+        """The p-value at each share, where need be by another search."""
+        if self.search is None:
+            return super().pvalues(tolerated, amounts)
+        return [self.decide(tolerated.resized(float(amount)), 0.5)["pvalue"] for amount in amounts]
+
+    def check(self, tolerated: Radius) -> None:
+        """Refuse a tolerance that needs another fit."""
+        if tolerated.contamination is None:
+            raise ValueError("`radius` cannot be given for a family: each member has its own. Give `contamination`.")
+        if (tolerated.contamination > 0.0) != (self.share > 0.0):
+            raise ValueError(
+                "a tolerance needs another fit: run `fit_test` again with "
+                f"`contamination={tolerated.contamination:g}` instead of `at`."
+            )
+        super().check(tolerated)
+
+    def sliding(self, tolerated: Radius) -> None:
+        """Each tolerance needs another fit, which no slider makes."""
+
+
+def _bounds(decision: KSDDecision, ends: tuple[KSDDecision, KSDDecision] | None, bounded: str) -> dict[str, float]:
+    """The bounds on the KSD and the share; where the summary is approximate, whatever holds at both of its ends."""
+    all_ends = (decision,) if ends is None else ends
+    low, high = min(end.lower_bound for end in all_ends), max(end.upper_bound for end in all_ends)
+    share = 0.0 if bounded == "unbounded" else min(end.contamination_bound for end in all_ends)
+    return {"lower_bound": low, "upper_bound": high, "contamination_bound": share}
+
+
+def _details(summary: GramSummary, ends: tuple[KSDDecision, KSDDecision] | None) -> dict[str, Any]:
+    """How the engine worked, and between which values the exact KSD and p-value lie."""
+    details = dict(summary.details)
+    if ends is not None:
+        details["ksd_bounds"] = (ends[1].ksd, ends[0].ksd)
+        details["pvalue_bounds"] = (ends[0].pvalue, ends[1].pvalue)
+    return details

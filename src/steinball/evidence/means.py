@@ -1,0 +1,125 @@
+"""Means of bounded functions against Huber's model: bets and t statistics."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp, ndtr, ndtri
+
+from steinball.arrays import Floats, check_choice
+from steinball.evidence.base import Evidence
+from steinball.radius.base import Radius
+
+METHODS = ("betting", "asymptotic")
+_BETS, _HAIR = 24, 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedMean:
+    r"""Independent values in [low, 1] of a function with E_P f = 0, and tests of E f ≤ ε
+
+    .. math:: E(\varepsilon) = \frac1J \sum_j \prod_t \left(1 + \lambda_j (f_t - \varepsilon)\right),
+       \qquad 0 < \lambda_j < 1 / (\varepsilon - \text{low}).
+
+    Under E f ≤ ε each product has mean at most 1, so that P(E ≥ 1/α) ≤ α for every n (Markov); this is proved. The
+    asymptotic test is the one-sided t statistic against the normal quantile, for n → ∞ with f fixed; its standard
+    deviation is at least ``deviation``, what f has under P: a rare value that was not seen leaves none in the sample.
+
+    """
+
+    values: Floats
+    low: float
+    deviation: float = 0.0
+
+    def log_evalue(self, contamination: float) -> float:
+        """log E(ε)."""
+        room = max(contamination - self.low, 1e-300)
+        bets = np.geomspace(0.95 / 64.0, 0.95, _BETS) / room
+        gains = np.log1p(bets[:, None] * (self.values - contamination)).sum(axis=1)
+        return float(logsumexp(gains) - math.log(_BETS))
+
+    def z_score(self, contamination: float) -> float:
+        """√n (mean − ε) / sd; 0 for constant values that do not exceed ε."""
+        deviation = max(self.deviation, float(self.values.std(ddof=1)))
+        excess = float(self.values.mean()) - contamination
+        if deviation == 0.0:
+            return math.inf if excess > 0.0 else 0.0
+        return math.sqrt(self.values.size) * excess / deviation
+
+    def pvalue(self, contamination: float, method: str) -> float:
+        """The p-value of E f ≤ ε."""
+        if method == "betting":
+            return math.exp(-max(0.0, self.log_evalue(contamination)))
+        return float(ndtr(-self.z_score(contamination)))
+
+
+@dataclass(frozen=True, eq=False)
+class MeansEvidence(Evidence):
+    """The values of several bounded functions: an average of e-values, or Bonferroni over t statistics."""
+
+    means: tuple[BoundedMean, ...]
+    method: str
+    n_resamples = 0
+
+    def __post_init__(self) -> None:
+        check_choice(self.method, "method", METHODS)
+
+    def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
+        """The numbers of one tolerated share and level."""
+        share = float(tolerated.contamination or 0.0)
+        if self.method == "betting":
+            statistic, threshold = self._log_evalue(share), -math.log(level)
+        else:
+            statistic = max(mean.z_score(share) for mean in self.means)
+            threshold = -float(ndtri(level / len(self.means)))
+        return {
+            "statistic": statistic,
+            "pvalue": self.pvalue(share),
+            "threshold": threshold - _HAIR * (1.0 + abs(threshold)),  # the p-value decides, not the rounding of it
+            "level": level,
+            "contamination": tolerated.contamination,
+            "contamination_bound": self.bound(level),
+            "_tolerated": tolerated,
+        }
+
+    def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:
+        """The p-value at each share."""
+        return [self.pvalue(float(amount)) for amount in amounts]
+
+    def pvalue(self, contamination: float) -> float:
+        """The p-value at one share."""
+        if self.method == "betting":
+            return math.exp(-max(0.0, self._log_evalue(contamination)))
+        return min(1.0, len(self.means) * min(mean.pvalue(contamination, self.method) for mean in self.means))
+
+    @cached_property
+    def _bounds(self) -> dict[float, float]:
+        return {}
+
+    def bound(self, level: float) -> float:
+        """The largest rejected share, by bisection: p-values do not fall as the share grows."""
+        if level not in self._bounds:
+            self._bounds[level] = self._largest_rejected(level)
+        return self._bounds[level]
+
+    def _largest_rejected(self, level: float) -> float:
+        if self.pvalue(0.0) > level:
+            return 0.0
+        low, high = 0.0, 1.0
+        for _ in range(40):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if self.pvalue(middle) <= level else (low, middle)
+        return low
+
+    @property
+    def share(self) -> float:
+        """The largest mean: an estimate, from below, of the contaminated share."""
+        return max(float(mean.values.mean()) for mean in self.means)
+
+    def _log_evalue(self, contamination: float) -> float:
+        values = [mean.log_evalue(contamination) for mean in self.means]
+        return float(logsumexp(values) - math.log(len(values)))

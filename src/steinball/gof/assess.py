@@ -1,0 +1,180 @@
+"""The steps of a kernel Stein test, once: every test chooses its defaults and goes through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from steinball.arrays import as_seed, check_level
+from steinball.calibration.base import Calibration
+from steinball.calibration.combination import (
+    as_calibration,
+    check_combination,
+    check_engine,
+    check_every_row,
+    check_isolated,
+    check_over_kernels,
+    check_sampler,
+    doubts,
+    radius_of,
+)
+from steinball.cautions import Remark, give
+from steinball.checks.dependence import dependent_rows
+from steinball.checks.model import contradictions, mistaken_score, separated_modes
+from steinball.checks.rows import few_rows, rounded_rows, rows_of_the_fit
+from steinball.discrepancy import check_estimator
+from steinball.evidence.kernels import RobustAggregationEvidence
+from steinball.evidence.ksd import KSDEvidence, Reading
+from steinball.features import Supremum
+from steinball.features.supremum import find_supremum
+from steinball.gram.base import Gram, GramSummary
+from steinball.gram.choose import DENSE_UP_TO, Settings, make_gram
+from steinball.gram.isolated import with_isolated
+from steinball.gram.request import Request
+from steinball.kernels.base import Kernel
+from steinball.problem import Problem, Rows, in_no_coordinates
+from steinball.radius.base import as_radius
+from steinball.record import Record
+
+Settled = Callable[[GramSummary], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Specification:
+    """What a test asks: the tolerated set, how the null is imitated, kernel and tilt, and how the work is done.
+
+    The fields have the words of :func:`steinball.ksd_test`; ``kernels`` picks several kernels for the rows.
+    """
+
+    radius: Any
+    calibration: Any
+    level: float
+    rng: Any
+    settings: Settings
+    kernel: Kernel | None = None
+    kernels: Callable[[Rows], Sequence[Kernel]] | None = None
+    tilt: Any = None
+    tau: Any = "sample"
+    estimator: str = "v"
+    jumps: Any = None
+    outside: str = "error"
+    check_model: bool = True
+
+    def __post_init__(self) -> None:
+        calibration, seed = as_calibration(self.calibration), as_seed(self.rng)
+        level = check_level(self.level, calibration.n_resamples)
+        vars(self).update(radius=as_radius(self.radius), calibration=calibration, rng=seed, level=level)
+        if self.kernels is None:
+            check_combination(calibration, check_estimator(self.estimator), self.radius, self.jumps is not None)
+        else:
+            check_over_kernels(calibration, self.radius)
+
+    def prepare(self, x: Any, model: Any, kernel_given: Any = None) -> Rows:
+        """The rows where they are tested; refused where calibration or tolerance do not go with them."""
+        kernel = self.kernel if kernel_given is None else kernel_given
+        base = in_no_coordinates(kernel, self.tilt, self.tau) and self.radius.invariant and self.jumps is None
+        words = {"jumps": self.jumps, "seed": self.rng, "outside": self.outside, "base": base}
+        rows = Rows.of(x, model, predictable=self.calibration.predictable, **words)
+        check_isolated(self.radius, len(rows.excluded))
+        check_every_row(self.calibration, len(rows.excluded))
+        check_sampler(self.calibration, rows.model)
+        return rows
+
+
+def assess(x: Any, model: Any, asked: Specification) -> tuple[KSDEvidence, Record]:
+    """The evidence of a test under one kernel, and what was remarked on the way."""
+    rows = asked.prepare(x, model)
+    return assess_problem(rows.pose(asked.kernel, asked.tilt), asked, rows.fixes(asked.kernel, asked.tilt))
+
+
+def assess_problem(problem: Problem, asked: Specification, fixed: bool = False) -> tuple[KSDEvidence, Record]:
+    """The same for a problem that is posed already; ``fixed`` says that kernel and tilt owe nothing to its samples."""
+    calibration = asked.calibration.settled(problem)
+    tau = find_supremum(asked.tau, problem)
+    theta = radius_of(asked.radius, calibration, problem, tau)
+    calibration = calibration.over(asked.radius, problem, tau)
+    remarks = [*looked_over(problem, asked), *doubts(asked.radius, calibration, problem, tau)]
+    reading = Reading(calibration, tau, asked.estimator)
+    request = calibration.request(problem.rows.n, asked.rng)
+    check_engine(calibration, request, asked.settings.engine)
+    gram = gram_of(problem, request, calibration, asked.settings, tau, _settled(reading, theta, asked.level))
+    summary = gram.summarise(request)
+    if calibration.independent_rows:
+        remarks += dependent_rows(problem, summary)
+    moved, predictable = asked.jumps is not None, fixed or calibration.predictable
+    facts = calibration, asked.rng, tau, asked.estimator, moved, predictable
+    return KSDEvidence(problem, gram, request, summary, *facts), Record(warnings=tuple(give(remarks)))
+
+
+def _settled(reading: Reading, theta: float, level: float) -> Settled:
+    """Whether a summary decides for certain."""
+    return lambda summary: reading.grade(summary, theta, level) != "approximate"
+
+
+def assess_kernels(x: Any, model: Any, asked: Specification, kernels: Any) -> tuple[RobustAggregationEvidence, Record]:
+    """The evidence of a test under several kernels; ``kernels`` is what the user asked for."""
+    rows = asked.prepare(x, model, kernels)
+    problems = rows.pose_all(_chosen(asked, rows), asked.tilt)
+    middle = problems[len(problems) // 2]
+    calibration = asked.calibration.settled(middle)
+    taus = tuple(find_supremum(asked.tau, problem) for problem in problems)
+    for problem, tau in zip(problems, taus, strict=True):
+        radius_of(asked.radius, calibration, problem, tau)
+    summaries = summarise_all(problems, calibration, asked, taus)
+    evidence = RobustAggregationEvidence(problems, summaries, taus, calibration)
+    remarks = [*looked_over(middle, asked), *evidence.remarks(asked.radius)]
+    if calibration.independent_rows:
+        remarks += dependent_rows(middle, summaries[len(problems) // 2])
+    return evidence, Record(warnings=tuple(give(remarks)))
+
+
+def _chosen(asked: Specification, rows: Rows) -> Sequence[Kernel]:
+    assert asked.kernels is not None
+    return asked.kernels(rows)
+
+
+def looked_over(problem: Problem, asked: Specification) -> Iterator[Remark]:
+    """All that can be said of a problem before its pairs are looked at."""
+    yield from mistaken_score(problem)
+    yield from few_rows(problem.samples)
+    yield from rounded_rows(problem, asked.radius.displacement)
+    if asked.check_model:
+        yield from rows_of_the_fit(problem)
+        yield from contradictions(problem)
+    if asked.jumps is None:
+        yield from separated_modes(problem)
+
+
+def gram_of(
+    problem: Problem,
+    request: Request,
+    calibration: Calibration,
+    settings: Settings,
+    tau: Supremum | None = None,
+    settled: Settled = lambda summary: True,
+) -> Gram:
+    """The engine for the pairs of one problem, points that the model excludes among them."""
+    gram = make_gram(problem, request, calibration.n_resamples, settings, settled)
+    rows = problem.rows
+    return gram if tau is None else with_isolated(gram, rows.n, rows.excluded, tau.value)
+
+
+def summarise_all(
+    problems: Sequence[Problem], calibration: Calibration, asked: Specification, taus: Sequence[Supremum | None]
+) -> tuple[GramSummary, ...]:
+    """One pass for each problem; the weights are drawn once and serve them all."""
+    n = problems[0].rows.n
+    settings = replace(asked.settings, engine=exact_engine(asked.settings.engine, len(problems[0])))
+    request = calibration.request(n, asked.rng).gathered(n, settings.n_jobs)
+    pairs = zip(problems, taus, strict=True)
+    return tuple(gram_of(problem, request, calibration, settings, tau).summarise(request) for problem, tau in pairs)
+
+
+def exact_engine(engine: str, n: int) -> str:
+    """The engine for several kernels, whose draws must be exact."""
+    if engine == "lowrank":
+        raise ValueError(
+            '`engine` must be "auto", "dense" or "blocked", got "lowrank": the correction needs exact draws.'
+        )
+    return ("dense" if n <= DENSE_UP_TO else "blocked") if engine == "auto" else engine

@@ -1,0 +1,119 @@
+"""Draws of a model that every check, certificate, tilt and explanation shares, kept as long as the model lives."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from steinball.arrays import Array, Floats, like, to_host
+from steinball.models.base import score_of
+from steinball.models.knowledge import Knowledge
+
+SIZE = 4096
+"""Rows of the reference."""
+
+_PROBED = 3
+_KEPT: dict[int, tuple[weakref.ref[Any], dict[Any, Any]]] = {}
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Draws of a model by a seed of our own, the same every time, and the scores there.
+
+    Attributes
+    ----------
+    draws : (4096, d) array
+        On the host.
+    scores : (4096, d) array or None
+        ``None`` where the score is not finite at some draw.
+    """
+
+    draws: Floats
+    scores: Floats | None
+
+    def __len__(self) -> int:
+        return len(self.draws)
+
+    @classmethod
+    def of(cls, model: Any, template: Array | None = None) -> Reference | None:
+        """The reference of a model, made once; ``None`` for a model without a sampler, or one whose sampler fails.
+
+        A model that has been changed since then, as a network in training is, shows other scores and gets another
+        reference. ``template`` is an array of the library in which the model is evaluated.
+        """
+        found = _found(model, template)
+        return found if isinstance(found, Reference) else None
+
+
+def kept_with(owner: Any, key: Any, make: Callable[[], T], anew: bool = False) -> T:
+    """What ``make`` found out about ``owner``, found out once and kept as long as ``owner`` lives.
+
+    An owner that cannot be referred to weakly is asked every time. ``anew`` forgets all that was found before.
+
+    Examples
+    --------
+    >>> class Owner: pass
+    >>> owner, asked = Owner(), []
+    >>> [kept_with(owner, "answer", lambda: asked.append(1) or 42) for _ in range(2)], len(asked)
+    ([42, 42], 1)
+    """
+    name = id(owner)
+    place = _KEPT.get(name)
+    if place is None or place[0]() is not owner:
+        try:
+            place = weakref.ref(owner, lambda _: _KEPT.pop(name, None)), {}
+        except TypeError:
+            return make()
+        _KEPT[name] = place
+    if anew:
+        place[1].clear()
+    if key not in place[1]:
+        place[1][key] = make()
+    found: T = place[1][key]
+    return found
+
+
+def sampler_failure(model: Any, template: Array | None = None) -> str:
+    """Why a model that has a sampler could not be drawn from; empty where nothing failed."""
+    found = _found(model, template)
+    return found if isinstance(found, str) else ""
+
+
+def _found(model: Any, template: Array | None) -> Reference | str | None:
+    """The reference, or what the sampler raised; ``None`` without a sampler."""
+    known = Knowledge(model)
+    if known.sampler is None or not known.evaluable:
+        return None
+    key = (Reference, type(model))
+    found = kept_with(known.original, key, lambda: _made(model, template))
+    if isinstance(found, Reference) and not _still_true(found, model, template):
+        found = kept_with(known.original, key, lambda: _made(model, template), anew=True)
+    return found
+
+
+def _made(model: Any, template: Array | None) -> Reference | str:
+    try:
+        draws = Knowledge(model).needed_draws(SIZE)
+    except Exception as error:  # a user's sampler may raise anything; what it raised is told
+        return f"{type(error).__name__}: {error}"
+    return Reference(draws, _finite_scores(model, draws, template))
+
+
+def _finite_scores(model: Any, draws: Floats, template: Array | None) -> Floats | None:
+    with np.errstate(all="ignore"):
+        places = draws if template is None else like(draws, template)
+        scores = to_host(score_of(model, places)).reshape(draws.shape)
+    return scores if np.isfinite(scores).all() else None
+
+
+def _still_true(reference: Reference, model: Any, template: Array | None) -> bool:
+    """Whether the model still has the scores that it had at the first few draws."""
+    if reference.scores is None:
+        return True
+    now = _finite_scores(model, reference.draws[:_PROBED], template)
+    return now is not None and bool(np.allclose(now, reference.scores[:_PROBED], rtol=1e-3, atol=1e-6))

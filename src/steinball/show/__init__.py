@@ -1,0 +1,1 @@
+"""Pictures and pages of results: ``result.plot()`` and ``result.report("fit.html")``."""

@@ -1,0 +1,91 @@
+"use strict";
+// The p-values and verdicts of this page, from the tables that the library wrote.
+(() => {
+  const element = (id) => document.getElementById(id);
+  const facts = JSON.parse(element("numbers").textContent);
+  const floats = (text) => new Float64Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+  const slider = facts.slider, levels = facts.levels, own = { level: facts.level, tolerance: slider && slider.own };
+  const now = { level: own.level, tolerance: own.tolerance };
+  const pvalues = slider ? floats(facts.pvalues) : null, limits = slider ? floats(facts.limits) : null;
+
+  // Where the sliders stand, in the tables that the library wrote; the numbers of the test itself stand apart.
+  const place = (tolerance) => Math.min(pvalues.length - 1, Math.round(tolerance / slider.step));
+  const row = (level) => level === own.level ? levels.upper.length - 1 : Math.round(level * 1000) - levels.first;
+
+  // One setting, decided: evidence/base.py, three_way_verdict.
+  const decide = (tolerance, level) => {
+    const k = row(level), ours = !slider || tolerance === own.tolerance;
+    const pvalue = ours ? facts.pvalue : pvalues[place(tolerance)];
+    const rejected = pvalue <= level && levels.decidable[k];
+    const plain = rejected ? "rejected" : "not rejected";
+    if (!slider) return { pvalue, rejected, word: facts.zero ? plain : rejected ? "misfit" : "undecided" };
+    const limit = ours ? slider.limit : limits[place(tolerance)], upper = levels.upper[k];
+    const close = limit > 0 && upper !== null && upper <= limit;
+    const word = tolerance === 0 || (ours && facts.zero) ? plain : rejected ? "misfit" : close ? "good enough" : "undecided";
+    return { pvalue, rejected, word };
+  };
+
+  const short = (value) => String(Number(value.toPrecision(4)));
+  const share = (value) => `${Number((100 * value).toPrecision(3))} %`;
+  const told = (tolerance) => slider.percent ? share(tolerance) : short(tolerance);
+  const kinds = { misfit: "misfit", rejected: "misfit", "good enough": "good" };
+
+  // The first position of the slider for the tolerance at which something holds.
+  const begin = (there) => {
+    for (let k = 0; k < pvalues.length; k++) if (there(k * slider.step)) return Math.min(k * slider.step, slider.end);
+    return slider.end;
+  };
+
+  const drawZones = (level) => {
+    const [left, right] = slider.frame, across = (t) => left + (t / slider.end) * (right - left);
+    const first = begin((t) => !decide(t, level).rejected);
+    const second = Math.max(first, begin((t) => decide(t, level).word === "good enough"));
+    const ends = [0, first, second, slider.end].map(across);
+    for (let k = 0; k < 3; k++) {
+      const zone = element(`zone-${k}`), name = element(`zone-${k}-name`), width = ends[k + 1] - ends[k];
+      zone.setAttribute("x", ends[k]);
+      zone.setAttribute("width", Math.max(0, width));
+      name.setAttribute("x", (ends[k] + ends[k + 1]) / 2);
+      name.setAttribute("class", width < 62 ? "faint" : "");
+    }
+  };
+
+  const drawMarks = (answer) => {
+    const [left, right, top, bottom] = slider.frame, up = (p) => bottom - p * (bottom - top);
+    element("level-line").setAttribute("d", `M${left} ${up(now.level)}H${right}`);
+    element("level-name").setAttribute("y", up(now.level) - 5);
+    element("level-name").textContent = `level ${short(now.level)}`;
+    const at = left + (Math.min(now.tolerance, slider.end) / slider.end) * (right - left);
+    element("own-line").setAttribute("d", `M${at} ${top}V${bottom}`);
+    element("own-dot").setAttribute("cx", at);
+    element("own-dot").setAttribute("cy", up(answer.pvalue));
+  };
+
+  const show = () => {
+    const answer = decide(now.tolerance, now.level), verdict = element("verdict");
+    verdict.textContent = answer.word.toUpperCase();
+    verdict.className = `chip ${kinds[answer.word] || "undecided"}`;
+    element("pvalue").textContent = short(answer.pvalue);
+    if (element("tolerance-now")) element("tolerance-now").textContent = told(now.tolerance);
+    element("level-now").textContent = short(now.level);
+    element("back").hidden = now.level === own.level && now.tolerance === own.tolerance;
+    if (slider) {
+      drawZones(now.level);
+      drawMarks(answer);
+    }
+  };
+
+  const listen = (name) => {
+    const input = element(name);
+    if (input) input.addEventListener("input", () => { now[name] = Number(input.value); show(); });
+    return input;
+  };
+  const inputs = { tolerance: listen("tolerance"), level: listen("level") };
+  element("back").addEventListener("click", () => {
+    Object.assign(now, own);
+    for (const [name, input] of Object.entries(inputs)) if (input) input.value = own[name];
+    show();
+  });
+  show();
+  element("live").hidden = false;
+})();

@@ -1,0 +1,205 @@
+"""One page of HTML to hand over: the verdict first, and nothing that is loaded from anywhere."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steinball.files import write_whole
+from steinball.record import versions
+from steinball.results.base import Result
+from steinball.show.numbers import STEP, as_json, level_ends, numbers_of, slider_end, slider_step
+from steinball.show.panels import data_panel, legend, tolerance_panel
+from steinball.show.scene import Scene
+from steinball.show.tolerance import can_slide
+from steinball.text import number, percent
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+_COLUMNS = 8
+_TOLERANCE = (
+    "The tolerance may be chosen after seeing the data: the tolerated sets lie within each other, so that one "
+    "statement holds for all of them at once. The level may not: it has to be chosen before the data are seen."
+)
+_LEVEL = "The level has to be chosen before the data are seen."
+_KINDS = {"MISFIT": "misfit", "REJECTED": "misfit", "GOOD ENOUGH": "good"}
+
+
+def write_report(result: Result, path: str | Path, *, data: Any = None, title: str = "") -> Path:
+    """Write the page of a result."""
+    path = Path(path)
+    write_whole(path, page_of(Scene(result, data), title).encode())
+    return path
+
+
+def page_of(scene: Scene, title: str = "") -> str:
+    """The page as text."""
+    result, told = scene.result, scene.result.pictures
+    sections = [
+        _head(result, title),
+        _live(scene),
+        _panels(scene, told),
+        _points(scene) if "data" in told else "",
+        _detectable(result),
+        _warnings(result),
+        _computed(result),
+    ]
+    return _TEMPLATE.format(
+        title=_safe(title or result.title),
+        policy=_POLICY,
+        style=_file("page.css"),
+        body="".join(sections),
+        numbers=as_json(numbers_of(scene)),
+        script=_file("page.js"),
+    )
+
+
+_TEMPLATE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>{title}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<main>
+{body}</main>
+<script type="application/json" id="numbers">{numbers}</script>
+<script>
+{script}</script>
+</body>
+</html>
+"""
+
+
+def _file(name: str) -> str:
+    return files("steinball.show").joinpath(name).read_text("utf-8")
+
+
+def _safe(words: object) -> str:
+    return html.escape(str(words), quote=True)
+
+
+def _head(result: Result, title: str) -> str:
+    """The verdict in plain words, and the numbers behind it."""
+    sentences, numbers = result._brief()
+    words = f"at level {result.level:g}. {' '.join(sentences)}"
+    chip = f'<span class="chip {_KINDS.get(result._headline(), "undecided")}">{_safe(result._headline())}</span>'
+    return (
+        f'<header>\n<h1>{_safe(title or result.title)}</h1>\n<p class="lead">{chip} {_safe(words)}</p>\n'
+        f'<p class="small">{_safe(" · ".join(numbers))}</p>\n</header>\n'
+    )
+
+
+_LIVE = """<section class="live" id="live" hidden>
+<div class="sliders">
+{sliders}</div>
+<p class="readout"><output class="chip" id="verdict" aria-live="polite"></output>
+<span>p-value <output id="pvalue"></output></span>
+<button id="back" type="button" hidden>as tested</button></p>
+<p class="small">{choosing}</p>
+</section>
+"""
+
+
+def _live(scene: Scene) -> str:
+    """The sliders, and what they move; hidden until the script has made it work."""
+    result, slides = scene.result, can_slide(scene.result)
+    sliders, (first, last) = "", level_ends(result)
+    if slides:
+        name = scene.zones.kind.axis.capitalize()
+        sliders = _slider("tolerance", name, 0.0, slider_end(scene), slider_step(scene), scene.zones.own)
+    sliders += _slider("level", "Level", first * STEP, last * STEP, STEP, result.level)
+    return _LIVE.format(sliders=sliders, choosing=_TOLERANCE if slides else _LEVEL)
+
+
+def _slider(name: str, words: str, low: float, high: float, step: float, value: float) -> str:
+    numbers = f'min="{low:.12g}" max="{high:.12g}" step="{step:.12g}" value="{value!r}"'
+    return (
+        f'<label for="{name}">{words}: <output id="{name}-now"></output>'
+        f'<input type="range" id="{name}" name="{name}" {numbers}></label>\n'
+    )
+
+
+def _panels(scene: Scene, told: Sequence[str]) -> str:
+    figures = []
+    if "data" in told:
+        notes = " ".join(scene.view.notes)
+        keys = f'<p class="legend">{legend(scene.view)}</p>\n'
+        figures.append(_figure(keys + data_panel(scene), f"The data against the model. {notes}"))
+    if "tolerance" in told:
+        panel = tolerance_panel(scene.result, scene.zones)
+        figures.append(_figure(panel, "The p-value against the tolerance, and the verdict that it gives."))
+    return f'<section class="panels">\n{"".join(figures)}</section>\n'
+
+
+def _figure(drawing: str, caption: str) -> str:
+    return f"<figure>\n{drawing}\n<figcaption>{_safe(caption)}</figcaption>\n</figure>\n"
+
+
+def _points(scene: Scene) -> str:
+    """The responsible points, the far ones, and the columns."""
+    found = scene.explanation
+    names = found.names[:_COLUMNS]
+    rows = [_point(scene, i) for i in found.points.tolist()]
+    table = _table(["point", "share of D²", "D without it", *names], rows)
+    cut = f"{len(names)} of {len(found.names)} columns are shown. " if len(found.names) > _COLUMNS else ""
+    words = "".join(f"<p>{_safe(sentence)}</p>\n" for sentence in found._sentences())
+    return (
+        f'<section id="points">\n<h2>Most responsible points</h2>\n<div class="scroll">{table}</div>\n{words}'
+        f'<p class="small">{cut}This describes these data; it is not a confidence statement.</p>\n</section>\n'
+    )
+
+
+def _point(scene: Scene, row: int) -> list[str]:
+    found = scene.explanation
+    share = float(found.shares(np.array([row]))[0])
+    values = (number(value) for value in found.samples[row][:_COLUMNS])
+    return [found.label(row), percent(share), number(found.influence.ksd[row]), *values]
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    body = "".join(_line(row, "td") for row in rows)
+    return f"<table>\n<thead>{_line(heads, 'th')}</thead>\n<tbody>{body}</tbody>\n</table>"
+
+
+def _line(cells: Sequence[str], tag: str) -> str:
+    """A row; all but the first cell are numbers."""
+    kinds = ["", *[' class="number"'] * (len(cells) - 1)]
+    return "<tr>" + "".join(f"<{tag}{k}>{_safe(c)}</{tag}>" for c, k in zip(cells, kinds, strict=True)) + "</tr>\n"
+
+
+def _detectable(result: Result) -> str:
+    """What the test could have seen, where that is known."""
+    try:
+        words = " ".join(result.smallest_detectable().summary().split())
+    except (TypeError, ValueError) as error:
+        words = f"Not known for this test: {error}"
+    return f'<section id="detectable">\n<h2>What could have been detected</h2>\n<p>{_safe(words)}</p>\n</section>\n'
+
+
+def _warnings(result: Result) -> str:
+    given = result._record.warnings
+    listed = "".join(f"<li>{_safe(warning)}</li>\n" for warning in given)
+    body = f"<ul>\n{listed}</ul>\n" if given else "<p>None were given.</p>\n"
+    return f'<section id="warnings">\n<h2>Warnings</h2>\n{body}</section>\n'
+
+
+def _computed(result: Result) -> str:
+    """So that somebody else can repeat it."""
+    rows = [(label, " · ".join(rest)) for label, *rest in result.rows()]
+    rows += [("versions", ", ".join(f"{name} {version}" for name, version in versions().items()))]
+    body = "".join(f"<tr><th>{_safe(label)}</th><td>{_safe(value)}</td></tr>\n" for label, value in rows)
+    made = result._record.call
+    how = f"<tr><th>call</th><td><code>{_safe(made)}</code></td></tr>\n" if made else ""
+    return (
+        f'<section id="computed">\n<h2>How it was computed</h2>\n<table class="facts">\n{how}{body}</table>\n'
+        f'<p class="small">{_safe(result.title)}. Contaminated means: does not come from the model.</p>\n</section>\n'
+    )

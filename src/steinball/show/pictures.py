@@ -1,0 +1,137 @@
+"""Every picture by its name, what it needs of a result, and the overview that is made of two of them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steinball.evidence.kernels import KernelsEvidence
+from steinball.files import write_whole
+from steinball.results.base import Result
+from steinball.show.further import draw_lengthscales, draw_nulls, draw_wealth
+from steinball.show.points import draw_contributions, draw_diagonal
+from steinball.show.sample import draw_sample
+from steinball.show.scene import Scene
+from steinball.show.theme import NEEDED, canvas, pair_of_axes
+from steinball.show.tolerance import can_slide, draw_tolerance
+from steinball.show.witness import draw_witness
+
+_FORMATS = (".png", ".pdf", ".svg")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture: ``draw(scene, ax)`` draws it, and ``possible(result)`` says whether a result has what it needs.
+
+    ``side`` is where the overview may show it, ``"left"``, ``"right"`` or nowhere.
+    """
+
+    draw: Callable[[Scene, Any], Any]
+    possible: Callable[[Result], bool]
+    side: str = ""
+
+
+def _has_points(result: Result) -> bool:
+    return result._has_sums
+
+
+def _wealth(scene: Scene, ax: Any) -> Any:
+    path, level = scene.result._wealth(), scene.result.level
+    assert path is not None
+    reached = np.flatnonzero(path >= -np.log(level))
+    return draw_wealth(np.arange(1, path.size + 1), path, level, int(reached[0]) + 1 if reached.size else None, ax)
+
+
+PICTURES: dict[str, Picture] = {
+    "data": Picture(lambda scene, ax: draw_sample(scene.view, ax), _has_points, "left"),
+    "tolerance": Picture(lambda scene, ax: draw_tolerance(scene.result, scene.zones, ax), can_slide, "right"),
+    "lengthscales": Picture(
+        lambda scene, ax: draw_lengthscales(scene.result._lengthscales(), ax),
+        lambda result: isinstance(result._evidence, KernelsEvidence),
+        "right",
+    ),
+    "draws": Picture(
+        lambda scene, ax: draw_nulls(scene.result, scene.result._drawn(), ax),
+        lambda result: result._drawn() is not None,
+        "left",
+    ),
+    "witness": Picture(
+        lambda scene, ax: draw_witness(scene.explanation, scene.view, ax),
+        lambda result: _has_points(result) and result._sums()[0].problem.evaluable,
+    ),
+    "contributions": Picture(lambda scene, ax: draw_contributions(scene.explanation, ax), _has_points),
+    "diagonal": Picture(lambda scene, ax: draw_diagonal(scene.explanation, scene.sums, ax), _has_points),
+    "wealth": Picture(_wealth, lambda result: result._wealth() is not None),
+}
+"""A new picture is an entry here."""
+
+
+def possible_pictures(result: Result) -> tuple[str, ...]:
+    """The names of the pictures that can be drawn of a result."""
+    return tuple(name for name, picture in PICTURES.items() if picture.possible(result))
+
+
+def plot(result: Result, kind: str = "overview", ax: Any = None, *, data: Any = None) -> Any:
+    """One picture of a result, by its name: :meth:`steinball.results.Result.plot`.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> x = np.random.default_rng(0).normal(size=100)
+    >>> result = sb.ksd_test(x, sb.models.Gaussian(), calibration=sb.DeviationBound(), tau="auto", tilt="auto", rng=0)
+    >>> "draws" in result.pictures  # a bound needs none
+    False
+    """
+    if kind not in result.pictures:
+        raise ValueError(f"`kind` must be one of {', '.join(result.pictures)} for this result, got {kind!r}.")
+    scene = Scene(result, data)
+    return _overview(scene, ax) if kind == "overview" else PICTURES[kind].draw(scene, canvas(ax)[0])
+
+
+def panels(result: Result) -> list[str]:
+    """The names of the pictures that the overview is made of: two, or where a result has only one of them, that."""
+    there = possible_pictures(result)
+    sides = (next((name for name in there if PICTURES[name].side == side), None) for side in ("left", "right"))
+    return [name for name in sides if name is not None]
+
+
+def _overview(scene: Scene, axes: Any) -> Any:
+    shown = panels(scene.result)
+    one = axes if axes is None or np.ndim(axes) == 0 else axes[0]
+    places = pair_of_axes(axes) if len(shown) == 2 else (one,)
+    drawn = [PICTURES[name].draw(scene, canvas(ax)[0]) for name, ax in zip(shown, places, strict=True)]
+    return np.array(drawn, dtype=object)
+
+
+def check_picture(path: str | Path) -> None:
+    """Refuse a name that is no picture's, and say what is missing to draw one."""
+    if Path(path).suffix.lower() not in _FORMATS:
+        raise ValueError(f"`{path}` must end in .png, .pdf or .svg.")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ValueError(NEEDED) from error
+
+
+def save_picture(result: Result, path: str | Path, *, data: Any = None, dpi: int = 120) -> Path:
+    """Draw the overview of a result into a file, without a screen; the same result gives the same bytes."""
+    check_picture(path)
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    path, many = Path(path), len(panels(result))
+    with rc_context({"svg.hashsalt": "steinball"}):
+        figure = Figure(figsize=(5.4 * many, 4.2), layout="constrained")
+        axes = figure.subplots(1, many)
+        plot(result, "overview", axes, data=data)
+        drawn = io.BytesIO()
+        date = {".png": {"Software": None}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
+        suffix = path.suffix.lower()
+        figure.savefig(drawn, format=suffix[1:], dpi=dpi, metadata=date[suffix])
+    write_whole(path, drawn.getvalue())
+    return path

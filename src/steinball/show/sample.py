@@ -1,0 +1,66 @@
+"""The data against the model, with the points that are blamed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steinball.show.density import mass_levels
+from steinball.show.theme import Theme, canvas, legend
+from steinball.show.view import View
+
+BLAMED, FAR = "most responsible", "far from all others"
+_RUG = 0.05
+
+
+def draw_sample(view: View, ax: Any = None) -> Any:
+    """One column as a histogram and a rug, two as points; the model as a density or as contours."""
+    ax, theme = canvas(ax)
+    (_draw_one if len(view.names) == 1 else _draw_two)(view, ax, theme)
+    ax.set_xlabel(_plain(view.names[0]))
+    ax.set_title("data and model", loc="left", fontsize="medium")
+    legend(ax)
+    for place, note in enumerate(reversed(view.notes)):
+        ax.annotate(
+            note, (0, 0), (0, -34 - 11 * place), "axes fraction", "offset points", fontsize="x-small", color=theme.ink
+        )
+    return ax
+
+
+def _plain(name: str) -> str:
+    """A name as it is: matplotlib reads dollars as mathematics."""
+    return name.replace("$", r"\$")
+
+
+def _draw_one(view: View, ax: Any, theme: Theme) -> None:
+    edges, heights = view.bars
+    ax.stairs(heights, edges, fill=True, color=theme.data, alpha=0.45, label="data")
+    top = max(float(heights.max(initial=0.0)), 1e-300)
+    if view.model is not None:
+        model = view.model.within(view.window)
+        ax.plot(model.axes[0], model.values, color=theme.model, linewidth=2, label="model")
+        top = max(top, float(model.values.max(initial=0.0)))
+    ordinary = ~(view.blamed | view.far)
+    kinds = ((ordinary, theme.data, 1, ""), (view.far, theme.unsure, 1.5, FAR), (view.blamed, theme.blamed, 2, BLAMED))
+    for chosen, color, height, label in kinds:
+        if chosen.any():
+            places = view.points[chosen, 0]
+            ax.vlines(places, -height * _RUG * top, 0.0, color=color, linewidth=1.2, label=label)
+    for count, place, side, arrow in zip(view.sides, (0.01, 0.99), ("left", "right"), ("◂ {}", "{} ▸"), strict=True):
+        if count:
+            ax.text(place, 0.02, arrow.format(count), transform=ax.transAxes, ha=side, color=theme.ink)
+    ax.set(xlim=view.window[:, 0], ylim=(-2.4 * _RUG * top, 1.08 * top), ylabel="density")
+
+
+def _draw_two(view: View, ax: Any, theme: Theme) -> None:
+    others, guilty, far = (view.points[kind] for kind in (~(view.blamed | view.far), view.blamed, view.far))
+    size = 12 if len(view.points) < 700 else 5
+    ax.scatter(*others.T, s=size, color=theme.data, alpha=0.7, linewidths=0, label="data")
+    if view.model is not None:
+        levels = mass_levels(view.model.values)
+        ax.contour(*view.model.axes, view.model.values.T, levels=levels, colors=theme.model, linewidths=1.3)
+        ax.plot([], [], color=theme.model, linewidth=1.3, label="model (50, 80, 95 % of it)")
+    if len(far):
+        ax.scatter(*far.T, s=30, marker="^", facecolors="none", edgecolors=theme.unsure, label=FAR)
+    if len(guilty):
+        ax.scatter(*guilty.T, s=26, marker="D", color=theme.blamed, linewidths=0, label=BLAMED)
+    ax.set(xlim=view.window[:, 0], ylim=view.window[:, 1], ylabel=_plain(view.names[1]))

@@ -1,0 +1,77 @@
+"""How all pictures look: colors that everybody can tell apart, on light and on dark ground."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+NEEDED = (
+    "pictures need matplotlib: `pip install 'steinball[plot]'`. `result.report(path)`, on the command line "
+    "`--report fit.html`, writes a page without it."
+)
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colors by what they mean; Okabe and Ito's, lighter ones where the ground is dark.
+
+    Examples
+    --------
+    >>> Theme.on(dark=True).model
+    '#56B4E9'
+    """
+
+    ink: str
+    data: str
+    model: str
+    blamed: str
+    good: str = "#009E73"
+    unsure: str = "#E69F00"
+    tint: float = 0.18
+
+    @classmethod
+    def on(cls, dark: bool) -> Theme:
+        """For a dark or a light ground."""
+        if dark:
+            return cls(ink="#E8E8E8", data="#9A9A9A", model="#56B4E9", blamed="#FF8C42", tint=0.38)
+        return cls(ink="#222222", data="#8A8A8A", model="#0072B2", blamed="#D55E00")
+
+    @classmethod
+    def of(cls, ax: Any) -> Theme:
+        """For the ground that these axes have; a transparent one counts as the figure's."""
+        from matplotlib.colors import to_rgba
+
+        red, green, blue, alpha = to_rgba(ax.get_facecolor())
+        if alpha < 0.5:
+            red, green, blue, alpha = to_rgba(ax.figure.get_facecolor())
+        return cls.on(dark=alpha >= 0.5 and 0.299 * red + 0.587 * green + 0.114 * blue < 0.5)
+
+
+def pyplot() -> Any:
+    """matplotlib's, where it is installed."""
+    try:
+        from matplotlib import pyplot as plt
+    except ImportError as error:
+        raise ImportError(NEEDED) from error
+    return plt
+
+
+def canvas(ax: Any = None) -> tuple[Any, Theme]:
+    """The axes that were given, or new ones, without the frame that says nothing; and their colors."""
+    if ax is None:
+        ax = pyplot().subplots(figsize=(5.6, 3.8), layout="constrained")[1]
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax, Theme.of(ax)
+
+
+def legend(ax: Any) -> None:
+    """What the colors and lines mean, on a ground that keeps it readable where it lies over them."""
+    ax.legend(fontsize="small", loc="best", framealpha=0.8, edgecolor="none")
+
+
+def pair_of_axes(axes: Any = None) -> tuple[Any, Any]:
+    """Two axes side by side: those that were given, or new ones."""
+    if axes is None:
+        axes = pyplot().subplots(1, 2, figsize=(10.4, 4.2), layout="constrained")[1]
+    left, right = axes
+    return left, right

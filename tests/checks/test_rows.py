@@ -1,0 +1,115 @@
+"""Few rows, rounded rows and the rows of a fit are remarked."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import steinball as sb
+from steinball.cautions import FewRowsWarning, FittedOnDataWarning, RoundedDataWarning
+from steinball.checks.rows import few_rows
+
+pytestmark = pytest.mark.exact
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        ((4, 1000), r"looks like \(chain, draw\), 4 chains .*`x\.reshape\(-1, 1\)`.*chains=4"),
+        ((20, 30), r"fewer observations than dimensions.*pass the transpose"),
+        ((12, 20), r"fewer observations than dimensions"),
+        ((3, 1), r"3 observations are too few.*at least 4"),
+    ],
+)
+def test_few_rows_are_remarked_by_their_likely_cause(shape: tuple[int, int], said: str) -> None:
+    (remark,) = few_rows(np.zeros(shape))
+    assert remark.category is FewRowsWarning
+    assert re.search(said, f"{remark.cause} {remark.remedy}")
+
+
+def test_ordinary_shapes_are_not() -> None:
+    for shape in ((4, 1), (4, 4), (500, 10), (500, 500)):
+        assert list(few_rows(np.zeros(shape))) == []
+
+
+def test_every_test_remarks_it() -> None:
+    x = np.random.default_rng(0).normal(size=(4, 40))
+    model = sb.models.Gaussian(np.zeros(40))
+    few = sb.BoundaryBootstrap(19)
+    with pytest.warns(FewRowsWarning):
+        sb.ksd_test(x, model)
+    with pytest.warns(FewRowsWarning):
+        sb.robust_ksd_test(x, model, 0.05, calibration=few)
+    with pytest.warns(FewRowsWarning):
+        sb.ksdagg_test(x, model, n_resamples=199, n_resamples_level=19)
+    with pytest.warns(FewRowsWarning):
+        sb.robust_ksdagg_test(x, model, 0.05, calibration=few)
+
+
+ROUNDED = np.random.default_rng(0).normal(size=(100, 2))
+MODEL = sb.models.Gaussian(dimension=2)
+
+
+def test_rounded_data_are_remarked_with_the_radius_for_them() -> None:
+    with pytest.warns(RoundedDataWarning, match=r"whole numbers.*Wasserstein\.rounding\(1\.0, dimension=2\)"):
+        sb.ksd_test(np.round(2.0 * ROUNDED), MODEL, rng=0)
+
+
+def test_fine_steps_fractions_and_few_points_are_not() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for x in (np.round(50.0 * ROUNDED), np.round(ROUNDED, 1), np.round(2.0 * ROUNDED)[:20], 1e6 + 1e-6 * ROUNDED):
+            sb.ksd_test(x, MODEL, rng=0)
+
+
+@pytest.mark.parametrize(
+    "model", [stats.gamma(3.0, scale=2.0), sb.in_base_space(stats.gamma(3.0, scale=2.0))], ids=["SciPy", "asked for"]
+)
+def test_whole_numbers_are_remarked_where_they_are_tested_in_base_space(model: Any) -> None:
+    x = np.ceil(stats.gamma(3.0, scale=2.0).rvs(100, random_state=0))
+    with pytest.warns(RoundedDataWarning, match=r"whole numbers.*Wasserstein\.rounding.*`sb\.as_model\(model\)`"):
+        result = sb.robust_ksd_test(x, model, contamination=0.05, rng=0)
+    assert result.to_dict()["details"]["tested in"] == "base space"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sb.robust_ksd_test(x + 0.25, model, contamination=0.05, rng=0)
+
+
+def test_whole_numbers_on_an_edge_are_whole() -> None:
+    x = np.ceil(stats.gamma(3.0, scale=2.0).rvs(100, random_state=0))
+    x[7] = 0.0  # moved off the edge by next to nothing
+    with pytest.warns(RoundedDataWarning):
+        sb.robust_ksd_test(x, sb.as_model(stats.gamma(3.0, scale=2.0)), contamination=0.05, rng=0)
+
+
+def test_who_tolerates_the_rounding_is_not_told_of_it() -> None:
+    x, rounding = np.round(2.0 * ROUNDED), sb.Wasserstein.rounding(1.0, dimension=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for radius in (rounding, sb.Huber(0.05) + rounding, sb.radius.ScoreError(0.01, base=rounding)):
+            sb.ksd_test(x, MODEL, tilt="auto", radius=radius, tau="auto", rng=0)
+        sb.robust_ksdagg_test(x, MODEL, radius=rounding, rng=0)
+    with pytest.warns(RoundedDataWarning):
+        sb.ksd_test(x, MODEL, tilt="auto", radius=sb.Wasserstein.rounding(0.5, dimension=2), rng=0)
+
+
+X = np.random.default_rng(0).normal(3.0, 2.0, size=(100, 2))
+
+
+def test_a_model_with_the_mean_of_the_data_is_warned_of() -> None:
+    with pytest.warns(FittedOnDataWarning, match="sb.fit_test"):
+        sb.ksd_test(X, sb.models.Gaussian(X.mean(axis=0), np.cov(X.T)), rng=0)
+    with pytest.warns(FittedOnDataWarning, match="were centered by it"):
+        sb.robust_ksd_test((X - X.mean(axis=0)) / X.std(axis=0), sb.models.Gaussian([0.0, 0.0]), 0.05, rng=0)
+
+
+def test_known_models_grids_and_those_who_know_are_not_warned() -> None:
+    sb.ksd_test(X, sb.models.Gaussian([3.0, 3.0]), rng=0)
+    sb.ksd_test(np.linspace(-1.0, 1.0, 40), sb.models.Gaussian(), rng=0)
+    sb.ksd_test(X, sb.models.Gaussian(X.mean(axis=0), np.cov(X.T)), check_model=False, rng=0)
+    sb.fit_test(X, "normal", rng=0)

@@ -1,0 +1,283 @@
+"""The page that is handed over: what it says, that it is whole, and that it decides as the library does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import steinball as sb
+from steinball.results import Result
+from steinball.show.page import page_of
+from steinball.show.scene import Scene
+from tests.show.browser import Browser
+
+HOSTILE = "<script>document.title='taken'</script>"
+
+
+def mixed(n: int = 200, bad: int = 30) -> Any:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    x[rng.permutation(n)[:bad]] = 3.0
+    return x
+
+
+MODEL = sb.models.Gaussian()
+RESULTS: dict[str, Callable[[], Result]] = {
+    "boundary": lambda: sb.robust_ksd_test(mixed(), MODEL, 0.05, rng=0),
+    "good enough": lambda: sb.robust_ksd_test(mixed(2000, 20), MODEL, 0.2, rng=0),
+    "weighted": lambda: sb.robust_ksd_test(mixed(), MODEL, 0.05, calibration=sb.WeightedBootstrap(199), rng=0),
+    "u-statistic": lambda: sb.robust_ksd_test(mixed(), MODEL, 0.05, estimator="u", rng=0),
+    "low rank": lambda: sb.robust_ksd_test(mixed(), MODEL, 0.05, engine="lowrank", rng=0),
+    "distance": lambda: sb.ksd_test(mixed(), MODEL, radius=0.1, tilt="auto", rng=0),
+    "bets": lambda: sb.robust_ksd_test(mixed(), MODEL, 0.05, calibration=sb.Betting(), rng=0),
+    "bound": lambda: sb.robust_ksd_test(mixed(), MODEL, 0.05, calibration=sb.DeviationBound(), rng=0),
+    "several kernels": lambda: sb.robust_ksdagg_test(mixed(), MODEL, 0.05, rng=0),
+    "two samples": lambda: sb.dcmmd_test(mixed(), MODEL, contamination=0.01, n_resamples=199, rng=0),
+    "bounded functions": lambda: sb.mode_weights_test(
+        sb.models.GaussianMixture([0.7, 0.3], [-6.0, 6.0]).sample(200, rng=0),
+        sb.models.GaussianMixture([0.5, 0.5], [-6.0, 6.0]),
+        contamination=0.1,
+    ),
+}
+NO_TOLERANCE = sb.ksdagg_test(mixed(80), MODEL, n_resamples=200, n_resamples_level=200, rng=0)
+
+
+class Balanced(HTMLParser):
+    """Every element that is opened is closed, in the right order."""
+
+    VOID = frozenset({"meta", "input", "br", "path", "rect", "circle", "polyline"})
+
+    LOADING = frozenset({"src", "href", "xlink:href", "srcset", "action"})
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.loaded: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.loaded += [
+            str(value) for name, value in attrs if name in ("src", "href", "xlink:href", "srcset", "action")
+        ]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("name", [*RESULTS, "no tolerance"])
+def test_a_page_is_whole_and_loads_nothing(name: str) -> None:
+    result = NO_TOLERANCE if name == "no tolerance" else RESULTS[name]()
+    page = page_of(Scene(result))
+    checked = Balanced(page)
+    assert checked.open == []
+    assert checked.loaded == []
+    assert not re.search(r"url\(|@import|https?://", page)
+    assert len(page.encode()) < 10**6
+    assert page.index('class="lead"') < page.index("<svg") if "<svg" in page else True
+    assert result.summary().partition(" at level")[0] in page
+    for section in ("What could have been detected", "Warnings", "How it was computed", "numpy"):
+        assert section in page
+
+
+@pytest.mark.exact
+def test_many_points_in_many_columns_stay_a_small_page(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(20_000, 3))
+    result = sb.robust_ksd_test(x, sb.models.Gaussian(np.zeros(3)), 0.05, engine="lowrank", rng=0)
+    page = result.report(tmp_path / "fit.html").read_text(encoding="utf-8")
+    assert len(page.encode()) < 10**6
+    assert page.count("<circle") <= 2_000 + 1
+    assert "2,000 of 20,000 points are drawn" in page
+
+
+@pytest.mark.exact
+def test_many_draws_become_a_table() -> None:
+    result = sb.robust_ksd_test(mixed(50, 5), MODEL, 0.05, calibration=sb.BoundaryBootstrap(25_000), rng=0)
+    page = page_of(Scene(result))
+    assert len(page.encode()) < 10**6
+    assert '"pvalues":[' in page
+
+
+@pytest.mark.exact
+def test_the_call_the_seed_and_the_warnings_are_on_the_page(tmp_path: Path) -> None:
+    with pytest.warns(sb.SteinballWarning):
+        result = sb.ksd_test(mixed(), lambda x: -x, radius=sb.TotalVariation(0.05), tilt="auto", rng=12345)
+    page = result.report(str(tmp_path / "fit.html"), title="Fit & more").read_text(encoding="utf-8")
+    assert "rng=12345" in page
+    assert "allows mass of the model to be missing" in page
+    assert "<title>Fit &amp; more</title>" in page
+
+
+@pytest.mark.exact
+def test_a_report_replaces_a_file_and_needs_a_folder(tmp_path: Path) -> None:
+    result = RESULTS["boundary"]()
+    path = tmp_path / "fit.html"
+    path.write_text("old")
+    assert result.report(path) == path
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    with pytest.raises(FileNotFoundError):
+        result.report(tmp_path / "nowhere" / "fit.html")
+
+
+# In a browser.
+
+
+SET = """((name, value) => {
+  const slider = document.getElementById(name);
+  slider.value = value;
+  slider.dispatchEvent(new Event("input", {bubbles: true}));
+})"""
+
+
+def read(tab: Browser) -> tuple[str, str]:
+    verdict, pvalue, _ = tab.run("['verdict','pvalue','threshold'].map(i => document.getElementById(i)?.textContent)")
+    return verdict, pvalue
+
+
+def opened(tab: Browser, result: Result, path: Path, **options: Any) -> Result:
+    tab.open(result.report(path / "fit.html"), **options)
+    assert tab.complaints == []
+    assert len(tab.asked_for) == 1  # the page itself
+    return result
+
+
+def shown(result: Result) -> tuple[str, str]:
+    return result.summary().partition(" at level")[0], f"{result.pvalue:.4g}"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", RESULTS)
+def test_sliders_decide_as_the_library_does(name: str, tab: Browser, tmp_path: Path) -> None:
+    """A hundred settings: ten tolerances, as positions of the slider, times ten levels."""
+    result: Any = opened(tab, RESULTS[name](), tmp_path)
+    assert read(tab)[0] == shown(result)[0]
+    ends = tab.run("['min','max','step'].map(a => Number(document.getElementById('tolerance')[a]))")
+    unit = "radius" if result._dial().unit == "distance" else "contamination"
+    seen = set()
+    for position in np.linspace(0.0, 1.0, 10) ** 2:
+        tolerance = float(f"{round(position * (ends[1] - ends[0]) / ends[2]) * ends[2]:.12g}")
+        tab.run(f"{SET}('tolerance', {tolerance!r})")
+        for level in (0.006, 0.01, 0.02, 0.034, 0.05, 0.08, 0.1, 0.15, 0.2, 0.25):
+            tab.run(f"{SET}('level', {level})")
+            verdict, pvalue = read(tab)
+            theirs = result.at(**{unit: tolerance}, level=level)
+            assert verdict == shown(theirs)[0], (tolerance, level)
+            assert float(pvalue) == pytest.approx(theirs.pvalue, rel=1e-3)
+            seen.add(verdict)
+    assert len(seen) >= 2
+    assert tab.complaints == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["boundary", "weighted", "u-statistic", "two samples"])
+def test_thresholds_are_those_of_the_library(name: str, tab: Browser, tmp_path: Path) -> None:
+    result: Any = opened(tab, RESULTS[name](), tmp_path)
+    for tolerance, level in ((0.0, 0.05), (0.013, 0.1), (0.1, 0.01), (0.4, 0.2)):
+        tab.run(f"{SET}('tolerance', {tolerance})")
+        tab.run(f"{SET}('level', {level})")
+        told = tab.run("document.getElementById('threshold').textContent")
+        threshold = result.at(contamination=tolerance, level=level).threshold
+        assert (told == "none") == np.isinf(threshold)
+        if np.isfinite(threshold):
+            assert float(told) == pytest.approx(threshold, rel=1e-3, abs=1e-12)
+
+
+@pytest.mark.browser
+def test_without_a_tolerance_the_level_alone_decides(tab: Browser, tmp_path: Path) -> None:
+    result = opened(tab, NO_TOLERANCE, tmp_path)
+    assert tab.run("document.getElementById('tolerance')") is None
+    for level in (0.01, 0.05, 0.1, 0.2):
+        tab.run(f"{SET}('level', {level})")
+        assert read(tab)[0] == shown(result.at(level=level))[0]
+
+
+@pytest.mark.browser
+def test_a_tolerance_between_two_positions_is_shown_as_it_was_tested(tab: Browser, tmp_path: Path) -> None:
+    result = sb.robust_ksd_test(mixed(), MODEL, 0.01234567, level=0.0123, rng=0)
+    opened(tab, result, tmp_path)
+    assert read(tab) == shown(result)
+    tab.run(f"{SET}('tolerance', 0.3)")
+    assert tab.run("document.getElementById('back').hidden") is False
+    tab.run("document.getElementById('back').click()")
+    assert read(tab) == shown(result)
+
+
+@pytest.mark.browser
+def test_names_stay_text(tab: Browser, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        np.random.default_rng(0).normal(size=(60, 2)),
+        columns=[HOSTILE, "a & b"],
+        index=[f"{HOSTILE}{i}" for i in range(60)],
+    )
+    result = sb.robust_ksd_test(frame, lambda x: -x, 0.05, rng=0)
+    tab.open(result.report(tmp_path / "fit.html", data=frame, title=HOSTILE))
+    assert tab.complaints == []
+    assert tab.run("document.title") == HOSTILE
+    assert HOSTILE in tab.run("document.querySelector('#points table').textContent")
+    assert tab.run("[...document.scripts].length") == 2
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1200, 768, 390, 320])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_page_fits_its_window_and_can_be_read(width: int, dark: bool, tab: Browser, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(100, 12))
+    result = sb.robust_ksd_test(x, sb.models.Gaussian(np.zeros(12)), 0.05, rng=0)
+    opened(tab, result, tmp_path, width=width, dark=dark)
+    assert tab.run("document.documentElement.scrollWidth") <= width
+    colors = "(e => [getComputedStyle(e).color, getComputedStyle(e).backgroundColor])(document.body)"
+    ink, ground = (np.array([int(part) for part in re.findall(r"\d+", color)[:3]]) for color in tab.run(colors))
+    assert contrast(ink, ground) > 7.0
+    assert (ground.mean() < 128) == dark
+    smallest = tab.run(
+        "Math.min(...[...document.querySelectorAll('svg text')].map(t => t.getBoundingClientRect())"
+        ".filter(box => box.width).map(box => box.height))"
+    )
+    assert smallest > 8.0
+
+
+def contrast(one: Any, other: Any) -> float:
+    """WCAG's: 4.5 is enough for text, 7 is good."""
+    light = [
+        np.where(c <= 10, c / 3294.6, ((c / 255 + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+        for c in (one, other)
+    ]
+    return float((max(light) + 0.05) / (min(light) + 0.05))
+
+
+@pytest.mark.browser
+def test_a_page_is_printed_on_two_sheets_without_sliders(tab: Browser, tmp_path: Path) -> None:
+    opened(tab, RESULTS["boundary"](), tmp_path, dark=True)
+    tab.paper(tmp_path / "fit.pdf")
+    pages = (tmp_path / "fit.pdf").read_bytes().count(b"/Type /Page\n")
+    assert 1 <= pages <= 2
+    tab.call("Emulation.setEmulatedMedia", media="print")
+    shown = "[...document.querySelectorAll('.sliders input')].map(input => getComputedStyle(input).display)"
+    assert tab.run(shown) == ["none", "none"]
+    # The verdict is that of this tolerance, which a reader may have moved before printing.
+    assert "Tolerated contamination" in tab.run("document.querySelector('.sliders').innerText")
+    assert tab.run("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+
+
+@pytest.mark.browser
+def test_a_card_has_nothing_to_complain_of(tab: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "card.html"
+    path.write_text(
+        f"<!doctype html><meta charset='utf-8'><body>{RESULTS['boundary']()._repr_html_()}", encoding="utf-8"
+    )
+    tab.open(path)
+    assert tab.complaints == []
+    assert tab.run("document.querySelector('.steinball-card span').textContent") == "MISFIT"
