@@ -68,7 +68,7 @@ def test_contributions_come_back_in_the_callers_library(xp: Any, case: str, dtyp
     assert to_host(contributions) == pytest.approx(run(X, case).contributions, rel=10 * tolerance, abs=tolerance)
 
 
-@pytest.mark.parametrize("tau", ["optimized", sb.features.Ball(3.0), sb.features.Box(-1.0, 2.0)], ids=repr)
+@pytest.mark.parametrize("tau", ["optimized", sb.tau.Ball(3.0), sb.tau.Box(-1.0, 2.0)], ids=repr)
 def test_tau_is_found_in_every_library(xp: Any, tau: Any) -> None:
     kernel, tilt = sb.InverseMultiquadric(math.sqrt(6.0)), sb.PolynomialTilt()
     options: dict[str, Any] = {"kernel": kernel, "tilt": tilt, "tau": tau, "calibration": B}

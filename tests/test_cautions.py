@@ -94,7 +94,7 @@ def test_a_finite_sample_bound_is_warned_of_at_a_contamination_of_zero_too() -> 
         sb.ksd_test(X, gaussian, radius=sb.Huber(0.0), calibration=sb.DeviationBound(proven=False))
 
 
-@pytest.mark.parametrize("module", [sb, sb.features, sb.jumps, sb.radius, sb.tilts], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [sb, sb.tau, sb.jumps, sb.radius, sb.tilts], ids=lambda m: m.__name__)
 def test_a_name_that_never_was_is_no_attribute(module: Any) -> None:
     with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute 'nonsense'"):
         _ = module.nonsense

@@ -14,10 +14,10 @@ from hypothesis.extra.numpy import arrays as any_array
 from numpy.typing import NDArray
 
 from steinball.discrepancy import ksd, targeted_ksd
-from steinball.features.tilting import base_tilt
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern, median_distance
 from steinball.problem import pose
 from steinball.stein import SteinKernel
+from steinball.tau.tilting import base_tilt
 from steinball.tilts import PolynomialTilt, Tilt
 
 pytestmark = pytest.mark.exact

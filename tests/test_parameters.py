@@ -11,8 +11,8 @@ import pytest
 
 import steinball as sb
 from steinball.arrays import MemoryLimitError, OutOfRangeError
-from steinball.features import Ball, Box
 from steinball.jumps import Modes
+from steinball.tau import Ball, Box
 from steinball.tilts import EdgeTilt
 
 pytestmark = pytest.mark.exact

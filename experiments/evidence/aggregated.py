@@ -18,13 +18,13 @@ from experiments.paper.competitors import BANDWIDTHS
 from experiments.paper.data import gaussian_cell, point_mass
 from steinball.arrays import as_seed
 from steinball.calibration import BoundaryBootstrap
-from steinball.features import Supremum
 from steinball.gof.aggregated import ROBUST_POWERS as POWERS
 from steinball.gof.aggregated import median_kernels
 from steinball.gram.choose import Settings, make_gram
 from steinball.models import Gaussian
 from steinball.problem import Problem, pose
 from steinball.stein import SteinKernel
+from steinball.tau import Supremum
 from steinball.tilts import PolynomialTilt
 
 AGGREGATED = "r-ksd-aggregated"

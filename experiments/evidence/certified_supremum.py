@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from experiments.framework.base import Cell, Experiment, Row
 from experiments.framework.expectations import Expectation, Finding, theorem
 from experiments.framework.table import Results
-from steinball.features.supremum import find_supremum
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models import Gaussian, GaussianBernoulliRBM, GaussianMixture, KernelExponentialFamily, StudentT
 from steinball.problem import pose
+from steinball.tau.supremum import find_supremum
 from steinball.tilts import PolynomialTilt, Tilt
 
 SEARCHES = 6

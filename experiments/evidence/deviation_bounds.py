@@ -21,12 +21,12 @@ from steinball.arrays import as_seed
 from steinball.calibration import BootstrapNull, DeviationNull, WeightedBootstrap
 from steinball.calibration.base import Null
 from steinball.datasets.contamination import contaminate
-from steinball.features.moments import ModelMoments
 from steinball.gram.base import GramSummary
 from steinball.gram.dense import DenseGram
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models import Gaussian
 from steinball.problem import Problem, pose
+from steinball.tau.moments import ModelMoments
 from steinball.tilts import PolynomialTilt
 
 TOLERANCE = 0.05

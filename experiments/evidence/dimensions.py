@@ -18,8 +18,8 @@ from experiments.framework.figures import Style
 from experiments.framework.rows import decision_row
 from experiments.framework.table import Results
 from steinball.calibration import BoundaryBootstrap
-from steinball.features import Supremum
 from steinball.gram.dense import DenseGram
+from steinball.tau import Supremum
 
 __all__ = ["EXPERIMENT"]
 

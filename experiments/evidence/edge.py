@@ -22,13 +22,13 @@ from steinball.calibration import BootstrapNull, BoundaryBootstrap, DeviationBou
 from steinball.calibration.base import Null
 from steinball.calibration.betting import Betting
 from steinball.datasets.contamination import contaminate
-from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.prefix import PrefixSums
 from steinball.gram.weights import gather
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models import Gaussian
 from steinball.problem import Problem, pose
+from steinball.tau import Supremum
 from steinball.tilts import PolynomialTilt
 
 SIZES = (50, 100, 300, 1000)

@@ -20,9 +20,9 @@ from experiments.framework.table import Rates, Results
 from steinball.arrays import as_seed, to_host
 from steinball.calibration import BoundaryBootstrap, BoundaryNull
 from steinball.evidence.bounds import upper_bound_direction
-from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.dense import DenseGram
+from steinball.tau import Supremum
 
 SIZES, DIMENSIONS = (50, 200, 800), (1, 10)
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)

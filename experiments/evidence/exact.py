@@ -21,13 +21,13 @@ from steinball.calibration import BootstrapNull, BoundaryBootstrap, DeviationNul
 from steinball.calibration.base import Null
 from steinball.calibration.betting import BettingNull
 from steinball.calibration.wealth import payoffs
-from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.dense import DenseGram
-from steinball.gram.norms import PrefixNorms
+from steinball.gram.prefix import PrefixNorms
 from steinball.gram.replicates import ReplicatedGram, prefix_norms
 from steinball.gram.request import Request
 from steinball.problem import Problem
+from steinball.tau import Supremum
 
 __all__ = ["EXPERIMENT"]
 

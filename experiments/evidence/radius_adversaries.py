@@ -16,7 +16,6 @@ from experiments.framework.base import Cell, Experiment, Row
 from experiments.framework.expectations import Expectation, Finding, below, theorem
 from experiments.framework.figures import Series, shades, value_panel
 from experiments.framework.table import Rate, Results
-from steinball.features import Supremum
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models import Gaussian
 from steinball.radius import (
@@ -29,6 +28,7 @@ from steinball.radius import (
     TotalVariation,
     Wasserstein,
 )
+from steinball.tau import Supremum
 from steinball.tilts import PolynomialTilt
 
 RADII: dict[str, Any] = {

@@ -19,9 +19,9 @@ from experiments.paper.draws import drawn
 from experiments.paper.lines import widened
 from experiments.paper.tightness import supremum
 from experiments.paper.weights import stein_diagonal
-from steinball.features.supremum import find_supremum
 from steinball.models import Gaussian
 from steinball.problem import pose
+from steinball.tau.supremum import find_supremum
 from steinball.tilts import PolynomialTilt
 
 BOUNDS = (0.5, 3)
@@ -40,10 +40,10 @@ _STYLES = {
 
 @cache
 def localized(exponent: float, bound: float) -> float:
-    """The largest u(x, x) over |x| ≤ B, as ``tau=sb.features.Ball(B)`` finds it."""
+    """The largest u(x, x) over |x| ≤ B, as ``tau=sb.tau.Ball(B)`` finds it."""
     tilt = PolynomialTilt(exponent) if exponent else None
     problem = pose(np.linspace(-0.1, 0.1, 5), Gaussian(), bandwidth_kernel(1.0), tilt)
-    return float(find_supremum(sb.features.Ball(bound), problem).value)
+    return float(find_supremum(sb.tau.Ball(bound), problem).value)
 
 
 def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
@@ -176,6 +176,6 @@ EXPERIMENT = Experiment(
         "falls by 13 %, it gains little (.19 for .11 at ε = .1). The paper's question whether an unbounded Stein "
         "kernel can be more powerful where outliers are bounded: yes at B = 3 (.99 for .14 at ε = .1), no at B = ½ "
         "(.58 for .78 at ε = .15), where outliers lie among the data and have small scores. Beyond B nothing is "
-        "promised, and without a tilt nothing is kept. τ over the ball is that of `tau=sb.features.Ball(B)`."
+        "promised, and without a tilt nothing is kept. τ over the ball is that of `tau=sb.tau.Ball(B)`."
     ),
 )

@@ -11,46 +11,18 @@ from typing import Any, TypeAlias
 
 import array_api_compat
 import numpy as np
-from array_api_compat import array_namespace as namespace
 from numpy.typing import NDArray
 
 from steinball.frames import from_frame, refuse_labeled
-
-__all__ = [
-    "Array",
-    "Floats",
-    "MemoryLimitError",
-    "OutOfRangeError",
-    "as_generator",
-    "as_number",
-    "as_numbers",
-    "as_samples",
-    "as_scores",
-    "as_second_samples",
-    "as_seed",
-    "check_choice",
-    "check_kind",
-    "check_level",
-    "check_resamples",
-    "check_share",
-    "computed",
-    "dtype_name",
-    "generator_at",
-    "is_array",
-    "is_array_like",
-    "is_small_jax",
-    "lent",
-    "like",
-    "namespace",
-    "take_rows",
-    "to_host",
-]
 
 Array: TypeAlias = Any
 """An array of NumPy, torch, JAX, CuPy or any other library of the array API standard."""
 
 Floats: TypeAlias = NDArray[np.float64]
 """A NumPy array of float64, of any shape: what is computed on the host."""
+
+namespace = array_api_compat.array_namespace
+"""The library of arrays, as a module with the names of the array API standard."""
 
 LEAST_LEVEL = 1e-300
 MOST_COUNTED = 10**9

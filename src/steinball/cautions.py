@@ -7,6 +7,22 @@ import warnings
 from collections.abc import Iterable
 from typing import NamedTuple
 
+__all__ = [
+    "DependentRowsWarning",
+    "FewRowsWarning",
+    "FittedOnDataWarning",
+    "LogDensityWarning",
+    "RareFeaturesWarning",
+    "RemovalWarning",
+    "RoundedDataWarning",
+    "SeparatedModesWarning",
+    "SteinIdentityWarning",
+    "SteinballWarning",
+    "UnboundedSteinKernelWarning",
+    "UncertifiedSupremumWarning",
+    "WrongScoreWarning",
+]
+
 
 class SteinballWarning(UserWarning):
     """The base class of all warnings of this library: each says its cause and its remedy.

@@ -15,8 +15,6 @@ from steinball.problem import Rows
 from steinball.stein import center_of
 from steinball.tilts import Tilt
 
-__all__ = ["ksd", "targeted_ksd"]
-
 
 def ksd(
     x: Any, model: Any, *, kernel: Kernel | None = None, tilt: Tilt | str | None = None, estimator: str = "v"

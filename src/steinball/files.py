@@ -14,8 +14,6 @@ try:
 except ImportError:  # Windows has no advisory locks
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["only_writer", "whole_file", "write_whole"]
-
 
 def write_whole(path: Any, content: bytes) -> None:
     """Make ``content`` the content of a file: after a crash or on a full disk the old content is still there.

@@ -6,13 +6,13 @@ from steinball import (
     datasets,
     estimation,
     explain,
-    features,
     fitting,
     jumps,
     kernels,
     models,
     planning,
     radius,
+    tau,
     tilts,
 )
 from steinball.calibration import (
@@ -101,7 +101,6 @@ __all__ = [
     "dcmmd_test",
     "estimation",
     "explain",
-    "features",
     "fit_test",
     "fitting",
     "from_log_density",
@@ -126,6 +125,7 @@ __all__ = [
     "sharp_huber_test",
     "split",
     "targeted_ksd",
+    "tau",
     "thin",
     "tilts",
 ]

@@ -24,8 +24,6 @@ from steinball.arrays import (
     take_rows,
     to_host,
 )
-from steinball.features.edges import check_edges
-from steinball.features.tilting import choose_tilt
 from steinball.jumps.offset import as_jumps
 from steinball.kernels.bandwidth import median_of_checked
 from steinball.kernels.base import Kernel
@@ -37,6 +35,8 @@ from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference
 from steinball.models.support import Support, place
 from steinball.stein import SteinKernel, SteinPoints, center_of
+from steinball.tau.edges import check_edges
+from steinball.tau.tilting import choose_tilt
 from steinball.tilts import Tilt
 
 _DRAWS = 512
@@ -202,7 +202,7 @@ class Rows:
         """The kernel and tilt that a user asked for.
 
         ``kernel=None`` is the inverse multiquadric at the median distance; ``tilt="auto"`` is centered and scaled by
-        the model where it knows how, for a large E u/τ (:func:`~steinball.features.tilting.choose_tilt`), otherwise by
+        the model where it knows how, for a large E u/τ (:func:`~steinball.tau.tilting.choose_tilt`), otherwise by
         robust statistics of the data; ``tilt=None`` is no tilt.
         """
         kernel = InverseMultiquadric(self.median_distance()) if kernel is None else kernel

@@ -10,11 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, dtype_name, like, namespace, take_rows
-from steinball.kernels.base import Kernel
-from steinball.kernels.distance import direct_squared_distances, metric_root
+from steinball.kernels.base import Kernel, direct_squared_distances, metric_root
 from steinball.tilts import Tilt
-
-__all__ = ["SteinKernel", "SteinPoints", "center_of"]
 
 DIRECT_DIMENSIONS = 2
 """Up to this dimension differences are formed coordinate by coordinate: as fast as matrix products, and exact."""

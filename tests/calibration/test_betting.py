@@ -20,10 +20,10 @@ from steinball.calibration.base import Calibration
 from steinball.calibration.betting import Betting, BettingNull
 from steinball.calibration.combination import check_combination, radius_of
 from steinball.calibration.wealth import BETS, average_evidence, log_wealth, newton_bets, payoffs
-from steinball.features import Supremum
 from steinball.gram import DenseGram, PrefixSums
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import pose
+from steinball.tau import Supremum
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact

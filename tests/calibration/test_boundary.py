@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 import steinball as sb
 from steinball.calibration import BootstrapNull, BoundaryNull
 from steinball.evidence.ksd import Reading
-from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.dense import DenseGram
 from steinball.gram.weights import gather
 from steinball.problem import pose
+from steinball.tau import Supremum
 
 Floats = NDArray[np.float64]
 LEVEL = 0.05

@@ -15,7 +15,7 @@ import steinball as sb
 from steinball.calibration import DeviationNull
 from steinball.calibration.deviation import BOUNDS
 from steinball.cautions import UnboundedSteinKernelWarning
-from steinball.features.moments import ModelMoments
+from steinball.tau.moments import ModelMoments
 
 # N(0, 1), lengthscale² = 2, tilt exponent ½: the supremum is 1 + (1 + c)v − v² − v³ at v = (√(4 + 3c) − 1)/3, c = ½.
 _V = (math.sqrt(5.5) - 1) / 3

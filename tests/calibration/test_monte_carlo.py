@@ -15,7 +15,7 @@ import steinball as sb
 from steinball.arrays import as_seed
 from steinball.calibration import MonteCarlo, MonteCarloNull, RemovalNull
 from steinball.gram.dense import DenseGram
-from steinball.gram.norms import PrefixNorms
+from steinball.gram.prefix import PrefixNorms
 from steinball.gram.replicates import CHUNK, ReplicatedGram
 from steinball.problem import pose
 

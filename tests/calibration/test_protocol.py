@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 import steinball as sb
 import steinball.gram.lowrank
 from steinball.calibration import BootstrapNull, BoundingNull, Calibration, JointNull
-from steinball.features import Supremum
 from steinball.gram import GramSummary, Request
+from steinball.tau import Supremum
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 import steinball as sb
 from steinball.cautions import DependentRowsWarning
-from steinball.checks.dependence import autocorrelation_time, dependent_rows, find_dependence
+from steinball.checks.dependence import (
+    as_chains,
+    autocorrelation_time,
+    chain_lengths,
+    chain_starts,
+    dependent_rows,
+    find_dependence,
+)
 from steinball.gram import DenseGram, Request
 from steinball.problem import pose
 
@@ -137,3 +144,25 @@ def test_features_whose_squares_overflow_say_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sb.ksd_test(x, sb.models.Gaussian(), kernel=KERNEL, calibration=sb.WeightedBootstrap(19), rng=0)
+
+
+pytestmark = pytest.mark.exact
+
+
+def test_a_number_of_chains_and_their_lengths_say_the_same() -> None:
+    assert chain_lengths(12, 3) == chain_lengths(12, (4, 4, 4))
+    assert chain_starts(12, 3).tolist() == [0, 4, 8]
+    assert chain_starts(12, (5, 7)).tolist() == [0, 5]
+    assert as_chains(np.array([5, 7])) == (5, 7)
+
+
+@pytest.mark.parametrize("chains", [5, 13, (4, 4), (12, 1)])
+def test_chains_add_up_to_the_rows(chains: Any) -> None:
+    with pytest.raises(ValueError, match="n = 12"):
+        chain_lengths(12, chains)
+
+
+@pytest.mark.parametrize("chains", [0, -1, 2.5, "two", [], [3, 0]])
+def test_what_is_no_number_of_chains_is_refused(chains: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="`chains`"):
+        as_chains(chains)

@@ -88,7 +88,7 @@ def test_a_grid_that_is_none_is_refused() -> None:
 
 def test_a_test_without_a_tolerance_says_so() -> None:
     result = sb.ksdagg_test(spoilt(50), MODEL, n_resamples=99, n_resamples_level=99, rng=0)
-    with pytest.raises(TypeError, match="AggregatedResult tolerates nothing"):
+    with pytest.raises(TypeError, match="this test tolerates nothing"):
         result.tolerance_curve()
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from steinball import fitting
-from steinball.features.supremum import find_supremum
 from steinball.fitting import MedianMAD
 from steinball.fitting.first_order import FirstOrder
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import pose
 from steinball.stein import SteinKernel
+from steinball.tau.supremum import find_supremum
 from steinball.tilts import PolynomialTilt
 
 as_family: Any = fitting.as_family

@@ -131,7 +131,7 @@ SPECIAL: dict[str, Maker] = {
     "features.tilt_efficiency.problem": _problem,
     "features.tilt_efficiency.tau": lambda s: 2.0,
     "radius.diameter.problem": _problem,
-    "radius.diameter.tau": lambda s: sb.features.Supremum(2.0, "given"),
+    "radius.diameter.tau": lambda s: sb.tau.Supremum(2.0, "given"),
     "radius.lipschitz_constant.problem": _problem,
     "models.GaussianBernoulliRBM.weights": lambda s: np.ones((2, 2)),
     "models.GaussianBernoulliRBM.random.dimension": lambda s: 3,

@@ -415,7 +415,7 @@ def test_what_cannot_be_used_is_refused_by_name() -> None:
 def test_at_computes_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(0).normal(0.3, size=40)
     first, expected = (sb.ksdagg_test(x, MODEL, level=level, rng=1, **FEW) for level in (0.05, 0.2))
-    monkeypatch.setattr("steinball.gof.aggregated.make_gram", None)
+    monkeypatch.setattr("steinball.gof.assess.make_gram", None)
     assert first.at(level=0.2).to_dict() == expected.to_dict()
 
 

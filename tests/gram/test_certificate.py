@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from steinball.calibration import BoundaryBootstrap, WeightedBootstrap, WildBootstrap
 from steinball.evidence.bounds import upper_bound_between, upper_bound_direction
 from steinball.evidence.ksd import Reading
-from steinball.features import Supremum
 from steinball.gram import DenseGram, GramSummary
 from steinball.gram.lowrank import draw_slack
 from steinball.models import Gaussian
 from steinball.problem import pose
+from steinball.tau import Supremum
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact

@@ -10,11 +10,10 @@ import pytest
 
 import steinball as sb
 from steinball.arrays import Array, to_host
-from steinball.gram import Request, compiled, device
+from steinball.gram import Request, device
 from steinball.gram.blocked import BlockedGram
-from steinball.gram.compiled import compilable, uses_tf32
 from steinball.gram.dense import DenseGram
-from steinball.gram.device import DeviceTiles, fill_up
+from steinball.gram.device import DeviceTiles, compilable, fill_up, uses_tf32
 from steinball.gram.tiles import Asked
 from steinball.problem import pose
 
@@ -168,8 +167,8 @@ def test_tf32_never_touches_the_stein_kernel_itself(monkeypatch: pytest.MonkeyPa
     """A tile made of matrix products, because it is not compiled or has too many columns to be fused, would lose its
     digits (a relative 4e-4 of D was seen): TF32 is for the draws of fused tiles alone."""
     torch = pytest.importorskip("torch", reason="torch is an extra")
-    monkeypatch.setattr(compiled, "on_cuda", lambda samples: True)
-    wide, narrow = (torch.zeros((4, d), dtype=torch.float32) for d in (compiled.FUSED_DIMENSIONS + 1, 3))
+    monkeypatch.setattr(device, "on_cuda", lambda samples: True)
+    wide, narrow = (torch.zeros((4, d), dtype=torch.float32) for d in (device.FUSED_DIMENSIONS + 1, 3))
     assert uses_tf32(narrow)
     assert not uses_tf32(wide)
     problem = pose(torch.asarray(samples(), dtype=torch.float32), lambda x: -x, sb.InverseMultiquadric(1.0))
@@ -209,7 +208,7 @@ def test_one_compilation_serves_every_tile_of_a_torch_gram_matrix_and_every_n(mo
 
 def test_products_with_directions_are_never_rounded_to_tf32(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch", reason="torch is an extra")
-    monkeypatch.setattr(compiled, "on_cuda", lambda samples: True)
+    monkeypatch.setattr(device, "on_cuda", lambda samples: True)
     problem = pose(torch.asarray(samples(), dtype=torch.float32), lambda x: -x, sb.InverseMultiquadric(1.0))
     for directions, precision in ((None, "TF32"), (np.ones((N, 1)), "float32")):
         tiles = DeviceTiles(problem, Asked.of(Request(directions=directions), N), TILE)

@@ -17,12 +17,12 @@ import steinball.gram.lowrank
 from steinball.arrays import to_host
 from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.evidence.ksd import Reading
-from steinball.features import Supremum
 from steinball.gram import BlockedGram, DenseGram, GramSummary, LowRankGram, Request
 from steinball.gram.cholesky import PivotedCholesky
 from steinball.gram.lowrank import FAILURE, Projections, draw_slack, sampled_residual
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import Problem, pose
+from steinball.tau import Supremum
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from steinball.gram import BlockedGram, DenseGram, PrefixSums, Request
+from steinball.gram.prefix import PrefixNorms
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import Problem, pose
 from steinball.tilts import PolynomialTilt
@@ -123,3 +124,15 @@ def test_overflow_is_an_error() -> None:
     x = np.array([[1e200], [2e200], [3e200]])
     with pytest.raises(FloatingPointError, match="overflow"):
         prefix_sums(pose(x, lambda x: -x, InverseMultiquadric(1.0)), np.arange(3)[None])
+
+
+def test_parts_are_joined_in_order() -> None:
+    parts = [PrefixNorms(np.full((k, 3), float(k)), np.full(k, k / 10)) for k in (1, 2)]
+    joined = PrefixNorms.joined(parts)
+    np.testing.assert_array_equal(joined.norms[:, 0], [1.0, 2.0, 2.0])
+    np.testing.assert_array_equal(joined.uniforms, [0.1, 0.2, 0.2])
+
+
+def test_what_overflows_is_named() -> None:
+    with pytest.raises(FloatingPointError, match="draws of the model overflow"):
+        PrefixNorms(np.array([[0.0, np.inf]]), np.zeros(1))

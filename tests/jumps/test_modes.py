@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 import steinball as sb
-from steinball.jumps import Modes, find_modes
-from steinball.models import GaussianMixture, StudentT
+from steinball.jumps import Jumps, ModeJumps, Modes, find_modes, is_multimodal
+from steinball.models import Gaussian, GaussianMixture, StudentT
 
 pytestmark = pytest.mark.exact
 
@@ -68,3 +68,47 @@ def test_a_wide_mode_reaches_farther_and_its_bulk_is_its_own() -> None:
     assert np.array_equal(modes.cells(x), np.argmax(heights, axis=0))
     z = modes.coordinates(x, modes.cells(x))
     assert np.allclose(modes.places(z, modes.cells(x)), x)
+
+
+SEED = np.random.SeedSequence(5)
+
+
+def test_whatever_has_a_move_is_one() -> None:
+    assert isinstance(ModeJumps([-1.0, 1.0]), Jumps)
+    assert not isinstance(GaussianMixture([1.0], [0.0]), Jumps)
+
+
+def test_a_ksd_ball_is_not_closed() -> None:
+    """Wrong weights of far modes have a KSD of about 0, and after a move they do not: to refuse it is no caution."""
+    model, data = GaussianMixture([0.5, 0.5], [-8.0, 8.0]), GaussianMixture([0.9, 0.1], [-8.0, 8.0])
+    x, kernel = data.sample(1500, rng=0), sb.kernels.InverseMultiquadric(1.0)
+    before = sb.ksd(x, model, kernel=kernel, estimator="u")
+    after = sb.ksd(ModeJumps.from_model(model).move(x, model, SEED), model, kernel=kernel, estimator="u")
+    assert before < 0.05
+    assert after > 0.15
+
+
+def test_models_with_far_modes_are_known_at_once() -> None:
+    assert is_multimodal(GaussianMixture([0.5, 0.5], [-6.0, 6.0]))
+    assert not is_multimodal(GaussianMixture([0.5, 0.5], [-2.0, 2.0]))
+    assert not is_multimodal(GaussianMixture([1.0, 0.0], [-6.0, 6.0]))  # a component of weight 0 is not there
+    assert not is_multimodal(GaussianMixture(np.full(9, 1 / 9), 3.0 * np.arange(9)))  # a chain without gaps
+    assert is_multimodal(GaussianMixture([0.5, 0.5], [-6.0, 6.0], [16.0, 16.0])) is False
+    for variance in (0.25, 4.0):
+        for apart, far in ((4.99, False), (5.01, True)):
+            scale = variance**0.5
+            assert is_multimodal(GaussianMixture([0.5, 0.5], [0.0, apart * scale], variance)) is far
+    assert is_multimodal(Gaussian()) is None
+    assert is_multimodal(type("Known", (), {"modes": Modes([-6.0, 6.0])})())
+
+
+def test_nothing_is_searched_and_too_many_components_are_not_compared() -> None:
+    class Silent(GaussianMixture):
+        def score(self, x: Any) -> Any:
+            raise AssertionError("the score was evaluated")
+
+        def sample(self, n: int, rng: Any = None) -> Any:
+            raise AssertionError("the model was sampled")
+
+    assert is_multimodal(Silent([0.5, 0.5], [-6.0, 6.0]))
+    assert is_multimodal(Silent(np.full(129, 1 / 129), 10.0 * np.arange(129))) is None

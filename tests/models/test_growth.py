@@ -9,11 +9,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from steinball.features.witness import lipschitz_of
 from steinball.models import Gaussian, GaussianBernoulliRBM, GaussianMixture, KernelExponentialFamily, StudentT
 from steinball.models.boltzmann import _steepest_chords
 from steinball.models.growth import RadialScore, ScoreGrowth, linear_bounds, unit_root
 from steinball.models.mixture import _largest_mean, _largest_pull
+from steinball.tau.witness import lipschitz_of
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]

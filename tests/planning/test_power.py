@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import json
+import math
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy.stats import binomtest
 
 import steinball as sb
-from steinball.planning import Power
+from steinball.planning import Power, SampleSize
 
 pytestmark = pytest.mark.exact
 
@@ -61,3 +63,64 @@ def test_a_number_that_is_none_is_refused(name: str, value: Any) -> None:
     options: dict[str, Any] = {"n": 10, "contamination": 0.05, **{name: value}}
     with pytest.raises((TypeError, ValueError), match=f"`{name}`"):
         sb.power(sb.models.Gaussian(), sb.models.Gaussian(), **options)
+
+
+MODEL = sb.models.Gaussian()
+
+
+def grows(scale: float) -> Any:
+    """A test whose power is 1 − exp(−n/scale)."""
+
+    def test(x: Any, rng: Any) -> Any:
+        return SimpleNamespace(pvalue=0.0 if rng.random() < 1.0 - math.exp(-len(x) / scale) else 1.0)
+
+    return test
+
+
+def needed(scale: float, **options: Any) -> SampleSize:
+    return sb.sample_size(MODEL, MODEL, 0.05, test=grows(scale), progress=False, **options)
+
+
+@pytest.mark.parametrize("scale", [30.0, 100.0, 300.0])
+def test_the_size_is_found_and_its_range_holds_the_true_one(scale: float) -> None:
+    found, true = needed(scale, repeats=400), -scale * math.log(0.2)
+    assert found.n == pytest.approx(true, rel=0.25)
+    assert found.low <= true * 1.05
+    assert found.high >= true * 0.95
+    sizes = [one.n for one in found.tried]
+    assert sizes == sorted(set(sizes))
+    assert next(one for one in found.tried if one.n == found.n).share >= 0.8
+
+
+def test_a_size_that_is_far_off_is_given_up_early() -> None:
+    tried = needed(300.0, repeats=400).tried
+    assert tried[0].repeats == 50
+    assert max(one.repeats for one in tried) == 400
+
+
+def test_an_alternative_that_cannot_be_seen_has_no_size() -> None:
+    found = needed(1e9, largest=100)
+    assert math.isinf(found.n)
+    assert "No size up to 100 points has a power of 80 %" in " ".join(str(found).split())
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["n"] is None
+
+
+def test_the_smallest_size_may_be_enough() -> None:
+    found = needed(1e-3)
+    assert found.n == 20
+    assert "About 20 points are needed for a power of 80 %" in " ".join(str(found).split())
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0, -0.5, "much"])
+def test_a_power_that_is_none_is_refused(power: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="`power`"):
+        needed(1.0, power=power)
+
+
+def test_more_contamination_needs_fewer_points() -> None:
+    sizes = [
+        sb.sample_size(MODEL, sb.models.Gaussian(3.0), 0.0, share=share, repeats=20, largest=320, rng=1).n
+        for share in (0.5, 0.2)
+    ]
+    assert sizes[0] < sizes[1]
+    assert np.isfinite(sizes).all()

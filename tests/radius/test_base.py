@@ -11,9 +11,9 @@ import pytest
 
 import steinball as sb
 from steinball import radius as r
-from steinball.features import Supremum
 from steinball.models import Gaussian, GaussianMixture
 from steinball.problem import Problem, pose
+from steinball.tau import Supremum
 
 pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.cautions.RemovalWarning")]
 

@@ -11,9 +11,9 @@ from scipy import stats
 
 import steinball as sb
 from steinball import radius as r
-from steinball.features import Supremum
-from steinball.features.isotropic import IsotropicCase
 from steinball.problem import Problem, pose
+from steinball.tau import Supremum
+from steinball.tau.isotropic import IsotropicCase
 
 pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.cautions.RemovalWarning")]
 

@@ -9,8 +9,8 @@ import pytest
 
 import steinball as sb
 from steinball import radius as r
-from steinball.features import Supremum
 from steinball.problem import Problem, pose
+from steinball.tau import Supremum
 
 pytestmark = pytest.mark.exact
 

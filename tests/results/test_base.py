@@ -57,7 +57,7 @@ EACH = pytest.mark.parametrize("result", RESULTS.values(), ids=list(RESULTS))
 def concrete(base: type[Result] = Result) -> Iterator[type[Result]]:
     for sub in base.__subclasses__():
         if sub.__module__.startswith("steinball."):
-            yield from (sub, *concrete(sub))
+            yield from (*(() if inspect.isabstract(sub) else (sub,)), *concrete(sub))
 
 
 def test_every_result_type_is_among_those_that_are_checked_here() -> None:
@@ -65,7 +65,6 @@ def test_every_result_type_is_among_those_that_are_checked_here() -> None:
     for kind in concrete():
         assert dataclasses.is_dataclass(kind)
         assert not inspect.isabstract(kind)
-        assert kind.__module__.startswith("steinball.results.")
 
 
 @EACH
@@ -107,7 +106,7 @@ def test_the_cases_hold_rejections_and_others_of_every_type() -> None:
 
 @EACH
 def test_a_result_is_neither_true_nor_false(result: Result) -> None:
-    with pytest.raises(TypeError, match=r"neither true nor false: use `result\.rejected`"):
+    with pytest.raises(TypeError, match=r"no truth value: use `result\.rejected`"):
         bool(result)
 
 

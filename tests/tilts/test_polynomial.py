@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 import steinball.tilts
 from steinball.arrays import to_host
-from steinball.features.tilting import base_tilt
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import pose
 from steinball.stein import SteinKernel
+from steinball.tau.tilting import base_tilt
 from steinball.tilts import PolynomialTilt, PowerTilt, Tilt
 
 pytestmark = pytest.mark.exact

@@ -4,13 +4,12 @@ from steinball.calibration.base import BootstrapNull, BoundingNull, Calibration,
 from steinball.calibration.betting import Betting, BettingJointNull, BettingNull
 from steinball.calibration.boundary import BoundaryBootstrap, BoundaryJointNull, BoundaryNull
 from steinball.calibration.deviation import DeviationBound, DeviationNull
-from steinball.calibration.fitted import FittedCalibration, FittedModel
+from steinball.calibration.fitted import FittedCalibration, FittedModel, RefitBootstrap
+from steinball.calibration.markov import WildBootstrap
 from steinball.calibration.monte_carlo import MonteCarlo, MonteCarloNull, RemovalNull
 from steinball.calibration.projected import ProjectedBootstrap
-from steinball.calibration.refit import RefitBootstrap
 from steinball.calibration.weighted import WeightedBootstrap
-from steinball.calibration.wild import WildBootstrap
-from steinball.features.moments import ModelMoments
+from steinball.tau.moments import ModelMoments
 
 __all__ = [
     "Betting",

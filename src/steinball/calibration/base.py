@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, dtype_name
-from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.problem import Problem
+from steinball.tau import Supremum
 
 if TYPE_CHECKING:
     from steinball.radius.base import Radius

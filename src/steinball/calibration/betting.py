@@ -26,11 +26,9 @@ from steinball.calibration.wealth import (
     relative_gains,
     wealth_path,
 )
-from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
-
-__all__ = ["Betting", "BettingJointNull", "BettingNull"]
+from steinball.tau import Supremum
 
 Floats = NDArray[np.float64]
 

@@ -22,13 +22,11 @@ from steinball.calibration.base import (
 )
 from steinball.calibration.markov import Length, MarkovCalibration, centered
 from steinball.calibration.weighted import centered_counts
-from steinball.checks.chains import Chains
-from steinball.features import Supremum
+from steinball.checks.dependence import Chains
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
-
-__all__ = ["SCHEMES", "BoundaryBootstrap", "BoundaryJointNull", "BoundaryNull", "boundary_draws", "moved_to_the_edge"]
+from steinball.tau import Supremum
 
 SCHEMES = ("weighted", "scaled", "wild")
 

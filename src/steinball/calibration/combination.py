@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from steinball.calibration.base import Calibration
 from steinball.cautions import Remark, RemovalWarning
-from steinball.features import Supremum
-from steinball.features.supremum import uncertified
-from steinball.features.unbounded import grows, unbounded_kernel
 from steinball.gram.request import Request
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
+from steinball.tau import Supremum
+from steinball.tau.supremum import uncertified
+from steinball.tau.unbounded import grows, unbounded_kernel
 
 if TYPE_CHECKING:
     from steinball.radius.base import Radius

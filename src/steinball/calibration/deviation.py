@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from steinball.calibration.base import BoundingNull, Calibration
-from steinball.features import Supremum
-from steinball.features.moments import ModelMoments
 from steinball.gram.base import GramSummary
+from steinball.tau import Supremum
+from steinball.tau.moments import ModelMoments
 
 if TYPE_CHECKING:
     from steinball.radius.base import Radius
-
-__all__ = ["BOUNDS", "DeviationBound", "DeviationNull", "hoeffding"]
 
 
 class _Inequality(Protocol):

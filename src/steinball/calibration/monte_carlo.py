@@ -17,19 +17,17 @@ from scipy.special import bdtr, bdtrc
 from steinball.arrays import check_resamples
 from steinball.calibration.base import BoundingNull, Calibration, kth_largest_index, tie_tolerance
 from steinball.calibration.deviation import DeviationNull, hoeffding
-from steinball.features import Supremum
-from steinball.features.diameter import diameter
 from steinball.gram.base import GramSummary
-from steinball.gram.compiled import is_accelerated
 from steinball.gram.cost import duration, replicates_cost
-from steinball.gram.norms import PrefixNorms
+from steinball.gram.device import is_accelerated
+from steinball.gram.prefix import PrefixNorms
 from steinball.gram.request import Replicates, Request
 from steinball.problem import Problem
+from steinball.tau import Supremum
+from steinball.tau.isotropic import diameter
 
 if TYPE_CHECKING:
     from steinball.radius.base import Radius
-
-__all__ = ["MonteCarlo", "MonteCarloNull", "RemovalNull"]
 
 Floats = NDArray[np.float64]
 

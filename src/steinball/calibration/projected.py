@@ -12,15 +12,13 @@ from steinball.calibration.base import tie_tolerance
 from steinball.calibration.boundary import BoundaryNull
 from steinball.calibration.fitted import FittedCalibration, FittedModel
 from steinball.calibration.weighted import centered_counts
-from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
-
-__all__ = ["ProjectedBootstrap", "Projection", "least_rows", "leverage_ratio"]
+from steinball.tau import Supremum
 
 _MOST_DRAWS, _ALTOGETHER, _EXPECTED = 256, 512, 1024
 

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BETS", "STRATEGIES", "average_evidence", "log_wealth", "newton_bets", "payoffs"]
-
 Floats = NDArray[np.float64]
 
 STRATEGIES = ("mixture", "newton")

@@ -13,10 +13,10 @@ from scipy.special import pdtr
 
 from steinball.arrays import check_resamples
 from steinball.calibration.base import BootstrapNull, Calibration
-from steinball.features import Supremum
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
+from steinball.tau import Supremum
 
 _POISSON_FROM = 2**13
 _CELLS_AT_ONCE = 2**20

@@ -17,7 +17,7 @@ from steinball.cautions import (
     SteinIdentityWarning,
     WrongScoreWarning,
 )
-from steinball.jumps.separated import SEPARATION, count_groups
+from steinball.jumps.modes import SEPARATION, count_groups
 from steinball.models.knowledge import Knowledge
 from steinball.models.reference import kept_with, sampler_failure
 from steinball.models.score_check import check_score, undeclared_edges

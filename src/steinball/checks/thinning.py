@@ -8,11 +8,8 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import Array, Floats, as_samples, as_scores, check_resamples, like, take_rows, to_host
-from steinball.checks.chains import as_chains, chain_lengths, chain_starts
-from steinball.checks.dependence import autocorrelation_time, find_dependence
+from steinball.checks.dependence import as_chains, autocorrelation_time, chain_lengths, chain_starts, find_dependence
 from steinball.problem import pose
-
-__all__ = ["thin"]
 
 REMAINING = 0.01
 """The correlation of neighboring rows that thinning leaves at most, where it decays geometrically."""

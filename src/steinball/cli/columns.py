@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
-__all__ = ["choose_columns"]
-
 
 def choose_columns(columns: str, names: Sequence[str] | None, width: int) -> list[int]:
     """Positions (from 0) of the columns that the text ``columns`` names: names, positions from 1, ranges, patterns.

@@ -25,8 +25,6 @@ from steinball.cli.userfile import python_file
 from steinball.results import Result
 from steinball.text import wrap
 
-__all__ = ["app"]
-
 
 class _PlainHelp:
     """Of a flag the help says nothing, where typer says <bool>."""

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from steinball.cli.columns import choose_columns
 
-__all__ = ["read_csv", "read_named", "refuse_index"]
-
 _DELIMITERS = (";", "\t", ",")  # a comma beside a semicolon or a tab is a decimal comma, and an error unless said
 _ROWS_AT_ONCE = 4096
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "."}

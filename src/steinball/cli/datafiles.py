@@ -23,8 +23,6 @@ from steinball.cli.parquet import read_parquet
 from steinball.gram.choose import Settings
 from steinball.gram.memory import in_words
 
-__all__ = ["Table", "read_npz", "read_table"]
-
 _TEXT = {".csv", ".tsv", ".txt", ".dat"}
 _ROWS_AT_ONCE = 2**16
 _LONGEST_LINE = 2**26
@@ -149,7 +147,7 @@ class _Budget:
     @classmethod
     def of(cls, source: str, memory_limit: int | str | None) -> _Budget:
         """By a limit as users give it."""
-        return cls(source, Settings(memory_limit=memory_limit).limit(np.empty(0)))
+        return cls(source, Settings(memory_limit=memory_limit).limit(np.empty(0), 2**62))
 
     def check(self, size: int, share: float = 1.0) -> None:
         """Refuse a file of which the first ``share`` takes ``size`` bytes."""

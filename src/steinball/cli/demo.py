@@ -21,8 +21,6 @@ from steinball.show.pictures import save_picture
 from steinball.text import number, percent, wrap
 from steinball.tilts import PolynomialTilt
 
-__all__ = ["Comparison", "compare", "render_demo", "run_demo"]
-
 TOLERANCE = 0.2
 OUTLIERS_AT = 20.0
 SEED = 5  # a typical split: the p-values of the standard test, clean and with outliers, are near their medians

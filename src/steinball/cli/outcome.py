@@ -17,8 +17,6 @@ from rich.text import Text
 from steinball.arrays import MemoryLimitError, OutOfRangeError
 from steinball.cli.guard import INTERRUPTED, NOT_A_DECISION, discard, message_of, say
 
-__all__ = ["ending", "foreign_code", "one_line", "show", "write"]
-
 _PACKAGE = Path(__file__).parents[1]
 
 

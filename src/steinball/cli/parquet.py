@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from steinball.cli.columns import choose_columns
 from steinball.cli.csvtext import refuse_index
 
-__all__ = ["read_parquet"]
-
 _ROWS_AT_ONCE = 2**16
 
 

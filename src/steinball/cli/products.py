@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.cli.datafiles import Table
-from steinball.explain.labels import Labels
+from steinball.frames import Labels
 from steinball.results import Result
 from steinball.show.page import write_report
 from steinball.show.pictures import check_picture, save_picture
 from steinball.text import count, wrap
-
-__all__ = ["Products", "Rows"]
 
 
 @dataclass(frozen=True, eq=False)

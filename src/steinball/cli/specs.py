@@ -21,8 +21,6 @@ from steinball import kernels, models
 from steinball.cli.datafiles import read_npz
 from steinball.cli.userfile import load_log_density, load_model, python_file
 
-__all__ = ["kernel_from", "model_from", "parse_share", "parse_spec", "standard_words"]
-
 # The parameters of a model or kernel are those of its class.
 _MODELS: Mapping[str, type] = {
     "gaussian": models.Gaussian,

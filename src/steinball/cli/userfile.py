@@ -13,8 +13,6 @@ import numpy as np
 
 from steinball.models.knowledge import Knowledge
 
-__all__ = ["load_log_density", "load_model", "python_file"]
-
 
 def python_file(text: str | None) -> str | None:
     """The file part of ``file.py:name``, or None where ``text`` names no Python file.

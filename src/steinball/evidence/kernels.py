@@ -15,13 +15,12 @@ from steinball.arrays import Floats, check_level, to_host
 from steinball.calibration.base import Calibration, JointNull, tie_tolerance
 from steinball.calibration.combination import check_isolated, check_over_kernels, doubts, radius_of
 from steinball.cautions import Remark
-from steinball.evidence.base import Evidence
-from steinball.evidence.pairs import PairSums, host_sums
-from steinball.features import Supremum
-from steinball.features.unbounded import boundedness
+from steinball.evidence.base import Evidence, PairSums, host_sums
 from steinball.gram.base import GramSummary
 from steinball.problem import Problem
 from steinball.radius.base import Radius
+from steinball.tau import Supremum
+from steinball.tau.unbounded import boundedness
 
 _SHARES = 200
 
@@ -253,6 +252,7 @@ class RobustAggregationEvidence(KernelsEvidence):
             "radii": tuple(radii.tolist()),
             "ratios": tuple(ratios.tolist()),
             "kernel": self.problems[chosen].stein.kernel,
+            "details": dict(self.problems[0].rows.remarks),
             "_tolerated": tolerated,
         }
 

@@ -24,18 +24,17 @@ from steinball.calibration.combination import (
 )
 from steinball.calibration.deviation import hoeffding
 from steinball.cautions import Remark
-from steinball.evidence.base import Decision, Evidence
+from steinball.evidence.base import Decision, Evidence, PairSums, host_sums
 from steinball.evidence.bounds import upper_bound, upper_bound_between
-from steinball.evidence.pairs import PairSums, host_sums
-from steinball.features import Supremum, tilt_efficiency
-from steinball.features.unbounded import Boundedness, boundedness
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.memory import check_room
 from steinball.gram.request import Request
-from steinball.jumps.separated import is_multimodal
+from steinball.jumps.modes import is_multimodal
 from steinball.problem import Problem
 from steinball.radius.base import FixedRadius, Radius
 from steinball.radius.contamination import Huber
+from steinball.tau import Supremum, tilt_efficiency
+from steinball.tau.unbounded import Boundedness, boundedness
 
 _VISITS = 10.0
 """Below so many visits to where a point weighs most, draws may miss it: their bound then missed .12 to .31 of the time
@@ -221,8 +220,8 @@ class KSDEvidence(Evidence):
 
     def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:
         """The p-value at each amount."""
-        null, ksd = self.for_set(tolerated).null, self.reading.ksd(self.summary)
-        return [null.pvalue(ksd, theta) for theta in self.limits(tolerated, amounts).tolist()]
+        ksd, sets = self.distance(), [tolerated.resized(float(amount)) for amount in amounts]
+        return [self.for_set(one).null.pvalue(ksd, self.radius(one)) for one in sets]
 
     def limits(self, tolerated: Radius, amounts: Floats) -> Floats:
         """θ at each amount."""

@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from steinball.arrays import Floats, to_host
-from steinball.kernels.base import Kernel
-from steinball.kernels.distance import direct_squared_distances
+from steinball.kernels.base import Kernel, direct_squared_distances
 from steinball.problem import Problem
 from steinball.stein import SteinPoints, center_of
-
-__all__ = ["coordinate_shares"]
 
 MOST_POINTS = 4_000
 """Beyond so many points an even selection of them answers for all."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import Array, Floats, as_samples, like, to_host
-from steinball.evidence.pairs import PairSums
+from steinball.evidence.base import PairSums
 from steinball.problem import Problem
 from steinball.stein import SteinPoints
 from steinball.text import percent, wrap

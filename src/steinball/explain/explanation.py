@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats
-from steinball.card import card, table
-from steinball.evidence.pairs import PairSums
+from steinball.evidence.base import PairSums
 from steinball.explain.coordinates import coordinate_shares
-from steinball.explain.far import far_points
-from steinball.explain.influence import Influence, leave_one_out
-from steinball.explain.labels import Labels, labels_of
+from steinball.explain.influence import Influence, far_points, leave_one_out
 from steinball.explain.witness import Places, SteinWitness
-from steinball.text import Row, count, number, percent, render
+from steinball.frames import Labels, labels_of
+from steinball.text import Row, card, count, number, percent, render, table
 
 OUTSIDE = "outside the support of the model"
 """What is said of a point that the model excludes, in place of its values."""

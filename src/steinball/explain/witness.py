@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import Floats, as_samples, to_host
-from steinball.evidence.pairs import PairSums
+from steinball.evidence.base import PairSums
 from steinball.models.base import evaluate_score
 from steinball.stein import center_of
 

@@ -17,8 +17,6 @@ from steinball.fitting.minimum_ksd import minimize_ksd
 from steinball.fitting.normal import Normal
 from steinball.stein import SteinKernel
 
-__all__ = ["Estimate", "Estimator", "MaximumLikelihood", "MedianMAD", "MinimumKSD", "as_estimator"]
-
 _QUARTILE = 0.6744897501960817
 
 

@@ -12,8 +12,6 @@ from steinball.arrays import Floats, to_host
 from steinball.models.base import Model
 from steinball.models.support import Support
 
-__all__ = ["ExponentialFamily", "Family", "Restricted", "difference_jacobian", "maximum_likelihood"]
-
 _STEP = 6e-6  # the cube root of the rounding error: the best step of a central difference
 
 

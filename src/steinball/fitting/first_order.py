@@ -8,15 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from steinball.arrays import Floats, check_share, like, to_host
-from steinball.features import Supremum
 from steinball.fitting.estimators import Estimate
 from steinball.fitting.family import Family
 from steinball.fitting.probes import far_and_near
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
 from steinball.radius import Radius
-
-__all__ = ["FirstOrder"]
+from steinball.tau import Supremum
 
 _DRAWS = 2048
 

@@ -26,8 +26,6 @@ from steinball.models.knowledge import Knowledge
 from steinball.models.mixture import GaussianMixture
 from steinball.models.support import Support
 
-__all__ = ["FAMILIES", "Fitter", "SciPyFamily", "as_family"]
-
 FAMILIES = ("normal", "student-t", "gamma", "lognormal", "weibull", "mixture:k")
 _ON_THE_LINE: Mapping[str, Callable[[], Family]] = {
     "student-t": Student,

@@ -10,11 +10,8 @@ import numpy as np
 
 from steinball.arrays import Floats, to_host
 from steinball.fitting.family import ExponentialFamily, Family, difference_jacobian
-from steinball.kernels.base import Kernel
-from steinball.kernels.distance import squared_distances
+from steinball.kernels.base import Kernel, squared_distances
 from steinball.stein import SteinKernel
-
-__all__ = ["Minimum", "ScoreDistance", "minimize_ksd", "solve_positive"]
 
 _PAIRS_AT_ONCE = 2**22  # entries of the kernel matrix held at once: 32 MB
 _STEPS, _HALVINGS, _ENOUGH = 100, 30, 1e-10

@@ -10,8 +10,6 @@ from steinball.fitting.family import Family, difference_jacobian, maximum_likeli
 from steinball.fitting.normal import from_log_cholesky, log_cholesky, moment_scores, packed, unpacked
 from steinball.models.mixture import GaussianMixture
 
-__all__ = ["Mixture"]
-
 _STARTS, _STEPS, _ENOUGH = 8, 500, 1e-6
 _LEAST = 1e-3  # of the variance of the data: no component shrinks onto a point
 

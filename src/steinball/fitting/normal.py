@@ -12,8 +12,6 @@ from steinball.arrays import Floats
 from steinball.fitting.family import ExponentialFamily, difference_jacobian
 from steinball.models.gaussian import Gaussian
 
-__all__ = ["Normal", "from_log_cholesky", "log_cholesky", "moment_scores", "packed", "unpacked"]
-
 
 def unpacked(entries: Floats, dimension: int) -> Floats:
     """The symmetric matrix with this upper triangle, row by row."""

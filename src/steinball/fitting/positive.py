@@ -14,8 +14,6 @@ from steinball.fitting.family import ExponentialFamily, Family
 from steinball.models.gaussian import as_points
 from steinball.models.support import Support
 
-__all__ = ["Gamma", "GammaModel", "LogNormal", "LogNormalModel", "Weibull", "WeibullModel"]
-
 _HALF_LINE = Support.of((0, None))
 
 

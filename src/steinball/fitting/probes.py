@@ -7,8 +7,6 @@ import numpy as np
 from steinball.arrays import Floats
 from steinball.models.support import Support
 
-__all__ = ["far_and_near"]
-
 _DIRECTIONS, _POINTS = 48, 256
 
 

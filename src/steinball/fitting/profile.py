@@ -18,8 +18,6 @@ from steinball.fitting.probes import far_and_near
 from steinball.gram.weights import gather
 from steinball.stein import SteinKernel
 
-__all__ = ["EXCLUSION", "Closest", "Landscape", "closest_member"]
-
 _SEARCH_DRAWS = 199
 _EXCLUDED = 1e6
 _FARTHEST = 50.0

@@ -9,8 +9,6 @@ from steinball.arrays import Floats
 from steinball.fitting.family import Family
 from steinball.models.student_t import StudentT
 
-__all__ = ["Student"]
-
 _MOST = 200.0  # degrees of freedom beyond which no sample tells the family from the normal one
 
 

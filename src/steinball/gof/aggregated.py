@@ -99,7 +99,7 @@ def ksdagg_test(
     counts = check_resamples(n_resamples), check_resamples(n_resamples_level, "n_resamples_level")
     n_bisections, calibration = check_resamples(n_bisections, "n_bisections"), WildBootstrap(sum(counts))
     settings = Settings(engine, memory_limit, n_jobs, progress)
-    asked = Specification(0.0, calibration, 0.5, rng, settings, tilt=tilt, check_model=check_model)
+    asked = Specification(0.0, calibration, None, rng, settings, tilt=tilt, check_model=check_model)
     rows = asked.prepare(x, model, kernels)
     chosen = paper_kernels() if kernels is None else collection(kernels, rows)
     level = check_level(level, *_scarcer(counts, len(chosen)))
@@ -239,7 +239,6 @@ def robust_ksdagg_test(
         "taus": tuple(one.value for one in evidence.taus),
         "tau_kind": evidence.taus[0].kind,
         "bounded": evidence.bounded,
-        "details": dict(evidence.problems[0].rows.remarks),
     }
     return RobustAggregatedResult.of(evidence, tolerated, asked.level, record, **fixed)
 

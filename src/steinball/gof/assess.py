@@ -26,8 +26,6 @@ from steinball.checks.rows import few_rows, rounded_rows, rows_of_the_fit
 from steinball.discrepancy import check_estimator
 from steinball.evidence.kernels import RobustAggregationEvidence
 from steinball.evidence.ksd import KSDEvidence, Reading
-from steinball.features import Supremum
-from steinball.features.supremum import find_supremum
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.choose import DENSE_UP_TO, Settings, make_gram
 from steinball.gram.isolated import with_isolated
@@ -36,20 +34,33 @@ from steinball.kernels.base import Kernel
 from steinball.problem import Problem, Rows, in_no_coordinates
 from steinball.radius.base import as_radius
 from steinball.record import Record
+from steinball.tau import Supremum
+from steinball.tau.supremum import find_supremum
 
-Settled = Callable[[GramSummary], bool]
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """Whether a summary decides for certain at one radius θ and level."""
+
+    reading: Reading
+    radius: float
+    level: float
+
+    def __call__(self, summary: GramSummary) -> bool:
+        return self.reading.grade(summary, self.radius, self.level) != "approximate"
 
 
 @dataclass(frozen=True, eq=False)
 class Specification:
     """What a test asks: the tolerated set, how the null is imitated, kernel and tilt, and how the work is done.
 
-    The fields have the words of :func:`steinball.ksd_test`; ``kernels`` picks several kernels for the rows.
+    The fields have the words of :func:`steinball.ksd_test`; ``kernels`` picks several kernels for the rows, and
+    ``level=None`` leaves the level to the caller.
     """
 
     radius: Any
     calibration: Any
-    level: float
+    level: Any
     rng: Any
     settings: Settings
     kernel: Kernel | None = None
@@ -63,7 +74,7 @@ class Specification:
 
     def __post_init__(self) -> None:
         calibration, seed = as_calibration(self.calibration), as_seed(self.rng)
-        level = check_level(self.level, calibration.n_resamples)
+        level = 0.0 if self.level is None else check_level(self.level, calibration.n_resamples)
         vars(self).update(radius=as_radius(self.radius), calibration=calibration, rng=seed, level=level)
         if self.kernels is None:
             check_combination(calibration, check_estimator(self.estimator), self.radius, self.jumps is not None)
@@ -98,18 +109,13 @@ def assess_problem(problem: Problem, asked: Specification, fixed: bool = False) 
     reading = Reading(calibration, tau, asked.estimator)
     request = calibration.request(problem.rows.n, asked.rng)
     check_engine(calibration, request, asked.settings.engine)
-    gram = gram_of(problem, request, calibration, asked.settings, tau, _settled(reading, theta, asked.level))
+    gram = gram_of(problem, request, calibration, asked.settings, tau, Settled(reading, theta, asked.level))
     summary = gram.summarise(request)
     if calibration.independent_rows:
         remarks += dependent_rows(problem, summary)
     moved, predictable = asked.jumps is not None, fixed or calibration.predictable
     facts = calibration, asked.rng, tau, asked.estimator, moved, predictable
     return KSDEvidence(problem, gram, request, summary, *facts), Record(warnings=tuple(give(remarks)))
-
-
-def _settled(reading: Reading, theta: float, level: float) -> Settled:
-    """Whether a summary decides for certain."""
-    return lambda summary: reading.grade(summary, theta, level) != "approximate"
 
 
 def assess_kernels(x: Any, model: Any, asked: Specification, kernels: Any) -> tuple[RobustAggregationEvidence, Record]:
@@ -152,7 +158,7 @@ def gram_of(
     calibration: Calibration,
     settings: Settings,
     tau: Supremum | None = None,
-    settled: Settled = lambda summary: True,
+    settled: Callable[[GramSummary], bool] = lambda summary: True,
 ) -> Gram:
     """The engine for the pairs of one problem, points that the model excludes among them."""
     gram = make_gram(problem, request, calibration.n_resamples, settings, settled)

@@ -6,7 +6,6 @@ from typing import Any
 
 from steinball.calibration import BoundaryBootstrap, Calibration, WeightedBootstrap
 from steinball.calibration.combination import as_calibration
-from steinball.features import Ball, Box
 from steinball.gof.assess import Specification, assess
 from steinball.gram.choose import Settings
 from steinball.jumps import Jumps
@@ -14,6 +13,7 @@ from steinball.kernels.base import Kernel
 from steinball.radius import Huber, Radius
 from steinball.record import recorded
 from steinball.results.gof import GofResult
+from steinball.tau import Ball, Box
 from steinball.tilts import Tilt
 
 

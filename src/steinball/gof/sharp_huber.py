@@ -22,7 +22,7 @@ from steinball.arrays import (
     to_host,
 )
 from steinball.evidence.means import METHODS, BoundedMean, MeansEvidence
-from steinball.features.witness import Basis, Window, Witness, certified_supremum, cover, lipschitz_of, smooth
+from steinball.gof.mode_weights import SharpResult
 from steinball.jumps.offset import as_jumps, modes_of
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian
@@ -30,7 +30,7 @@ from steinball.models.base import model_at
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import Support, place
 from steinball.record import recorded
-from steinball.results.means import SharpResult
+from steinball.tau.witness import Basis, Window, Witness, certified_supremum, cover, lipschitz_of, smooth
 from steinball.text import describe
 
 _LARGEST_DIMENSION = 3

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from steinball.arrays import Array, Floats, OutOfRangeError, like, namespace, to_host
-from steinball.gram.norms import PrefixNorms
-from steinball.gram.prefix import PrefixSums
+from steinball.gram.prefix import PrefixNorms, PrefixSums
 from steinball.gram.request import Request
 from steinball.gram.weights import ChainedWeights, Chunk, Weights
 

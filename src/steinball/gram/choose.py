@@ -12,7 +12,6 @@ import numpy as np
 from steinball.arrays import MOST_COUNTED, Array, MemoryLimitError, check_resamples, dtype_name
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.blocked import CPU_TILE, BlockedGram
-from steinball.gram.compiled import is_accelerated
 from steinball.gram.cost import (
     NOMINAL_RATE,
     Cost,
@@ -28,6 +27,7 @@ from steinball.gram.cost import (
     replicates_cost,
 )
 from steinball.gram.dense import DenseGram
+from steinball.gram.device import is_accelerated
 from steinball.gram.lowrank import LowRankGram
 from steinball.gram.memory import SHARE_OF_FREE, as_bytes, free_memory, in_words
 from steinball.gram.replicates import ReplicatedGram

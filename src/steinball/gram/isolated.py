@@ -15,8 +15,6 @@ from steinball.gram.prefix import PrefixSums
 from steinball.gram.request import Request
 from steinball.gram.weights import Chunk, Weights
 
-__all__ = ["IsolatedGram", "Others", "with_isolated"]
-
 Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from steinball.arrays import Array, Floats, dtype_name, generator_at, like, namespace, to_host
 from steinball.gram.base import Gram, GramSummary
-from steinball.gram.norms import PrefixNorms
+from steinball.gram.prefix import PrefixNorms
 from steinball.gram.request import Replicates, Request
 from steinball.gram.workers import share_threads
 from steinball.models.knowledge import Knowledge
@@ -20,8 +20,6 @@ from steinball.stein import SteinKernel, SteinPoints, center_of
 if TYPE_CHECKING:
     from steinball.problem import Problem
 
-
-__all__ = ["ReplicatedGram", "prefix_norms"]
 
 CHUNK = 16
 """Samples that are drawn together. It fixes which random numbers a sample sees, so it is part of the results."""

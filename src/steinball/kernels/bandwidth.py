@@ -6,8 +6,7 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from steinball.arrays import Array, Floats, as_samples, check_resamples, to_host
-from steinball.kernels.base import as_metric
-from steinball.kernels.distance import metric_root
+from steinball.kernels.base import as_metric, metric_root
 
 EXACT_UP_TO = 2000
 """Number of points up to which all pairs are used; beyond it, all pairs of a subsample of this size."""

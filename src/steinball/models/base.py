@@ -30,22 +30,6 @@ from steinball.models.knowledge import DENSITIES, LOG_DENSITIES, Knowledge
 from steinball.models.support import Support
 from steinball.text import shown
 
-__all__ = [
-    "JaxModel",
-    "LostModel",
-    "Model",
-    "ScoreArray",
-    "ScoreFunction",
-    "as_extras",
-    "as_model",
-    "evaluate_score",
-    "from_score",
-    "keepable",
-    "model_at",
-    "same_array",
-    "score_of",
-]
-
 _ACCEPTED = (
     "an array of scores ∇log p at the samples, a function that returns them, or an object with `score(x)`; "
     'a bare log density comes in by `sb.from_log_density(f, backend="jax" | "torch" | "numerical")`'

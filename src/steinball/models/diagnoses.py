@@ -9,8 +9,6 @@ import numpy as np
 
 from steinball.arrays import Floats
 
-__all__ = ["Ending", "Mistake", "find_endings", "missing_jacobian", "wrong_matrix"]
-
 Mistake = tuple[str, Floats, float]
 """What to say, the score that the mistake would give, and how much it magnifies errors of the gradient."""
 

@@ -14,8 +14,6 @@ from scipy.linalg import solve_triangular
 from steinball.arrays import Array, as_numbers, check_resamples, is_array, like, namespace
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds, unit_root
 
-__all__ = ["Covariance", "Gaussian", "as_points", "as_vector", "common_dimension", "frozen"]
-
 
 def frozen(value: Any) -> NDArray[np.float64]:
     """A read-only copy as NumPy float64."""

@@ -16,8 +16,6 @@ from steinball.models.base_map import BaseMap, Move
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, unit_root
 from steinball.models.support import Support
 
-__all__ = ["DENSITIES", "LOG_DENSITIES", "Clusters", "Knowledge"]
-
 Floats = NDArray[np.float64]
 
 # What other libraries call a method that returns a log density, or a density.

@@ -101,7 +101,10 @@ def _made(model: Any, template: Array | None) -> Reference | str:
         draws = Knowledge(model).needed_draws(SIZE)
     except Exception as error:  # a user's sampler may raise anything; what it raised is told
         return f"{type(error).__name__}: {error}"
-    return Reference(draws, _finite_scores(model, draws, template))
+    try:
+        return Reference(draws, _finite_scores(model, draws, template))
+    except Exception:  # a user's score may raise anything, also at draws of its own model
+        return Reference(draws, None)
 
 
 def _finite_scores(model: Any, draws: Floats, template: Array | None) -> Floats | None:

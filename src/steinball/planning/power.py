@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from typing import Any
 
 from scipy.special import betaincinv
 
+from steinball.arrays import as_number
 from steinball.planning.study import Study, Test, check_count
 from steinball.text import count, percent, wrap
 
@@ -125,3 +127,142 @@ def estimated(study: Study, n: int, repeats: int) -> Power:
     low = float(betaincinv(rejections, repeats - rejections + 1, _BAND / 2.0)) if rejections else 0.0
     high = float(betaincinv(rejections + 1, repeats - rejections, 1.0 - _BAND / 2.0)) if rejections < repeats else 1.0
     return Power(rejections / repeats, low, high, n, repeats, study.contamination, study.level)
+
+
+_LEAST = 20
+_FIRST = 50  # samples that often show already that a size is far from the one looked for
+_CLOSE = 1.1
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """The number of points at which a test reaches a power.
+
+    Attributes
+    ----------
+    n : float
+        The smallest size tried at which the simulated power is at least ``target``; infinite where none is.
+    low, high : float
+        Below ``low`` the power is too small, and from ``high`` on large enough, as far as the 95 % bands tell.
+    target : float
+        The power that was asked for.
+    tried : tuple of Power
+        All sizes that were simulated, in increasing order.
+
+    Examples
+    --------
+    >>> print(SampleSize(240, 200, 320, 0.8, ()))
+    About 240 points are needed for a power of 80 % (between 200 and 320, as far as
+    the simulation tells).
+    """
+
+    n: float
+    low: float
+    high: float
+    target: float
+    tried: tuple[Power, ...] = field(repr=False)
+
+    def summary(self) -> str:
+        """In words."""
+        if math.isinf(self.n):
+            last = self.tried[-1]
+            words = f"No size up to {count(last.n, 'point')} has a power of {percent(self.target)}: there it is "
+            return wrap(f"{words}{percent(last.share)} ({percent(last.low)} to {percent(last.high)}).", indent=0)
+        top = f"and {count(self.high)}" if math.isfinite(self.high) else "and more"
+        return wrap(
+            f"About {count(self.n, 'point')} are needed for a power of {percent(self.target)} (between "
+            f"{count(self.low)} {top}, as far as the simulation tells).",
+            indent=0,
+        )
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain dictionary for JSON; what is infinite is ``None``."""
+        sizes = {"n": self.n, "low": self.low, "high": self.high}
+        finite = {name: size if math.isfinite(size) else None for name, size in sizes.items()}
+        tried = [one.to_dict() for one in self.tried]
+        return {"schema": "steinball.sample-size/1", **finite, "target": self.target, "tried": tried}
+
+
+def sample_size(
+    model: Any,
+    alternative: Any,
+    contamination: float,
+    power: float = 0.8,
+    *,
+    share: float | None = None,
+    level: float = 0.05,
+    repeats: int = 200,
+    largest: int = 5_000,
+    test: Test | None = None,
+    rng: Any = 0,
+    progress: bool | str = "auto",
+) -> SampleSize:
+    """How many points a test of a model needs to reject an alternative with a given power, by simulation.
+
+    Sizes are doubled until the power is reached, and then halved in between to within a tenth.
+
+    Parameters
+    ----------
+    model, alternative, contamination, share, level, repeats, test, rng, progress
+        As in :func:`steinball.power`. Sizes that are far from the one looked for are given up after 50 samples.
+    power : float
+        The power to reach, in (0, 1).
+    largest : int
+        The largest size to try.
+
+    Returns
+    -------
+    SampleSize
+
+    Notes
+    -----
+    It is assumed that the power grows with n.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> found = sb.sample_size(sb.models.Gaussian(), 3.0, contamination=0.05, share=0.3, repeats=40)
+    >>> 20 <= found.n < 80
+    True
+    """
+    target = as_number(power, "power", low=0.0, high=1.0, open_low=True)
+    if target == 1.0:
+        raise ValueError("`power` must be below 1: no test rejects always.")
+    repeats, largest = check_count(repeats, "repeats", 1), check_count(largest, "largest", _LEAST)
+    study = Study.of(model, alternative, contamination, share, level, test, rng, progress)
+    return _Search(study, target, repeats).run(largest)
+
+
+class _Search:
+    """The sizes tried so far."""
+
+    def __init__(self, study: Study, target: float, repeats: int) -> None:
+        self._study, self._target, self._repeats = study, target, repeats
+        self._tried: dict[int, Power] = {}
+
+    def run(self, largest: int) -> SampleSize:
+        """Double, then halve."""
+        below, n = 0, min(_LEAST, largest)
+        while not self._enough(n):
+            if n == largest:
+                return self._found(math.inf)
+            below, n = n, min(2 * n, largest)
+        while below and n > _CLOSE * below and n - below > 1:
+            middle = round(math.sqrt(below * n))
+            below, n = (below, middle) if self._enough(middle) else (middle, n)
+        return self._found(n)
+
+    def _enough(self, n: int) -> bool:
+        first = estimated(self._study, n, min(_FIRST, self._repeats))
+        clear = first.high < self._target or first.low > self._target
+        self._tried[n] = first if clear else estimated(self._study, n, self._repeats)
+        return self._tried[n].share >= self._target
+
+    def _found(self, n: float) -> SampleSize:
+        tried = tuple(self._tried[size] for size in sorted(self._tried))
+        low = max((one.n for one in tried if one.high < self._target), default=2)
+        high = min((one.n for one in tried if one.low >= self._target and one.n >= n), default=math.inf)
+        return SampleSize(n, low, high, self._target, tried)

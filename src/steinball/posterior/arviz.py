@@ -8,8 +8,6 @@ import numpy as np
 
 from steinball.arrays import Floats
 
-__all__ = ["read_arviz"]
-
 _DIMS = ("chain", "draw")
 
 

@@ -8,8 +8,6 @@ from typing import ClassVar
 
 from steinball.arrays import Floats
 
-__all__ = ["Posterior", "check_names", "over_draws"]
-
 
 class Posterior(ABC):
     """A posterior on its unconstrained space, the Jacobian of the transformation included.

@@ -10,8 +10,6 @@ from steinball.arrays import Floats
 from steinball.posterior.draws import Draws, Reading
 from steinball.posterior.layout import Layout
 
-__all__ = ["read_states"]
-
 
 def read_states(states: Any, reading: Reading) -> tuple[Draws, Floats | None]:
     """Draws and scores of states: of one chain (draw, ...), of several (chain, draw, ...) or (draw, chain, ...).

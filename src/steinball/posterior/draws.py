@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, as_samples, check_kind, computed, is_array, namespace, to_host
-from steinball.checks.chains import as_chains, chain_lengths, chain_starts
+from steinball.checks.dependence import as_chains, chain_lengths, chain_starts
 from steinball.posterior.layout import Layout
-
-__all__ = ["Draws", "Reading", "as_named"]
 
 _STUCK_SHARE, _STUCK_DRAWS = 0.25, 20
 """A chain that stays at one point for this share of its length, and so many draws, was stuck: of chains that are long

@@ -10,8 +10,6 @@ import numpy as np
 
 from steinball.arrays import Floats
 
-__all__ = ["Layout"]
-
 
 @dataclass(frozen=True)
 class Layout:

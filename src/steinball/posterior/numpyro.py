@@ -11,8 +11,6 @@ from steinball.arrays import Floats
 from steinball.posterior.base import Posterior, check_names, over_draws
 from steinball.posterior.layout import Layout
 
-__all__ = ["NumPyroPosterior", "read_mcmc"]
-
 _ROWS = 256
 """Rows that are evaluated at a time: one shape, so that one compilation serves every number of rows."""
 

@@ -11,8 +11,6 @@ from steinball.arrays import Floats
 from steinball.posterior.base import Posterior, check_names, over_draws
 from steinball.posterior.layout import Layout
 
-__all__ = ["PyMCPosterior"]
-
 
 class PyMCPosterior(Posterior):
     """``model.compile_dlogp()``, Jacobian included, at draws that the model's own transforms have taken there.

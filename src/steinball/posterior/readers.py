@@ -17,8 +17,6 @@ from steinball.posterior.numpyro import NumPyroPosterior, read_mcmc
 from steinball.posterior.pymc import PyMCPosterior
 from steinball.posterior.stan import StanPosterior
 
-__all__ = ["Case", "read"]
-
 _KINDS = {
     ("numpyro", "MCMC"): "MCMC",
     ("numpyro", "MCMCKernel"): "MCMCKernel",

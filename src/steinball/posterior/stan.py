@@ -10,8 +10,6 @@ import numpy as np
 from steinball.arrays import Floats
 from steinball.posterior.base import Posterior, check_names, over_draws
 
-__all__ = ["StanPosterior"]
-
 
 class StanPosterior(Posterior):
     """``log_density_gradient`` of a ``bridgestan.StanModel``, Jacobian included.

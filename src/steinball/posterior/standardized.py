@@ -14,8 +14,6 @@ from steinball.models.base_map import Move
 from steinball.models.knowledge import Clusters, Knowledge
 from steinball.models.support import Support
 
-__all__ = ["Standardized", "Units", "spread_of"]
-
 
 def spread_of(draws: Array) -> tuple[Floats, Floats]:
     """Median and spread of every column: the median absolute deviation, or where that is 0 the standard deviation.

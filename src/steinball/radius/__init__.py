@@ -1,7 +1,5 @@
 """How much misfit is tolerated: radii θ of KSD balls that contain a stated set (paper §4.2; docs/theory/radii.md)."""
 
-from steinball.features.diameter import diameter
-from steinball.features.lipschitz import lipschitz_constant
 from steinball.radius.alternative import Alternative, LikeModel
 from steinball.radius.band import DensityBand
 from steinball.radius.base import FixedRadius, Radius, Sum
@@ -9,6 +7,8 @@ from steinball.radius.contamination import Huber, TotalVariation
 from steinball.radius.divergence import ChiSquared, Hellinger, KullbackLeibler
 from steinball.radius.tails import StudentTails
 from steinball.radius.wasserstein import ScoreError, Wasserstein
+from steinball.tau.isotropic import diameter
+from steinball.tau.lipschitz import lipschitz_constant
 
 __all__ = [
     "Alternative",

@@ -10,13 +10,13 @@ import numpy as np
 from scipy.special import ndtri
 
 from steinball.arrays import Array, as_number, as_samples, check_resamples, like, to_host
-from steinball.features.kinds import Supremum
 from steinball.gram.blocked import BlockedGram
 from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
 from steinball.radius.base import Radius
+from steinball.tau.certificate import Supremum
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ import numpy as np
 from scipy.integrate import quad
 
 from steinball.arrays import as_number, as_numbers
-from steinball.features.kinds import Supremum
 from steinball.problem import Problem
 from steinball.radius.base import Radius
 from steinball.radius.contamination import TotalVariation
+from steinball.tau.certificate import Supremum
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from steinball.arrays import as_number, check_kind
-from steinball.features.kinds import Supremum, is_upper_bound
 from steinball.problem import Problem
+from steinball.tau.certificate import Supremum, is_upper_bound
 
 
 class Radius(ABC):
@@ -83,7 +83,7 @@ class Radius(ABC):
         vars(self).update(traits)
 
     def kind(self, problem: Problem, tau: Supremum) -> str:
-        """How the number was obtained, in the words of :class:`~steinball.features.Supremum`: that of τ, mostly."""
+        """How the number was obtained, in the words of :class:`~steinball.tau.Supremum`: that of τ, mostly."""
         return tau.kind if self.needs_bounded else "given"
 
     def trusts(self, tau: Supremum) -> bool:

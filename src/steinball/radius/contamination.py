@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass, field
 
 from steinball.arrays import check_share
-from steinball.features.diameter import diameter
-from steinball.features.kinds import Supremum
 from steinball.problem import Problem
 from steinball.radius.base import Radius, within_all
+from steinball.tau.certificate import Supremum
+from steinball.tau.isotropic import diameter
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steinball.arrays import as_number, as_samples, check_resamples, check_share, like, to_host
-from steinball.features.kinds import Supremum
-from steinball.features.moments import CONFIDENCE, N_DRAWS, chernoff_upper, largest_eigenvalue
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
 from steinball.radius.base import Radius, within_all
 from steinball.radius.contamination import TotalVariation
+from steinball.tau.certificate import Supremum
+from steinball.tau.moments import CONFIDENCE, N_DRAWS, chernoff_upper, largest_eigenvalue
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, stdtr
 
 from steinball.arrays import as_number, dtype_name, to_host
-from steinball.features.kinds import Supremum
 from steinball.problem import Problem
 from steinball.radius.band import DensityBand
 from steinball.radius.base import Radius
+from steinball.tau.certificate import Supremum
 
 
 def _log_gamma_step(x: float) -> float:

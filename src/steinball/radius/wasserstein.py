@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steinball.arrays import as_number
-from steinball.features.isotropic import kernel_constants
-from steinball.features.kinds import Supremum
-from steinball.features.lipschitz import lipschitz_constant
 from steinball.problem import Problem
 from steinball.radius.base import FixedRadius, Radius, as_radius, within_all
+from steinball.tau.certificate import Supremum
+from steinball.tau.isotropic import kernel_constants
+from steinball.tau.lipschitz import lipschitz_constant
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Wasserstein(Radius):
     distance : float
         W₁ ≥ 0, in the units of the data (Euclidean).
     lipschitz : float, optional
-        An upper bound of L that you know. By default :func:`~steinball.features.lipschitz.lipschitz_constant`: a closed
+        An upper bound of L that you know. By default :func:`~steinball.tau.lipschitz.lipschitz_constant`: a closed
         form for an isotropic Gaussian under its own tilt, elsewhere *optimized*, a lower bound of L that is usually
         sharp, so that the radius is then no proved one (:meth:`kind` says which).
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from steinball.evidence.base import PairSums
 from steinball.evidence.kernels import AggregationEvidence, KernelsEvidence, RobustAggregationEvidence
-from steinball.evidence.pairs import PairSums
 from steinball.kernels.base import Kernel, unit_kernel
 from steinball.radius.base import Radius
 from steinball.record import Record

@@ -11,18 +11,16 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from steinball.arrays import Floats, check_resamples
 from steinball.calibration.base import Calibration
-from steinball.card import card
 from steinball.cautions import give
-from steinball.evidence.base import Decision, Evidence
-from steinball.evidence.pairs import PairSums
+from steinball.evidence.base import Decision, Evidence, PairSums
 from steinball.explain.detectable import Detectable, smallest_detectable
 from steinball.explain.explanation import Explanation, explain
 from steinball.explain.tolerance import Concession, ToleranceCurve, conceding, tolerance_curve
-from steinball.features.kinds import is_upper_bound
 from steinball.radius.base import FixedRadius, Radius, as_radius
 from steinball.radius.contamination import Huber
 from steinball.record import Record
-from steinball.text import Row, brief, count, describe, number, percent, render, short, spaced
+from steinball.tau.certificate import is_upper_bound
+from steinball.text import Row, brief, card, count, describe, number, percent, render, short, spaced
 
 CONTAMINATED = "Contaminated means: does not come from the model."
 OF_POINTS = "of these points are contaminated"

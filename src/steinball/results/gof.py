@@ -10,17 +10,16 @@ import numpy as np
 
 from steinball.arrays import Array, Floats, as_number, check_level
 from steinball.calibration.deviation import hoeffding
-from steinball.evidence.base import three_way_verdict
+from steinball.evidence.base import PairSums, three_way_verdict
 from steinball.evidence.bounds import Credibility, credibility, two_sided_interval
 from steinball.evidence.ksd import KSDEvidence
-from steinball.evidence.pairs import PairSums
 from steinball.explain.changes import Fragility, fragility
 from steinball.explain.removal import Removal, least_removal
-from steinball.features import tilt_efficiency
 from steinball.kernels.base import Kernel
 from steinball.radius.base import Radius
 from steinball.record import Record
 from steinball.results.base import Result, measured, tolerated, unbounded_words, unseen, whose
+from steinball.tau import tilt_efficiency
 from steinball.text import Row, count, describe, number, percent
 from steinball.tilts import Tilt
 

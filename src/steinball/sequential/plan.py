@@ -13,12 +13,12 @@ import numpy as np
 from steinball.arrays import Floats, as_number, as_numbers, check_level, check_resamples, check_share
 from steinball.calibration.betting import Betting
 from steinball.cautions import UncertifiedSupremumWarning
-from steinball.features.supremum import find_supremum
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, evaluate_score
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem, Rows
 from steinball.stein import SteinKernel
+from steinball.tau.supremum import find_supremum
 from steinball.tilts import Tilt
 
 DRAWS = 512

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, as_samples, as_seed, is_array, is_array_like, lent, like, to_host
-from steinball.card import card
 from steinball.explain.tolerance import conceding
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, evaluate_score, model_at
@@ -22,7 +21,7 @@ from steinball.sequential import checkpoint
 from steinball.sequential.books import Books, compare
 from steinball.sequential.ledger import History
 from steinball.sequential.plan import Plan, Settled
-from steinball.text import Row, count, number, render
+from steinball.text import Row, card, count, number, render
 from steinball.tilts import Tilt
 
 _TITLE = "Sequential kernel Stein goodness-of-fit test"

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import Floats
+from steinball.evidence.base import PairSums
+from steinball.explain.explanation import Explanation
 from steinball.results.base import Lengthscales, Result
-from steinball.show.theme import canvas, legend
-from steinball.text import number
+from steinball.show.theme import Theme, canvas, legend
+from steinball.show.view import View
+from steinball.text import count, number, percent
 
 _LARGEST = 300.0
 _TICKS = 8
@@ -63,3 +66,99 @@ def draw_nulls(result: Result, draws: Floats | None, ax: Any = None) -> Any:
     ax.set_title(f"null distribution, p-value {number(result.pvalue)}", loc="left", fontsize="medium")
     legend(ax)
     return ax
+
+
+_TAIL = 0.005
+
+
+def draw_contributions(explanation: Explanation, ax: Any = None) -> Any:
+    """The largest contributions by name, and the sum of all others."""
+    ax, theme = canvas(ax)
+    rows = explanation.points
+    shares, places = 100 * explanation.shares(rows), np.arange(len(rows))
+    ax.barh(places, shares, color=theme.blamed)
+    ax.axvline(0.0, color=theme.ink, linewidth=0.8)
+    ax.set_yticks(places, [explanation.label(i).replace("$", r"\$") for i in rows.tolist()], fontsize="small")
+    ax.invert_yaxis()
+    others = len(explanation.contributions) - len(rows)
+    rest = f"; the other {count(others, 'point')}: {percent(1 - shares.sum() / 100)} together" if others else ""
+    ax.set_xlabel(f"share of D² in %{rest}")
+    ax.set_title("which points the distance is made of", loc="left", fontsize="medium")
+    return ax
+
+
+def draw_diagonal(explanation: Explanation, sums: PairSums, ax: Any = None) -> Any:
+    """u(x, x), how much each point can count, against where it lies; τ is the most that any point can."""
+    ax, theme = canvas(ax)
+    j = int(np.argmax(explanation.coordinates))
+    x, values = sums.problem.rows.original[:, j], sums.diagonal[sums.rows]
+    order = np.argsort(x)
+    if sums.problem.samples.shape[1] == 1:
+        ax.plot(x[order], values[order], color=theme.model, linewidth=1)
+    ax.scatter(x, values, s=8, color=theme.data, linewidths=0, alpha=0.8, label="data")
+    if np.isfinite(sums.tau):
+        ax.axhline(sums.tau, color=theme.blamed, linestyle="--", label="τ")
+    low, high = _window(x)
+    outside = int(((x < low) | (x > high)).sum())
+    beyond = f" ({count(outside, 'point')} outside of this picture)" if outside else ""
+    name = explanation.names[j].replace("$", r"\$")
+    ax.set(xlabel=f"{name}{beyond}", ylabel="u(x, x)", ylim=(0.0, None), xlim=(low, high))
+    ax.set_title("how much a point can count", loc="left", fontsize="medium")
+    legend(ax)
+    return ax
+
+
+def _window(x: Floats) -> tuple[float, float]:
+    """From the least point to the largest; a far one must not make a line of all others."""
+    low, high = np.quantile(x, [_TAIL, 1.0 - _TAIL])
+    room = 0.5 * (high - low) or 1.0
+    ends = max(float(x.min()), low - room), min(float(x.max()), high + room)
+    margin = 0.03 * (ends[1] - ends[0]) or 1.0
+    return ends[0] - margin, ends[1] + margin
+
+
+_CELLS = 60
+
+
+def draw_witness(explanation: Explanation, view: View, ax: Any = None) -> Any:
+    """Along the column that counts most, or over the plane of two columns."""
+    ax, theme = canvas(ax)
+    if len(explanation.names) == 2:
+        _draw_plane(explanation, view, ax, theme)
+    else:
+        _draw_line(explanation, ax, theme)
+    ax.set_title("where the data have too much (+) or too little (−) mass", loc="left", fontsize="medium")
+    return ax
+
+
+def _draw_line(explanation: Explanation, ax: Any, theme: Theme) -> None:
+    j = int(np.argmax(explanation.coordinates))
+    grid, values = explanation.witness_along(j)
+    ax.axhline(0.0, color=theme.ink, linewidth=0.8)
+    ax.plot(grid, values, color=theme.model, linewidth=2)
+    more, fewer = (
+        (values > 0, theme.blamed, "more data than expected"),
+        (values < 0, theme.model, "fewer data"),
+    )
+    for sign, color, label in (more, fewer):
+        ax.fill_between(grid, values, 0.0, where=sign, color=color, alpha=0.3, linewidth=0, label=label)
+    column = explanation.samples[:, j]
+    shown = column[(column >= grid[0]) & (column <= grid[-1])][:2_000]
+    ax.plot(shown, np.zeros_like(shown), "|", color=theme.data, markersize=7)
+    name = explanation.names[j].replace("$", r"\$")
+    through = "" if len(explanation.names) == 1 else ", through the median of the other columns"
+    ax.set(xlabel=f"{name}{through}", ylabel="witness", xlim=(grid[0], grid[-1]))
+    legend(ax)
+
+
+def _draw_plane(explanation: Explanation, view: View, ax: Any, theme: Theme) -> None:
+    axes = [np.linspace(low, high, _CELLS) for low, high in view.window.T]
+    places = np.stack([part.ravel() for part in np.meshgrid(*axes, indexing="ij")], axis=1)
+    values = explanation.witness(places).reshape(_CELLS, _CELLS)
+    most = float(np.nanmax(np.abs(values))) or 1.0
+    look = {"cmap": "PuOr_r", "vmin": -most, "vmax": most}  # two colors that nobody confuses
+    drawn = ax.pcolormesh(*axes, values.T, shading="gouraud", rasterized=True, **look)
+    ax.scatter(*view.points.T, s=5, color="black", linewidths=0, alpha=0.5)
+    ax.figure.colorbar(drawn, ax=ax, label="witness")
+    names = [name.replace("$", r"\$") for name in explanation.names]
+    ax.set(xlabel=names[0], ylabel=names[1], xlim=view.window[:, 0], ylim=view.window[:, 1])

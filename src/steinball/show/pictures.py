@@ -13,13 +13,18 @@ import numpy as np
 from steinball.evidence.kernels import KernelsEvidence
 from steinball.files import write_whole
 from steinball.results.base import Result
-from steinball.show.further import draw_lengthscales, draw_nulls, draw_wealth
-from steinball.show.points import draw_contributions, draw_diagonal
+from steinball.show.further import (
+    draw_contributions,
+    draw_diagonal,
+    draw_lengthscales,
+    draw_nulls,
+    draw_wealth,
+    draw_witness,
+)
 from steinball.show.sample import draw_sample
 from steinball.show.scene import Scene
 from steinball.show.theme import NEEDED, canvas, pair_of_axes
 from steinball.show.tolerance import can_slide, draw_tolerance
-from steinball.show.witness import draw_witness
 
 _FORMATS = (".png", ".pdf", ".svg")
 

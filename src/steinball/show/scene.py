@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.evidence.pairs import PairSums
+from steinball.evidence.base import PairSums
 from steinball.explain.explanation import Explanation
 from steinball.results.base import Result
 from steinball.show.tolerance import Zones, zones_of

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats
-from steinball.evidence.pairs import PairSums
+from steinball.evidence.base import PairSums
 from steinball.explain.explanation import Explanation
 from steinball.problem import Rows
 from steinball.show.density import Shape, shape_of

@@ -1,9 +1,8 @@
 """Weights that bound the Stein kernel."""
 
-from steinball.tilts.base import Tilt
+from steinball.tilts.base import PowerTilt, Tilt
 from steinball.tilts.edge import EdgeTilt
 from steinball.tilts.polynomial import PolynomialTilt
-from steinball.tilts.power import PowerTilt
 from steinball.tilts.scatter import robust_scatter
 
 __all__ = ["EdgeTilt", "PolynomialTilt", "PowerTilt", "Tilt", "robust_scatter"]

@@ -10,8 +10,6 @@ import numpy as np
 from steinball.arrays import Array, as_number, as_numbers, like, namespace
 from steinball.tilts.base import Tilt
 
-__all__ = ["EdgeTilt"]
-
 
 @dataclass(frozen=True)
 class EdgeTilt(Tilt):

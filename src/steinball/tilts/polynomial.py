@@ -11,8 +11,6 @@ from steinball.arrays import Array, as_number, as_numbers, like, namespace
 from steinball.kernels.base import as_metric
 from steinball.tilts.base import Tilt
 
-__all__ = ["PolynomialTilt"]
-
 
 @dataclass(frozen=True, eq=False)
 class PolynomialTilt(Tilt):

@@ -8,8 +8,6 @@ import numpy as np
 
 from steinball.arrays import Array, Floats, OutOfRangeError, as_samples, to_host
 
-__all__ = ["Scatter", "median_and_scales", "robust_scatter"]
-
 _NORMAL = 1.4826
 """The standard deviation of a normal variable over its median absolute deviation."""
 

@@ -14,9 +14,9 @@ from scipy.optimize import linprog, minimize
 import steinball as sb
 from experiments.evidence.adversaries import RESPONSES, Grid, farthest
 from experiments.evidence.radius_adversaries import EXPERIMENT, RADII, SUPREMUM, grid
-from steinball.features import Supremum
 from steinball.problem import pose
 from steinball.radius import Huber, KullbackLeibler, LikeModel, ScoreError, StudentTails, TotalVariation, Wasserstein
+from steinball.tau import Supremum
 
 pytestmark = pytest.mark.exact
 

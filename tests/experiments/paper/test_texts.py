@@ -15,8 +15,8 @@ import steinball as sb
 from experiments.paper import bounded_score, dependence, growing_score, localized, u_statistic, weighted_norm
 from experiments.paper.draws import drawn
 from experiments.paper.weights import stein_diagonal
-from steinball.features.tilting import choose_tilt
 from steinball.models import Gaussian
+from steinball.tau.tilting import choose_tilt
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact

@@ -12,8 +12,6 @@ from steinball.arrays import Floats
 from steinball.models.autodiff import DifferentiatedDensity
 from steinball.models.support import Support
 
-__all__ = ["ForeignDensity", "box_of"]
-
 Map = Callable[[Floats], Floats]
 
 

@@ -18,8 +18,6 @@ from steinball.models.mixture import GaussianMixture
 from steinball.models.student_t import StudentT
 from steinball.models.support import Support
 
-__all__ = ["adapt"]
-
 
 def adapt(model: Any, dimension: int | None) -> Any:
     """The model of a distribution; ``None`` for anything else of NumPyro."""

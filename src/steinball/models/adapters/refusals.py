@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-__all__ = ["discrete", "not_a_box", "on_the_line", "several"]
-
 
 def discrete(name: str) -> NoReturn:
     """Refuse a distribution on separate points."""

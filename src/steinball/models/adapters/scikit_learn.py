@@ -12,8 +12,6 @@ from steinball.models.adapters.kernel_density import KernelDensity
 from steinball.models.gaussian import Gaussian
 from steinball.models.mixture import GaussianMixture
 
-__all__ = ["adapt"]
-
 
 def adapt(model: Any, dimension: int | None) -> Any:
     """The model of a fitted estimator; ``None`` for those without a density."""

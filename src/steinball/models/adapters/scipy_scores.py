@@ -10,8 +10,6 @@ from scipy.special import log_ndtr
 
 from steinball.arrays import Floats
 
-__all__ = ["FAMILIES", "Family"]
-
 Number = float | Floats
 
 

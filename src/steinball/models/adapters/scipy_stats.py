@@ -20,8 +20,6 @@ from steinball.models.gaussian import Gaussian, as_points
 from steinball.models.student_t import StudentT
 from steinball.models.support import Support
 
-__all__ = ["ScipyDistribution", "adapt"]
-
 _ANGLES = ("vonmises", "wrapcauchy")
 _QUARTILES, _NORMAL_QUARTILES = (0.25, 0.75), 1.3489795003921634
 _CURVED = {

@@ -20,8 +20,6 @@ from steinball.models.mixture import GaussianMixture
 from steinball.models.student_t import StudentT
 from steinball.models.support import Support
 
-__all__ = ["LogProb", "Sampler", "adapt", "differentiated", "module_model"]
-
 
 def adapt(model: Any, dimension: int | None) -> Any:
     """The model of a distribution, or of a module with ``log_prob``; ``None`` for anything else of torch."""

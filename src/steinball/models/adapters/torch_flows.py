@@ -12,8 +12,6 @@ from steinball.arrays import Floats
 from steinball.models.adapters.torch_distributions import Sampler, differentiated, module_model
 from steinball.models.knowledge import Knowledge
 
-__all__ = ["adapt"]
-
 
 def adapt(model: Any, dimension: int | None) -> Any:
     """The model of a flow; ``None`` for anything else of these libraries."""

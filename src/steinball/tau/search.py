@@ -1,0 +1,265 @@
+"""Lower bounds of τ by search: multistart from the largest samples, everywhere or inside a region."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from steinball.arrays import Floats, as_number, as_numbers, namespace, to_host
+from steinball.models.support import Support
+
+if TYPE_CHECKING:
+    from steinball.problem import Problem
+
+
+STARTS = 8
+"""From how many of the largest samples a search sets out."""
+
+
+@dataclass(frozen=True)
+class Ball:
+    """The region |x − center| ≤ radius, for τ when outliers are known to lie within it (paper §4.2).
+
+    Examples
+    --------
+    >>> Ball(10.0).contains(np.array([[3.0, 4.0], [30.0, 4.0]]))
+    array([ True, False])
+    """
+
+    radius: float
+    center: Any = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", as_number(self.radius, "radius", low=0.0, open_low=True))
+        center = as_numbers(self.center, "center")
+        if center.ndim > 1 or not np.isfinite(center).all():
+            raise ValueError(f"`center` must be finite, a number or (d,), got {self.center!r}.")
+        object.__setattr__(self, "center", float(center) if center.ndim == 0 else tuple(center.tolist()))
+
+    def contains(self, x: Floats) -> NDArray[np.bool_]:
+        """Which rows of ``x`` lie inside."""
+        return np.asarray(np.linalg.norm(x - self.center, axis=1) <= self.radius * (1.0 + 1e-12))
+
+    def draw(self, n: int, d: int, rng: np.random.Generator) -> Floats:
+        """Points of the region to start from, half of them on its edge."""
+        direction = rng.standard_normal((n, d))
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        length = np.where(np.arange(n) % 2, 1.0, rng.random(n) ** (1.0 / d))
+        return np.asarray(self.center + self.radius * length[:, None] * direction)
+
+    def climb(self, start: Floats, surface: Surface) -> Floats:
+        """A local maximizer inside the ball."""
+        offset, unit = (start - self.center) / self.radius, surface.scale / self.radius
+        inside = {
+            "type": "ineq",
+            "fun": lambda y: 1.0 - np.sum((offset + unit * y) ** 2),
+            "jac": lambda y: -2.0 * unit * (offset + unit * y),
+        }
+        found = surface.climb(start, method="SLSQP", constraints=inside, options={"ftol": 1e-12})
+        offset = found - self.center  # a constraint is met up to the tolerance of the solver: project
+        return np.asarray(self.center + offset * min(1.0, self.radius / max(float(np.linalg.norm(offset)), 1e-300)))
+
+
+@dataclass(frozen=True)
+class Box:
+    """The region lower ≤ x ≤ upper, coordinate by coordinate, for τ when outliers are known to lie within it.
+
+    Examples
+    --------
+    >>> Box(0.0, 5.0).contains(np.array([[3.0, 4.0], [-1.0, 4.0]]))
+    array([ True, False])
+    """
+
+    lower: Any
+    upper: Any
+
+    def __post_init__(self) -> None:
+        lower, upper = as_numbers(self.lower, "lower"), as_numbers(self.upper, "upper")
+        if max(lower.ndim, upper.ndim) > 1 or 1 < lower.size != upper.size > 1 or 0 in (lower.size, upper.size):
+            raise ValueError(f"`lower` and `upper` must be numbers or (d,), got {lower.shape} and {upper.shape}.")
+        if not np.isfinite([*lower.ravel(), *upper.ravel()]).all():
+            raise ValueError("`lower` and `upper` must be finite; without bounds use tau='optimized'.")
+        if not np.all(lower < upper):
+            raise ValueError("`lower` must lie below `upper` in every coordinate.")
+        for name, side in (("lower", lower), ("upper", upper)):
+            object.__setattr__(self, name, float(side) if side.ndim == 0 else tuple(side.tolist()))
+
+    def contains(self, x: Floats) -> NDArray[np.bool_]:
+        """Which rows of ``x`` lie inside."""
+        return np.asarray(((x >= self.lower) & (x <= self.upper)).all(axis=1))
+
+    def draw(self, n: int, d: int, rng: np.random.Generator) -> Floats:
+        """Points of the region to start from, half of them corners."""
+        share = np.where(np.arange(n)[:, None] % 2, rng.random((n, d)).round(), rng.random((n, d)))
+        return np.asarray(self.lower + share * (np.asarray(self.upper) - self.lower))
+
+    def climb(self, start: Floats, surface: Surface) -> Floats:
+        """A local maximizer inside the box."""
+        low, high = (np.broadcast_to(np.asarray(side, dtype=float), start.shape) for side in (self.lower, self.upper))
+        bounds = [(side - start) / surface.scale for side in (low, high)]
+        found = surface.climb(start, method="L-BFGS-B", bounds=list(zip(*bounds, strict=True)))
+        return np.clip(found, low, high)
+
+
+@dataclass(frozen=True)
+class Surface:
+    """u(x, x) as something to climb: values, the length natural to it, and a step for differences in that unit."""
+
+    value: Callable[[Floats], Floats]
+    cloud: Cloud
+    scale: float
+    step: float
+
+    @classmethod
+    def of(cls, problem: Problem) -> Surface:
+        eps = float(namespace(problem.samples).finfo(problem.samples.dtype).eps)
+        cloud = Cloud.of(problem.host_samples, problem.support)
+        return cls(problem.diagonal_at, cloud, cloud.spread, eps ** (1 / 3))
+
+    def climb(self, start: Floats, **options: Any) -> Floats:
+        """Ascend log u from ``start`` in units of ``scale``: tolerances mean the same whatever the units of the data.
+
+        Gradients are central differences in one batch: d evaluations of the score are one call.
+        """
+        d = len(start)
+        moves = self.step * np.vstack([np.zeros(d), np.eye(d), -np.eye(d)])
+
+        def objective(y: Floats) -> tuple[float, Floats]:
+            with np.errstate(all="ignore"):
+                values = self.value(start + self.scale * (y + moves))
+            # Where the score overflows nothing is known: a step that leads there is taken back.
+            around = np.log(np.maximum(np.where(np.isfinite(values), values, 0.0), 1e-300))
+            return -float(around[0]), -(around[1 : d + 1] - around[d + 1 :]) / (2.0 * self.step)
+
+        return np.asarray(start + self.scale * minimize(objective, np.zeros(d), jac=True, **options).x)
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """Where the samples lie: a robust center and scale, and how far out they reach."""
+
+    center: Floats
+    spread: float
+    reach: float
+    directions: Floats
+
+    @classmethod
+    def of(cls, x: Floats, support: Support | None = None) -> Cloud:
+        """Of samples (n, d); directions that a finite edge of ``support`` would cut off are turned or flattened."""
+        center = np.median(x[:: -(-len(x) // 256)], axis=0)
+        distance = _lengths(x - center)
+        farthest = np.argpartition(-distance, min(STARTS, len(x)) - 1)[:STARTS]
+        directions = np.vstack([x[farthest] - center, np.random.default_rng(0).standard_normal((STARTS, x.shape[1]))])
+        directions = directions if support is None else open_directions(directions, *support.along(x.shape[1]))
+        norms = np.array([_lengths(row[None, :]) for row in directions])
+        spread = _spread(distance)
+        return cls(center, spread, max(spread, float(distance.max())), directions / np.where(norms > 0.0, norms, 1.0))
+
+    def rays(self, length: float) -> Floats:
+        """Points at that distance from the center, towards the farthest samples and at random."""
+        return self.center + length * self.directions
+
+
+def open_directions(directions: Floats, low: Any, high: Any) -> Floats:
+    """Directions along which a ray never leaves the box."""
+    upward = np.where(np.isfinite(low), np.abs(directions), directions)
+    turned = np.where(np.isfinite(high), -np.abs(directions), upward)
+    return np.where(np.isfinite(low) & np.isfinite(high), 0.0, turned)
+
+
+def _lengths(rows: Floats) -> Floats:
+    """|x| of every row, also where its square would overflow."""
+    unit = float(np.abs(rows).max()) or 1.0
+    return np.asarray(unit * np.linalg.norm(rows / unit, axis=1))
+
+
+def _spread(distance: Floats) -> float:
+    """The median distance from the center, or the smallest positive one."""
+    scale = float(np.median(distance)) or float(distance[distance > 0.0].min(initial=math.inf))
+    return scale if math.isfinite(scale) else 1.0
+
+
+_LENGTHS = np.geomspace(1e-2, 1e4, 64)  # along rays, in units of the spread of the samples
+_EVALUATIONS = 4000  # of the score, that a search may take beyond the rays: about ten points cost a climb in d = 1
+_STEPS = 20
+
+
+def _best(points: Floats, problem: Problem) -> float:
+    with np.errstate(all="ignore"):
+        values = problem.diagonal_at(points)
+    return float(values[np.isfinite(values)].max(initial=0.0))
+
+
+def _needs_score(problem: Problem) -> None:
+    if not problem.evaluable:
+        raise TypeError(
+            f"maximizing u(x, x) needs the score away from the samples; {problem.unknown_elsewhere}. "
+            'Pass a score function, or use tau="sample" or a number.'
+        )
+
+
+def optimized(problem: Problem) -> float:
+    """Multistart from the largest sample points, and a look along rays: a lower bound of τ∞, usually sharp."""
+    _needs_score(problem)
+    x, diagonal = problem.host_samples, to_host(problem.diagonal)
+    starts = x[np.argsort(-diagonal)[:STARTS]]
+    surface = Surface.of(problem)
+    found = np.array([surface.climb(start, method="L-BFGS-B") for start in starts])
+    far = surface.cloud.rays(1e6 * surface.cloud.spread)
+    return _best(np.vstack([starts, found[np.isfinite(found).all(axis=1)], far]), problem)
+
+
+def largest_known(problem: Problem, enough: float = np.inf) -> float:
+    """The largest u(x, x) at the samples, at draws of the model, and by a search; no search once ``enough`` is reached.
+
+    The search looks along rays at all distances, so that a steep edge between the samples and infinity is seen, and
+    climbs from the best places; the climbs are left out in many dimensions, where they cost more than the test.
+    """
+    best = float(to_host(problem.diagonal).max())
+    if not problem.evaluable:
+        return best
+    try:
+        values = problem.diagonal_at_reference()
+        best = best if values is None else max(best, float(values[np.isfinite(values)].max(initial=0.0)))
+        return best if best >= enough else max(best, _along_rays(problem))
+    except Exception:  # the user's score need not be defined everywhere: what is known is known
+        return best
+
+
+def _along_rays(problem: Problem) -> float:
+    surface, d = Surface.of(problem), problem.samples.shape[1]
+    places = np.vstack([surface.cloud.rays(length * surface.cloud.spread) for length in _LENGTHS])
+    places = np.vstack([places, problem.host_samples])
+    with np.errstate(all="ignore"):
+        values = problem.diagonal_at(places)
+    order = np.argsort(-np.where(np.isfinite(values), values, 0.0))
+    starts = places[order[: min(STARTS, _EVALUATIONS // (_STEPS * (2 * d + 1)))]]
+    climbed = [surface.climb(start, method="L-BFGS-B", options={"maxiter": _STEPS}) for start in starts]
+    return _best(np.vstack([places[order[:1]], *(place for place in climbed if np.isfinite(place).all())]), problem)
+
+
+def localized(problem: Problem, region: Ball | Box) -> float:
+    """Multistart inside a region, from the largest samples in it and from random points of it."""
+    _needs_score(problem)
+    x, diagonal = problem.host_samples, to_host(problem.diagonal)
+    _check_region(region, x.shape[1])
+    inside = region.contains(x)
+    best_samples = x[inside][np.argsort(-diagonal[inside])[:STARTS]]
+    random = region.draw(16 * STARTS, x.shape[1], np.random.default_rng(0))
+    random = random[np.argsort(-problem.diagonal_at(random))[:STARTS]]
+    starts = np.vstack([best_samples, random])
+    surface = Surface.of(problem)
+    found = np.array([region.climb(start, surface) for start in starts])
+    return _best(np.vstack([starts, found]), problem)
+
+
+def _check_region(region: Ball | Box, dimension: int) -> None:
+    sizes = {np.size(side) for side in vars(region).values() if np.ndim(side)}
+    if sizes - {dimension}:
+        raise ValueError(f"`tau={region!r}` has {max(sizes)} coordinates, the samples have {dimension} columns.")

@@ -1,0 +1,343 @@
+"""Which tilt: center and scale that make E u(X, X) large beside its supremum."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import (
+    Array,
+    as_number,
+    lent,
+    like,
+    namespace,
+    to_host,
+)
+from steinball.kernels.base import Kernel
+from steinball.models.base import score_of
+from steinball.models.knowledge import Knowledge
+from steinball.models.reference import Reference
+from steinball.models.support import Support
+from steinball.stein import SteinKernel
+from steinball.tau.certificate import UncertifiedError, bound_without_search
+from steinball.tau.edges import edge_tilt
+from steinball.tau.search import Cloud, open_directions
+from steinball.tilts import PolynomialTilt, PowerTilt, Tilt
+from steinball.tilts.scatter import median_and_scales
+
+if TYPE_CHECKING:
+    from steinball.problem import Problem
+
+
+Floats = NDArray[np.float64]
+
+DECADES = 10.0 ** np.arange(1, 7)
+"""Lengths of the rays, in median distances from the center."""
+
+STEEPEST = 8.0
+"""A score that grows faster than this power of the distance is taken to grow faster than any."""
+
+_AXES_UP_TO = 16
+
+
+def ray_points(model: Any, samples: Array) -> Floats:
+    """Points along rays inside the support, shape (decades, rays, d)."""
+    x, support = to_host(samples), Knowledge(model).support
+    cloud = Cloud.of(x, support)
+    directions = cloud.directions
+    if (d := x.shape[1]) <= _AXES_UP_TO:
+        axes = np.vstack([np.eye(d), -np.eye(d)])
+        directions = np.vstack([directions, axes if support is None else open_directions(axes, *support.along(d))])
+    return cloud.center + cloud.spread * DECADES[:, None, None] * directions
+
+
+def growth_rate(model: Any, samples: Array) -> float | None:
+    r"""r with \|s(x)\| like \|x\|^r far out: what the model declares, or the largest along rays over two decades.
+
+    Infinite where it is more than 8, and ``None`` where nothing can be told.
+
+    Examples
+    --------
+    >>> from steinball.models import from_score
+    >>> x = np.random.default_rng(0).normal(size=(50, 1))
+    >>> round(growth_rate(from_score(lambda x: -x - 4 * x**3), x), 2)
+    3.0
+    """
+    known = Knowledge(model)
+    if known.growth is not None:
+        return known.growth
+    if not known.evaluable:
+        return None
+    points = ray_points(model, samples)
+    try:
+        with np.errstate(all="ignore"):
+            sizes = np.abs(_finite_scores_along(model, points, samples)).max(axis=2)
+            logs = np.log10(np.maximum(sizes, 1e-300))
+    except Exception:  # the user's score need not be defined so far out: then nothing is known
+        return None
+    rates = [rate for rate in (_last_slope(ray) for ray in logs.T) if rate is not None]
+    if not rates:
+        return None
+    return math.inf if max(rates) > STEEPEST else max(rates)
+
+
+def _finite_scores_along(model: Any, points: Floats, template: Array) -> Floats:
+    flat = points.reshape(-1, points.shape[-1])
+    return to_host(score_of(model, like(flat, template))).reshape(points.shape)
+
+
+def _last_slope(logs: Floats) -> float | None:
+    """The slope over the last two decades that are finite; over the last one where there are no more."""
+    finite = int(np.argmin(np.append(np.isfinite(logs), False)))
+    if finite < 2:
+        return None
+    back = min(2, finite - 1)
+    return float(logs[finite - 1] - logs[finite - 1 - back]) / back
+
+
+def is_tamed(model: Any, samples: Array, power: float) -> bool:
+    """Whether p^power·\\|s\\| falls along all rays, as far as they show it."""
+    points = ray_points(model, samples)
+    log_density = Knowledge(model).log_density
+    if log_density is None:
+        return False
+    try:
+        with np.errstate(all="ignore"):
+            sizes = np.log(np.abs(_finite_scores_along(model, points, samples)).max(axis=2))
+            logs = to_host(log_density(lent(like(points.reshape(-1, points.shape[-1]), samples)))).reshape(sizes.shape)
+    except Exception:
+        return False
+    with np.errstate(invalid="ignore"):
+        together = np.where(np.isneginf(logs), -np.inf, power * logs + sizes)
+    return bool(not np.isnan(together).any() and (together[2:] <= np.max(together[:2], axis=0)).all())
+
+
+Matrix = NDArray[np.float64]
+
+WORTH = 1.1
+"""By how much the efficiency must rise before the scale of the tilt leaves that of the model."""
+
+_DRAWS = 1024
+_STEPS = (2.0, 2.0**0.25)  # of the scale: first far, then near
+_STEP_WORTH = 1.01
+_FARTHEST = 12
+_ROUNDING = 0.02  # by which an estimated rate of growth may exceed the true one
+_POWERS = (0.5, 1.0)
+
+
+def choose_tilt(samples: Array, model: Any, kernel: Kernel) -> Tilt | None:
+    r"""The tilt that ``tilt="auto"`` means: one that bounds the Stein kernel, of a large efficiency
+
+    .. math:: \mathbb{E}_P\, u(X, X) / \tau
+
+    (docs/theory/supremum.md). Where the support of the model has edges, an :class:`EdgeTilt` that vanishes there; where
+    the score grows toward infinity, times a :class:`PolynomialTilt` of exponent :math:`b \ge r/2`, or a
+    :class:`PowerTilt` where it grows faster than any power and the model has a log density. Without edges the exponent
+    is ½ at least (docs/theory/edges.md); and there is no tilt where the Stein kernel is proved to be bounded without
+    one, as for Student's t: a weight would only hide what lies far out.
+
+    Center and shape of the polynomial are those of the model: its ``location`` and ``covariance``, or the robust ones
+    of draws if it can only ``sample``. Its scale is a multiple of the model's, searched for with the kernel at hand,
+    and 1 unless that gains 10 % or more. The samples are not looked at, except for the scale of edges and where the
+    model knows neither place nor sampler: then their median and median absolute deviation decide.
+
+    Parameters
+    ----------
+    samples : array
+        Shape (n, d).
+    model : Model
+        What is tested.
+    kernel : Kernel
+        The base kernel; only φ(0) and φ′(0) tr C matter.
+
+    Examples
+    --------
+    >>> from steinball.kernels import InverseMultiquadric
+    >>> from steinball.models import Gaussian, from_score
+    >>> choose_tilt(np.zeros((2, 1)), Gaussian(3.0, 4.0), InverseMultiquadric(2.0))
+    PolynomialTilt(exponent=0.5, center=(3.0,), scale=2.0, precision=None)
+    >>> choose_tilt(np.zeros((2, 50)), Gaussian(dimension=50), InverseMultiquadric(1.0)).scale > 5.0
+    True
+    >>> x = np.random.default_rng(0).exponential(size=(100, 1))
+    >>> type(choose_tilt(x, from_score(lambda x: -1.0 + 0.0 * x, support=(0, None)), InverseMultiquadric(1.0))).__name__
+    'EdgeTilt'
+    """
+    edge, rate = edge_tilt(model, samples), growth_rate(model, samples)
+    if edge is None and _is_bounded(SteinKernel(kernel, None), model, int(samples.shape[1])):
+        return None
+    if edge is not None and (rate is None or rate <= _ROUNDING or _is_closed(model, samples)):
+        return edge
+    if rate is not None and math.isinf(rate):
+        power = _power_tilt(samples, model, kernel, edge)
+        if power is not None:
+            return power
+    return _polynomial_tilt(samples, model, kernel, edge, _exponent(rate))
+
+
+def _exponent(rate: float | None) -> float:
+    """The smallest b of ½, 1, 1½, … with b ≥ r/2, as far as the rate is known."""
+    return 0.5 if rate is None or math.isinf(rate) else max(0.5, math.ceil(rate - _ROUNDING) / 2.0)
+
+
+def _is_closed(model: Any, samples: Array) -> bool:
+    """Whether the support has no infinite end."""
+    support = Knowledge(model).support
+    return support is not None and all(np.isfinite(side).all() for side in support.along(samples.shape[1]))
+
+
+def _with(edge: Tilt | None, tilt: Tilt) -> Tilt:
+    return tilt if edge is None else edge * tilt
+
+
+def _polynomial_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | None, exponent: float) -> Tilt:
+    reference, place = Reference.of(model, samples), Knowledge(model).place
+    base = base_tilt(samples if reference is None else reference.draws[:_DRAWS], model, exponent)
+    if reference is None and place is None:
+        return _with(edge, base)
+    draws = reference.draws[:_DRAWS] if reference is not None else _normal_draws(*place)  # type: ignore[misc]
+    bounded = _is_bounded(SteinKernel(kernel, _with(edge, base)), model, draws.shape[1])
+    probes = draws if bounded else _probes(draws, Knowledge(model).support)
+    scores = _scores(model, probes, samples)
+    if scores is None:
+        return _with(edge, base)
+
+    def efficiency(factor: float) -> float:
+        return _efficiency(SteinKernel(kernel, _with(edge, _scaled(base, factor))), model, probes, scores)
+
+    return _with(edge, _scaled(base, _best_factor(efficiency)))
+
+
+def _power_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | None) -> Tilt | None:
+    """The power of the density, ½ or 1, that bounds the Stein kernel along rays and is most efficient; none of them."""
+    known = Knowledge(model)
+    reference = Reference.of(model, samples)
+    around = to_host(samples) if reference is None else reference.draws[:_DRAWS]
+    tamed = [power for power in _POWERS if is_tamed(model, samples, power)]
+    if known.log_density is None or not tamed:
+        return None
+    probes, few = _probes(around, known.support), min(_DRAWS, len(around))
+    height = float(np.median(to_host(known.log_density(lent(like(around[:few], samples))))))
+    tilts = [_with(edge, PowerTilt(known.log_density, model.score, power, height)) for power in tamed]
+    return max(tilts, key=lambda tilt: _seen_efficiency(SteinKernel(kernel, tilt), model, probes, few, samples))
+
+
+def _seen_efficiency(stein: SteinKernel, model: Any, probes: Matrix, few: int, template: Array) -> float:
+    """Mean over the first few probes by the largest finite value at all of them."""
+    with np.errstate(all="ignore"):
+        there = like(probes, template)
+        values = to_host(stein.diagonal(there, namespace(there).reshape(score_of(model, there), probes.shape)))
+    values = np.where(np.isfinite(values), values, 0.0)
+    return float(values[:few].mean() / max(values.max(), 1e-300))
+
+
+def base_tilt(samples: Array, model: Any = None, exponent: float = 0.5) -> PolynomialTilt:
+    """The tilt before its scale is chosen: centered and scaled like the model where it knows how, else like the data.
+
+    Of the data, the coordinatewise median and median absolute deviation are used: outliers must not stretch the weight
+    that is there to bound them. A constant column takes the scale of the others.
+
+    Examples
+    --------
+    >>> from steinball.models import Gaussian
+    >>> base_tilt(np.zeros((2, 1)), Gaussian(3.0, 4.0)).scale
+    2.0
+    """
+    place = Knowledge(model).place
+    if place is not None:
+        return _standardizing_tilt(*place, exponent)
+    center, scales = median_and_scales(to_host(samples))
+    return _standardizing_tilt(center, np.diag(scales**2), exponent)
+
+
+def tilt_efficiency(problem: Problem, tau: float) -> float:
+    """E u(X, X) / τ: the share of a point's largest possible weight that an ordinary point has.
+
+    Under the model where it can be sampled, with draws of a fixed seed; otherwise over the samples. A value near 1
+    wastes nothing; one near 0 says that the radius is set by points that neither model nor data show.
+
+    Examples
+    --------
+    >>> from steinball.problem import pose
+    >>> from steinball.kernels import InverseMultiquadric
+    >>> from steinball.models import Gaussian
+    >>> from steinball.tau.supremum import find_supremum
+    >>> narrow = Gaussian(0.0, 0.01)
+    >>> problem = pose([0.0, 0.1], narrow, InverseMultiquadric(0.1), PolynomialTilt())
+    >>> round(tilt_efficiency(problem, find_supremum("auto", problem).value), 2)
+    0.02
+    >>> problem = pose([0.0, 0.1], narrow, InverseMultiquadric(0.1), "auto")
+    >>> round(tilt_efficiency(problem, find_supremum("auto", problem).value), 2)
+    0.86
+    """
+    tau, values = as_number(tau, "tau", low=0.0, open_low=True), problem.diagonal_at_reference()
+    return float((to_host(problem.diagonal) if values is None else values).mean()) / tau
+
+
+def _standardizing_tilt(center: Matrix, covariance: Matrix, exponent: float) -> PolynomialTilt:
+    """The tilt with C the inverse covariance; isotropic covariances give the plain form with a scale."""
+    variances = np.diag(covariance)
+    if np.array_equal(covariance, variances[0] * np.eye(len(variances))):
+        return PolynomialTilt(exponent, center, float(np.sqrt(variances[0])))
+    inverse = np.linalg.inv(covariance)
+    return PolynomialTilt(exponent, center, precision=(inverse + inverse.T) / 2.0)
+
+
+def _normal_draws(location: Matrix, covariance: Matrix) -> Matrix:
+    noise = np.random.default_rng(0).standard_normal((_DRAWS, len(location)))
+    return np.asarray(location + noise @ np.linalg.cholesky(covariance).T)
+
+
+def _scores(model: Any, draws: Matrix, samples: Array) -> Matrix | None:
+    with np.errstate(all="ignore"):
+        scores = to_host(score_of(model, like(draws, samples))).reshape(draws.shape)
+    return scores if np.isfinite(scores).all() else None
+
+
+def _scaled(tilt: PolynomialTilt, factor: float) -> PolynomialTilt:
+    if tilt.precision is None:
+        return dataclasses.replace(tilt, scale=tilt.scale * factor)
+    return dataclasses.replace(tilt, precision=tilt.precision / factor**2)
+
+
+def _is_bounded(stein: SteinKernel, model: Any, dimension: int) -> bool:
+    try:
+        bound_without_search(stein, model, dimension)
+    except UncertifiedError:
+        return False
+    return True
+
+
+def _probes(draws: Matrix, support: Support | None = None) -> Matrix:
+    """The draws, then points between, beside and beyond them inside the support, where u may be largest."""
+    center, few = np.median(draws, axis=0), draws[::4]
+    stretched = [center + factor * (few - center) for factor in (0.0, 0.5, 2.0, 4.0, 16.0, 1e3)]
+    others = np.vstack([(draws + np.roll(draws, 1, axis=0)) / 2.0, *stretched])
+    return np.vstack([draws, others if support is None else support.rows_inside(others)])
+
+
+def _efficiency(stein: SteinKernel, model: Any, probes: Matrix, scores: Matrix) -> float:
+    """Mean over the draws by the supremum as τ will have it, or by the largest value at the probes."""
+    mean = float(stein.diagonal(probes[:_DRAWS], scores[:_DRAWS]).mean())
+    try:
+        return mean / bound_without_search(stein, model, probes.shape[1])
+    except UncertifiedError:
+        return mean / float(stein.diagonal(probes, scores).max())
+
+
+def _best_factor(efficiency: Callable[[float], float]) -> float:
+    """Uphill from 1 in large steps, then in small ones, each of which must gain; back to 1 if that is hardly worse."""
+    at_one = best = efficiency(1.0)
+    factor = 1.0
+    for step in _STEPS:
+        for ratio in (step, 1.0 / step):
+            for _ in range(_FARTHEST):
+                tried = efficiency(factor * ratio)
+                if not tried > _STEP_WORTH * best:
+                    break
+                factor, best = factor * ratio, tried
+    return factor if best > WORTH * at_one else 1.0

@@ -1,0 +1,141 @@
+"""Whether u(x, x) is bounded: proved, apparent along rays and next to edges, or not at all; and a warning."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from steinball.arrays import to_host
+from steinball.cautions import Remark, UnboundedSteinKernelWarning
+from steinball.models.knowledge import Knowledge
+from steinball.tau.certificate import Supremum, is_certain
+from steinball.tau.edges import find_ends
+from steinball.tau.search import Cloud
+from steinball.tau.tilting import ray_points
+
+if TYPE_CHECKING:
+    from steinball.problem import Problem
+
+
+Boundedness = Literal["proved", "apparent", "unbounded"]
+"""``"proved"``: by a certificate, a bound that was given, or a declared growth. ``"apparent"``: rays show no growth,
+and prove nothing. ``"unbounded"``: u(x, x) visibly grows without limit."""
+
+
+def boundedness(problem: Problem, tau: Supremum) -> Boundedness:
+    """What is known of sup u(x, x) < ∞.
+
+    Examples
+    --------
+    >>> from steinball.problem import pose
+    >>> from steinball.tau.supremum import find_supremum
+    >>> from steinball.models import Gaussian
+    >>> for tilt in (None, "auto"):
+    ...     problem = pose(np.arange(9.0), Gaussian(), tilt=tilt)
+    ...     print(boundedness(problem, find_supremum("sample", problem)))
+    unbounded
+    proved
+    """
+    if _is_certain(problem) or _is_declared(problem):
+        return "proved"
+    if grows(problem):
+        return "unbounded"
+    return "proved" if tau.is_upper_bound else "apparent"
+
+
+def _is_declared(problem: Problem) -> bool:
+    """Whether the declared growth of the score is within what the tilt takes, at infinity and at every edge.
+
+    A declaration includes \\|s\\| = O(1/r) next to edges, which a weight of order 1 bounds.
+    """
+    growth = Knowledge(problem.model).growth
+    if growth is None or growth > 2.0 * problem.stein.decay:
+        return False
+    ends = find_ends(problem.model, problem.samples)
+    return all(end.steepness <= 0.0 or end.tilt_order(problem.stein.tilt) > 1.0 - 1e-4 for end in ends)
+
+
+def unbounded_kernel(problem: Problem, what: str) -> Iterator[Remark]:
+    """A remark where u(x, x) visibly grows without bound, since ``what`` is then meaningless.
+
+    With a score function, u(x, x) is compared at 10⁴ and 10⁶ times the distance of the farthest sample. With a
+    bare array of scores, an untilted kernel whose scores still grow like |x|^½ or faster among the outermost
+    samples is taken to be growing.
+    """
+    if not grows(problem):
+        return
+    remedy = (
+        "Use a tilt: `tilt=PolynomialTilt()` or `tilt='auto'`"
+        if problem.stein.tilt is None
+        else "Use a tilt of larger exponent (b ≥ r/2 for a score that grows like |x|^r)"
+    )
+    yield Remark(
+        UnboundedSteinKernelWarning,
+        f"{what} needs a bounded Stein kernel, but u(x, x) grows without limit for this model and kernel, so a few far "
+        "outliers can exceed any radius.",
+        f"{remedy}, or state a radius on the KSD scale: `radius=0.1`.",
+    )
+
+
+def grows(problem: Problem) -> bool:
+    """Whether u(x, x) grows without bound, found out once for every problem."""
+    if _is_certain(problem):
+        return False
+    return problem.once("grows", lambda: (_grows_along_rays if problem.evaluable else _grows_in_sample)(problem))
+
+
+def _is_certain(problem: Problem) -> bool:
+    """Whether u(x, x) is proved to be bounded by what the model says of its score."""
+    return problem.once("certain", lambda: is_certain(problem.stein, problem.model, int(problem.samples.shape[1])))
+
+
+def _grows_along_rays(problem: Problem) -> bool:
+    cloud = Cloud.of(problem.host_samples, problem.support)
+    if _grows_at_edges(problem) or _overflows(problem):
+        return True
+    try:
+        # Beyond every sample: an outlier at 10⁸ must not hide that u grows.
+        with np.errstate(all="ignore"):
+            values = problem.diagonal_at(np.vstack([cloud.rays(length * cloud.reach) for length in (1e4, 1e6)]))
+        near, far = (float(part[np.isfinite(part)].max(initial=0.0)) for part in np.split(values, 2))
+    except Exception:  # the user's score need not be defined so far out: then nothing is known
+        return False
+    return far > 3.0 * max(near, float(to_host(problem.diagonal).max()))
+
+
+def _grows_at_edges(problem: Problem) -> bool:
+    """Whether u(x, x) rises by more than three from 10⁻⁴ to 10⁻⁸ of the usual distance from an edge."""
+    for end in find_ends(problem.model, problem.samples):
+        far, near = (problem.diagonal_at(end.points[k]) for k in (0, -1))
+        largest = max(float(far[np.isfinite(far)].max(initial=0.0)), float(to_host(problem.diagonal).max()))
+        if float(near[np.isfinite(near)].max(initial=0.0)) > 3.0 * largest:
+            return True
+    return False
+
+
+def _overflows(problem: Problem) -> bool:
+    """Whether u(x, x) rises along some ray, decade by decade, until it is no longer finite."""
+    points = ray_points(problem.model, problem.samples)
+    try:
+        with np.errstate(all="ignore"):
+            values = problem.diagonal_at(points.reshape(-1, points.shape[-1])).reshape(points.shape[:2]).T
+    except Exception:  # the user's score need not be defined so far out: then nothing is known
+        return False
+    largest = float(to_host(problem.diagonal).max())
+    finite = [ray[: np.argmin(np.append(np.isfinite(ray), False))] for ray in values]
+    return any(0 < len(ray) < len(points) and ray[-1] > 3.0 * max(largest, *ray[:-1], 0.0) for ray in finite)
+
+
+def _grows_in_sample(problem: Problem) -> bool:
+    if problem.stein.tilt is not None:
+        return False
+    x, size = problem.host_samples, np.linalg.norm(to_host(problem.scores), axis=1)
+    distance = np.linalg.norm(x - np.median(x, axis=0), axis=1)
+    order, few = np.argsort(distance), max(1, len(x) // 20)
+    outer, shell = order[-few:], order[-max(2, len(x) // 4) : -few]
+    far, near = np.median(distance[outer]), np.median(distance[shell])
+    large, small = np.median(size[outer]), np.median(size[shell])
+    return bool(far > near > 0.0 and large > small * math.sqrt(far / near))

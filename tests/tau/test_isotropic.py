@@ -1,0 +1,115 @@
+"""The isotropic Gaussian: constants of kernels, and closed forms against a search."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import steinball as sb
+from steinball import radius as r
+from steinball.problem import Problem, pose
+from steinball.tau import Supremum
+from steinball.tau.isotropic import IsotropicCase, kernel_constants
+from steinball.tau.lipschitz import feature_slopes
+
+pytestmark = pytest.mark.exact
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 7])
+@pytest.mark.parametrize(("variance", "scale"), [(1.0, 1.0), (4.0, 2.0), (0.25, 3.0)])
+def test_the_closed_form_of_the_lipschitz_constant_is_what_a_search_finds(
+    dimension: int, variance: float, scale: float
+) -> None:
+    """Dense looks along a ray from the mean: everything depends on the distance from it alone."""
+    model = sb.models.Gaussian(np.full(dimension, 0.5), variance, dimension=dimension)
+    tilt, kernel = sb.PolynomialTilt(0.5, np.full(dimension, 0.5), scale), sb.InverseMultiquadric(0.9)
+    here = pose(np.full((2, dimension), 0.5) + np.arange(2)[:, None], model, kernel, tilt)
+    direction = np.eye(dimension)[0] if dimension == 1 else np.full(dimension, dimension**-0.5)
+    rays = 0.5 + np.concatenate([[0.0], np.geomspace(1e-3, 1e4, 1500)])[:, None] * scale * direction
+    found = r.lipschitz_constant(here)
+    assert found.kind == "closed form"
+    assert feature_slopes(here, rays).max() == pytest.approx(found.value, rel=2e-5)
+    case = IsotropicCase.of(here)
+    assert case is not None
+    assert np.asarray(case.diagonal()(1 / (1 + ((rays - 0.5) ** 2).sum(axis=1) / scale**2))) == pytest.approx(
+        here.at(rays).diagonal, rel=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("kernel", "second"),
+    [
+        (sb.InverseMultiquadric(2.0), 0.75 / 16),
+        (sb.InverseMultiquadric(0.01, exponent=1.5), 1.5 * 2.5 / 0.01**4),
+        (sb.kernels.Gaussian(3.0), 1 / (4 * 81)),
+        (sb.kernels.Matern(2.0, 2.5), (5 / 4) ** 2 / 12),
+        (sb.kernels.Matern(2.0, 3.5), (7 / 4) ** 2 / 60),
+        (sb.kernels.Matern(2.0, 1.5), math.inf),
+    ],
+)
+def test_second_derivatives_of_kernels_at_zero(kernel: Any, second: float) -> None:
+    value, first, found = kernel_constants(kernel)
+    assert found == pytest.approx(4 * second, rel=2e-7)
+    assert value == 1.0
+    assert first == pytest.approx(-2 * float(kernel.profile(np.zeros(1))[1][0]))
+
+
+X = np.random.default_rng(5).normal(size=(60, 2))
+TAU = Supremum(2.25, "given")
+TILT = sb.PolynomialTilt(0.5)
+
+
+def problem(model: Any = None, kernel: Any = None, tilt: Any = TILT, x: Any = X) -> Problem:
+    return pose(x, (lambda x: -x) if model is None else model, kernel or sb.InverseMultiquadric(1.3), tilt)
+
+
+def distance(here: Problem, x: Any, y: Any) -> Any:
+    """|φ(x) − φ(y)| row by row."""
+    both = here.at(np.vstack([x, y])).points
+    n = len(x)
+    first, second = both.rows(0, n), both.rows(n, 2 * n)
+    pairs = here.stein.pairs
+    return np.sqrt(np.maximum(pairs(first, first) + pairs(second, second) - 2 * pairs(first, second), 0.0))
+
+
+METRIC = np.array([[2.0, 0.5], [0.5, 1.0]])
+
+
+@pytest.mark.parametrize(("dimension", "lengthscale"), [(1, 1.0), (2, 1.7), (10, 4.5), (10, 1.0)])
+def test_the_diameter_is_above_every_pair_and_close_to_the_farthest(dimension: int, lengthscale: float) -> None:
+    """Against a search over pairs in all coordinates, and 2√τ: certified, so never below a pair."""
+    model, kernel = sb.models.Gaussian(dimension=dimension), sb.InverseMultiquadric(lengthscale)
+    here = pose(np.eye(2, dimension), model, kernel, TILT)
+    case, rng = IsotropicCase.of(here), np.random.default_rng(0)
+    assert case is not None
+    tau = Supremum(float(case.diagonal()(np.linspace(0, 1, 10_001)).max()) * (1 + 1e-7), "given")
+    x, y = rng.normal(size=(2, 20_000, dimension)) * 10.0 ** rng.uniform(-1, 1, size=(2, 20_000, 1)) / dimension**0.5
+    y[::2] = -x[::2] * 10.0 ** rng.uniform(-0.2, 0.2, size=(10_000, 1))
+    found = r.diameter(here, tau)
+    assert distance(here, x, y).max() <= found <= 2 * math.sqrt(tau.value)
+    assert found <= 1.1 * distance(here, x, y).max()
+    assert found < 0.96 * 2 * math.sqrt(tau.value)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"model": sb.models.Gaussian([0.1, 0.0])},
+        {"model": sb.models.Gaussian(0.0, [1.0, 2.0])},
+        {"model": sb.models.Gaussian(dimension=2), "tilt": sb.PolynomialTilt(0.6)},
+        {"model": sb.models.Gaussian(dimension=2), "kernel": sb.InverseMultiquadric(1.2, metric=METRIC)},
+        {"model": sb.models.StudentT(4.0, dimension=2)},
+        {},
+    ],
+)
+def test_other_cases_take_twice_the_root_of_tau(case: dict[str, Any]) -> None:
+    assert r.diameter(problem(**case), TAU) == 3.0
+
+
+def test_a_sample_maximum_below_the_diameter_is_not_hidden_by_it() -> None:
+    """The radius is never above what the paper would use with the same τ, whatever its kind."""
+    here = problem(sb.models.Gaussian(dimension=2))
+    assert r.diameter(here, Supremum(0.01, "sample")) == pytest.approx(0.2)

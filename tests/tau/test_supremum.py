@@ -1,0 +1,277 @@
+"""τ for what the user asked: the sample maximum, a given bound, the best upper bound there is."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import expit
+
+import steinball as sb
+from steinball.cautions import UncertifiedSupremumWarning
+from steinball.kernels import InverseMultiquadric
+from steinball.models.growth import RadialScore
+from steinball.problem import Problem, pose
+from steinball.tau import Ball, Supremum
+from steinball.tau.supremum import find_supremum
+from steinball.tilts import PolynomialTilt
+
+pytestmark = pytest.mark.exact
+Floats = NDArray[np.float64]
+KERNEL = sb.InverseMultiquadric(math.sqrt(2.0))
+TILT = sb.PolynomialTilt()
+V = (math.sqrt(5.5) - 1.0) / 3.0
+PAPER = 1.0 + 1.5 * V - V**2 - V**3  # N(0, 1), length scale² = 2
+
+
+def closed_form(d: int, lengthscale2: float) -> tuple[float, float]:
+    """sup u(x, x) and where, for N(0, I), inverse multiquadric (exponent ½), tilt exponent ½, center 0, scale 1.
+
+    With v = 1/(1 + |x|²) and c = d/ℓ², u(x, x) = 1 + (1 + c)v − v² − v³, largest at v = min(1, (√(4 + 3c) − 1)/3).
+    """
+    c = d / lengthscale2
+    v = min(1.0, (math.sqrt(4 + 3 * c) - 1) / 3)
+    return 1 + (1 + c) * v - v**2 - v**3, math.sqrt(1 / v - 1)
+
+
+def u_of(x: Any, exponent: float = 0.5, lengthscale2: float = 2.0) -> Any:
+    """u(x, x) for N(0, 1): (w s + w′)² + w²/ℓ² with w = (1 + x²)^(−b), differentiated by hand."""
+    w = (1 + x**2) ** -exponent
+    slope = -2 * exponent * x * (1 + x**2) ** (-exponent - 1)
+    return (-w * x + slope) ** 2 + w**2 / lengthscale2
+
+
+def tau_of(tau: Any, x: Any, model: Any = None, *, lengthscale2: float = 2.0, exponent: float = 0.5) -> Supremum:
+    kernel, tilt = sb.InverseMultiquadric(math.sqrt(lengthscale2)), sb.PolynomialTilt(exponent)
+    return find_supremum(tau, pose(x, (lambda x: -x) if model is None else model, kernel, tilt))
+
+
+def sample(n: int = 50, d: int = 1, seed: int = 0) -> Floats:
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def automatic(model: Any, x: Any = None, tilt: Any = TILT) -> Supremum:
+    x = sample() if x is None else x
+    return find_supremum("auto", pose(x, model, KERNEL, tilt))
+
+
+@pytest.mark.parametrize(("exponent", "value"), [(0.25, 3.296), (0.5, 1.139), (1.0, 0.135)])
+def test_u_at_three_for_the_tilts_of_the_papers_figure(exponent: float, value: float) -> None:
+    x = np.array([[3.0], [0.0]])
+    tilt = sb.PolynomialTilt(exponent)
+    problem = pose(x, lambda x: -x, sb.InverseMultiquadric(math.sqrt(2.0)), tilt)
+    assert round(float(problem.diagonal[0]), 3) == value
+    assert float(problem.diagonal[0]) == pytest.approx(float(u_of(3.0, exponent)), rel=1e-14)
+
+
+def test_u_at_three_without_a_tilt() -> None:
+    problem = pose(np.array([[3.0], [0.0]]), lambda x: -x, sb.InverseMultiquadric(math.sqrt(2.0)))
+    assert problem.diagonal[0] == pytest.approx(9.5, rel=1e-15)
+
+
+def test_the_sample_maximum_is_the_largest_of_the_diagonal_and_grows_with_n() -> None:
+    x = sample(1000)
+    values = [tau_of("sample", x[:n]).value for n in (25, 50, 100, 500, 1000)]
+    assert values == [pytest.approx(float(u_of(x[:n]).max()), rel=1e-14) for n in (25, 50, 100, 500, 1000)]
+    assert values == sorted(values)
+    assert values[-1] <= closed_form(1, 2.0)[0]
+    assert tau_of("sample", x).kind == "sample"
+    assert not tau_of("sample", x).is_upper_bound
+
+
+def test_the_sample_maximum_is_the_maximum_of_the_whole_matrix() -> None:
+    """Cauchy–Schwarz: |u(x, y)| ≤ √(u(x, x) u(y, y))."""
+    x = sample(60, 3)
+    problem = pose(x, lambda x: -x, sb.InverseMultiquadric(1.0), sb.PolynomialTilt())
+    u = problem.stein(x, -x, x, -x)
+    assert np.abs(u).max() == pytest.approx(find_supremum("sample", problem).value, rel=1e-12)
+
+
+def test_a_given_bound_is_used_and_called_an_upper_bound() -> None:
+    found = tau_of(1.5, sample())
+    assert (found.value, found.kind, found.is_upper_bound) == (1.5, "given", True)
+
+
+def test_a_bound_below_the_sample_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"`tau=1.3` is not an upper bound: u\(x, x\) reaches 1.379"):
+        tau_of(1.3, sample())
+    exact = tau_of("sample", sample()).value
+    assert tau_of(exact, sample()).value == exact
+
+
+@pytest.mark.parametrize("tau", [0.0, -1.0, math.nan, math.inf])
+def test_a_bound_must_be_positive_and_finite(tau: float) -> None:
+    with pytest.raises(ValueError, match=r"`tau` must be a finite number in \(0, inf\)"):
+        tau_of(tau, sample())
+
+
+@pytest.mark.parametrize(("tau", "error"), [("largest", ValueError), (None, TypeError), ([1.0, 2.0], TypeError)])
+def test_other_kinds_of_tau_are_refused(tau: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="`tau` must be"):
+        tau_of(tau, sample())
+
+
+def test_a_result_carries_tau_and_its_kind() -> None:
+    x = sample()
+    options: dict[str, Any] = {"kernel": sb.InverseMultiquadric(math.sqrt(2.0)), "tilt": sb.PolynomialTilt(), "rng": 0}
+    kinds: dict[Any, str] = {"sample": "sample", "optimized": "optimized", 1.4: "given", Ball(2.0): "localized"}
+    for tau, kind in kinds.items():
+        result = sb.robust_ksd_test(x, lambda x: -x, 0.1, tau=tau, **options)
+        assert result.tau_kind == kind
+        assert result.tau == tau_of(tau, x).value
+        assert result.radius == pytest.approx(0.1 * math.sqrt(result.tau), rel=1e-15)
+
+
+def test_single_precision_data_are_not_refused_for_rounding() -> None:
+    at_the_maximum = np.array([[1.109], [-1.109], [0.0]], dtype=np.float32)
+    assert automatic(sb.models.Gaussian(), at_the_maximum).value == pytest.approx(PAPER, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("model", "tilt", "reason"),
+    [
+        (lambda x: -x, TILT, "nothing is known of how the model's score grows"),
+        (-sample(), TILT, "nothing is known of how the model's score grows"),
+        (sb.models.Gaussian(), None, "without a tilt u\\(x, x\\) grows with the score"),
+        (sb.models.Gaussian(), sb.PolynomialTilt(0.3), "the tilt's exponent 0.3 is too small"),
+    ],
+    ids=["function", "array", "no tilt", "weak tilt"],
+)
+def test_without_a_bound_the_sample_maximum_is_used_with_a_warning(model: Any, tilt: Any, reason: str) -> None:
+    problem = pose(sample(), model, KERNEL, tilt)
+    with pytest.warns(UncertifiedSupremumWarning, match=reason) as caught:
+        found = find_supremum("auto", problem)
+    assert found == find_supremum("sample", problem)
+    assert not found.is_upper_bound
+    text = str(caught[0].message)
+    assert all(remedy in text for remedy in ("`tau=3.2`", "`score_growth(center)`", 'tau="sample"', "these points"))
+    assert caught[0].filename == __file__
+
+
+def test_no_warning_where_there_is_a_bound() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert automatic(sb.models.StudentT(3.0), tilt=None).kind == "closed form"
+        assert automatic(sb.models.KernelExponentialFamily([1.0])).kind == "certified"
+
+
+def test_a_bound_below_the_sample_is_a_bug_and_says_so() -> None:
+    class Wrong(sb.models.Gaussian):
+        @property
+        def radial_score(self) -> RadialScore:
+            return dataclasses.replace(super().radial_score, rate=0.5)
+
+    with pytest.raises(RuntimeError, match=r"closed form bound .* lies below .*`radial_score` is wrong"):
+        automatic(Wrong())
+
+
+@pytest.mark.parametrize("calibration", [sb.WeightedBootstrap(99), sb.DeviationBound()])
+def test_a_result_names_the_kind_of_its_bound(calibration: Any) -> None:
+    x = sample(80)
+    result = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.1, kernel=KERNEL, tau="auto", calibration=calibration, rng=0)
+    assert result.tau_kind == "closed form"
+    assert result.tau == pytest.approx(PAPER, rel=1e-12)
+    assert result.radius == pytest.approx(0.1 * math.sqrt(PAPER), rel=1e-12)
+
+
+def test_the_old_spelling_of_the_search_still_works_and_says_so() -> None:
+    with pytest.warns(DeprecationWarning, match='`tau="optimised"` is deprecated; use `tau="optimized"`'):
+        old = tau_of("optimised", sample())
+    assert old == tau_of("optimized", sample())
+
+
+# What robust tests use by default.
+
+
+class Steep:
+    """Uniform on (−1, 1) plus .001 of logistic noise: all of the score lies where few points do."""
+
+    width = 0.001
+
+    def score(self, x: Any) -> Any:
+        return (expit((-1.0 - x) / self.width) - expit((x - 1.0) / self.width)) / self.width
+
+    def sample(self, n: int, rng: Any = None) -> Any:
+        generator = np.random.default_rng(rng)
+        return generator.uniform(-1.0, 1.0, (n, 1)) + self.width * generator.logistic(size=(n, 1))
+
+
+def test_the_best_value_is_an_upper_bound_where_a_tight_one_exists() -> None:
+    for model, kind in ((sb.models.Gaussian(), "closed form"), (sb.models.StudentT(3.0), "closed form")):
+        problem = pose(model.sample(100, rng=0), model, None, "auto")
+        assert find_supremum("best", problem) == find_supremum("auto", problem)
+        assert sb.robust_ksd_test(problem.samples, model, 0.05, rng=0).tau_kind == kind
+
+
+@pytest.mark.parametrize("model", [Steep(), Steep().score], ids=["with a sampler", "score only"])
+def test_otherwise_it_is_the_largest_value_found_and_called_so(model: Any) -> None:
+    middle = np.linspace(-0.9, 0.9, 50)
+    problem = pose(middle, model, InverseMultiquadric(1.0), PolynomialTilt())
+    found = find_supremum("best", problem)
+    assert found.kind == "largest found"
+    assert not found.is_upper_bound
+    peak = problem.diagonal_at(np.linspace(0.99, 1.5, 100_001)[:, None]).max()
+    assert found.value == pytest.approx(peak, rel=0.01)
+    assert found.value > 1e4 * find_supremum("sample", problem).value
+    words = sb.robust_ksd_test(middle, model, 0.05, check_model=False, rng=0).summary(details=True)
+    assert "not proven to be the supremum" in " ".join(words.split())
+
+
+def test_a_loose_upper_bound_is_not_used() -> None:
+    loose = sb.models.Gaussian()
+    model = type("Loose", (), {"score": loose.score, "score_growth": lambda self, center: (0.0, 3.0)})()
+    problem = pose(loose.sample(100, rng=0), model, InverseMultiquadric(1.0), PolynomialTilt())
+    assert find_supremum("auto", problem).value > 5.0 * find_supremum("best", problem).value
+    assert find_supremum("best", problem).kind == "largest found"
+    assert find_supremum("best", problem).value == pytest.approx(closed_form_of_the_gaussian(problem), rel=1e-4)
+
+
+def closed_form_of_the_gaussian(problem: Problem) -> float:
+    return find_supremum("auto", Problem.at_scores(problem.stein, sb.models.Gaussian(), problem.samples)).value
+
+
+def test_where_nothing_more_is_known_the_sample_speaks() -> None:
+    x = np.random.default_rng(0).normal(size=(50, 1))
+    scores = pose(x, -x, None, PolynomialTilt())
+    assert find_supremum("best", scores) == find_supremum("sample", scores)
+    growing = pose(x, lambda x: -x, None, None)
+    assert find_supremum("best", growing) == find_supremum("sample", growing), "u(x, x) has no largest value"
+
+    def only_nearby(y: Any) -> Any:
+        if np.abs(y).max() > 10.0:
+            raise ValueError("this score is not defined so far out")
+        return -y
+
+    nearby = pose(x, only_nearby, None, PolynomialTilt())
+    assert find_supremum("best", nearby).value == find_supremum("sample", nearby).value
+
+
+@pytest.mark.parametrize(
+    "radius", [sb.TotalVariation(0.05), sb.radius.Hellinger(0.05), sb.Huber(0.1) + sb.TotalVariation(0.1)]
+)
+def test_sets_that_allow_removal_ask_for_an_upper_bound(radius: Any) -> None:
+    x, model = np.random.default_rng(0).normal(size=50), sb.models.Gaussian()
+    with pytest.warns(sb.cautions.RemovalWarning, match='may be too small.*Use tau="auto"'):
+        sb.ksd_test(x, model, tilt="auto", radius=radius, rng=0)
+    sb.ksd_test(x, model, tilt="auto", radius=radius, tau="auto", rng=0)
+    sb.ksd_test(x, model, tilt="auto", radius=sb.Huber(0.1) + 0.1, rng=0)
+
+
+@pytest.mark.calibration
+def test_a_steep_place_that_the_sample_misses_does_not_cost_the_level() -> None:
+    model = Steep()
+    samples = [model.sample(300, rng=[9, k]) for k in range(40)]
+    by_default, by_sample = (
+        sum(
+            sb.robust_ksd_test(x, model, 0.05, tau=tau, check_model=False, rng=k).rejected
+            for k, x in enumerate(samples)
+        )
+        for tau in (None, "sample")
+    )
+    assert by_default == 0
+    assert by_sample > 4, "29 % of 400 samples, level .05"

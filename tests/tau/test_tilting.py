@@ -1,0 +1,276 @@
+"""Which tilt "auto" is: from the model and not from the data, and better than the plain one where that is poor."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+import steinball as sb
+import steinball.tilts
+from steinball.problem import pose
+from steinball.tau import tilt_efficiency
+from steinball.tau.supremum import find_supremum
+from steinball.tau.tilting import base_tilt, choose_tilt, growth_rate, is_tamed, ray_points
+from steinball.tilts import PolynomialTilt
+
+pytestmark = pytest.mark.exact
+Floats = NDArray[np.float64]
+
+
+def efficiency_by_quadrature(d: int, lengthscale: float, scale: float) -> float:
+    """E u/τ for N(0, I), tilt exponent ½, center 0: with v = 1/(1 + χ²/c²), u = (1 − v)(c + v/c)² + (d/ℓ²) v."""
+
+    def u(v: Any) -> Any:
+        return (1.0 - v) * (scale + v / scale) ** 2 + d / lengthscale**2 * v
+
+    t = chi2(d).ppf((np.arange(2000) + 0.5) / 2000)
+    return float(u(1.0 / (1.0 + t / scale**2)).mean() / u(np.linspace(0.0, 1.0, 10_001)).max())
+
+
+def problem(model: Any, lengthscale: float, tilt: Any = "auto") -> Any:
+    return pose(model.sample(20, 0), model, sb.InverseMultiquadric(lengthscale), tilt)
+
+
+def efficiency(posed: Any) -> float:
+    return tilt_efficiency(posed, find_supremum("auto", posed).value)
+
+
+@pytest.mark.parametrize(("d", "lengthscale", "scale"), [(1, 1.0, 1.0), (3, 2.0, 0.5), (50, 1.0, 1.0), (50, 10.0, 3.0)])
+def test_efficiency_is_the_mean_over_the_supremum(d: int, lengthscale: float, scale: float) -> None:
+    """4,096 draws: a relative error of a few per cent at most (u lies between 0 and τ)."""
+    found = efficiency(problem(sb.models.Gaussian(dimension=d), lengthscale, PolynomialTilt(scale=scale)))
+    assert found == pytest.approx(efficiency_by_quadrature(d, lengthscale, scale), rel=0.04)
+
+
+@pytest.mark.parametrize("lengthscale2", [1.0, 2.0, 4.0])
+def test_on_the_line_a_gaussian_keeps_its_own_scale(lengthscale2: float) -> None:
+    """Around the median distance nothing is to be gained, and the answers of old remain."""
+    tilt = choose_tilt(np.zeros((2, 1)), sb.models.Gaussian(3.0, 4.0), sb.InverseMultiquadric(2.0 * lengthscale2**0.5))
+    assert tilt == PolynomialTilt(0.5, (3.0,), 2.0)
+
+
+@pytest.mark.parametrize(("d", "lengthscale"), [(10, 1.0), (50, 1.0), (50, 10.0), (20, 3.0)])
+def test_in_high_dimension_the_scale_is_nearly_the_best_there_is(d: int, lengthscale: float) -> None:
+    tilt = problem(sb.models.Gaussian(dimension=d), lengthscale).stein.tilt
+    best = max(efficiency_by_quadrature(d, lengthscale, c) for c in np.geomspace(0.5, 50.0, 60))
+    found, plain = (efficiency_by_quadrature(d, lengthscale, c) for c in (tilt.scale, 1.0))
+    assert found >= 0.95 * best
+    assert found > 1.1 * plain
+
+
+def test_units_of_the_data_only_change_the_scale() -> None:
+    small: Any
+    large: Any
+    small, large = (
+        choose_tilt(np.zeros((2, 20)), sb.models.Gaussian(0.0, s * s, dimension=20), sb.InverseMultiquadric(s))
+        for s in (1e-4, 1e4)
+    )
+    assert large.scale / small.scale == pytest.approx(1e8, rel=1e-12)
+
+
+MODELS: dict[str, Any] = {
+    "gaussian": sb.models.Gaussian([0.0, 1.0, 2.0], np.diag([1.0, 4.0, 9.0])),
+    "student": sb.models.StudentT(5.0, dimension=8),
+    "mixture": sb.models.GaussianMixture([0.5, 0.5], [-3.0, 3.0]),
+    "rbm": sb.models.GaussianBernoulliRBM.random(4, 3, 0),
+    "kernel family": sb.models.KernelExponentialFamily([1.0, -2.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_tested_data_are_not_looked_at_where_the_model_knows_its_place(name: str) -> None:
+    model, kernel = MODELS[name], sb.InverseMultiquadric(1.0)
+    rng = np.random.default_rng(0)
+    tilts = {choose_tilt(rng.normal(size=(30, model.dimension)) * s, model, kernel) for s in (0.01, 1.0, 1e6)}
+    assert len(tilts) == 1
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_chosen_tilt_is_no_worse_than_the_plain_ones(name: str) -> None:
+    model = MODELS[name]
+    chosen = efficiency(problem(model, 0.5))
+    standard = base_tilt(model.sample(1000, 1), model)
+    assert chosen >= 0.85 * efficiency(problem(model, 0.5, standard))
+    assert chosen >= 0.85 * efficiency(problem(model, 0.5, PolynomialTilt()))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Placed:
+    """A model of a user, which knows its place and nothing more."""
+
+    location: Any
+    covariance: Any
+
+    def score(self, x: Any) -> Any:
+        return -(x - self.location) @ np.linalg.inv(self.covariance)
+
+
+def test_a_model_that_only_knows_its_place_is_drawn_from_as_if_it_were_normal() -> None:
+    model = Placed(np.zeros(30), np.eye(30))
+    tilt: Any = choose_tilt(np.ones((2, 30)) * 100.0, model, sb.InverseMultiquadric(1.0))
+    assert tilt.center == (0.0,) * 30
+    assert tilt.scale > 2.0
+
+
+class Sampler:
+    """A model of a user that can be sampled."""
+
+    def score(self, x: Any) -> Any:
+        return 5.0 - x
+
+    def sample(self, n: int, rng: Any = None) -> Any:
+        return 5.0 + np.random.default_rng(rng).normal(size=(n, 2))
+
+
+def test_a_model_that_can_be_sampled_is_placed_by_its_draws() -> None:
+    tilt: Any = choose_tilt(np.zeros((4, 2)), Sampler(), sb.InverseMultiquadric(2.0))
+    np.testing.assert_allclose(tilt.center, 5.0, atol=0.2)
+
+
+class Refuses(Sampler):
+    """Whose sampler cannot be used."""
+
+    def sample(self, n: int, rng: Any = None) -> Any:
+        raise ValueError("too large")
+
+
+class Unbounded(Sampler):
+    """Whose draws are of no use."""
+
+    def sample(self, n: int, rng: Any = None) -> Any:
+        return np.full((n, 2), np.inf)
+
+
+@pytest.mark.parametrize("model", [Refuses(), Unbounded(), lambda x: -x], ids=["refuses", "infinite", "function"])
+def test_otherwise_the_data_place_it_robustly(model: Any) -> None:
+    x = np.random.default_rng(1).normal(size=(40, 2))
+    posed = pose(x, model, sb.InverseMultiquadric(1.0), "auto")
+    assert posed.stein.tilt == base_tilt(x)
+    assert tilt_efficiency(posed, 2.0) == pytest.approx(float(posed.diagonal.mean()) / 2.0, rel=1e-12)
+
+
+def test_a_score_that_fails_at_the_draws_leaves_the_plain_tilt() -> None:
+    class Picky(Placed):
+        def score(self, x: Any) -> Any:
+            return np.full_like(x, math.nan)
+
+    tilt = choose_tilt(np.zeros((2, 2)), Picky(np.zeros(2), 4.0 * np.eye(2)), sb.InverseMultiquadric(1.0))
+    assert tilt == PolynomialTilt(0.5, (0.0, 0.0), 2.0)
+
+
+@pytest.mark.backend
+def test_every_array_library_has_the_same_tilt(xp: Any) -> None:
+    model, kernel = sb.models.StudentT(5.0, dimension=8), sb.InverseMultiquadric(1.0)
+    x = np.random.default_rng(2).normal(size=(5, 8))
+    assert choose_tilt(xp.asarray(x), model, kernel) == choose_tilt(x, model, kernel)
+
+
+def test_the_narrow_model_of_the_theory_page() -> None:
+    """N(0, 0.1²): the tilt at scale 1 wastes all but two per cent."""
+    narrow = sb.models.Gaussian(0.0, 0.01)
+    assert efficiency(problem(narrow, 0.1, PolynomialTilt())) == pytest.approx(0.02, abs=0.003)
+    assert efficiency(problem(narrow, 0.1)) > 0.8
+
+
+def test_the_base_tilt_follows_the_model_where_it_knows_its_place() -> None:
+    x = np.random.default_rng(3).normal(size=(50, 2)) * 100.0
+    covariance = np.array([[2.0, 0.6], [0.6, 1.0]])
+    tilt = base_tilt(x, Placed(np.array([1.0, -2.0]), covariance))
+    assert tilt.center == (1.0, -2.0)
+    np.testing.assert_allclose(tilt.precision, np.linalg.inv(covariance), rtol=1e-12)
+    round_one = base_tilt(x, Placed(np.zeros(2), 9.0 * np.eye(2)))
+    assert round_one == PolynomialTilt(0.5, (0.0, 0.0), 3.0)
+
+
+def test_the_base_tilt_of_data_is_median_and_deviation() -> None:
+    """For normal data the weight at one standard deviation is near 1/√2 in every direction."""
+    x = np.random.default_rng(4).normal(size=(4000, 2)) * [1e-3, 1e3] + [5.0, -7e5]
+    tilt = base_tilt(x)
+    np.testing.assert_allclose(tilt.center, np.median(x, axis=0), rtol=1e-15)
+    probes = np.array([[5.0 + 1e-3, -7e5], [5.0, -7e5 - 1e3]])
+    np.testing.assert_allclose(np.exp(tilt.log_weight(probes)), 0.5**0.5, rtol=0.06)
+
+
+def test_the_base_tilt_is_not_stretched_by_outliers() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(500, 2))
+    clean = base_tilt(x)
+    x[:50] = 1e9
+    np.testing.assert_allclose(np.diag(base_tilt(x).precision), np.diag(clean.precision), rtol=0.5)
+
+
+def test_the_base_tilt_is_not_stretched_where_most_values_tie() -> None:
+    """Zero-inflated data have a median deviation of 0; a root mean square would take the outlier's scale."""
+    x = np.zeros((100, 1))
+    x[60:] = np.random.default_rng(6).normal(size=(40, 1))
+    x[-1] = 1e9
+    assert 0.3 < base_tilt(x).scale < 3.0
+
+
+def test_a_constant_column_takes_the_scale_of_the_others() -> None:
+    x = np.hstack([np.random.default_rng(7).normal(size=(200, 1)) * 4.0, np.full((200, 1), 3.0)])
+    tilt = base_tilt(x)
+    assert tilt.precision is None or tilt.precision[0, 0] == pytest.approx(tilt.precision[1, 1])
+    assert base_tilt(np.ones((5, 2))) == PolynomialTilt(0.5, (1.0, 1.0), 1.0)
+
+
+@pytest.mark.backend
+def test_the_base_tilt_is_the_same_for_every_array_library(xp: Any) -> None:
+    x = np.random.default_rng(8).normal(size=(20, 2))
+    assert base_tilt(xp.asarray(x)) == base_tilt(x)
+
+
+X = np.random.default_rng(0).normal(size=(80, 1))
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0, 3.0, 7.0])
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_a_power_is_seen_in_any_units(power: float, unit: float) -> None:
+    model = sb.from_score(lambda x: -np.sign(x) * np.abs(x / unit) ** power / unit)
+    assert growth_rate(model, unit * X) == pytest.approx(power, abs=1e-3)
+
+
+def test_an_outlier_does_not_change_what_is_seen() -> None:
+    model = sb.from_score(lambda x: -x - 4.0 * x**3)
+    assert growth_rate(model, np.append(X, 1e8)[:, None]) == pytest.approx(3.0, abs=0.01)
+
+
+@pytest.mark.parametrize("score", [lambda x: 1.0 - np.exp(x), lambda x: -np.sinh(x), lambda x: -(x**9)])
+def test_faster_than_any_power_is_infinite(score: Any) -> None:
+    assert growth_rate(sb.from_score(score), X) == math.inf
+
+
+def test_a_declaration_is_believed_and_a_failing_score_tells_nothing() -> None:
+    def fails(x: Any) -> Any:
+        if np.abs(x).max() > 20.0:
+            raise ArithmeticError
+        return -x
+
+    assert growth_rate(sb.from_score(lambda x: -(x**3), growth=2.0), X) == 2.0
+    assert growth_rate(sb.models.Gaussian(), X) == 1.0
+    assert growth_rate(sb.from_score(fails), X) is None
+
+
+def test_rays_stay_inside_the_support() -> None:
+    model = sb.from_score(lambda x: -x, support=[(0, None), (None, 1), (0, 1), (None, None)])
+    x = np.random.default_rng(0).uniform(0.1, 0.9, size=(50, 4))
+    points = ray_points(model, x)
+    assert not sb.models.support.Support.of(model.support).outside(points.reshape(-1, 4)).any()
+    assert np.abs(points).max() > 1e4
+
+
+def test_the_density_tames_an_exponential_score() -> None:
+    def log_density(x: Any) -> Any:
+        return (x - np.exp(x))[:, 0]
+
+    model = sb.from_score(lambda x: 1.0 - np.exp(x), log_density=log_density)
+    assert is_tamed(model, X, 0.5)
+    assert not is_tamed(sb.from_score(lambda x: 1.0 - np.exp(x)), X, 0.5)
+    flat = sb.from_score(lambda x: 1.0 - np.exp(x), log_density=lambda x: -0.0 * x[:, 0])
+    assert not is_tamed(flat, X, 0.5)
