@@ -26,9 +26,9 @@ ROOMS = (
     "frames",
     "arrays",
     "cautions",
+    "remarks",
     "progress",
     "text",
-    "card",
     "files",
     "kernels",
     "tilts",
@@ -36,12 +36,14 @@ ROOMS = (
     "jumps",
     "stein",
     "gram",
-    "features",
+    "tau",
     "problem",
     "checks",
     "discrepancy",
     "calibration",
     "radius",
+    "evidence",
+    "explain",
     "record",
     "results",
     "fitting",
@@ -49,16 +51,14 @@ ROOMS = (
     "posterior",
     "sequential",
     "estimation",
-    "explain",
     "datasets",
     "planning",
-    "plots",
-    "report",
+    "show",
     "cli",
 )
 
-# A result explains and shows itself: inside its methods it may look down the list.
-MAY_LOOK_DOWN_INSIDE_FUNCTIONS = {"results": {"explain", "plots", "report"}, "sequential": {"plots"}}
+# A result shows itself: inside the methods for that it may look down the list.
+MAY_LOOK_DOWN_INSIDE_FUNCTIONS = {"results": {"show"}, "sequential": {"show"}}
 
 # Not in the list of rooms: the package itself, its public names, and `python -m steinball`.
 DOORS = {"__init__", "__main__", "names"}
@@ -126,8 +126,8 @@ def test_an_import_down_the_list_would_be_seen() -> None:
     assert violations("kernels", ast.parse("from steinball.gof import ksd_test")) == ["kernels imports gof"]
     assert violations("kernels", ast.parse("from steinball import gof")) == ["kernels imports gof"]
     assert violations("gram", ast.parse("def f():\n    import steinball.gof.ksd")) == ["gram imports gof"]
-    assert violations("results", ast.parse("import steinball.explain")) == ["results imports explain"]
-    assert violations("results", ast.parse("def f():\n    import steinball.explain")) == []
+    assert violations("results", ast.parse("import steinball.show")) == ["results imports show"]
+    assert violations("results", ast.parse("def f():\n    import steinball.show")) == []
     assert violations("arrays", ast.parse("if TYPE_CHECKING:\n    from steinball.gof import ksd_test")) == []
 
 
@@ -146,7 +146,7 @@ def test_no_file_is_named_for_nothing() -> None:
 
 
 # Rooms whose tests mirror them file by file.
-MIRRORED = ("explain", "features", "jumps", "models", "radius")
+MIRRORED = ("explain", "tau", "jumps", "models", "radius")
 
 
 @pytest.mark.parametrize("room", MIRRORED)
@@ -245,11 +245,10 @@ def test_asking_would_be_seen() -> None:
 # users' families, and the files of array libraries ask those: they are not counted.
 ASKERS = {"arrays.py", "frames.py", "fitting/foreign.py", "models/knowledge.py", "models/autodiff.py"}
 PROBES = {
-    "cautions.py": (2, "old names are looked up by their text"),
     "cli/demo.py": (1, "a table over fields by name"),
     "cli/outcome.py": (1, "what the terminal can do"),
     "cli/userfile.py": (2, "a name in a user's file"),
-    "features/moments.py": (1, "fields of its own dataclass, by name"),
+    "tau/moments.py": (1, "fields of its own dataclass, by name"),
     "gram/memory.py": (1, "what the operating system can tell"),
     "kernels/base.py": (2, "fields of its own dataclass, by name"),
     "kernels/radial.py": (1, "fields of its own dataclass, by name"),
@@ -276,7 +275,7 @@ def test_attributes_are_declared_and_not_probed_for() -> None:
 def test_every_warning_goes_through_one_function() -> None:
     emitting = {"warnings.warn", "warnings.warn_explicit", "warn"}
     found = [p for p in source_files() if calls_of(ast.parse(p.read_text(encoding="utf-8")), emitting)]
-    assert [path.name for path in found] == ["cautions.py"]
+    assert [path.name for path in found] == ["remarks.py"]
 
 
 # Public names

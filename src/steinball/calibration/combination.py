@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from steinball.calibration.base import Calibration
-from steinball.cautions import Remark, RemovalWarning
+from steinball.cautions import RemovalWarning
 from steinball.gram.request import Request
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
+from steinball.remarks import Remark
 from steinball.tau import Supremum
 from steinball.tau.supremum import uncertified
 from steinball.tau.unbounded import grows, unbounded_kernel

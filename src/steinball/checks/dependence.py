@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats, check_resamples, to_host
-from steinball.cautions import DependentRowsWarning, Remark
+from steinball.cautions import DependentRowsWarning
 from steinball.gram.base import GramSummary
 from steinball.problem import Problem
+from steinball.remarks import Remark
 
 Chains = int | Sequence[int]
 """A number of chains of one length, or the length of each."""

@@ -12,7 +12,6 @@ from steinball.arrays import Floats, like, to_host
 from steinball.cautions import (
     LogDensityWarning,
     RareFeaturesWarning,
-    Remark,
     SeparatedModesWarning,
     SteinIdentityWarning,
     WrongScoreWarning,
@@ -22,6 +21,7 @@ from steinball.models.knowledge import Knowledge
 from steinball.models.reference import kept_with, sampler_failure
 from steinball.models.score_check import check_score, undeclared_edges
 from steinball.problem import Problem
+from steinball.remarks import Remark
 from steinball.stein import center_of
 
 DIRECTION_DRAWS = 512

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from steinball.arrays import Array, Floats
-from steinball.cautions import FewRowsWarning, FittedOnDataWarning, Remark, RoundedDataWarning
+from steinball.cautions import FewRowsWarning, FittedOnDataWarning, RoundedDataWarning
 from steinball.problem import Problem
+from steinball.remarks import Remark
 
 FEWEST = 4
 """The fewest rows at which clean data of a normal model were rejected as rarely as the level says, to .03.

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats, check_level, to_host
-from steinball.cautions import Remark
 from steinball.gram.base import GramSummary
 from steinball.problem import Problem
 from steinball.radius.base import Radius
 from steinball.radius.contamination import Huber
+from steinball.remarks import Remark
 
 VERDICTS = ("misfit", "undecided", "good enough")
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats, check_level, to_host
 from steinball.calibration.base import Calibration, JointNull, tie_tolerance
 from steinball.calibration.combination import check_isolated, check_over_kernels, doubts, radius_of
-from steinball.cautions import Remark
 from steinball.evidence.base import Evidence, PairSums, host_sums
 from steinball.gram.base import GramSummary
 from steinball.problem import Problem
 from steinball.radius.base import Radius
+from steinball.remarks import Remark
 from steinball.tau import Supremum
 from steinball.tau.unbounded import boundedness
 

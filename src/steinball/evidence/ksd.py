@@ -23,7 +23,6 @@ from steinball.calibration.combination import (
     radius_of,
 )
 from steinball.calibration.deviation import hoeffding
-from steinball.cautions import Remark
 from steinball.evidence.base import Decision, Evidence, PairSums, host_sums
 from steinball.evidence.bounds import upper_bound, upper_bound_between
 from steinball.gram.base import Gram, GramSummary
@@ -33,6 +32,7 @@ from steinball.jumps.modes import is_multimodal
 from steinball.problem import Problem
 from steinball.radius.base import FixedRadius, Radius
 from steinball.radius.contamination import Huber
+from steinball.remarks import Remark
 from steinball.tau import Supremum, tilt_efficiency
 from steinball.tau.unbounded import Boundedness, boundedness
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import Floats, as_numbers, check_share
-from steinball.cautions import give
 from steinball.evidence.base import Evidence
 from steinball.radius.contamination import Huber
+from steinball.remarks import give
 from steinball.text import number, percent, render, wrap
 
 _STEPS, _LOOKED, _SHOWN = 100, 1024, 8

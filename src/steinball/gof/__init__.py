@@ -3,10 +3,10 @@
 from steinball.gof.aggregated import ksdagg_test, robust_ksdagg_test
 from steinball.gof.fitted import fit_test, split
 from steinball.gof.ksd import ksd_test, robust_ksd_test
-from steinball.gof.mmd import dcmmd_test, mmd_dev_test
-from steinball.gof.mode_weights import mode_weights_test
+from steinball.gof.mmd import MMDResult, dcmmd_test, mmd_dev_test
+from steinball.gof.mode_weights import SharpResult, mode_weights_test
 from steinball.gof.sharp_huber import sharp_huber_test
-from steinball.results import AggregatedResult, FitResult, MMDResult, RobustAggregatedResult, SharpResult
+from steinball.results import AggregatedResult, FitResult, RobustAggregatedResult
 
 __all__ = [
     "AggregatedResult",

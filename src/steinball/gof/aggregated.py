@@ -9,7 +9,6 @@ from typing import Any
 from steinball.arrays import check_level, check_resamples
 from steinball.calibration import BoundaryBootstrap, Calibration, WildBootstrap
 from steinball.calibration.combination import as_calibration
-from steinball.cautions import give
 from steinball.checks.dependence import dependent_rows
 from steinball.evidence.kernels import AggregationEvidence
 from steinball.gof.assess import Specification, assess_kernels, looked_over, summarise_all
@@ -21,6 +20,7 @@ from steinball.problem import Rows
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
 from steinball.record import Record, recorded
+from steinball.remarks import give
 from steinball.results.aggregated import AggregatedResult, RobustAggregatedResult
 from steinball.tilts import Tilt
 

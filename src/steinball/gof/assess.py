@@ -19,7 +19,6 @@ from steinball.calibration.combination import (
     doubts,
     radius_of,
 )
-from steinball.cautions import Remark, give
 from steinball.checks.dependence import dependent_rows
 from steinball.checks.model import contradictions, mistaken_score, separated_modes
 from steinball.checks.rows import few_rows, rounded_rows, rows_of_the_fit
@@ -34,6 +33,7 @@ from steinball.kernels.base import Kernel
 from steinball.problem import Problem, Rows, in_no_coordinates
 from steinball.radius.base import as_radius
 from steinball.record import Record
+from steinball.remarks import Remark, give
 from steinball.tau import Supremum
 from steinball.tau.supremum import find_supremum
 

@@ -1,20 +1,8 @@
 """What a test found: the decision, how far it can be trusted, and what it would have been."""
 
-from steinball.gof.mmd import MMDResult
-from steinball.gof.mode_weights import SharpResult
-from steinball.posterior.mcmc import MCMCResult
 from steinball.results.aggregated import AggregatedResult, RobustAggregatedResult
 from steinball.results.base import Result
 from steinball.results.fitted import FitResult
 from steinball.results.gof import GofResult
 
-__all__ = [
-    "AggregatedResult",
-    "FitResult",
-    "GofResult",
-    "MCMCResult",
-    "MMDResult",
-    "Result",
-    "RobustAggregatedResult",
-    "SharpResult",
-]
+__all__ = ["AggregatedResult", "FitResult", "GofResult", "Result", "RobustAggregatedResult"]

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from steinball.arrays import Floats, check_resamples
 from steinball.calibration.base import Calibration
-from steinball.cautions import give
 from steinball.evidence.base import Decision, Evidence, PairSums
 from steinball.explain.detectable import Detectable, smallest_detectable
 from steinball.explain.explanation import Explanation, explain
@@ -19,6 +18,7 @@ from steinball.explain.tolerance import Concession, ToleranceCurve, conceding, t
 from steinball.radius.base import FixedRadius, Radius, as_radius
 from steinball.radius.contamination import Huber
 from steinball.record import Record
+from steinball.remarks import give
 from steinball.tau.certificate import is_upper_bound
 from steinball.text import Row, brief, card, count, describe, number, percent, render, short, spaced
 

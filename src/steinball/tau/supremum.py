@@ -8,8 +8,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from steinball.arrays import as_number, dtype_name, to_host
-from steinball.cautions import Remark, UncertifiedSupremumWarning
+from steinball.cautions import UncertifiedSupremumWarning
 from steinball.gram.base import check_rows
+from steinball.remarks import Remark
 from steinball.tau.boxes import MOST_BOXES
 from steinball.tau.certificate import Supremum, UncertifiedError, best_upper_bound
 from steinball.tau.search import Ball, Box, largest_known, localized, optimized

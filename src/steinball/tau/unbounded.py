@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from steinball.arrays import to_host
-from steinball.cautions import Remark, UnboundedSteinKernelWarning
+from steinball.cautions import UnboundedSteinKernelWarning
 from steinball.models.knowledge import Knowledge
+from steinball.remarks import Remark
 from steinball.tau.certificate import Supremum, is_certain
 from steinball.tau.edges import find_ends
 from steinball.tau.search import Cloud
