@@ -12,12 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from steinball.arrays import Floats
-from steinball.fitting.family import Family
 from steinball.fitting.minimum_ksd import minimize_ksd
-from steinball.fitting.normal import Normal
+from steinball.models.family import Family
 from steinball.stein import SteinKernel
-
-__all__ = ["Estimate", "Estimator", "MaximumLikelihood", "MedianMAD", "MinimumKSD", "as_estimator"]
 
 _QUARTILE = 0.6744897501960817
 
@@ -146,7 +143,7 @@ class MedianMAD(Estimator):
 
     def params(self, family: Family, x: Floats, stein: SteinKernel) -> Floats:
         """The fitted parameters alone."""
-        if not (isinstance(family, Normal) and family.dimension == 1):
+        if family.label != "normal" or family.names != ("mean", "sd"):
             raise ValueError(
                 f"`fit={self!r}` is for the normal family on the line, got {family.label}. Use MinimumKSD()."
             )

@@ -9,12 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from steinball.arrays import Floats, to_host
-from steinball.fitting.family import ExponentialFamily, Family, difference_jacobian
 from steinball.kernels.base import Kernel
 from steinball.kernels.distance import squared_distances
+from steinball.models.differences import difference_jacobian
+from steinball.models.family import ExponentialFamily, Family
 from steinball.stein import SteinKernel
-
-__all__ = ["Minimum", "ScoreDistance", "minimize_ksd", "solve_positive"]
 
 _PAIRS_AT_ONCE = 2**22  # entries of the kernel matrix held at once: 32 MB
 _STEPS, _HALVINGS, _ENOUGH = 100, 30, 1e-10

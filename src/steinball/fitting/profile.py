@@ -12,13 +12,11 @@ import numpy as np
 from steinball.arrays import Floats, as_seed, to_host
 from steinball.calibration.base import Calibration, draw_quantile
 from steinball.calibration.boundary import moved_to_the_edge
-from steinball.fitting.family import ExponentialFamily, Family
+from steinball.fitting.first_order import far_and_near
 from steinball.fitting.minimum_ksd import ScoreDistance
-from steinball.fitting.probes import far_and_near
 from steinball.gram.weights import gather
+from steinball.models.family import ExponentialFamily, Family
 from steinball.stein import SteinKernel
-
-__all__ = ["EXCLUSION", "Closest", "Landscape", "closest_member"]
 
 _SEARCH_DRAWS = 199
 _EXCLUDED = 1e6

@@ -1,4 +1,4 @@
-"""Derivatives of a log density by finite differences, with their error."""
+"""Derivatives by finite differences: of log densities, with their error, and of functions of parameters."""
 
 from __future__ import annotations
 
@@ -15,6 +15,20 @@ Values = Callable[[NDArray[np.floating]], Floats]
 # consecutive steps are neither too long for the truncation error nor too short for rounding.
 _RATIO, _LEVELS = 8.0, 14
 _MARGIN = 4.0  # two slopes agree within this many of their errors
+_STEP = 6e-6  # the cube root of the rounding error: the best single step of a central difference
+
+
+def difference_jacobian(function: Callable[[Floats], Floats], at: Floats) -> Floats:
+    """Derivatives of an array-valued function in each of a few parameters (p,), along a last axis.
+
+    One step for each parameter, and two calls: for functions of our own, which vary over lengths of about 1.
+    """
+    columns = []
+    for k, value in enumerate(at):
+        step = np.zeros_like(at)
+        step[k] = _STEP * max(1.0, abs(value))
+        columns.append((function(at + step) - function(at - step)) / (2.0 * step[k]))
+    return np.stack(columns, axis=-1)
 
 
 def numerical_gradient(function: Values, x: NDArray[np.floating], room: Floats | None = None) -> tuple[Floats, Floats]:

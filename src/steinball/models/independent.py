@@ -14,8 +14,6 @@ from steinball.models.gaussian import as_points
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import Support
 
-__all__ = ["Independent"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Independent:

@@ -1,4 +1,4 @@
-"""The multivariate Student t model."""
+"""The multivariate Student t model, and its family on the line."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import betaln, gammaln, stdtr
+from scipy.special import betaln, digamma, gammaln, stdtr
 
 from steinball.arrays import Array, Floats, as_number, like, namespace
-from steinball.cautions import Renamed
 from steinball.models.base_map import normal_of
+from steinball.models.family import Family
 from steinball.models.gaussian import Covariance, as_points, as_vector, common_dimension
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds
+
+_MOST = 200.0  # degrees of freedom beyond which no sample tells the family from the normal one
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,8 +92,6 @@ class StudentT:
         df = as_number(df, "df", low=2.0, open_low=True)
         return cls(df, scale=math.sqrt((df - 2.0) / df), dimension=dimension)
 
-    standardised = Renamed("standardized")
-
     @property
     def covariance(self) -> Floats:
         """Σ, shape (d, d): not the second moments, which need not exist (see Notes)."""
@@ -162,3 +162,41 @@ class StudentT:
         df = self.df + np.arange(self.dimension)
         t = w * np.sqrt(df / (self.df + np.cumsum(w**2, axis=1) - w**2))
         return normal_of(stdtr(df, t), stdtr(df, -t))
+
+
+class StudentFamily(Family):
+    """Student's t on the line, with unknown degrees of freedom, location and scale.
+
+    Examples
+    --------
+    >>> x = StudentT(5.0, 1.0, 2.0).sample(4000, rng=0)
+    >>> StudentFamily().fit(x).round(1)
+    array([4.9, 0.9, 2. ])
+    """
+
+    label = "student-t"
+    names, positive = ("df", "loc", "scale"), (True, False, True)
+
+    def from_working(self, working: Floats) -> Floats:
+        """The parameters, with at most 200 degrees of freedom and at least a fifth."""
+        limited = np.clip(working[0], np.log(0.2), np.log(_MOST))
+        return super().from_working(np.concatenate([[limited], working[1:]]))
+
+    def model(self, params: Floats) -> StudentT:
+        return StudentT(*params)
+
+    def start(self, x: Floats) -> Floats:
+        """Five degrees of freedom at median and median absolute deviation."""
+        center = float(np.median(x))
+        spread = 1.376 * float(np.median(np.abs(x - center)))
+        return np.array([5.0, center, spread if spread > 0.0 else max(float(x.std()), 1e-300)])
+
+    def margins(self, params: Floats, x: Floats) -> Floats:
+        return np.asarray(stdtr(params[0], (x - params[1]) / params[2]))
+
+    def parameter_scores(self, params: Floats, x: Floats) -> Floats:
+        df, loc, scale = params
+        z = (x[:, 0] - loc) / scale
+        ratio = (df + 1.0) * z / (df + z * z)
+        by_df = digamma((df + 1.0) / 2.0) - digamma(df / 2.0) - 1.0 / df - np.log1p(z * z / df) + ratio * z / df
+        return np.stack([0.5 * by_df, ratio / scale, (ratio * z - 1.0) / scale], axis=1)

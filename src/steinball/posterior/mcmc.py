@@ -13,10 +13,9 @@ from steinball.checks.dependence import autocorrelation_time
 from steinball.gof.ksd import robust_ksd_test
 from steinball.kernels.base import Kernel
 from steinball.models.base import model_at
+from steinball.models.diagnoses import warn_if_log_density
 from steinball.models.knowledge import Knowledge
-from steinball.models.mistaken import warn_if_log_density
-from steinball.posterior.draws import Draws, Reading
-from steinball.posterior.readers import read
+from steinball.posterior.draws import Draws, as_reading, read
 from steinball.posterior.standardized import Standardized, spread_of
 from steinball.problem import Subject
 from steinball.results.mcmc import MCMCResult
@@ -108,7 +107,7 @@ def mcmc_test(
     True
     """
     contamination = check_share(contamination, "contamination")
-    case = read(draws, model, scores, Reading.of(parameters, chains, chain_axis))
+    case = read(draws, model, scores, as_reading(parameters, chains, chain_axis))
     posterior = _standardized(case.draws, case.model)
     problem = Subject.of(posterior.standard, posterior).pose(kernel, tilt)
     time = autocorrelation_time(problem, case.draws.lengths)

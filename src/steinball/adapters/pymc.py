@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from steinball.adapters.posterior import Layout, Posterior
+from steinball.adapters.registry import Adapter, class_names
 from steinball.arrays import Floats
-from steinball.posterior.base import Posterior, check_names, over_draws
-from steinball.posterior.layout import Layout
-
-__all__ = ["PyMCPosterior"]
 
 
 class PyMCPosterior(Posterior):
@@ -27,27 +25,21 @@ class PyMCPosterior(Posterior):
         if model.discrete_value_vars:
             discrete = ", ".join(str(model.values_to_rvs[value].name) for value in model.discrete_value_vars)
             raise TypeError(f"the model has discrete parameters ({discrete}), which have no score ∇log p.")
-        self._variables = [model.values_to_rvs[value] for value in model.value_vars]
+        variables = [model.values_to_rvs[value] for value in model.value_vars]
         start = model.initial_point()
         self._point = Layout.of({value.name: start[value.name] for value in model.value_vars}, 0)
-        self._transform = _transform(model, self._variables)
+        self._transform = _transform(model, variables)
         self._gradient = model.compile_dlogp()
-        names = tuple(str(variable.name) for variable in self._variables)
-        self.parameters = Layout(names, self._point.shapes).parameters
+        self.names = tuple(str(variable.name) for variable in variables)
+        self.parameters = Layout(self.names, self._point.shapes).parameters
 
-    def unconstrain(self, values: Mapping[str, Floats]) -> Floats:
-        """By the transforms of the model, draw by draw."""
-        names = [str(variable.name) for variable in self._variables]
-        check_names(names, values)
-        rows = over_draws({name: values[name] for name in names})
-        found = [self._point.pack(self._free(draw)) for draw in zip(*rows.values(), strict=True)]
-        return np.array(found).reshape(*values[names[0]].shape[:2], -1)
-
-    def _free(self, draw: tuple[Floats, ...]) -> dict[str, Floats]:
-        return dict(zip(self._point.names, self._transform(*draw), strict=True))
+    def free_rows(self, rows: Mapping[str, Floats]) -> Floats:
+        """Rows by the transforms of the model, draw by draw."""
+        free = (self._transform(*draw) for draw in zip(*rows.values(), strict=True))
+        return np.array([self._point.pack(dict(zip(self._point.names, values, strict=True))) for values in free])
 
     def score(self, x: Floats, /) -> Floats:
-        """By the compiled gradient, row by row."""
+        """∇log p by the compiled gradient, row by row."""
         return np.array([self._gradient(self._point.unpack(row)) for row in x]).reshape(x.shape)
 
 
@@ -67,3 +59,24 @@ def _transform(model: Any, variables: list[Any]) -> Any:
     outputs = clone_replace(outputs, dict(zip(variables, inputs, strict=True)), rebuild_strict=False)
     # Interpreted: it is called once a draw, and a compiler would take longer than all of them.
     return pytensor.function(inputs, outputs, mode="FAST_COMPILE", on_unused_input="ignore")
+
+
+class PyMC(Adapter):
+    """Posteriors of PyMC."""
+
+    posteriors = ("Model",)
+
+    def model(self, thing: Any, dimension: int | None) -> None:
+        if "Model" in class_names(thing):
+            raise TypeError(
+                "`model` is an object of type Model, whose `logp` is symbolic and not a function of arrays; draws of its "
+                "posterior are tested by `sb.mcmc_test(idata, model)`; for data compile it, `logp = "
+                'model.compile_logp()`, and use `sb.from_log_density(lambda x: np.array([logp({"mu": row[0]}) for row '
+                'in x]), backend="numerical")` with the names of your own variables.'
+            )
+
+    def posterior(self, thing: Any, run: Any) -> PyMCPosterior | None:
+        return PyMCPosterior(thing) if "Model" in class_names(thing) else None
+
+
+ADAPTER = PyMC()

@@ -13,8 +13,6 @@ from steinball.models.base_map import rosenblatt
 from steinball.models.gaussian import Covariance, as_points
 from steinball.models.growth import ScoreGrowth, unit_root
 
-__all__ = ["KernelDensity"]
-
 _TOGETHER = 2**22  # numbers of a block of points by centers
 
 

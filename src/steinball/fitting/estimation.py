@@ -21,17 +21,15 @@ from steinball.arrays import (
     to_host,
 )
 from steinball.discrepancy import ksd
-from steinball.fitting.family import ExponentialFamily, Family
-from steinball.fitting.foreign import as_family
+from steinball.fitting.families import as_family
 from steinball.fitting.minimum_ksd import Minimum, ScoreDistance, minimize_ksd, solve_positive
 from steinball.kernels import InverseMultiquadric, Kernel
 from steinball.models.base import Model
+from steinball.models.family import ExponentialFamily, Family
 from steinball.models.kernel_exponential import KernelExponentialFamily
 from steinball.problem import Subject
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt, Tilt
-
-__all__ = ["Ellipsoid", "MinimumKSDFit", "fit_kernel_exponential_family", "fit_minimum_ksd", "minimum_ksd_coefficients"]
 
 _SUM_KERNEL: Kernel = reduce(add, [InverseMultiquadric((2.0 * square) ** 0.5) for square in (0.6, 1.0, 1.2)])
 _TILT = PolynomialTilt()

@@ -1,20 +1,19 @@
-"""What a family is: parameters by name, the model at each of them, and how the log density moves with them."""
+"""What a family of models is: parameters by name, the model at each of them, and how the log density moves with them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from steinball.arrays import Floats, to_host
 from steinball.models.base import Model
+from steinball.models.differences import difference_jacobian
 from steinball.models.support import Support
-
-__all__ = ["ExponentialFamily", "Family", "Restricted", "difference_jacobian", "maximum_likelihood"]
-
-_STEP = 6e-6  # the cube root of the rounding error: the best step of a central difference
 
 
 class Family(ABC):
@@ -26,15 +25,18 @@ class Family(ABC):
     Attributes
     ----------
     label : str
-        Its name in summaries.
+        The name of the family in summaries.
     names : tuple of str
-        The parameters, in their order.
+        The parameters that are fitted, in their order.
     positive : tuple of bool
-        Which of them are positive; those are searched for on a logarithmic scale.
+        Which of these parameters are positive; an empty tuple is none. Positive ones are searched for on a logarithmic
+        scale.
     support : Support or None
-        Where all of its densities end, if they do.
+        Where all densities of the family end, if they do.
     numerical : bool
         Whether the parameter scores are finite differences.
+    fixed : tuple of str
+        Parameters that were known when the family was made, and are not fitted.
 
     Examples
     --------
@@ -44,18 +46,11 @@ class Family(ABC):
     """
 
     label: str
+    names: tuple[str, ...]
+    positive: tuple[bool, ...] = ()
     support: Support | None = None
-    numerical: ClassVar[bool] = False
-
-    @property
-    @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """The parameters, in their order."""
-
-    @property
-    def positive(self) -> tuple[bool, ...]:
-        """Which parameters are positive; none, unless a family says otherwise."""
-        return (False,) * len(self.names)
+    numerical: bool = False
+    fixed: tuple[str, ...] = ()
 
     @abstractmethod
     def model(self, params: Floats) -> Model:
@@ -78,38 +73,34 @@ class Family(ABC):
         return to_host(self.model(params).score(x)).reshape(x.shape)
 
     def steepest(self, params: Floats) -> Floats:
-        """Parameters of a member around these whose score grows as fast as that of any of them; tilts must bound it."""
+        """Parameters of a member near ``params`` whose score grows as fast as any member's: tilts must bound it."""
         return params
 
     def margins(self, params: Floats, x: Floats) -> Floats | None:
         """The distribution function of every column at its values, (n, d); ``None`` where it is not known."""
         return None
 
+    @property
+    def _logarithmic(self) -> NDArray[np.bool_]:
+        return np.array(self.positive or (False,) * len(self.names), dtype=bool)
+
     def to_working(self, params: Floats) -> Floats:
         """Coordinates without constraints, shape (p,)."""
-        return np.where(self.positive, np.log(np.where(self.positive, params, 1.0)), params)
+        chosen = self._logarithmic
+        return np.where(chosen, np.log(np.where(chosen, params, 1.0)), params)
 
     def from_working(self, working: Floats) -> Floats:
         """The parameters at these coordinates."""
-        return np.where(self.positive, np.exp(np.where(self.positive, np.clip(working, -300, 300), 0.0)), working)
+        chosen = self._logarithmic
+        return np.where(chosen, np.exp(np.where(chosen, np.clip(working, -300, 300), 0.0)), working)
+
+    def working_jacobian(self, params: Floats) -> Floats:
+        """∂ params / ∂ working, shape (p, p)."""
+        return np.diag(np.where(self._logarithmic, params, 1.0))
 
     def score_jacobian(self, working: Floats, x: Floats) -> Floats:
         """Derivatives of the score in the coordinates without constraints, (n, d, p), by central differences."""
         return difference_jacobian(lambda at: self.score(self.from_working(at), x), working)
-
-    def working_jacobian(self, params: Floats) -> Floats:
-        """∂ params / ∂ working, shape (p, p)."""
-        return np.diag(np.where(self.positive, params, 1.0))
-
-
-def difference_jacobian(function: Callable[[Floats], Floats], at: Floats) -> Floats:
-    """Derivatives of an array-valued function in each coordinate, along a last axis."""
-    columns = []
-    for k, value in enumerate(at):
-        step = np.zeros_like(at)
-        step[k] = _STEP * max(1.0, abs(value))
-        columns.append((function(at + step) - function(at - step)) / (2.0 * step[k]))
-    return np.stack(columns, axis=-1)
 
 
 class ExponentialFamily(Family):
@@ -125,17 +116,17 @@ class ExponentialFamily(Family):
     True
     """
 
-    @abstractmethod
     def base_score(self, x: Floats) -> Floats:
-        """s₀, shape (n, d)."""
+        """The part s₀ of the score that no parameter moves, shape (n, d); 0 unless a family says otherwise."""
+        return np.zeros_like(x)
 
     @abstractmethod
     def score_basis(self, x: Floats) -> Floats:
-        """J, shape (n, d, p)."""
+        """The derivative J of the score in ν, shape (n, d, p)."""
 
     @abstractmethod
     def natural(self, params: Floats) -> Floats:
-        """ν at these parameters."""
+        """The natural parameters ν of a member."""
 
     @abstractmethod
     def from_natural(self, natural: Floats) -> Floats:
@@ -161,20 +152,13 @@ class Restricted(Family):
     """
 
     def __init__(self, family: Family, known: Mapping[str, float]) -> None:
-        self.family, self.known = family, dict(known)
-        self.label, self.support = family.label, family.support
+        _check_known(family, known)
+        self.family, self.label, self.support, self.numerical = family, family.label, family.support, family.numerical
         self._free = np.array([name not in known for name in family.names])
         self._values = np.array([known.get(name, np.nan) for name in family.names])
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Those that are not known."""
-        return tuple(name for name in self.family.names if name not in self.known)
-
-    @property
-    def positive(self) -> tuple[bool, ...]:
-        """Of those."""
-        return tuple(np.array(self.family.positive)[self._free].tolist())
+        self.names = tuple(name for name in family.names if name not in known)
+        self.positive = tuple(family._logarithmic[self._free].tolist())
+        self.fixed = (*family.fixed, *known)
 
     def _whole(self, params: Floats) -> Floats:
         whole = self._values.copy()
@@ -182,30 +166,39 @@ class Restricted(Family):
         return whole
 
     def model(self, params: Floats) -> Model:
-        """The member of the whole family."""
         return self.family.model(self._whole(params))
 
     def start(self, x: Floats) -> Floats:
-        """That of the whole family."""
         return np.asarray(self.family.start(x)[self._free])
 
+    def steepest(self, params: Floats) -> Floats:
+        return np.asarray(self.family.steepest(self._whole(params))[self._free])
+
     def margins(self, params: Floats, x: Floats) -> Floats | None:
-        """Those of the whole family."""
         return self.family.margins(self._whole(params), x)
 
     def parameter_scores(self, params: Floats, x: Floats) -> Floats:
-        """The columns of those parameters that are not known."""
         return np.asarray(self.family.parameter_scores(self._whole(params), x)[:, self._free])
+
+
+def _check_known(family: Family, known: Mapping[str, float]) -> None:
+    for wrong in (name for name in known if name not in family.names):
+        raise ValueError(f"`known_params` names `{wrong}`, but the family has {', '.join(family.names)}.")
+    if len(family.names) > 3:
+        raise ValueError(f"`known_params` cannot be given for {family.label}, whose parameters constrain each other.")
+    for name, positive in zip(family.names, family._logarithmic, strict=True):
+        if positive and name in known and not known[name] > 0.0:
+            raise ValueError(f"`known_params[{name!r}]` must be positive, got {known[name]}.")
 
 
 def maximum_likelihood(family: Family, x: Floats, start: Floats) -> Floats:
     """The parameters of the largest likelihood near ``start``, by a quasi-Newton method on the working scale."""
-    from scipy.optimize import minimize
 
     def loss(working: Floats) -> tuple[float, Floats]:
         params = family.from_working(working)
         with np.errstate(all="ignore"):
-            values = _log_densities(family.model(params), x)
+            model: Any = family.model(params)
+            values = to_host(model.log_density(x))
             slopes = family.parameter_scores(params, x).mean(axis=0) @ family.working_jacobian(params)
         value = -float(np.mean(values))
         return (value, -slopes) if np.isfinite(value) and np.isfinite(slopes).all() else (1e300, np.zeros_like(slopes))
@@ -214,7 +207,3 @@ def maximum_likelihood(family: Family, x: Floats, start: Floats) -> Floats:
         return start
     found = minimize(loss, family.to_working(start), jac=True, method="BFGS", options={"gtol": 1e-8})
     return family.from_working(np.asarray(found.x))
-
-
-def _log_densities(model: Any, x: Floats) -> Floats:
-    return to_host(model.log_density(x)).reshape(len(x))

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from steinball.adapters.posterior import Posterior
+from steinball.adapters.registry import Adapter, class_names
 from steinball.arrays import Floats
-from steinball.posterior.base import Posterior, check_names, over_draws
-
-__all__ = ["StanPosterior"]
 
 
 class StanPosterior(Posterior):
@@ -30,19 +29,17 @@ class StanPosterior(Posterior):
     def __init__(self, model: Any) -> None:
         self._model = model
         self._columns = [_split(name) for name in model.param_names()]
+        self.names = tuple(dict.fromkeys(name for name, _ in self._columns))
         self.parameters = tuple(_label(*_split(name)) for name in model.param_unc_names())
 
-    def unconstrain(self, values: Mapping[str, Floats]) -> Floats:
-        """By ``param_unconstrain``, draw by draw; parameters are found by their names, in the order of Stan."""
-        names = list(dict.fromkeys(name for name, _ in self._columns))
-        check_names(names, values)
-        rows = over_draws({name: values[name] for name in names})
+    def free_rows(self, rows: Mapping[str, Floats]) -> Floats:
+        """Rows by ``param_unconstrain``, draw by draw; columns are found by their names, in the order of Stan."""
         columns = [rows[name].T[tuple(i - 1 for i in reversed(index))] for name, index in self._columns]
         found = [self._model.param_unconstrain(row) for row in np.stack(columns, axis=1)]
-        return np.array(found, dtype=np.float64).reshape(*values[names[0]].shape[:2], -1)
+        return np.array(found, dtype=np.float64)
 
     def score(self, x: Floats, /) -> Floats:
-        """By automatic differentiation in Stan, row by row."""
+        """∇log p by automatic differentiation in Stan, row by row."""
         rows = (np.ascontiguousarray(row) for row in x)
         return np.array([self._model.log_density_gradient(row, jacobian=True)[1] for row in rows]).reshape(x.shape)
 
@@ -59,3 +56,15 @@ def _split(name: str) -> tuple[str, tuple[int, ...]]:
 
 def _label(name: str, index: tuple[int, ...]) -> str:
     return f"{name}[{','.join(map(str, index))}]" if index else name
+
+
+class Stan(Adapter):
+    """Posteriors of BridgeStan."""
+
+    posteriors = ("StanModel",)
+
+    def posterior(self, thing: Any, run: Any) -> StanPosterior | None:
+        return StanPosterior(thing) if "StanModel" in class_names(thing) else None
+
+
+ADAPTER = Stan()
