@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from steinball import estimation
+from steinball import fitting
 from steinball.datasets import load_galaxies
 from steinball.discrepancy import ksd
-from steinball.estimation import fit_kernel_exponential_family, minimum_ksd_coefficients
-from steinball.fitting import as_family, minimum_ksd
+from steinball.fitting import as_family, fit_kernel_exponential_family, minimum_ksd, minimum_ksd_coefficients
 from steinball.kernels import InverseMultiquadric
 from steinball.models.kernel_exponential import KernelExponentialFamily
 from steinball.stein import SteinKernel
@@ -186,7 +185,7 @@ def test_bad_arrays_are_named() -> None:
 def test_the_ellipsoid_holds_the_members_that_are_close_enough(name: str, offset: float) -> None:
     """Members around the fit, on both sides of the bound, by the library's own statistic."""
     x = offset + np.random.default_rng(0).gamma(3.0, size=(60, 1))
-    fit = estimation.fit_minimum_ksd(name, x)
+    fit = fitting.fit_minimum_ksd(name, x)
     distances, inside = [], []
     for step in np.random.default_rng(1).normal(0.0, 0.3, size=(40, 2)):
         names = list(fit.params)
@@ -198,7 +197,7 @@ def test_the_ellipsoid_holds_the_members_that_are_close_enough(name: str, offset
     region = fit.ellipsoid(bound)
     assert [region.contains(**params) for params in inside] == [d <= bound for d in distances]
     with pytest.raises(TypeError, match="is none"):
-        estimation.fit_minimum_ksd("student-t", x).ellipsoid(0.1)
+        fitting.fit_minimum_ksd("student-t", x).ellipsoid(0.1)
 
 
 def fitting_model(name: str, params: dict[str, float]) -> Any:
@@ -208,6 +207,6 @@ def fitting_model(name: str, params: dict[str, float]) -> Any:
 
 def test_the_influence_function_is_drawn() -> None:
     plt = pytest.importorskip("matplotlib.pyplot")
-    axes = estimation.fit_minimum_ksd("gamma", np.random.default_rng(0).gamma(3.0, size=60)).plot()
+    axes = fitting.fit_minimum_ksd("gamma", np.random.default_rng(0).gamma(3.0, size=60)).plot()
     assert [line.get_label() for line in axes.lines] == ["shape", "scale"]
     plt.close(axes.figure)

@@ -29,8 +29,8 @@ from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import JaxModel, Model, evaluate_score, model_at
 from steinball.models.base_space import as_tested, brought_in
+from steinball.models.diagnoses import warn_if_log_density
 from steinball.models.knowledge import Knowledge
-from steinball.models.mistaken import warn_if_log_density
 from steinball.models.support import Placed
 from steinball.stein import SteinKernel, SteinProblem, center_of
 from steinball.tilts import Tilt

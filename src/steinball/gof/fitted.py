@@ -26,15 +26,15 @@ from steinball.calibration.combination import as_calibration
 from steinball.calibration.fitted import FittedCalibration, FittedModel
 from steinball.calibration.projected import least_rows
 from steinball.fitting.estimators import Estimate, Estimator, as_estimator
-from steinball.fitting.family import Family
+from steinball.fitting.families import Fitter, as_family
 from steinball.fitting.first_order import FirstOrder
-from steinball.fitting.foreign import Fitter, as_family
 from steinball.fitting.profile import EXCLUSION, closest_member
 from steinball.gof.ksd import ksd_test
 from steinball.kernels.bandwidth import median_of_checked
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model
+from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Subject, within_reach
 from steinball.radius import Huber, Radius

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steinball.adapters import read_model
 from steinball.arrays import (
     Array,
     Floats,
@@ -32,7 +33,6 @@ from steinball.gram.weights import WeightStream, gather
 from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian
-from steinball.models.adapters import adapted
 from steinball.models.knowledge import Knowledge
 from steinball.record import recorded
 from steinball.results.mmd import MMDEvidence, MMDResult
@@ -231,7 +231,7 @@ def _pair(x: Any, y: Any, kernel: Kernel | None, seed: np.random.SeedSequence) -
 def _samples_of_model(y: Any, samples: Array, seed: np.random.SeedSequence) -> Array:
     if is_array_like(y):
         return as_second_samples(y, samples, "y")
-    model = adapted(y, int(samples.shape[1]))
+    model = read_model(y, int(samples.shape[1]))
     if Knowledge(y).entrance is not None:
         raise TypeError("`y` lives in base space, where two samples are not compared; pass the model itself.")
     sampler = Knowledge(y if model is None else model).sampler
