@@ -13,7 +13,6 @@ import pytest
 import steinball as sb
 from steinball import cautions
 from steinball.datasets import load_galaxies
-from steinball.models import KernelExponentialFamily, StudentT
 
 pytestmark = pytest.mark.exact
 
@@ -134,18 +133,6 @@ def test_a_name_that_never_was_is_no_attribute(module: Any) -> None:
     with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute 'nonsense'"):
         _ = module.nonsense
     assert not hasattr(module, "nonsense")
-
-
-def test_methods_and_properties_keep_their_old_spelling() -> None:
-    with pytest.warns(
-        DeprecationWarning, match=r"`StudentT\.standardised` is deprecated; use `StudentT\.standardized`"
-    ):
-        old = StudentT.standardised(4.0)
-    assert old.scale == StudentT.standardized(4.0).scale
-    family = KernelExponentialFamily([1.0])
-    with pytest.warns(DeprecationWarning, match=r"use `KernelExponentialFamily\.log_normalizer`") as caught:
-        assert family.log_normaliser == family.log_normalizer
-    assert caught[0].filename == __file__
 
 
 def test_an_argument_keeps_its_old_spelling() -> None:

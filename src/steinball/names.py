@@ -1,6 +1,7 @@
 """The public names of the package."""
 
 from steinball import (
+    adapters,
     calibration,
     checks,
     datasets,
@@ -92,6 +93,7 @@ __all__ = [
     "Wasserstein",
     "WeightedBootstrap",
     "WildBootstrap",
+    "adapters",
     "as_model",
     "calibration",
     "check_score",

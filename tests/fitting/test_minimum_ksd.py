@@ -12,8 +12,8 @@ from steinball import fitting
 from steinball.discrepancy import ksd
 from steinball.fitting import minimum_ksd
 from steinball.fitting.minimum_ksd import ScoreDistance, minimize_ksd, solve_positive
-from steinball.fitting.normal import Normal
 from steinball.kernels import InverseMultiquadric
+from steinball.models.gaussian import NormalFamily
 from steinball.stein import SteinKernel
 from steinball.tilts import EdgeTilt, PolynomialTilt, Tilt
 from tests.fitting.conftest import DATA, case
@@ -94,7 +94,7 @@ def test_a_singular_system_is_refused() -> None:
 
 
 def test_a_minimum_outside_the_family_is_refused() -> None:
-    class Nowhere(Normal):
+    class Nowhere(NormalFamily):
         def from_natural(self, natural: np.ndarray) -> np.ndarray:
             return np.full(2, np.nan)
 

@@ -1,5 +1,5 @@
-"""Objects of other libraries: one file a library gives the models, families and draws that it has."""
+"""Objects of other libraries: one file a library gives the models, families, draws and posteriors that it has."""
 
-from steinball.adapters.registry import Adapter, read_draws, read_family, read_model, read_posterior, register
+from steinball.adapters.registry import Adapter, register
 
-__all__ = ["Adapter", "read_draws", "read_family", "read_model", "read_posterior", "register"]
+__all__ = ["Adapter", "register"]

@@ -28,8 +28,8 @@ class BlackJAX(Adapter):
             )
         if leading == 2 and reading.chain_axis is None:
             raise ValueError(
-                f"`draws` has two leading axes {np.shape(fields['logdensity'])}, and states do not say which of them is "
-                "the chain. Give `chain_axis=0` for (chain, draw), as `jax.vmap` over chains makes them, or "
+                f"`draws` has two leading axes {np.shape(fields['logdensity'])}, and states do not say which of them "
+                "is the chain. Give `chain_axis=0` for (chain, draw), as `jax.vmap` over chains makes them, or "
                 "`chain_axis=1` for (draw, chain), as a scan over vectorized steps does."
             )
         values, scores = (

@@ -88,7 +88,7 @@ class NumPyroPosterior(Posterior):
         return tuple(latent)
 
     def _free(self, rows: Mapping[str, Floats]) -> dict[str, Floats]:
-        """Unconstrained values, by the transforms of the priors' supports; those of a potential function are so already."""
+        """Unconstrained values by the transforms of the priors' supports; positions of a potential are so already."""
         if self._model is None:
             return dict(rows)
         transform = partial(unconstrain_fn, self._seeded, self._args, self._kwargs)

@@ -1,4 +1,4 @@
-"""What adapters of samplers give: draws by name, how names become columns, and posteriors on the unconstrained space."""
+"""What adapters of samplers give: draws by name, how names become columns, and posteriors without constraints."""
 
 from __future__ import annotations
 

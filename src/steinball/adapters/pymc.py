@@ -69,8 +69,8 @@ class PyMC(Adapter):
     def model(self, thing: Any, dimension: int | None) -> None:
         if "Model" in class_names(thing):
             raise TypeError(
-                "`model` is an object of type Model, whose `logp` is symbolic and not a function of arrays; draws of its "
-                "posterior are tested by `sb.mcmc_test(idata, model)`; for data compile it, `logp = "
+                "`model` is an object of type Model, whose `logp` is symbolic and not a function of arrays; draws of "
+                "its posterior are tested by `sb.mcmc_test(idata, model)`; for data compile it, `logp = "
                 'model.compile_logp()`, and use `sb.from_log_density(lambda x: np.array([logp({"mu": row[0]}) for row '
                 'in x]), backend="numerical")` with the names of your own variables.'
             )

@@ -57,7 +57,7 @@ class Adapter:
         return None
 
     def posterior(self, thing: Any, run: Any) -> Posterior | None:
-        """The posterior on its unconstrained space; ``run`` is the object that the draws came from, where it has one."""
+        """The posterior on its unconstrained space; ``run`` is the object that the draws came from, if it is known."""
         return None
 
 
@@ -80,7 +80,12 @@ _ADAPTERS: dict[str, Adapter | str] = {
 
 
 def register(library: str, adapter: Adapter) -> None:
-    """Let ``adapter`` read all objects whose classes come from ``library``, a name as in ``import library``."""
+    """Let ``adapter`` read all objects whose classes come from ``library``, a name as in ``import library``.
+
+    Examples
+    --------
+    >>> register("mylibrary", Adapter())  # an adapter that reads nothing yet
+    """
     if not isinstance(adapter, Adapter):
         raise TypeError(f"`adapter` must be an instance of a class below steinball.adapters.Adapter, got {adapter!r}.")
     _ADAPTERS[str(library)] = adapter
@@ -124,7 +129,7 @@ def read_model(thing: Any, dimension: int | None = None) -> Any:
 
 
 def read_family(thing: Any, dimension: int, known: Mapping[str, float]) -> Family | Fit | None:
-    """An object of another library as a family of models, or a function that fits one; ``None`` if no adapter knows it."""
+    """An object of another library as a family, or as a function that fits a model; ``None`` if no adapter knows it."""
     found = (adapter.family(thing, dimension, known) for adapter in adapters_of(thing))
     return next((family for family in found if family is not None), None)
 

@@ -61,10 +61,10 @@ class SciPy(Adapter):
         _refuse_families(thing)
         if kind == "rv_continuous_frozen":
             return _of_line(_Frozen(thing), dimension)
-        names = class_names(thing)
-        if "DiscreteDistribution" in names:
+        if "DiscreteDistribution" in class_names(thing):
             refuse_discrete(kind)
-        return _of_line(_New(thing), dimension) if names & {"UnivariateDistribution", "_ProbabilityDistribution"} else None
+        is_new = class_names(thing) & {"UnivariateDistribution", "_ProbabilityDistribution"}
+        return _of_line(_New(thing), dimension) if is_new else None
 
     def family(self, thing: Any, dimension: int, known: Mapping[str, float]) -> SciPyFamily | None:
         """The family of a continuous distribution whose parameters are not frozen."""
@@ -391,16 +391,19 @@ class SciPyFamily(Family):
         tried = {**dict.fromkeys(self._shapes, _TRIED), "loc": (0.0, 0.5), "scale": (1.0, 2.0)}
         values = ((self._known[name],) if name in self._known else tried[name] for name in self._all)
         grid = [axis.ravel() for axis in np.meshgrid(*values, indexing="ij")]
-        ends = np.stack(np.broadcast_arrays(*_ends(self.distribution, dict(zip(self._all, grid, strict=True)))), axis=1)
+        with np.errstate(all="ignore"):
+            low, high = _ends(self.distribution, dict(zip(self._all, grid, strict=True)))
+        ends = np.stack(np.broadcast_arrays(low, high), axis=1)
         found = np.unique(ends[~np.isnan(ends).any(axis=1)], axis=0)
         if not len(found):
-            raise ValueError(f"`known_params={self._known}` are parameters that scipy.stats.{self.label} does not allow.")
+            raise ValueError(f"`known_params={self._known}` are not allowed by scipy.stats.{self.label}; correct them.")
         if len(found) > 1:
             moving = next(name for name in ("loc", "scale", *self._shapes) if name not in self._known)
+            remedy = f'`known_params={{"{moving}": {0 if moving == "loc" else 1}}}`'
             listed = " or ".join(f"({low:g}, {high:g})" for low, high in found[:3])
             raise ValueError(
-                f"the support of `family={self.label}` would be fitted: it ends at {listed}, and tests of fitted models "
-                f'need an end that is known. Give what moves it: `known_params={{"{moving}": {int(moving != "loc")}}}`.'
+                f"the support of `family={self.label}` would be fitted: it ends at {listed}, and tests of fitted "
+                f"models need an end that is known. Give what moves it: {remedy}."
             )
         return None if np.isinf(found).all() else Support.of(found[0].tolist())
 

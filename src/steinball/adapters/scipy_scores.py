@@ -28,7 +28,8 @@ class ClosedScore(NamedTuple):
         """The growth for these shape parameters: the largest of the columns, where every column has one."""
         if not callable(self.growth):
             return self.growth
-        rates = [self.growth(*map(float, column)) for column in zip(*map(np.ravel, np.broadcast_arrays(*shapes)))]
+        columns = np.stack(np.broadcast_arrays(*map(np.ravel, shapes)), axis=1)
+        rates = [self.growth(*column) for column in columns.tolist()]
         return None if any(rate is None for rate in rates) else max(rates)  # type: ignore[type-var]
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from steinball.adapters import read_family
-from steinball.adapters.registry import Fit
+from steinball.adapters.registry import Fit, read_family
 from steinball.adapters.scikit_learn import fitted_copy
 from steinball.arrays import Floats, as_number, check_kind, check_resamples
 from steinball.models.base import Model

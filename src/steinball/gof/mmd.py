@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.adapters import read_model
+from steinball.adapters.registry import read_model
 from steinball.arrays import (
     Array,
     Floats,

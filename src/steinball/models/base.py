@@ -255,7 +255,7 @@ def model_at(model: Any, samples: Array | None) -> Model:
     _refuse_what_is_no_model(model)
     if is_array_like(model):
         return _score_array(model, samples)
-    from steinball.adapters import read_model  # adapters are made of models, and lie below them
+    from steinball.adapters.registry import read_model  # adapters are made of models, and lie below them
 
     _refuse_by_name(model)
     columns = None if samples is None else int(samples.shape[1])

@@ -1,4 +1,4 @@
-"""What a family of models is: parameters by name, the model at each of them, and how the log density moves with them."""
+"""What a family is: parameters by name, the model at each of them, and how its log density moves with them."""
 
 from __future__ import annotations
 

@@ -124,9 +124,7 @@ class Covariance:
         """:math:`\\Sigma^{-1}`, shape (d, d)."""
         return np.asarray(self.whitener.T @ self.whitener)
 
-    def score_growth(
-        self, mean: Floats, center: Any, precision: Floats | None
-    ) -> ScoreGrowth:
+    def score_growth(self, mean: Floats, center: Any, precision: Floats | None) -> ScoreGrowth:
         """The growth of −Σ⁻¹(x − μ) = −Σ⁻¹y − Σ⁻¹(a − μ): the three terms of its square, each at its largest."""
         offset = self.inverse @ (np.asarray(center) - mean)
         slope = self.inverse @ unit_root(precision, len(mean))

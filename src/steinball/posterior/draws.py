@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.adapters import read_draws, read_posterior
 from steinball.adapters.posterior import Layout, NamedDraws, Reading
-from steinball.adapters.registry import is_posterior
+from steinball.adapters.registry import is_posterior, read_draws, read_posterior
 from steinball.arrays import Array, Floats, as_samples, check_kind, computed, is_array, namespace, to_host
 from steinball.checks.chains import as_chains, chain_lengths, chain_starts
 
@@ -151,8 +150,8 @@ def _rows_of(scores: Any, draws: Draws, reading: Reading) -> Any:
         return namespace(scores).reshape(scores, (len(draws), -1))
     if reading.chain_axis == 1 and len(draws.lengths) > 1:
         raise ValueError(
-            f"`scores` of shape {np.shape(scores)} with `chain_axis=1` can be in the order of the draws or chain behind "
-            "chain. Pass them in the shape of `draws`, (draw, chain, d)."
+            f"`scores` of shape {np.shape(scores)} with `chain_axis=1` can be in the order of the draws or chain "
+            "behind chain. Pass them in the shape of `draws`, (draw, chain, d)."
         )
     return scores
 

@@ -118,8 +118,13 @@ class Standardized:
         return self._known.evaluable
 
     @property
+    def verified(self) -> bool:
+        """Whether score and sampler of the model are known to fit each other."""
+        return self._known.verified
+
+    @property
     def dimension(self) -> int:
-        """d."""
+        """The number d of columns."""
         return len(self.scale)
 
     @property

@@ -14,7 +14,6 @@ from steinball.models.knowledge import Knowledge
 
 torch = pytest.importorskip("torch")
 td = torch.distributions
-torch_distributions = pytest.importorskip("steinball.models.adapters.torch_distributions")
 
 DOUBLE = torch.float64
 

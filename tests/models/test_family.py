@@ -9,7 +9,8 @@ import pytest
 
 from steinball import fitting
 from steinball.fitting import ExponentialFamily
-from steinball.fitting.family import Restricted, difference_jacobian
+from steinball.models.differences import difference_jacobian
+from steinball.models.family import Restricted
 from tests.fitting.conftest import DATA, case
 
 as_family: Any = fitting.as_family
@@ -90,3 +91,17 @@ def test_a_start_is_not_moved_by_outliers() -> None:
         clean, moved = family.model(family.start(x)), family.model(family.start(dirty))
         draws = [np.median(model.sample(2000, 0)) for model in (clean, moved)]
         assert abs(draws[1] - draws[0]) < 0.5 * x.std(), name
+
+
+def test_a_restricted_family_knows_its_steepest_member() -> None:
+    """A tilt must bound the score of every member that is searched, also where the scale is known."""
+    free, held = as_family("weibull", 1, {"scale": 2.0}), as_family("weibull", 1, {"shape": 3.0})
+    np.testing.assert_array_equal(free.steepest(np.array([4.0])), [6.0])
+    np.testing.assert_array_equal(held.steepest(np.array([4.0])), [4.0])
+
+
+def test_a_restricted_family_says_that_its_scores_are_finite_differences() -> None:
+    class Numerical(type(as_family("gamma", 1))):  # type: ignore[misc]
+        numerical = True
+
+    assert Restricted(Numerical(), {"scale": 1.0}).numerical

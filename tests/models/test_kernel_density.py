@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from steinball.models import GaussianMixture
-from steinball.models.adapters.kernel_density import KernelDensity
+from steinball.models.kernel_density import KernelDensity
 
 RNG = np.random.default_rng(0)
 COV = np.array([[0.5, 0.1], [0.1, 0.3]])
@@ -36,7 +36,7 @@ def test_the_score_is_finite_far_out_and_its_growth_is_a_bound() -> None:
 
 def test_many_points_are_worked_through_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = DENSITY.score(X)
-    monkeypatch.setattr("steinball.models.adapters.kernel_density._TOGETHER", 64)
+    monkeypatch.setattr("steinball.models.kernel_density._TOGETHER", 64)
     np.testing.assert_allclose(DENSITY.score(X), whole)
 
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.posterior.arviz import read_arviz
+from steinball.adapters.arviz import ADAPTER
+from steinball.adapters.posterior import Reading
+from steinball.arrays import Floats
 
 X = np.random.default_rng(1).normal(size=(4, 200, 3))
 
@@ -19,22 +21,27 @@ def dataset() -> Any:
     return xarray.Dataset({"mu": (dims, X[..., 0]), "theta": (("school", *dims), np.moveaxis(X[..., 1:], 2, 0))})
 
 
+def read(draws: Any) -> dict[str, Floats]:
+    found = ADAPTER.draws(draws, Reading())
+    assert found is not None
+    return found.values
+
+
 @pytest.mark.exact
 def test_variables_are_read_with_chain_and_draw_first() -> None:
     tree = pytest.importorskip("xarray").DataTree.from_dict({"posterior": dataset()})
-    for draws, kind in ((dataset(), "Dataset"), (tree, "DataTree")):
-        values = read_arviz(draws, kind)
-        np.testing.assert_array_equal(values["theta"], X[..., 1:])
-    np.testing.assert_array_equal(read_arviz(dataset()["mu"], "DataArray")["mu"], X[..., 0])
+    for draws in (dataset(), tree):
+        np.testing.assert_array_equal(read(draws)["theta"], X[..., 1:])
+    np.testing.assert_array_equal(read(dataset()["mu"])["mu"], X[..., 0])
 
 
 @pytest.mark.exact
 def test_a_tree_without_a_posterior_and_stacked_draws_are_refused() -> None:
     tree = pytest.importorskip("xarray").DataTree.from_dict({"prior": dataset()})
     with pytest.raises(ValueError, match="must have a group `posterior`, got the groups prior"):
-        read_arviz(tree, "DataTree")
+        read(tree)
     with pytest.raises(ValueError, match="no chain and no draw"):
-        read_arviz(dataset().stack(sample=("chain", "draw")), "Dataset")
+        read(dataset().stack(sample=("chain", "draw")))
 
 
 @pytest.mark.calibration

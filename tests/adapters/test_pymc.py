@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import steinball as sb
+from steinball.adapters.pymc import PyMCPosterior
 from steinball.arrays import Floats
-from steinball.posterior.pymc import PyMCPosterior
 
 pm = pytest.importorskip("pymc")
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.posterior.blackjax import read_states
-from steinball.posterior.draws import Reading
+from steinball.adapters.blackjax import ADAPTER
+from steinball.adapters.posterior import Reading
+from steinball.posterior.draws import Draws, read
 
 X = np.random.default_rng(0).normal(size=(3, 40, 4))
 
@@ -25,6 +26,14 @@ class HMCState(NamedTuple):
 class RWState(NamedTuple):
     position: Any
     logdensity: Any
+
+
+HMCState.__module__ = "blackjax.mcmc.hmc"
+
+
+def read_states(states: HMCState, reading: Reading) -> tuple[Draws, Any]:
+    case = read(states, None, None, reading)
+    return case.draws, case.model
 
 
 def state(x: Any) -> HMCState:
@@ -64,7 +73,7 @@ def test_which_axis_is_the_chain_must_be_said() -> None:
 
 @pytest.mark.exact
 def test_states_without_a_gradient_give_no_scores() -> None:
-    assert read_states(RWState(X[0], np.zeros(40)), Reading())[1] is None
+    assert ADAPTER.draws(RWState(X[0], np.zeros(40)), Reading()).scores is None
 
 
 @pytest.mark.calibration

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import steinball as sb
+from steinball.adapters.stan import StanPosterior
 from steinball.arrays import Floats
-from steinball.posterior.stan import StanPosterior
 
 
 class StanModel:
