@@ -52,6 +52,9 @@ def test_gaussians_and_their_mixtures_are_our_own() -> None:
     gaussian: Any = sb.as_model(joint)
     np.testing.assert_allclose(gaussian.covariance, [[2.0, 0.5], [0.5, 1.0]], rtol=1e-6)
     assert isinstance(sb.as_model(nd.Normal(jnp.zeros(3), 1.0).to_event(1)), sb.models.Gaussian)
+    low_rank: Any = sb.as_model(nd.LowRankMultivariateNormal(jnp.zeros(2), jnp.ones((2, 1)), jnp.ones(2)))
+    np.testing.assert_allclose(low_rank.covariance, [[2.0, 1.0], [1.0, 2.0]], rtol=1e-6)
+    assert repr(sb.as_model(nd.Cauchy(1.0, 2.0))) == "StudentT(df=1, location=1, scale=2)"
     mixture = nd.MixtureSameFamily(nd.Categorical(jnp.array([0.3, 0.7])), nd.Normal(jnp.array([0.0, 3.0]), jnp.ones(2)))
     model: Any = sb.as_model(mixture)
     assert isinstance(model, sb.models.GaussianMixture)
@@ -75,7 +78,7 @@ def test_independent_columns_and_base_space() -> None:
         (nd.Poisson(3.0), "type Poisson, a discrete distribution"),
         (nd.Normal(jnp.zeros(3), 1.0), r"a batch of 3 distributions Normal.*to_event\(1\)"),
         (nd.Dirichlet(jnp.ones(3)), "a distribution on the set"),
-        (nd.VonMises(0.0, 1.0), "a distribution on a circle"),
+        (nd.VonMises(0.0, 1.0), "VonMises of an angle"),
     ],
     ids=["discrete", "batch", "simplex", "angle"],
 )
@@ -179,6 +182,8 @@ def test_a_potential_function_of_named_positions_is_a_model() -> None:
 def test_what_cannot_be_told_apart_or_tested_is_refused(run: Any) -> None:
     with pytest.raises(TypeError, match="may be a NumPyro model or a score"):
         sb.mcmc_test(run, eight_schools(5.0))
+    with pytest.raises(TypeError, match="without its run"):
+        sb.mcmc_test({"mu": np.zeros((2, 9))}, infer.NUTS(eight_schools(5.0)))
     with pytest.raises(ValueError, match="has not been run"):
         sb.mcmc_test(infer.MCMC(infer.NUTS(eight_schools(5.0)), num_warmup=1, num_samples=1))
     with pytest.raises(ValueError, match="`parameters` is for models"):
