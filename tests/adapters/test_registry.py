@@ -53,8 +53,8 @@ def test_objects_are_known_by_the_library_of_their_classes(module: str, name: st
 
 def test_what_no_adapter_knows_is_nothing() -> None:
     for thing in (made("mine", "MCMC"), 3.0, [1.0], None, lambda x: x):
-        assert read_model(thing) is read_family(thing, 1, {}) is read_draws(thing, Reading()) is None
-        assert read_posterior(thing) is None
+        found = (read_model(thing), read_family(thing, 1, {}), read_draws(thing, Reading()), read_posterior(thing))
+        assert found == (None,) * 4
         assert not is_posterior(thing)
 
 

@@ -49,10 +49,10 @@ class _Unlazy(torch.nn.Module):  # type: ignore[misc]
         return self.flow().log_prob(x)
 
 
-@torch.no_grad()
 def _zuko_base(flow: Any, x: Floats) -> Floats:
     found = flow()
-    return to_host((found.transform(in_precision_of(flow, x)) - found.base.mean) / found.base.stddev)
+    with torch.no_grad():
+        return to_host((found.transform(in_precision_of(flow, x)) - found.base.mean) / found.base.stddev)
 
 
 def _nflows(flow: Any) -> Any:
@@ -62,9 +62,9 @@ def _nflows(flow: Any) -> Any:
     return module_model(flow, flow, partial(sample, flow, by_shape=False), base)
 
 
-@torch.no_grad()
 def _nflows_base(flow: Any, x: Floats) -> Floats:
-    return to_host(flow.transform_to_noise(in_precision_of(flow, x)))
+    with torch.no_grad():
+        return to_host(flow.transform_to_noise(in_precision_of(flow, x)))
 
 
 def _normflows(flow: Any) -> Any:
@@ -74,10 +74,10 @@ def _normflows(flow: Any) -> Any:
     return module_model(flow, flow, partial(sample, flow, by_shape=False, several=True), base)
 
 
-@torch.no_grad()
 def _normflows_base(flow: Any, x: Floats) -> Floats:
-    noise = flow.inverse(in_precision_of(flow, x))
-    return to_host((noise - flow.q0.loc) / torch.exp(flow.q0.log_scale))
+    with torch.no_grad():
+        noise = flow.inverse(in_precision_of(flow, x))
+        return to_host((noise - flow.q0.loc) / torch.exp(flow.q0.log_scale))
 
 
 _LIBRARIES = {"zuko": _zuko, "nflows": _nflows, "normflows": _normflows}

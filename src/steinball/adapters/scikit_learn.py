@@ -85,7 +85,7 @@ class SciKitLearn(Adapter):
 
 
 def fitted_copy(estimator: Any, x: Floats) -> Model:
-    """The model of a copy of an estimator that is fitted to ``x``; the user's own is left as it was."""
+    """The model of a copy of an estimator, fitted to ``x``; the user's own is left as it was."""
     fresh = copy.deepcopy(estimator)
     found = fresh.fit(x)
     return fitted_model(fresh if found is None else found)

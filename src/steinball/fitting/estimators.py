@@ -65,12 +65,12 @@ class Estimator(ABC):
     minimizes_ksd: ClassVar[bool] = False
 
     @abstractmethod
-    def params(self, family: Family, x: Floats, stein: SteinKernel) -> Floats:
-        """The fitted parameters alone."""
-
-    @abstractmethod
     def estimate(self, family: Family, x: Floats, stein: SteinKernel) -> Estimate:
         """The fitted parameters and their influence function."""
+
+    def params(self, family: Family, x: Floats, stein: SteinKernel) -> Floats:
+        """The fitted parameters alone."""
+        return self.estimate(family, x, stein).params
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,9 @@ class MaximumLikelihood(Estimator):
     label: ClassVar[str] = "maximum likelihood"
 
     def params(self, family: Family, x: Floats, stein: SteinKernel) -> Floats:
-        """The fitted parameters alone."""
         return family.fit(x)
 
     def estimate(self, family: Family, x: Floats, stein: SteinKernel) -> Estimate:
-        """The fitted parameters and their influence function."""
         params = family.fit(x)
         scores = family.parameter_scores(params, x)
         scale = np.maximum(np.sqrt(np.mean(scores * scores, axis=0)), 1e-300)
@@ -116,12 +114,7 @@ class MinimumKSD(Estimator):
     bounded_influence: ClassVar[bool] = True
     minimizes_ksd: ClassVar[bool] = True
 
-    def params(self, family: Family, x: Floats, stein: SteinKernel) -> Floats:
-        """The fitted parameters alone."""
-        return minimize_ksd(family, x, stein).params
-
     def estimate(self, family: Family, x: Floats, stein: SteinKernel) -> Estimate:
-        """The fitted parameters and their influence function."""
         found = minimize_ksd(family, x, stein)
         return Estimate(found.params, found.influence)
 
@@ -141,17 +134,13 @@ class MedianMAD(Estimator):
     label: ClassVar[str] = "median and median absolute deviation"
     bounded_influence: ClassVar[bool] = True
 
-    def params(self, family: Family, x: Floats, stein: SteinKernel) -> Floats:
-        """The fitted parameters alone."""
+    def estimate(self, family: Family, x: Floats, stein: SteinKernel) -> Estimate:
+        """The fitted parameters and their influence function, in closed form."""
         if family.label != "normal" or family.names != ("mean", "sd"):
             raise ValueError(
                 f"`fit={self!r}` is for the normal family on the line, got {family.label}. Use MinimumKSD()."
             )
-        return family.start(x)
-
-    def estimate(self, family: Family, x: Floats, stein: SteinKernel) -> Estimate:
-        """The fitted parameters and their influence function, in closed form."""
-        center, spread = self.params(family, x, stein)
+        center, spread = family.start(x)
         return Estimate(np.array([center, spread]), partial(_median_influence, center, spread))
 
 

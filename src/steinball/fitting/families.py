@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from steinball.adapters.registry import Fit, read_family
-from steinball.adapters.scikit_learn import fitted_copy
+from steinball.adapters.scikit_learn import fitted_copy, fitted_model
 from steinball.arrays import Floats, as_number, check_kind, check_resamples
 from steinball.models.base import Model
 from steinball.models.family import Family, Restricted
@@ -60,7 +60,7 @@ def as_family(family: Any, dimension: int, known_params: Mapping[str, float] | N
     if isinstance(found, Family):
         known = {name: value for name, value in known.items() if name not in found.fixed}
         return Restricted(found, known) if known else found
-    fitter = Fitter(found, (Knowledge(family).name or "a function") if found is family else type(family).__name__)
+    fitter = Fitter(found, Knowledge(family).name or type(family).__name__)
     if known:
         raise ValueError(f"`known_params` cannot be given for {fitter.label}, whose parameters are its own affair.")
     return fitter
@@ -87,7 +87,11 @@ def _found(family: Any, dimension: int, known: dict[str, float]) -> Family | Fit
             f"`family` must be one of {', '.join(FAMILIES)}, a distribution of scipy.stats, or have `fit(x)` that "
             f"returns a model, got an object of type {type(family).__name__}."
         )
-    return family  # type: ignore[no-any-return]
+    return partial(_fitted_by, family)
+
+
+def _fitted_by(function: Callable[[Floats], Any], x: Floats) -> Model:
+    return fitted_model(function(x))
 
 
 def _named(text: str, dimension: int) -> Family:

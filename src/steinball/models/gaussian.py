@@ -25,6 +25,12 @@ def frozen(value: Any) -> Floats:
     return array
 
 
+def set_fields(model: Any, **values: Any) -> None:
+    """Set fields of a frozen dataclass while it is made."""
+    for name, value in values.items():
+        object.__setattr__(model, name, value)
+
+
 def as_points(x: Any, dimension: int) -> Array:
     """Points as an (n, d) floating array of their own library; (n,) means d = 1.
 
@@ -208,10 +214,7 @@ class Gaussian:
         cov = self._variances(sd)
         d = common_dimension(self.dimension, mean=self.mean, cov=cov)
         factor = Covariance.of(cov, "cov", d)
-        object.__setattr__(self, "mean", as_vector(self.mean, "mean", d))
-        object.__setattr__(self, "cov", factor.matrix)
-        object.__setattr__(self, "dimension", d)
-        object.__setattr__(self, "_factor", factor)
+        set_fields(self, mean=as_vector(self.mean, "mean", d), cov=factor.matrix, dimension=d, _factor=factor)
 
     def _variances(self, sd: Any) -> Any:
         if sd is None:

@@ -10,7 +10,7 @@ from scipy.special import logsumexp, softmax
 
 from steinball.arrays import Array, Floats, like, to_host
 from steinball.models.base_map import rosenblatt
-from steinball.models.gaussian import Covariance, as_points
+from steinball.models.gaussian import Covariance, as_points, set_fields
 from steinball.models.growth import ScoreGrowth, unit_root
 
 _TOGETHER = 2**22  # numbers of a block of points by centers
@@ -42,9 +42,7 @@ class KernelDensity:
     def __post_init__(self) -> None:
         k, d = self.centers.shape
         weights = np.ones(k) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
-        object.__setattr__(self, "weights", weights / weights.sum())
-        object.__setattr__(self, "dimension", d)
-        object.__setattr__(self, "_factor", Covariance.of(self.cov, "cov", d))
+        set_fields(self, weights=weights / weights.sum(), dimension=d, _factor=Covariance.of(self.cov, "cov", d))
 
     def __repr__(self) -> str:
         return f"KernelDensity({len(self.centers)} points, dimension={self.dimension})"

@@ -24,6 +24,7 @@ from steinball.models.gaussian import (
     moment_names,
     moment_scores,
     packed,
+    set_fields,
     unpacked,
 )
 from steinball.models.growth import Bounds, MixtureSlopes, ScoreGrowth, linear_bounds, unit_root
@@ -79,11 +80,8 @@ class GaussianMixture:
         if len(weights) != len(means):
             raise ValueError(f"`weights` has {len(weights)} entries but `means` {len(means)} rows; give as many.")
         factors = _factors(self.cov, *means.shape)
-        object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "means", means)
-        object.__setattr__(self, "cov", frozen([factor.matrix for factor in factors]))
-        object.__setattr__(self, "dimension", means.shape[1])
-        object.__setattr__(self, "_factors", factors)
+        cov = frozen([factor.matrix for factor in factors])
+        set_fields(self, weights=weights, means=means, cov=cov, dimension=means.shape[1], _factors=factors)
 
     def __repr__(self) -> str:
         return f"GaussianMixture({len(self.weights)} components, dimension={self.dimension})"

@@ -12,7 +12,7 @@ from scipy.special import betaln, digamma, gammaln, stdtr
 from steinball.arrays import Array, Floats, as_number, like, namespace
 from steinball.models.base_map import normal_of
 from steinball.models.family import Family
-from steinball.models.gaussian import Covariance, as_points, as_vector, common_dimension
+from steinball.models.gaussian import Covariance, as_points, as_vector, common_dimension, set_fields
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds
 
 _MOST = 200.0  # degrees of freedom beyond which no sample tells the family from the normal one
@@ -65,14 +65,10 @@ class StudentT:
         d = common_dimension(self.dimension, location=self.location, shape=shape)
         scale = as_number(self.scale, "scale", low=0.0, open_low=True)
         omega = Covariance.of(shape, "shape", d).matrix
-        object.__setattr__(self, "df", as_number(self.df, "df", low=0.0, open_low=True))
-        object.__setattr__(self, "location", as_vector(self.location, "location", d))
-        object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "shape", omega)
-        object.__setattr__(self, "dimension", d)
+        df, location = as_number(self.df, "df", low=0.0, open_low=True), as_vector(self.location, "location", d)
         with np.errstate(over="ignore", under="ignore"):  # what is no float then is refused
-            squared = np.square(scale) * omega
-        object.__setattr__(self, "_factor", Covariance.of(squared, "scale", d))
+            factor = Covariance.of(np.square(scale) * omega, "scale", d)
+        set_fields(self, df=df, location=location, scale=scale, shape=omega, dimension=d, _factor=factor)
 
     def __repr__(self) -> str:
         if self.dimension > 1:
