@@ -11,7 +11,7 @@ from steinball import fitting
 from steinball.fitting import ExponentialFamily
 from steinball.models.differences import difference_jacobian
 from steinball.models.family import Restricted
-from tests.fitting.conftest import DATA, case
+from tests.fitting.conftest import DATA, case, rescaled
 
 as_family: Any = fitting.as_family
 pytestmark = pytest.mark.exact
@@ -105,3 +105,26 @@ def test_a_restricted_family_says_that_its_scores_are_finite_differences() -> No
         numerical = True
 
     assert Restricted(Numerical(), {"scale": 1.0}).numerical
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e6, 1e9])
+@pytest.mark.parametrize("name", DATA)
+def test_a_change_of_the_unit_changes_the_fit_by_that(name: str, unit: float) -> None:
+    """The search for the likelihood stopped early in units in which the slope is small."""
+    family, x, _ = case(name)
+    np.testing.assert_allclose(family.fit(unit * x), rescaled(name, family.fit(x), unit), rtol=1e-6)
+
+
+def test_an_offset_of_the_data_moves_the_location_alone() -> None:
+    family, x, _ = case("student-t")
+    np.testing.assert_allclose(family.fit(x + 1e6) - [0.0, 1e6, 0.0], family.fit(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_units_of_the_working_coordinates_are_those_in_which_the_log_density_moves(name: str) -> None:
+    family, x, params = case(name)
+    units = family.working_units(params, x)
+    slopes = family.parameter_scores(params, x) @ family.working_jacobian(params) * units
+    np.testing.assert_allclose(np.quantile(np.abs(slopes), 0.9, axis=0), 1.0)
+    still = family.working_units(params, np.repeat(x[:1], 3, axis=0))
+    assert (np.isfinite(still) & (still > 0.0)).all()

@@ -418,9 +418,18 @@ class SciPyFamily(Family):
             raise ValueError(
                 f"{int(outside.sum())} values of `x` lie outside the support {self.support} of {self.label}."
             )
-        fixed = {("f" + name): value for name, value in self._known.items()}
-        found = dict(zip(self._all, self.distribution.fit(x[:, 0], **fixed), strict=True))
+        by, unit = self._place(x)  # SciPy's search depends on the unit of the data
+        standard = {"loc": lambda value: (value - by) / unit, "scale": lambda value: value / unit}
+        fixed = {f"f{name}": standard[name](v) if name in standard else v for name, v in self._known.items()}
+        found = dict(zip(self._all, self.distribution.fit((x[:, 0] - by) / unit, **fixed), strict=True))
+        found |= {"loc": by + unit * found["loc"], "scale": unit * found["scale"]}
         return np.array([found[name] for name in self.names])
+
+    def _place(self, x: Floats) -> tuple[float, float]:
+        """What is taken off the data before they are fitted, and what they are then divided by."""
+        by = self._known["loc"] if "loc" in self._known else float(np.median(x))
+        spread = float(np.median(np.abs(x - by))) or float(x.std()) or 1.0
+        return by, self._known.get("scale", spread)
 
     def start(self, x: Floats) -> Floats:
         """The fit to the bulk: between the quantiles of 5 and 95 %."""

@@ -243,7 +243,8 @@ class MinimumKSDFit:
             )
         least = ksd(minimum.distance.x, self.model, kernel=self.kernel, tilt=self.tilt) ** 2
         room = as_number(distance, "distance", low=0.0) ** 2 - least
-        return Ellipsoid(family, minimum.origin, minimum.coordinates, minimum.curvature, room)
+        matrix = minimum.curvature / np.outer(minimum.units, minimum.units)
+        return Ellipsoid(family, minimum.origin, minimum.coordinates, matrix, room)
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the influence function of every parameter along the first column of the data."""

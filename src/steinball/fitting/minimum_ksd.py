@@ -160,7 +160,7 @@ class Minimum:
     """The parameters of a minimum-KSD fit, and what the influence of a point follows from.
 
     ``coordinates`` are natural parameters for an exponential family, of data less ``origin``, and unconstrained ones
-    otherwise; ``curvature`` is A in them.
+    otherwise; ``curvature`` is A in them, in ``units``.
     """
 
     family: Family
@@ -169,20 +169,27 @@ class Minimum:
     params: Floats
     coordinates: Floats
     curvature: Floats
+    units: Floats
     origin: Floats
 
     def _pieces(self, x: Floats) -> tuple[Floats, Floats]:
+        """Scores at ``x`` and their derivatives in the coordinates."""
         family = self.family
         if isinstance(family, ExponentialFamily):
             basis = family.score_basis(x - self.origin)
-            return family.base_score(x - self.origin) + basis @ self.coordinates, basis
-        return family.score(self.params, x), family.score_jacobian(self.coordinates, x)
+            return family.base_score(x - self.origin) + basis @ self.coordinates, basis * self.units
+        return family.score(self.params, x), family.score_jacobian(self.coordinates, x, self.units) * self.units
 
     def _jacobian(self) -> Floats:
         """∂ params / ∂ coordinates."""
-        if isinstance(self.family, ExponentialFamily):
-            return difference_jacobian(self.family.from_natural, self.coordinates)
-        return self.family.working_jacobian(self.params)
+        family, params = self.family, self.params
+        if not isinstance(family, ExponentialFamily):
+            return family.working_jacobian(params) * self.units
+        near = family.moved(params, -self.origin)
+        steps = family.working_units(near, self.distance.x - self.origin)
+        turn = difference_jacobian(lambda at: family.natural(family.from_working(at)), family.to_working(near), steps)
+        inverse = np.linalg.inv(turn / self.units[:, None] * steps)  # of numbers without a unit
+        return np.asarray(family.working_jacobian(near) * steps @ inverse)
 
     def influence(self, points: Floats) -> Floats:
         """How n times a share of mass at each of ``points`` moves the parameters, (m, p): minus A⁻¹ times its slope."""
@@ -211,43 +218,45 @@ def _closed_form(family: ExponentialFamily, distance: ScoreDistance, stein: Stei
             f"the KSD is least outside the family of `{family.label}` distributions: these data look like none of "
             "them. Choose another family."
         )
-    return Minimum(family, distance, stein, family.moved(params, by), coordinates, curvature, by)
+    units = np.diag(curvature) ** -0.5
+    curvature = curvature * units * units[:, None]
+    return Minimum(family, distance, stein, family.moved(params, by), coordinates, curvature, units, by)
 
 
 def _gauss_newton(family: Family, distance: ScoreDistance, stein: SteinKernel) -> Minimum:
-    """Steps to the minimum of the linearized problem, halved until D² falls."""
-    x, working = distance.x, family.to_working(family.start(distance.x))
-    value = distance.objective(family.score(family.from_working(working), x))
+    """Steps to the minimum of the linearized problem, halved until D² falls, in units that are those of no data."""
+    x, start = distance.x, family.start(distance.x)
+    working, units = family.to_working(start), family.working_units(start, x)
+    value = distance.objective(family.score(start, x))
     for _ in range(_STEPS):
-        scores, jacobians = family.score(family.from_working(working), x), family.score_jacobian(working, x)
-        curvature, slope = distance.expansion(scores, jacobians)
+        curvature, slope = _expansion(family, distance, working, units)
         step = -solve_positive(curvature, slope, 1e-12 * float(np.trace(curvature)))
-        working, value, moved = _descend(family, distance, working, value, step)
-        if moved <= _ENOUGH * (1.0 + np.abs(working).max()):
+        working, value, moved = _descend(family, distance, working, value, step, units)
+        if moved <= _ENOUGH:
             break
-    bent = _bent(family, distance, working, curvature)
-    return Minimum(family, distance, stein, family.from_working(working), working, bent, np.zeros(x.shape[1]))
+    bent = _bent(family, distance, working, curvature, units)
+    return Minimum(family, distance, stein, family.from_working(working), working, bent, units, np.zeros(x.shape[1]))
 
 
-def _bent(family: Family, distance: ScoreDistance, working: Floats, curvature: Floats) -> Floats:
+def _expansion(family: Family, distance: ScoreDistance, working: Floats, units: Floats) -> tuple[Floats, Floats]:
+    """A and b of D² in steps from these coordinates, measured in units."""
+    scores = family.score(family.from_working(working), distance.x)
+    return distance.expansion(scores, family.score_jacobian(working, distance.x, units) * units)
+
+
+def _bent(family: Family, distance: ScoreDistance, working: Floats, curvature: Floats, units: Floats) -> Floats:
     """Half the Hessian of D², with what the score bends by; without that where the whole is not definite."""
-
-    def slope(at: Floats) -> Floats:
-        return distance.expansion(
-            family.score(family.from_working(at), distance.x), family.score_jacobian(at, distance.x)
-        )[1]
-
-    whole = difference_jacobian(slope, working)
+    whole = units * difference_jacobian(lambda at: _expansion(family, distance, at, units)[1], working, units)
     whole = (whole + whole.T) / 2.0
     sound = np.isfinite(whole).all() and np.linalg.eigvalsh(whole)[0] > 1e-3 * np.linalg.eigvalsh(curvature)[0]
     return whole if sound else curvature
 
 
 def _descend(
-    family: Family, distance: ScoreDistance, working: Floats, value: float, step: Floats
+    family: Family, distance: ScoreDistance, working: Floats, value: float, step: Floats, units: Floats
 ) -> tuple[Floats, float, float]:
     for _ in range(_HALVINGS):
-        tried = working + step
+        tried = working + units * step
         with np.errstate(all="ignore"):
             found = _value(family, distance, tried)
         if found < value:

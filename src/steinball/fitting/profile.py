@@ -187,7 +187,8 @@ def _steps(search: MemberSearch, center: Floats) -> Floats:
     """How far each coordinate may go before D² has risen as much as a draw has: the scale of the search."""
     family, where = search.family, search.distance
     scores = family.score(family.from_working(center), where.x)
-    forms = where.forms(scores, family.score_jacobian(center, where.x))[0]
+    units = family.working_units(family.from_working(center), where.x)
+    forms = where.forms(scores, family.score_jacobian(center, where.x, units))[0]
     curvature = np.diag(forms[0])[:-1] / len(where) ** 2
     typical = float(np.median((search.constants[0] + forms[:, -1, -1])[1:])) / len(where) ** 2
     return np.sqrt(max(typical, 1e-300) / np.maximum(curvature, 1e-300))
