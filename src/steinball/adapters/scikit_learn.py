@@ -26,7 +26,7 @@ def _symmetric(cov: Any) -> Floats:
 
 
 def _mixture(fitted: Any) -> GaussianMixture:
-    """Of a Bayesian mixture the plug-in density, which its own ``sample`` draws from."""
+    """The mixture with the fitted parameters; of a Bayesian mixture the density that its own ``sample`` draws from."""
     weights, means = np.asarray(fitted.weights_, dtype=np.float64), np.asarray(fitted.means_, dtype=np.float64)
     k, d = means.shape
     cov = np.asarray(fitted.covariances_, dtype=np.float64)

@@ -28,22 +28,15 @@ _TRIED = (-1.5, -0.4, 0.3, 0.7, 1.3, 2.0, 3.0)
 """Values of a shape parameter at which the ends of a family are asked for; SciPy does not allow all of them."""
 
 _CURVED = {
-    "dirichlet_frozen": "a simplex",
-    "dirichlet_multinomial_frozen": "counts",
-    "matrix_normal_frozen": "matrices",
-    "matrix_t_frozen": "matrices",
-    "wishart_frozen": "positive definite matrices",
-    "invwishart_frozen": "positive definite matrices",
-    "vonmises_fisher_frozen": "a sphere",
-    "uniform_direction_frozen": "a sphere",
-    "special_ortho_group_frozen": "rotations",
-    "ortho_group_frozen": "rotations",
-    "unitary_group_frozen": "rotations",
-    "multivariate_hypergeom_frozen": "counts",
-    "multinomial_frozen": "counts",
-    "random_table_frozen": "tables of counts",
-    "normal_inverse_gamma_frozen": "pairs of random variables",
+    "a simplex": ("dirichlet",),
+    "a sphere": ("vonmises_fisher", "uniform_direction"),
+    "counts": ("dirichlet_multinomial", "multivariate_hypergeom", "multinomial", "random_table"),
+    "matrices": ("matrix_normal", "matrix_t"),
+    "pairs of random variables": ("normal_inverse_gamma",),
+    "positive definite matrices": ("wishart", "invwishart"),
+    "rotations": ("special_ortho_group", "ortho_group", "unitary_group"),
 }
+"""Sets that are no box of the space that points are written in, and distributions on them."""
 
 
 class SciPy(Adapter):
@@ -54,10 +47,7 @@ class SciPy(Adapter):
         kind = type(thing).__name__
         if kind in _MULTIVARIATE:
             return _MULTIVARIATE[kind](thing)
-        if kind in _CURVED:
-            if "counts" in _CURVED[kind]:
-                refuse_discrete(kind.removesuffix("_frozen"))
-            refuse_set(kind.removesuffix("_frozen"), _CURVED[kind])
+        _refuse_sets(kind.removesuffix("_frozen"))
         _refuse_families(thing)
         if kind == "rv_continuous_frozen":
             return _of_line(_Frozen(thing), dimension)
@@ -80,8 +70,17 @@ class SciPy(Adapter):
         return SciPyFamily(thing, known)
 
 
+def _refuse_sets(name: str) -> None:
+    """Refuse a multivariate distribution on a set that is no box."""
+    where = next((where for where, names in _CURVED.items() if name in names), None)
+    if where == "counts":
+        refuse_discrete(name)
+    if where is not None:
+        refuse_set(name, where)
+
+
 def _refuse_families(model: Any) -> None:
-    """Families without parameters, histograms, and discrete distributions."""
+    """Refuse families without parameters, histograms, and discrete distributions."""
     if isinstance(model, (stats.rv_discrete, type(stats.poisson(1.0)))):
         refuse_discrete(model.name if isinstance(model, stats.rv_discrete) else model.dist.name)
     if isinstance(model, stats.rv_histogram):
@@ -134,7 +133,7 @@ class _Frozen:
 
     @property
     def text(self) -> str:
-        """The code that makes it."""
+        """The code that makes the distribution."""
         defaults = {"loc": 0.0, "scale": 1.0}
         given = {key: value for key, value in self.parameters.items() if not np.all(value == defaults.get(key))}
         return f"{self.name}({', '.join(f'{key}={_short(value)}' for key, value in given.items())})"

@@ -182,7 +182,7 @@ class Ellipsoid:
     room: float
 
     def contains(self, **params: float) -> bool:
-        """Whether a member is among them, by the names of its parameters."""
+        """Whether a member lies in the ellipsoid, by the names of its parameters."""
         values = np.array([params[name] for name in self.family.names])
         apart = self.family.natural(self.family.moved(values, -self.origin)) - self.center
         return bool(apart @ self.matrix @ apart <= self.room)
@@ -219,12 +219,12 @@ class MinimumKSDFit:
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel."""
+        """The kernel of the distance that was minimized."""
         return self._minimum.stein.kernel
 
     @property
     def tilt(self) -> Tilt | None:
-        """The tilt."""
+        """The tilt of the distance that was minimized."""
         return self._minimum.stein.tilt
 
     def influence(self, points: Any) -> Floats:

@@ -36,7 +36,7 @@ class Estimate:
     influence: Callable[[Floats], Floats]
 
     def standard_errors(self, x: Floats) -> Floats:
-        """From the influences of the data: the sandwich estimate."""
+        """The sandwich estimate of the standard errors, from the influences of the data."""
         return np.asarray(np.sqrt(np.sum(self.influence(x) ** 2, axis=0)) / len(x))
 
 
@@ -158,7 +158,7 @@ _NAMED = {"maximum likelihood": MaximumLikelihood(), "mle": MaximumLikelihood(),
 
 
 def as_estimator(fit: Any, contamination: float) -> Estimator:
-    """What the user asked for: maximum likelihood by default, minimum KSD under a tolerance."""
+    """The estimator that the user asked for: maximum likelihood by default, minimum KSD under a tolerance."""
     if fit is None:
         return MinimumKSD() if contamination > 0.0 else MaximumLikelihood()
     if isinstance(fit, str) and fit in _NAMED:

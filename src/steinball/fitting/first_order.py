@@ -45,7 +45,7 @@ class FirstOrder(Radius):
         return f"FirstOrder(contamination={self.contamination:g})"
 
     def __call__(self, problem: SteinProblem, tau: Supremum) -> float:
-        """θ."""
+        """The radius θ."""
         return self.contamination * math.sqrt(float(self.lengths(problem).max()))
 
     def lengths(self, problem: SteinProblem) -> Floats:
@@ -66,7 +66,7 @@ class FirstOrder(Radius):
 
 
 def far_and_near(x: Floats, support: Support | None) -> Floats:
-    """Points of the data, and points on rays from their median, from next to it to 10⁶ times the spread; inside."""
+    """Points of the data, and on rays from their median to 10⁶ times the spread, inside the support."""
     n, d = x.shape
     center = np.median(x, axis=0)
     offsets = x - center

@@ -210,7 +210,7 @@ class JaxModel:
 
     @property
     def log_density(self) -> Callable[[Array], Array] | None:
-        """The model's own, for points in NumPy, where it has one."""
+        """The log density of the original model, for points in NumPy, where it has one."""
         inner = Knowledge(self.original).log_density
         return None if inner is None else lambda x: to_host(inner(like(x, self.template)))
 
@@ -307,7 +307,7 @@ def evaluate_score(model: Model, x: Array) -> Array:
 
 
 def _refuse_excluded_points(model: Model, x: Array, scores: Any) -> None:
-    """A point of no density has no score: it is not the data that are missing there."""
+    """Refuse points where the score is not finite: the model gives them no density, and no data are missing there."""
     if not is_array(scores) or tuple(scores.shape) not in (tuple(x.shape), (x.shape[0],)):
         return
     if not namespace(scores).isdtype(scores.dtype, ("real floating", "integral")):
@@ -381,7 +381,7 @@ def _refuse_by_name(model: Any) -> None:
 
 
 def _refuse_what_has_no_score(model: Any) -> None:
-    """Objects of no library that we know, with a density or a mass function."""
+    """Refuse objects of no library that we know, with a density or a mass function."""
     known, name = Knowledge(model), type(model).__name__
     if known.is_discrete:
         refuse_discrete(name)

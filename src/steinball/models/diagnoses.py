@@ -94,7 +94,7 @@ class Ending(NamedTuple):
 
     @property
     def finding(self) -> str:
-        """In words."""
+        """The ending and what it does to the test, in words."""
         place = f"The density ends at {self.edge:.4g} in coordinate {self.column}"
         if self.order <= 0.02:
             return f"{place} and does not vanish there: Stein's identity fails, and a true model would be rejected."
@@ -155,7 +155,7 @@ def warn_if_log_density(model: Model, samples: Array, scores: Array) -> None:
 
 
 def _has_a_hump(x: np.ndarray, s: np.ndarray) -> bool:
-    """Whether both outer tenths lie below the middle."""
+    """Whether both outer tenths of the values lie below those in the middle."""
     low, high = np.quantile(x, (0.1, 0.9))
     inner = np.median(s[(x > low) & (x < high)]) if ((x > low) & (x < high)).any() else -np.inf
     return bool(max(np.median(s[x <= low]), np.median(s[x >= high])) < inner)

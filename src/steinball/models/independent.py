@@ -58,7 +58,7 @@ class Independent:
 
     @property
     def verified(self) -> bool:
-        """Whether that is known of every column."""
+        """Whether score and sampler of every column are known to fit each other."""
         return all(known.verified for known in self._known)
 
     @property
@@ -81,7 +81,7 @@ class Independent:
 
     @property
     def growth(self) -> float | None:
-        """The largest of the columns'."""
+        """The largest growth of a column, where all are known."""
         rates = [known.growth for known in self._known]
         return None if any(rate is None for rate in rates) else max(rates)  # type: ignore[type-var]
 
@@ -113,7 +113,7 @@ class Independent:
 
     @property
     def to_base(self) -> Any:
-        """Column by column into base space, where all columns can."""
+        """The map of data to base space, column by column, where all columns have one."""
         return self._to_base if all(known.to_base is not None for known in self._known) else None
 
     def _to_base(self, x: Floats) -> Floats:

@@ -72,7 +72,7 @@ class KernelDensity:
         return like(np.concatenate([logsumexp(logs, axis=1) for _, logs in self._blocks(to_host(x))]) - constant, x)
 
     def _blocks(self, x: Floats) -> list[tuple[Floats, Floats]]:
-        """Some points, and their log terms log w − |L⁻¹(x − y)|²/2, (m, k)."""
+        """Blocks of points, each with the terms log w − |L⁻¹(x − y)|²/2 of every center, (m, k)."""
         size, center = max(1, _TOGETHER // len(self.centers)), self.location
         centers = (self.centers - center) @ self._factor.whitener.T
         with np.errstate(divide="ignore"):
@@ -84,7 +84,7 @@ class KernelDensity:
         return found
 
     def score_growth(self, center: Any, precision: Floats | None = None) -> ScoreGrowth:
-        """The score is a weighted mean of −Σ⁻¹(x − yⱼ) = −Σ⁻¹(x − a) − Σ⁻¹(a − yⱼ)."""
+        """The growth of the score, a weighted mean of −Σ⁻¹(x − yⱼ) = −Σ⁻¹(x − a) − Σ⁻¹(a − yⱼ)."""
         pulls = (np.asarray(center) - self.centers) @ self._factor.inverse
         slope = float(np.linalg.norm(self._factor.inverse @ unit_root(precision, self.dimension), 2))
         return ScoreGrowth(float(np.linalg.norm(pulls, axis=1).max()), slope)

@@ -55,8 +55,9 @@ class Gamma(_OnHalfLine):
 
 @dataclass(frozen=True)
 class LogNormal(_OnHalfLine):
-    r"""The distribution of exp(Y), Y normal with mean μ and standard deviation σ; :math:`s(x) = -(1 + (\log x -
-    \mu)/\sigma^2)/x`.
+    r"""The distribution of exp(Y), Y normal with mean μ and standard deviation σ, with score
+
+    .. math:: s(x) = -(1 + (\log x - \mu)/\sigma^2) / x.
 
     Examples
     --------
@@ -101,7 +102,7 @@ class Weibull(_OnHalfLine):
 
     @property
     def growth(self) -> float:
-        """The score grows like x^(k − 1)."""
+        """The exponent k − 1 with which the score grows."""
         return max(self.shape - 1.0, 0.0)
 
     def log_density(self, x: Array) -> Array:

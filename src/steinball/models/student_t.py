@@ -116,7 +116,7 @@ class StudentT:
         return RadialScore(self.location, self._factor.inverse, rate, 1.0 / self.df)
 
     def score_growth(self, center: Any, precision: Floats | None = None) -> ScoreGrowth:
-        """The score is bounded, whatever the center: |s| ≤ (ν + d) √‖Σ⁻¹‖ / (2√ν), attained."""
+        """The bound of the score, whatever the center: |s| ≤ (ν + d) √‖Σ⁻¹‖ / (2√ν), attained."""
         return ScoreGrowth(float(self.radial_score.most(0.0, np.inf)), 0.0)
 
     def score_bounds(self, lower: Floats, upper: Floats) -> Bounds:

@@ -33,12 +33,12 @@ def as_reading(parameters: Any, chains: Any, chain_axis: Any) -> Reading:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Draws as rows.
+    """Draws of Markov chains as rows.
 
     Parameters
     ----------
     values : (n, d) array
-        Chain behind chain.
+        The draws, chain behind chain.
     lengths : tuple of int
         The length of each chain.
     parameters : tuple of str
@@ -178,7 +178,7 @@ def _as_array(draws: Any) -> Floats:
 
 
 def _stacked(array: Array, reading: Reading) -> tuple[Array, tuple[int, ...]]:
-    """Chain behind chain."""
+    """The rows of an array of three axes, chain behind chain, and the lengths of the chains."""
     if reading.chains is not None:
         raise ValueError(f"`chains` is for arrays (n, d); shape {tuple(array.shape)} says itself how many there are.")
     array = reading.chains_first(array)
@@ -210,7 +210,7 @@ def _known(parameters: tuple[str, ...] | None, values: Mapping[str, Floats]) -> 
 
 
 def _check_moving(draws: Draws) -> None:
-    """A chain that was stuck, or a parameter that never changes, has no distribution to be tested."""
+    """Refuse a chain that was stuck and a parameter that never changes: neither has a distribution to be tested."""
     rows, starts, lengths = to_host(draws.values), chain_starts(len(draws), draws.lengths), np.array(draws.lengths)
     stays = _longest_stays(rows, starts)
     if (stuck := np.flatnonzero(stays >= np.maximum(_STUCK_DRAWS, _STUCK_SHARE * lengths))).size:
