@@ -76,6 +76,19 @@ def test_a_class_is_found_by_its_own_library_before_that_of_the_class_above_it()
     assert read_model(derived) == "second"
 
 
+def test_the_adapter_of_the_run_is_asked_about_a_model_of_no_library() -> None:
+    """A function beside draws of a sampler may be a model of that sampler, which only its adapter knows."""
+
+    class Samplers(Adapter):
+        def posterior(self, thing: Any, run: Any) -> Any:
+            return ("posterior of", thing) if callable(thing) and run is not None else None
+
+    register("samplers", Samplers())
+    run = made("samplers.core", "Run")
+    assert read_posterior(len, run) == ("posterior of", len)
+    assert read_posterior(len) is None
+
+
 def test_a_model_of_pymc_is_no_model_of_data_and_the_error_says_what_to_do() -> None:
     with pytest.raises(TypeError, match=r"`logp` is symbolic.*mcmc_test\(idata, model\).*compile_logp"):
         sb.as_model(made("pymc.model.core", "Model"), np.zeros((3, 1)))
