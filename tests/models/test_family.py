@@ -78,6 +78,8 @@ def test_known_parameters_are_not_fitted() -> None:
     assert isinstance(family, Restricted)
     assert family.names == ("sd",)
     np.testing.assert_allclose(family.fit(x), [np.sqrt(np.mean(x**2))], rtol=1e-6)
+    around = as_family("normal", 1, {"mean": 7.0})
+    np.testing.assert_allclose(around.fit(x), [np.sqrt(np.mean((x - 7.0) ** 2))], rtol=1e-6)
     assert family.parameter_scores(np.array([2.0]), x).shape == (150, 1)
     margins = family.margins(np.array([2.0]), x)
     assert margins is not None

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 
 from steinball.arrays import dtype_name, namespace, to_host
 from steinball.models.differences import difference_jacobian
+from steinball.models.gaussian import NormalFamily
 from steinball.models.mixture import GaussianMixture, MixtureFamily
 
 jax = pytest.importorskip("jax")
@@ -192,3 +193,9 @@ def test_equal_points_do_not_swallow_a_component() -> None:
     weights, _, covs = MixtureFamily(3, 1).parts(MixtureFamily(3, 1).fit(x))
     assert (covs > 0.0).all()
     assert abs(weights.sum() - 1.0) < 1e-12
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 12])
+def test_every_parameter_has_a_name_of_its_own(dimension: int) -> None:
+    for family in (NormalFamily(dimension), MixtureFamily(2, dimension)):
+        assert len(set(family.names)) == len(family.names)
