@@ -33,6 +33,7 @@ ROOMS = (
     "kernels",
     "tilts",
     "models",
+    "adapters",
     "jumps",
     "stein",
     "gram",
@@ -50,7 +51,6 @@ ROOMS = (
     "gof",
     "posterior",
     "sequential",
-    "estimation",
     "datasets",
     "planning",
     "show",
@@ -221,7 +221,7 @@ def test_no_room_asks_which_calibration_radius_or_model_it_was_given() -> None:
         try:
             names = dict(vars(importlib.import_module(name)))
         except ImportError:
-            assert name.startswith("steinball.models.adapters."), name  # the adapter of a library that is not there
+            assert name.startswith("steinball.adapters."), name  # the adapter of a library that is not there
             continue
         found = concrete_classes_asked_for(ast.parse(path.read_text(encoding="utf-8")), names, inside.parts[0])
         if found:
@@ -241,9 +241,9 @@ def test_asking_would_be_seen() -> None:
         assert concrete_classes_asked_for(ast.parse(text), names, "gof") == set()
 
 
-# Each with its reason; a number is how often, at most. `models/knowledge.py` asks users' models, `fitting/foreign.py`
-# users' families, and the files of array libraries ask those: they are not counted.
-ASKERS = {"arrays.py", "frames.py", "fitting/foreign.py", "models/knowledge.py", "models/autodiff.py"}
+# Each with its reason; a number is how often, at most. `models/knowledge.py` asks users' models, and the files of array
+# libraries ask those: they are not counted.
+ASKERS = {"arrays.py", "frames.py", "models/knowledge.py", "models/autodiff.py"}
 PROBES = {
     "cli/demo.py": (1, "a table over fields by name"),
     "cli/outcome.py": (1, "what the terminal can do"),
@@ -447,6 +447,8 @@ def test_the_version_is_the_same_everywhere() -> None:
 
 # Modules without a test file of their own name, each with the place of its tests.
 TESTED_ELSEWHERE = {
+    "adapters/density.py": "test_torch.py, test_numpyro.py: the adapters that are made of it",
+    "adapters/scipy_scores.py": "test_scipy.py: every family against its own log density",
     "calibration/base.py": "test_null.py: the null distributions and the p-value convention",
     "calibration/wealth.py": "test_betting.py: the calibration that is made of it",
     "evidence/kernels.py": "gof/test_aggregated.py, gof/test_robust_aggregated.py: the tests that decide by it",
@@ -455,11 +457,6 @@ TESTED_ELSEWHERE = {
     "gof/assess.py": "test_every_combination.py and test_problem.py: every test goes through it",
     "gram/base.py": "test_engines_agree.py: what every engine answers",
     "gram/tiles.py": "test_blocked.py: the engine that is made of them",
-    "models/adapters/differentiated.py": "test_torch_distributions.py: the adapters that are made of it",
-    "models/adapters/numpyro_distributions.py": "tests/adapters/test_numpyro.py: on the real library",
-    "models/adapters/refusals.py": "test_scipy_stats.py, test_torch_distributions.py: what is refused",
-    "models/adapters/scipy_scores.py": "test_scipy_stats.py: every family against its own log density",
-    "models/adapters/torch_flows.py": "tests/adapters/test_flows.py: on the real libraries",
     "names.py": "test_structure.py: the public names",
     "remarks.py": "test_cautions.py: where warnings point",
     "results/aggregated.py": "gof/test_aggregated.py: the result of that test",

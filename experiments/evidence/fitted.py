@@ -17,7 +17,7 @@ from experiments.evidence.keys import LEVEL_LABEL, legend_of, level_line
 from experiments.framework.base import Cell, Experiment, Row
 from experiments.framework.expectations import Expectation, Finding, above, below, level
 from experiments.framework.table import Results
-from steinball.estimation import fit_kernel_exponential_family
+from steinball.fitting import fit_kernel_exponential_family
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]

@@ -1,10 +1,10 @@
 """The public names of the package."""
 
 from steinball import (
+    adapters,
     calibration,
     cautions,
     datasets,
-    estimation,
     explain,
     fitting,
     jumps,
@@ -93,13 +93,13 @@ __all__ = [
     "Wasserstein",
     "WeightedBootstrap",
     "WildBootstrap",
+    "adapters",
     "as_model",
     "calibration",
     "cautions",
     "check_score",
     "datasets",
     "dcmmd_test",
-    "estimation",
     "explain",
     "fit_test",
     "fitting",

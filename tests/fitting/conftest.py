@@ -33,3 +33,17 @@ def case(name: str) -> tuple[Any, Floats, Floats]:
     from steinball.fitting import as_family
 
     return as_family(name, DATA[name].shape[1]), DATA[name], np.array(PARAMS[name])
+
+
+def rescaled(name: str, params: Any, unit: float) -> Floats:
+    """The parameters of ``unit`` times a variable with these."""
+    factors = {
+        "normal": [unit, unit],
+        "student-t": [1.0, unit, unit],
+        "gamma": [1.0, unit],
+        "lognormal": [1.0, 1.0],
+        "weibull": [1.0, unit],
+        "mixture:2": [1.0, unit, unit**2, unit, unit**2],
+    }[name]
+    moved = np.array([np.log(unit), 0.0]) if name == "lognormal" else 0.0
+    return np.asarray(params) * factors + moved

@@ -10,8 +10,9 @@ import pytest
 
 from steinball import fitting
 from steinball.fitting import MedianMAD
-from steinball.fitting.first_order import FirstOrder
+from steinball.fitting.first_order import FirstOrder, far_and_near
 from steinball.kernels import InverseMultiquadric
+from steinball.models.support import Support
 from steinball.problem import pose
 from steinball.stein import SteinKernel
 from steinball.tau.supremum import find_supremum
@@ -58,3 +59,20 @@ def test_the_influence_on_the_fit_makes_it_larger_than_that_of_a_known_model() -
     assert FirstOrder(1.0, estimate, FAMILY)(problem, find_supremum("sample", problem)) > math.sqrt(
         float(problem.diagonal_at(np.linspace(-50.0, 50.0, 2001)[:, None]).max())
     )
+
+
+X = np.random.default_rng(0).normal(3.0, 2.0, size=(500, 2))
+
+
+def test_probes_reach_from_the_center_to_far_out() -> None:
+    for x in (X, X[:, :1], np.ones((5, 2))):
+        lengths = np.linalg.norm(far_and_near(x, None) - np.median(x, axis=0), axis=1)
+        assert lengths.min() == 0.0
+        assert lengths.max() > 1e5
+
+
+def test_probes_stay_inside_and_come_next_to_edges() -> None:
+    x = np.abs(X)
+    probes = far_and_near(x, Support.of((0, None)))
+    assert (probes > 0.0).all()
+    assert (probes.min(axis=0) < 1e-6).all()

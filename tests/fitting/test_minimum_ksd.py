@@ -12,11 +12,11 @@ from steinball import fitting
 from steinball.discrepancy import ksd
 from steinball.fitting import minimum_ksd
 from steinball.fitting.minimum_ksd import ScoreDistance, minimize_ksd, solve_positive
-from steinball.fitting.normal import Normal
 from steinball.kernels import InverseMultiquadric
+from steinball.models.gaussian import NormalFamily
 from steinball.stein import SteinKernel
 from steinball.tilts import EdgeTilt, PolynomialTilt, Tilt
-from tests.fitting.conftest import DATA, case
+from tests.fitting.conftest import DATA, case, rescaled
 
 as_family: Any = fitting.as_family
 pytestmark = pytest.mark.exact
@@ -94,9 +94,36 @@ def test_a_singular_system_is_refused() -> None:
 
 
 def test_a_minimum_outside_the_family_is_refused() -> None:
-    class Nowhere(Normal):
+    class Nowhere(NormalFamily):
         def from_natural(self, natural: np.ndarray) -> np.ndarray:
             return np.full(2, np.nan)
 
     with pytest.raises(ValueError, match="least outside the family"):
         minimize_ksd(Nowhere(1), DATA["normal"], stein_of("normal"))
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e3, 1e9])
+@pytest.mark.parametrize("name", ["normal", "gamma", "lognormal", "weibull", "student-t"])
+def test_a_change_of_the_unit_changes_fit_and_influence_by_that(name: str, unit: float) -> None:
+    """Fits stayed at their start in tiny units, and standard errors were NaN for a standard deviation of 1,000."""
+    family, x, _ = case(name)
+    edge = family.support is not None
+    fits = []
+    for c in (1.0, unit):
+        tilt: Tilt = (
+            PolynomialTilt(scale=4.0 * c) * EdgeTilt(low=0.0, scale=c) if edge else PolynomialTilt(scale=4.0 * c)
+        )
+        fits.append(minimize_ksd(family, c * x, SteinKernel(InverseMultiquadric(2.0 * c), tilt)))
+    plain, scaled = fits
+    np.testing.assert_allclose(scaled.params, rescaled(name, plain.params, unit), rtol=1e-6)
+    wanted = rescaled(name, plain.influence(x[:9]), unit) - rescaled(name, 0.0 * plain.params, unit)
+    np.testing.assert_allclose(scaled.influence(unit * x[:9]), wanted, rtol=1e-4, atol=1e-6 * np.abs(wanted).max())
+
+
+def test_an_offset_of_the_data_moves_the_location_of_a_search_alone() -> None:
+    family, x, _ = case("student-t")
+    fits = [
+        minimize_ksd(family, x + by, SteinKernel(InverseMultiquadric(2.0), PolynomialTilt(center=by, scale=4.0))).params
+        for by in (0.0, 1e6)
+    ]
+    np.testing.assert_allclose(fits[1] - [0.0, 1e6, 0.0], fits[0], rtol=1e-4)

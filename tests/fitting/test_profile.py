@@ -10,7 +10,7 @@ import pytest
 import steinball as sb
 from steinball.arrays import as_seed
 from steinball.fitting.minimum_ksd import ScoreDistance
-from steinball.fitting.profile import Landscape, closest_member
+from steinball.fitting.profile import MemberSearch, closest_member
 from steinball.gram.weights import gather
 from steinball.kernels import InverseMultiquadric
 from steinball.stein import SteinKernel
@@ -26,55 +26,55 @@ def stein_of(name: str) -> SteinKernel:
     return SteinKernel(InverseMultiquadric(2.0), edge if case(name)[0].support else PolynomialTilt(scale=4.0))
 
 
-def land_of(name: str, share: float = 0.05) -> Landscape:
+def search_of(name: str, share: float = 0.05) -> MemberSearch:
     family, x, _ = case(name)
     weights = gather(CALIBRATION.request(len(x), as_seed(0)).weights, len(x)).astype(float)
     stein = stein_of(name)
-    return Landscape(family, ScoreDistance.of(x, stein), stein, weights, share)
+    return MemberSearch(family, ScoreDistance.of(x, stein, weights), stein, share)
 
 
 @pytest.mark.parametrize("name", ["normal", "gamma", "weibull", "student-t"])
 def test_the_excess_of_a_member_is_that_of_its_own_test(name: str) -> None:
     """With τ at the same points, D − θ − q to rounding; the sign is the decision."""
     family, x, _ = case(name)
-    land, params = land_of(name), family.fit(x)
-    stein, tau = land.stein, land._tau(params)
+    search, params = search_of(name), family.fit(x)
+    stein, tau = search.stein, search._tau(params)
     result = sb.ksd_test(
         x, family.model(params), kernel=stein.kernel, tilt=stein.tilt, radius=sb.Huber(0.05), tau=tau,
         calibration=CALIBRATION, rng=0, check_model=False,
     )  # fmt: skip
     margin = result.ksd - result.radius - result.threshold
-    assert math.isclose(land.excess(params), margin, rel_tol=1e-8, abs_tol=1e-10)
+    assert math.isclose(search.excess(params), margin, rel_tol=1e-8, abs_tol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["normal", "gamma", "lognormal"])
 def test_the_quadratics_of_an_exponential_family_are_the_forms(name: str) -> None:
     family, x, params = case(name)
-    land = land_of(name)
-    wanted, found = land.forms(family.score(params, x)), land._all_forms(params)
-    for ours, theirs in zip(wanted, found, strict=True):
+    search = search_of(name)
+    wanted, found = search.distance.forms(family.score(params, x)), search._all_forms(params)
+    for ours, theirs in zip((matrices[:, 0, 0] for matrices in wanted), found, strict=True):
         np.testing.assert_allclose(theirs, ours, rtol=1e-8, atol=1e-8 * np.abs(ours).max())
 
 
 @pytest.mark.parametrize("name", ["normal", "weibull"])
 def test_no_member_around_the_closest_one_is_closer(name: str) -> None:
     family, x, _ = case(name)
-    land = land_of(name)
+    search = search_of(name)
     found = closest_member(family, x, stein_of(name), family.fit(x), 0.05, CALIBRATION, 0).params
-    best, around = land.excess(found), np.random.default_rng(0).normal(0.0, 0.1, size=(200, len(found)))
-    assert best <= min(land.excess(family.from_working(family.to_working(found) + step)) for step in around) + 1e-5
-    assert best <= land.excess(family.fit(x))
+    best, around = search.excess(found), np.random.default_rng(0).normal(0.0, 0.1, size=(200, len(found)))
+    assert best <= min(search.excess(family.from_working(family.to_working(found) + step)) for step in around) + 1e-5
+    assert best <= search.excess(family.fit(x))
 
 
 def test_members_that_are_all_but_points_are_no_candidates() -> None:
     family, _, _ = case("student-t")
-    land = land_of("student-t")
-    assert land.excess(np.array([0.2, 0.5, 1e-20])) >= 1e6
-    assert land.excess(family.fit(land.distance.x)) < 1.0
+    search = search_of("student-t")
+    assert search.excess(np.array([0.2, 0.5, 1e-20])) >= 1e6
+    assert search.excess(family.fit(search.distance.x)) < 1.0
 
 
 def test_what_is_outside_the_family_has_no_excess() -> None:
-    assert land_of("normal").excess(np.array([0.0, np.nan])) >= 1e6
+    assert search_of("normal").excess(np.array([0.0, np.nan])) >= 1e6
 
 
 def test_where_no_member_is_a_candidate_the_fit_is_tested() -> None:

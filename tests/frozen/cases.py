@@ -251,7 +251,7 @@ def sizes() -> Iterator[Case]:
     yield "stream", lambda: [stream.update(part) for part in rows] and stream
     yield "ksd", lambda: sb.ksd(line(), model)
     yield "targeted", lambda: sb.targeted_ksd(line(), plane(100, 1)[:, 0], model)
-    fit = sb.estimation.fit_kernel_exponential_family
+    fit = sb.fitting.fit_kernel_exponential_family
     yield "kef", lambda: fit(sb.datasets.load_galaxies()).coefficients.tolist()
 
 

@@ -277,15 +277,3 @@ def test_a_method_is_differentiated_by_the_library_of_its_object() -> None:
     torch = pytest.importorskip("torch")
     with pytest.raises(TypeError, match=r'from_log_density\(log_prob, backend="torch"\)'):
         as_model(torch.distributions.Normal(0.0, 1.0).log_prob, X[:, :1])
-
-
-@pytest.mark.parametrize(
-    ("module", "name", "hint"),
-    [
-        ("pymc.model.core", "Model", r"symbolic.*compile_logp"),
-    ],
-)
-def test_objects_of_other_libraries_are_known_by_name(module: str, name: str, hint: str) -> None:
-    members = {"score": lambda self, x: 0.0, "logp": lambda self: None, "__module__": module}
-    with pytest.raises(TypeError, match=hint):
-        as_model(type(name, (), members)(), X)

@@ -1,4 +1,4 @@
-"""Mistakes that people make, planted and named by `check_score`."""
+"""Mistakes that people make, planted and named by `check_score`; a log density that is taken for a score."""
 
 from __future__ import annotations
 

@@ -11,7 +11,9 @@ from scipy import integrate, stats
 from scipy.special import logsumexp
 
 from steinball.arrays import dtype_name, namespace, to_host
-from steinball.models.mixture import GaussianMixture
+from steinball.models.differences import difference_jacobian
+from steinball.models.gaussian import NormalFamily
+from steinball.models.mixture import GaussianMixture, MixtureFamily
 
 jax = pytest.importorskip("jax")
 jax.config.update("jax_enable_x64", True)
@@ -156,3 +158,44 @@ def test_libraries_agree(xp: Any, dtype: str) -> None:
         assert dtype_name(value) == dtype
         expected = function(x.astype(np.float64))
         np.testing.assert_allclose(to_host(value), expected, rtol=tolerance, atol=tolerance)
+
+
+# The family
+
+RNG = np.random.default_rng(0)
+DATA = np.vstack([RNG.normal(-2.0, 1.0, (120, 2)), RNG.normal(2.0, 0.5, (60, 2))])
+
+
+def test_scores_in_two_dimensions_are_derivatives() -> None:
+    family = MixtureFamily(2, 2)
+    params = family.fit(DATA)
+    assert len(params) == len(family.names) == 11
+    found = difference_jacobian(lambda at: np.asarray(family.model(at).log_density(DATA)), params)
+    scores = family.parameter_scores(params, DATA)
+    np.testing.assert_allclose(scores, found, atol=1e-6 * np.abs(scores).max())
+    assert np.abs(scores.mean(axis=0)).max() < 1e-5
+
+
+def test_the_order_of_rows_does_not_name_the_components() -> None:
+    family = MixtureFamily(2, 1)
+    first, second = (family.fit(x[:, :1]) for x in (DATA, DATA[::-1]))
+    np.testing.assert_allclose(first, second, atol=1e-4)
+    assert first[1] < first[3]
+
+
+def test_too_few_rows_are_refused() -> None:
+    with pytest.raises(ValueError, match="at least 22 rows"):
+        MixtureFamily(2, 2).fit(DATA[:20])
+
+
+def test_equal_points_do_not_swallow_a_component() -> None:
+    x = np.vstack([DATA[:, :1], np.zeros((30, 1))])
+    weights, _, covs = MixtureFamily(3, 1).parts(MixtureFamily(3, 1).fit(x))
+    assert (covs > 0.0).all()
+    assert abs(weights.sum() - 1.0) < 1e-12
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 120])
+def test_every_parameter_has_a_name_of_its_own(dimension: int) -> None:
+    for family in (NormalFamily(dimension), MixtureFamily(2, dimension)):
+        assert len(set(family.names)) == len(family.names)

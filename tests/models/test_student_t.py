@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from steinball.arrays import dtype_name, namespace, to_host
-from steinball.models.student_t import StudentT
+from steinball.models.student_t import StudentFamily, StudentT
 
 jax = pytest.importorskip("jax")
 jax.config.update("jax_enable_x64", True)
@@ -147,3 +147,11 @@ def test_libraries_agree(xp: Any, dtype: str) -> None:
         assert dtype_name(value) == dtype
         expected = function(x.astype(np.float64))
         np.testing.assert_allclose(to_host(value), expected, rtol=tolerance, atol=tolerance)
+
+
+def test_normal_data_end_at_the_largest_degrees_of_freedom() -> None:
+    """Uniform data have lighter tails than any member: the likelihood rises with the degrees of freedom."""
+    df, loc, scale = StudentFamily().fit(np.random.default_rng(0).uniform(-1.0, 1.0, (300, 1)))
+    assert 50.0 < df <= 200.0 + 1e-9
+    assert abs(loc) < 0.1
+    assert 0.4 < scale < 0.8

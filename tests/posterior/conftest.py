@@ -1,4 +1,4 @@
-"""Chains whose distribution is known, and eight schools."""
+"""Chains whose distribution is known."""
 
 from __future__ import annotations
 
@@ -9,15 +9,6 @@ import pytest
 from scipy.signal import lfilter
 
 from steinball.arrays import Floats
-
-EFFECTS = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
-ERRORS = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
-"""The effects of coaching in eight schools and their standard errors (Rubin 1981)."""
-
-
-@pytest.fixture(scope="session")
-def schools() -> tuple[Floats, Floats]:
-    return EFFECTS, ERRORS
 
 
 @pytest.fixture(scope="session")

@@ -1,17 +1,20 @@
-"""Draws of chains as rows."""
+"""Draws of chains as rows, and what they are tested against."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from steinball.posterior.draws import Draws, Reading, as_named
+import steinball as sb
+from steinball.adapters.posterior import Reading
+from steinball.posterior.draws import Draws, as_named, as_reading, read
 
 pytestmark = pytest.mark.exact
 
 X = np.random.default_rng(0).normal(size=(3, 50, 2))
+GAUSSIAN = sb.models.Gaussian([0.0, 0.0])
 
 
 def test_chains_stand_one_behind_the_other() -> None:
@@ -29,10 +32,10 @@ def test_draws_before_chains_are_turned_round() -> None:
 def test_rows_may_say_how_many_chains_they_are() -> None:
     rows = X.reshape(-1, 2)
     assert Draws.of(rows, Reading()).lengths == (150,)
-    assert Draws.of(rows, Reading.of(None, 3, None)).lengths == (50, 50, 50)
-    assert Draws.of(rows, Reading.of(None, [100, 50], None)).lengths == (100, 50)
+    assert Draws.of(rows, as_reading(None, 3, None)).lengths == (50, 50, 50)
+    assert Draws.of(rows, as_reading(None, [100, 50], None)).lengths == (100, 50)
     with pytest.raises(ValueError, match="must divide the number of rows"):
-        Draws.of(rows, Reading.of(None, 4, None))
+        Draws.of(rows, as_reading(None, 4, None))
 
 
 @pytest.mark.parametrize(
@@ -126,5 +129,77 @@ def test_named_draws_must_agree_about_their_chains() -> None:
 def test_an_axis_that_is_none_is_refused() -> None:
     for axis in (2, True, "chain"):
         with pytest.raises(ValueError, match="`chain_axis` must be 0"):
-            Reading.of(None, None, axis)
-    assert Reading.of("mu", None, None).parameters == ("mu",)
+            as_reading(None, None, axis)
+    assert as_reading("mu", None, None).parameters == ("mu",)
+
+
+# What they are tested against
+
+
+def made(module: str, name: str) -> Any:
+    """An instance of a class that another library might have."""
+    return type(name, (), {"__module__": module})()
+
+
+def test_scores_of_every_shape_follow_the_draws() -> None:
+    rows = X.reshape(-1, 2)
+    for draws, scores, reading in (
+        (X, -X, Reading()),
+        (rows, -rows, Reading()),
+        (X, -rows, Reading()),
+        (X.swapaxes(0, 1), -X.swapaxes(0, 1), Reading(chain_axis=1)),
+        ({"x": X}, -X, Reading()),
+        ({"x": X.swapaxes(0, 1)}, -X.swapaxes(0, 1), Reading(chain_axis=1)),
+        ({"x": X}, (-rows).tolist(), Reading()),
+    ):
+        case = read(draws, None, scores, reading)
+        np.testing.assert_array_equal(np.asarray(case.model), -case.draws.values)
+
+
+def test_scores_that_can_be_in_two_orders_are_refused() -> None:
+    """Flat scores of draws (draw, chain, d) were taken to be chain behind chain: p = .001 for draws of the model."""
+    turned = X.swapaxes(0, 1)
+    for draws in (turned, {"x": turned}):
+        with pytest.raises(
+            ValueError, match=r"`scores` of shape \(150, 2\) with `chain_axis=1`.*in the shape of `draws`"
+        ):
+            read(draws, None, -turned.reshape(-1, 2), Reading(chain_axis=1))
+    one = read(X[:1].swapaxes(0, 1), None, -X[0], Reading(chain_axis=1))
+    np.testing.assert_array_equal(one.model, -one.draws.values)
+
+
+@pytest.mark.parametrize(
+    ("draws", "model", "scores", "message"),
+    [
+        (X, GAUSSIAN, -X, "`model` or `scores`, not both"),
+        (X, None, None, "`model` or `scores` is needed"),
+        (X, made("pymc.model.core", "Model"), None, "knows its parameters by name"),
+        (X, made("bridgestan.model", "StanModel"), None, "knows its parameters by name"),
+        (made("pymc.model.core", "Model"), X, None, "draws first"),
+        ({"mu": X, "tau": X}, GAUSSIAN, None, "has the variables mu, tau"),
+    ],
+    ids=["both", "neither", "no names", "no names for Stan", "turned round", "order"],
+)
+def test_what_is_ambiguous_is_refused(draws: Any, model: Any, scores: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        read(draws, model, scores, Reading())
+
+
+def test_chains_of_draws_that_know_them_are_not_asked_for() -> None:
+    with pytest.raises(ValueError, match="a Dataset, which knows its chains"):
+        read(made("xarray.core.dataset", "Dataset"), GAUSSIAN, None, Reading(chain_axis=0))
+
+
+class State(NamedTuple):
+    position: Any
+    logdensity: Any
+    logdensity_grad: Any
+
+
+State.__module__ = "blackjax.mcmc.hmc"
+
+
+def test_states_against_another_model_are_tested_against_that() -> None:
+    states = State(X[0], np.zeros(50), -X[0])
+    assert read(states, GAUSSIAN, None, Reading()).model is GAUSSIAN
+    np.testing.assert_array_equal(read(states, None, None, Reading()).model, -X[0])

@@ -88,3 +88,8 @@ def test_the_move_leads_from_parameters_to_where_they_are_tested() -> None:
     assert move.model is model.model
     assert move.support is not None
     assert str(move.support) == "(0, ∞)"
+
+
+def test_a_model_that_is_known_to_be_right_stays_so() -> None:
+    assert Knowledge(of(sb.models.Gaussian(CENTER, np.diag(SCALE**2)))).verified
+    assert not Knowledge(of(sb.from_score(lambda x: -x))).verified

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from steinball import ksd_test, robust_ksd_test
 from steinball.cautions import DependentRowsWarning
 from steinball.datasets import load_galaxies
-from steinball.estimation import fit_kernel_exponential_family
+from steinball.fitting import fit_kernel_exponential_family
 from steinball.kernels import InverseMultiquadric
 from steinball.results.gof import GofResult
 from steinball.show.page import write_report

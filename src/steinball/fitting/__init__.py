@@ -1,10 +1,18 @@
-"""Families of models, and how their parameters are fitted."""
+"""Families of models, how their parameters are fitted, and the least KSD over a family."""
 
+from steinball.fitting.estimation import (
+    Ellipsoid,
+    MinimumKSDFit,
+    fit_kernel_exponential_family,
+    fit_minimum_ksd,
+    minimum_ksd_coefficients,
+)
 from steinball.fitting.estimators import Estimate, Estimator, MaximumLikelihood, MedianMAD, MinimumKSD
-from steinball.fitting.family import ExponentialFamily, Family
-from steinball.fitting.foreign import as_family
+from steinball.fitting.families import as_family
+from steinball.models.family import ExponentialFamily, Family
 
 __all__ = [
+    "Ellipsoid",
     "Estimate",
     "Estimator",
     "ExponentialFamily",
@@ -12,5 +20,9 @@ __all__ = [
     "MaximumLikelihood",
     "MedianMAD",
     "MinimumKSD",
+    "MinimumKSDFit",
     "as_family",
+    "fit_kernel_exponential_family",
+    "fit_minimum_ksd",
+    "minimum_ksd_coefficients",
 ]

@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from steinball.arrays import Floats
-from steinball.fitting.family import Family
 from steinball.fitting.minimum_ksd import minimize_ksd
-from steinball.fitting.normal import Normal
+from steinball.models.family import Family
 from steinball.stein import SteinKernel
 
 _QUARTILE = 0.6744897501960817
@@ -37,7 +36,7 @@ class Estimate:
     influence: Callable[[Floats], Floats]
 
     def standard_errors(self, x: Floats) -> Floats:
-        """From the influences of the data: the sandwich estimate."""
+        """The sandwich estimate of the standard errors, from the influences of the data."""
         return np.asarray(np.sqrt(np.sum(self.influence(x) ** 2, axis=0)) / len(x))
 
 
@@ -66,12 +65,12 @@ class Estimator(ABC):
     minimizes_ksd: ClassVar[bool] = False
 
     @abstractmethod
-    def params(self, family: Family, x: Floats, stein: SteinKernel) -> Floats:
-        """The fitted parameters alone."""
-
-    @abstractmethod
     def estimate(self, family: Family, x: Floats, stein: SteinKernel) -> Estimate:
         """The fitted parameters and their influence function."""
+
+    def params(self, family: Family, x: Floats, stein: SteinKernel) -> Floats:
+        """The fitted parameters alone."""
+        return self.estimate(family, x, stein).params
 
 
 @dataclass(frozen=True)
@@ -89,11 +88,9 @@ class MaximumLikelihood(Estimator):
     label: ClassVar[str] = "maximum likelihood"
 
     def params(self, family: Family, x: Floats, stein: SteinKernel) -> Floats:
-        """The fitted parameters alone."""
         return family.fit(x)
 
     def estimate(self, family: Family, x: Floats, stein: SteinKernel) -> Estimate:
-        """The fitted parameters and their influence function."""
         params = family.fit(x)
         scores = family.parameter_scores(params, x)
         scale = np.maximum(np.sqrt(np.mean(scores * scores, axis=0)), 1e-300)
@@ -117,12 +114,7 @@ class MinimumKSD(Estimator):
     bounded_influence: ClassVar[bool] = True
     minimizes_ksd: ClassVar[bool] = True
 
-    def params(self, family: Family, x: Floats, stein: SteinKernel) -> Floats:
-        """The fitted parameters alone."""
-        return minimize_ksd(family, x, stein).params
-
     def estimate(self, family: Family, x: Floats, stein: SteinKernel) -> Estimate:
-        """The fitted parameters and their influence function."""
         found = minimize_ksd(family, x, stein)
         return Estimate(found.params, found.influence)
 
@@ -142,17 +134,13 @@ class MedianMAD(Estimator):
     label: ClassVar[str] = "median and median absolute deviation"
     bounded_influence: ClassVar[bool] = True
 
-    def params(self, family: Family, x: Floats, stein: SteinKernel) -> Floats:
-        """The fitted parameters alone."""
-        if not (isinstance(family, Normal) and family.dimension == 1):
+    def estimate(self, family: Family, x: Floats, stein: SteinKernel) -> Estimate:
+        """The fitted parameters and their influence function, in closed form."""
+        if family.label != "normal" or family.names != ("mean", "sd"):
             raise ValueError(
                 f"`fit={self!r}` is for the normal family on the line, got {family.label}. Use MinimumKSD()."
             )
-        return family.start(x)
-
-    def estimate(self, family: Family, x: Floats, stein: SteinKernel) -> Estimate:
-        """The fitted parameters and their influence function, in closed form."""
-        center, spread = self.params(family, x, stein)
+        center, spread = family.start(x)
         return Estimate(np.array([center, spread]), partial(_median_influence, center, spread))
 
 
@@ -170,7 +158,7 @@ _NAMED = {"maximum likelihood": MaximumLikelihood(), "mle": MaximumLikelihood(),
 
 
 def as_estimator(fit: Any, contamination: float) -> Estimator:
-    """What the user asked for: maximum likelihood by default, minimum KSD under a tolerance."""
+    """The estimator that the user asked for: maximum likelihood by default, minimum KSD under a tolerance."""
     if fit is None:
         return MinimumKSD() if contamination > 0.0 else MaximumLikelihood()
     if isinstance(fit, str) and fit in _NAMED:

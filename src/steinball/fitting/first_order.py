@@ -1,4 +1,4 @@
-"""How far contamination can push D of a fitted model, to first order in its share."""
+"""How far contamination can push D of a fitted model, to first order in its share, and where that is looked for."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import numpy as np
 
 from steinball.arrays import Floats, check_share, like, to_host
 from steinball.fitting.estimators import Estimate
-from steinball.fitting.family import Family
-from steinball.fitting.probes import far_and_near
+from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
+from steinball.models.support import Support
 from steinball.problem import Problem
 from steinball.radius import Radius
 from steinball.tau import Supremum
 
 _DRAWS = 2048
+_DIRECTIONS, _POINTS = 48, 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class FirstOrder(Radius):
         return f"FirstOrder(contamination={self.contamination:g})"
 
     def __call__(self, problem: Problem, tau: Supremum) -> float:
-        """θ."""
+        """The radius θ."""
         return self.contamination * math.sqrt(float(self.lengths(problem).max()))
 
     def lengths(self, problem: Problem) -> Floats:
@@ -63,3 +64,41 @@ class FirstOrder(Radius):
         moves = self.estimate.influence(points.host_samples)
         turned = np.sum((moves @ gram) * moves, axis=1) - 2.0 * np.sum(moves * across, axis=1)
         return np.asarray(to_host(points.diagonal) + turned)
+
+
+def far_and_near(x: Floats, support: Support | None) -> Floats:
+    """Points of the data, and on rays from their median to 10⁶ times the spread, inside the support."""
+    n, d = x.shape
+    center = np.median(x, axis=0)
+    offsets = x - center
+    spread = np.median(np.abs(offsets), axis=0)
+    spread = np.where(spread > 0.0, spread, 1.0)
+    radii = np.concatenate([[0.0], np.geomspace(0.05, 20.0, 160 if d == 1 else 24), np.geomspace(30.0, 1e6, 8)])
+    directions = np.array([[1.0], [-1.0]]) if d == 1 else _directions(offsets / spread)
+    rays = center + (radii[:, None, None] * directions * spread).reshape(-1, d)
+    found = np.vstack([x[:: -(-n // _POINTS)], rays])
+    if support is None:
+        return found
+    return support.rows_inside(np.vstack([found, *_next_to_edges(x, support)]))
+
+
+def _directions(whitened: Floats) -> Floats:
+    lengths = np.linalg.norm(whitened, axis=1, keepdims=True)
+    apart = whitened[lengths[:, 0] > 0.0] / lengths[lengths[:, 0] > 0.0]
+    axes = np.vstack([np.eye(whitened.shape[1]), -np.eye(whitened.shape[1])])
+    return np.vstack([axes, apart[:: max(1, -(-len(apart) // _DIRECTIONS))]])
+
+
+def _next_to_edges(x: Floats, support: Support) -> list[Floats]:
+    """Rows of the data moved next to each finite end, column by column."""
+    low, high = support.along(x.shape[1])
+    rows = x[:: -(-len(x) // 16)]
+    found = []
+    for ends, sign in ((low, 1.0), (high, -1.0)):
+        for j in np.flatnonzero(np.isfinite(ends)):
+            usual = float(np.median(np.abs(x[:, j] - ends[j])))
+            for near in np.geomspace(1e-8, 1.0, 60):
+                moved = rows[:1].copy() if x.shape[1] == 1 else rows.copy()
+                moved[:, j] = ends[j] + sign * near * usual
+                found.append(moved)
+    return found

@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from steinball.arrays import Floats, to_host
-from steinball.fitting.family import ExponentialFamily, Family, difference_jacobian
 from steinball.kernels.base import Kernel, squared_distances
+from steinball.models.differences import difference_jacobian
+from steinball.models.family import ExponentialFamily, Family
 from steinball.stein import SteinKernel
 
 _PAIRS_AT_ONCE = 2**22  # entries of the kernel matrix held at once: 32 MB
@@ -24,6 +25,8 @@ class ScoreDistance:
     .. math:: D^2(s) = \frac1{n^2} \sum_{ij} w_i w_j \left( \varphi_{ij} s_i^\top s_j - 4 \varphi'_{ij} s_i^\top C
        (x_i - x_j) \right) + \text{const}, \qquad s = \nabla \log p + \nabla \log w.
 
+    With weights v of the points it is :math:`v^\top U v / n^2`, and v = 1 is D² itself.
+
     Parameters
     ----------
     x : (n, d) array
@@ -31,32 +34,41 @@ class ScoreDistance:
     weights, shift : (n, d) arrays
         The tilt: w for every coordinate, and ∂ log w.
     kernel : Kernel
+    draws : (B, n) array, optional
+        Weights v beside v = 1, such as those of a bootstrap.
     """
 
     x: Floats
     weights: Floats
     shift: Floats
     kernel: Kernel
+    draws: Floats | None = None
 
     @classmethod
-    def of(cls, x: Floats, stein: SteinKernel) -> ScoreDistance:
-        """Of points under a kernel and tilt."""
+    def of(cls, x: Floats, stein: SteinKernel, draws: Floats | None = None) -> ScoreDistance:
+        """The distance of points under a kernel and tilt."""
         tilt = stein.tilt
         if tilt is None:
-            return cls(x, np.ones_like(x), np.zeros_like(x), stein.kernel)
+            return cls(x, np.ones_like(x), np.zeros_like(x), stein.kernel, draws)
         each = tilt.coordinate_weights(x)
         common = np.exp(to_host(tilt.log_weight(x)))[:, None]
         weights = common * (np.ones_like(x) if each is None else to_host(each))
-        return cls(x, weights, to_host(tilt.log_weight_gradient(x)), stein.kernel)
+        return cls(x, weights, to_host(tilt.log_weight_gradient(x)), stein.kernel, draws)
 
     def __len__(self) -> int:
         return len(self.x)
 
-    def _blocks(self, rows: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
-        """φ and φ′ between blocks of ``rows`` and all points."""
+    @cached_property
+    def rows(self) -> Floats:
+        """The weights v: 1, and then the draws, (m, n)."""
+        ones = np.ones((1, len(self)))
+        return ones if self.draws is None else np.vstack([ones, self.draws])
+
+    def _blocks(self, points: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
+        """φ and φ′ between blocks of ``points`` and all of x."""
         step = max(1, _PAIRS_AT_ONCE // len(self))
-        for part in (slice(start, start + step) for start in range(0, len(rows), step)):
-            value, slope, _ = self.kernel.profile(squared_distances(rows[part], self.x, self.kernel.metric))
+        for part in (slice(start, start + step) for start in range(0, len(points), step)):
+            value, slope, _ = self.kernel.profile(squared_distances(points[part], self.x, self.kernel.metric))
             yield part, value, slope
 
     @cached_property
@@ -72,45 +84,56 @@ class ScoreDistance:
             return np.asarray(self._values @ right)
         return np.concatenate([value @ right for _, value, _ in self._blocks(self.x)])
 
-    def pulls(self, rows: Floats) -> Floats:
-        """−2 Σⱼ φ′ᵢⱼ C(xᵢ − xⱼ)wⱼ at each of ``rows``; differences first, so that an offset of the data cancels."""
-        found = np.empty_like(rows)
-        for part, _, slope in self._blocks(rows):
-            for k in range(rows.shape[1]):
-                apart = rows[part, k, None] - self.x[:, k]
-                found[part, k] = -2.0 * np.sum(slope * apart * self.weights[:, k], axis=1)
-        return found if self.kernel.metric is None else self._measured(rows)
-
-    def _measured(self, rows: Floats) -> Floats:
-        """The same with a metric C, in the coordinates C x."""
-        found, metric = np.empty_like(rows), np.asarray(self.kernel.metric)
-        for part, _, slope in self._blocks(rows):
-            for k in range(rows.shape[1]):
-                apart = np.sum((rows[part, None, :] - self.x) * metric[:, k], axis=2)
-                found[part, k] = -2.0 * np.sum(slope * apart * self.weights[:, k], axis=1)
-        return found
+    def _turned(self, points: Floats, slope: Floats, columns: Floats) -> Floats:
+        """Σⱼ φ′ᵢⱼ C(xᵢ − yⱼ) cⱼ by coordinate, (m, d, p), for columns c (n, d, p) and φ′ between points x and y."""
+        metric = np.eye(points.shape[1]) if self.kernel.metric is None else self.kernel.metric
+        center = np.median(self.x, axis=0)  # an offset of the data cancels
+        a, b = (points - center) @ metric, (self.x - center) @ metric
+        parts = [
+            a[:, k, None] * (slope @ columns[:, k]) - slope @ (b[:, k, None] * columns[:, k])
+            for k in range(points.shape[1])
+        ]
+        return np.stack(parts, axis=1)
 
     @cached_property
-    def pull(self) -> Floats:
-        """Of the points themselves, times their weights."""
-        return self.weights * self.pulls(self.x)
+    def pulls(self) -> Floats:
+        """−2 wᵢ Σⱼ φ′ᵢⱼ C(xᵢ − xⱼ) wⱼvⱼ for every v, shape (n, d, m)."""
+        columns = self.weights[:, :, None] * self.rows.T[:, None, :]
+        parts = [self._turned(self.x[part], slope, columns) for part, _, slope in self._blocks(self.x)]
+        return -2.0 * self.weights[:, :, None] * np.concatenate(parts)
+
+    def forms(self, scores: Floats, basis: Floats | None = None) -> tuple[Floats, Floats]:
+        """vᵀUv and vᵀU1 of the scores s + Jη, up to a constant: matrices M of quadratics zᵀMz in z = (η, 1), (m, q, q).
+
+        ``scores`` s is (n, d) and ``basis`` J (n, d, p); without a basis q is 1.
+        """
+        last = (scores + self.shift)[:, :, None]
+        columns = last if basis is None else np.concatenate([basis, last], axis=2)  # (n, d, q)
+        squares, linear = np.zeros((2, len(self.rows), columns.shape[2], columns.shape[2]))
+        pairs, step = np.argwhere(columns.any(axis=0)), max(1, _PAIRS_AT_ONCE // self.rows.size)
+        for some in (pairs[start : start + step] for start in range(0, len(pairs), step)):
+            weighted = self.weights[:, some[:, 0]] * columns[:, some[:, 0], some[:, 1]]
+            smoothed = self.smooth((weighted[:, None, :] * self.rows.T[:, :, None]).reshape(len(self), -1))
+            for (k, i), each in zip(some, smoothed.reshape(len(self), -1, len(some)).transpose(2, 1, 0), strict=True):
+                other = self.weights[:, k, None] * columns[:, k]  # (n, q); each is (m, n)
+                squares[:, i] += (self.rows * each) @ other
+                linear[:, i] += self.rows @ (each[0][:, None] * other)
+        pulls = self.pulls.transpose(2, 0, 1)  # (m, n, d)
+        own, mixed = self.rows[:, :, None] * pulls, (self.rows[:, :, None] * pulls[0] + pulls) / 2.0
+        for matrices, extra in ((squares, own), (linear, mixed)):
+            added = np.tensordot(extra, columns, 2)  # (m, q)
+            matrices[:, :, -1] += added
+            matrices[:, -1, :] += added
+        return (squares + squares.transpose(0, 2, 1)) / 2.0, (linear + linear.transpose(0, 2, 1)) / 2.0
 
     def objective(self, scores: Floats) -> float:
         """D² of these scores ∇log p, (n, d), up to a constant."""
-        s = scores + self.shift
-        weighted = self.weights * s
-        return float(np.sum(weighted * self.smooth(weighted)) + 2.0 * np.sum(s * self.pull)) / len(self) ** 2
+        return float(self.forms(scores)[0][0, 0, 0]) / len(self) ** 2
 
     def expansion(self, scores: Floats, jacobians: Floats) -> tuple[Floats, Floats]:
         """A and b with D²(s + Jη) = ηᵀAη + 2bᵀη + const, for J of shape (n, d, p)."""
-        n, d, size = jacobians.shape
-        weighted = (self.weights[:, :, None] * jacobians).reshape(n, d * size)
-        right = np.hstack([weighted, self.weights * (scores + self.shift)])
-        smoothed = self.smooth(right)
-        flat = weighted.reshape(n * d, size)
-        quadratic = flat.T @ smoothed[:, : d * size].reshape(n * d, size)
-        linear = flat.T @ smoothed[:, d * size :].reshape(-1) + jacobians.reshape(n * d, size).T @ self.pull.reshape(-1)
-        return quadratic / n**2, linear / n**2
+        whole = self.forms(scores, jacobians)[0][0] / len(self) ** 2
+        return whole[:-1, :-1], whole[:-1, -1]
 
     def slopes(self, at: ScoreDistance, here: tuple[Floats, Floats], there: tuple[Floats, Floats]) -> Floats:
         """(1/n) Σⱼ ∂u(xᵢ, yⱼ)/∂η for points xᵢ of ``at`` and yⱼ of this, (m, p).
@@ -118,28 +141,17 @@ class ScoreDistance:
         ``here`` are scores and their derivatives (m, d, p) at x, ``there`` at y.
         """
         (s, jacobians), (t, others) = (here[0] + at.shift, here[1]), (there[0] + self.shift, there[1])
-        n, (m, d, size) = len(self), jacobians.shape
-        weighted = (self.weights[:, :, None] * others).reshape(n, d * size)
-        right, pulls = self.weights * t, self.pulls(at.x)
+        weights, (m, d, size) = self.weights[:, :, None], jacobians.shape
+        columns = np.concatenate([weights, weights * others], axis=2)  # (n, d, 1 + p)
+        right = np.concatenate([weights * t[:, :, None], weights * others], axis=2).reshape(len(self), -1)
         found = np.empty((m, size))
         for part, value, slope in self._blocks(at.x):
-            pull = at.weights[part] * (value @ right + pulls[part])
-            turned = (value @ weighted).reshape(-1, d, size) * s[part][:, :, None]
-            turned += 2.0 * self._differences(at.x[part], slope, weighted.reshape(n, d, size))
+            smoothed, turned = (value @ right).reshape(-1, d, 1 + size), self._turned(at.x[part], slope, columns)
+            pull = at.weights[part] * (smoothed[:, :, 0] - 2.0 * turned[:, :, 0])
+            moved = smoothed[:, :, 1:] * s[part][:, :, None] + 2.0 * turned[:, :, 1:]
             found[part] = np.einsum("id,idp->ip", pull, jacobians[part])
-            found[part] += np.einsum("id,idp->ip", at.weights[part], turned)
-        return found / n
-
-    def _differences(self, rows: Floats, slope: Floats, weighted: Floats) -> Floats:
-        """Σⱼ φ′ᵢⱼ C(xᵢ − xⱼ) Jⱼ by coordinate, shape (m, d, p)."""
-        metric = np.eye(rows.shape[1]) if self.kernel.metric is None else self.kernel.metric
-        center = np.median(self.x, axis=0)
-        a, b = (rows - center) @ metric, (self.x - center) @ metric
-        parts = [
-            a[:, k, None] * (slope @ weighted[:, k]) - slope @ (b[:, k, None] * weighted[:, k])
-            for k in range(rows.shape[1])
-        ]
-        return np.stack(parts, axis=1)
+            found[part] += np.einsum("id,idp->ip", at.weights[part], moved)
+        return found / len(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +159,7 @@ class Minimum:
     """The parameters of a minimum-KSD fit, and what the influence of a point follows from.
 
     ``coordinates`` are natural parameters for an exponential family, of data less ``origin``, and unconstrained ones
-    otherwise; ``curvature`` is A in them.
+    otherwise; ``curvature`` is A in them, in ``units``.
     """
 
     family: Family
@@ -156,20 +168,27 @@ class Minimum:
     params: Floats
     coordinates: Floats
     curvature: Floats
+    units: Floats
     origin: Floats
 
     def _pieces(self, x: Floats) -> tuple[Floats, Floats]:
+        """Scores at ``x`` and their derivatives in the coordinates."""
         family = self.family
         if isinstance(family, ExponentialFamily):
             basis = family.score_basis(x - self.origin)
-            return family.base_score(x - self.origin) + basis @ self.coordinates, basis
-        return family.score(self.params, x), family.score_jacobian(self.coordinates, x)
+            return family.base_score(x - self.origin) + basis @ self.coordinates, basis * self.units
+        return family.score(self.params, x), family.score_jacobian(self.coordinates, x, self.units) * self.units
 
     def _jacobian(self) -> Floats:
         """∂ params / ∂ coordinates."""
-        if isinstance(self.family, ExponentialFamily):
-            return difference_jacobian(self.family.from_natural, self.coordinates)
-        return self.family.working_jacobian(self.params)
+        family, params = self.family, self.params
+        if not isinstance(family, ExponentialFamily):
+            return family.working_jacobian(params) * self.units
+        near = family.moved(params, -self.origin)
+        steps = family.working_units(near, self.distance.x - self.origin)
+        turn = difference_jacobian(lambda at: family.natural(family.from_working(at)), family.to_working(near), steps)
+        inverse = np.linalg.inv(turn / self.units[:, None] * steps)  # of numbers without a unit
+        return np.asarray(family.working_jacobian(near) * steps @ inverse)
 
     def influence(self, points: Floats) -> Floats:
         """How n times a share of mass at each of ``points`` moves the parameters, (m, p): minus A⁻¹ times its slope."""
@@ -198,43 +217,45 @@ def _closed_form(family: ExponentialFamily, distance: ScoreDistance, stein: Stei
             f"the KSD is least outside the family of `{family.label}` distributions: these data look like none of "
             "them. Choose another family."
         )
-    return Minimum(family, distance, stein, family.moved(params, by), coordinates, curvature, by)
+    units = np.diag(curvature) ** -0.5
+    curvature = curvature * units * units[:, None]
+    return Minimum(family, distance, stein, family.moved(params, by), coordinates, curvature, units, by)
 
 
 def _gauss_newton(family: Family, distance: ScoreDistance, stein: SteinKernel) -> Minimum:
-    """Steps to the minimum of the linearized problem, halved until D² falls."""
-    x, working = distance.x, family.to_working(family.start(distance.x))
-    value = distance.objective(family.score(family.from_working(working), x))
+    """Steps to the minimum of the linearized problem, halved until D² falls, in units that are those of no data."""
+    x, start = distance.x, family.start(distance.x)
+    working, units = family.to_working(start), family.working_units(start, x)
+    value = distance.objective(family.score(start, x))
     for _ in range(_STEPS):
-        scores, jacobians = family.score(family.from_working(working), x), family.score_jacobian(working, x)
-        curvature, slope = distance.expansion(scores, jacobians)
+        curvature, slope = _expansion(family, distance, working, units)
         step = -solve_positive(curvature, slope, 1e-12 * float(np.trace(curvature)))
-        working, value, moved = _descend(family, distance, working, value, step)
-        if moved <= _ENOUGH * (1.0 + np.abs(working).max()):
+        working, value, moved = _descend(family, distance, working, value, step, units)
+        if moved <= _ENOUGH:
             break
-    bent = _bent(family, distance, working, curvature)
-    return Minimum(family, distance, stein, family.from_working(working), working, bent, np.zeros(x.shape[1]))
+    bent = _bent(family, distance, working, curvature, units)
+    return Minimum(family, distance, stein, family.from_working(working), working, bent, units, np.zeros(x.shape[1]))
 
 
-def _bent(family: Family, distance: ScoreDistance, working: Floats, curvature: Floats) -> Floats:
+def _expansion(family: Family, distance: ScoreDistance, working: Floats, units: Floats) -> tuple[Floats, Floats]:
+    """A and b of D² in steps from these coordinates, measured in units."""
+    scores = family.score(family.from_working(working), distance.x)
+    return distance.expansion(scores, family.score_jacobian(working, distance.x, units) * units)
+
+
+def _bent(family: Family, distance: ScoreDistance, working: Floats, curvature: Floats, units: Floats) -> Floats:
     """Half the Hessian of D², with what the score bends by; without that where the whole is not definite."""
-
-    def slope(at: Floats) -> Floats:
-        return distance.expansion(
-            family.score(family.from_working(at), distance.x), family.score_jacobian(at, distance.x)
-        )[1]
-
-    whole = difference_jacobian(slope, working)
+    whole = units * difference_jacobian(lambda at: _expansion(family, distance, at, units)[1], working, units)
     whole = (whole + whole.T) / 2.0
     sound = np.isfinite(whole).all() and np.linalg.eigvalsh(whole)[0] > 1e-3 * np.linalg.eigvalsh(curvature)[0]
     return whole if sound else curvature
 
 
 def _descend(
-    family: Family, distance: ScoreDistance, working: Floats, value: float, step: Floats
+    family: Family, distance: ScoreDistance, working: Floats, value: float, step: Floats, units: Floats
 ) -> tuple[Floats, float, float]:
     for _ in range(_HALVINGS):
-        tried = working + step
+        tried = working + units * step
         with np.errstate(all="ignore"):
             found = _value(family, distance, tried)
         if found < value:

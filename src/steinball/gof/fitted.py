@@ -27,9 +27,8 @@ from steinball.calibration.fitted import FittedCalibration, FittedModel
 from steinball.calibration.projected import least_rows
 from steinball.evidence.ksd import FamilyEvidence, KSDEvidence
 from steinball.fitting.estimators import Estimate, Estimator, as_estimator
-from steinball.fitting.family import Family
+from steinball.fitting.families import Fitter, as_family
 from steinball.fitting.first_order import FirstOrder
-from steinball.fitting.foreign import Fitter, as_family
 from steinball.fitting.profile import EXCLUSION, closest_member
 from steinball.gof.assess import Specification, assess_problem
 from steinball.gram.choose import Settings
@@ -37,6 +36,7 @@ from steinball.kernels.bandwidth import median_of_checked
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model
+from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem, Rows, within_reach
 from steinball.radius import Huber, Radius

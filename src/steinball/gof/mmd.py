@@ -33,8 +33,8 @@ from steinball.gram.weights import WeightStream, gather
 from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian
-from steinball.models.adapters import adapted
 from steinball.models.knowledge import Knowledge
+from steinball.models.registry import read_model
 from steinball.radius.contamination import Huber
 from steinball.record import recorded
 from steinball.results.base import OF_DISTRIBUTION, OF_POINTS, Result, measured
@@ -315,7 +315,7 @@ def _pair(x: Any, y: Any, kernel: Kernel | None, seed: np.random.SeedSequence) -
 def _samples_of_model(y: Any, samples: Array, seed: np.random.SeedSequence) -> Array:
     if is_array_like(y):
         return as_second_samples(y, samples, "y")
-    model = adapted(y, int(samples.shape[1]))
+    model = read_model(y, int(samples.shape[1]))
     if Knowledge(y).base_map is not None:
         raise TypeError("`y` lives in base space, where two samples are not compared; pass the model itself.")
     sampler = Knowledge(y if model is None else model).sampler

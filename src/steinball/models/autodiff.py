@@ -97,7 +97,7 @@ class DifferentiatedDensity:
         return self._run(lambda library, z: one_per_row(self.function(lent(z)), z), x)
 
     def score(self, x: Array, /) -> Array:
-        """Its gradient at every row of ``x``, shape (n, d)."""
+        """The gradient of the log density at every row of ``x``, shape (n, d)."""
         return self._run(self._checked_gradient, x)
 
     def _checked_gradient(self, library: Any, z: Array) -> Array:
@@ -137,8 +137,8 @@ def _precision(jax: Any, x: Array) -> AbstractContextManager[Any]:
     if dtype_name(x) != "float64":
         return nullcontext()
     # Older releases of JAX keep it under `experimental`.
-    home = jax if hasattr(jax, "enable_x64") else import_module("jax.experimental")
-    return home.enable_x64(True)  # type: ignore[no-any-return]
+    module = jax if hasattr(jax, "enable_x64") else import_module("jax.experimental")
+    return module.enable_x64(True)  # type: ignore[no-any-return]
 
 
 def _jax_gradient(jax: Any, function: Function, z: Array, _: Any) -> tuple[Array, Array]:

@@ -25,8 +25,8 @@ from steinball.arrays import (
     namespace,
     to_host,
 )
-from steinball.models.adapters import adapted, refusals
 from steinball.models.knowledge import DENSITIES, LOG_DENSITIES, Knowledge
+from steinball.models.registry import read_model
 from steinball.models.support import Support
 from steinball.text import shown
 
@@ -35,16 +35,6 @@ _ACCEPTED = (
     'a bare log density comes in by `sb.from_log_density(f, backend="jax" | "torch" | "numerical")`'
 )
 _BACKENDS = {"torch": "torch", "pyro": "torch", "jax": "jax", "numpyro": "jax", "distrax": "jax"}
-
-# What objects of other libraries are, and what to write for them.
-_HINTS = {
-    ("pymc", "Model"): (
-        "whose `logp` is symbolic and not a function of arrays; draws of its posterior are tested by "
-        "`sb.mcmc_test(idata, model)`; for data compile it, `logp = model.compile_logp()`, and use "
-        '`sb.from_log_density(lambda x: np.array([logp({"mu": row[0]}) for row in x]), backend="numerical")` with the '
-        "names of your own variables"
-    ),
-}
 
 
 @runtime_checkable
@@ -157,6 +147,8 @@ def as_extras(support: Any, sample: Any, log_density: Any, growth: Any) -> tuple
 class ScoreArray:
     """Scores that are known at given samples, and nowhere else.
 
+    ``lost`` describes the model that the scores come from, where it could not be pickled along with its result.
+
     Examples
     --------
     >>> import numpy as np
@@ -168,44 +160,31 @@ class ScoreArray:
 
     samples: Array
     scores: Array
+    lost: str = ""
     evaluable: ClassVar[bool] = False
 
     def score(self, x: Array, /) -> Array:
         if x is self.samples or same_array(x, self.samples):
             return self.scores
+        if self.lost:
+            raise ValueError(
+                f"this needs the model, {self.lost}, which was not pickled along with its result; only its scores at "
+                "the samples were. Use a model that can be pickled, such as a function of a module, or ask before "
+                "pickling."
+            )
         raise ValueError(
             "`model` is an array of scores, and a score array knows the score only at the samples it was given with; "
             "pass a score function to evaluate the model elsewhere."
         )
 
-    def __repr__(self) -> str:
-        return f"ScoreArray(shape={tuple(self.scores.shape)})"
-
-
-@dataclass(frozen=True, eq=False)
-class LostModel:
-    """What is left of a model that could not be pickled: its scores at the samples."""
-
-    samples: Array
-    scores: Array
-    lost: str
-    evaluable: ClassVar[bool] = False
-
-    def score(self, x: Array, /) -> Array:
-        if x is self.samples or same_array(x, self.samples):
-            return self.scores
-        raise ValueError(
-            f"this needs the model, {self.lost}, which was not pickled along with its result; only its scores at the "
-            "samples were. Use a model that can be pickled, such as a function of a module, or ask before pickling."
-        )
-
     @property
     def unknown_elsewhere(self) -> str:
         """Why the score is not known at other points."""
-        return f"`model`, {self.lost}, was not pickled along with its result"
+        lost = f"`model`, {self.lost}, was not pickled along with its result"
+        return lost if self.lost else "`model` is an array of scores"
 
     def __repr__(self) -> str:
-        return self.lost
+        return self.lost or f"ScoreArray(shape={tuple(self.scores.shape)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +212,7 @@ class JaxModel:
 
     @property
     def log_density(self) -> Callable[[Array], Array] | None:
-        """The model's own, for points in NumPy, where it has one."""
+        """The log density of the original model, for points in NumPy, where it has one."""
         inner = Knowledge(self.original).log_density
         return None if inner is None else lambda x: to_host(inner(like(x, self.template)))
 
@@ -243,7 +222,7 @@ def keepable(model: Model, samples: Array, scores: Array) -> Model:
     try:
         pickle.dumps(model)
     except Exception:  # whatever a user's object raises
-        return LostModel(samples, scores, shown(model))
+        return ScoreArray(samples, scores, shown(model))
     return model
 
 
@@ -279,8 +258,8 @@ def model_at(model: Any, samples: Array | None) -> Model:
     if is_array_like(model):
         return _score_array(model, samples)
     _refuse_by_name(model)
-    has_score = Knowledge(model).has_score
-    found = model if has_score else adapted(model, None if samples is None else int(samples.shape[1]))
+    columns = None if samples is None else int(samples.shape[1])
+    found = model if Knowledge(model).has_score else read_model(model, columns)
     if found is not None:
         _check_dimension(found, samples)
         return found  # type: ignore[no-any-return]
@@ -328,7 +307,7 @@ def evaluate_score(model: Model, x: Array) -> Array:
 
 
 def _refuse_excluded_points(model: Model, x: Array, scores: Any) -> None:
-    """A point of no density has no score: it is not the data that are missing there."""
+    """Refuse points where the score is not finite: the model gives them no density, and no data are missing there."""
     if not is_array(scores) or tuple(scores.shape) not in (tuple(x.shape), (x.shape[0],)):
         return
     if not namespace(scores).isdtype(scores.dtype, ("real floating", "integral")):
@@ -399,17 +378,24 @@ def _refuse_by_name(model: Any) -> None:
     known = Knowledge(model)
     if known.name in LOG_DENSITIES + DENSITIES:
         _explain_log_density(model, f"the function `{known.name}`", known.name, known.name)
-    if hint := _HINTS.get((known.library, type(model).__name__)):
-        raise TypeError(f"`model` is an object of type {type(model).__name__}, {hint}.")
 
 
 def _refuse_what_has_no_score(model: Any) -> None:
-    """Objects of no library that we know, with a density or a mass function."""
+    """Refuse objects of no library that we know, with a density or a mass function."""
     known, name = Knowledge(model), type(model).__name__
     if known.is_discrete:
-        refusals.discrete(name)
+        refuse_discrete(name)
     if (method := known.density_method) is not None:
         _explain_log_density(model, f"an object of type {name} with `{method}`", f"model.{method}", method)
+
+
+def refuse_discrete(name: str) -> NoReturn:
+    """Refuse a distribution on separate points."""
+    raise TypeError(
+        f"`model` is an object of type {name}, a discrete distribution, which has no score ∇log p. Use a test for "
+        "counts, such as a chi-squared test; or, where the counts are large, test a density by "
+        "`radius=sb.Wasserstein.rounding(1.0)`."
+    )
 
 
 def _explain_log_density(model: Any, what: str, expression: str, method: str) -> NoReturn:

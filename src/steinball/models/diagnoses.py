@@ -1,4 +1,4 @@
-"""What a wrong score looks like: a forgotten Jacobian, a wrong matrix, an edge that was not declared."""
+"""What a wrong score looks like: a log density, a forgotten Jacobian, a wrong matrix, an edge that was not declared."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Ending(NamedTuple):
 
     @property
     def finding(self) -> str:
-        """In words."""
+        """The ending and what it does to the test, in words."""
         place = f"The density ends at {self.edge:.4g} in coordinate {self.column}"
         if self.order <= 0.02:
             return f"{place} and does not vanish there: Stein's identity fails, and a true model would be rejected."

@@ -1,4 +1,4 @@
-"""Derivatives of a log density by finite differences, with their error."""
+"""Derivatives by finite differences: of log densities, with their error, and of functions of parameters."""
 
 from __future__ import annotations
 
@@ -15,6 +15,21 @@ Values = Callable[[NDArray[np.floating]], Floats]
 # consecutive steps are neither too long for the truncation error nor too short for rounding.
 _RATIO, _LEVELS = 8.0, 14
 _MARGIN = 4.0  # two slopes agree within this many of their errors
+_STEP = 6e-6  # the cube root of the rounding error: the best single step of a central difference
+
+
+def difference_jacobian(function: Callable[[Floats], Floats], at: Floats, units: Floats | None = None) -> Floats:
+    """Derivatives of an array-valued function in each of a few parameters (p,), along a last axis.
+
+    One step for each parameter, and two calls: for functions of our own, which vary over lengths of about ``units``
+    (p,); by default these are the larger of 1 and the parameter itself.
+    """
+    columns = []
+    for k, unit in enumerate(np.maximum(1.0, np.abs(at)) if units is None else units):
+        step = np.zeros_like(at)
+        step[k] = _STEP * unit
+        columns.append((function(at + step) - function(at - step)) / (2.0 * step[k]))
+    return np.stack(columns, axis=-1)
 
 
 def numerical_gradient(function: Values, x: NDArray[np.floating], room: Floats | None = None) -> tuple[Floats, Floats]:

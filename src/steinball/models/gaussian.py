@@ -1,4 +1,4 @@
-"""The Gaussian model, and the covariance factor that the models built from Gaussians share."""
+"""The Gaussian model, its family, and the covariance factor that the models built from Gaussians share."""
 
 from __future__ import annotations
 
@@ -10,16 +10,25 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from scipy.special import ndtr
 
-from steinball.arrays import Array, as_numbers, check_resamples, is_array, like, namespace
+from steinball.arrays import Array, Floats, as_numbers, check_resamples, is_array, like, namespace
+from steinball.models.differences import difference_jacobian
+from steinball.models.family import ExponentialFamily
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds, unit_root
 
 
-def frozen(value: Any) -> NDArray[np.float64]:
+def frozen(value: Any) -> Floats:
     """A read-only copy as NumPy float64."""
     array = np.array(value, dtype=np.float64)
     array.flags.writeable = False
     return array
+
+
+def set_fields(model: Any, **values: Any) -> None:
+    """Set fields of a frozen dataclass while it is made."""
+    for name, value in values.items():
+        object.__setattr__(model, name, value)
 
 
 def as_points(x: Any, dimension: int) -> Array:
@@ -38,7 +47,7 @@ def as_points(x: Any, dimension: int) -> Array:
     return x
 
 
-def as_vector(value: Any, name: str, dimension: int) -> NDArray[np.float64]:
+def as_vector(value: Any, name: str, dimension: int) -> Floats:
     """A read-only finite (d,) vector; a scalar is repeated."""
     vector = as_numbers(value, name)
     if vector.ndim > 1 or (vector.ndim == 1 and vector.shape != (dimension,)):
@@ -84,9 +93,9 @@ class Covariance:
     array([[1., 1.]])
     """
 
-    matrix: NDArray[np.float64]
-    root: NDArray[np.float64]
-    whitener: NDArray[np.float64]
+    matrix: Floats
+    root: Floats
+    whitener: Floats
     log_volume: float
 
     @classmethod
@@ -112,18 +121,16 @@ class Covariance:
         """Rows :math:`L^{-T} z`: after :meth:`whiten`, the rows of :math:`\\Sigma^{-1} v`."""
         return namespace(whitened).matmul(whitened, like(self.whitener, whitened))
 
-    def color(self, noise: NDArray[np.float64]) -> NDArray[np.float64]:
+    def color(self, noise: Floats) -> Floats:
         """Rows :math:`L z`: standard normal noise given this covariance."""
         return np.asarray(noise @ self.root.T)
 
     @property
-    def inverse(self) -> NDArray[np.float64]:
+    def inverse(self) -> Floats:
         """:math:`\\Sigma^{-1}`, shape (d, d)."""
         return np.asarray(self.whitener.T @ self.whitener)
 
-    def score_growth(
-        self, mean: NDArray[np.float64], center: Any, precision: NDArray[np.float64] | None
-    ) -> ScoreGrowth:
+    def score_growth(self, mean: Floats, center: Any, precision: Floats | None) -> ScoreGrowth:
         """The growth of −Σ⁻¹(x − μ) = −Σ⁻¹y − Σ⁻¹(a − μ): the three terms of its square, each at its largest."""
         offset = self.inverse @ (np.asarray(center) - mean)
         slope = self.inverse @ unit_root(precision, len(mean))
@@ -132,7 +139,7 @@ class Covariance:
         )
 
 
-def _as_symmetric(value: Any, name: str, dimension: int) -> NDArray[np.float64]:
+def _as_symmetric(value: Any, name: str, dimension: int) -> Floats:
     matrix = as_numbers(value, name)
     if matrix.ndim < 2 and matrix.shape in ((), (dimension,)):
         matrix = np.diag(np.broadcast_to(matrix, (dimension,)))
@@ -150,7 +157,7 @@ def _as_symmetric(value: Any, name: str, dimension: int) -> NDArray[np.float64]:
     return np.asarray(matrix / 2.0 + matrix.T / 2.0)
 
 
-def _cholesky(correlation: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+def _cholesky(correlation: Floats, name: str) -> Floats:
     try:
         root = np.linalg.cholesky(correlation)
     except np.linalg.LinAlgError:
@@ -207,10 +214,7 @@ class Gaussian:
         cov = self._variances(sd)
         d = common_dimension(self.dimension, mean=self.mean, cov=cov)
         factor = Covariance.of(cov, "cov", d)
-        object.__setattr__(self, "mean", as_vector(self.mean, "mean", d))
-        object.__setattr__(self, "cov", factor.matrix)
-        object.__setattr__(self, "dimension", d)
-        object.__setattr__(self, "_factor", factor)
+        set_fields(self, mean=as_vector(self.mean, "mean", d), cov=factor.matrix, dimension=d, _factor=factor)
 
     def _variances(self, sd: Any) -> Any:
         if sd is None:
@@ -228,12 +232,12 @@ class Gaussian:
         return f"Gaussian(mean={self.mean[0]:g}, cov={self.cov[0, 0]:g})"
 
     @property
-    def location(self) -> NDArray[np.float64]:
+    def location(self) -> Floats:
         """The mean, shape (d,)."""
         return np.asarray(self.mean)
 
     @property
-    def covariance(self) -> NDArray[np.float64]:
+    def covariance(self) -> Floats:
         """The covariance, shape (d, d)."""
         return self._factor.matrix
 
@@ -247,15 +251,15 @@ class Gaussian:
         """The score as a function of the distance from the mean, for a closed form of sup u(x, x)."""
         return RadialScore(self.location, self._factor.inverse)
 
-    def score_growth(self, center: Any, precision: NDArray[np.float64] | None = None) -> ScoreGrowth:
+    def score_growth(self, center: Any, precision: Floats | None = None) -> ScoreGrowth:
         """How the score grows with the distance from ``center``, in the metric ``precision``; each term is attained."""
         return self._factor.score_growth(self.location, center, precision)
 
-    def score_bounds(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> Bounds:
+    def score_bounds(self, lower: Floats, upper: Floats) -> Bounds:
         """The smallest and largest of each coordinate of the score over boxes, shapes (m, d)."""
         return linear_bounds(-self._factor.inverse, lower - self.mean, upper - self.mean)
 
-    def score_lipschitz(self, centers: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
+    def score_lipschitz(self, centers: Floats, radius: float) -> Floats:
         """‖∇s‖ = ‖Σ⁻¹‖ over balls, the same for all, shape (n,)."""
         return np.full(len(centers), 1.0 / np.linalg.eigvalsh(self.covariance)[0])
 
@@ -266,11 +270,155 @@ class Gaussian:
         constant = self._factor.log_volume + 0.5 * self.dimension * math.log(2.0 * math.pi)
         return -0.5 * namespace(x).sum(z * z, axis=1) - constant
 
-    def sample(self, n: int, rng: Any = None) -> NDArray[np.float64]:
+    def sample(self, n: int, rng: Any = None) -> Floats:
         """``n`` independent draws, shape (n, d)."""
         noise = np.random.default_rng(rng).standard_normal((n, self.dimension))
         return np.asarray(self.mean + self._factor.color(noise))
 
-    def to_base(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def to_base(self, x: Floats) -> Floats:
         """L⁻¹(x − μ), which is Rosenblatt's map: standard normal where x comes from the model."""
         return np.asarray(self._factor.whiten(x - self.mean))
+
+
+def unpacked(entries: Floats, dimension: int) -> Floats:
+    """The symmetric matrix with this upper triangle, row by row."""
+    matrix = np.zeros((dimension, dimension))
+    matrix[np.triu_indices(dimension)] = entries
+    return matrix + np.triu(matrix, 1).T
+
+
+def packed(matrix: NDArray[np.floating[Any]]) -> Floats:
+    """The upper triangle of a matrix, row by row."""
+    return np.asarray(matrix[np.triu_indices(len(matrix))], dtype=np.float64)
+
+
+def log_cholesky(cov: Floats) -> Floats:
+    """The Cholesky factor of a covariance, column by column, with logarithms on its diagonal."""
+    root = np.linalg.cholesky(cov)
+    np.fill_diagonal(root, np.log(np.diag(root)))
+    return packed(root.T)
+
+
+def from_log_cholesky(entries: Floats, dimension: int) -> Floats:
+    """The covariance with this factor."""
+    root = np.zeros((dimension, dimension))
+    root[np.triu_indices(dimension)] = entries
+    np.fill_diagonal(root, np.exp(np.clip(np.diag(root), -300.0, 300.0)))
+    return np.asarray(root.T @ root)
+
+
+def moment_scores(x: Floats, mean: Floats, precision: Floats) -> Floats:
+    """∂ log p / ∂ mean and ∂ covariance (its upper triangle), shape (n, d + d(d + 1)/2)."""
+    d = len(mean)
+    pull = (x - mean) @ precision
+    rows, columns = np.triu_indices(d)
+    twice = np.where(rows == columns, 0.5, 1.0)  # an entry off the diagonal stands in two places
+    return np.hstack([pull, twice * (pull[:, rows] * pull[:, columns] - precision[rows, columns])])
+
+
+def moment_names(dimension: int, spread: str) -> tuple[str, ...]:
+    """The names of a mean and a covariance (its upper triangle); on the line the covariance is called ``spread``."""
+    if dimension == 1:
+        return "mean", spread
+    apart = "_" if dimension > 9 else ""
+    pairs = zip(*np.triu_indices(dimension), strict=True)
+    return (*(f"mean_{i + 1}" for i in range(dimension)), *(f"cov_{i + 1}{apart}{j + 1}" for i, j in pairs))
+
+
+class NormalFamily(ExponentialFamily):
+    r"""The family N(mean, sd²), or N(mean, cov) in several dimensions.
+
+    Natural parameters are :math:`\nu = (\Lambda\mu, \Lambda)` with :math:`\Lambda = \Sigma^{-1}`:
+    :math:`s(x) = \Lambda\mu - \Lambda x`.
+
+    Examples
+    --------
+    >>> NormalFamily(1).fit(np.array([[1.0], [3.0]]))
+    array([2., 1.])
+    >>> NormalFamily(2).names
+    ('mean_1', 'mean_2', 'cov_11', 'cov_12', 'cov_22')
+    """
+
+    label = "normal"
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension, self.names = dimension, moment_names(dimension, "sd")
+        self.positive = (False, True) if dimension == 1 else ()
+
+    def _moments(self, params: Floats) -> tuple[Floats, Floats]:
+        d = self.dimension
+        return params[:d], params[d:, None] ** 2 if d == 1 else unpacked(params[d:], d)
+
+    def _params(self, mean: Floats, cov: Floats) -> Floats:
+        return np.concatenate([mean, np.sqrt(cov[0]) if self.dimension == 1 else packed(cov)])
+
+    def model(self, params: Floats) -> Gaussian:
+        return Gaussian(*self._moments(params))
+
+    def start(self, x: Floats) -> Floats:
+        """Medians and median absolute deviations of the columns."""
+        center = np.median(x, axis=0)
+        spread = 1.4826 * np.median(np.abs(x - center), axis=0)
+        spread = np.where(spread > 0.0, spread, np.maximum(x.std(axis=0), np.finfo(float).tiny))
+        return self._params(center, np.diag(spread**2))
+
+    def fit(self, x: Floats) -> Floats:
+        """Mean and covariance of the sample, with the divisor n."""
+        n, d = x.shape
+        if n <= d or not (x.std(axis=0) > 0.0).all():
+            raise ValueError(
+                f"`x` must have more rows than columns and no constant column to fit a normal distribution, got shape "
+                f"{x.shape}. Leave out columns."
+            )
+        offset = x - x.mean(axis=0)
+        return self._params(x.mean(axis=0), offset.T @ offset / n)
+
+    def parameter_scores(self, params: Floats, x: Floats) -> Floats:
+        mean, cov = self._moments(params)
+        scores = moment_scores(x, mean, np.asarray(np.linalg.inv(cov), dtype=np.float64))
+        return scores if self.dimension > 1 else scores * [1.0, 2.0 * params[1]]  # the variance moves by 2 sd
+
+    def margins(self, params: Floats, x: Floats) -> Floats:
+        mean, cov = self._moments(params)
+        return np.asarray(ndtr((x - mean) / np.sqrt(np.diag(cov))))
+
+    def to_working(self, params: Floats) -> Floats:
+        """Means, and the Cholesky factor with logarithms on its diagonal."""
+        mean, cov = self._moments(params)
+        return np.concatenate([mean, log_cholesky(cov)])
+
+    def from_working(self, working: Floats) -> Floats:
+        d = self.dimension
+        return self._params(working[:d], from_log_cholesky(working[d:], d))
+
+    def working_jacobian(self, params: Floats) -> Floats:
+        return difference_jacobian(self.from_working, self.to_working(params))
+
+    def score_basis(self, x: Floats) -> Floats:
+        (n, d), (rows, columns) = x.shape, np.triu_indices(x.shape[1])
+        basis, places = np.zeros((n, d, d + len(rows))), d + np.arange(len(rows))
+        basis[:, np.arange(d), np.arange(d)] = 1.0
+        basis[:, columns, places] = -x[:, rows]
+        basis[:, rows, places] = -x[:, columns]
+        return basis
+
+    def natural(self, params: Floats) -> Floats:
+        mean, cov = self._moments(params)
+        precision = np.linalg.inv(cov)
+        return np.concatenate([precision @ mean, packed(precision)])
+
+    def from_natural(self, natural: Floats) -> Floats:
+        d = self.dimension
+        precision = unpacked(natural[d:], d)
+        if not np.isfinite(precision).all() or np.linalg.eigvalsh(precision)[0] <= 0.0:
+            return np.full(len(natural), np.nan)
+        cov = np.asarray(np.linalg.inv(precision), dtype=np.float64)
+        return self._params(cov @ natural[:d], cov)
+
+    def origin(self, x: Floats) -> Floats:
+        """The median of every column."""
+        return np.asarray(np.median(x, axis=0))
+
+    def moved(self, params: Floats, by: Floats) -> Floats:
+        """The same covariance around another mean."""
+        return np.concatenate([params[: self.dimension] + by, params[self.dimension :]])

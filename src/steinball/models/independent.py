@@ -10,7 +10,7 @@ import numpy as np
 
 from steinball.arrays import Array, Floats, check_kind, namespace
 from steinball.models.base import as_model, score_of
-from steinball.models.gaussian import as_points
+from steinball.models.gaussian import as_points, set_fields
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import Support
 
@@ -47,8 +47,7 @@ class Independent:
         for j, part in enumerate(parts):
             if Knowledge(part).dimension not in (None, 1):
                 raise ValueError(f"`marginals` must be models of one column each, but entry {j} is {part!r}.")
-        object.__setattr__(self, "marginals", parts)
-        object.__setattr__(self, "dimension", len(parts))
+        set_fields(self, marginals=parts, dimension=len(parts))
 
     def __repr__(self) -> str:
         return f"Independent([{', '.join(map(repr, self.marginals))}])"
@@ -59,7 +58,7 @@ class Independent:
 
     @property
     def verified(self) -> bool:
-        """Whether that is known of every column."""
+        """Whether score and sampler of every column are known to fit each other."""
         return all(known.verified for known in self._known)
 
     @property
@@ -82,7 +81,7 @@ class Independent:
 
     @property
     def growth(self) -> float | None:
-        """The largest of the columns'."""
+        """The largest growth of a column, where all are known."""
         rates = [known.growth for known in self._known]
         return None if any(rate is None for rate in rates) else max(rates)  # type: ignore[type-var]
 
@@ -114,7 +113,7 @@ class Independent:
 
     @property
     def to_base(self) -> Any:
-        """Column by column into base space, where all columns can."""
+        """The map of data to base space, column by column, where all columns have one."""
         return self._to_base if all(known.to_base is not None for known in self._known) else None
 
     def _to_base(self, x: Floats) -> Floats:

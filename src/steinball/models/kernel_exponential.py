@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from steinball.arrays import Array, Floats, as_number, as_numbers, like, namespace
-from steinball.models.gaussian import as_points, frozen
+from steinball.models.gaussian import as_points, frozen, set_fields
 from steinball.models.growth import Bounds, ScoreGrowth, unit_root
 
 _MOST_BASIS = 1000  # past this exp(−x²/2) underflows where the last basis functions live
@@ -64,9 +64,8 @@ class KernelExponentialFamily:
             raise ValueError(f"`coefficients` must have {wanted}, got {coefficients.shape}.")
         if not np.isfinite(coefficients).all():
             raise ValueError("`coefficients` must be finite.")
-        object.__setattr__(self, "coefficients", frozen(coefficients))
         scale = as_number(self.base_scale, "base_scale", low=1e-150, high=1e150)
-        object.__setattr__(self, "base_scale", scale)
+        set_fields(self, coefficients=frozen(coefficients), base_scale=scale)
 
     def __repr__(self) -> str:
         return f"KernelExponentialFamily(n_basis={self.n_basis}, base_scale={self.base_scale:g})"

@@ -130,10 +130,10 @@ def _with_endings(found: ScoreCheck, model: Any, log_density: Callable[[Array], 
     return replace(found, ok=False, message=f"{found.message} But: {endings[0].finding} {remedy}")
 
 
-def _on_host(log_density: Callable[[Array], Array], x: Array) -> Callable[[Floats], Floats]:
-    def values(points: Floats) -> Floats:
+def _on_host(log_density: Callable[[Array], Array], x: Array) -> Callable[[NDArray[Any]], Floats]:
+    def values(points: NDArray[Any]) -> Floats:
         there = like(points, x)
-        return to_host(one_per_row(log_density(there), there))
+        return to_host(one_per_row(log_density(lent(there)), there))
 
     return values
 
@@ -156,11 +156,7 @@ def _find_points(model: Any, x: Array) -> Array:
 
 def _numerical_score(log_density: Callable[[Array], Array], x: Array) -> tuple[Floats, Floats, Floats]:
     """The log density (n,), its gradient (n, d) and the error of that; points are of the library of ``x``."""
-    host = to_host(x).astype(np.dtype(dtype_name(x)))
-
-    def values(points: NDArray[Any]) -> Floats:
-        return to_host(one_per_row(log_density(lent(like(points, x))), x))
-
+    host, values = to_host(x).astype(np.dtype(dtype_name(x))), _on_host(log_density, x)
     here = values(host)
     check_rows(log_density, x, like(here, x))
     return here, *numerical_gradient(values, host)

@@ -1,4 +1,4 @@
-"""The multivariate Student t model."""
+"""The multivariate Student t model, and its family on the line."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import betaln, gammaln, stdtr
+from scipy.special import betaln, digamma, gammaln, stdtr
 
 from steinball.arrays import Array, Floats, as_number, like, namespace
 from steinball.models.base_map import normal_of
-from steinball.models.gaussian import Covariance, as_points, as_vector, common_dimension
+from steinball.models.family import Family
+from steinball.models.gaussian import Covariance, as_points, as_vector, common_dimension, set_fields
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds
+
+_MOST = 200.0  # degrees of freedom beyond which no sample tells the family from the normal one
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,14 +65,10 @@ class StudentT:
         d = common_dimension(self.dimension, location=self.location, shape=shape)
         scale = as_number(self.scale, "scale", low=0.0, open_low=True)
         omega = Covariance.of(shape, "shape", d).matrix
-        object.__setattr__(self, "df", as_number(self.df, "df", low=0.0, open_low=True))
-        object.__setattr__(self, "location", as_vector(self.location, "location", d))
-        object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "shape", omega)
-        object.__setattr__(self, "dimension", d)
+        df, location = as_number(self.df, "df", low=0.0, open_low=True), as_vector(self.location, "location", d)
         with np.errstate(over="ignore", under="ignore"):  # what is no float then is refused
-            squared = np.square(scale) * omega
-        object.__setattr__(self, "_factor", Covariance.of(squared, "scale", d))
+            factor = Covariance.of(np.square(scale) * omega, "scale", d)
+        set_fields(self, df=df, location=location, scale=scale, shape=omega, dimension=d, _factor=factor)
 
     def __repr__(self) -> str:
         if self.dimension > 1:
@@ -117,7 +116,7 @@ class StudentT:
         return RadialScore(self.location, self._factor.inverse, rate, 1.0 / self.df)
 
     def score_growth(self, center: Any, precision: Floats | None = None) -> ScoreGrowth:
-        """The score is bounded, whatever the center: |s| ≤ (ν + d) √‖Σ⁻¹‖ / (2√ν), attained."""
+        """The bound of the score, whatever the center: |s| ≤ (ν + d) √‖Σ⁻¹‖ / (2√ν), attained."""
         return ScoreGrowth(float(self.radial_score.most(0.0, np.inf)), 0.0)
 
     def score_bounds(self, lower: Floats, upper: Floats) -> Bounds:
@@ -159,3 +158,41 @@ class StudentT:
         df = self.df + np.arange(self.dimension)
         t = w * np.sqrt(df / (self.df + np.cumsum(w**2, axis=1) - w**2))
         return normal_of(stdtr(df, t), stdtr(df, -t))
+
+
+class StudentFamily(Family):
+    """Student's t on the line, with unknown degrees of freedom, location and scale.
+
+    Examples
+    --------
+    >>> x = StudentT(5.0, 1.0, 2.0).sample(4000, rng=0)
+    >>> StudentFamily().fit(x).round(1)
+    array([4.9, 0.9, 2. ])
+    """
+
+    label = "student-t"
+    names, positive = ("df", "loc", "scale"), (True, False, True)
+
+    def from_working(self, working: Floats) -> Floats:
+        """The parameters, with at most 200 degrees of freedom and at least a fifth."""
+        limited = np.clip(working[0], np.log(0.2), np.log(_MOST))
+        return super().from_working(np.concatenate([[limited], working[1:]]))
+
+    def model(self, params: Floats) -> StudentT:
+        return StudentT(*params)
+
+    def start(self, x: Floats) -> Floats:
+        """Five degrees of freedom at median and median absolute deviation."""
+        center = float(np.median(x))
+        spread = 1.376 * float(np.median(np.abs(x - center)))
+        return np.array([5.0, center, spread if spread > 0.0 else max(float(x.std()), 1e-300)])
+
+    def margins(self, params: Floats, x: Floats) -> Floats:
+        return np.asarray(stdtr(params[0], (x - params[1]) / params[2]))
+
+    def parameter_scores(self, params: Floats, x: Floats) -> Floats:
+        df, loc, scale = params
+        z = (x[:, 0] - loc) / scale
+        ratio = (df + 1.0) * z / (df + z * z)
+        by_df = digamma((df + 1.0) / 2.0) - digamma(df / 2.0) - 1.0 / df - np.log1p(z * z / df) + ratio * z / df
+        return np.stack([0.5 * by_df, ratio / scale, (ratio * z - 1.0) / scale], axis=1)

@@ -1,82 +1,44 @@
-"""Draws of Markov chains as rows, chain behind chain, with the names of their parameters."""
+"""Draws of Markov chains as rows, chain behind chain, and what they are tested against, of whatever library."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steinball.adapters.posterior import Layout, NamedDraws, Reading
 from steinball.arrays import Array, Floats, as_samples, check_kind, computed, is_array, namespace, to_host
 from steinball.checks.dependence import as_chains, chain_lengths, chain_starts
-from steinball.posterior.layout import Layout
+from steinball.models.registry import is_posterior, read_draws, read_posterior
 
 _STUCK_SHARE, _STUCK_DRAWS = 0.25, 20
 """A chain that stays at one point for this share of its length, and so many draws, was stuck: of chains that are long
 enough to be tested, samplers that reject most proposals stay that long less than once in ten."""
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How a user says that the draws are to be read.
-
-    Parameters
-    ----------
-    parameters : sequence of str, optional
-        Names of the columns of an array; of named draws, those that are the columns of the model, in its order.
-    chains : int or sequence of int, optional
-        For an array (n, d): how many chains stand one behind the other, or their lengths.
-    chain_axis : int, optional
-        For an array of three axes: 0 for (chain, draw, d), 1 for (draw, chain, d).
-
-    Examples
-    --------
-    >>> Reading(chain_axis=1).chains_first(np.zeros((500, 4, 2))).shape
-    (4, 500, 2)
-    """
-
-    parameters: tuple[str, ...] | None = None
-    chains: int | tuple[int, ...] | None = None
-    chain_axis: int | None = None
-
-    @classmethod
-    def of(cls, parameters: Any, chains: Any, chain_axis: Any) -> Reading:
-        """What a user passed, checked."""
-        if isinstance(parameters, str):
-            parameters = (parameters,)
-        if chain_axis not in (None, 0, 1) or isinstance(chain_axis, bool):
-            raise ValueError(
-                f"`chain_axis` must be 0 for (chain, draw, d) or 1 for (draw, chain, d), got {chain_axis!r}."
-            )
-        lengths = None if chains is None else as_chains(chains)
-        lengths = lengths if lengths is None or isinstance(lengths, int) else tuple(lengths)
-        return cls(None if parameters is None else _listed(parameters), lengths, chain_axis)
-
-    def chains_first(self, array: Array) -> Array:
-        """An array whose first two axes are chain and draw in the stated order, as (chain, draw, ...)."""
-        axes = tuple(range(array.ndim))
-        return namespace(array).permute_dims(array, (1, 0, *axes[2:])) if self.chain_axis == 1 else array
-
-    def refuse_axes(self, what: str) -> None:
-        """For draws that say themselves what their chains are."""
-        if self.chains is not None or self.chain_axis is not None:
-            raise ValueError(f"`chains` and `chain_axis` are for arrays; `draws` is {what}, which knows its chains.")
-
-
-def _listed(parameters: Any) -> tuple[str, ...]:
-    return tuple(map(str, check_kind(parameters, Iterable, "parameters", "a name or a list of names")))
+def as_reading(parameters: Any, chains: Any, chain_axis: Any) -> Reading:
+    """How a user says that the draws are to be read, checked."""
+    if isinstance(parameters, str):
+        parameters = (parameters,)
+    if chain_axis not in (None, 0, 1) or isinstance(chain_axis, bool):
+        raise ValueError(f"`chain_axis` must be 0 for (chain, draw, d) or 1 for (draw, chain, d), got {chain_axis!r}.")
+    if parameters is not None:
+        parameters = tuple(map(str, check_kind(parameters, Iterable, "parameters", "a name or a list of names")))
+    lengths = None if chains is None else as_chains(chains)
+    return Reading(parameters, lengths if lengths is None or isinstance(lengths, int) else tuple(lengths), chain_axis)
 
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Draws as rows.
+    """Draws of Markov chains as rows.
 
     Parameters
     ----------
     values : (n, d) array
-        Chain behind chain.
+        The draws, chain behind chain.
     lengths : tuple of int
         The length of each chain.
     parameters : tuple of str
@@ -119,6 +81,81 @@ class Draws:
         return cls.of(layout.pack(chosen), Reading(), layout.parameters)
 
 
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Draws as rows, and what they are tested against: a posterior, a model or scores at these rows."""
+
+    draws: Draws
+    model: Any
+
+
+def read(draws: Any, model: Any, scores: Any, reading: Reading) -> Case:
+    """Draws, and what they are tested against, from whatever library."""
+    if model is not None and scores is not None:
+        raise ValueError("give `model` or `scores`, not both: each of them says what the draws are tested against.")
+    named = read_draws(draws, reading)
+    if named is None and isinstance(draws, Mapping):
+        named = NamedDraws(as_named(draws, reading))
+    if named is not None:
+        return (_read_ordered if named.ordered else _read_named)(draws, named, model, scores, reading)
+    if is_posterior(draws):
+        raise TypeError(
+            f"`draws` is a {type(draws).__name__}, a model: pass `sb.mcmc_test(draws, model)`, draws first."
+        )
+    if is_posterior(model):
+        raise TypeError(
+            f"`model` is a {type(model).__name__}, which knows its parameters by name, and `draws` has columns without "
+            "names. Pass the run itself, ArviZ data, or a dictionary of arrays (chain, draw, ...)."
+        )
+    return _against(Draws.of(draws, reading), model, scores, reading)
+
+
+def _read_ordered(_: Any, named: NamedDraws, model: Any, scores: Any, reading: Reading) -> Case:
+    """Draws whose variables are the columns of the model, against the scores that came with them or anything else."""
+    layout = Layout.of(named.values, 2)
+    rows, names = layout.pack(named.values), reading.parameters or layout.parameters
+    one = len(rows) == 1 and reading.chain_axis is None
+    found = Draws.of(rows[0], reading, names) if one else Draws.of(rows, replace(reading, chain_axis=None), names)
+    if model is None and scores is None and named.scores is not None:
+        return Case(found, layout.pack(named.scores).reshape(len(found), -1))
+    return _against(found, model, scores, reading)
+
+
+def _read_named(run: Any, named: NamedDraws, model: Any, scores: Any, reading: Reading) -> Case:
+    """Draws by name against a posterior that knows its parameters by name, or against anything else."""
+    model = named.model if model is None and scores is None else model
+    posterior = read_posterior(model, run)
+    if posterior is None:
+        return _against(Draws.of_named(named.values, reading.parameters), model, scores, reading)
+    if reading.parameters is not None:
+        raise ValueError("`parameters` is for models that do not know their parameters by name; this one does.")
+    return Case(Draws.of(posterior.unconstrain(named.values), Reading(), posterior.parameters), posterior)
+
+
+def _against(draws: Draws, model: Any, scores: Any, reading: Reading) -> Case:
+    if model is not None:
+        return Case(draws, model)
+    if scores is None:
+        raise TypeError(
+            "`model` or `scores` is needed: draws alone do not say what they should be draws of. Pass a PyMC or "
+            "BridgeStan model, a score function, or the gradients of the log density at the draws as `scores`."
+        )
+    return Case(draws, _rows_of(scores, draws, reading))
+
+
+def _rows_of(scores: Any, draws: Draws, reading: Reading) -> Any:
+    """Scores in the shape of the draws that were passed, as rows, chain behind chain."""
+    if np.ndim(scores) == 3:
+        scores = reading.chains_first(scores if is_array(scores) else np.asarray(scores))
+        return namespace(scores).reshape(scores, (len(draws), -1))
+    if reading.chain_axis == 1 and len(draws.lengths) > 1:
+        raise ValueError(
+            f"`scores` of shape {np.shape(scores)} with `chain_axis=1` can be in the order of the draws or chain "
+            "behind chain. Pass them in the shape of `draws`, (draw, chain, d)."
+        )
+    return scores
+
+
 def as_named(draws: Mapping[str, Any], reading: Reading) -> dict[str, Floats]:
     """A mapping of names to arrays (chain, draw, ...) on the host, in double precision."""
     if reading.chains is not None:
@@ -141,7 +178,7 @@ def _as_array(draws: Any) -> Floats:
 
 
 def _stacked(array: Array, reading: Reading) -> tuple[Array, tuple[int, ...]]:
-    """Chain behind chain."""
+    """The rows of an array of three axes, chain behind chain, and the lengths of the chains."""
     if reading.chains is not None:
         raise ValueError(f"`chains` is for arrays (n, d); shape {tuple(array.shape)} says itself how many there are.")
     array = reading.chains_first(array)
@@ -173,7 +210,7 @@ def _known(parameters: tuple[str, ...] | None, values: Mapping[str, Floats]) -> 
 
 
 def _check_moving(draws: Draws) -> None:
-    """A chain that was stuck, or a parameter that never changes, has no distribution to be tested."""
+    """Refuse a chain that was stuck and a parameter that never changes: neither has a distribution to be tested."""
     rows, starts, lengths = to_host(draws.values), chain_starts(len(draws), draws.lengths), np.array(draws.lengths)
     stays = _longest_stays(rows, starts)
     if (stuck := np.flatnonzero(stays >= np.maximum(_STUCK_DRAWS, _STUCK_SHARE * lengths))).size:

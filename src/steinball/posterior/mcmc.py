@@ -16,8 +16,7 @@ from steinball.gram.choose import Settings
 from steinball.kernels.base import Kernel
 from steinball.models.base import model_at
 from steinball.models.knowledge import Knowledge
-from steinball.posterior.draws import Draws, Reading
-from steinball.posterior.readers import read
+from steinball.posterior.draws import Draws, as_reading, read
 from steinball.posterior.standardized import Standardized, spread_of
 from steinball.problem import Rows
 from steinball.radius.contamination import Huber
@@ -164,7 +163,7 @@ def mcmc_test(
     True
     """
     contamination = check_share(contamination, "contamination")
-    case = read(draws, model, scores, Reading.of(parameters, chains, chain_axis))
+    case = read(draws, model, scores, as_reading(parameters, chains, chain_axis))
     posterior = _standardized(case.draws, case.model)
     rows = Rows.of(case.draws.values, posterior)
     problem = rows.pose(kernel, tilt)

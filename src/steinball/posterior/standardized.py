@@ -98,7 +98,7 @@ class Standardized:
         return scores
 
     def score(self, z: Array, /) -> Array:
-        """∇log p of z."""
+        """The score ∇log p of z, shape (n, d)."""
         if z is self.standard or same_array(z, self.standard):
             return self.scores
         return self.model.score(self._back(z)) * like(self.scale, z)
@@ -112,17 +112,22 @@ class Standardized:
 
     @property
     def evaluable(self) -> bool:
-        """Whether the score is known elsewhere."""
+        """Whether the score is known at points other than the draws."""
         return self._known.evaluable
 
     @property
+    def verified(self) -> bool:
+        """Whether score and sampler of the model are known to fit each other."""
+        return self._known.verified
+
+    @property
     def dimension(self) -> int:
-        """d."""
+        """The number d of columns."""
         return len(self.scale)
 
     @property
     def growth(self) -> float | None:
-        """That of the model: an affine map does not change it."""
+        """The growth of the score of the model, which an affine map does not change."""
         return self._known.growth
 
     @property
@@ -133,7 +138,7 @@ class Standardized:
 
     @property
     def log_density(self) -> Callable[[Array], Array] | None:
-        """log p up to a constant."""
+        """The log density of z up to a constant."""
         density = self._known.log_density
         return None if density is None else lambda z: density(self._back(z))
 
@@ -147,7 +152,7 @@ class Standardized:
 
     @property
     def modes(self) -> Clusters | None:
-        """The separated modes that the model knows of."""
+        """The separated modes that the model knows of, in units of the spread."""
         found = self._known.clusters
         if found is None:
             return None
@@ -155,13 +160,13 @@ class Standardized:
 
     @property
     def location(self) -> Floats | None:
-        """Its center."""
+        """The center of the model, in units of the spread."""
         found = self._known.location
         return None if found is None else (found - self.center) / self.scale
 
     @property
     def covariance(self) -> Floats | None:
-        """Its spread."""
+        """The covariance of the model, in units of the spread."""
         found = self._known.covariance
         return None if found is None else self._shrunk(found)
 

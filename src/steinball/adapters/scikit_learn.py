@@ -1,0 +1,119 @@
+"""scikit-learn: estimators with a density, fitted or to be fitted."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from steinball.arrays import Floats
+from steinball.models.autodiff import from_log_density
+from steinball.models.base import Model
+from steinball.models.gaussian import Gaussian
+from steinball.models.kernel_density import KernelDensity
+from steinball.models.knowledge import Knowledge
+from steinball.models.mixture import GaussianMixture
+from steinball.models.registry import Adapter, Fit, class_names, read_model
+
+
+def _symmetric(cov: Any) -> Floats:
+    """Covariances in float64, and symmetric: those of a fit in float32 are so to its rounding."""
+    cov = np.asarray(cov, dtype=np.float64)
+    return np.asarray((cov + np.swapaxes(cov, -1, -2)) / 2.0)
+
+
+def _mixture(fitted: Any) -> GaussianMixture:
+    """The mixture with the fitted parameters; of a Bayesian mixture the density that its own ``sample`` draws from."""
+    weights, means = np.asarray(fitted.weights_, dtype=np.float64), np.asarray(fitted.means_, dtype=np.float64)
+    k, d = means.shape
+    cov = np.asarray(fitted.covariances_, dtype=np.float64)
+    if fitted.covariance_type == "diag":
+        cov = np.stack([np.diag(row) for row in cov])
+    elif fitted.covariance_type == "spherical":
+        cov = cov[:, None, None] * np.eye(d)
+    elif fitted.covariance_type == "tied":
+        cov = np.broadcast_to(cov, (k, d, d))
+    return GaussianMixture(weights / weights.sum(), means, _symmetric(cov))
+
+
+def _kernel_density(fitted: Any) -> KernelDensity:
+    if fitted.kernel != "gaussian" or fitted.metric != "euclidean":
+        raise TypeError(
+            f'`model` is a KernelDensity with kernel="{fitted.kernel}" and metric="{fitted.metric}", whose density has '
+            'edges or corners and no score to test by; fit one with kernel="gaussian" and metric="euclidean".'
+        )
+    weights = fitted.tree_.sample_weight
+    points = np.asarray(fitted.tree_.data, dtype=np.float64)
+    return KernelDensity(points, float(fitted.bandwidth_) ** 2, None if weights is None else np.asarray(weights))
+
+
+def _gaussian(fitted: Any) -> Gaussian:
+    return Gaussian(fitted.location_, _symmetric(fitted.covariance_))
+
+
+def _low_rank(fitted: Any) -> Gaussian:
+    return Gaussian(fitted.mean_, _symmetric(fitted.get_covariance()))
+
+
+_ESTIMATORS: dict[str, tuple[set[str], Callable[[Any], Any]]] = {
+    "BaseMixture": ({"weights_", "means_", "covariances_"}, _mixture),
+    "KernelDensity": ({"tree_", "bandwidth_"}, _kernel_density),
+    "EmpiricalCovariance": ({"location_", "covariance_"}, _gaussian),
+    "PCA": ({"components_", "mean_", "get_covariance"}, _low_rank),
+    "FactorAnalysis": ({"components_", "mean_", "get_covariance"}, _low_rank),
+}
+"""By the name of the class: the attributes that it has once it is fitted, and the model that it then is."""
+
+
+class SciKitLearn(Adapter):
+    """Models and fitters of scikit-learn."""
+
+    def model(self, thing: Any, dimension: int | None) -> Any:
+        """The model of a fitted estimator; ``None`` for those without a density."""
+        if not class_names(thing).intersection(_ESTIMATORS):
+            return None
+        found = _by_attributes(thing)
+        if found is None:
+            raise ValueError(f"`model` is a {type(thing).__name__} that is not fitted; call its `fit(data)` first.")
+        return found
+
+    def family(self, thing: Any, dimension: int, known: Mapping[str, float]) -> Fit | None:
+        return partial(fitted_copy, thing) if "fit" in dir(thing) else None
+
+
+def fitted_copy(estimator: Any, x: Floats) -> Model:
+    """The model of a copy of an estimator, fitted to ``x``; the user's own is left as it was."""
+    fresh = copy.deepcopy(estimator)
+    found = fresh.fit(x)
+    return fitted_model(fresh if found is None else found)
+
+
+def fitted_model(fitted: Any) -> Model:
+    """The model that a fitted object is, by the attributes that it has, whatever library it comes from."""
+    found = _by_attributes(fitted)
+    if found is None and "score_samples" in dir(fitted):
+        sample = partial(_sample, fitted) if "sample" in dir(fitted) else None
+        found = from_log_density(fitted.score_samples, backend="numerical", sample=sample)
+    if found is None:
+        found = fitted if Knowledge(fitted).has_score else read_model(fitted)
+    if found is None:
+        raise TypeError(
+            f"`family.fit(x)` must return a model with `score(x)`, got an object of type {type(fitted).__name__}."
+        )
+    return found  # type: ignore[no-any-return]
+
+
+def _by_attributes(fitted: Any) -> Any:
+    there = set(dir(fitted))
+    return next((build(fitted) for attributes, build in _ESTIMATORS.values() if attributes <= there), None)
+
+
+def _sample(fitted: Any, n: int, rng: Any = None) -> Any:
+    draws = fitted.sample(n, random_state=int(np.random.default_rng(rng).integers(2**31)))
+    return draws[0] if isinstance(draws, tuple) else draws
+
+
+ADAPTER = SciKitLearn()

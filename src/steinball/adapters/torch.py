@@ -1,0 +1,120 @@
+"""Torch: distributions, and modules with a ``log_prob``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import torch
+from torch.distributions import Distribution
+
+from steinball.adapters.density import Conventions, ForeignDensity, Map, read_distribution
+from steinball.arrays import Floats, to_host
+from steinball.models.knowledge import Knowledge
+from steinball.models.registry import Adapter
+
+
+def log_prob(target: Any, flat: bool, x: Any) -> Any:
+    """``target.log_prob`` of rows, in the precision and on the device of its parameters.
+
+    ``flat`` says that it is of single numbers, without an axis for columns.
+    """
+    z = x[:, 0] if flat else x
+    if isinstance(target, torch.nn.Module):
+        return target.log_prob(in_precision_of(target, z)).to(x.device, x.dtype)
+    # A constant density does not depend on x, and its score is 0.
+    return target.log_prob(z).to(x.device, x.dtype).reshape(-1) + 0.0 * x[:, 0]
+
+
+def in_precision_of(module: Any, x: Any) -> Any:
+    """An array or tensor as a tensor in the precision and on the device of the parameters of a module."""
+    x, first = x if isinstance(x, torch.Tensor) else torch.tensor(x), next(iter(module.parameters()), None)
+    return x if first is None else x.to(first.device, first.dtype)
+
+
+def sample(target: Any, n: int, rng: Any = None, *, by_shape: bool = True, several: bool = False) -> Floats:
+    """Draws (n, d) of an object that samples by torch's own random numbers, which are left as they were.
+
+    ``by_shape`` says that it takes a shape and not a number; ``several``, that it returns the draws first of several
+    things.
+    """
+    seed = int(np.random.default_rng(rng).integers(2**31))
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(seed)
+        draws = target.sample((n,) if by_shape else n)
+    return to_host(draws[0] if several else draws).reshape(n, -1)
+
+
+def _tensor(x: Floats) -> Any:
+    return torch.tensor(x)
+
+
+TORCH = Conventions(
+    backend="torch",
+    log_prob=log_prob,
+    sample=sample,
+    array=_tensor,
+    weights=attrgetter("mixture_distribution.probs"),
+    as_columns="torch.distributions.Independent(model, 1)",
+    repeated="torch.distributions.Independent(model.expand([{}]), 1)",
+)
+
+
+Sampler = Callable[..., Floats]
+
+
+def module_model(model: Any, original: Any, sampler: Sampler | None = None, base: Map | None = None) -> ForeignDensity:
+    """A module with ``log_prob`` of rows, such as a flow; ``original`` is what the user passed."""
+    sampler = _found_sampler(model) if sampler is None else sampler
+    dimension = None if sampler is None else _columns(sampler)
+    return ForeignDensity(
+        function=partial(log_prob, model, False),
+        backend="torch",
+        dimension=dimension,
+        sample=None if dimension is None else sampler,
+        name=type(original).__name__,
+        base=base,
+        original=original,
+    )
+
+
+def _columns(sampler: Sampler) -> int | None:
+    """The number of columns of its draws; ``None`` where it cannot draw, as nflows cannot in double precision."""
+    try:
+        return int(sampler(2, 0).shape[1])
+    except RuntimeError:
+        return None
+
+
+def _found_sampler(model: Any) -> Sampler | None:
+    """A module's own ``sample``, by whichever convention gives rows."""
+    if Knowledge(model).sampler is None:
+        return None
+    for by_shape in (True, False):
+        for several in (False, True):
+            found = partial(sample, model, by_shape=by_shape, several=several)
+            try:
+                draws = found(3, 0)
+            except Exception:  # another convention, or none: whatever the module raises
+                continue
+            if np.isfinite(draws).all():
+                return found
+    return None
+
+
+class Torch(Adapter):
+    """Models of torch."""
+
+    def model(self, thing: Any, dimension: int | None) -> Any:
+        """The model of a distribution, or of a module with ``log_prob``."""
+        if isinstance(thing, Distribution):
+            return read_distribution(thing, dimension, TORCH)
+        if isinstance(thing, torch.nn.Module) and "log_prob" in dir(thing):
+            return module_model(thing, thing)
+        return None
+
+
+ADAPTER = Torch()

@@ -1,0 +1,132 @@
+"""What every family must obey: scores that are derivatives, a likelihood that is largest, coordinates that return."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steinball import fitting
+from steinball.fitting import ExponentialFamily
+from steinball.models.differences import difference_jacobian
+from steinball.models.family import Restricted
+from tests.fitting.conftest import DATA, case, rescaled
+
+as_family: Any = fitting.as_family
+pytestmark = pytest.mark.exact
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_parameter_scores_are_derivatives_of_the_log_density_of_the_model(name: str) -> None:
+    family, x, params = case(name)
+    found = difference_jacobian(lambda at: np.asarray(family.model(at).log_density(x)), params)
+    scores = family.parameter_scores(params, x)
+    np.testing.assert_allclose(scores, found, atol=1e-7 * np.abs(scores).max())
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_scores_of_the_model_are_derivatives_of_its_log_density(name: str) -> None:
+    family, x, params = case(name)
+    model, step = family.model(params), 1e-5
+    found = (np.asarray(model.log_density(x + step)) - np.asarray(model.log_density(x - step))) / (2.0 * step)
+    inside = x[:, 0] > 0.01 if family.support else np.ones(len(x), dtype=bool)
+    np.testing.assert_allclose(np.asarray(model.score(x))[inside, 0], found[inside], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_the_fit_has_the_largest_likelihood(name: str) -> None:
+    family, x, other = case(name)
+    params = family.fit(x)
+    assert np.abs(family.parameter_scores(params, x).mean(axis=0)).max() < 1e-6
+    best = np.asarray(family.model(params).log_density(x)).sum()
+    assert best > np.asarray(family.model(other).log_density(x)).sum()
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_working_coordinates_lead_back_and_their_jacobian_is_a_derivative(name: str) -> None:
+    family, _, params = case(name)
+    working = family.to_working(params)
+    np.testing.assert_allclose(family.from_working(working), params, rtol=1e-12)
+    np.testing.assert_allclose(
+        family.working_jacobian(params), difference_jacobian(family.from_working, working), atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_draws_of_the_model_have_the_margins_of_the_family(name: str) -> None:
+    """Uniform by their own distribution function: the Kolmogorov distance of 4,000 is below .03 (p = .001)."""
+    family, _, params = case(name)
+    heights = np.sort(family.margins(params, family.model(params).sample(4000, 1)), axis=0)[:, 0]
+    assert np.abs(heights - np.linspace(0.0, 1.0, 4000)).max() < 0.031
+
+
+@pytest.mark.parametrize("name", [name for name in DATA if isinstance(case(name)[0], ExponentialFamily)])
+def test_the_score_is_linear_in_natural_parameters(name: str) -> None:
+    family, x, params = case(name)
+    natural = family.natural(params)
+    np.testing.assert_allclose(family.from_natural(natural), params, rtol=1e-12)
+    np.testing.assert_allclose(
+        family.base_score(x) + family.score_basis(x) @ natural, family.score(params, x), rtol=1e-9, atol=1e-12
+    )
+    assert np.isnan(family.from_natural(-np.abs(natural) - 2.0)).all()
+
+
+def test_known_parameters_are_not_fitted() -> None:
+    x = DATA["normal"]
+    family = as_family("normal", 1, {"mean": 0.0})
+    assert isinstance(family, Restricted)
+    assert family.names == ("sd",)
+    np.testing.assert_allclose(family.fit(x), [np.sqrt(np.mean(x**2))], rtol=1e-6)
+    around = as_family("normal", 1, {"mean": 7.0})
+    np.testing.assert_allclose(around.fit(x), [np.sqrt(np.mean((x - 7.0) ** 2))], rtol=1e-6)
+    assert family.parameter_scores(np.array([2.0]), x).shape == (150, 1)
+    margins = family.margins(np.array([2.0]), x)
+    assert margins is not None
+    assert margins.shape == (150, 1)
+
+
+def test_a_start_is_not_moved_by_outliers() -> None:
+    for name in DATA:
+        family, x, _ = case(name)
+        dirty = np.vstack([x, np.full((8, 1), 1e6)])
+        clean, moved = family.model(family.start(x)), family.model(family.start(dirty))
+        draws = [np.median(model.sample(2000, 0)) for model in (clean, moved)]
+        assert abs(draws[1] - draws[0]) < 0.5 * x.std(), name
+
+
+def test_a_restricted_family_knows_its_steepest_member() -> None:
+    """A tilt must bound the score of every member that is searched, also where the scale is known."""
+    free, held = as_family("weibull", 1, {"scale": 2.0}), as_family("weibull", 1, {"shape": 3.0})
+    np.testing.assert_array_equal(free.steepest(np.array([4.0])), [6.0])
+    np.testing.assert_array_equal(held.steepest(np.array([4.0])), [4.0])
+
+
+def test_a_restricted_family_says_that_its_scores_are_finite_differences() -> None:
+    class Numerical(type(as_family("gamma", 1))):  # type: ignore[misc]
+        numerical = True
+
+    assert Restricted(Numerical(), {"scale": 1.0}).numerical
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e6, 1e9])
+@pytest.mark.parametrize("name", DATA)
+def test_a_change_of_the_unit_changes_the_fit_by_that(name: str, unit: float) -> None:
+    """The search for the likelihood stopped early in units in which the slope is small."""
+    family, x, _ = case(name)
+    np.testing.assert_allclose(family.fit(unit * x), rescaled(name, family.fit(x), unit), rtol=1e-6)
+
+
+def test_an_offset_of_the_data_moves_the_location_alone() -> None:
+    family, x, _ = case("student-t")
+    np.testing.assert_allclose(family.fit(x + 1e6) - [0.0, 1e6, 0.0], family.fit(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_units_of_the_working_coordinates_are_those_in_which_the_log_density_moves(name: str) -> None:
+    family, x, params = case(name)
+    units = family.working_units(params, x)
+    slopes = family.parameter_scores(params, x) @ family.working_jacobian(params) * units
+    np.testing.assert_allclose(np.quantile(np.abs(slopes), 0.9, axis=0), 1.0)
+    still = family.working_units(params, np.repeat(x[:1], 3, axis=0))
+    assert (np.isfinite(still) & (still > 0.0)).all()

@@ -1,0 +1,99 @@
+"""Who reads what, and adapters of a user's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import steinball as sb
+from steinball.adapters import Adapter, register, registry
+from steinball.adapters.posterior import Reading
+from steinball.models.registry import (
+    adapters_of,
+    is_posterior,
+    read_draws,
+    read_family,
+    read_model,
+    read_posterior,
+)
+
+pytestmark = pytest.mark.exact
+
+
+def made(module: str, name: str) -> Any:
+    """An instance of a class that another library might have."""
+    return type(name, (), {"__module__": module})()
+
+
+@pytest.fixture(autouse=True)
+def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_ADAPTERS", dict(registry._ADAPTERS))
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "adapter", "by_name"),
+    [
+        ("scipy.stats", "gaussian_kde", "SciPy", False),
+        ("sklearn.mixture", "GaussianMixture", "SciKitLearn", False),
+        ("pymc.model.core", "Model", "PyMC", True),
+        ("bridgestan.model", "StanModel", "Stan", True),
+        ("arviz.data.inference_data", "InferenceData", "ArviZ", False),
+        ("xarray.core.datatree", "DataTree", "ArviZ", False),
+        ("blackjax.mcmc.hmc", "HMCState", "BlackJAX", False),
+    ],
+)
+def test_objects_are_known_by_the_library_of_their_classes(module: str, name: str, adapter: str, by_name: bool) -> None:
+    value = made(module, name)
+    for thing in (value, type("Derived", (type(value),), {})()):
+        assert [type(found).__name__ for found in adapters_of(thing)] == [adapter]
+        assert is_posterior(thing) == by_name
+
+
+def test_what_no_adapter_knows_is_nothing() -> None:
+    for thing in (made("mine", "MCMC"), 3.0, [1.0], None, lambda x: x):
+        found = (read_model(thing), read_family(thing, 1, {}), read_draws(thing, Reading()), read_posterior(thing))
+        assert found == (None,) * 4
+        assert not is_posterior(thing)
+
+
+def test_a_class_is_found_by_its_own_library_before_that_of_the_class_above_it() -> None:
+    class First(Adapter):
+        def model(self, thing: Any, dimension: int | None) -> str | None:
+            return None if thing.silent else "first"
+
+    class Second(Adapter):
+        def model(self, thing: Any, dimension: int | None) -> str:
+            return "second"
+
+    register("below", Second())
+    register("above", First())
+    base = type("Base", (), {"__module__": "below.core"})
+    derived = type("Derived", (base,), {"__module__": "above.core", "silent": False})()
+    assert read_model(derived) == "first"
+    derived.silent = True
+    assert read_model(derived) == "second"
+
+
+def test_the_adapter_of_the_run_is_asked_about_a_model_of_no_library() -> None:
+    """A function beside draws of a sampler may be a model of that sampler, which only its adapter knows."""
+
+    class Samplers(Adapter):
+        def posterior(self, thing: Any, run: Any) -> Any:
+            return ("posterior of", thing) if callable(thing) and run is not None else None
+
+    register("samplers", Samplers())
+    run = made("samplers.core", "Run")
+    assert read_posterior(len, run) == ("posterior of", len)  # type: ignore[comparison-overlap]
+    assert read_posterior(len) is None
+
+
+def test_a_model_of_pymc_is_no_model_of_data_and_the_error_says_what_to_do() -> None:
+    with pytest.raises(TypeError, match=r"`logp` is symbolic.*mcmc_test\(idata, model\).*compile_logp"):
+        sb.as_model(made("pymc.model.core", "Model"), np.zeros((3, 1)))
+
+
+def test_only_an_instance_of_an_adapter_can_be_registered() -> None:
+    with pytest.raises(TypeError, match=r"must be an instance of a class below steinball\.adapters\.Adapter"):
+        register("mine", Adapter)  # type: ignore[arg-type]
