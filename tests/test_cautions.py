@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import warnings
 from typing import Any
@@ -12,8 +11,6 @@ import pytest
 
 import steinball as sb
 from steinball import cautions
-from steinball.datasets import load_galaxies
-from steinball.models import KernelExponentialFamily, StudentT
 
 pytestmark = pytest.mark.exact
 
@@ -95,60 +92,3 @@ def test_a_finite_sample_bound_is_warned_of_at_a_contamination_of_zero_too() -> 
     """Huber(0) needs no bound and the deviation bound does; neither warned, each leaving it to the other."""
     with pytest.warns(sb.features.UnboundedSteinKernelWarning, match="`DeviationBound` needs a bounded Stein kernel"):
         sb.ksd_test(X, gaussian, radius=sb.Huber(0.0), calibration=sb.DeviationBound(proven=False))
-
-
-# Old names
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("steinball.supremum", "steinball.features"),
-        ("steinball.features.find_supremum", "steinball.features.supremum.find_supremum"),
-        ("steinball.features.choose_tilt", "steinball.features.tilting.choose_tilt"),
-        ("steinball.features.warn_if_unbounded", "steinball.features.unbounded.warn_if_unbounded"),
-        ("steinball.jumps.as_jumps", "steinball.jumps.offset.as_jumps"),
-        ("steinball.jumps.closed_under_moves", "steinball.radius.base.closed_under_moves"),
-        ("steinball.jumps.warn_if_multimodal", "steinball.jumps.separated.warn_if_multimodal"),
-        ("steinball.radius.as_radius", "steinball.radius.base.as_radius"),
-        ("steinball.tilts.automatic_tilt", "steinball.features.tilting.base_tilt"),
-    ],
-)
-def test_a_name_that_moved_is_found_and_named_anew(old: str, new: str) -> None:
-    (module, _, name), (home, _, attribute) = old.rpartition("."), new.rpartition(".")
-    with pytest.warns(DeprecationWarning, match=f"`{old}` is deprecated; use `{new}`") as caught:
-        found = getattr(importlib.import_module(module), name)
-    assert found is getattr(importlib.import_module(home), attribute)
-    assert caught[0].filename == __file__
-
-
-def test_an_old_name_can_be_imported() -> None:
-    with pytest.warns(DeprecationWarning, match=r"`steinball\.supremum` is deprecated") as caught:
-        from steinball import supremum
-    assert supremum is sb.features
-    assert caught[0].filename == __file__
-
-
-@pytest.mark.parametrize("module", [sb, sb.features, sb.jumps, sb.radius, sb.tilts], ids=lambda m: m.__name__)
-def test_a_name_that_never_was_is_no_attribute(module: Any) -> None:
-    with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute 'nonsense'"):
-        _ = module.nonsense
-    assert not hasattr(module, "nonsense")
-
-
-def test_methods_and_properties_keep_their_old_spelling() -> None:
-    with pytest.warns(
-        DeprecationWarning, match=r"`StudentT\.standardised` is deprecated; use `StudentT\.standardized`"
-    ):
-        old = StudentT.standardised(4.0)
-    assert old.scale == StudentT.standardized(4.0).scale
-    family = KernelExponentialFamily([1.0])
-    with pytest.warns(DeprecationWarning, match=r"use `KernelExponentialFamily\.log_normalizer`") as caught:
-        assert family.log_normaliser == family.log_normalizer
-    assert caught[0].filename == __file__
-
-
-def test_an_argument_keeps_its_old_spelling() -> None:
-    with pytest.warns(DeprecationWarning, match="`standardise` is deprecated; use `standardize`"):
-        old = load_galaxies(standardise=False)
-    np.testing.assert_array_equal(old, load_galaxies(standardize=False))

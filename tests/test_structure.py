@@ -60,8 +60,8 @@ ROOMS = (
 # A result explains and shows itself: inside its methods it may look down the list.
 MAY_LOOK_DOWN_INSIDE_FUNCTIONS = {"results": {"explain", "plots", "report"}, "sequential": {"plots"}}
 
-# Not in the list of rooms: the package itself, its public names, and `python -m steinball`.
-DOORS = {"__init__", "__main__", "names"}
+# Not in the list of rooms: the package itself, and `python -m steinball`.
+DOORS = {"__init__", "__main__"}
 
 
 def room_of(name: str) -> str:
@@ -245,10 +245,9 @@ def test_asking_would_be_seen() -> None:
 # users' families, and the files of array libraries ask those: they are not counted.
 ASKERS = {"arrays.py", "frames.py", "fitting/foreign.py", "models/knowledge.py", "models/autodiff.py"}
 PROBES = {
-    "cautions.py": (2, "old names are looked up by their text"),
     "cli/demo.py": (1, "a table over fields by name"),
     "cli/outcome.py": (1, "what the terminal can do"),
-    "cli/userfile.py": (2, "a name in a user's file"),
+    "cli/specs.py": (2, "a name in a user's file"),
     "features/moments.py": (1, "fields of its own dataclass, by name"),
     "gram/memory.py": (1, "what the operating system can tell"),
     "kernels/base.py": (2, "fields of its own dataclass, by name"),
@@ -384,7 +383,7 @@ def run_python(code: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_package_and_a_whole_test_work_without_any_extra() -> None:
     code = """
-import numpy as np, steinball as sb, steinball.cli
+import numpy as np, steinball as sb, steinball.cli.commands
 x = np.random.default_rng(0).normal(size=50)
 print(sb.robust_ksd_test(x, sb.models.Gaussian(0.0, 1.0), contamination=0.05, rng=0).summary())
 """
@@ -398,7 +397,7 @@ HEAVY = EXTRAS | {"scipy.stats", "cupy", "dask", "rich", "typer", "experiments",
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
-    done = run_python(f"import steinball, sys; steinball.ksd_test; print({HEAVY!r} & set(sys.modules))")
+    done = run_python(f"import steinball, sys; print({HEAVY!r} & set(sys.modules))")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "set()"
 
@@ -410,7 +409,7 @@ def test_the_list_of_what_is_heavy_would_see_it() -> None:
 
 def test_the_command_is_there_before_any_library_is_loaded() -> None:
     """So that it can say which one is broken."""
-    done = run_python("import steinball, steinball.cli, sys; print({'numpy', 'scipy', 'typer'} & set(sys.modules))")
+    done = run_python("import steinball_command, sys; print({'numpy', 'scipy', 'steinball'} & set(sys.modules))")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "set()"
 
@@ -459,7 +458,6 @@ TESTED_ELSEWHERE = {
     "models/adapters/refusals.py": "test_scipy_stats.py, test_torch_distributions.py: what is refused",
     "models/adapters/scipy_scores.py": "test_scipy_stats.py: every family against its own log density",
     "models/adapters/torch_flows.py": "tests/adapters/test_flows.py: on the real libraries",
-    "names.py": "test_structure.py: the public names",
     "plots/nulls.py": "test_overview.py: every picture is drawn",
     "plots/paths.py": "test_overview.py: every picture is drawn",
     "plots/pointwise.py": "test_overview.py: every picture is drawn",

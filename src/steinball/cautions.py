@@ -1,14 +1,12 @@
-"""What the library says without stopping: warnings of named categories, and old names that still work."""
+"""What the library says without stopping: warnings of named categories."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from importlib import import_module
-from typing import Any
 
 __all__ = [
     "DependentRowsWarning",
@@ -17,7 +15,6 @@ __all__ = [
     "LogDensityWarning",
     "RareFeaturesWarning",
     "RemovalWarning",
-    "Renamed",
     "RoundedDataWarning",
     "SeparatedModesWarning",
     "SteinIdentityWarning",
@@ -27,22 +24,7 @@ __all__ = [
     "WrongScoreWarning",
     "caution",
     "listening",
-    "moved_names",
-    "renamed",
 ]
-
-
-_MOVED = {
-    "steinball.features.choose_tilt": "steinball.features.tilting.choose_tilt",
-    "steinball.features.find_supremum": "steinball.features.supremum.find_supremum",
-    "steinball.features.warn_if_unbounded": "steinball.features.unbounded.warn_if_unbounded",
-    "steinball.jumps.as_jumps": "steinball.jumps.offset.as_jumps",
-    "steinball.jumps.closed_under_moves": "steinball.radius.base.closed_under_moves",
-    "steinball.jumps.warn_if_multimodal": "steinball.jumps.separated.warn_if_multimodal",
-    "steinball.radius.as_radius": "steinball.radius.base.as_radius",
-    "steinball.supremum": "steinball.features",
-    "steinball.tilts.automatic_tilt": "steinball.features.tilting.base_tilt",
-}
 
 
 class SteinballWarning(UserWarning):
@@ -301,39 +283,6 @@ def caution(category: type[SteinballWarning], cause: str, remedy: str) -> None:
     if heard is not None and text not in heard:
         heard.append(text)
     warnings.warn(text, category, stacklevel=_levels_to_caller())
-
-
-def renamed(old: str, new: str) -> None:
-    """Say that something has another name now."""
-    warnings.warn(f"`{old}` is deprecated; use `{new}`.", DeprecationWarning, stacklevel=_levels_to_caller())
-
-
-class Renamed:
-    """The old name of a method or property: ``standardised = Renamed("standardized")`` in the body of its class."""
-
-    def __init__(self, new: str) -> None:
-        self._new = new
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._old, self._owner = f"{owner.__name__}.{name}", owner.__name__
-
-    def __get__(self, instance: object, owner: type) -> Any:
-        renamed(self._old, f"{self._owner}.{self._new}")
-        return getattr(owner if instance is None else instance, self._new)
-
-
-def moved_names(module: str) -> Callable[[str], Any]:
-    """A ``__getattr__`` for a module some of whose names have moved."""
-
-    def find(name: str) -> Any:
-        old = f"{module}.{name}"
-        if old not in _MOVED:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        renamed(old, _MOVED[old])
-        home, _, new = _MOVED[old].rpartition(".")
-        return getattr(import_module(home), new)
-
-    return find
 
 
 def _levels_to_caller() -> int:

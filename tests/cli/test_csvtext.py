@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steinball.cli.csvtext import read_csv
+from steinball.cli.csvtext import read_lines
+from steinball_command.options import DataFile
 
 pytestmark = pytest.mark.exact
 
@@ -18,7 +19,7 @@ EXPECTED = np.array([[1.0, 2.5], [-3.0, 4e-3]])
 
 
 def read_csv_text(text: str, **options: Any) -> Any:
-    return read_csv(io.StringIO(text, newline=""), **options)
+    return read_lines(io.StringIO(text, newline=""), DataFile("-", **options))[0]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def test_two_columns_that_are_no_decimal_commas_are_read(text: str) -> None:
 
 
 def test_a_decimal_comma_may_be_ruled_out_far_into_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steinball.cli.csvtext._ROWS_AT_ONCE", 10)
+    monkeypatch.setattr("steinball.cli.csvtext._LINES_AT_ONCE", 10)
     assert read_csv_text("1,5\n" * 95 + "1,5.5\n").shape == (96, 2)
 
 
@@ -170,7 +171,7 @@ def test_a_column_that_is_not_there_is_named(text: str, columns: str, message: s
 
 
 def test_what_is_no_number_is_found_in_every_block_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steinball.cli.csvtext._ROWS_AT_ONCE", 10)
+    monkeypatch.setattr("steinball.cli.csvtext._LINES_AT_ONCE", 10)
     for bad, message in (
         ("1,x", "is not a number"),
         ("1,2,3", "has 3 cells"),

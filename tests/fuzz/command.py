@@ -17,7 +17,7 @@ from unittest import mock
 import numpy as np
 
 import steinball as sb
-from steinball.cli import guard
+from steinball_command import main
 from tests.fuzz.values import Floats, Rng
 
 Make = Callable[[Path, Floats], str]
@@ -157,7 +157,7 @@ def invoke(arguments: list[str]) -> tuple[object, str, str]:
     ):
         old = sys.stdout
         try:
-            guard.main()
+            main()
             code: object = None
         except SystemExit as end:
             code = end.code

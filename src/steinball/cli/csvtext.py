@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
+import os
 import re
+import sys
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import NamedTuple
@@ -14,15 +18,45 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.cli.columns import choose_columns
+from steinball.cli.table import Budget, choose_columns
+from steinball.gram.memory import in_words
+from steinball_command.options import DataFile
 
-__all__ = ["read_csv", "read_named", "refuse_index"]
+__all__ = ["read_csv", "read_lines"]
 
 _DELIMITERS = (";", "\t", ",")  # a comma beside a semicolon or a tab is a decimal comma, and an error unless said
-_ROWS_AT_ONCE = 4096
+_LINES_AT_ONCE = 4096
+_LONGEST_LINE = 2**26
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "."}
-_INDEX = re.compile(r"Unnamed: 0(\.\d+)?|__index_level_\d+__")  # what pandas calls an index without a name
-_WHOLE, _FRACTION = re.compile(r"[+-]?\d+"), re.compile(r"\d+([eE][+-]?\d+)?")  # of a number with a decimal comma
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
+
+
+def read_csv(file: DataFile, budget: Budget) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """The numbers of a text file or of standard input, (n, d), and the names of their columns."""
+    with nullcontext(sys.stdin.buffer) if file.data == "-" else open(file.data, "rb") as stream:
+        whole = os.path.getsize(file.data) if file.data != "-" else 0
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+
+        def check_size(size: int) -> None:
+            budget.check(size, min(1.0, stream.tell() / whole) if whole else 1.0)
+
+        try:
+            return read_lines(_lines(text, file.data), file, check_size)
+        finally:
+            text.detach()  # standard input is not closed with it
+
+
+def _lines(text: io.TextIOWrapper, source: str) -> Iterator[str]:
+    """The lines with their ends; a carriage return alone is one, too."""
+    number = 0
+    try:
+        for number, line in enumerate(iter(lambda: text.readline(_LONGEST_LINE), ""), start=1):
+            if len(line) == _LONGEST_LINE:
+                raise ValueError(f"line {number} of `{source}` has more than {in_words(_LONGEST_LINE)}; is it text?")
+            yield line
+    except UnicodeDecodeError as error:
+        number += len((error.object[: error.start] + b"x").splitlines())
+        raise ValueError(f"`{source}` must be UTF-8 text, but line {number} is not.") from None
 
 
 class Row(NamedTuple):
@@ -34,24 +68,20 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """Which cells of a row are read, and what they are called."""
+    """How lines are cut into cells, which of the cells are read, and what they are called."""
 
+    delimiter: str | None
+    decimal: str
+    missing: bool
     width: int
     names: list[str] | None
     chosen: Sequence[int]
-    missing: bool = False
 
 
-def read_csv(
-    lines: Iterable[str],
-    *,
-    columns: str | None = None,
-    header: bool | None = None,
-    missing: bool = False,
-    decimal: str = ".",
-    check_size: Callable[[int], None] = lambda size: None,
-) -> NDArray[np.float64]:
-    """Numbers of delimited text as an array of shape (n, d).
+def read_lines(
+    lines: Iterable[str], file: DataFile, check_size: Callable[[int], None] = lambda size: None
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Numbers of delimited text as an array of shape (n, d), and the names of their columns; none without a header.
 
     The delimiter is a semicolon, a tab, a comma or white space, whichever comes first in this list and is used. Blank
     lines and lines that start with ``#`` are skipped.
@@ -60,96 +90,54 @@ def read_csv(
     ----------
     lines : iterable of str
         The lines of the file, with their ends.
-    columns : str, optional
-        Comma-separated names or positions (from 1) of the columns to read.
-    header : bool, optional
-        Whether the first line names the columns; by default decided from its cells.
-    missing : bool
-        Whether missing values (empty cells, NA, NaN, null, -) are read as NaN and not refused.
-    decimal : {".", ","}
-        What stands before the fraction of a number. A comma is then no delimiter.
+    file : DataFile
+        Which columns are read, whether there is a header, and how numbers are written.
     check_size : callable
         Called with the number of bytes that the numbers take so far; it may refuse more.
 
     Examples
     --------
-    >>> read_csv(["1; 2\\n", "3; 4\\n"])
-    array([[1., 2.],
-           [3., 4.]])
+    >>> read_lines(["a;b\\n", "1; 2\\n", "3; 4\\n"], DataFile("-", columns="b"))
+    (array([[2.],
+           [4.]]), ('b',))
     """
-    options = {"columns": columns, "header": header, "missing": missing, "decimal": decimal, "check_size": check_size}
-    return read_named(lines, **options)[0]  # type: ignore[arg-type]
-
-
-def read_named(
-    lines: Iterable[str],
-    *,
-    columns: str | None = None,
-    header: bool | None = None,
-    missing: bool = False,
-    decimal: str = ".",
-    check_size: Callable[[int], None] = lambda size: None,
-) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """The same, and the names of the columns that were read; none without a header.
-
-    Examples
-    --------
-    >>> read_named(["a,b\\n", "1,2\\n"], columns="b")
-    (array([[2.]]), ('b',))
-    """
-    lines = iter(lines)
-    start = _until_content(lines, 2)
-    delimiter = _delimiter(start, decimal)
-    rows = _with_points(_rows(chain(start, lines), delimiter), decimal)
-    first = next(rows, None)
-    if first is None:
+    lines, block, decimal = iter(lines), list[str](), file.decimal or "."
+    while not any(map(_is_content, block)) and (more := list(islice(lines, _LINES_AT_ONCE))):
+        block += more
+    start = [line for line in block if _is_content(line)][:2]
+    if not start:
         raise ValueError("the file holds no data.")
-    has_header = _is_header(first) if header is None else header
-    names = [cell.strip() for cell in first.cells] if has_header else None
-    layout = _layout(columns, names, len(first.cells), missing)
-    body = rows if has_header else chain([first], rows)
-    bare = layout.width == 2 and names is None and columns is None and ", " not in start[-1]
-    undecided = bare and delimiter == "," and decimal == "."
-    values = _values(body, layout, undecided, check_size)
+    delimiter = _delimiter(start, decimal)
+    first = next(_rows(block, delimiter))
+    has_header = _is_header(first) if file.header is None else file.header
+    names, width = [cell.strip() for cell in first.cells] if has_header else None, len(first.cells)
+    chosen = choose_columns(file.columns, names, width)
+    layout = Layout(delimiter, decimal, file.missing == "drop", width, names, chosen)
+    bare = width == 2 and names is None and file.columns is None and ", " not in start[-1]
+    number = first.line if has_header else 0
+    values = _values(chain(block[number:], lines), number, layout, bare and delimiter == "," != decimal, check_size)
     if not values:
         raise ValueError("the file holds a header but no data.")
-    read = () if names is None else tuple(names[k] for k in layout.chosen)
-    return np.frombuffer(values, dtype=np.float64).reshape(-1, len(layout.chosen)), read
-
-
-def _layout(columns: str | None, names: list[str] | None, width: int, missing: bool) -> Layout:
-    if columns is not None:
-        return Layout(width, names, choose_columns(columns, names, width), missing)
-    refuse_index(names or ())
-    return Layout(width, names, range(width), missing)
-
-
-def refuse_index(names: Sequence[str], index: Collection[str] = ()) -> None:
-    """Refuse columns that are the index of a pandas frame: those of ``index``, and those that look like it."""
-    unnamed = next((k for k, name in enumerate(names) if name), 0)
-    found = [k for k, name in enumerate(names) if k < unnamed or name in index or _INDEX.fullmatch(name)]
-    if found:
-        label = f"column {found[0] + 1} " + (f"(`{names[found[0]]}`)" if names[found[0]] else "has no name and")
-        others = ",".join(str(k + 1) for k in range(len(names)) if k not in found)
-        called = ", ".join(name for k, name in enumerate(names) if k not in found)
-        choice = f"`--columns {others}` or some of them by name ({called})" if others else "`--columns 1`"
-        raise ValueError(
-            f"{label} looks like the index of a pandas frame, which is no coordinate. Choose columns with {choice}, or "
-            "write the file with `index=False`."
-        )
+    read = () if names is None else tuple(names[k] for k in chosen)
+    return np.frombuffer(values, dtype=np.float64).reshape(-1, len(chosen)), read
 
 
 def _values(
-    rows: Iterator[Row], layout: Layout, may_be_commas: bool, check_size: Callable[[int], None]
+    lines: Iterator[str], number: int, layout: Layout, may_be_commas: bool, check_size: Callable[[int], None]
 ) -> array[float]:
-    """The numbers of all rows, one after the other, in little more memory than they take.
+    """The numbers of all lines after the first ``number``, in little more memory than they take.
 
-    Where the commas may be decimal ones, a row must show that they are not.
+    Where the commas may be decimal ones, a line must show that they are not.
     """
     values = array("d")
-    while block := list(islice(rows, _ROWS_AT_ONCE)):
-        may_be_commas = may_be_commas and all(_has_decimal_comma(row) for row in block)
-        values.extend(_quick(block, layout) or _careful(block, layout))
+    while block := list(islice(lines, _LINES_AT_ONCE)):
+        may_be_commas = may_be_commas and all(_DECIMAL_COMMA.fullmatch(line) for line in block if _is_content(line))
+        numbers = _quick(block, layout)
+        if numbers is None:
+            number = _read_cells(values, chain(block, lines), number, len(block), layout)
+        else:
+            values.frombytes(numbers.tobytes())
+            number += len(block)
         check_size(values.itemsize * len(values))
     if may_be_commas:
         raise ValueError(
@@ -159,48 +147,54 @@ def _values(
     return values
 
 
-def _has_decimal_comma(row: Row) -> bool:
-    return bool(_WHOLE.fullmatch(row.cells[0]) and _FRACTION.fullmatch(row.cells[-1]))
-
-
-def _quick(block: list[Row], layout: Layout) -> array[float] | None:
-    """The numbers of some rows, or None where one of them needs a closer look."""
-    if any(len(row.cells) != layout.width for row in block):
+def _quick(block: list[str], layout: Layout) -> NDArray[np.float64] | None:
+    """The numbers of some lines, or None where one of them needs a closer look."""
+    lines, delimiter = [line for line in block if _is_content(line)], layout.delimiter
+    if not lines:
+        return np.empty(0)
+    if delimiter is None:
+        whole = all(len(line.split()) == layout.width for line in lines)
+    else:
+        whole = all(line.count(delimiter) == layout.width - 1 and '"' not in line for line in lines)
+    if not whole:
         return None
-    cells = [row.cells[i] for row in block for i in layout.chosen]
+    if layout.decimal == ",":
+        lines = [_pointed(line) for line in lines]
     try:
-        numbers = array("d", map(float, cells))
+        numbers = np.loadtxt(lines, delimiter=delimiter, usecols=layout.chosen, comments=None, ndmin=2)
     except ValueError:
         return None
-    return numbers if np.isfinite(numbers).all() and "_" not in "".join(cells) else None
+    return numbers if np.isfinite(numbers).all() else None
 
 
-def _careful(block: list[Row], layout: Layout) -> array[float]:
-    return array("d", (number for row in block for number in _numbers(row, layout)))
+def _read_cells(values: array[float], lines: Iterator[str], number: int, size: int, layout: Layout) -> int:
+    """Add the numbers of the next ``size`` lines cell by cell, and return the number of the last line.
+
+    The last row may need further lines, to the end of a quoted cell.
+    """
+    end = number + size
+    for row in _rows(lines, layout.delimiter, number):
+        values.extend(_numbers(row, layout))
+        number = row.line
+        if number >= end:
+            break
+    return number
 
 
-def _rows(lines: Iterable[str], delimiter: str | None) -> Iterator[Row]:
+def _rows(lines: Iterable[str], delimiter: str | None, number: int = 0) -> Iterator[Row]:
+    """The rows of lines that come after the first ``number`` of a file."""
     if delimiter is None:
-        for number, line in enumerate(lines, start=1):
-            if _is_content(line):
-                yield Row(number, line.split())
+        for line, text in enumerate(lines, start=number + 1):
+            if _is_content(text):
+                yield Row(line, text.split())
         return
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     try:
         for cells in reader:
             if cells and _is_content(delimiter.join(cells)):
-                yield Row(reader.line_num, cells)
+                yield Row(number + reader.line_num, cells)
     except csv.Error as error:
-        raise ValueError(f"line {reader.line_num}: {error}.") from None
-
-
-def _until_content(lines: Iterator[str], count: int) -> list[str]:
-    """The lines up to the ``count``-th one with content."""
-    start: list[str] = []
-    while count and (line := next(lines, None)) is not None:
-        start.append(line)
-        count -= _is_content(line)
-    return start
+        raise ValueError(f"line {number + reader.line_num}: {error}.") from None
 
 
 def _is_content(line: str) -> bool:
@@ -208,18 +202,11 @@ def _is_content(line: str) -> bool:
     return bool(stripped) and not stripped.startswith("#")
 
 
-def _with_points(rows: Iterator[Row], decimal: str) -> Iterator[Row]:
-    """The rows with the decimal points that Python reads."""
-    if decimal == ".":
-        return rows
-    return (Row(row.line, [cell if _number(_pointed(cell)) is None else _pointed(cell) for cell in row.cells])
-            for row in rows)  # fmt: skip
+def _delimiter(lines: list[str], decimal: str) -> str | None:
+    """The delimiter of the first line of numbers, which is one of two; None is white space.
 
-
-def _delimiter(start: list[str], decimal: str) -> str | None:
-    """The delimiter of the first line of numbers; None is white space. Words may hold any character, so a header is
-    not asked."""
-    lines = [line for line in start if _is_content(line)] or [""]
+    A header is not asked: words may hold any character.
+    """
     words = any(_number(part) is None for part in re.split(r"[;,\s]+", lines[0].strip()) if part)
     line = lines[-1] if words else lines[0]
     found = next((d for d in _DELIMITERS if d in line and d != decimal), None)
@@ -264,7 +251,7 @@ def _finite(row: Row, position: int, layout: Layout) -> float:
     cell, names = row.cells[position].strip(), layout.names
     if layout.missing and cell.lower() in _MISSING:
         return math.nan
-    value = _number(cell)
+    value = _number(_pointed(cell) if layout.decimal == "," else cell)
     if value is not None and math.isfinite(value):
         return value
     place = f"line {row.line}, column {position + 1}" + (f" (`{names[position]}`)" if names else "")

@@ -21,7 +21,7 @@ from steinball.results.gof import GofResult
 from steinball.text import number, percent, wrap
 from steinball.tilts import PolynomialTilt
 
-__all__ = ["Comparison", "compare", "render_demo", "run_demo"]
+__all__ = ["Comparison", "compare", "demonstrate", "render_demo"]
 
 TOLERANCE = 0.2
 OUTLIERS_AT = 20.0
@@ -89,16 +89,15 @@ def _count(n: int, share: float) -> int:
     return int(n * share / (1 - share))
 
 
-def run_demo(folder: Path | None = None) -> str:
+def demonstrate(output: str | None = None) -> str:
     """The whole demonstration as text; its picture and its report are written to a folder, and named at the end."""
     clean, dirty = compare(SEED, 0.0), compare(SEED, TOLERANCE)
-    return f"{render_demo(clean, dirty)}\n\n{_written(dirty.robust, folder)}"
+    return f"{render_demo(clean, dirty)}\n\n{_written(dirty.robust, output)}"
 
 
-def _written(result: GofResult, folder: Path | None) -> str:
+def _written(result: GofResult, output: str | None) -> str:
     """Write the picture and the report, and say where they are."""
-    if folder is None:
-        folder = Path(tempfile.mkdtemp(prefix="steinball-demo-"))
+    folder = Path(output or tempfile.mkdtemp(prefix="steinball-demo-"))
     folder.mkdir(parents=True, exist_ok=True)
     try:
         picture = str(save_picture(result, folder / "galaxies.png"))

@@ -7,13 +7,12 @@ from importlib.resources import files
 import numpy as np
 
 from steinball.arrays import Floats
-from steinball.cautions import renamed
 
 _SLIP = 77  # the 78th velocity: 26690, where the source has 26960
 _TRUE_VELOCITY = 26960.0
 
 
-def load_galaxies(corrected: bool = False, standardize: bool = True, *, standardise: bool | None = None) -> Floats:
+def load_galaxies(corrected: bool = False, standardize: bool = True) -> Floats:
     """Velocities of 82 galaxies in the Corona Borealis region (Postman et al., 1986; Roeder, 1990).
 
     Parameters
@@ -23,8 +22,6 @@ def load_galaxies(corrected: bool = False, standardize: bool = True, *, standard
         round, and the paper's results contain the slip: it is kept by default.
     standardize : bool
         Subtract the mean and divide by half the standard deviation, as in the paper's §5.3; otherwise km/s.
-    standardise : bool
-        The old name of ``standardize``.
 
     Returns
     -------
@@ -36,9 +33,6 @@ def load_galaxies(corrected: bool = False, standardize: bool = True, *, standard
     >>> load_galaxies(standardize=False)[:3, 0]
     array([9172., 9350., 9483.])
     """
-    if standardise is not None:
-        renamed("standardise", "standardize")
-        standardize = standardise
     with files("steinball.datasets").joinpath("galaxies.csv").open(encoding="utf-8") as lines:
         velocities = np.loadtxt(lines, skiprows=1, dtype=np.float64)
     if corrected:

@@ -1,9 +1,6 @@
 """τ∞ = sup u(x, x): how large one point's share of D can be, and how that number was obtained (paper §4.2, App. B)."""
 
-from typing import TYPE_CHECKING
-
 from steinball.cautions import UnboundedSteinKernelWarning, UncertifiedSupremumWarning
-from steinball.cautions import moved_names as _moved_names
 from steinball.features.kinds import Supremum
 from steinball.features.regions import Ball, Box
 from steinball.features.tilting import tilt_efficiency
@@ -16,6 +13,3 @@ __all__ = [
     "UncertifiedSupremumWarning",
     "tilt_efficiency",
 ]
-
-if not TYPE_CHECKING:
-    __getattr__ = _moved_names(__name__)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from steinball.arrays import as_number, dtype_name, to_host
-from steinball.cautions import UncertifiedSupremumWarning, caution, renamed
+from steinball.cautions import UncertifiedSupremumWarning, caution
 from steinball.features.boxes import MOST_BOXES
 from steinball.features.certificate import UncertifiedError, best_upper_bound
 from steinball.features.kinds import Supremum
@@ -52,9 +52,7 @@ def find_supremum(tau: Any, problem: SteinProblem) -> Supremum:
         return _automatic(problem, sample)
     if tau == "sample":
         return Supremum(sample, "sample")
-    if tau == "optimised":
-        renamed('tau="optimised"', 'tau="optimized"')
-    if tau in ("optimized", "optimised"):
+    if tau == "optimized":
         return Supremum(max(sample, optimized(problem)), "optimized")
     raise ValueError(
         '`tau` must be "best", "auto", "sample", "optimized", a number, or a Ball or Box of `steinball.features`, '

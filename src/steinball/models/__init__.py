@@ -1,7 +1,5 @@
 """Models: what the data should look like, by a score and where possible a log density and a sampler."""
 
-from typing import TYPE_CHECKING
-
 from steinball.cautions import (
     FittedOnDataWarning,
     LogDensityWarning,
@@ -10,7 +8,6 @@ from steinball.cautions import (
     SteinIdentityWarning,
     WrongScoreWarning,
 )
-from steinball.cautions import moved_names as _moved_names
 from steinball.models.autodiff import from_log_density
 from steinball.models.base import Model, as_model, from_score
 from steinball.models.base_space import in_base_space
@@ -42,6 +39,3 @@ __all__ = [
     "from_score",
     "in_base_space",
 ]
-
-if not TYPE_CHECKING:
-    __getattr__ = _moved_names(__name__)

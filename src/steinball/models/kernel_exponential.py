@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from steinball.arrays import Array, Floats, as_number, as_numbers, like, namespace
-from steinball.cautions import Renamed
 from steinball.models.gaussian import as_points, frozen
 from steinball.models.growth import Bounds, ScoreGrowth, unit_root
 
@@ -159,8 +158,6 @@ class KernelExponentialFamily:
     def log_normalizer(self) -> float:
         """log ∫ exp(log_density), by quadrature: relative error of the integral about 1e-13."""
         return self._table.log_scale + math.log(self._table.cumulative[-1])
-
-    log_normaliser = Renamed("log_normalizer")
 
     @cached_property
     def _table(self) -> _Table:

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import betaln, gammaln, stdtr
 
 from steinball.arrays import Array, Floats, as_number, like, namespace
-from steinball.cautions import Renamed
 from steinball.models.base_map import normal_of
 from steinball.models.gaussian import Covariance, as_points, as_vector, common_dimension
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds
@@ -89,8 +88,6 @@ class StudentT:
         """
         df = as_number(df, "df", low=2.0, open_low=True)
         return cls(df, scale=math.sqrt((df - 2.0) / df), dimension=dimension)
-
-    standardised = Renamed("standardized")
 
     @property
     def covariance(self) -> Floats:

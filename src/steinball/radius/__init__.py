@@ -1,9 +1,6 @@
 """How much misfit is tolerated: radii θ of KSD balls that contain a stated set (paper §4.2; docs/theory/radii.md)."""
 
-from typing import TYPE_CHECKING
-
 from steinball.cautions import RemovalWarning
-from steinball.cautions import moved_names as _moved_names
 from steinball.features.diameter import diameter
 from steinball.features.lipschitz import lipschitz_constant
 from steinball.radius.alternative import Alternative, LikeModel
@@ -33,6 +30,3 @@ __all__ = [
     "diameter",
     "lipschitz_constant",
 ]
-
-if not TYPE_CHECKING:
-    __getattr__ = _moved_names(__name__)

@@ -1,8 +1,5 @@
 """Weights that bound the Stein kernel."""
 
-from typing import TYPE_CHECKING
-
-from steinball.cautions import moved_names as _moved_names
 from steinball.tilts.base import Tilt
 from steinball.tilts.edge import EdgeTilt
 from steinball.tilts.polynomial import PolynomialTilt
@@ -10,6 +7,3 @@ from steinball.tilts.power import PowerTilt
 from steinball.tilts.scatter import robust_scatter
 
 __all__ = ["EdgeTilt", "PolynomialTilt", "PowerTilt", "Tilt", "robust_scatter"]
-
-if not TYPE_CHECKING:
-    __getattr__ = _moved_names(__name__)

@@ -1,10 +1,10 @@
-"""Columns by name, position, range and pattern."""
+"""Columns by name, position, range and pattern; rows that are drawn or left out."""
 
 from __future__ import annotations
 
 import pytest
 
-from steinball.cli.columns import choose_columns
+from steinball.cli.table import choose_columns
 
 pytestmark = pytest.mark.exact
 
