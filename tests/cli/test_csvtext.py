@@ -181,3 +181,25 @@ def test_what_is_no_number_is_found_in_every_block_of_a_file(monkeypatch: pytest
     ):
         with pytest.raises(ValueError, match=rf"line 26.*{message}"):
             read_csv_text("1,2.5\n" * 25 + bad + "\n" + "1,2.5\n" * 25)
+
+
+@pytest.mark.parametrize("gap", ["", '""', "   ", "NA"], ids=["blank line", "quotes", "white space", "word"])
+@pytest.mark.parametrize("header", ["", "x\n", "# made by hand\n\nx\n"], ids=["bare", "header", "comment"])
+def test_a_gap_in_a_file_of_one_column_is_a_missing_value(gap: str, header: str, monkeypatch: Any) -> None:
+    """Wherever blocks of lines end; `np.loadtxt` and others leave blank lines out, and n with them."""
+    cells = ["1", gap, gap, "2", "3", gap, "4"]
+    text = header + "".join(f"{cell}\n" for cell in cells)
+    line = header.count("\n") + 2
+    for size in range(1, 9):
+        monkeypatch.setattr("steinball.cli.csvtext._LINES_AT_ONCE", size)
+        with pytest.raises(ValueError, match=rf"line {line}, column 1( \(`x`\))?: .*`--missing drop`"):
+            read_csv_text(text)
+        found = read_csv_text(text, missing="drop")[:, 0]
+        np.testing.assert_array_equal(found, [1.0, np.nan, np.nan, 2.0, 3.0, np.nan, 4.0])
+
+
+def test_blank_lines_are_no_rows_at_the_ends_of_a_file_or_between_rows_of_several_cells() -> None:
+    for text in ("\n\n1\n2\n\n\n", "\n# one\n\nx\n1\n# two\n2\n\n", "x\r\n1\r\n2\r\n\r\n"):
+        np.testing.assert_array_equal(read_csv_text(text), [[1.0], [2.0]])
+    for text in ("x,y\n\n1,2.5\n\n   \n3,4\n\n", '"x","y"\n\n"1","2.5"\n\n3,4\n\n', "1 2.5\n\n3 4\n"):
+        np.testing.assert_array_equal(read_csv_text(text), [[1.0, 2.5], [3.0, 4.0]])

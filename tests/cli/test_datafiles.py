@@ -397,3 +397,20 @@ def test_rows_with_a_missing_value_are_dropped_when_asked(tmp_path: Path) -> Non
     np.testing.assert_array_equal(read_table(str(tmp_path / "a.npy"), missing="drop").samples, [[2.0, 3.0]])
     with pytest.raises(ValueError, match="`--missing` must be error or drop"):
         read_table(str(text), missing="keep")
+
+
+def test_rows_have_the_numbers_of_the_file_where_some_are_missing(tmp_path: Path) -> None:
+    """Gaps in rows 5, 10, … of a file of one column; the value 40 is in row 42, whatever was left out before it."""
+    cells = ["0.5"] * 50
+    cells[4:45:5] = [""] * 9
+    cells[41] = "40"
+    path = tmp_path / "gaps.csv"
+    path.write_text("x\n" + "\n".join(cells) + "\n")
+    with pytest.raises(ValueError, match=r"line 6, column 1 \(`x`\): the cell is empty"):
+        read_table(str(path))
+    table = read_table(str(path), missing="drop")
+    assert (len(table.samples), table.dropped) == (41, 9)
+    assert table.labels.ids[int(table.samples.argmax())] == "row 42"
+    np.save(tmp_path / "gaps.npy", [0.0, np.nan, 1.0, np.inf])
+    with pytest.raises(ValueError, match="has inf in row 4, column 1"):
+        read_table(str(tmp_path / "gaps.npy"), missing="drop")

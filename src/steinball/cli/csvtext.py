@@ -60,10 +60,11 @@ def _lines(text: io.TextIOWrapper, source: str) -> Iterator[str]:
 
 
 class Row(NamedTuple):
-    """The cells of one line, and its number in the file."""
+    """The cells of one line, its number in the file, and those of the blank lines before it in a file of one column."""
 
     line: int
     cells: list[str]
+    blank: list[int]
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,9 @@ def read_lines(
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """Numbers of delimited text as an array of shape (n, d), and the names of their columns; none without a header.
 
-    The delimiter is a semicolon, a tab, a comma or white space, whichever comes first in this list and is used. Blank
-    lines and lines that start with ``#`` are skipped.
+    The delimiter is a semicolon, a tab, a comma or white space, whichever comes first in this list and is used. Lines
+    that start with ``#`` are skipped, and so are blank lines; in a file of one column a blank line between others is a
+    missing value.
 
     Parameters
     ----------
@@ -114,7 +116,7 @@ def read_lines(
     chosen = choose_columns(file.columns, names, width)
     layout = Layout(delimiter, decimal, file.missing == "drop", width, names, chosen)
     bare = width == 2 and names is None and file.columns is None and ", " not in start[-1]
-    number = first.line if has_header else 0
+    number = first.line if has_header else block.index(start[0])
     values = _values(chain(block[number:], lines), number, layout, bare and delimiter == "," != decimal, check_size)
     if not values:
         raise ValueError("the file holds a header but no data.")
@@ -150,8 +152,10 @@ def _values(
 def _quick(block: list[str], layout: Layout) -> NDArray[np.float64] | None:
     """The numbers of some lines, or None where one of them needs a closer look."""
     lines, delimiter = [line for line in block if _is_content(line)], layout.delimiter
-    if not lines:
+    if not lines and layout.width > 1:
         return np.empty(0)
+    if layout.width == 1 and not all(map(str.strip, block)):
+        return None
     if delimiter is None:
         whole = all(len(line.split()) == layout.width for line in lines)
     else:
@@ -173,7 +177,7 @@ def _read_cells(values: array[float], lines: Iterator[str], number: int, size: i
     The last row may need further lines, to the end of a quoted cell.
     """
     end = number + size
-    for row in _rows(lines, layout.delimiter, number):
+    for row in _rows(lines, layout.delimiter, number, layout.width):
         values.extend(_numbers(row, layout))
         number = row.line
         if number >= end:
@@ -181,18 +185,19 @@ def _read_cells(values: array[float], lines: Iterator[str], number: int, size: i
     return number
 
 
-def _rows(lines: Iterable[str], delimiter: str | None, number: int = 0) -> Iterator[Row]:
+def _rows(lines: Iterable[str], delimiter: str | None, number: int = 0, width: int = 0) -> Iterator[Row]:
     """The rows of lines that come after the first ``number`` of a file."""
     if delimiter is None:
-        for line, text in enumerate(lines, start=number + 1):
-            if _is_content(text):
-                yield Row(line, text.split())
+        yield from (Row(k, line.split(), []) for k, line in enumerate(lines, start=number + 1) if _is_content(line))
         return
-    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    reader, blank = csv.reader(lines, delimiter=delimiter, skipinitialspace=True), list[int]()
     try:
         for cells in reader:
-            if cells and _is_content(delimiter.join(cells)):
-                yield Row(number + reader.line_num, cells)
+            if _is_content(delimiter.join(cells)) or (width == 1 and cells == [""]):
+                yield Row(number + reader.line_num, cells, blank)
+                blank = []
+            elif not cells and width == 1:
+                blank.append(number + reader.line_num)
     except csv.Error as error:
         raise ValueError(f"line {number + reader.line_num}: {error}.") from None
 
@@ -244,7 +249,8 @@ def _is_header(row: Row) -> bool:
 def _numbers(row: Row, layout: Layout) -> list[float]:
     if len(row.cells) != layout.width:
         raise ValueError(f"line {row.line} has {len(row.cells)} cells, but the first line has {layout.width}.")
-    return [_finite(row, i, layout) for i in layout.chosen]
+    above = [_finite(Row(line, [""], []), 0, layout) for line in row.blank]
+    return above + [_finite(row, i, layout) for i in layout.chosen]
 
 
 def _finite(row: Row, position: int, layout: Layout) -> float:
