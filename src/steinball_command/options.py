@@ -36,6 +36,8 @@ class DataFile:
         whether the first line of a CSV file has names
     decimal : MARK
         what stands before the fraction of a number in a CSV file: . or a comma
+    thousands : MARK
+        what groups the digits of numbers in a CSV file: a comma, a point, a space or an apostrophe
     key : NAME
         which array of an NPZ file to read
     max_rows : N
@@ -47,6 +49,7 @@ class DataFile:
     missing: str = "error"
     header: bool | None = None
     decimal: str | None = None
+    thousands: str | None = None
     key: str | None = None
     max_rows: int | None = None
 

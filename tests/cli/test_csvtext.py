@@ -98,7 +98,7 @@ def test_columns_are_chosen_by_name_or_by_position_from_one() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["x;y\n1,5;2\n-3e2;+4,25\n", "1,5\t2\n-300\t4,25\n", '"1,5","2"\n"-300","4,25"\n', "1,5 2,0\n-300 4.25\n"],
+    ["x;y\n1,5;2\n-3e2;+4,25\n", "1,5\t2\n-300\t4,25\n", '"1,5", "2"\n"-300","4,25"\n', "1,5 2,0\n-300 4,25\n"],
     ids=["semicolons", "tabs", "quotes", "white space"],
 )
 def test_decimal_commas_are_read_where_they_are_said_to_be_there(text: str) -> None:
@@ -110,9 +110,50 @@ def test_one_column_of_decimal_commas_is_read_where_it_is_said_to_be_one() -> No
     np.testing.assert_array_equal(read_csv_text("body height\n1,5\n2\n", decimal=","), [[1.5], [2.0]])
 
 
-def test_a_comma_for_thousands_is_no_number_beside_a_decimal_one() -> None:
-    with pytest.raises(ValueError, match=r"`1\.234,5` is not a number"):
-        read_csv_text("x;y\n1.234,5;2\n", decimal=",")
+@pytest.mark.parametrize(
+    ("cell", "options", "words"),
+    [
+        ("1.886", {"decimal": ","}, r'`1.886` has its digits in groups; if .* `--thousands "\."`'),
+        ("1.234,5", {"decimal": ","}, r'has its digits in groups; if .* `--thousands "\."`'),
+        ("4.25", {"decimal": ","}, "`4.25` has a point beside `--decimal ,`; leave that out"),
+        ("1.88", {"decimal": ",", "thousands": "."}, "`1.88` has a point beside `--decimal ,`"),
+        ("1,225.13", {}, '`1,225.13` has its digits in groups; if they are thousands, say so with `--thousands ","`'),
+        ("1,225", {}, "`1,225` has a comma; say what it stands for: `--decimal ,` for a fraction, `--thousands ,` for"),
+        ("1'225", {}, "`1'225` has its digits in groups; .* `--thousands \"'\"`"),
+        ("1 225,5", {"decimal": ","}, 'has its digits in groups; .* `--thousands " "`'),
+        ("12,25", {"thousands": ","}, "`12,25` has a decimal comma"),
+        ("1,225,13", {"thousands": ","}, "`1,225,13` is not a number"),
+    ],
+)
+def test_marks_that_were_not_said_to_be_there_are_refused(cell: str, options: dict[str, str], words: str) -> None:
+    """A point beside decimal commas was read as one: 1.886 for 1886."""
+    with pytest.raises(ValueError, match=f"line 3, column 2 .*{words}"):
+        read_csv_text(f"a;b\n1;2\n1;{cell}\n", **options)
+    np.testing.assert_array_equal(read_csv_text(f"a;b\n1;2\n1;{cell}\n", columns="a", **options), [[1.0], [1.0]])
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("a;b\n1,225.13;2\n-12,345,678;1e3\n", {"thousands": ","}),
+        ("1,225.13;2\n-12,345,678;1e3\n", {"thousands": ","}),
+        ('"1,225.13","2"\n"-12,345,678","1000"\n', {"thousands": ","}),
+        ('a,b\n"1,225.13", "2"\n"-12,345,678",1000\n', {"thousands": ","}),
+        ("1.225,13;2\n-12.345.678;1.000,0\n", {"thousands": ".", "decimal": ","}),
+        ("1 225,13;2\n-12\u202f345\xa0678;1000\n", {"thousands": " ", "decimal": ","}),
+        ("1'225.13\t2\n-12'345'678\t1'000\n", {"thousands": "'"}),
+    ],
+)
+def test_thousands_are_read_where_they_are_said_to_be_there(text: str, options: dict[str, str]) -> None:
+    np.testing.assert_array_equal(read_csv_text(text, **options), [[1225.13, 2.0], [-12345678.0, 1000.0]])
+
+
+def test_one_column_of_thousands_is_read() -> None:
+    for text, options in (
+        ("1,225.5\n7\n", {"thousands": ","}), ("1 225,5\n7\n", {"thousands": " ", "decimal": ","}),
+        ("x\n1.225,5\n7\n", {"thousands": ".", "decimal": ","}),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(read_csv_text(text, **options), [[1225.5], [7.0]])
 
 
 @pytest.mark.parametrize(

@@ -376,7 +376,11 @@ def test_parquet_without_pyarrow_names_the_extra(monkeypatch: pytest.MonkeyPatch
         ("a.xlsx", {}, "must end in .csv"),
         ("a", {}, "must end in .csv"),
         ("a.csv", {"key": "x"}, "`--key` names an array of an NPZ file"),
-        ("a.npy", {"header": True}, "is for CSV files"),
+        ("a.npy", {"header": True}, "`--header` is for CSV files"),
+        ("a.npy", {"thousands": ","}, "`--thousands` is for CSV files"),
+        ("a.csv", {"thousands": "."}, "`--thousands` must be a comma, .* another mark than `--decimal`, got `.`"),
+        ("a.csv", {"thousands": ",", "decimal": ","}, "another mark than `--decimal`, got `,`"),
+        ("a.csv", {"thousands": ""}, "`--thousands` must be a comma"),
     ],
 )
 def test_options_that_do_not_belong_to_the_file_are_refused(source: str, options: dict[str, Any], message: str) -> None:

@@ -29,6 +29,8 @@ _LINES_AT_ONCE = 4096
 _LONGEST_LINE = 2**26
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "."}
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
+_ATTEMPT = re.compile(r"\s*[+-]?[\d.,'\s]*\d[\d.,'\s]*([eE][+-]?\d+)?")  # a number, in whatever way it is written
+_GROUPED = r"[+-]?\d{{1,3}}({group}\d{{3}})+([{decimal}]\d*)?([eE][+-]?\d+)?"
 
 
 def read_csv(file: DataFile, budget: Budget) -> tuple[NDArray[np.float64], tuple[str, ...]]:
@@ -73,6 +75,7 @@ class Layout:
 
     delimiter: str | None
     decimal: str
+    thousands: str | None
     missing: bool
     width: int
     names: list[str] | None
@@ -109,12 +112,12 @@ def read_lines(
     start = [line for line in block if _is_content(line)][:2]
     if not start:
         raise ValueError("the file holds no data.")
-    delimiter = _delimiter(start, decimal)
+    delimiter = _delimiter(start, {decimal, file.thousands})
     first = next(_rows(block, delimiter))
     has_header = _is_header(first) if file.header is None else file.header
     names, width = [cell.strip() for cell in first.cells] if has_header else None, len(first.cells)
     chosen = choose_columns(file.columns, names, width)
-    layout = Layout(delimiter, decimal, file.missing == "drop", width, names, chosen)
+    layout = Layout(delimiter, decimal, file.thousands, file.missing == "drop", width, names, chosen)
     bare = width == 2 and names is None and file.columns is None and ", " not in start[-1]
     number = first.line if has_header else block.index(start[0])
     values = _values(chain(block[number:], lines), number, layout, bare and delimiter == "," != decimal, check_size)
@@ -160,10 +163,12 @@ def _quick(block: list[str], layout: Layout) -> NDArray[np.float64] | None:
         whole = all(len(line.split()) == layout.width for line in lines)
     else:
         whole = all(line.count(delimiter) == layout.width - 1 and '"' not in line for line in lines)
-    if not whole:
+    if not whole or layout.thousands is not None:
         return None
     if layout.decimal == ",":
-        lines = [_pointed(line) for line in lines]
+        if any("." in line for line in lines):
+            return None
+        lines = [line.replace(",", ".") for line in lines]
     try:
         numbers = np.loadtxt(lines, delimiter=delimiter, usecols=layout.chosen, comments=None, ndmin=2)
     except ValueError:
@@ -207,36 +212,24 @@ def _is_content(line: str) -> bool:
     return bool(stripped) and not stripped.startswith("#")
 
 
-def _delimiter(lines: list[str], decimal: str) -> str | None:
+def _delimiter(lines: list[str], marks: set[str | None]) -> str | None:
     """The delimiter of the first line of numbers, which is one of two; None is white space.
 
-    A header is not asked: words may hold any character.
+    What stands inside of numbers is no delimiter, unless cells have quotes. A header is not asked: words may hold any
+    character.
     """
-    words = any(_number(part) is None for part in re.split(r"[;,\s]+", lines[0].strip()) if part)
+    words = any(_ATTEMPT.fullmatch(part) is None for part in re.split(r"[;,\s]+", lines[0].strip()) if part)
     line = lines[-1] if words else lines[0]
-    found = next((d for d in _DELIMITERS if d in line and d != decimal), None)
-    if found is not None or len(line.split()) != 1:
+    found = next((d for d in _DELIMITERS if d in line and (d not in marks or '"' in line)), None)
+    if found is not None or (len(line.split()) != 1 and " " not in marks):
         return found
-    return ";" if decimal == "," and '"' not in line else ","  # one column
-
-
-def _number(cell: str) -> float | None:
-    """The number in a cell, or None. Python's own underscores (1_000) are not numbers in a data file."""
-    try:
-        return None if "_" in cell else float(cell)
-    except ValueError:
-        return None
-
-
-def _pointed(cell: str) -> str:
-    """A decimal comma as a point: never read as a number, but seen as the attempt at one."""
-    return cell.replace(",", ".")
+    return ";" if "," in marks else ","  # one column
 
 
 def _is_header(row: Row) -> bool:
     if row.cells[0] == "" and row.cells[1:] == [str(k) for k in range(len(row.cells) - 1)]:
         return True  # as pandas names the columns of a plain array, beside its index
-    numbers = [cell for cell in row.cells if _number(_pointed(cell)) is not None]
+    numbers = [cell for cell in row.cells if _ATTEMPT.fullmatch(cell) or _number(cell) is not None]
     words = [cell for cell in row.cells if cell.strip() and cell not in numbers]
     if words and numbers:
         raise ValueError(
@@ -244,6 +237,30 @@ def _is_header(row: Row) -> bool:
             "columns with `--header` or `--no-header`."
         )
     return bool(words)
+
+
+def _number(cell: str, decimal: str = ".", thousands: str | None = None) -> float | None:
+    """The number in a cell, or None. Python's own underscores (1_000) are not numbers in a data file.
+
+    Examples
+    --------
+    >>> _number("1.886,5", ",", "."), _number("1.886", ","), _number("1.88", ",", ".")
+    (1886.5, None, None)
+    """
+    if thousands is not None and _is_grouped(cell, decimal, thousands):
+        cell = re.sub(r"\s" if thousands == " " else re.escape(thousands), "", cell)
+    if decimal == ",":
+        cell = cell.replace(".", "_").replace(",", ".")
+    try:
+        return None if "_" in cell else float(cell)
+    except ValueError:
+        return None
+
+
+def _is_grouped(cell: str, decimal: str, thousands: str) -> bool:
+    """Whether the digits before the fraction stand in groups of three; a space may be one that does not break."""
+    group = r"\s" if thousands == " " else re.escape(thousands)
+    return re.fullmatch(_GROUPED.format(group=group, decimal=decimal), cell) is not None
 
 
 def _numbers(row: Row, layout: Layout) -> list[float]:
@@ -257,7 +274,7 @@ def _finite(row: Row, position: int, layout: Layout) -> float:
     cell, names = row.cells[position].strip(), layout.names
     if layout.missing and cell.lower() in _MISSING:
         return math.nan
-    value = _number(_pointed(cell) if layout.decimal == "," else cell)
+    value = _number(cell, layout.decimal, layout.thousands)
     if value is not None and math.isfinite(value):
         return value
     place = f"line {row.line}, column {position + 1}" + (f" (`{names[position]}`)" if names else "")
@@ -266,6 +283,19 @@ def _finite(row: Row, position: int, layout: Layout) -> float:
         raise ValueError(f"{place}: {what}; remove or impute missing values, or drop such rows with `--missing drop`.")
     if value is not None:
         raise ValueError(f"{place}: `{cell}` is not finite; remove or impute it.")
-    if _number(_pointed(cell)) is not None:
-        raise ValueError(f"{place}: `{cell}` has a decimal comma; say so with `--decimal ,`, or write decimal points.")
-    raise ValueError(f"{place}: `{cell}` is not a number; choose numeric columns with `--columns`.")
+    raise ValueError(f"{place}: `{cell}` {_why(cell, layout.decimal)}.")
+
+
+def _why(cell: str, decimal: str) -> str:
+    """Why a cell is no number, and what to say where it is meant to be one."""
+    comma = decimal == "." and _number(cell, ",") is not None
+    groups = [mark for mark in (",", ".", "'", " ") if mark != decimal and _is_grouped(cell, decimal, mark)]
+    if comma and groups:
+        return "has a comma; say what it stands for: `--decimal ,` for a fraction, `--thousands ,` for thousands"
+    if comma:
+        return "has a decimal comma; say so with `--decimal ,`, or write decimal points"
+    if groups:
+        return f'has its digits in groups; if they are thousands, say so with `--thousands "{groups[0]}"`'
+    if decimal == "," and "." in cell:
+        return "has a point beside `--decimal ,`; leave that out if points stand before fractions"
+    return "is not a number; choose numeric columns with `--columns`"

@@ -76,11 +76,16 @@ def _check(file: DataFile, suffix: str) -> None:
         raise ValueError(f"`{file.data}` must end in .csv, .tsv, .txt, .dat, .npy, .npz or .parquet.")
     if suffix != ".npz" and file.key is not None:
         raise ValueError("`--key` names an array of an NPZ file; this is not one.")
-    for name, given in {"header": file.header, "decimal": file.decimal}.items():
+    for name, given in {"header": file.header, "decimal": file.decimal, "thousands": file.thousands}.items():
         if suffix not in _TEXT and given is not None:
             raise ValueError(f"`--{name}` is for CSV files; this is not one.")
     if file.decimal not in (None, ".", ","):
         raise ValueError(f"`--decimal` must be a point or a comma, got `{file.decimal}`.")
+    if file.thousands not in (None, ",", ".", " ", "'") or file.thousands == (file.decimal or "."):
+        raise ValueError(
+            "`--thousands` must be a comma, a point, a space or an apostrophe, and another mark than `--decimal`, got "
+            f"`{file.thousands}`."
+        )
     if file.missing not in ("error", "drop"):
         raise ValueError(f"`--missing` must be error or drop, got `{file.missing}`.")
 
