@@ -34,6 +34,8 @@ class DataFile:
         rows that have a missing value are an error (the default), or dropped
     header
         whether the first line of a CSV file has names
+    encoding : NAME
+        encoding of a CSV file, such as latin-1 or utf-16; UTF-8 by default
     decimal : MARK
         what stands before the fraction of a number in a CSV file: . or a comma
     thousands : MARK
@@ -48,6 +50,7 @@ class DataFile:
     columns: str | None = None
     missing: str = "error"
     header: bool | None = None
+    encoding: str = "UTF-8"
     decimal: str | None = None
     thousands: str | None = None
     key: str | None = None

@@ -48,6 +48,33 @@ def test_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
         read_table(str(path))
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-16-le", "UTF-8", "utf-8-sig"])
+def test_an_encoding_that_is_named_is_read(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "points.csv"
+    path.write_bytes("größe;höhe\r\n1;2,5\r\n-3;4e-3\r\n".encode(encoding))
+    table = read_table(str(path), encoding=encoding, decimal=",")
+    assert table.names == ("größe", "höhe")
+    np.testing.assert_array_equal(table.samples, EXPECTED)
+    if encoding in ("latin-1", "cp1252", "utf-16"):
+        other = "utf-16" if encoding == "utf-16" else "latin-1"
+        with pytest.raises(ValueError, match=f"must be UTF-8 text, but line 1 is not; .* `--encoding {other}`"):
+            read_table(str(path))
+
+
+def test_an_encoding_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "points.csv").write_text("1\n2\n")
+    for name in ("klingon", "hex", ""):
+        with pytest.raises(ValueError, match=f"`--encoding` must be one that Python knows, got `{name}`"):
+            read_table(str(tmp_path / "points.csv"), encoding=name)
+
+
+def test_standard_input_may_have_an_encoding_and_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.BytesIO("café\n1\n2\n".encode("latin-1"))
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stream))
+    assert read_table("-", encoding="latin-1").names == ("café",)
+    assert not stream.closed
+
+
 def test_lines_may_end_with_a_carriage_return(tmp_path: Path) -> None:
     path = tmp_path / "points.csv"
     for text in (b"x,y\r1,2.5\r-3,4e-3\r", b'"x\ry",z\r\n1,2.5\r\n-3,4e-3'):
@@ -378,6 +405,7 @@ def test_parquet_without_pyarrow_names_the_extra(monkeypatch: pytest.MonkeyPatch
         ("a.csv", {"key": "x"}, "`--key` names an array of an NPZ file"),
         ("a.npy", {"header": True}, "`--header` is for CSV files"),
         ("a.npy", {"thousands": ","}, "`--thousands` is for CSV files"),
+        ("a.parquet", {"encoding": "latin-1"}, "`--encoding` is for CSV files"),
         ("a.csv", {"thousands": "."}, "`--thousands` must be a comma, .* another mark than `--decimal`, got `.`"),
         ("a.csv", {"thousands": ",", "decimal": ","}, "another mark than `--decimal`, got `,`"),
         ("a.csv", {"thousands": ""}, "`--thousands` must be a comma"),

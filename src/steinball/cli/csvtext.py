@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import math
@@ -37,28 +38,35 @@ def read_csv(file: DataFile, budget: Budget) -> tuple[NDArray[np.float64], tuple
     """The numbers of a text file or of standard input, (n, d), and the names of their columns."""
     with nullcontext(sys.stdin.buffer) if file.data == "-" else open(file.data, "rb") as stream:
         whole = os.path.getsize(file.data) if file.data != "-" else 0
-        text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+        try:
+            text = io.TextIOWrapper(stream, encoding=file.encoding, newline="")
+        except LookupError:
+            raise ValueError(f"`--encoding` must be one that Python knows, got `{file.encoding}`.") from None
 
         def check_size(size: int) -> None:
             budget.check(size, min(1.0, stream.tell() / whole) if whole else 1.0)
 
         try:
-            return read_lines(_lines(text, file.data), file, check_size)
+            return read_lines(_lines(text, file), file, check_size)
         finally:
             text.detach()  # standard input is not closed with it
 
 
-def _lines(text: io.TextIOWrapper, source: str) -> Iterator[str]:
-    """The lines with their ends; a carriage return alone is one, too."""
+def _lines(text: io.TextIOWrapper, file: DataFile) -> Iterator[str]:
+    """The lines with their ends; a carriage return alone is one, too. A mark of the byte order is no part of them."""
     number = 0
     try:
         for number, line in enumerate(iter(lambda: text.readline(_LONGEST_LINE), ""), start=1):
             if len(line) == _LONGEST_LINE:
-                raise ValueError(f"line {number} of `{source}` has more than {in_words(_LONGEST_LINE)}; is it text?")
-            yield line
+                raise ValueError(f"line {number} of `{file.data}` has more than {in_words(_LONGEST_LINE)}; is it text?")
+            yield line if number > 1 else line.removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         number += len((error.object[: error.start] + b"x").splitlines())
-        raise ValueError(f"`{source}` must be UTF-8 text, but line {number} is not.") from None
+        other = "utf-16" if error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "latin-1"
+        raise ValueError(
+            f"`{file.data}` must be {file.encoding} text, but line {number} is not; name its encoding, such as "
+            f"`--encoding {other}`."
+        ) from None
 
 
 class Row(NamedTuple):

@@ -21,6 +21,7 @@ __all__ = ["read_npz", "read_table"]
 
 _TEXT = {".csv", ".tsv", ".txt", ".dat"}
 _KNOWN = {*_TEXT, ".npy", ".npz", ".parquet"}
+_FOR_TEXT = ("header", "encoding", "decimal", "thousands")
 _ROWS_AT_ONCE = 2**16
 
 
@@ -76,9 +77,8 @@ def _check(file: DataFile, suffix: str) -> None:
         raise ValueError(f"`{file.data}` must end in .csv, .tsv, .txt, .dat, .npy, .npz or .parquet.")
     if suffix != ".npz" and file.key is not None:
         raise ValueError("`--key` names an array of an NPZ file; this is not one.")
-    for name, given in {"header": file.header, "decimal": file.decimal, "thousands": file.thousands}.items():
-        if suffix not in _TEXT and given is not None:
-            raise ValueError(f"`--{name}` is for CSV files; this is not one.")
+    for name in (name for name in _FOR_TEXT if suffix not in _TEXT and vars(file)[name] != vars(DataFile(""))[name]):
+        raise ValueError(f"`--{name.replace('_', '-')}` is for CSV files; this is not one.")
     if file.decimal not in (None, ".", ","):
         raise ValueError(f"`--decimal` must be a point or a comma, got `{file.decimal}`.")
     if file.thousands not in (None, ",", ".", " ", "'") or file.thousands == (file.decimal or "."):
