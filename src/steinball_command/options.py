@@ -32,6 +32,8 @@ class DataFile:
         columns to read: names, positions from 1, ranges (2-5) or patterns (emb_*), with commas
     missing : error|drop
         rows that have a missing value are an error (the default), or dropped
+    na : TEXT
+        a cell of a CSV file that stands for a missing value, besides NA, NaN, null, none and -; may be given again
     header
         whether the first line of a CSV file has names
     encoding : NAME
@@ -49,6 +51,7 @@ class DataFile:
     data: str
     columns: str | None = None
     missing: str = "error"
+    na: list[str] | None = None
     header: bool | None = None
     encoding: str = "UTF-8"
     decimal: str | None = None
@@ -278,6 +281,7 @@ _FIELD = re.compile(r"(?m)^(\w+)(?: : (.+))?\n((?: {4}.+\n?)+)")
 _WAYS: dict[str, dict[str, Any]] = {
     "bool": {"action": "store_true"},
     "bool | None": {"action": argparse.BooleanOptionalAction},
+    "list[str]": {"action": "append"},
     "int": {"type": int},
     "float": {"type": float},
 }

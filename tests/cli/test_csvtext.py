@@ -244,3 +244,23 @@ def test_blank_lines_are_no_rows_at_the_ends_of_a_file_or_between_rows_of_severa
         np.testing.assert_array_equal(read_csv_text(text), [[1.0], [2.0]])
     for text in ("x,y\n\n1,2.5\n\n   \n3,4\n\n", '"x","y"\n\n"1","2.5"\n\n3,4\n\n', "1 2.5\n\n3 4\n"):
         np.testing.assert_array_equal(read_csv_text(text), [[1.0, 2.5], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize("size", [1, 4096])
+def test_texts_and_numbers_may_be_declared_as_missing(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steinball.cli.csvtext._LINES_AT_ONCE", size)
+    text = "x,y\n1,-99.9\nk.A.,2\n3,-9.99e1\n4,5\n?,NA\n"
+    with pytest.raises(ValueError, match=r"line 3, column 1 \(`x`\): `k.A.` is not a number; .* say `--na k.A.`"):
+        read_csv_text(text)
+    na = ["k.A.", "-99.90", "?"]
+    with pytest.raises(ValueError, match=r"line 2, column 2 \(`y`\): `-99.9` stands for a missing value; .*drop"):
+        read_csv_text(text, na=na)
+    nan = np.nan
+    expected = [[1.0, nan], [nan, 2.0], [3.0, nan], [4.0, 5.0], [nan, nan]]
+    np.testing.assert_array_equal(read_csv_text(text, na=na, missing="drop"), expected)
+
+
+def test_a_missing_number_is_written_as_the_others_are() -> None:
+    text = "x;y\n1;-99,9\n-1.000;2\n"
+    options = {"decimal": ",", "thousands": ".", "missing": "drop"}
+    np.testing.assert_array_equal(read_csv_text(text, na=["-99,9", "-1000"], **options), [[1.0, np.nan], [np.nan, 2.0]])

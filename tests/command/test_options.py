@@ -28,6 +28,7 @@ def test_options_are_found_in_their_groups() -> None:
     assert options.method == known.Method(seed=3, jumps=True)
     assert options.work == known.Work(jobs=-1)
     assert options.output == known.Output(json=True)
+    assert parse(["test", "x.csv", "--na", "k.A.", "--na", "-99", "--na=-x"]).file.na == ["k.A.", "-99", "-x"]
 
 
 def options_of(kind: type) -> list[Any]:

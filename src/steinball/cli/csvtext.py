@@ -13,6 +13,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -28,7 +29,7 @@ __all__ = ["read_csv", "read_lines"]
 _DELIMITERS = (";", "\t", ",")  # a comma beside a semicolon or a tab is a decimal comma, and an error unless said
 _LINES_AT_ONCE = 4096
 _LONGEST_LINE = 2**26
-_MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "."}
+_MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "--", "."}
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 _ATTEMPT = re.compile(r"\s*[+-]?[\d.,'\s]*\d[\d.,'\s]*([eE][+-]?\d+)?")  # a number, in whatever way it is written
 _GROUPED = r"[+-]?\d{{1,3}}({group}\d{{3}})+([{decimal}]\d*)?([eE][+-]?\d+)?"
@@ -85,9 +86,19 @@ class Layout:
     decimal: str
     thousands: str | None
     missing: bool
+    na: frozenset[str]
     width: int
     names: list[str] | None
     chosen: Sequence[int]
+
+    def number(self, cell: str) -> float | None:
+        """The number in a cell, or None."""
+        return _number(cell, self.decimal, self.thousands)
+
+    @cached_property
+    def na_numbers(self) -> list[float]:
+        """The numbers that stand for missing values, such as -99, in whatever way they are written."""
+        return [number for text in self.na if (number := self.number(text)) is not None]
 
 
 def read_lines(
@@ -125,7 +136,8 @@ def read_lines(
     has_header = _is_header(first) if file.header is None else file.header
     names, width = [cell.strip() for cell in first.cells] if has_header else None, len(first.cells)
     chosen = choose_columns(file.columns, names, width)
-    layout = Layout(delimiter, decimal, file.thousands, file.missing == "drop", width, names, chosen)
+    na = frozenset(file.na or ())
+    layout = Layout(delimiter, decimal, file.thousands, file.missing == "drop", na, width, names, chosen)
     bare = width == 2 and names is None and file.columns is None and ", " not in start[-1]
     number = first.line if has_header else block.index(start[0])
     values = _values(chain(block[number:], lines), number, layout, bare and delimiter == "," != decimal, check_size)
@@ -181,7 +193,7 @@ def _quick(block: list[str], layout: Layout) -> NDArray[np.float64] | None:
         numbers = np.loadtxt(lines, delimiter=delimiter, usecols=layout.chosen, comments=None, ndmin=2)
     except ValueError:
         return None
-    return numbers if np.isfinite(numbers).all() else None
+    return numbers if np.isfinite(numbers).all() and not np.isin(numbers, layout.na_numbers).any() else None
 
 
 def _read_cells(values: array[float], lines: Iterator[str], number: int, size: int, layout: Layout) -> int:
@@ -280,13 +292,14 @@ def _numbers(row: Row, layout: Layout) -> list[float]:
 
 def _finite(row: Row, position: int, layout: Layout) -> float:
     cell, names = row.cells[position].strip(), layout.names
-    if layout.missing and cell.lower() in _MISSING:
+    value = layout.number(cell)
+    missing = cell.lower() in _MISSING or cell in layout.na or value in layout.na_numbers
+    if layout.missing and missing:
         return math.nan
-    value = _number(cell, layout.decimal, layout.thousands)
-    if value is not None and math.isfinite(value):
+    if value is not None and math.isfinite(value) and not missing:
         return value
     place = f"line {row.line}, column {position + 1}" + (f" (`{names[position]}`)" if names else "")
-    if cell.lower() in _MISSING:
+    if missing:
         what = f"`{cell}` stands for a missing value" if cell else "the cell is empty"
         raise ValueError(f"{place}: {what}; remove or impute missing values, or drop such rows with `--missing drop`.")
     if value is not None:
@@ -306,4 +319,4 @@ def _why(cell: str, decimal: str) -> str:
         return f'has its digits in groups; if they are thousands, say so with `--thousands "{groups[0]}"`'
     if decimal == "," and "." in cell:
         return "has a point beside `--decimal ,`; leave that out if points stand before fractions"
-    return "is not a number; choose numeric columns with `--columns`"
+    return f"is not a number; choose other columns with `--columns`, or, where it is a missing value, say `--na {cell}`"
