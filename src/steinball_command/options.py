@@ -36,6 +36,8 @@ class DataFile:
         a cell of a CSV file that stands for a missing value, besides NA, NaN, null, none and -; may be given again
     header
         whether the first line of a CSV file has names
+    skip_lines : LIST
+        lines of a CSV file to leave out, such as units below the header: numbers from 1 and ranges (2 or 1-3,5)
     encoding : NAME
         encoding of a CSV file, such as latin-1 or utf-16; UTF-8 by default
     decimal : MARK
@@ -53,6 +55,7 @@ class DataFile:
     missing: str = "error"
     na: list[str] | None = None
     header: bool | None = None
+    skip_lines: str | None = None
     encoding: str = "UTF-8"
     decimal: str | None = None
     thousands: str | None = None

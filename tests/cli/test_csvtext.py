@@ -250,7 +250,7 @@ def test_blank_lines_are_no_rows_at_the_ends_of_a_file_or_between_rows_of_severa
 def test_texts_and_numbers_may_be_declared_as_missing(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("steinball.cli.csvtext._LINES_AT_ONCE", size)
     text = "x,y\n1,-99.9\nk.A.,2\n3,-9.99e1\n4,5\n?,NA\n"
-    with pytest.raises(ValueError, match=r"line 3, column 1 \(`x`\): `k.A.` is not a number; .* say `--na k.A.`"):
+    with pytest.raises(ValueError, match=r"line 3, column 1 \(`x`\): `k.A.` is not a number; .* with `--na k.A.`"):
         read_csv_text(text)
     na = ["k.A.", "-99.90", "?"]
     with pytest.raises(ValueError, match=r"line 2, column 2 \(`y`\): `-99.9` stands for a missing value; .*drop"):
@@ -264,3 +264,26 @@ def test_a_missing_number_is_written_as_the_others_are() -> None:
     text = "x;y\n1;-99,9\n-1.000;2\n"
     options = {"decimal": ",", "thousands": ".", "missing": "drop"}
     np.testing.assert_array_equal(read_csv_text(text, na=["-99,9", "-1000"], **options), [[1.0, np.nan], [np.nan, 2.0]])
+
+
+def test_units_below_a_header_are_an_error_with_its_remedy() -> None:
+    text = "pressure,temperature\nkPa,°C\n101.5,20\n99,21\n"
+    with pytest.raises(ValueError, match=r"line 2, column 1 \(`pressure`\): `kPa` is not .* `--skip-lines 2` \(units"):
+        read_csv_text(text)
+    np.testing.assert_array_equal(read_csv_text(text, skip_lines="2"), [[101.5, 20.0], [99.0, 21.0]])
+
+
+@pytest.mark.parametrize("lines", ["1-2,4", " 4 , 1 - 2", "4,1,2", "1-2,4-4,99"])
+def test_lines_are_left_out_and_the_others_keep_their_numbers(lines: str) -> None:
+    text = "Export of 1 May\nby hand; with a semicolon\nx,y\nm,s\n1,2.5\n3,4\n"
+    np.testing.assert_array_equal(read_csv_text(text, skip_lines=lines), [[1.0, 2.5], [3.0, 4.0]])
+    with pytest.raises(ValueError, match="line 7, column 2"):
+        read_csv_text(text + "5,six\n", skip_lines=lines)
+    one = "x\n1\nhalf\n3\n"  # not a missing value of a file with one column
+    np.testing.assert_array_equal(read_csv_text(one, skip_lines="3"), [[1.0], [3.0]])
+
+
+@pytest.mark.parametrize("lines", ["", "two", "1-", "-1", "1;2", "1,,2"])
+def test_lines_to_leave_out_are_numbers(lines: str) -> None:
+    with pytest.raises(ValueError, match=f"`--skip-lines` must be numbers of lines, such as 2 or 1-3,5, got `{lines}`"):
+        read_csv_text("1\n2\n", skip_lines=lines)

@@ -407,6 +407,7 @@ def test_parquet_without_pyarrow_names_the_extra(monkeypatch: pytest.MonkeyPatch
         ("a.npy", {"thousands": ","}, "`--thousands` is for CSV files"),
         ("a.parquet", {"encoding": "latin-1"}, "`--encoding` is for CSV files"),
         ("a.npz", {"na": ["-99"]}, "`--na` is for CSV files"),
+        ("a.npy", {"skip_lines": "2"}, "`--skip-lines` is for CSV files"),
         ("a.csv", {"thousands": "."}, "`--thousands` must be a comma, .* another mark than `--decimal`, got `.`"),
         ("a.csv", {"thousands": ",", "decimal": ","}, "another mark than `--decimal`, got `,`"),
         ("a.csv", {"thousands": ""}, "`--thousands` must be a comma"),

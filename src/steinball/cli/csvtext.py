@@ -125,7 +125,7 @@ def read_lines(
     (array([[2.],
            [4.]]), ('b',))
     """
-    lines, block, decimal = iter(lines), list[str](), file.decimal or "."
+    lines, block, decimal = _without(lines, file.skip_lines), list[str](), file.decimal or "."
     while not any(map(_is_content, block)) and (more := list(islice(lines, _LINES_AT_ONCE))):
         block += more
     start = [line for line in block if _is_content(line)][:2]
@@ -145,6 +145,17 @@ def read_lines(
         raise ValueError("the file holds a header but no data.")
     read = () if names is None else tuple(names[k] for k in chosen)
     return np.frombuffer(values, dtype=np.float64).reshape(-1, len(chosen)), read
+
+
+def _without(lines: Iterable[str], skipped: str | None) -> Iterator[str]:
+    """The lines, with a comment in place of those that are left out: the others keep their numbers."""
+    if skipped is None:
+        return iter(lines)
+    found = [re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part) for part in skipped.split(",")]
+    if not all(found):
+        raise ValueError(f"`--skip-lines` must be numbers of lines, such as 2 or 1-3,5, got `{skipped}`.")
+    ranges = [range(int(part[1]), int(part[2] or part[1]) + 1) for part in found if part]
+    return ("#\n" if any(k in part for part in ranges) else line for k, line in enumerate(lines, start=1))
 
 
 def _values(
@@ -304,10 +315,10 @@ def _finite(row: Row, position: int, layout: Layout) -> float:
         raise ValueError(f"{place}: {what}; remove or impute missing values, or drop such rows with `--missing drop`.")
     if value is not None:
         raise ValueError(f"{place}: `{cell}` is not finite; remove or impute it.")
-    raise ValueError(f"{place}: `{cell}` {_why(cell, layout.decimal)}.")
+    raise ValueError(f"{place}: `{cell}` {_why(cell, layout.decimal, row.line)}.")
 
 
-def _why(cell: str, decimal: str) -> str:
+def _why(cell: str, decimal: str, line: int) -> str:
     """Why a cell is no number, and what to say where it is meant to be one."""
     comma = decimal == "." and _number(cell, ",") is not None
     groups = [mark for mark in (",", ".", "'", " ") if mark != decimal and _is_grouped(cell, decimal, mark)]
@@ -319,4 +330,7 @@ def _why(cell: str, decimal: str) -> str:
         return f'has its digits in groups; if they are thousands, say so with `--thousands "{groups[0]}"`'
     if decimal == "," and "." in cell:
         return "has a point beside `--decimal ,`; leave that out if points stand before fractions"
-    return f"is not a number; choose other columns with `--columns`, or, where it is a missing value, say `--na {cell}`"
+    return (
+        f"is not a number; choose other columns with `--columns`, leave the line out with `--skip-lines {line}` (units "
+        f"below a header), or say that it is a missing value with `--na {cell}`"
+    )

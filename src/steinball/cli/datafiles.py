@@ -21,7 +21,7 @@ __all__ = ["read_npz", "read_table"]
 
 _TEXT = {".csv", ".tsv", ".txt", ".dat"}
 _KNOWN = {*_TEXT, ".npy", ".npz", ".parquet"}
-_FOR_TEXT = ("na", "header", "encoding", "decimal", "thousands")
+_FOR_TEXT = ("na", "header", "skip_lines", "encoding", "decimal", "thousands")
 _ROWS_AT_ONCE = 2**16
 
 
