@@ -400,7 +400,9 @@ def test_parquet_without_pyarrow_names_the_extra(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
-        ("a.xlsx", {}, "must end in .csv"),
+        ("a.xlsx", {}, r"`a.xlsx` is a workbook. Save its sheet as CSV \(UTF-8\) .* `pandas.read_excel"),
+        ("A.XLS", {"columns": "x"}, "is a workbook"),
+        ("a.json", {}, "must end in .csv"),
         ("a", {}, "must end in .csv"),
         ("a.csv", {"key": "x"}, "`--key` names an array of an NPZ file"),
         ("a.npy", {"header": True}, "`--header` is for CSV files"),

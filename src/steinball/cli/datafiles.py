@@ -73,6 +73,11 @@ def read_table(file: DataFile, memory_limit: int | str | None = None) -> Table:
 
 def _check(file: DataFile, suffix: str) -> None:
     """Refuse options that do not belong to the file, before it is opened."""
+    if suffix in (".xlsx", ".xls", ".ods"):
+        raise ValueError(
+            f"`{file.data}` is a workbook. Save its sheet as CSV (UTF-8) from the spreadsheet, or in Python with "
+            "`pandas.read_excel(...).to_csv(..., index=False)`."
+        )
     if suffix not in _KNOWN:
         raise ValueError(f"`{file.data}` must end in .csv, .tsv, .txt, .dat, .npy, .npz or .parquet.")
     if suffix != ".npz" and file.key is not None:
