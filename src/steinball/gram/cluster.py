@@ -6,6 +6,7 @@ Only a run on Dask imports this file. joblib's own way to Dask waits for ever wh
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import time
 from collections import deque
@@ -15,8 +16,9 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
+import dask
 from dask.sizeof import sizeof
-from dask.utils import funcname
+from dask.utils import funcname, parse_timedelta
 from distributed import KilledWorker
 
 Result = TypeVar("Result")
@@ -53,7 +55,9 @@ def run_on_dask(
     TimeoutError
         No task finished, and no worker came or went, for ``NO_PROGRESS_LIMIT`` seconds.
     RuntimeError
-        The cluster lost the data more than ``LOSSES`` times, and finished no task in between.
+        The cluster has no workers any more, and none of them has a nanny that starts it again, or not within the time
+        of Dask's setting ``distributed.deploy.lost-worker-timeout`` (15 s by default). Or the cluster lost the data
+        more than ``LOSSES`` times, and finished no task in between.
     distributed.KilledWorker
         Too many workers died while they had one and the same task.
     """
@@ -99,6 +103,7 @@ class _Run:
         self._data: list[Any] | None = None
         self._scattered: list[Any] = []
         self._workers: dict[str, int] = {}
+        self._until_replaced = math.inf  # as long as there has been no worker, one may be on its way
         self.note_progress()
 
     @property
@@ -160,8 +165,15 @@ class _Run:
             workers = self._client.nthreads()
             if workers.keys() != self._workers.keys():
                 self.note_progress()
+                self._until_replaced = self._time_to_restart() if workers else self._until_replaced
             self._workers = workers
         silence = time.monotonic() - self._last_progress
+        if not self._workers and silence >= self._until_replaced:
+            raise RuntimeError(
+                f"the Dask cluster has no workers left: {self._done} of {self._total} tasks are done. Start workers "
+                "with memory for the data, and run this again; with a nanny (`dask worker --nanny`) those that die are "
+                "started again."
+            )
         if silence > NO_PROGRESS_LIMIT:
             raise TimeoutError(
                 f"the Dask cluster finished no task, and no worker came or went, for {silence:.0f} s: {self._done} of "
@@ -170,6 +182,12 @@ class _Run:
                 "that they have memory for the data. If one task takes longer than that, raise "
                 "`steinball.gram.cluster.NO_PROGRESS_LIMIT`."
             )
+
+    def _time_to_restart(self) -> float:
+        """Seconds within which a nanny starts its worker again; 0 where the workers have none."""
+        workers = self._client.scheduler_info()["workers"].values()
+        limit = dask.config.get("distributed.deploy.lost-worker-timeout")
+        return float(parse_timedelta(limit)) if any(worker["nanny"] for worker in workers) else 0.0
 
     def lose(self, data: list[Any] | None, error: BaseException) -> None:
         """Forget data that are lost, unless other ones have been sent since, and wait a little."""
