@@ -75,7 +75,8 @@ class Model:
     backend : NAME
         what differentiates the log density: numerical (the default, for NumPy), torch or jax
     fit : FAMILY
-        a family whose parameters are fitted: normal, student-t, gamma, lognormal, weibull or mixture:3
+        a family whose parameters are fitted: normal, student-t, gamma, lognormal, weibull, mixture:3, or
+        FILE.py:NAME
     """
 
     model: str | None = None
@@ -91,7 +92,7 @@ class Tolerance:
     contamination : SHARE
         tolerated share of contamination, such as 0.05 or 5%
     radius : NUMBER
-        tolerated distance; 0 is the standard test
+        tolerated distance, where 0 is the standard test, or FILE.py:NAME of a tolerated set
     level : SHARE
         probability of a false rejection; 0.05 by default
     require : good-enough
@@ -99,7 +100,7 @@ class Tolerance:
     """
 
     contamination: str | None = None
-    radius: float | None = None
+    radius: str | None = None
     level: str = "0.05"
     require: str | None = None
 
@@ -110,7 +111,7 @@ class Method:
 
     calibration : NAME
         boundary (the default), weighted (the paper's) or wild bootstrap; for finite samples exact (samples of the
-        model), betting or deviation; with --fit projected or refit
+        model), betting or deviation; with --fit projected or refit; or FILE.py:NAME
     resamples : N
         number of bootstrap draws; 999 by default
     seed : N
@@ -121,7 +122,7 @@ class Method:
     jumps
         jump between the model's modes first, so that their weights are seen
     kernel : KERNEL
-        imq (the default), gaussian or matern, as in imq:lengthscale=2
+        imq (the default), gaussian or matern, as in imq:lengthscale=2, or FILE.py:NAME
     aggregate
         several length scales instead of one; needs --contamination
     """
@@ -286,7 +287,6 @@ _WAYS: dict[str, dict[str, Any]] = {
     "bool | None": {"action": argparse.BooleanOptionalAction},
     "list[str]": {"action": "append"},
     "int": {"type": int},
-    "float": {"type": float},
 }
 
 

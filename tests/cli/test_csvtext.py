@@ -74,6 +74,7 @@ def test_every_float_survives_the_way_through_csv(rows: list[tuple[float, ...]],
         ("x,2\n3,4\n", "line 1 holds both numbers .* and words .* `--header` or `--no-header`"),
         ("x,y\n", "a header but no data"),
         ("\n# nothing\n", "holds no data"),
+        ('""\n""\n', "holds no data"),
         (",0,2\n0,1.5,2.5\n", "line 1, column 1: the cell is empty"),
     ],
 )
@@ -239,8 +240,12 @@ def test_a_gap_in_a_file_of_one_column_is_a_missing_value(gap: str, header: str,
         np.testing.assert_array_equal(found, [1.0, np.nan, np.nan, 2.0, 3.0, np.nan, 4.0])
 
 
-def test_blank_lines_are_no_rows_at_the_ends_of_a_file_or_between_rows_of_several_cells() -> None:
-    for text in ("\n\n1\n2\n\n\n", "\n# one\n\nx\n1\n# two\n2\n\n", "x\r\n1\r\n2\r\n\r\n"):
+@pytest.mark.parametrize("size", [1, 2, 4096])
+def test_blank_lines_are_no_rows_at_the_ends_of_a_file_or_between_rows_of_several_cells(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("steinball.cli.csvtext._LINES_AT_ONCE", size)
+    for text in ("\n\n1\n2\n\n\n", "1\n# half\n# past\n2\n", "\n# one\n\nx\n1\n# two\n2\n\n", "x\r\n1\r\n2\r\n\r\n"):
         np.testing.assert_array_equal(read_csv_text(text), [[1.0], [2.0]])
     for text in ("x,y\n\n1,2.5\n\n   \n3,4\n\n", '"x","y"\n\n"1","2.5"\n\n3,4\n\n', "1 2.5\n\n3 4\n"):
         np.testing.assert_array_equal(read_csv_text(text), [[1.0, 2.5], [3.0, 4.0]])

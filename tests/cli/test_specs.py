@@ -130,7 +130,9 @@ def test_kernels_take_the_median_distance_unless_told_otherwise() -> None:
     assert kernel_from("matern:smoothness=3.5,lengthscale=1", POINTS) == kernels.Matern(1.0, 3.5)
     same = np.zeros((5, 1))
     assert kernel_from("imq:lengthscale=2", same) == kernels.InverseMultiquadric(2.0)
-    with pytest.raises(ValueError, match="`--kernel` must be one of imq, gaussian, matern, got `rbf`"):
+    with pytest.raises(
+        ValueError, match=r"`--kernel` must be one of imq, gaussian, matern, or FILE\.py:NAME, got `rbf`"
+    ):
         kernel_from("rbf", same)
 
 

@@ -11,7 +11,7 @@ import steinball as sb
 from steinball.cli import outcome
 from steinball.cli.datafiles import read_table
 from steinball.cli.demo import demonstrate
-from steinball.cli.specs import as_share, kernel_from, model_from, python_file, standard_words
+from steinball.cli.specs import as_share, kernel_from, load, model_from, python_file, standard_words
 from steinball.record import columns_named
 from steinball.results import Result
 from steinball_command.guard import NOT_REJECTED, NOT_SHOWN, REJECTED
@@ -35,7 +35,7 @@ def run_demo(options: Demo) -> int:
 def run_test(options: GoodnessOfFit) -> int:
     """``steinball test``: one test of a file."""
     file, model, output = options.file, options.model, options.output
-    with outcome.ending(user_file=python_file(model.model or model.log_density), debug=output.debug):
+    with outcome.ending(debug=output.debug):
         _check(options)
         outcome.check_files(output)
         table = read_table(file, options.work.memory_limit).drawn(file.max_rows, options.method.seed)
@@ -68,7 +68,7 @@ def _check(options: GoodnessOfFit) -> None:
         raise ValueError("`--aggregate` goes with `--contamination`, and without `--kernel` and `--jumps`.")
     if tolerance.require not in (None, "good-enough"):
         raise ValueError(f"`--require` must be good-enough, got `{tolerance.require}`.")
-    if tolerance.require is not None and (method.aggregate or not (share or tolerance.radius)):
+    if tolerance.require is not None and (method.aggregate or not (share or _radius(tolerance))):
         raise ValueError(
             "`--require good-enough` needs a tolerance above 0 and one length scale: nothing else can be shown to "
             "be close enough. Give `--contamination 5%`, without `--aggregate`."
@@ -82,6 +82,16 @@ def _share(tolerance: Tolerance) -> float | None:
     return None if tolerance.contamination is None else as_share(tolerance.contamination, "--contamination")
 
 
+def _radius(tolerance: Tolerance) -> Any:
+    """The tolerated distance, or the tolerated set in a user's own file."""
+    if python_file(tolerance.radius):
+        return load(str(tolerance.radius))
+    try:
+        return float(tolerance.radius or 0.0)
+    except ValueError:
+        raise ValueError(f"`--radius` must be a number or FILE.py:NAME, got `{tolerance.radius}`.") from None
+
+
 def _settings(tolerance: Tolerance, method: Method, work: Work) -> dict[str, Any]:
     """What every test of the library takes."""
     level = as_share(tolerance.level, "--level")
@@ -92,7 +102,7 @@ def _settings(tolerance: Tolerance, method: Method, work: Work) -> dict[str, Any
 
 def _known_model(samples: Any, options: GoodnessOfFit) -> Result:
     tolerance, method, share = options.tolerance, options.method, _share(options.tolerance)
-    calibration = _calibration(method.calibration or "boundary", method.resamples)
+    calibration = _calibration(method.calibration or "boundary", method.resamples, _CALIBRATIONS)
     model = model_from(options.model, samples.shape[1])
     settings = _settings(tolerance, method, options.work)
     settings |= {"calibration": calibration, "tau": _tau(method, calibration, share)}
@@ -101,7 +111,7 @@ def _known_model(samples: Any, options: GoodnessOfFit) -> Result:
     settings |= {"kernel": _kernel(method, samples), "jumps": "auto" if method.jumps else None}
     if share is not None:
         return sb.robust_ksd_test(samples, model, contamination=share, **settings)
-    return sb.ksd_test(samples, model, radius=tolerance.radius or 0.0, **settings)
+    return sb.ksd_test(samples, model, radius=_radius(tolerance), **settings)
 
 
 def _family(samples: Any, options: GoodnessOfFit) -> Result:
@@ -113,36 +123,38 @@ def _family(samples: Any, options: GoodnessOfFit) -> Result:
     for name in (name for name, given in {**others, "--radius": options.tolerance.radius}.items() if given is not None):
         raise ValueError(f"`--fit` tests a family with fitted parameters and goes without `{name}`.")
     name = method.calibration or ("boundary" if share else "projected")
-    if name not in _FOR_FAMILIES:
-        raise ValueError(f"`--calibration` must be one of {', '.join(_FOR_FAMILIES)} with `--fit`, got `{name}`.")
+    calibration = _calibration(name, method.resamples, _FOR_FAMILIES, " with `--fit`")
     settings = _settings(options.tolerance, method, options.work)
-    settings |= {"calibration": _FOR_FAMILIES[name](method.resamples), "kernel": _kernel(method, samples)}
-    return sb.fit_test(samples, model.fit, contamination=share, **settings)
+    settings |= {"calibration": calibration, "kernel": _kernel(method, samples)}
+    family = load(model.fit) if python_file(model.fit) else model.fit
+    return sb.fit_test(samples, family, contamination=share, **settings)
 
 
 def _kernel(method: Method, samples: Any) -> Any:
     return None if method.kernel == "imq" else kernel_from(method.kernel, samples)
 
 
-_FOR_FAMILIES = {
-    "projected": sb.ProjectedBootstrap, "refit": sb.RefitBootstrap, "boundary": sb.BoundaryBootstrap,
-}  # fmt: skip
-_BOUNDS = {"betting": sb.Betting, "deviation": sb.DeviationBound}
-_SAMPLED: dict[str, Callable[[int], Any]] = {
+_CALIBRATIONS: dict[str, Callable[[int], Any]] = {
     "boundary": partial(sb.BoundaryBootstrap, scheme="scaled"),
     "weighted": sb.WeightedBootstrap,
     "wild": sb.WildBootstrap,
     "exact": sb.MonteCarlo,
+    "betting": lambda resamples: sb.Betting(),
+    "deviation": lambda resamples: sb.DeviationBound(),
+}
+_FOR_FAMILIES: dict[str, Callable[[int], Any]] = {
+    "projected": sb.ProjectedBootstrap,
+    "refit": sb.RefitBootstrap,
+    "boundary": sb.BoundaryBootstrap,
 }
 
 
-def _calibration(name: str, resamples: int) -> Any:
-    if name in _BOUNDS:
-        return _BOUNDS[name]()
-    if name in _SAMPLED:
-        return _SAMPLED[name](resamples)
-    known = ", ".join([*_SAMPLED, *_BOUNDS])
-    raise ValueError(f"`--calibration` must be one of {known}, got `{name}`.")
+def _calibration(name: str, resamples: int, known: dict[str, Callable[[int], Any]], when: str = "") -> Any:
+    if python_file(name):
+        return load(name)
+    if name not in known:
+        raise ValueError(f"`--calibration` must be one of {', '.join(known)} or FILE.py:NAME{when}, got `{name}`.")
+    return known[name](resamples)
 
 
 def _tau(method: Method, calibration: Any, share: float | None) -> str | float:

@@ -82,23 +82,20 @@ class Row(NamedTuple):
 class Layout:
     """How lines are cut into cells, which of the cells are read, and what they are called."""
 
+    file: DataFile
     delimiter: str | None
-    decimal: str
-    thousands: str | None
-    missing: bool
-    na: frozenset[str]
     width: int
     names: list[str] | None
     chosen: Sequence[int]
 
     def number(self, cell: str) -> float | None:
         """The number in a cell, or None."""
-        return _number(cell, self.decimal, self.thousands)
+        return _number(cell, self.file.decimal or ".", self.file.thousands)
 
     @cached_property
-    def na_numbers(self) -> list[float]:
-        """The numbers that stand for missing values, such as -99, in whatever way they are written."""
-        return [number for text in self.na if (number := self.number(text)) is not None]
+    def na(self) -> dict[str, float | None]:
+        """Texts that stand for missing values, and the numbers among them, in whatever way they are written."""
+        return {text: self.number(text) for text in self.file.na or ()}
 
 
 def read_lines(
@@ -125,26 +122,24 @@ def read_lines(
     (array([[2.],
            [4.]]), ('b',))
     """
-    lines, block, decimal = _without(lines, file.skip_lines), list[str](), file.decimal or "."
+    lines, block, marks = _without(lines, file.skip_lines), list[str](), {file.decimal or ".", file.thousands}
     while not any(map(_is_content, block)) and (more := list(islice(lines, _LINES_AT_ONCE))):
         block += more
     start = [line for line in block if _is_content(line)][:2]
-    if not start:
+    delimiter = _delimiter(start, marks) if start else None
+    first = next(_rows(block, delimiter), None)
+    if first is None:
         raise ValueError("the file holds no data.")
-    delimiter = _delimiter(start, {decimal, file.thousands})
-    first = next(_rows(block, delimiter))
     has_header = _is_header(first) if file.header is None else file.header
     names, width = [cell.strip() for cell in first.cells] if has_header else None, len(first.cells)
-    chosen = choose_columns(file.columns, names, width)
-    na = frozenset(file.na or ())
-    layout = Layout(delimiter, decimal, file.thousands, file.missing == "drop", na, width, names, chosen)
-    bare = width == 2 and names is None and file.columns is None and ", " not in start[-1]
+    layout = Layout(file, delimiter, width, names, choose_columns(file.columns, names, width))
+    bare = width == 2 and names is None and file.columns is None and ", " not in start[-1] and delimiter == ","
     number = first.line if has_header else block.index(start[0])
-    values = _values(chain(block[number:], lines), number, layout, bare and delimiter == "," != decimal, check_size)
+    values = _values(chain(block[number:], lines), number, layout, bare and "," not in marks, check_size)
     if not values:
         raise ValueError("the file holds a header but no data.")
-    read = () if names is None else tuple(names[k] for k in chosen)
-    return np.frombuffer(values, dtype=np.float64).reshape(-1, len(chosen)), read
+    read = () if names is None else tuple(names[k] for k in layout.chosen)
+    return np.frombuffer(values, dtype=np.float64).reshape(-1, len(layout.chosen)), read
 
 
 def _without(lines: Iterable[str], skipped: str | None) -> Iterator[str]:
@@ -168,12 +163,16 @@ def _values(
     values = array("d")
     while block := list(islice(lines, _LINES_AT_ONCE)):
         may_be_commas = may_be_commas and all(_DECIMAL_COMMA.fullmatch(line) for line in block if _is_content(line))
-        numbers = _quick(block, layout)
-        if numbers is None:
-            number = _read_cells(values, chain(block, lines), number, len(block), layout)
-        else:
+        end, numbers = number + len(block), _quick(block, layout)
+        if numbers is not None:
             values.frombytes(numbers.tobytes())
-            number += len(block)
+            number = end
+        else:
+            for row in _rows(chain(block, lines), layout.delimiter, number, layout.width):
+                values.extend(_numbers(row, layout))
+                number = row.line
+                if number >= end:  # the last row may need further lines, to the end of a quoted cell
+                    break
         check_size(values.itemsize * len(values))
     if may_be_commas:
         raise ValueError(
@@ -185,40 +184,24 @@ def _values(
 
 def _quick(block: list[str], layout: Layout) -> NDArray[np.float64] | None:
     """The numbers of some lines, or None where one of them needs a closer look."""
-    lines, delimiter = [line for line in block if _is_content(line)], layout.delimiter
-    if not lines and layout.width > 1:
-        return np.empty(0)
-    if layout.width == 1 and not all(map(str.strip, block)):
+    lines, delimiter, decimal = [line for line in block if _is_content(line)], layout.delimiter, layout.file.decimal
+    if layout.file.thousands is not None or (layout.width == 1 and not all(map(str.strip, block))):
         return None
+    if not lines:
+        return np.empty(0)
     if delimiter is None:
         whole = all(len(line.split()) == layout.width for line in lines)
     else:
         whole = all(line.count(delimiter) == layout.width - 1 and '"' not in line for line in lines)
-    if not whole or layout.thousands is not None:
+    if not whole or (decimal == "," and any("." in line for line in lines)):
         return None
-    if layout.decimal == ",":
-        if any("." in line for line in lines):
-            return None
-        lines = [line.replace(",", ".") for line in lines]
+    lines = [line.replace(",", ".") for line in lines] if decimal == "," else lines
     try:
         numbers = np.loadtxt(lines, delimiter=delimiter, usecols=layout.chosen, comments=None, ndmin=2)
     except ValueError:
         return None
-    return numbers if np.isfinite(numbers).all() and not np.isin(numbers, layout.na_numbers).any() else None
-
-
-def _read_cells(values: array[float], lines: Iterator[str], number: int, size: int, layout: Layout) -> int:
-    """Add the numbers of the next ``size`` lines cell by cell, and return the number of the last line.
-
-    The last row may need further lines, to the end of a quoted cell.
-    """
-    end = number + size
-    for row in _rows(lines, layout.delimiter, number, layout.width):
-        values.extend(_numbers(row, layout))
-        number = row.line
-        if number >= end:
-            break
-    return number
+    missing = [number for number in layout.na.values() if number is not None]
+    return numbers if np.isfinite(numbers).all() and not np.isin(numbers, missing).any() else None
 
 
 def _rows(lines: Iterable[str], delimiter: str | None, number: int = 0, width: int = 0) -> Iterator[Row]:
@@ -304,8 +287,8 @@ def _numbers(row: Row, layout: Layout) -> list[float]:
 def _finite(row: Row, position: int, layout: Layout) -> float:
     cell, names = row.cells[position].strip(), layout.names
     value = layout.number(cell)
-    missing = cell.lower() in _MISSING or cell in layout.na or value in layout.na_numbers
-    if layout.missing and missing:
+    missing = cell.lower() in _MISSING or cell in layout.na or (value is not None and value in layout.na.values())
+    if layout.file.missing == "drop" and missing:
         return math.nan
     if value is not None and math.isfinite(value) and not missing:
         return value
@@ -315,7 +298,7 @@ def _finite(row: Row, position: int, layout: Layout) -> float:
         raise ValueError(f"{place}: {what}; remove or impute missing values, or drop such rows with `--missing drop`.")
     if value is not None:
         raise ValueError(f"{place}: `{cell}` is not finite; remove or impute it.")
-    raise ValueError(f"{place}: `{cell}` {_why(cell, layout.decimal, row.line)}.")
+    raise ValueError(f"{place}: `{cell}` {_why(cell, layout.file.decimal or '.', row.line)}.")
 
 
 def _why(cell: str, decimal: str, line: int) -> str:

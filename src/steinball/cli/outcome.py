@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
+from steinball.cli.specs import USER_MODULE
 from steinball.cli.table import Table
 from steinball.plots.save import check_picture, save_picture
 from steinball.report import write_report
@@ -32,13 +33,11 @@ _COLORS = {
 
 
 @contextmanager
-def ending(*, user_file: str | None = None, debug: bool = False, own: Path = _PACKAGE) -> Iterator[None]:
+def ending(*, debug: bool = False, own: Path = _PACKAGE) -> Iterator[None]:
     """Turn whatever happens inside into one line on stderr and the right exit code.
 
     Parameters
     ----------
-    user_file : str, optional
-        The user's own Python file; an error that passed through it is reported with its line there.
     debug : bool
         Let errors through with their traceback, still ending with code 2.
     own : Path
@@ -58,7 +57,7 @@ def ending(*, user_file: str | None = None, debug: bool = False, own: Path = _PA
         except BaseException as error:  # the user's own file may raise anything
             if debug:
                 traceback.print_exc()
-            say("error: " + one_line(error, user_file, own))
+            say("error: " + one_line(error, own))
             raise SystemExit(NOT_A_DECISION) from None
 
 
@@ -86,7 +85,7 @@ def _move_stdout() -> None:
     sys.stdout = moved
 
 
-def one_line(error: BaseException, user_file: str | None = None, own: Path = _PACKAGE) -> str:
+def one_line(error: BaseException, own: Path = _PACKAGE) -> str:
     """What went wrong, in one line; an error of the user's own file with its type and its line there.
 
     Examples
@@ -95,14 +94,14 @@ def one_line(error: BaseException, user_file: str | None = None, own: Path = _PA
     '`level` must be below 1.'
     """
     message = message_of(error)
-    frames = traceback.extract_tb(error.__traceback__)
-    theirs = [frame for frame in frames if user_file and frame.filename == os.path.abspath(user_file)]
-    if theirs:
-        return f"{user_file}, line {theirs[-1].lineno}: {message}"
+    frames = [(frame.f_globals, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    for module, line in (pair for pair in reversed(frames) if pair[0].get("__name__", "").startswith(USER_MODULE)):
+        return f"{os.path.relpath(module['__file__'])}, line {line}: {message}"
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}."
     # Errors that we raise on purpose speak for themselves; any other is named by its type.
-    raised_here = not frames or any(Path(frames[-1].filename).is_relative_to(folder) for folder in (_PACKAGE, own))
+    where = Path(frames[-1][0].get("__file__", "")) if frames else own
+    raised_here = any(where.is_relative_to(folder) for folder in (_PACKAGE, own))
     ours = type(error) in (ValueError, TypeError) or type(error).__module__.startswith("steinball.")
     return message.partition(": ")[2] or message if ours and raised_here else message
 

@@ -26,7 +26,19 @@ from steinball.cli.datafiles import read_npz
 from steinball.models.knowledge import Knowledge
 from steinball_command.options import Model
 
-__all__ = ["as_share", "kernel_from", "model_from", "parse_spec", "python_file", "standard_words"]
+__all__ = [
+    "USER_MODULE",
+    "as_share",
+    "kernel_from",
+    "load",
+    "model_from",
+    "parse_spec",
+    "python_file",
+    "standard_words",
+]
+
+USER_MODULE = "_steinball_user_"
+"""How the names of modules begin that are users' own files."""
 
 # The parameters of a model or kernel are those of its class.
 _MODELS: Mapping[str, type] = {
@@ -210,6 +222,8 @@ def kernel_from(text: str, samples: NDArray[Any]) -> kernels.Kernel:
     >>> kernel_from("gaussian", np.array([[0.0], [1.0], [3.0]])).lengthscale
     2.0
     """
+    if python_file(text):
+        return load(text)  # type: ignore[no-any-return]
     name, parameters = parse_spec(text)
     if name in _KERNELS and "lengthscale" not in parameters:
         parameters["lengthscale"] = kernels.median_distance(samples)
@@ -219,8 +233,8 @@ def kernel_from(text: str, samples: NDArray[Any]) -> kernels.Kernel:
 def _build(kind: str, table: Mapping[str, type], name: str, parameters: dict[str, Any], **known: Any) -> Any:
     """The class that ``name`` stands for, called with the parameters given and those of ``known`` that it takes."""
     if name not in table:
-        file = ", scipy:NAME or FILE.py:NAME" if kind == "model" else ""
-        raise ValueError(f"`--{kind}` must be one of {', '.join(table)}{file}, got `{name}`.")
+        others = "scipy:NAME or FILE.py:NAME" if kind == "model" else "or FILE.py:NAME"
+        raise ValueError(f"`--{kind}` must be one of {', '.join(table)}, {others}, got `{name}`.")
     signature = {p.name: p.default is p.empty for p in inspect.signature(table[name]).parameters.values()}
     own = [key for key in signature if key not in _NOT_PARAMETERS]
     for wrong in (key for key in parameters if key not in own):
@@ -230,7 +244,7 @@ def _build(kind: str, table: Mapping[str, type], name: str, parameters: dict[str
     return table[name](**parameters, **{key: value for key, value in known.items() if key in signature})
 
 
-# Models in a user's own Python file, named ``file.py:name``.
+# Models, kernels and what else is in a user's own Python file, named ``file.py:name``.
 
 
 def python_file(text: str | None) -> str | None:
@@ -253,7 +267,7 @@ def _load_model(text: str) -> Any:
     A function counts as a score. One whose name starts with ``log`` is refused, and one that does not return the shape
     of its argument too: it may be a log density, and that has its own option.
     """
-    thing = _load(text)
+    thing = load(text)
     if isinstance(thing, type):
         raise TypeError(f"`{text}` is a class; name an instance of it, such as `model = {thing.__name__}(...)`.")
     if Knowledge(thing).has_score or not callable(thing):
@@ -267,7 +281,7 @@ def _load_model(text: str) -> Any:
 
 def _load_log_density(text: str) -> Callable[[Any], Any]:
     """The function that ``file.py:name`` is, to be differentiated."""
-    thing = _load(text)
+    thing = load(text)
     if isinstance(thing, type) or not callable(thing):
         raise TypeError(
             f"`{text}` must be a function from points (n, d) to log densities (n,), got {type(thing).__name__}."
@@ -275,7 +289,8 @@ def _load_log_density(text: str) -> Callable[[Any], Any]:
     return thing  # type: ignore[no-any-return]
 
 
-def _load(text: str) -> Any:
+def load(text: str) -> Any:
+    """What ``file.py:name`` is; the file is run."""
     path, _, name = text.rpartition(":")
     if not path.endswith(".py"):
         raise ValueError(f"`{text}` must have the form FILE.py:NAME.")
@@ -289,7 +304,7 @@ def _load(text: str) -> Any:
 def _import(path: Path) -> ModuleType:
     if not path.is_file():
         raise ValueError(f"there is no file `{path}`.")
-    spec = importlib.util.spec_from_file_location(f"_steinball_user_{path.stem}", path)
+    spec = importlib.util.spec_from_file_location(USER_MODULE + path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
