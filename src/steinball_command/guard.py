@@ -13,11 +13,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-__all__ = [
-    "INTERRUPTED", "NOT_A_DECISION", "NOT_REJECTED", "NOT_SHOWN", "REJECTED", "NobodyReads", "main", "message_of",
-    "say", "write",
-]  # fmt: skip
-
 NOT_REJECTED, REJECTED, NOT_A_DECISION, NOT_SHOWN, INTERRUPTED = 0, 1, 2, 3, 130
 
 # Measured: what the numerical libraries map when they are loaded, and what each further thread of their two copies of

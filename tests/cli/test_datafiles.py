@@ -61,6 +61,13 @@ def test_an_encoding_that_is_named_is_read(tmp_path: Path, encoding: str) -> Non
             read_table(str(path))
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "ascii", "utf-7", "idna"])
+def test_an_encoding_that_is_not_the_files_is_refused(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "points.csv").write_bytes("größe\n1\n2\n".encode())
+    with pytest.raises(ValueError, match=f"must be {encoding} text, but line 1 is not; name its encoding"):
+        read_table(str(tmp_path / "points.csv"), encoding=encoding)
+
+
 def test_an_encoding_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     (tmp_path / "points.csv").write_text("1\n2\n")
     for name in ("klingon", "hex", ""):

@@ -61,9 +61,10 @@ def _lines(text: io.TextIOWrapper, file: DataFile) -> Iterator[str]:
             if len(line) == _LONGEST_LINE:
                 raise ValueError(f"line {number} of `{file.data}` has more than {in_words(_LONGEST_LINE)}; is it text?")
             yield line if number > 1 else line.removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        number += len((error.object[: error.start] + b"x").splitlines())
-        other = "utf-16" if error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "latin-1"
+    except UnicodeError as error:  # UTF-16 without its mark is not a UnicodeDecodeError
+        bad, start = (error.object, error.start) if isinstance(error, UnicodeDecodeError) else (b"", 0)
+        number += len((bad[:start] + b"x").splitlines())
+        other = "utf-16" if bad.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "latin-1"
         raise ValueError(
             f"`{file.data}` must be {file.encoding} text, but line {number} is not; name its encoding, such as "
             f"`--encoding {other}`."

@@ -26,17 +26,6 @@ from steinball.cli.datafiles import read_npz
 from steinball.models.knowledge import Knowledge
 from steinball_command.options import Model
 
-__all__ = [
-    "USER_MODULE",
-    "as_share",
-    "kernel_from",
-    "load",
-    "model_from",
-    "parse_spec",
-    "python_file",
-    "standard_words",
-]
-
 USER_MODULE = "_steinball_user_"
 """How the names of modules begin that are users' own files."""
 
@@ -53,10 +42,10 @@ _PARAMETERS: Mapping[str, Mapping[str, str]] = {  # what SciPy calls them
     "gaussian": {"loc": "mean", "scale": "sd"},
     "student-t": {"loc": "location"},
 }
-_KERNELS: Mapping[str, type] = {
-    "imq": kernels.InverseMultiquadric,
-    "gaussian": kernels.Gaussian,
-    "matern": kernels.Matern,
+_KERNELS: Mapping[str, type] = {"imq": kernels.InverseMultiquadric} | {
+    name.lower(): vars(kernels)[name]
+    for name in kernels.__all__
+    if isinstance(vars(kernels)[name], type) and "lengthscale" in inspect.signature(vars(kernels)[name]).parameters
 }
 _NOT_PARAMETERS = {"dimension", "metric"}  # the first is that of the data; the second has no short form
 
