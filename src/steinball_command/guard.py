@@ -59,14 +59,16 @@ def _take_over_exit() -> Any:
 
 def _run() -> int:
     """The exit code of the command: what its function returns, if it gets that far."""
+    expected = 0  # after help
     try:
         from steinball_command.options import parse
 
         options = parse(sys.argv[1:])
+        expected = INTERRUPTED  # from here on only a return is a decision
         _fit_into_address_space()
         return _load()(options)
-    except SystemExit as end:  # after help, or by the parser of the arguments: only a return is a decision
-        return end.code if end.code in (0, INTERRUPTED) else NOT_A_DECISION
+    except SystemExit as end:
+        return expected if end.code == expected else NOT_A_DECISION
     except KeyboardInterrupt:
         say("interrupted")
         return INTERRUPTED

@@ -69,6 +69,7 @@ def test_every_float_survives_the_way_through_csv(rows: list[tuple[float, ...]],
         ("1,2\n3\n", "line 2 has 1 cells, but the first line has 2"),
         ("1;2\n3\n", "line 2 has 1 cells, but the first line has 2"),
         ("1 2\n3\n", "line 2 has 1 cells, but the first line has 2"),
+        ("1 2\n3 4 5\n", "line 2 has 3 cells, but the first line has 2"),
         ("1,5;2,5\n3;4\n", "line 1, column 1: `1,5` has a decimal comma"),
         ("1,5;2\n3;4\n", "line 1, column 1: `1,5` has a decimal comma"),
         ("x,2\n3,4\n", "line 1 holds both numbers .* and words .* `--header` or `--no-header`"),
@@ -81,6 +82,13 @@ def test_every_float_survives_the_way_through_csv(rows: list[tuple[float, ...]],
 def test_a_bad_csv_is_refused_with_its_place(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_csv_text(text)
+
+
+def test_a_delimiter_in_a_quoted_cell_that_is_not_read_cuts_nothing() -> None:
+    text = 'name,x,y\n"p",1,2\n"a,b",3,4\n"c\nd",5,6\n'
+    np.testing.assert_array_equal(read_csv_text(text, columns="y"), [[2.0], [4.0], [6.0]])
+    with pytest.raises(ValueError, match="line 6 has 2 cells, but the first line has 3"):
+        read_csv_text(text + '"e,f",7\n', columns="y")
 
 
 def test_a_header_of_numbers_is_read_as_one_when_told_so() -> None:

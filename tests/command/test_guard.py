@@ -111,6 +111,19 @@ def test_a_broken_dependency_is_2_and_one_line(
     assert done.stderr == f"steinball: error: {message}\n"
 
 
+@pytest.mark.parametrize("code", [None, 0, 1, 3, "why"])
+def test_only_what_a_command_returns_is_a_decision(
+    command: Command, monkeypatch: pytest.MonkeyPatch, code: Any
+) -> None:
+    def leave(options: object) -> int:
+        raise SystemExit(code)
+
+    monkeypatch.setattr("steinball.cli.commands.run", leave)
+    assert command("demo").exit_code == 2
+    monkeypatch.setattr("steinball.cli.commands.run", lambda options: 3)
+    assert command("demo").exit_code == 3
+
+
 def test_a_file_called_like_a_module_of_python_changes_nothing(data: str, tmp_path: Path) -> None:
     """Beside the data, in the working folder, and beside the user's own file."""
     (tmp_path / "random.py").write_text("raise SystemExit(1)\n")

@@ -60,9 +60,7 @@ def _check(options: GoodnessOfFit) -> None:
     """Refuse options that do not go together, before anything is read."""
     tolerance, method, family = options.tolerance, options.method, options.model.fit is not None
     if not family and (tolerance.radius is None) == (tolerance.contamination is None):
-        raise ValueError(
-            "give one of `--contamination` (a share) and `--radius` (a distance); see steinball test --help."
-        )
+        raise ValueError("give one of `--contamination` (a share) and `--radius` (a distance).")
     share, _ = _share(tolerance), as_share(tolerance.level, "--level")
     if method.aggregate and (share is None or method.jumps or method.kernel != "imq"):
         raise ValueError("`--aggregate` goes with `--contamination`, and without `--kernel` and `--jumps`.")

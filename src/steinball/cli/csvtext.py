@@ -136,7 +136,7 @@ def read_lines(
     layout = Layout(file, delimiter, width, names, choose_columns(file.columns, names, width))
     bare = width == 2 and names is None and file.columns is None and ", " not in start[-1] and delimiter == ","
     number = first.line if has_header else block.index(start[0])
-    values = _values(chain(block[number:], lines), number, layout, bare and "," not in marks, check_size)
+    values = _values(chain(block[number:], lines), number, layout, bare, check_size)
     if not values:
         raise ValueError("the file holds a header but no data.")
     read = () if names is None else tuple(names[k] for k in layout.chosen)

@@ -149,7 +149,7 @@ def model_from(chosen: Model, dimension: int) -> Any:
     if log_density is not None and model is None:
         return models.from_log_density(_load_log_density(log_density), backend=chosen.backend or "numerical")
     if model is None or log_density is not None:
-        raise ValueError("give one of `--model` and `--log-density`; see steinball test --help.")
+        raise ValueError("give one of `--model` and `--log-density`.")
     if chosen.backend is not None:
         raise ValueError(f"`--backend {chosen.backend}` differentiates a log density; it goes with `--log-density`.")
     if python_file(model):
