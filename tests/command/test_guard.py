@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -216,6 +217,19 @@ def test_a_full_disk_is_no_decision(data: str) -> None:
             done = ended(MODULE, words, capture_output=False, stdout=full, stderr=subprocess.PIPE)
             assert done.returncode == 2
             assert done.stderr == "steinball: error: OSError: [Errno 28] No space left on device\n"
+
+
+def test_what_waits_to_be_written_and_cannot_be_is_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Full())
+        assert guard._finish(guard.NOT_REJECTED) == guard.NOT_A_DECISION
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", Full())
+        assert guard._finish(guard.REJECTED) == guard.REJECTED
 
 
 def test_without_a_standard_error_the_decision_is_the_same(data: str, tmp_path: Path) -> None:
