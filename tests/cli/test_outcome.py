@@ -30,6 +30,7 @@ GAUSSIAN = ["--model", "gaussian:mean=0,cov=1"]
     ("source", "message"),
     [
         ("def score(x):\n    return 1 / 0\n", "mine.py, line 2: ZeroDivisionError: division by zero"),
+        ("def half(x):\n    return x / None\ndef score(x):\n    return half(1)\n", "mine.py, line 2: TypeError: unsup"),
         ("import nothing_like_this\n", "mine.py, line 1: ModuleNotFoundError: No module named 'nothing_like_this'"),
         ("import sys\nsys.exit(0)\n", "mine.py, line 2: SystemExit: 0"),
         ("raise ValueError('two\\nlines')\n", "mine.py, line 1: ValueError: two lines"),
@@ -74,7 +75,9 @@ def test_an_interrupt_is_130(command: Command, data: str, monkeypatch: pytest.Mo
     assert (done.exit_code, done.stdout, done.stderr) == (130, "", "steinball: interrupted\n")
 
 
-@pytest.mark.parametrize("error", [MemoryError(), RecursionError("deep"), OSError("odd"), AssertionError()])
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RecursionError("deep"), OSError("odd"), AssertionError(), ValueError("odd")]
+)
 def test_no_error_of_any_kind_looks_like_a_rejection(
     command: Command, data: str, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
