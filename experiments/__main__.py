@@ -10,8 +10,8 @@ import typer
 from experiments.evidence.registry import EVIDENCE
 from experiments.framework.command import commands_of
 from experiments.paper.registry import PAPER
-from steinball.cli.guard import INTERRUPTED, NOT_A_DECISION, say
 from steinball.cli.outcome import one_line
+from steinball_command.guard import INTERRUPTED, NOT_A_DECISION, say
 
 __all__ = ["app", "main", "run"]
 

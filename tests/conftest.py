@@ -102,6 +102,6 @@ def command_of() -> Callable[[Callable[[], None], str], Callable[..., Ended]]:
 @pytest.fixture
 def command(command_of: Callable[..., Callable[..., Ended]]) -> Callable[..., Ended]:
     """The command ``steinball`` as a function of its arguments, in this process."""
-    from steinball.cli import main
+    from steinball_command import main
 
     return command_of(main, "steinball")

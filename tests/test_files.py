@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,8 +29,6 @@ from steinball import files
 path, step = Path(sys.argv[1]), sys.argv[2]
 die = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 replace = os.replace
-if step == "opened":
-    files._lies_at = die
 if step == "written":
     os.fsync = die
 if step == "synchronized":
@@ -45,16 +44,18 @@ with files.whole_file(path) as file:
 """
 
 
-@pytest.mark.parametrize("step", ["opened", "half", "written", "synchronized", "replaced"])
+@pytest.mark.parametrize("step", ["half", "written", "synchronized", "replaced"])
 def test_a_process_that_is_killed_leaves_the_old_file_or_the_new_one(tmp_path: Path, step: str) -> None:
     path = tmp_path / "file"
     path.write_bytes(OLD)
     killed = subprocess.run([sys.executable, "-c", KILLED, str(path), step], check=False)
     assert killed.returncode == -signal.SIGKILL
     assert path.read_bytes() == (NEW if step == "replaced" else OLD)
-    write_whole(path, b"next")  # whoever comes next is not in the way of what was left
+    write_whole(path, b"next")  # what was left is in nobody's way
     assert path.read_bytes() == b"next"
-    assert list(tmp_path.iterdir()) == [path]
+    left = [other.name for other in tmp_path.iterdir() if other != path]
+    assert len(left) == (step != "replaced")
+    assert all(re.fullmatch(r"file\.[0-9a-f]{16}\.part", name) for name in left)
 
 
 def test_the_file_is_on_the_disk_before_it_has_its_name_and_the_name_before_the_end(
@@ -119,7 +120,57 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_bytes() == NEW
 
 
-def test_writers_of_one_file_wait_for_each_other(tmp_path: Path) -> None:
+def test_files_and_links_beside_it_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where somebody has guessed the random name: the link is not followed, and the file not overwritten."""
+    victim, path = tmp_path / "victim", tmp_path / "file"
+    victim.write_bytes(OLD)
+    (tmp_path / "file.part").symlink_to(victim)
+    (tmp_path / "other.part").write_bytes(b"mine")
+    write_whole(path, NEW)
+    write_whole(tmp_path / "other", NEW)
+    assert (path.read_bytes(), victim.read_bytes(), (tmp_path / "other.part").read_bytes()) == (NEW, OLD, b"mine")
+    monkeypatch.setattr(os, "urandom", bytes)
+    guessed = tmp_path / f"file.{'0' * 16}.part"
+    for make in (lambda: guessed.symlink_to(victim), lambda: guessed.write_bytes(OLD)):
+        make()
+        with pytest.raises(FileExistsError):
+            write_whole(path, b"next")
+        assert (path.read_bytes(), victim.read_bytes(), guessed.read_bytes()) == (NEW, OLD, OLD)
+        guessed.unlink()
+
+
+def test_a_lock_that_is_a_link_or_somebodys_file_is_left_alone(tmp_path: Path) -> None:
+    victim, lock = tmp_path / "victim", tmp_path / "table.csv.lock"
+    lock.symlink_to(victim)
+    with pytest.raises(OSError, match="symbolic link"), only_writer(tmp_path / "table.csv"):
+        pytest.fail("a link was followed")
+    assert lock.is_symlink()
+    assert not victim.exists()
+    lock.unlink()
+    lock.write_bytes(b"mine")
+    with only_writer(tmp_path / "table.csv"):
+        pass
+    assert lock.read_bytes() == b"mine"
+
+
+def test_a_name_may_be_as_long_as_the_system_allows_and_has_the_usual_rights(tmp_path: Path) -> None:
+    path = tmp_path / ("ä" * 125)
+    before = os.umask(0o027)
+    try:
+        write_whole(path, NEW)
+    finally:
+        os.umask(before)
+    assert path.read_bytes() == NEW
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_folder_that_is_not_there_is_an_error_with_the_name_that_was_given(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as failed:
+        write_whole(tmp_path / "nowhere" / "file", NEW)
+    assert failed.value.filename == str(tmp_path / "nowhere" / "file")
+
+
+def test_of_several_writers_one_wins_whole(tmp_path: Path) -> None:
     """Eight threads, each a writer of a byte of its own: whichever comes last, the file is all its own."""
     path = tmp_path / "file"
     writers = [threading.Thread(target=write_whole, args=(path, bytes([k]) * 10**6)) for k in range(8)]

@@ -15,7 +15,7 @@ from scipy import stats
 
 import steinball
 
-NEEDED = "numpy, scipy, array_api_compat, joblib, threadpoolctl, typer"
+NEEDED = "numpy, scipy, array_api_compat, joblib, threadpoolctl, rich"
 
 
 def interpreter(version: str) -> str:

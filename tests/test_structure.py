@@ -60,8 +60,8 @@ ROOMS = (
 # A result shows itself: inside the methods for that it may look down the list.
 MAY_LOOK_DOWN_INSIDE_FUNCTIONS = {"results": {"show"}, "sequential": {"show"}}
 
-# Not in the list of rooms: the package itself, its public names, and `python -m steinball`.
-DOORS = {"__init__", "__main__", "names"}
+# Not in the list of rooms: the package itself, and `python -m steinball`.
+DOORS = {"__init__", "__main__"}
 
 
 def room_of(name: str) -> str:
@@ -247,7 +247,7 @@ ASKERS = {"arrays.py", "frames.py", "models/knowledge.py", "models/autodiff.py"}
 PROBES = {
     "cli/demo.py": (1, "a table over fields by name"),
     "cli/outcome.py": (1, "what the terminal can do"),
-    "cli/userfile.py": (2, "a name in a user's file"),
+    "cli/specs.py": (2, "a name in a user's file"),
     "tau/moments.py": (1, "fields of its own dataclass, by name"),
     "gram/memory.py": (1, "what the operating system can tell"),
     "kernels/base.py": (2, "fields of its own dataclass, by name"),
@@ -383,7 +383,7 @@ def run_python(code: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_package_and_a_whole_test_work_without_any_extra() -> None:
     code = """
-import numpy as np, steinball as sb, steinball.cli
+import numpy as np, steinball as sb, steinball.cli.commands
 x = np.random.default_rng(0).normal(size=50)
 print(sb.robust_ksd_test(x, sb.models.Gaussian(0.0, 1.0), contamination=0.05, rng=0).summary())
 """
@@ -397,7 +397,7 @@ HEAVY = EXTRAS | {"scipy.stats", "cupy", "dask", "rich", "typer", "experiments",
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
-    done = run_python(f"import steinball, sys; steinball.ksd_test; print({HEAVY!r} & set(sys.modules))")
+    done = run_python(f"import steinball, sys; print({HEAVY!r} & set(sys.modules))")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "set()"
 
@@ -409,7 +409,7 @@ def test_the_list_of_what_is_heavy_would_see_it() -> None:
 
 def test_the_command_is_there_before_any_library_is_loaded() -> None:
     """So that it can say which one is broken."""
-    done = run_python("import steinball, steinball.cli, sys; print({'numpy', 'scipy', 'typer'} & set(sys.modules))")
+    done = run_python("import steinball_command, sys; print({'numpy', 'scipy', 'steinball'} & set(sys.modules))")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "set()"
 
@@ -457,7 +457,6 @@ TESTED_ELSEWHERE = {
     "gof/assess.py": "test_every_combination.py and test_problem.py: every test goes through it",
     "gram/base.py": "test_engines_agree.py: what every engine answers",
     "gram/tiles.py": "test_blocked.py: the engine that is made of them",
-    "names.py": "test_structure.py: the public names",
     "remarks.py": "test_cautions.py: where warnings point",
     "results/aggregated.py": "gof/test_aggregated.py: the result of that test",
     "show/further.py": "test_pictures.py: every picture is drawn",

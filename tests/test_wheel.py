@@ -140,8 +140,8 @@ print(*(found.name for found in importlib.metadata.distributions()))
     where, galaxies = first.split()
     assert Path(where).is_relative_to(programs.parent)
     assert galaxies == "82"
-    assert {"steinball", "numpy", "scipy", "typer"} <= set(second.split())
-    assert not {"pytest", "matplotlib", "torch", "jax", "pandas", "pip"} & set(second.split())
+    assert {"steinball", "numpy", "scipy", "rich"} <= set(second.split())
+    assert not {"pytest", "matplotlib", "torch", "jax", "pandas", "pip", "typer"} & set(second.split())
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/getting-started.md"])

@@ -1,10 +1,10 @@
-"""``python -m steinball`` is the command ``steinball``."""
+"""``python -m steinball`` is the command ``steinball``, except that Python loads the library before the command."""
 
 import sys
 
-from steinball.cli import main
-
 if __name__ == "__main__":
     if not sys.flags.safe_path:
-        del sys.path[0]  # the working folder: a random.py in it would take the place of Python's own
+        del sys.path[0]  # the working folder: a file in it would take the place of a module that is loaded later
+    from steinball_command import main
+
     main()

@@ -14,6 +14,10 @@ try:
 except ImportError:  # Windows has no advisory locks
     fcntl = None  # type: ignore[assignment]
 
+_NO_LINK = os.O_NOFOLLOW if fcntl is not None else 0
+
+__all__ = ["only_writer", "whole_file", "write_whole"]
+
 
 def write_whole(path: Any, content: bytes) -> None:
     """Make ``content`` the content of a file: after a crash or on a full disk the old content is still there.
@@ -35,19 +39,24 @@ def write_whole(path: Any, content: bytes) -> None:
 def whole_file(path: Any) -> Iterator[BinaryIO]:
     """A file to write to, which takes the place of ``path`` once all of it is on the disk and vanishes after an error.
 
-    Whoever writes the same file at the same time waits.
+    Until then it has a random name beside ``path``, at which nothing was before: no link is followed, and no file of
+    somebody else is touched. Of several writers the last one wins. A process that is killed may leave its part behind.
     """
     path = Path(os.path.realpath(path))  # the file that a link points to, not the link
-    part = path.with_name(path.name + ".part")
-    file = _open_alone(part)
+    part = path.with_name(f"{path.name[:40]}.{os.urandom(8).hex()}.part")
     try:
-        file.truncate()  # a process that was killed may have left something
+        file = os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o666), "w+b")
+    except OSError as error:
+        error.filename = str(path)  # the name that users know
+        raise
+    try:
         yield file
         file.flush()
         os.fsync(file.fileno())
-        _put_in_place(file, part, path)
+        file.close()  # Windows moves no open file
+        os.replace(part, path)
     except BaseException as error:
-        part.unlink(missing_ok=True)  # still locked, so it is ours
+        part.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None:
             error.filename = str(path)  # a full disk names no file
         raise
@@ -61,53 +70,39 @@ def whole_file(path: Any) -> Iterator[BinaryIO]:
 def only_writer(path: Any) -> Iterator[None]:
     """Hold a lock on ``path`` that ends with this process at the latest; refuse where another one holds it."""
     lock = Path(path).with_name(Path(path).name + ".lock")
-    try:
-        file = _open_alone(lock, wait=False)
-    except BlockingIOError:
-        raise BlockingIOError(errno.EWOULDBLOCK, "another process is writing this file", str(path)) from None
-    with file:
+    with _opened_alone(lock, str(path)) as file:
         try:
             yield
         finally:
-            lock.unlink(missing_ok=True)
+            if not os.fstat(file.fileno()).st_size:  # a file with content is not ours
+                lock.unlink(missing_ok=True)
 
 
-def _open_alone(path: Path, *, wait: bool = True) -> BinaryIO:
-    """The file, created if need be, once this process alone holds it."""
+def _opened_alone(lock: Path, path: str) -> BinaryIO:
+    """The lock, created if need be, once this process alone holds it."""
     while True:
-        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        file = os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o666), "r+b")
         try:
-            _lock(file, wait)
-        except BaseException:
+            _lock(file)
+            if os.path.samestat(os.fstat(file.fileno()), lock.stat()):
+                return file
+        except FileNotFoundError:
+            pass
+        except BlockingIOError:
             file.close()
-            raise
-        if _lies_at(file, path):
-            return file
-        file.close()  # whoever held it before has moved or removed it
+            raise BlockingIOError(errno.EWOULDBLOCK, "another process is writing this file", path) from None
+        file.close()  # whoever held it before has removed it
 
 
-def _lock(file: BinaryIO, wait: bool) -> None:
+def _lock(file: BinaryIO) -> None:
     if fcntl is None:
         return
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in (errno.EWOULDBLOCK, errno.EINTR):
             raise
         # Some network file systems have no locks.
-
-
-def _lies_at(file: BinaryIO, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
-        return False
-
-
-def _put_in_place(file: BinaryIO, part: Path, path: Path) -> None:
-    if fcntl is None:
-        file.close()  # Windows moves no open file; elsewhere it stays open, for closing it would unlock it
-    os.replace(part, path)
 
 
 def _sync_folder(folder: Path) -> None:

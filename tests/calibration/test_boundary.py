@@ -18,6 +18,7 @@ from steinball.gram.base import GramSummary
 from steinball.gram.dense import DenseGram
 from steinball.gram.weights import gather
 from steinball.problem import pose
+from steinball.stein import SteinKernel
 from steinball.tau import Supremum
 
 Floats = NDArray[np.float64]
@@ -218,7 +219,7 @@ def edge_nulls(place: float, share: float, n: int) -> list[tuple[float, float, B
     """D, θ and both nulls for samples on the edge: contamination at one point, so that D(R, P)² = u(z, z)."""
     kernel, tilt = sb.InverseMultiquadric(math.sqrt(2.0)), sb.PolynomialTilt()
     z = np.array([[place]])
-    theta = share * math.sqrt(float(sb.SteinKernel(kernel, tilt).diagonal(z, -z)[0]))
+    theta = share * math.sqrt(float(SteinKernel(kernel, tilt).diagonal(z, -z)[0]))
     found = []
     for seed in range(EDGE_REPEATS):
         rng = np.random.default_rng([seed, n])

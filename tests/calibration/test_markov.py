@@ -16,6 +16,7 @@ import steinball as sb
 from steinball.calibration.markov import LEAST_EFFECTIVE, MarkovSigns
 from steinball.checks.dependence import autocorrelation_time
 from steinball.problem import pose
+from steinball.stein import SteinKernel
 
 Floats = NDArray[np.float64]
 SEED = np.random.SeedSequence(5)
@@ -109,7 +110,7 @@ def test_the_boundary_draws_are_those_of_centered_signs() -> None:
     """From the full matrix: (w − w̄)/√(1 − 2L/n), in length and along the mean embedding."""
     x, n, length = chain(80, 1, 0.5, np.random.default_rng(3)), 80, 6.0
     kernel = sb.InverseMultiquadric(1.0)
-    u = sb.SteinKernel(kernel)(x, -x, x, -x)
+    u = SteinKernel(kernel)(x, -x, x, -x)
     calibration = sb.BoundaryBootstrap(50, "wild", length)
     result = sb.ksd_test(x, MODEL, kernel=kernel, radius=0.1, calibration=calibration, rng=0)
     w = np.concatenate(list(calibration.request(n, result._evidence.seed).weights)).astype(float)
@@ -244,7 +245,7 @@ def test_draws_take_exactly_the_values_of_the_enumerated_signs() -> None:
     """Four points: up to a common sign eight patterns, so the draws take the eight values of n⁻² wᵀUw and no other."""
     x = np.array([[-1.0], [0.2], [0.9], [2.5]])
     kernel = sb.InverseMultiquadric(1.0)
-    u = sb.SteinKernel(kernel)(x, -x, x, -x)
+    u = SteinKernel(kernel)(x, -x, x, -x)
     result = sb.ksd_test(x, -x, kernel=kernel, calibration=sb.WildBootstrap(2000), rng=0)
     assert result.draws is not None
     values = [np.sqrt(max(0.0, np.array(w) @ u @ np.array(w))) / 4 for w in product((-1, 1), repeat=4)]

@@ -90,7 +90,7 @@ def test_a_file_with_decimal_commas_is_read(command: Command, tmp_path: Path) ->
         (["--model", "normal"], "goes without `--model`"),
         (["--radius", "0"], "goes without `--radius`"),
         (["--jumps"], "goes without `--jumps`"),
-        (["--calibration", "weighted"], "must be one of projected, refit, boundary with `--fit`"),
+        (["--calibration", "weighted"], "must be one of projected, refit, boundary or FILE.py:NAME with `--fit`"),
     ],
     ids=["model", "radius", "jumps", "calibration"],
 )
@@ -138,6 +138,48 @@ def test_jumps_see_the_weights_of_modes(command: Command, tmp_path: Path) -> Non
     model.write_text("import steinball as sb\nmodel = sb.models.GaussianMixture([0.5, 0.5], [-6.0, 6.0])\n")
     done = command("test", str(path), "--model", f"{model}:model", "--radius", "0", "--jumps")
     assert done.exit_code == 1, done.stderr
+
+
+OWN = """
+from dataclasses import dataclass
+import steinball as sb
+
+@dataclass(frozen=True)
+class Rational(sb.kernels.Kernel):
+    \"\"\"1 / (1 + r²/4), by its own profile.\"\"\"
+
+    metric: None = None
+
+    def profile(self, r2):
+        base = 1 / (1 + r2 / 4)
+        return base, -(base**2) / 4, r2 * base**3 / 8
+
+kernel = Rational()
+calibration = sb.WeightedBootstrap(199)
+ball = sb.FixedRadius(0.02)
+"""
+
+
+def test_kernels_calibrations_and_tolerated_sets_come_from_a_file(command: Command, data: str, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    own = f"{tmp_path / 'own.py'}:"
+    words = ["--radius", f"{own}ball", "--calibration", f"{own}calibration", "--kernel", f"{own}kernel"]
+    done = command("test", data, *GAUSSIAN, *words, "--json")
+    kernel = sb.kernels.InverseMultiquadric(2.0, 1.0)
+    expected = sb.ksd_test(
+        np.loadtxt(data, skiprows=1), sb.models.Gaussian(), radius=sb.FixedRadius(0.02), kernel=kernel,
+        calibration=sb.WeightedBootstrap(199), rng=0,
+    )  # fmt: skip
+    told = json.loads(done.stdout)
+    assert told["ksd"] == pytest.approx(expected.ksd, rel=1e-12)
+    assert (told["pvalue"], told["radius"]) == (expected.pvalue, pytest.approx(expected.radius, rel=1e-6))
+
+
+def test_a_family_comes_from_a_file(command: Command, data: str, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("from scipy import stats\nfamily = stats.norm\n")
+    done = command("test", data, "--fit", f"{tmp_path / 'own.py'}:family", "--json")
+    expected = sb.fit_test(np.loadtxt(data, skiprows=1), "normal", rng=0)
+    assert json.loads(done.stdout)["rejected"] == expected.rejected
 
 
 def test_the_same_command_gives_the_same_answer(command: Command, data: str) -> None:
@@ -196,12 +238,13 @@ def test_how_the_work_is_done_reaches_the_library(command: Command, data: str, m
         (["DATA", *GAUSSIAN], "give one of `--contamination` (a share) and `--radius`"),
         (["DATA", *GAUSSIAN, "--contamination", "0.1", "--radius", "1"], "give one of `--contamination`"),
         (["DATA", "--contamination", "0.1"], "give one of `--model` and `--log-density`"),
-        (["DATA", *GAUSSIAN, "--contamination", "5"], "`--contamination` must be a share such as 0.05 or 5%, got 5."),
+        (["DATA", *GAUSSIAN, "--contamination", "5"], "`--contamination` must be a share such as 0.05 or 5%, got `5`."),
         (["DATA", *GAUSSIAN, "--contamination", "nan"], "`contamination` must be a finite number"),
         (
             ["DATA", *GAUSSIAN, "--contamination", "0.1", "--tau", "big"],
             "`--tau` must be best, auto, sample, optimized or a number",
         ),
+        (["DATA", *GAUSSIAN, "--radius", "a"], "`--radius` must be a number or FILE.py:NAME, got `a`."),
         (["DATA", *GAUSSIAN, "--radius", "0", "--aggregate"], "`--aggregate` goes with `--contamination`"),
         (
             ["DATA", *GAUSSIAN, "--contamination", "0", "--aggregate", "--calibration", "wild"],

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steinball.cli.csvtext import read_csv
+from steinball.cli.csvtext import read_lines
+from steinball_command.options import DataFile
 
 pytestmark = pytest.mark.exact
 
@@ -18,7 +19,7 @@ EXPECTED = np.array([[1.0, 2.5], [-3.0, 4e-3]])
 
 
 def read_csv_text(text: str, **options: Any) -> Any:
-    return read_csv(io.StringIO(text, newline=""), **options)
+    return read_lines(io.StringIO(text, newline=""), DataFile("-", **options))[0]
 
 
 @pytest.mark.parametrize(
@@ -68,17 +69,26 @@ def test_every_float_survives_the_way_through_csv(rows: list[tuple[float, ...]],
         ("1,2\n3\n", "line 2 has 1 cells, but the first line has 2"),
         ("1;2\n3\n", "line 2 has 1 cells, but the first line has 2"),
         ("1 2\n3\n", "line 2 has 1 cells, but the first line has 2"),
+        ("1 2\n3 4 5\n", "line 2 has 3 cells, but the first line has 2"),
         ("1,5;2,5\n3;4\n", "line 1, column 1: `1,5` has a decimal comma"),
         ("1,5;2\n3;4\n", "line 1, column 1: `1,5` has a decimal comma"),
         ("x,2\n3,4\n", "line 1 holds both numbers .* and words .* `--header` or `--no-header`"),
         ("x,y\n", "a header but no data"),
         ("\n# nothing\n", "holds no data"),
+        ('""\n""\n', "holds no data"),
         (",0,2\n0,1.5,2.5\n", "line 1, column 1: the cell is empty"),
     ],
 )
 def test_a_bad_csv_is_refused_with_its_place(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_csv_text(text)
+
+
+def test_a_delimiter_in_a_quoted_cell_that_is_not_read_cuts_nothing() -> None:
+    text = 'name,x,y\n"p",1,2\n"a,b",3,4\n"c\nd",5,6\n'
+    np.testing.assert_array_equal(read_csv_text(text, columns="y"), [[2.0], [4.0], [6.0]])
+    with pytest.raises(ValueError, match="line 6 has 2 cells, but the first line has 3"):
+        read_csv_text(text + '"e,f",7\n', columns="y")
 
 
 def test_a_header_of_numbers_is_read_as_one_when_told_so() -> None:
@@ -97,7 +107,7 @@ def test_columns_are_chosen_by_name_or_by_position_from_one() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["x;y\n1,5;2\n-3e2;+4,25\n", "1,5\t2\n-300\t4,25\n", '"1,5","2"\n"-300","4,25"\n', "1,5 2,0\n-300 4.25\n"],
+    ["x;y\n1,5;2\n-3e2;+4,25\n", "1,5\t2\n-300\t4,25\n", '"1,5", "2"\n"-300","4,25"\n', "1,5 2,0\n-300 4,25\n"],
     ids=["semicolons", "tabs", "quotes", "white space"],
 )
 def test_decimal_commas_are_read_where_they_are_said_to_be_there(text: str) -> None:
@@ -109,9 +119,50 @@ def test_one_column_of_decimal_commas_is_read_where_it_is_said_to_be_one() -> No
     np.testing.assert_array_equal(read_csv_text("body height\n1,5\n2\n", decimal=","), [[1.5], [2.0]])
 
 
-def test_a_comma_for_thousands_is_no_number_beside_a_decimal_one() -> None:
-    with pytest.raises(ValueError, match=r"`1\.234,5` is not a number"):
-        read_csv_text("x;y\n1.234,5;2\n", decimal=",")
+@pytest.mark.parametrize(
+    ("cell", "options", "words"),
+    [
+        ("1.886", {"decimal": ","}, r'`1.886` has its digits in groups; if .* `--thousands "\."`'),
+        ("1.234,5", {"decimal": ","}, r'has its digits in groups; if .* `--thousands "\."`'),
+        ("4.25", {"decimal": ","}, "`4.25` has a point beside `--decimal ,`; leave that out"),
+        ("1.88", {"decimal": ",", "thousands": "."}, "`1.88` has a point beside `--decimal ,`"),
+        ("1,225.13", {}, '`1,225.13` has its digits in groups; if they are thousands, say so with `--thousands ","`'),
+        ("1,225", {}, "`1,225` has a comma; say what it stands for: `--decimal ,` for a fraction, `--thousands ,` for"),
+        ("1'225", {}, "`1'225` has its digits in groups; .* `--thousands \"'\"`"),
+        ("1 225,5", {"decimal": ","}, 'has its digits in groups; .* `--thousands " "`'),
+        ("12,25", {"thousands": ","}, "`12,25` has a decimal comma"),
+        ("1,225,13", {"thousands": ","}, "`1,225,13` is not a number"),
+    ],
+)
+def test_marks_that_were_not_said_to_be_there_are_refused(cell: str, options: dict[str, str], words: str) -> None:
+    """A point beside decimal commas was read as one: 1.886 for 1886."""
+    with pytest.raises(ValueError, match=f"line 3, column 2 .*{words}"):
+        read_csv_text(f"a;b\n1;2\n1;{cell}\n", **options)
+    np.testing.assert_array_equal(read_csv_text(f"a;b\n1;2\n1;{cell}\n", columns="a", **options), [[1.0], [1.0]])
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("a;b\n1,225.13;2\n-12,345,678;1e3\n", {"thousands": ","}),
+        ("1,225.13;2\n-12,345,678;1e3\n", {"thousands": ","}),
+        ('"1,225.13","2"\n"-12,345,678","1000"\n', {"thousands": ","}),
+        ('a,b\n"1,225.13", "2"\n"-12,345,678",1000\n', {"thousands": ","}),
+        ("1.225,13;2\n-12.345.678;1.000,0\n", {"thousands": ".", "decimal": ","}),
+        ("1 225,13;2\n-12\u202f345\xa0678;1000\n", {"thousands": " ", "decimal": ","}),
+        ("1'225.13\t2\n-12'345'678\t1'000\n", {"thousands": "'"}),
+    ],
+)
+def test_thousands_are_read_where_they_are_said_to_be_there(text: str, options: dict[str, str]) -> None:
+    np.testing.assert_array_equal(read_csv_text(text, **options), [[1225.13, 2.0], [-12345678.0, 1000.0]])
+
+
+def test_one_column_of_thousands_is_read() -> None:
+    for text, options in (
+        ("1,225.5\n7\n", {"thousands": ","}), ("1 225,5\n7\n", {"thousands": " ", "decimal": ","}),
+        ("x\n1.225,5\n7\n", {"thousands": ".", "decimal": ","}),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(read_csv_text(text, **options), [[1225.5], [7.0]])
 
 
 @pytest.mark.parametrize(
@@ -149,7 +200,7 @@ def test_two_columns_that_are_no_decimal_commas_are_read(text: str) -> None:
 
 
 def test_a_decimal_comma_may_be_ruled_out_far_into_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steinball.cli.csvtext._ROWS_AT_ONCE", 10)
+    monkeypatch.setattr("steinball.cli.csvtext._LINES_AT_ONCE", 10)
     assert read_csv_text("1,5\n" * 95 + "1,5.5\n").shape == (96, 2)
 
 
@@ -170,7 +221,7 @@ def test_a_column_that_is_not_there_is_named(text: str, columns: str, message: s
 
 
 def test_what_is_no_number_is_found_in_every_block_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steinball.cli.csvtext._ROWS_AT_ONCE", 10)
+    monkeypatch.setattr("steinball.cli.csvtext._LINES_AT_ONCE", 10)
     for bad, message in (
         ("1,x", "is not a number"),
         ("1,2,3", "has 3 cells"),
@@ -180,3 +231,72 @@ def test_what_is_no_number_is_found_in_every_block_of_a_file(monkeypatch: pytest
     ):
         with pytest.raises(ValueError, match=rf"line 26.*{message}"):
             read_csv_text("1,2.5\n" * 25 + bad + "\n" + "1,2.5\n" * 25)
+
+
+@pytest.mark.parametrize("gap", ["", '""', "   ", "NA"], ids=["blank line", "quotes", "white space", "word"])
+@pytest.mark.parametrize("header", ["", "x\n", "# made by hand\n\nx\n"], ids=["bare", "header", "comment"])
+def test_a_gap_in_a_file_of_one_column_is_a_missing_value(gap: str, header: str, monkeypatch: Any) -> None:
+    """Wherever blocks of lines end; `np.loadtxt` and others leave blank lines out, and n with them."""
+    cells = ["1", gap, gap, "2", "3", gap, "4"]
+    text = header + "".join(f"{cell}\n" for cell in cells)
+    line = header.count("\n") + 2
+    for size in range(1, 9):
+        monkeypatch.setattr("steinball.cli.csvtext._LINES_AT_ONCE", size)
+        with pytest.raises(ValueError, match=rf"line {line}, column 1( \(`x`\))?: .*`--missing drop`"):
+            read_csv_text(text)
+        found = read_csv_text(text, missing="drop")[:, 0]
+        np.testing.assert_array_equal(found, [1.0, np.nan, np.nan, 2.0, 3.0, np.nan, 4.0])
+
+
+@pytest.mark.parametrize("size", [1, 2, 4096])
+def test_blank_lines_are_no_rows_at_the_ends_of_a_file_or_between_rows_of_several_cells(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("steinball.cli.csvtext._LINES_AT_ONCE", size)
+    for text in ("\n\n1\n2\n\n\n", "1\n# half\n# past\n2\n", "\n# one\n\nx\n1\n# two\n2\n\n", "x\r\n1\r\n2\r\n\r\n"):
+        np.testing.assert_array_equal(read_csv_text(text), [[1.0], [2.0]])
+    for text in ("x,y\n\n1,2.5\n\n   \n3,4\n\n", '"x","y"\n\n"1","2.5"\n\n3,4\n\n', "1 2.5\n\n3 4\n"):
+        np.testing.assert_array_equal(read_csv_text(text), [[1.0, 2.5], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize("size", [1, 4096])
+def test_texts_and_numbers_may_be_declared_as_missing(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steinball.cli.csvtext._LINES_AT_ONCE", size)
+    text = "x,y\n1,-99.9\nk.A.,2\n3,-9.99e1\n4,5\n?,NA\n"
+    with pytest.raises(ValueError, match=r"line 3, column 1 \(`x`\): `k.A.` is not a number; .* with `--na k.A.`"):
+        read_csv_text(text)
+    na = ["k.A.", "-99.90", "?"]
+    with pytest.raises(ValueError, match=r"line 2, column 2 \(`y`\): `-99.9` stands for a missing value; .*drop"):
+        read_csv_text(text, na=na)
+    nan = np.nan
+    expected = [[1.0, nan], [nan, 2.0], [3.0, nan], [4.0, 5.0], [nan, nan]]
+    np.testing.assert_array_equal(read_csv_text(text, na=na, missing="drop"), expected)
+
+
+def test_a_missing_number_is_written_as_the_others_are() -> None:
+    text = "x;y\n1;-99,9\n-1.000;2\n"
+    options = {"decimal": ",", "thousands": ".", "missing": "drop"}
+    np.testing.assert_array_equal(read_csv_text(text, na=["-99,9", "-1000"], **options), [[1.0, np.nan], [np.nan, 2.0]])
+
+
+def test_units_below_a_header_are_an_error_with_its_remedy() -> None:
+    text = "pressure,temperature\nkPa,°C\n101.5,20\n99,21\n"
+    with pytest.raises(ValueError, match=r"line 2, column 1 \(`pressure`\): `kPa` is not .* `--skip-lines 2` \(units"):
+        read_csv_text(text)
+    np.testing.assert_array_equal(read_csv_text(text, skip_lines="2"), [[101.5, 20.0], [99.0, 21.0]])
+
+
+@pytest.mark.parametrize("lines", ["1-2,4", " 4 , 1 - 2", "4,1,2", "1-2,4-4,99"])
+def test_lines_are_left_out_and_the_others_keep_their_numbers(lines: str) -> None:
+    text = "Export of 1 May\nby hand; with a semicolon\nx,y\nm,s\n1,2.5\n3,4\n"
+    np.testing.assert_array_equal(read_csv_text(text, skip_lines=lines), [[1.0, 2.5], [3.0, 4.0]])
+    with pytest.raises(ValueError, match="line 7, column 2"):
+        read_csv_text(text + "5,six\n", skip_lines=lines)
+    one = "x\n1\nhalf\n3\n"  # not a missing value of a file with one column
+    np.testing.assert_array_equal(read_csv_text(one, skip_lines="3"), [[1.0], [3.0]])
+
+
+@pytest.mark.parametrize("lines", ["", "two", "1-", "-1", "1;2", "1,,2"])
+def test_lines_to_leave_out_are_numbers(lines: str) -> None:
+    with pytest.raises(ValueError, match=f"`--skip-lines` must be numbers of lines, such as 2 or 1-3,5, got `{lines}`"):
+        read_csv_text("1\n2\n", skip_lines=lines)

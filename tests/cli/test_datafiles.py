@@ -17,12 +17,16 @@ import pytest
 
 import steinball as sb
 from steinball.arrays import as_samples
-from steinball.cli import datafiles
-from steinball.cli.datafiles import read_table
+from steinball.cli import csvtext, datafiles, parquet
+from steinball_command.options import DataFile
 
 pytestmark = pytest.mark.exact
 
 EXPECTED = np.array([[1.0, 2.5], [-3.0, 4e-3]])
+
+
+def read_table(source: str, *, memory_limit: str | None = None, **options: Any) -> Any:
+    return datafiles.read_table(DataFile(source, **options), memory_limit)
 
 
 def test_csv_with_a_byte_order_mark_and_other_endings(tmp_path: Path) -> None:
@@ -40,8 +44,42 @@ def test_standard_input_is_csv(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "points.csv"
     path.write_bytes(b"caf\xe9\n1\n2\n")
-    with pytest.raises(ValueError, match="must be UTF-8 text, but byte 4 is not"):
+    with pytest.raises(ValueError, match="must be UTF-8 text, but line 1 is not"):
         read_table(str(path))
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-16-le", "UTF-8", "utf-8-sig"])
+def test_an_encoding_that_is_named_is_read(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "points.csv"
+    path.write_bytes("größe;höhe\r\n1;2,5\r\n-3;4e-3\r\n".encode(encoding))
+    table = read_table(str(path), encoding=encoding, decimal=",")
+    assert table.names == ("größe", "höhe")
+    np.testing.assert_array_equal(table.samples, EXPECTED)
+    if encoding in ("latin-1", "cp1252", "utf-16"):
+        other = "utf-16" if encoding == "utf-16" else "latin-1"
+        with pytest.raises(ValueError, match=f"must be UTF-8 text, but line 1 is not; .* `--encoding {other}`"):
+            read_table(str(path))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "ascii", "utf-7", "idna"])
+def test_an_encoding_that_is_not_the_files_is_refused(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "points.csv").write_bytes("größe\n1\n2\n".encode())
+    with pytest.raises(ValueError, match=f"must be {encoding} text, but line 1 is not; name its encoding"):
+        read_table(str(tmp_path / "points.csv"), encoding=encoding)
+
+
+def test_an_encoding_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "points.csv").write_text("1\n2\n")
+    for name in ("klingon", "hex", ""):
+        with pytest.raises(ValueError, match=f"`--encoding` must be one that Python knows, got `{name}`"):
+            read_table(str(tmp_path / "points.csv"), encoding=name)
+
+
+def test_standard_input_may_have_an_encoding_and_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.BytesIO("café\n1\n2\n".encode("latin-1"))
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stream))
+    assert read_table("-", encoding="latin-1").names == ("café",)
+    assert not stream.closed
 
 
 def test_lines_may_end_with_a_carriage_return(tmp_path: Path) -> None:
@@ -54,15 +92,15 @@ def test_lines_may_end_with_a_carriage_return(tmp_path: Path) -> None:
 def test_a_byte_that_is_not_utf8_is_found_far_into_a_file(tmp_path: Path) -> None:
     path = tmp_path / "points.csv"
     path.write_bytes(b"\xef\xbb\xbf" + b"1,2.5\n" * 5000 + b"1,\xff\n")
-    with pytest.raises(ValueError, match=f"byte {3 + 6 * 5000 + 3} is not"):
+    with pytest.raises(ValueError, match="but line 5001 is not"):
         read_table(str(path))
 
 
 def test_a_line_without_an_end_is_not_read_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(datafiles, "_LONGEST_LINE", 1000)
+    monkeypatch.setattr(csvtext, "_LONGEST_LINE", 1000)
     path = tmp_path / "points.csv"
     path.write_bytes(b"1,2.5\n" + b"0" * 10**6)
-    with pytest.raises(ValueError, match=r"has a line of more than 1.0 kB; is it text\?"):
+    with pytest.raises(ValueError, match=r"line 2 of .* has more than 1.0 kB; is it text\?"):
         read_table(str(path))
 
 
@@ -148,7 +186,7 @@ def test_parquet(tmp_path: Path) -> None:
         ValueError, match=r"column `id` of .* holds string, not numbers; choose others with `--columns`"
     ):
         read_table(path)
-    with pytest.raises(ValueError, match=r"column `m` of .* has no number \(null\) in row 2"):
+    with pytest.raises(ValueError, match=r"column `m` of .* has no number in row 2"):
         read_table(path, columns="m")
     Path(path).write_bytes(b"not parquet")
     with pytest.raises(ValueError, match="could not be read as Parquet"):
@@ -165,7 +203,7 @@ def write_parquet(path: Path, columns: dict[str, Any] | Any, rows_per_group: int
 
 def test_row_groups_and_batches_are_put_together_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of 30 rows read 7 rows at a time, columns in another order than in the file."""
-    monkeypatch.setattr(datafiles, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(parquet, "_ROWS_AT_ONCE", 7)
     x = np.random.default_rng(0).normal(size=(100, 3))
     path = write_parquet(tmp_path / "a.parquet", {name: x[:, k] for k, name in enumerate("abc")}, 30)
     np.testing.assert_array_equal(read_table(path).samples, x)
@@ -173,13 +211,11 @@ def test_row_groups_and_batches_are_put_together_in_order(tmp_path: Path, monkey
     np.testing.assert_array_equal(read_table(path, columns="b,1").samples, x[:, [1, 0]])
 
 
-@pytest.mark.parametrize(
-    ("value", "message"), [(None, r"no number \(null\)"), (float("nan"), "nan"), (-np.inf, "-inf")]
-)
+@pytest.mark.parametrize(("value", "message"), [(None, "no number"), (float("nan"), "no number"), (-np.inf, "-inf")])
 def test_what_is_missing_in_a_later_row_group_is_named_with_its_row_and_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float | None, message: str
 ) -> None:
-    monkeypatch.setattr(datafiles, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(parquet, "_ROWS_AT_ONCE", 7)
     values: list[float | None] = list(range(100))
     values[82] = value
     path = write_parquet(tmp_path / "a.parquet", {"x": np.zeros(100), "y": values}, 30)
@@ -190,7 +226,7 @@ def test_what_is_missing_in_a_later_row_group_is_named_with_its_row_and_column(
 
 def test_integers_with_a_null_do_not_become_floats_first(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "a.parquet", {"k": [2**60 + 1, None]}, 10)
-    with pytest.raises(ValueError, match=r"column `k` of .* has no number \(null\) in row 2"):
+    with pytest.raises(ValueError, match=r"column `k` of .* has no number in row 2"):
         read_table(path)
 
 
@@ -353,8 +389,8 @@ def test_parquet_needs_no_pandas(tmp_path: Path) -> None:
     code = f"""
 import sys
 sys.modules["pandas"] = None
-from steinball.cli.datafiles import read_table
-print(read_table({path!r}).samples.tolist(), read_table({path!r}, columns="n").samples.dtype)
+from steinball.cli.datafiles import DataFile, read_table
+print(read_table(DataFile({path!r})).samples.tolist(), read_table(DataFile({path!r}, "n")).samples.dtype)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -371,10 +407,19 @@ def test_parquet_without_pyarrow_names_the_extra(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
-        ("a.xlsx", {}, "must end in .csv"),
+        ("a.xlsx", {}, r"`a.xlsx` is a workbook. Save its sheet as CSV \(UTF-8\) .* `pandas.read_excel"),
+        ("A.XLS", {"columns": "x"}, "is a workbook"),
+        ("a.json", {}, "must end in .csv"),
         ("a", {}, "must end in .csv"),
         ("a.csv", {"key": "x"}, "`--key` names an array of an NPZ file"),
-        ("a.npy", {"header": True}, "are for CSV files"),
+        ("a.npy", {"header": True}, "`--header` is for CSV files"),
+        ("a.npy", {"thousands": ","}, "`--thousands` is for CSV files"),
+        ("a.parquet", {"encoding": "latin-1"}, "`--encoding` is for CSV files"),
+        ("a.npz", {"na": ["-99"]}, "`--na` is for CSV files"),
+        ("a.npy", {"skip_lines": "2"}, "`--skip-lines` is for CSV files"),
+        ("a.csv", {"thousands": "."}, "`--thousands` must be a comma, .* another mark than `--decimal`, got `.`"),
+        ("a.csv", {"thousands": ",", "decimal": ","}, "another mark than `--decimal`, got `,`"),
+        ("a.csv", {"thousands": ""}, "`--thousands` must be a comma"),
     ],
 )
 def test_options_that_do_not_belong_to_the_file_are_refused(source: str, options: dict[str, Any], message: str) -> None:
@@ -395,3 +440,20 @@ def test_rows_with_a_missing_value_are_dropped_when_asked(tmp_path: Path) -> Non
     np.testing.assert_array_equal(read_table(str(tmp_path / "a.npy"), missing="drop").samples, [[2.0, 3.0]])
     with pytest.raises(ValueError, match="`--missing` must be error or drop"):
         read_table(str(text), missing="keep")
+
+
+def test_rows_have_the_numbers_of_the_file_where_some_are_missing(tmp_path: Path) -> None:
+    """Gaps in rows 5, 10, … of a file of one column; the value 40 is in row 42, whatever was left out before it."""
+    cells = ["0.5"] * 50
+    cells[4:45:5] = [""] * 9
+    cells[41] = "40"
+    path = tmp_path / "gaps.csv"
+    path.write_text("x\n" + "\n".join(cells) + "\n")
+    with pytest.raises(ValueError, match=r"line 6, column 1 \(`x`\): the cell is empty"):
+        read_table(str(path))
+    table = read_table(str(path), missing="drop")
+    assert (len(table.samples), table.dropped) == (41, 9)
+    assert table.labels.ids[int(table.samples.argmax())] == "row 42"
+    np.save(tmp_path / "gaps.npy", [0.0, np.nan, 1.0, np.inf])
+    with pytest.raises(ValueError, match="has inf in row 4, column 1"):
+        read_table(str(tmp_path / "gaps.npy"), missing="drop")

@@ -41,7 +41,7 @@ def test_the_report_says_all_that_it_should_in_eighty_columns(monkeypatch: pytes
 def test_it_ends_with_the_paths_of_its_picture_and_its_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "SPLITS", 1)
     pytest.importorskip("matplotlib")
-    *_, picture, page = demo.run_demo(tmp_path / "new").split("\n")
+    *_, picture, page = demo.demonstrate(str(tmp_path / "new")).split("\n")
     assert Path(picture.removeprefix("Picture  ")).read_bytes().startswith(b"\x89PNG")
     assert Path(page.removeprefix("Report   ")).read_text(encoding="utf-8").startswith("<!doctype html>")
 
@@ -49,7 +49,7 @@ def test_it_ends_with_the_paths_of_its_picture_and_its_report(tmp_path: Path, mo
 def test_without_matplotlib_the_demonstration_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "SPLITS", 1)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    text = demo.run_demo(tmp_path)
+    text = demo.demonstrate(str(tmp_path))
     assert "Picture  not drawn: pictures need matplotlib" in text
     assert "Report   " in text
 

@@ -1,9 +1,11 @@
-"""How a command ends: exit codes, one line on stderr, and text on any terminal."""
+"""How a command ends: exit codes, one line on stderr, text on any terminal, a page and a picture."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from steinball.cli import commands, outcome
@@ -27,6 +30,7 @@ GAUSSIAN = ["--model", "gaussian:mean=0,cov=1"]
     ("source", "message"),
     [
         ("def score(x):\n    return 1 / 0\n", "mine.py, line 2: ZeroDivisionError: division by zero"),
+        ("def half(x):\n    return x / None\ndef score(x):\n    return half(1)\n", "mine.py, line 2: TypeError: unsup"),
         ("import nothing_like_this\n", "mine.py, line 1: ModuleNotFoundError: No module named 'nothing_like_this'"),
         ("import sys\nsys.exit(0)\n", "mine.py, line 2: SystemExit: 0"),
         ("raise ValueError('two\\nlines')\n", "mine.py, line 1: ValueError: two lines"),
@@ -71,7 +75,9 @@ def test_an_interrupt_is_130(command: Command, data: str, monkeypatch: pytest.Mo
     assert (done.exit_code, done.stdout, done.stderr) == (130, "", "steinball: interrupted\n")
 
 
-@pytest.mark.parametrize("error", [MemoryError(), RecursionError("deep"), OSError("odd"), AssertionError()])
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RecursionError("deep"), OSError("odd"), AssertionError(), ValueError("odd")]
+)
 def test_no_error_of_any_kind_looks_like_a_rejection(
     command: Command, data: str, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
@@ -104,7 +110,7 @@ def launch(arguments: list[str], **options: Any) -> subprocess.Popen[str]:
 LISTENING = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from steinball.cli import main
+from steinball_command import main
 main()
 """
 
@@ -132,6 +138,32 @@ def test_a_terminal_without_greek_letters_gets_a_report_too(data: str) -> None:
     assert "NOT REJECTED" in out
 
 
+class Terminal(io.StringIO):
+    """What is written to a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_decisions_have_a_color_on_a_terminal_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    text = "REJECTED at level 0.05.\n  Robust: NOT REJECTED"
+    for stream, variable in ((io.StringIO(), ""), (Terminal(), "NO_COLOR")):
+        monkeypatch.setattr(sys, "stdout", stream)
+        if variable:
+            monkeypatch.setenv(variable, "1")
+        outcome.show(text)
+        assert stream.getvalue() == text + "\n"
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setattr(sys, "stdout", stream := Terminal())
+    outcome.show(text)
+    bold, plain, red, green, default = (f"\x1b[{code}m" for code in (1, 22, 31, 32, 39))
+    assert stream.getvalue() == (
+        f"{bold}{red}REJECTED{default} at level 0.05.{plain}\n  Robust: {green}NOT REJECTED{default}\n"
+    )
+
+
 def test_a_reader_that_leaves_early_is_no_rejection(data: str) -> None:
     process = start("test", data, *GAUSSIAN, "--contamination", "0.1")
     assert process.stdout is not None
@@ -148,3 +180,90 @@ def test_what_a_file_says_cannot_steer_the_terminal(command: Command, tmp_path: 
     assert done.exit_code == 2
     assert r"column 1 (`y\x1b[31m`): `\x1b[2J\u202eabc` is not a number" in done.stderr
     assert done.stderr.removesuffix("\n").isprintable()
+
+
+# Files, and verdicts that are required
+
+
+def test_a_report_and_a_picture_are_written(command: Command, data: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    page, picture = tmp_path / "fit.html", tmp_path / "fit.png"
+    done = command("test", data, *GAUSSIAN, "--contamination", "0.1", "--report", str(page), "--plot", str(picture))
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    text = page.read_text(encoding="utf-8")
+    assert "<title>points.csv</title>" in text
+    assert f"steinball test {data} --model gaussian:mean=0,cov=1 --contamination 0.1" in text
+    assert re.search(r">row [1-9]\d*</td>", text)
+
+
+def test_names_of_columns_reach_the_report_as_text(command: Command, tmp_path: Path) -> None:
+    path, page = tmp_path / "points.csv", tmp_path / "fit.html"
+    np.savetxt(
+        path, np.random.default_rng(0).normal(size=(50, 2)), delimiter=";", header="<script>;height", comments=""
+    )
+    assert command("test", str(path), *GAUSSIAN, "--contamination", "0.1", "--report", str(page)).exit_code == 0
+    text = page.read_text(encoding="utf-8")
+    assert "&lt;script&gt;</th>" in text
+    assert text.count("<script") == 2
+
+
+@pytest.mark.parametrize("more", [[], ["--aggregate"], ["--calibration", "betting"]], ids=["one", "many", "bets"])
+def test_names_of_columns_reach_the_json(command: Command, tmp_path: Path, more: list[str]) -> None:
+    path = tmp_path / "points.csv"
+    np.savetxt(path, np.random.default_rng(0).normal(size=(50, 2)), delimiter=",", header="height,width", comments="")
+    model = ["--model", "gaussian:mean=0", "--contamination", "0.1", "--json", *more]
+    assert json.loads(command("test", str(path), *model).stdout)["details"]["columns"] == ["height", "width"]
+    turned = command("test", str(path), *model, "--columns", "width,height")
+    assert json.loads(turned.stdout)["details"]["columns"] == ["width", "height"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--report", "nowhere/fit.html", "does not exist; make it first"),
+        ("--report", "fit.pdf", "must end in .html"),
+        ("--plot", "fit.doc", "must end in .png, .pdf or .svg"),
+        ("--require", "perfect", "`--require` must be good-enough, got `perfect`"),
+        ("--max-rows", "1", "`--max-rows` must be at least 2, got 1"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_anything_is_read(
+    command: Command, option: str, value: str, words: str
+) -> None:
+    done = command("test", "missing.csv", *GAUSSIAN, "--contamination", "0.1", option, value)
+    assert done.exit_code == 2
+    assert words in " ".join(done.stderr.replace("│", "").split())
+
+
+@pytest.mark.parametrize(
+    ("share", "code", "verdict"), [("0.001", 1, "MISFIT"), ("0.1", 3, "UNDECIDED"), ("0.6", 0, "GOOD ENOUGH")]
+)
+def test_a_required_verdict_decides_the_exit_code(
+    command: Command, data: str, share: str, code: int, verdict: str
+) -> None:
+    done = command(
+        "test", data, *GAUSSIAN, "--contamination", share, "--calibration", "weighted", "--require", "good-enough"
+    )
+    assert done.stdout.startswith(verdict)
+    assert done.exit_code == code
+
+
+@pytest.mark.parametrize(
+    "options", [["--contamination", "0"], ["--radius", "0"], ["--contamination", "5%", "--aggregate"]]
+)
+def test_what_can_never_be_shown_cannot_be_required(command: Command, data: str, options: list[str]) -> None:
+    done = command("test", data, *GAUSSIAN, *options, "--require", "good-enough")
+    assert done.exit_code == 2
+    assert "needs a tolerance above 0" in done.stderr
+
+
+def test_a_part_of_the_rows_is_drawn_by_the_seed_and_said(command: Command, data: str) -> None:
+    words = ["test", data, *GAUSSIAN, "--contamination", "0.1", "--max-rows", "100"]
+    assert "A random 100 of the 300 rows were tested (--max-rows 100 --seed 0)." in command(*words).stdout
+    first, again, other = (json.loads(command(*words, "--json", "--seed", seed).stdout) for seed in ("0", "0", "1"))
+    assert first == again
+    assert first["subsample"] == {"rows": 100, "of": 300, "seed": 0}
+    assert (first["n"], first["ksd"] == other["ksd"]) == (100, False)
+    whole = command("test", data, *GAUSSIAN, "--contamination", "0.1", "--max-rows", "300")
+    assert "A random" not in whole.stdout

@@ -8,9 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steinball.cli.datafiles import read_table
+from steinball.cli import datafiles
+from steinball_command.options import DataFile
 
 pytestmark = pytest.mark.exact
+
+
+def read_table(source: str, **options: Any) -> Any:
+    return datafiles.read_table(DataFile(source, **options))
 
 
 def written(path: Path, columns: dict[str, Any], types: dict[str, Any] | None = None) -> str:

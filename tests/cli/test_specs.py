@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,17 @@ import numpy as np
 import pytest
 
 from steinball import kernels, models
-from steinball.cli.specs import kernel_from, model_from, parse_share, parse_spec
+from steinball.cli import specs
+from steinball.cli.specs import as_share, kernel_from, parse_spec, python_file
+from steinball_command.options import Model
 
 pytestmark = pytest.mark.exact
 
 POINTS = np.random.default_rng(0).normal(size=(7, 2))
+
+
+def model_from(text: str | None, log_density: str | None = None, *, dimension: int = 1) -> Any:
+    return specs.model_from(Model(text, log_density), dimension)
 
 
 def test_texts_are_split_outside_of_brackets() -> None:
@@ -120,9 +128,10 @@ def test_kernels_take_the_median_distance_unless_told_otherwise() -> None:
     assert kernel_from("imq:lengthscale=2,exponent=1", POINTS) == kernels.InverseMultiquadric(2.0, 1.0)
     assert kernel_from("gaussian:lengthscale=3", POINTS) == kernels.Gaussian(3.0)
     assert kernel_from("matern:smoothness=3.5,lengthscale=1", POINTS) == kernels.Matern(1.0, 3.5)
+    assert kernel_from("inversemultiquadric:lengthscale=2", POINTS) == kernels.InverseMultiquadric(2.0)
     same = np.zeros((5, 1))
     assert kernel_from("imq:lengthscale=2", same) == kernels.InverseMultiquadric(2.0)
-    with pytest.raises(ValueError, match="`--kernel` must be one of imq, gaussian, matern, got `rbf`"):
+    with pytest.raises(ValueError, match=r"`--kernel` must be one of imq, gaussian, .*, or FILE\.py:NAME, got `rbf`"):
         kernel_from("rbf", same)
 
 
@@ -135,13 +144,13 @@ def test_one_parameter_by_two_names_is_refused() -> None:
 
 @pytest.mark.parametrize(("text", "share"), [("5%", 0.05), (" 2.5 %", 0.025), ("0.1", 0.1), (0.05, 0.05)])
 def test_a_share_may_be_a_percentage(text: Any, share: float) -> None:
-    assert parse_share(text) == pytest.approx(share)
+    assert as_share(text, "--level") == pytest.approx(share)
 
 
-@pytest.mark.parametrize("text", ["%5", "5%%", "five", ""])
-def test_a_share_is_a_number(text: str) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - the words are those of the option
-        parse_share(text)
+@pytest.mark.parametrize("text", ["%5", "5%%", "five", "", "5", "101%", "inf"])
+def test_a_share_is_a_number_up_to_one(text: str) -> None:
+    with pytest.raises(ValueError, match=f"`--level` must be a share such as 0.05 or 5%, got `{text}`"):
+        as_share(text, "--level")
 
 
 def test_a_distribution_of_scipy_is_named_with_its_own_parameters() -> None:
@@ -164,3 +173,77 @@ def test_a_distribution_of_scipy_is_named_with_its_own_parameters() -> None:
 def test_a_distribution_of_scipy_that_does_not_exist_is_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         model_from(text, dimension=1)
+
+
+# Models in a user's own file
+
+SOURCE = """
+from dataclasses import dataclass
+import neighbor
+
+def score(x):
+    return neighbor.FACTOR * x
+
+def flat(x):
+    return -x[:, 0]
+
+def log_density(x):
+    return -(x**2).sum(axis=1)
+
+@dataclass
+class Model:
+    factor: float = -2.0
+    def score(self, x):
+        return self.factor * x
+
+model = Model()
+scores = [[1.0], [2.0]]
+"""
+PAIR = np.array([[1.0], [-2.0]])
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[str]:
+    before, modules = list(sys.path), set(sys.modules)
+    (tmp_path / "neighbor.py").write_text("FACTOR = -2.0\n")
+    (tmp_path / "mine.py").write_text(SOURCE)
+    yield str(tmp_path / "mine.py")
+    sys.path[:] = before
+    for name in set(sys.modules) - modules:
+        del sys.modules[name]
+
+
+def test_a_score_a_model_and_a_log_density_agree(file: str) -> None:
+    np.testing.assert_array_equal(model_from(f"{file}:score")(PAIR), -2 * PAIR)
+    np.testing.assert_array_equal(model_from(f"{file}:model").score(PAIR), -2 * PAIR)
+    differentiated = model_from(None, f"{file}:log_density", dimension=1)
+    np.testing.assert_allclose(differentiated.score(PAIR), -2 * PAIR, rtol=1e-7)
+    assert model_from(f"{file}:scores") == [[1.0], [2.0]]
+
+
+def test_what_may_be_a_log_density_is_not_taken_for_a_score(file: str) -> None:
+    with pytest.raises(ValueError, match="sounds like a log density; pass it with `--log-density`"):
+        model_from(f"{file}:log_density")
+    with pytest.raises(ValueError, match=r"must return scores of the shape of its argument, \(2, 1\), got \(2,\)"):
+        model_from(f"{file}:flat")(PAIR)
+
+
+def test_what_is_neither_is_refused(file: str) -> None:
+    with pytest.raises(TypeError, match=r"is a class; name an instance of it, such as `model = Model\(...\)`"):
+        model_from(f"{file}:Model")
+    with pytest.raises(TypeError, match="must be a function from points"):
+        model_from(None, f"{file}:model")
+    with pytest.raises(ValueError, match=r"has no `nothing`; it has dataclass, neighbor, score"):
+        model_from(f"{file}:nothing")
+    with pytest.raises(ValueError, match=r"must have the form FILE\.py:NAME"):
+        model_from(file)
+    with pytest.raises(ValueError, match="there is no file"):
+        model_from("not_there.py:score")
+
+
+def test_python_files_are_told_from_built_in_models() -> None:
+    assert python_file("a/b.py:c") == "a/b.py"
+    assert python_file("C:\\models\\b.py:c") == "C:\\models\\b.py"
+    assert python_file("b.py") == "b.py"
+    assert python_file("gaussian:mean=0") is None
+    assert python_file(None) is None

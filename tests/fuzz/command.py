@@ -17,7 +17,7 @@ from unittest import mock
 import numpy as np
 
 import steinball as sb
-from steinball.cli import guard
+from steinball_command import main
 from tests.fuzz.values import Floats, Rng
 
 Make = Callable[[Path, Floats], str]
@@ -115,6 +115,13 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     ),
     "--columns": ("a,a", "a", "1", "0", "-1", "99", "", ",", "z", "1,b"),
     "--key": ("x", "absent", ""),
+    "--missing": ("drop", "error", "keep", ""),
+    "--na": ("-99", "k.A.", "", "nan", "1,5", "1e999"),
+    "--skip-lines": ("1", "2-3", "0", "1-99999999999", "x", "3-1", ""),
+    "--encoding": ("latin-1", "utf-16", "utf-8", "hex", "klingon", ""),
+    "--decimal": (",", ".", ";", ""),
+    "--thousands": (",", ".", " ", "'", "x", ""),
+    "--fit": ("normal", "mixture:0", "absent.py:f", ""),
     "--engine": ("dense", "blocked", "lowrank", "foo", ""),
     "--jobs": ("0", "1", "-1", "abc", "99999999999999999999"),
     "--memory-limit": ("0", "1", "1kB", "abc", "-1GB", "1e400GB", "nan"),
@@ -157,7 +164,7 @@ def invoke(arguments: list[str]) -> tuple[object, str, str]:
     ):
         old = sys.stdout
         try:
-            guard.main()
+            main()
             code: object = None
         except SystemExit as end:
             code = end.code

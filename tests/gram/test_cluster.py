@@ -101,15 +101,17 @@ def test_a_run_that_ends_early_does_not_disturb_another_one_of_the_same_client(p
         assert other.result() == sizes
 
 
-def test_a_cluster_that_loses_all_its_workers_for_good_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_file, "NO_PROGRESS_LIMIT", 1.5)
+def test_a_cluster_that_loses_all_its_workers_for_good_is_an_error() -> None:
+    """Their nannies would start them again: a little time is left to them."""
+    dask: Any = importlib.import_module("dask")
     with local_cluster(1) as cluster, distributed.Client(cluster) as client:
         results = run_on_dask(client, np.add, (np.ones(1000),), range(50))
-        np.testing.assert_array_equal(within(60.0, lambda: next(results)), np.ones(1000))
+        with dask.config.set({"distributed.deploy.lost-worker-timeout": "1.5s"}):
+            np.testing.assert_array_equal(within(60.0, lambda: next(results)), np.ones(1000))
         for nanny in cluster.workers.values():
             nanny.close_gracefully()  # it does not start another
             os.kill(nanny.pid, signal.SIGKILL)
-        with pytest.raises(TimeoutError, match=r"no worker came or went, for \d+ s: .* it has 0 workers.*NO_PROGRESS"):
+        with pytest.raises(RuntimeError, match=r"the Dask cluster has no workers left: \d+ of 50 tasks are done"):
             within(60.0, lambda: list(results))
 
 
@@ -145,6 +147,11 @@ def wait_for_go(task: int) -> int:
     if task >= 20:
         assert GO_ON.wait(30.0)
     return record(task)
+
+
+def last_of(*arguments: Any) -> Any:
+    time.sleep(0.05)
+    return arguments[-1]
 
 
 def take_a_while(task: int) -> int:
@@ -224,6 +231,32 @@ def test_a_task_that_never_ends_is_an_error(client: Any, monkeypatch: pytest.Mon
     with pytest.raises(TimeoutError, match="20 of 30 tasks are done, it has 2 workers, and its client is running"):
         within(30.0, lambda: list(run_on_dask(client, wait_for_go, (), range(30))))
     GO_ON.set()
+
+
+@pytest.mark.parametrize("data", [(), (np.ones(1000),)], ids=["tasks", "data"])
+def test_the_death_of_the_only_worker_is_an_error_at_once(data: tuple[Any, ...]) -> None:
+    """It has no nanny. Ten minutes passed in silence, which is the limit for tasks that are slow."""
+    CALLS.clear()
+    with (
+        distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        results = run_on_dask(client, last_of, data, range(30))
+        assert next(results) == 0
+        cluster.scale(0)
+        with pytest.raises(RuntimeError, match=r"the Dask cluster has no workers left: \d+ of 30 tasks are done"):
+            within(20.0, lambda: list(results))
+
+
+def test_a_worker_that_is_still_to_come_is_waited_for() -> None:
+    with (
+        distributed.LocalCluster(0, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        timer = threading.Timer(1.5, cluster.scale, (1,))
+        timer.start()
+        assert within(30.0, lambda: list(run_on_dask(client, last_of, (np.ones(1000),), range(5)))) == list(range(5))
+        timer.join()
 
 
 def test_the_time_that_the_caller_takes_does_not_count(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:

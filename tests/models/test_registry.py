@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.adapters import Adapter, register, registry
+from steinball.adapters import Adapter, register
 from steinball.adapters.posterior import Reading
+from steinball.models import registry
 from steinball.models.registry import (
     adapters_of,
     is_posterior,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
+from steinball.stein import SteinKernel
 
 pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.cautions.RemovalWarning")]
 
@@ -50,7 +51,7 @@ def test_the_huber_ball_is_tight_where_u_is_largest() -> None:
     z, share = 1.1091161285491298, 0.3
     points = np.append(nodes, z)[:, None]
     mass = np.append((1 - share) * weights, share)
-    u = sb.SteinKernel(sb.InverseMultiquadric(math.sqrt(2.0)), TILT)(points, -points, points, -points)
+    u = SteinKernel(sb.InverseMultiquadric(math.sqrt(2.0)), TILT)(points, -points, points, -points)
     theta = run(X, gaussian, tilt=TILT, kernel=sb.InverseMultiquadric(math.sqrt(2.0)), tau="optimized").at(
         contamination=share
     )

@@ -179,12 +179,6 @@ def test_a_result_names_the_kind_of_its_bound(calibration: Any) -> None:
     assert result.radius == pytest.approx(0.1 * math.sqrt(PAPER), rel=1e-12)
 
 
-def test_the_old_spelling_of_the_search_still_works_and_says_so() -> None:
-    with pytest.warns(DeprecationWarning, match='`tau="optimised"` is deprecated; use `tau="optimized"`'):
-        old = tau_of("optimised", sample())
-    assert old == tau_of("optimized", sample())
-
-
 # What robust tests use by default.
 
 

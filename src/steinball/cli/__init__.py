@@ -1,5 +1,1 @@
-"""The command ``steinball``."""
-
-from steinball.cli.guard import main
-
-__all__ = ["main"]
+"""What the command ``steinball`` does once the library is loaded; the way in is ``steinball_command``."""

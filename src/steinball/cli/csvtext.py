@@ -2,152 +2,178 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+import io
 import math
+import os
 import re
+import sys
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.cli.columns import choose_columns
+from steinball.cli.table import Budget, choose_columns
+from steinball.gram.memory import in_words
+from steinball_command.options import DataFile
+
+__all__ = ["read_csv", "read_lines"]
 
 _DELIMITERS = (";", "\t", ",")  # a comma beside a semicolon or a tab is a decimal comma, and an error unless said
-_ROWS_AT_ONCE = 4096
-_MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "."}
-_INDEX = re.compile(r"Unnamed: 0(\.\d+)?|__index_level_\d+__")  # what pandas calls an index without a name
-_WHOLE, _FRACTION = re.compile(r"[+-]?\d+"), re.compile(r"\d+([eE][+-]?\d+)?")  # of a number with a decimal comma
+_LINES_AT_ONCE = 4096
+_LONGEST_LINE = 2**26
+_MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "--", "."}
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
+_ATTEMPT = re.compile(r"\s*[+-]?[\d.,'\s]*\d[\d.,'\s]*([eE][+-]?\d+)?")  # a number, in whatever way it is written
+_GROUPED = r"[+-]?\d{{1,3}}({group}\d{{3}})+([{decimal}]\d*)?([eE][+-]?\d+)?"
+
+
+def read_csv(file: DataFile, budget: Budget) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """The numbers of a text file or of standard input, (n, d), and the names of their columns."""
+    with nullcontext(sys.stdin.buffer) if file.data == "-" else open(file.data, "rb") as stream:
+        whole = os.path.getsize(file.data) if file.data != "-" else 0
+        try:
+            text = io.TextIOWrapper(stream, encoding=file.encoding, newline="")
+        except LookupError:
+            raise ValueError(f"`--encoding` must be one that Python knows, got `{file.encoding}`.") from None
+
+        def check_size(size: int) -> None:
+            budget.check(size, min(1.0, stream.tell() / whole) if whole else 1.0)
+
+        try:
+            return read_lines(_lines(text, file), file, check_size)
+        finally:
+            text.detach()  # standard input is not closed with it
+
+
+def _lines(text: io.TextIOWrapper, file: DataFile) -> Iterator[str]:
+    """The lines with their ends; a carriage return alone is one, too. A mark of the byte order is no part of them."""
+    number = 0
+    try:
+        for number, line in enumerate(iter(lambda: text.readline(_LONGEST_LINE), ""), start=1):
+            if len(line) == _LONGEST_LINE:
+                raise ValueError(f"line {number} of `{file.data}` has more than {in_words(_LONGEST_LINE)}; is it text?")
+            yield line if number > 1 else line.removeprefix("\ufeff")
+    except UnicodeError as error:  # UTF-16 without its mark is not a UnicodeDecodeError
+        bad, start = (error.object, error.start) if isinstance(error, UnicodeDecodeError) else (b"", 0)
+        number += len((bad[:start] + b"x").splitlines())
+        other = "utf-16" if bad.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "latin-1"
+        raise ValueError(
+            f"`{file.data}` must be {file.encoding} text, but line {number} is not; name its encoding, such as "
+            f"`--encoding {other}`."
+        ) from None
 
 
 class Row(NamedTuple):
-    """The cells of one line, and its number in the file."""
+    """The cells of one line, its number in the file, and those of the blank lines before it in a file of one column."""
 
     line: int
     cells: list[str]
+    blank: list[int]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which cells of a row are read, and what they are called."""
+    """How lines are cut into cells, which of the cells are read, and what they are called."""
 
+    file: DataFile
+    delimiter: str | None
     width: int
     names: list[str] | None
     chosen: Sequence[int]
-    missing: bool = False
+
+    def number(self, cell: str) -> float | None:
+        """The number in a cell, or None."""
+        return _number(cell, self.file.decimal or ".", self.file.thousands)
+
+    @cached_property
+    def na(self) -> dict[str, float | None]:
+        """Texts that stand for missing values, and the numbers among them, in whatever way they are written."""
+        return {text: self.number(text) for text in self.file.na or ()}
 
 
-def read_csv(
-    lines: Iterable[str],
-    *,
-    columns: str | None = None,
-    header: bool | None = None,
-    missing: bool = False,
-    decimal: str = ".",
-    check_size: Callable[[int], None] = lambda size: None,
-) -> NDArray[np.float64]:
-    """Numbers of delimited text as an array of shape (n, d).
+def read_lines(
+    lines: Iterable[str], file: DataFile, check_size: Callable[[int], None] = lambda size: None
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Numbers of delimited text as an array of shape (n, d), and the names of their columns; none without a header.
 
-    The delimiter is a semicolon, a tab, a comma or white space, whichever comes first in this list and is used. Blank
-    lines and lines that start with ``#`` are skipped.
+    The delimiter is a semicolon, a tab, a comma or white space, whichever comes first in this list and is used. Lines
+    that start with ``#`` are skipped, and so are blank lines; in a file of one column a blank line between others is a
+    missing value.
 
     Parameters
     ----------
     lines : iterable of str
         The lines of the file, with their ends.
-    columns : str, optional
-        Comma-separated names or positions (from 1) of the columns to read.
-    header : bool, optional
-        Whether the first line names the columns; by default decided from its cells.
-    missing : bool
-        Whether missing values (empty cells, NA, NaN, null, -) are read as NaN and not refused.
-    decimal : {".", ","}
-        What stands before the fraction of a number. A comma is then no delimiter.
+    file : DataFile
+        Which columns are read, whether there is a header, and how numbers are written.
     check_size : callable
         Called with the number of bytes that the numbers take so far; it may refuse more.
 
     Examples
     --------
-    >>> read_csv(["1; 2\\n", "3; 4\\n"])
-    array([[1., 2.],
-           [3., 4.]])
+    >>> read_lines(["a;b\\n", "1; 2\\n", "3; 4\\n"], DataFile("-", columns="b"))
+    (array([[2.],
+           [4.]]), ('b',))
     """
-    options = {"columns": columns, "header": header, "missing": missing, "decimal": decimal, "check_size": check_size}
-    return read_named(lines, **options)[0]  # type: ignore[arg-type]
-
-
-def read_named(
-    lines: Iterable[str],
-    *,
-    columns: str | None = None,
-    header: bool | None = None,
-    missing: bool = False,
-    decimal: str = ".",
-    check_size: Callable[[int], None] = lambda size: None,
-) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """The same, and the names of the columns that were read; none without a header.
-
-    Examples
-    --------
-    >>> read_named(["a,b\\n", "1,2\\n"], columns="b")
-    (array([[2.]]), ('b',))
-    """
-    lines = iter(lines)
-    start = _until_content(lines, 2)
-    delimiter = _delimiter(start, decimal)
-    rows = _with_points(_rows(chain(start, lines), delimiter), decimal)
-    first = next(rows, None)
+    lines, block, marks = _without(lines, file.skip_lines), list[str](), {file.decimal or ".", file.thousands}
+    while not any(map(_is_content, block)) and (more := list(islice(lines, _LINES_AT_ONCE))):
+        block += more
+    start = [line for line in block if _is_content(line)][:2]
+    delimiter = _delimiter(start, marks) if start else None
+    first = next(_rows(block, delimiter), None)
     if first is None:
         raise ValueError("the file holds no data.")
-    has_header = _is_header(first) if header is None else header
-    names = [cell.strip() for cell in first.cells] if has_header else None
-    layout = _layout(columns, names, len(first.cells), missing)
-    body = rows if has_header else chain([first], rows)
-    bare = layout.width == 2 and names is None and columns is None and ", " not in start[-1]
-    undecided = bare and delimiter == "," and decimal == "."
-    values = _values(body, layout, undecided, check_size)
+    has_header = _is_header(first) if file.header is None else file.header
+    names, width = [cell.strip() for cell in first.cells] if has_header else None, len(first.cells)
+    layout = Layout(file, delimiter, width, names, choose_columns(file.columns, names, width))
+    bare = width == 2 and names is None and file.columns is None and ", " not in start[-1] and delimiter == ","
+    number = first.line if has_header else block.index(start[0])
+    values = _values(chain(block[number:], lines), number, layout, bare, check_size)
     if not values:
         raise ValueError("the file holds a header but no data.")
     read = () if names is None else tuple(names[k] for k in layout.chosen)
     return np.frombuffer(values, dtype=np.float64).reshape(-1, len(layout.chosen)), read
 
 
-def _layout(columns: str | None, names: list[str] | None, width: int, missing: bool) -> Layout:
-    if columns is not None:
-        return Layout(width, names, choose_columns(columns, names, width), missing)
-    refuse_index(names or ())
-    return Layout(width, names, range(width), missing)
-
-
-def refuse_index(names: Sequence[str], index: Collection[str] = ()) -> None:
-    """Refuse columns that are the index of a pandas frame: those of ``index``, and those that look like it."""
-    unnamed = next((k for k, name in enumerate(names) if name), 0)
-    found = [k for k, name in enumerate(names) if k < unnamed or name in index or _INDEX.fullmatch(name)]
-    if found:
-        label = f"column {found[0] + 1} " + (f"(`{names[found[0]]}`)" if names[found[0]] else "has no name and")
-        others = ",".join(str(k + 1) for k in range(len(names)) if k not in found)
-        called = ", ".join(name for k, name in enumerate(names) if k not in found)
-        choice = f"`--columns {others}` or some of them by name ({called})" if others else "`--columns 1`"
-        raise ValueError(
-            f"{label} looks like the index of a pandas frame, which is no coordinate. Choose columns with {choice}, or "
-            "write the file with `index=False`."
-        )
+def _without(lines: Iterable[str], skipped: str | None) -> Iterator[str]:
+    """The lines, with a comment in place of those that are left out: the others keep their numbers."""
+    if skipped is None:
+        return iter(lines)
+    found = [re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part) for part in skipped.split(",")]
+    if not all(found):
+        raise ValueError(f"`--skip-lines` must be numbers of lines, such as 2 or 1-3,5, got `{skipped}`.")
+    ranges = [range(int(part[1]), int(part[2] or part[1]) + 1) for part in found if part]
+    return ("#\n" if any(k in part for part in ranges) else line for k, line in enumerate(lines, start=1))
 
 
 def _values(
-    rows: Iterator[Row], layout: Layout, may_be_commas: bool, check_size: Callable[[int], None]
+    lines: Iterator[str], number: int, layout: Layout, may_be_commas: bool, check_size: Callable[[int], None]
 ) -> array[float]:
-    """The numbers of all rows, one after the other, in little more memory than they take.
+    """The numbers of all lines after the first ``number``, in little more memory than they take.
 
-    Where the commas may be decimal ones, a row must show that they are not.
+    Where the commas may be decimal ones, a line must show that they are not.
     """
     values = array("d")
-    while block := list(islice(rows, _ROWS_AT_ONCE)):
-        may_be_commas = may_be_commas and all(_has_decimal_comma(row) for row in block)
-        values.extend(_quick(block, layout) or _careful(block, layout))
+    while block := list(islice(lines, _LINES_AT_ONCE)):
+        may_be_commas = may_be_commas and all(_DECIMAL_COMMA.fullmatch(line) for line in block if _is_content(line))
+        end, numbers = number + len(block), _quick(block, layout)
+        if numbers is not None:
+            values.frombytes(numbers.tobytes())
+            number = end
+        else:
+            for row in _rows(chain(block, lines), layout.delimiter, number, layout.width):
+                values.extend(_numbers(row, layout))
+                number = row.line
+                if number >= end:  # the last row may need further lines, to the end of a quoted cell
+                    break
         check_size(values.itemsize * len(values))
     if may_be_commas:
         raise ValueError(
@@ -157,48 +183,43 @@ def _values(
     return values
 
 
-def _has_decimal_comma(row: Row) -> bool:
-    return bool(_WHOLE.fullmatch(row.cells[0]) and _FRACTION.fullmatch(row.cells[-1]))
-
-
-def _quick(block: list[Row], layout: Layout) -> array[float] | None:
-    """The numbers of some rows, or None where one of them needs a closer look."""
-    if any(len(row.cells) != layout.width for row in block):
+def _quick(block: list[str], layout: Layout) -> NDArray[np.float64] | None:
+    """The numbers of some lines, or None where one of them needs a closer look."""
+    lines, delimiter, decimal = [line for line in block if _is_content(line)], layout.delimiter, layout.file.decimal
+    if layout.file.thousands is not None or (layout.width == 1 and not all(map(str.strip, block))):
         return None
-    cells = [row.cells[i] for row in block for i in layout.chosen]
+    if not lines:
+        return np.empty(0)
+    if delimiter is None:
+        whole = all(len(line.split()) == layout.width for line in lines)
+    else:
+        whole = all(line.count(delimiter) == layout.width - 1 and '"' not in line for line in lines)
+    if not whole or (decimal == "," and any("." in line for line in lines)):
+        return None
+    lines = [line.replace(",", ".") for line in lines] if decimal == "," else lines
     try:
-        numbers = array("d", map(float, cells))
+        numbers = np.loadtxt(lines, delimiter=delimiter, usecols=layout.chosen, comments=None, ndmin=2)
     except ValueError:
         return None
-    return numbers if np.isfinite(numbers).all() and "_" not in "".join(cells) else None
+    missing = [number for number in layout.na.values() if number is not None]
+    return numbers if np.isfinite(numbers).all() and not np.isin(numbers, missing).any() else None
 
 
-def _careful(block: list[Row], layout: Layout) -> array[float]:
-    return array("d", (number for row in block for number in _numbers(row, layout)))
-
-
-def _rows(lines: Iterable[str], delimiter: str | None) -> Iterator[Row]:
+def _rows(lines: Iterable[str], delimiter: str | None, number: int = 0, width: int = 0) -> Iterator[Row]:
+    """The rows of lines that come after the first ``number`` of a file."""
     if delimiter is None:
-        for number, line in enumerate(lines, start=1):
-            if _is_content(line):
-                yield Row(number, line.split())
+        yield from (Row(k, line.split(), []) for k, line in enumerate(lines, start=number + 1) if _is_content(line))
         return
-    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    reader, blank = csv.reader(lines, delimiter=delimiter, skipinitialspace=True), list[int]()
     try:
         for cells in reader:
-            if cells and _is_content(delimiter.join(cells)):
-                yield Row(reader.line_num, cells)
+            if _is_content(delimiter.join(cells)) or (width == 1 and cells == [""]):
+                yield Row(number + reader.line_num, cells, blank)
+                blank = []
+            elif not cells and width == 1:
+                blank.append(number + reader.line_num)
     except csv.Error as error:
-        raise ValueError(f"line {reader.line_num}: {error}.") from None
-
-
-def _until_content(lines: Iterator[str], count: int) -> list[str]:
-    """The lines up to the ``count``-th one with content."""
-    start: list[str] = []
-    while count and (line := next(lines, None)) is not None:
-        start.append(line)
-        count -= _is_content(line)
-    return start
+        raise ValueError(f"line {number + reader.line_num}: {error}.") from None
 
 
 def _is_content(line: str) -> bool:
@@ -206,43 +227,24 @@ def _is_content(line: str) -> bool:
     return bool(stripped) and not stripped.startswith("#")
 
 
-def _with_points(rows: Iterator[Row], decimal: str) -> Iterator[Row]:
-    """The rows with the decimal points that Python reads."""
-    if decimal == ".":
-        return rows
-    return (Row(row.line, [cell if _number(_pointed(cell)) is None else _pointed(cell) for cell in row.cells])
-            for row in rows)  # fmt: skip
+def _delimiter(lines: list[str], marks: set[str | None]) -> str | None:
+    """The delimiter of the first line of numbers, which is one of two; None is white space.
 
-
-def _delimiter(start: list[str], decimal: str) -> str | None:
-    """The delimiter of the first line of numbers; None is white space. Words may hold any character, so a header is
-    not asked."""
-    lines = [line for line in start if _is_content(line)] or [""]
-    words = any(_number(part) is None for part in re.split(r"[;,\s]+", lines[0].strip()) if part)
+    What stands inside of numbers is no delimiter, unless cells have quotes. A header is not asked: words may hold any
+    character.
+    """
+    words = any(_ATTEMPT.fullmatch(part) is None for part in re.split(r"[;,\s]+", lines[0].strip()) if part)
     line = lines[-1] if words else lines[0]
-    found = next((d for d in _DELIMITERS if d in line and d != decimal), None)
-    if found is not None or len(line.split()) != 1:
+    found = next((d for d in _DELIMITERS if d in line and (d not in marks or '"' in line)), None)
+    if found is not None or (len(line.split()) != 1 and " " not in marks):
         return found
-    return ";" if decimal == "," and '"' not in line else ","  # one column
-
-
-def _number(cell: str) -> float | None:
-    """The number in a cell, or None. Python's own underscores (1_000) are not numbers in a data file."""
-    try:
-        return None if "_" in cell else float(cell)
-    except ValueError:
-        return None
-
-
-def _pointed(cell: str) -> str:
-    """A decimal comma as a point: never read as a number, but seen as the attempt at one."""
-    return cell.replace(",", ".")
+    return ";" if "," in marks else ","  # one column
 
 
 def _is_header(row: Row) -> bool:
     if row.cells[0] == "" and row.cells[1:] == [str(k) for k in range(len(row.cells) - 1)]:
         return True  # as pandas names the columns of a plain array, beside its index
-    numbers = [cell for cell in row.cells if _number(_pointed(cell)) is not None]
+    numbers = [cell for cell in row.cells if _ATTEMPT.fullmatch(cell) or _number(cell) is not None]
     words = [cell for cell in row.cells if cell.strip() and cell not in numbers]
     if words and numbers:
         raise ValueError(
@@ -252,25 +254,67 @@ def _is_header(row: Row) -> bool:
     return bool(words)
 
 
+def _number(cell: str, decimal: str = ".", thousands: str | None = None) -> float | None:
+    """The number in a cell, or None. Python's own underscores (1_000) are not numbers in a data file.
+
+    Examples
+    --------
+    >>> _number("1.886,5", ",", "."), _number("1.886", ","), _number("1.88", ",", ".")
+    (1886.5, None, None)
+    """
+    if thousands is not None and _is_grouped(cell, decimal, thousands):
+        cell = re.sub(r"\s" if thousands == " " else re.escape(thousands), "", cell)
+    if decimal == ",":
+        cell = cell.replace(".", "_").replace(",", ".")
+    try:
+        return None if "_" in cell else float(cell)
+    except ValueError:
+        return None
+
+
+def _is_grouped(cell: str, decimal: str, thousands: str) -> bool:
+    """Whether the digits before the fraction stand in groups of three; a space may be one that does not break."""
+    group = r"\s" if thousands == " " else re.escape(thousands)
+    return re.fullmatch(_GROUPED.format(group=group, decimal=decimal), cell) is not None
+
+
 def _numbers(row: Row, layout: Layout) -> list[float]:
     if len(row.cells) != layout.width:
         raise ValueError(f"line {row.line} has {len(row.cells)} cells, but the first line has {layout.width}.")
-    return [_finite(row, i, layout) for i in layout.chosen]
+    above = [_finite(Row(line, [""], []), 0, layout) for line in row.blank]
+    return above + [_finite(row, i, layout) for i in layout.chosen]
 
 
 def _finite(row: Row, position: int, layout: Layout) -> float:
     cell, names = row.cells[position].strip(), layout.names
-    if layout.missing and cell.lower() in _MISSING:
+    value = layout.number(cell)
+    missing = cell.lower() in _MISSING or cell in layout.na or (value is not None and value in layout.na.values())
+    if layout.file.missing == "drop" and missing:
         return math.nan
-    value = _number(cell)
-    if value is not None and math.isfinite(value):
+    if value is not None and math.isfinite(value) and not missing:
         return value
     place = f"line {row.line}, column {position + 1}" + (f" (`{names[position]}`)" if names else "")
-    if cell.lower() in _MISSING:
+    if missing:
         what = f"`{cell}` stands for a missing value" if cell else "the cell is empty"
         raise ValueError(f"{place}: {what}; remove or impute missing values, or drop such rows with `--missing drop`.")
     if value is not None:
         raise ValueError(f"{place}: `{cell}` is not finite; remove or impute it.")
-    if _number(_pointed(cell)) is not None:
-        raise ValueError(f"{place}: `{cell}` has a decimal comma; say so with `--decimal ,`, or write decimal points.")
-    raise ValueError(f"{place}: `{cell}` is not a number; choose numeric columns with `--columns`.")
+    raise ValueError(f"{place}: `{cell}` {_why(cell, layout.file.decimal or '.', row.line)}.")
+
+
+def _why(cell: str, decimal: str, line: int) -> str:
+    """Why a cell is no number, and what to say where it is meant to be one."""
+    comma = decimal == "." and _number(cell, ",") is not None
+    groups = [mark for mark in (",", ".", "'", " ") if mark != decimal and _is_grouped(cell, decimal, mark)]
+    if comma and groups:
+        return "has a comma; say what it stands for: `--decimal ,` for a fraction, `--thousands ,` for thousands"
+    if comma:
+        return "has a decimal comma; say so with `--decimal ,`, or write decimal points"
+    if groups:
+        return f'has its digits in groups; if they are thousands, say so with `--thousands "{groups[0]}"`'
+    if decimal == "," and "." in cell:
+        return "has a point beside `--decimal ,`; leave that out if points stand before fractions"
+    return (
+        f"is not a number; choose other columns with `--columns`, leave the line out with `--skip-lines {line}` (units "
+        f"below a header), or say that it is a missing value with `--na {cell}`"
+    )

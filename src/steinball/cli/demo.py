@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from steinball import ksd_test, robust_ksd_test
 from steinball.cautions import DependentRowsWarning
 from steinball.datasets import load_galaxies
-from steinball.fitting import fit_kernel_exponential_family
+from steinball.fitting.estimation import fit_kernel_exponential_family
 from steinball.kernels import InverseMultiquadric
 from steinball.results.gof import GofResult
 from steinball.show.page import write_report
 from steinball.show.pictures import save_picture
 from steinball.text import number, percent, wrap
 from steinball.tilts import PolynomialTilt
+
+__all__ = ["Comparison", "compare", "demonstrate", "render_demo"]
 
 TOLERANCE = 0.2
 OUTLIERS_AT = 20.0
@@ -30,8 +32,7 @@ SHIFT = 2.0
 Samples = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(NamedTuple):
     """The standard and the robust test of one model on the same points."""
 
     standard: GofResult
@@ -71,32 +72,26 @@ def compare(seed: int, contamination: float, shift: float = 0.0) -> Comparison:
 
 
 def _halves(rng: np.random.Generator) -> tuple[Samples, Samples]:
-    velocities = load_galaxies()
-    order = rng.permutation(len(velocities))
+    velocities = rng.permutation(load_galaxies())
     middle = len(velocities) // 2
-    return velocities[order[:middle]], velocities[order[middle:]]
+    return velocities[:middle], velocities[middle:]
 
 
 def _with_outliers(half: Samples, share: float, rng: np.random.Generator) -> Samples:
-    outliers = rng.normal(OUTLIERS_AT, 0.1, size=(_count(len(half), share), 1))
+    """As many outliers as make up this share, rounded down."""
+    outliers = rng.normal(OUTLIERS_AT, 0.1, size=(int(len(half) * share / (1 - share)), 1))
     return np.concatenate([half, outliers])
 
 
-def _count(n: int, share: float) -> int:
-    """How many outliers beside n points make up this share (rounded down)."""
-    return int(n * share / (1 - share))
-
-
-def run_demo(folder: Path | None = None) -> str:
+def demonstrate(output: str | None = None) -> str:
     """The whole demonstration as text; its picture and its report are written to a folder, and named at the end."""
     clean, dirty = compare(SEED, 0.0), compare(SEED, TOLERANCE)
-    return f"{render_demo(clean, dirty)}\n\n{_written(dirty.robust, folder)}"
+    return f"{render_demo(clean, dirty)}\n\n{_written(dirty.robust, output)}"
 
 
-def _written(result: GofResult, folder: Path | None) -> str:
+def _written(result: GofResult, output: str | None) -> str:
     """Write the picture and the report, and say where they are."""
-    if folder is None:
-        folder = Path(tempfile.mkdtemp(prefix="steinball-demo-"))
+    folder = Path(output or tempfile.mkdtemp(prefix="steinball-demo-"))
     folder.mkdir(parents=True, exist_ok=True)
     try:
         picture = str(save_picture(result, folder / "galaxies.png"))
@@ -131,12 +126,12 @@ _INTRODUCTION = (
 
 def _comparison(pair: Comparison) -> str:
     """Both results side by side, then both decisions in words."""
-    both = (pair.standard, pair.robust)
     table = [_row("", ["standard", "robust"])]
     for label, name, note in _ROWS:
-        table.append(_row(label, [number(getattr(result, name)) for result in both], note))
-    table.append(_row("conceded", [percent(r.contamination_bound, down=True) for r in both], _CONCEDED))
-    return "\n".join([*table, "", _decision("Standard", pair.standard), _decision("Robust", pair.robust)])
+        table.append(_row(label, [number(getattr(result, name)) for result in pair], note))
+    table.append(_row("conceded", [percent(result.contamination_bound, down=True) for result in pair], _CONCEDED))
+    decisions = zip(("Standard", "Robust"), pair, strict=True)
+    return "\n".join([*table, "", *(wrap(f"{name}: {result.sentence()}", hang=2) for name, result in decisions)])
 
 
 _ROWS = (
@@ -148,31 +143,21 @@ _ROWS = (
     ("p-value", "pvalue", "999 bootstrap draws"),
 )
 _CONCEDED = "at least this share is contaminated (95 %)"
+_CASES = (
+    ("clean", 0.0, 0.0, "the model is an estimate, not the truth"),
+    ("outliers", TOLERANCE, 0.0, "the tolerated share of outliers"),
+    ("wrong", 0.0, SHIFT, f"no outliers; all coefficients are {SHIFT:g} too large"),
+)
 
 
 def _row(label: str, values: list[str], note: str = "") -> str:
     return f"  {label:<10}{''.join(f'{value:>10}' for value in values)}   {note}".rstrip()
 
 
-def _decision(name: str, result: GofResult) -> str:
-    return wrap(f"{name}: {result.sentence()}", hang=2)
-
-
 def _rates() -> str:
     """How often each test rejects when split, outliers and bootstrap are drawn anew."""
-    cases = (
-        ("clean", 0.0, 0.0, "the model is an estimate, not the truth"),
-        ("outliers", TOLERANCE, 0.0, "the tolerated share of outliers"),
-        ("wrong", 0.0, SHIFT, f"no outliers; all coefficients are {SHIFT:g} too large"),
-    )
-    return "\n".join(
-        [
-            _row("", ["standard", "robust"]),
-            *(_row(label, _counts(share, shift), note) for label, share, shift, note in cases),
-        ]
-    )
-
-
-def _counts(contamination: float, shift: float) -> list[str]:
-    pairs = [compare(seed, contamination, shift) for seed in range(SPLITS)]
-    return [str(sum(pair.standard.rejected for pair in pairs)), str(sum(pair.robust.rejected for pair in pairs))]
+    table = [_row("", ["standard", "robust"])]
+    for label, share, shift, note in _CASES:
+        decisions = np.array([[r.rejected for r in compare(seed, share, shift)] for seed in range(SPLITS)])
+        table.append(_row(label, [str(count) for count in decisions.sum(axis=0)], note))
+    return "\n".join(table)

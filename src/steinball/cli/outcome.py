@@ -1,8 +1,11 @@
-"""How a command ends: one-line errors and warnings, text on a terminal, and a standard output that is ours alone."""
+"""How a command ends: its answer on a terminal and in files, one-line errors, and a standard output that is ours."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shlex
 import sys
 import traceback
 import warnings
@@ -10,28 +13,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
-import typer
-from rich.console import Console
-from rich.text import Text
+from steinball.cli.specs import USER_MODULE
+from steinball.cli.table import Table
+from steinball.results import Result
+from steinball.show.page import write_report
+from steinball.show.pictures import check_picture, save_picture
+from steinball.text import wrap
+from steinball_command.guard import INTERRUPTED, NOT_A_DECISION, NobodyReads, message_of, say, write
+from steinball_command.options import Output
 
-from steinball.arrays import MemoryLimitError, OutOfRangeError
-from steinball.cli.guard import INTERRUPTED, NOT_A_DECISION, discard, message_of, say
+__all__ = ["check_files", "ending", "foreign_code", "one_line", "print_result", "show", "write", "write_files"]
 
 _PACKAGE = Path(__file__).parents[1]
-
-
-class _NobodyReads(Exception):
-    """The reader of our output has left: there is nothing more to say."""
+_COLORS = {
+    r"(?<!NOT )\bREJECTED\b|\A(?:MISFIT)\b": 31,
+    r"\bNOT REJECTED\b|\A(?:GOOD ENOUGH)\b": 32,
+    r"\A(?:UNDECIDED)\b": 33,
+}
 
 
 @contextmanager
-def ending(*, user_file: str | None = None, debug: bool = False, own: Path = _PACKAGE) -> Iterator[None]:
+def ending(*, debug: bool = False, own: Path = _PACKAGE) -> Iterator[None]:
     """Turn whatever happens inside into one line on stderr and the right exit code.
 
     Parameters
     ----------
-    user_file : str, optional
-        The user's own Python file; an error that passed through it is reported with its line there.
     debug : bool
         Let errors through with their traceback, still ending with code 2.
     own : Path
@@ -43,16 +49,16 @@ def ending(*, user_file: str | None = None, debug: bool = False, own: Path = _PA
         warnings.showwarning = _show_warning
         try:
             yield
-        except (KeyboardInterrupt, typer.Abort):
+        except NobodyReads:
+            raise
+        except KeyboardInterrupt:
             say("interrupted")
-            raise typer.Exit(INTERRUPTED) from None
-        except _NobodyReads:
-            raise typer.Exit(NOT_A_DECISION) from None
+            raise SystemExit(INTERRUPTED) from None
         except BaseException as error:  # the user's own file may raise anything
             if debug:
                 traceback.print_exc()
-            say("error: " + one_line(error, user_file, own))
-            raise typer.Exit(NOT_A_DECISION) from None
+            say("error: " + one_line(error, own))
+            raise SystemExit(NOT_A_DECISION) from None
 
 
 @contextmanager
@@ -79,7 +85,7 @@ def _move_stdout() -> None:
     sys.stdout = moved
 
 
-def one_line(error: BaseException, user_file: str | None = None, own: Path = _PACKAGE) -> str:
+def one_line(error: BaseException, own: Path = _PACKAGE) -> str:
     """What went wrong, in one line; an error of the user's own file with its type and its line there.
 
     Examples
@@ -88,16 +94,16 @@ def one_line(error: BaseException, user_file: str | None = None, own: Path = _PA
     '`level` must be below 1.'
     """
     message = message_of(error)
-    frames = traceback.extract_tb(error.__traceback__)
-    theirs = [frame for frame in frames if user_file and frame.filename == os.path.abspath(user_file)]
-    if theirs:
-        return f"{user_file}, line {theirs[-1].lineno}: {message}"
+    frames = [(frame.f_globals, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    for module, line in (pair for pair in reversed(frames) if pair[0].get("__name__", "").startswith(USER_MODULE)):
+        return f"{os.path.relpath(module['__file__'])}, line {line}: {message}"
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}."
     # Errors that we raise on purpose speak for themselves; any other is named by its type.
-    raised_here = not frames or any(Path(frames[-1].filename).is_relative_to(folder) for folder in (_PACKAGE, own))
-    on_purpose = type(error) in (ValueError, TypeError, OutOfRangeError, MemoryLimitError) and raised_here
-    return message.partition(": ")[2] or message if on_purpose else message
+    where = Path(frames[-1][0].get("__file__", "")) if frames else own
+    raised_here = any(where.is_relative_to(folder) for folder in (_PACKAGE, own))
+    ours = type(error) in (ValueError, TypeError) or type(error).__module__.startswith("steinball.")
+    return message.partition(": ")[2] or message if ours and raised_here else message
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
@@ -108,26 +114,48 @@ def show(text: str) -> None:
     """Print a report: color for the decisions on a terminal, plain text elsewhere."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal without θ shows a question mark instead of failing
-    styled = Text(text)
-    styled.highlight_regex(r"(?<!NOT )\bREJECTED\b|^MISFIT\b", "bold red")
-    styled.highlight_regex(r"^GOOD ENOUGH\b", "bold green")
-    styled.highlight_regex(r"^UNDECIDED\b", "bold yellow")
-    styled.highlight_regex(r"\bNOT REJECTED\b", "bold green")
-    styled.highlight_regex(r"(?m)^\S.*$", "bold")
-    console = Console(highlight=False, soft_wrap=True)
-    with console.capture() as captured:  # rich itself would end a broken pipe with 1, which means rejected
-        console.print(styled)
-    write(captured.get())
+    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    write((text if plain else _styled(text)) + "\n")
 
 
-def write(text: str) -> None:
-    """Text on stdout, at once: a reader that has left, or a full disk, is noticed here and not at exit."""
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        discard(sys.stdout)
-        raise _NobodyReads from None
-    except OSError:
-        discard(sys.stdout)
-        raise
+def _styled(text: str) -> str:
+    """Decisions in color, and lines that are not indented in bold."""
+    for pattern, color in _COLORS.items():
+        text = re.sub(pattern, f"\x1b[{color}m\\g<0>\x1b[39m", text)
+    return re.sub(r"(?m)^\S.*$", "\x1b[1m\\g<0>\x1b[22m", text)
+
+
+# What a test gives: an answer, and the files that were asked for.
+
+
+def check_files(output: Output) -> None:
+    """Refuse files that could not be written, before anything is computed."""
+    for path in (Path(name) for name in (output.report, output.plot) if name is not None):
+        if not path.absolute().parent.is_dir():
+            raise ValueError(f"`{path}`: the folder {path.absolute().parent} does not exist; make it first.")
+    if output.report is not None and Path(output.report).suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"`--report {output.report}` is a page and must end in .html.")
+    if output.plot is not None:
+        check_picture(output.plot)
+
+
+def command_line(table: Table) -> str:
+    """The command as it was typed, and which rows of the file it tested where these are not all."""
+    return "\n".join(filter(None, [shlex.join(["steinball", *sys.argv[1:]]), table.sentence().strip()]))
+
+
+def write_files(output: Output, result: Result, table: Table, title: str) -> None:
+    """Write the report and the picture."""
+    if output.report is not None:
+        write_report(result, output.report, data=table.labels, title=title)
+    if output.plot is not None:
+        save_picture(result, output.plot, data=table.labels)
+
+
+def print_result(output: Output, result: Result, table: Table, remark: str = "") -> None:
+    """Print the answer, as JSON or for people; a remark stands below it."""
+    if output.json:
+        told = {**result.to_dict(), **table.to_dict()}
+        write(json.dumps(told, allow_nan=False, indent=2) + "\n")
+    else:
+        show("\n".join(filter(None, [result.summary(output.details), table.sentence(), remark and wrap(remark)])))

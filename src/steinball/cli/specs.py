@@ -7,11 +7,15 @@ the user names.
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import json
+import math
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,7 +23,11 @@ from numpy.typing import NDArray
 
 from steinball import kernels, models
 from steinball.cli.datafiles import read_npz
-from steinball.cli.userfile import load_log_density, load_model, python_file
+from steinball.models.knowledge import Knowledge
+from steinball_command.options import Model
+
+USER_MODULE = "_steinball_user_"
+"""How the names of modules begin that are users' own files."""
 
 # The parameters of a model or kernel are those of its class.
 _MODELS: Mapping[str, type] = {
@@ -34,10 +42,10 @@ _PARAMETERS: Mapping[str, Mapping[str, str]] = {  # what SciPy calls them
     "gaussian": {"loc": "mean", "scale": "sd"},
     "student-t": {"loc": "location"},
 }
-_KERNELS: Mapping[str, type] = {
-    "imq": kernels.InverseMultiquadric,
-    "gaussian": kernels.Gaussian,
-    "matern": kernels.Matern,
+_KERNELS: Mapping[str, type] = {"imq": kernels.InverseMultiquadric} | {
+    name.lower(): vars(kernels)[name]
+    for name in kernels.__all__
+    if isinstance(vars(kernels)[name], type) and "lengthscale" in inspect.signature(vars(kernels)[name]).parameters
 }
 _NOT_PARAMETERS = {"dimension", "metric"}  # the first is that of the data; the second has no short form
 
@@ -58,35 +66,28 @@ def parse_spec(text: str) -> tuple[str, dict[str, Any]]:
     name, _, rest = text.strip().partition(":")
     if rest.startswith("@"):
         return name, _parameters_of_file(rest[1:])
-    pairs = [_pair(part, text) for part in _split_outside_brackets(rest)]
+    pairs = [_pair(part, text) for part in re.split(r",(?=\s*\w+\s*=)", rest) if part.strip()]
     if len(dict(pairs)) < len(pairs):
         raise ValueError(f"`{text}` gives a parameter twice.")
     return name, dict(pairs)
 
 
-def parse_share(text: str | float) -> float:
+def as_share(value: str | float, name: str) -> float:
     """A share as people write it: ``0.05`` or ``5%``.
 
     Examples
     --------
-    >>> parse_share("5%"), parse_share(".05")
+    >>> as_share("5%", "contamination"), as_share(".05", "contamination")
     (0.05, 0.05)
     """
-    number, percent, rest = str(text).strip().partition("%")
-    if rest:
-        raise ValueError(f"`{text}` must be a number such as 0.05 or 5%.")
-    return float(number) / (100.0 if percent else 1.0)
-
-
-def _split_outside_brackets(text: str) -> list[str]:
-    parts, depth = [""], 0
-    for character in text:
-        depth += {"[": 1, "]": -1}.get(character, 0)
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part for part in parts if part.strip()]
+    number, percent, rest = str(value).strip().partition("%")
+    try:
+        share = float(number) / (100.0 if percent else 1.0)
+    except ValueError:
+        share = math.inf
+    if rest or share > 1.0:
+        raise ValueError(f"`{name}` must be a share such as 0.05 or 5%, got `{value}`.")
+    return share
 
 
 def _pair(part: str, text: str) -> tuple[str, Any]:
@@ -136,23 +137,23 @@ def _json_object(path: str) -> dict[str, Any]:
     return loaded
 
 
-def model_from(model: str | None, log_density: str | None = None, *, dimension: int, backend: str | None = None) -> Any:
+def model_from(chosen: Model, dimension: int) -> Any:
     """The model that ``--model`` or ``--log-density`` names, for data of this dimension.
 
     Examples
     --------
-    >>> model_from("normal:mean=0,sd=2", dimension=3).covariance.diagonal()
+    >>> model_from(Model("normal:mean=0,sd=2"), dimension=3).covariance.diagonal()
     array([4., 4., 4.])
     """
-    if (model is None) == (log_density is None):
-        raise ValueError("give one of `--model` and `--log-density`; see steinball test --help.")
-    if log_density is not None:
-        return models.from_log_density(load_log_density(log_density), backend=backend or "numerical")
-    if backend is not None:
-        raise ValueError(f"`--backend {backend}` differentiates a log density; it goes with `--log-density`.")
-    assert model is not None
+    model, log_density = chosen.model, chosen.log_density
+    if log_density is not None and model is None:
+        return models.from_log_density(_load_log_density(log_density), backend=chosen.backend or "numerical")
+    if model is None or log_density is not None:
+        raise ValueError("give one of `--model` and `--log-density`.")
+    if chosen.backend is not None:
+        raise ValueError(f"`--backend {chosen.backend}` differentiates a log density; it goes with `--log-density`.")
     if python_file(model):
-        return load_model(model)
+        return _load_model(model)
     if model.startswith("scipy:"):
         return _scipy_distribution(model)
     name, parameters = parse_spec(model)
@@ -210,6 +211,8 @@ def kernel_from(text: str, samples: NDArray[Any]) -> kernels.Kernel:
     >>> kernel_from("gaussian", np.array([[0.0], [1.0], [3.0]])).lengthscale
     2.0
     """
+    if python_file(text):
+        return load(text)  # type: ignore[no-any-return]
     name, parameters = parse_spec(text)
     if name in _KERNELS and "lengthscale" not in parameters:
         parameters["lengthscale"] = kernels.median_distance(samples)
@@ -219,8 +222,8 @@ def kernel_from(text: str, samples: NDArray[Any]) -> kernels.Kernel:
 def _build(kind: str, table: Mapping[str, type], name: str, parameters: dict[str, Any], **known: Any) -> Any:
     """The class that ``name`` stands for, called with the parameters given and those of ``known`` that it takes."""
     if name not in table:
-        file = ", scipy:NAME or FILE.py:NAME" if kind == "model" else ""
-        raise ValueError(f"`--{kind}` must be one of {', '.join(table)}{file}, got `{name}`.")
+        others = "scipy:NAME or FILE.py:NAME" if kind == "model" else "or FILE.py:NAME"
+        raise ValueError(f"`--{kind}` must be one of {', '.join(table)}, {others}, got `{name}`.")
     signature = {p.name: p.default is p.empty for p in inspect.signature(table[name]).parameters.values()}
     own = [key for key in signature if key not in _NOT_PARAMETERS]
     for wrong in (key for key in parameters if key not in own):
@@ -228,3 +231,93 @@ def _build(kind: str, table: Mapping[str, type], name: str, parameters: dict[str
     for missing in (key for key in own if signature[key] and key not in parameters):
         raise ValueError(f"{kind} `{name}` needs `{missing}`, as in {name}:{missing}=...; it has {', '.join(own)}.")
     return table[name](**parameters, **{key: value for key, value in known.items() if key in signature})
+
+
+# Models, kernels and what else is in a user's own Python file, named ``file.py:name``.
+
+
+def python_file(text: str | None) -> str | None:
+    """The file part of ``file.py:name``, or None where ``text`` names no Python file.
+
+    Examples
+    --------
+    >>> python_file("models/mine.py:score"), python_file("gaussian:mean=0")
+    ('models/mine.py', None)
+    """
+    path, _, name = (text or "").rpartition(":")
+    if path.endswith(".py"):
+        return path
+    return name if name.endswith(".py") else None
+
+
+def _load_model(text: str) -> Any:
+    """The score function, model or array of scores that ``file.py:name`` is.
+
+    A function counts as a score. One whose name starts with ``log`` is refused, and one that does not return the shape
+    of its argument too: it may be a log density, and that has its own option.
+    """
+    thing = load(text)
+    if isinstance(thing, type):
+        raise TypeError(f"`{text}` is a class; name an instance of it, such as `model = {thing.__name__}(...)`.")
+    if Knowledge(thing).has_score or not callable(thing):
+        return thing
+    if text.rpartition(":")[2].startswith("log"):
+        raise ValueError(
+            f"`{text}` sounds like a log density; pass it with `--log-density`, or rename it if it is a score."
+        )
+    return _with_checked_shape(thing, text)
+
+
+def _load_log_density(text: str) -> Callable[[Any], Any]:
+    """The function that ``file.py:name`` is, to be differentiated."""
+    thing = load(text)
+    if isinstance(thing, type) or not callable(thing):
+        raise TypeError(
+            f"`{text}` must be a function from points (n, d) to log densities (n,), got {type(thing).__name__}."
+        )
+    return thing  # type: ignore[no-any-return]
+
+
+def load(text: str) -> Any:
+    """What ``file.py:name`` is; the file is run."""
+    path, _, name = text.rpartition(":")
+    if not path.endswith(".py"):
+        raise ValueError(f"`{text}` must have the form FILE.py:NAME.")
+    module = _import(Path(path))
+    if not hasattr(module, name):
+        there = ", ".join(key for key in vars(module) if not key.startswith("_"))
+        raise ValueError(f"`{path}` has no `{name}`; it has {there or 'nothing'}.")
+    return getattr(module, name)
+
+
+def _import(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise ValueError(f"there is no file `{path}`.")
+    spec = importlib.util.spec_from_file_location(USER_MODULE + path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up there
+    folder = str(path.resolve().parent)
+    sys.path.insert(0, folder)  # it may import its neighbors, as a script does
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(folder)
+        sys.path.append(folder)  # a neighbor called random.py must not take the place of Python's own in what we import
+    return module
+
+
+def _with_checked_shape(score: Callable[[Any], Any], text: str) -> Callable[[Any], Any]:
+    """In one dimension scores (n,) and log densities (n,) look alike: only (n, d) is beyond doubt."""
+
+    def checked(x: Any) -> Any:
+        scores = score(x)
+        if np.shape(scores) != x.shape:
+            raise ValueError(
+                f"`{text}` must return scores of the shape of its argument, {x.shape}, got {np.shape(scores)}; "
+                "a log density is passed with `--log-density`."
+            )
+        return scores
+
+    return checked

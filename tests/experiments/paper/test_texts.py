@@ -16,6 +16,7 @@ from experiments.paper import bounded_score, dependence, growing_score, localize
 from experiments.paper.draws import drawn
 from experiments.paper.weights import stein_diagonal
 from steinball.models import Gaussian
+from steinball.stein import SteinKernel
 from steinball.tau.tilting import choose_tilt
 from steinball.tilts import PolynomialTilt
 
@@ -104,7 +105,7 @@ def test_both_statistics_are_those_of_all_pairs() -> None:
     x = np.random.default_rng(4).normal(1.0, 1.0, size=(40, 1))
     kernel = sb.InverseMultiquadric(1.5)
     found = drawn(x, Gaussian(), np.random.default_rng(0), kernel, PolynomialTilt())
-    matrix = sb.SteinKernel(kernel, PolynomialTilt())(x, -x, x, -x)
+    matrix = SteinKernel(kernel, PolynomialTilt())(x, -x, x, -x)
     apart = matrix[~np.eye(40, dtype=bool)]
     assert u_statistic.distance(found, "v") == pytest.approx(math.sqrt(matrix.mean()))
     assert u_statistic.distance(found, "u") == pytest.approx(math.sqrt(apart.mean()))

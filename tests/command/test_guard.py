@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -15,14 +16,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steinball.cli import guard
+from steinball_command import guard
 
 pytestmark = pytest.mark.exact
 
 Command = Callable[..., Any]
 
-# The two ways in: the module, and what the installed command does, which does not look into the working folder.
-MODULE, SCRIPT = ["-m", "steinball"], ["-P", "-c", "from steinball.cli import main; main()"]
+# The ways in: the module, what the installed command does, which does not look into the working folder, and the
+# library as a program, which Python loads before anything can be guarded.
+MODULE, SCRIPT = ["-m", "steinball_command"], ["-P", "-c", "from steinball_command import main; main()"]
+LIBRARY = ["-m", "steinball"]
 
 
 @pytest.fixture
@@ -56,8 +59,6 @@ def path_with(folder: Path) -> dict[str, str]:
         ("def score(x):\n    raise GeneratorExit\n", "line 2: GeneratorExit"),
         ("raise SystemExit(1)\n", "line 1: SystemExit: 1"),
         ("raise BrokenPipeError(32, 'Broken pipe')\n", "line 1: BrokenPipeError: [Errno 32] Broken pipe"),
-        ("import typer\nraise typer.Exit(1)\n", "line 2: Exit"),
-        ("from steinball.cli.guard import Decision\nraise Decision(1)\n", "line 2: Decision: 1"),
         ("class Odd(Exception):\n    def __str__(self): return 1 / 0\nraise Odd\n", "line 3: Odd"),
         ("raise BaseExceptionGroup('two', [KeyError('a'), SystemExit(1)])\n", "line 1: BaseExceptionGroup: two"),
     ],
@@ -82,7 +83,7 @@ def test_a_library_that_ends_the_process_by_itself_is_2(data: str, tmp_path: Pat
     assert ended(way, arguments(data), env=path_with(tmp_path)).returncode == 2
 
 
-@pytest.mark.parametrize("way", [MODULE, SCRIPT], ids=["module", "script"])
+@pytest.mark.parametrize("way", [MODULE, SCRIPT, LIBRARY], ids=["module", "script", "library"])
 @pytest.mark.parametrize("rejected", [False, True])
 def test_a_decision_is_what_the_process_ends_with(data: str, way: list[str], rejected: bool) -> None:
     mean = "gaussian:mean=5" if rejected else "gaussian"
@@ -98,8 +99,8 @@ def test_a_decision_is_what_the_process_ends_with(data: str, way: list[str], rej
         ("scipy", "raise ImportError('no\\nlibrary')", "ImportError: no library"),
         ("numpy", "raise SystemExit(1)", "ImportError: a library ended the process while it was loaded, with 1."),
         ("joblib", "raise SystemExit(0)", "ImportError: a library ended the process while it was loaded, with 0."),
-        ("typer", "raise MemoryError", "MemoryError"),
-        ("rich", "class Stop(BaseException): pass\nraise Stop", "Stop"),
+        ("threadpoolctl", "raise MemoryError", "MemoryError"),
+        ("array_api_compat", "class Stop(BaseException): pass\nraise Stop", "Stop"),
     ],
 )
 def test_a_broken_dependency_is_2_and_one_line(
@@ -109,6 +110,19 @@ def test_a_broken_dependency_is_2_and_one_line(
     done = ended(way, arguments(data), env=path_with(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"steinball: error: {message}\n"
+
+
+@pytest.mark.parametrize("code", [None, 0, 1, 3, "why"])
+def test_only_what_a_command_returns_is_a_decision(
+    command: Command, monkeypatch: pytest.MonkeyPatch, code: Any
+) -> None:
+    def leave(options: object) -> int:
+        raise SystemExit(code)
+
+    monkeypatch.setattr("steinball.cli.commands.run", leave)
+    assert command("demo").exit_code == 2
+    monkeypatch.setattr("steinball.cli.commands.run", lambda options: 3)
+    assert command("demo").exit_code == 3
 
 
 def test_a_file_called_like_a_module_of_python_changes_nothing(data: str, tmp_path: Path) -> None:
@@ -205,6 +219,19 @@ def test_a_full_disk_is_no_decision(data: str) -> None:
             assert done.stderr == "steinball: error: OSError: [Errno 28] No space left on device\n"
 
 
+def test_what_waits_to_be_written_and_cannot_be_is_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Full())
+        assert guard._finish(guard.NOT_REJECTED) == guard.NOT_A_DECISION
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", Full())
+        assert guard._finish(guard.REJECTED) == guard.REJECTED
+
+
 def test_without_a_standard_error_the_decision_is_the_same(data: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("print('loading')\ndef score(x):\n    return -x\n")
     words = [*arguments(data, f"{tmp_path / 'mine.py'}:score"), "--json"]
@@ -220,7 +247,7 @@ def test_without_a_standard_error_the_decision_is_the_same(data: str, tmp_path: 
 LISTENING = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from steinball.cli import main
+from steinball_command import main
 main()
 """
 

@@ -9,13 +9,9 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
-
-__all__ = [
-    "INTERRUPTED", "NOT_A_DECISION", "NOT_REJECTED", "NOT_SHOWN", "REJECTED", "Decision", "discard", "main",
-    "message_of", "say",
-]  # fmt: skip
 
 NOT_REJECTED, REJECTED, NOT_A_DECISION, NOT_SHOWN, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -24,8 +20,11 @@ NOT_REJECTED, REJECTED, NOT_A_DECISION, NOT_SHOWN, INTERRUPTED = 0, 1, 2, 3, 130
 _ADDRESS_SPACE, _PER_THREAD = 500 * 10**6, 90 * 10**6
 
 
-class Decision(SystemExit):
-    """The end of a command that has decided, with its exit code. No other exit counts as a decision."""
+class NobodyReads(SystemExit):
+    """The reader of our output has left: there is nothing more to say, and no decision."""
+
+    def __init__(self) -> None:
+        super().__init__(NOT_A_DECISION)
 
 
 def main() -> None:
@@ -59,13 +58,17 @@ def _take_over_exit() -> Any:
 
 
 def _run() -> int:
+    """The exit code of the command: what its function returns, if it gets that far."""
+    expected = 0  # after help
     try:
+        from steinball_command.options import parse
+
+        options = parse(sys.argv[1:])
+        expected = INTERRUPTED  # from here on only a return is a decision
         _fit_into_address_space()
-        _load()()
-    except Decision as decision:
-        return decision.code if decision.code in (REJECTED, NOT_SHOWN) else NOT_REJECTED
-    except SystemExit as end:  # by the parser of the arguments, which ends with 1 when nobody reads its help
-        return end.code if end.code in (0, INTERRUPTED) else NOT_A_DECISION
+        return _load()(options)
+    except SystemExit as end:
+        return expected if end.code == expected else NOT_A_DECISION
     except KeyboardInterrupt:
         say("interrupted")
         return INTERRUPTED
@@ -100,21 +103,21 @@ def _blas_threads() -> int:
     return next((int(text) for text in given if text.isdecimal()), os.cpu_count() or 1)
 
 
-def _load() -> Any:
-    """The commands. Ctrl-C ends the loading at once: an import in C may turn its exception into another."""
+def _load() -> Callable[[Any], int]:
+    """What runs a command. Ctrl-C ends the loading at once: an import in C may turn its exception into another."""
     import signal
 
     listening = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if listening:
         signal.signal(signal.SIGINT, _leave)
     try:
-        from steinball.cli.commands import app
+        from steinball.cli.commands import run
     except SystemExit as end:
         raise ImportError(f"a library ended the process while it was loaded, with {end.code!r}.") from end
     finally:
         if listening:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-    return app
+    return run
 
 
 def _leave(*_: object) -> None:
@@ -129,15 +132,9 @@ def _finish(code: int) -> int:
             if stream is not None:
                 stream.flush()
         except (OSError, ValueError):
-            discard(stream)
+            _discard(stream)
             code = NOT_A_DECISION if stream is sys.stdout else code
     return code
-
-
-def discard(stream: Any) -> None:
-    """Nobody reads this stream any more: keep Python from trying once more at its end, with a code of its own."""
-    with suppress(AttributeError, OSError, ValueError):  # it may be closed, or not be a file
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def message_of(error: BaseException) -> str:
@@ -157,4 +154,22 @@ def say(line: str) -> None:
             sys.stderr.write(f"steinball: {line}\n")
             sys.stderr.flush()
     except (OSError, ValueError):
-        discard(sys.stderr)
+        _discard(sys.stderr)
+
+
+def write(text: str) -> None:
+    """Text on stdout, at once: a reader that has left, or a full disk, is noticed here and not at exit."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        _discard(sys.stdout)
+        if isinstance(error, BrokenPipeError):
+            raise NobodyReads from None
+        raise
+
+
+def _discard(stream: Any) -> None:
+    """Nobody reads this stream any more: keep Python from trying once more at its end, with a code of its own."""
+    with suppress(AttributeError, OSError, ValueError):  # it may be closed, or not be a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

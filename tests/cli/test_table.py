@@ -1,10 +1,11 @@
-"""Columns by name, position, range and pattern."""
+"""Columns by name, position, range and pattern; rows that are drawn or left out."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from steinball.cli.columns import choose_columns
+from steinball.cli.table import Table, choose_columns
 
 pytestmark = pytest.mark.exact
 
@@ -44,3 +45,15 @@ def test_positions_and_ranges_without_names() -> None:
 def test_what_names_nothing_is_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         choose_columns(text, NAMES, len(NAMES))
+
+
+def test_rows_that_are_drawn_stay_in_order_and_keep_the_numbers_of_the_file() -> None:
+    """Row k of the file holds k; some are missing, and some of the others are drawn."""
+    samples = np.arange(1.0, 101.0)[:, None]
+    samples[::7] = np.nan
+    table = Table(samples).complete().drawn(20, seed=1)
+    values = table.samples[:, 0].astype(int)
+    assert table.labels.ids == tuple(f"row {value}" for value in values)
+    assert (np.diff(values) > 0).all()
+    assert table.to_dict() == {"dropped": 15, "subsample": {"rows": 20, "of": 85, "seed": 1}}
+    assert Table(samples).drawn(100, seed=1).to_dict() == {}

@@ -1,0 +1,312 @@
+"""What the command understands: a dataclass for every command, made of groups of options that commands share.
+
+The docstring of a dataclass is its help: ``name : VALUE`` and a sentence for each of its fields. ``max_rows: int`` is
+``--max-rows N``, ``json: bool = False`` a switch, a field without a default an argument. Nothing of the library is
+imported here, so that help does not wait for it. A new command is a dataclass in ``COMMANDS`` and a function in
+``steinball/cli/commands.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, NoReturn, get_type_hints
+
+from steinball_command.guard import NOT_A_DECISION, say, write
+
+__all__ = ["COMMANDS", "DataFile", "Demo", "GoodnessOfFit", "Method", "Model", "Output", "Tolerance", "Work", "parse"]
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """the data
+
+    data : DATA
+        CSV, NPY, NPZ or Parquet file; - reads CSV from standard input
+    columns : LIST
+        columns to read: names, positions from 1, ranges (2-5) or patterns (emb_*), with commas
+    missing : error|drop
+        rows that have a missing value are an error (the default), or dropped
+    na : TEXT
+        a cell of a CSV file that stands for a missing value, besides NA, NaN, null, none and -; may be given again
+    header
+        whether the first line of a CSV file has names
+    skip_lines : LIST
+        lines of a CSV file to leave out, such as units below the header: numbers from 1 and ranges (2 or 1-3,5)
+    encoding : NAME
+        encoding of a CSV file, such as latin-1 or utf-16; UTF-8 by default
+    decimal : MARK
+        what stands before the fraction of a number in a CSV file: . or a comma
+    thousands : MARK
+        what groups the digits of numbers in a CSV file: a comma, a point, a space or an apostrophe
+    key : NAME
+        which array of an NPZ file to read
+    max_rows : N
+        test a random N of the rows, drawn by --seed; the answer says so
+    """
+
+    data: str
+    columns: str | None = None
+    missing: str = "error"
+    na: list[str] | None = None
+    header: bool | None = None
+    skip_lines: str | None = None
+    encoding: str = "UTF-8"
+    decimal: str | None = None
+    thousands: str | None = None
+    key: str | None = None
+    max_rows: int | None = None
+
+
+@dataclass(frozen=True)
+class Model:
+    """the model (--model, --log-density or --fit)
+
+    model : MODEL
+        built-in model such as normal:mean=0,sd=1, one of SciPy such as scipy:gamma:a=2,scale=3, or FILE.py:NAME of a
+        score or a model
+    log_density : FILE.py:NAME
+        a log density, up to a constant
+    backend : NAME
+        what differentiates the log density: numerical (the default, for NumPy), torch or jax
+    fit : FAMILY
+        a family whose parameters are fitted: normal, student-t, gamma, lognormal, weibull, mixture:3, or
+        FILE.py:NAME
+    """
+
+    model: str | None = None
+    log_density: str | None = None
+    backend: str | None = None
+    fit: str | None = None
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """the question (--contamination or --radius; with --fit neither is needed)
+
+    contamination : SHARE
+        tolerated share of contamination, such as 0.05 or 5%
+    radius : NUMBER
+        tolerated distance, where 0 is the standard test, or FILE.py:NAME of a tolerated set
+    level : SHARE
+        probability of a false rejection; 0.05 by default
+    require : good-enough
+        end with 3 unless the model is shown to be close enough
+    """
+
+    contamination: str | None = None
+    radius: str | None = None
+    level: str = "0.05"
+    require: str | None = None
+
+
+@dataclass(frozen=True)
+class Method:
+    """the method
+
+    calibration : NAME
+        boundary (the default), weighted (the paper's) or wild bootstrap; for finite samples exact (samples of the
+        model), betting or deviation; with --fit projected or refit; or FILE.py:NAME
+    resamples : N
+        number of bootstrap draws; 999 by default
+    seed : N
+        seed of the bootstrap; 0 by default
+    tau : BOUND
+        bound of the Stein kernel: best, auto (a proven one), sample, optimized or a number; by default best, with
+        --radius or --jumps sample, for exact, betting and deviation auto
+    jumps
+        jump between the model's modes first, so that their weights are seen
+    kernel : KERNEL
+        imq (the default), gaussian or matern, as in imq:lengthscale=2, or FILE.py:NAME
+    aggregate
+        several length scales instead of one; needs --contamination
+    """
+
+    calibration: str | None = None
+    resamples: int = 999
+    seed: int = 0
+    tau: str | None = None
+    jumps: bool = False
+    kernel: str = "imq"
+    aggregate: bool = False
+
+
+@dataclass(frozen=True)
+class Work:
+    """the computation
+
+    engine : NAME
+        how pairs of points are worked through: auto (the default), dense, blocked or lowrank
+    jobs : N
+        number of threads; all cores by default
+    memory_limit : SIZE
+        memory that may be used, such as 2GB; half of what is free by default
+    no_progress
+        show no progress, also on a terminal
+    """
+
+    engine: str = "auto"
+    jobs: int | None = None
+    memory_limit: str | None = None
+    no_progress: bool = False
+
+
+@dataclass(frozen=True)
+class Output:
+    """the answer
+
+    report : FILE.html
+        write a page to hand over, with everything in it
+    plot : FILE.png
+        write the picture: PNG, PDF or SVG; needs matplotlib
+    details
+        print a table of everything in place of four lines
+    json
+        print the result as JSON
+    debug
+        print the traceback of an error
+    """
+
+    report: str | None = None
+    plot: str | None = None
+    details: bool = False
+    json: bool = False
+    debug: bool = False
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Test a model of galaxy velocities, with and without outliers, by the standard and the robust test.
+
+    output : FOLDER
+        where to put the picture and the report; a new folder by default
+    """
+
+    output: str | None = None
+
+
+@dataclass(frozen=True)
+class GoodnessOfFit:
+    """Test whether DATA could come from a model, up to a stated amount of contamination.
+
+    The exit code is 0 when the model is not rejected, 1 when it is, 2 when there is no decision, 130 after Ctrl-C; with
+    --require good-enough it is 3 when the data show neither a misfit nor that the model is close enough.
+    """
+
+    file: DataFile
+    model: Model
+    tolerance: Tolerance
+    method: Method
+    work: Work
+    output: Output
+
+
+COMMANDS: dict[str, type] = {"demo": Demo, "test": GoodnessOfFit}
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, as all others are, and which does not hide that its help was not written."""
+
+    def __init__(self, **options: Any) -> None:
+        form = partial(argparse.HelpFormatter, max_help_position=27)
+        super().__init__(formatter_class=form, allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        say(f"error: {message}; see {self.prog} --help.")
+        raise SystemExit(NOT_A_DECISION)
+
+    def print_help(self, file: Any = None) -> None:
+        write(self.format_help())
+
+
+def parse(words: Sequence[str]) -> Any:
+    """The command that the words of a command line name, an instance of one of ``COMMANDS``.
+
+    Examples
+    --------
+    >>> parse(["test", "x.csv", "--model", "normal", "--max-rows", "100"]).file.max_rows
+    100
+    """
+    about = "Robust kernel Stein goodness-of-fit tests: is the data inside a ball around your model?"
+    parser = _Parser(prog="steinball", usage="%(prog)s COMMAND ...", description=about)
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    known = {name: _add_command(commands, name, kind) for name, kind in COMMANDS.items()}
+    given, unknown = parser.parse_known_args(words)
+    if unknown:
+        chosen = known.get(given.command, parser)
+        meant = get_close_matches(unknown[0].partition("=")[0], chosen._option_string_actions, 1)
+        chosen.error(f"there is no `{unknown[0]}`" + "".join(f"; did you mean `{name}`?" for name in meant))
+    if given.command is None:
+        parser.print_help()
+        raise SystemExit(NOT_A_DECISION)
+    return _made(COMMANDS[given.command], vars(given))
+
+
+class _Version(argparse.Action):
+    def __call__(self, *_: Any) -> None:
+        from steinball import __version__
+
+        write(f"steinball {__version__}\n")
+        raise SystemExit(0)
+
+
+def _add_command(commands: Any, name: str, kind: type) -> _Parser:
+    text, _ = _documented(kind)
+    about = text.partition("\n\n")[0]
+    parser: _Parser = commands.add_parser(name, prog=f"steinball {name}", help=about, description=text)
+    _add_options(parser, kind)
+    arguments = [str(action.metavar) for action in parser._actions if not action.option_strings]
+    parser.usage = " ".join(["%(prog)s", *arguments, "[options]"])
+    return parser
+
+
+def _add_options(parser: Any, kind: type) -> None:
+    """Every field is an option, or a group of them with a title of its own; without a default it is an argument."""
+    _, told = _documented(kind)
+    for part, group in _parts(kind):
+        words = told.get(part.name, {})
+        if group is not None:
+            _add_options(parser.add_argument_group(_documented(group)[0]), group)
+        elif part.default is MISSING:
+            parser.add_argument(part.name, **words)
+        else:
+            how = _WAYS.get(part.type) or _WAYS.get(part.type.removesuffix(" | None"), {})
+            flag = f"--{part.name.replace('_', '-')}"
+            parser.add_argument(flag, default=part.default, dest=part.name, **words, **how)
+
+
+_FIELD = re.compile(r"(?m)^(\w+)(?: : (.+))?\n((?: {4}.+\n?)+)")
+_WAYS: dict[str, dict[str, Any]] = {
+    "bool": {"action": "store_true"},
+    "bool | None": {"action": argparse.BooleanOptionalAction},
+    "list[str]": {"action": "append"},
+    "int": {"type": int},
+}
+
+
+def _documented(kind: type) -> tuple[str, dict[str, dict[str, str]]]:
+    """The docstring of a dataclass without its fields, and what it says of them."""
+    text = inspect.getdoc(kind) or ""
+    told = {
+        name: {"help": " ".join(words.replace("%", "%%").split())} | ({"metavar": value} if value else {})
+        for name, value, words in _FIELD.findall(text)
+    }
+    return _FIELD.sub("", text).strip(), told
+
+
+def _parts(kind: type) -> Iterator[tuple[Any, Any]]:
+    """The fields of a dataclass, each with the dataclass that it is, if it is one."""
+    types = get_type_hints(kind)
+    for part in fields(kind):
+        yield part, types[part.name] if is_dataclass(types[part.name]) else None
+
+
+def _made(kind: type, values: dict[str, Any]) -> Any:
+    """An instance of the dataclass, and of those in it, with the values that were given."""
+    return kind(**{part.name: _made(group, values) if group else values[part.name] for part, group in _parts(kind)})
