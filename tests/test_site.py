@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 import steinball as sb
-from steinball import names
 
 pytestmark = pytest.mark.exact
 
@@ -73,7 +72,7 @@ def test_a_guide_page_fits_on_two_screens(page: Path) -> None:
 def public() -> dict[str, Any]:
     """Every public thing by its name; what has two names, by the shorter."""
     found: dict[int, tuple[str, Any]] = {}
-    modules = [(name, getattr(sb, name)) for name in names.__all__]
+    modules = [(name, getattr(sb, name)) for name in sb.__all__]
     top = [("steinball", name, thing) for name, thing in modules if not isinstance(thing, ModuleType)]
     deep = [(f"steinball.{name}", key, getattr(module, key)) for name, module in modules
             if isinstance(module, ModuleType) for key in module.__all__]  # fmt: skip

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
+from steinball.stein import SteinKernel
 
 pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.cautions.RemovalWarning")]
 
@@ -172,7 +173,7 @@ def test_contributions_sum_to_the_squared_statistic(estimator: str, d: int) -> N
 def test_a_contribution_is_the_row_of_its_point(estimator: str) -> None:
     x = np.random.default_rng(0).normal(size=(12, 2))
     kernel = sb.InverseMultiquadric(1.0)
-    u = sb.SteinKernel(kernel, OPTIONS["tilt"])(x, -x, x, -x)
+    u = SteinKernel(kernel, OPTIONS["tilt"])(x, -x, x, -x)
     result = sb.ksd_test(x, -x, kernel=kernel, estimator=estimator, **OPTIONS)
     rows = u.sum(axis=1) / 144 if estimator == "v" else (u.sum(axis=1) - np.diag(u)) / 132
     assert result.contributions == pytest.approx(rows, rel=1e-10, abs=1e-14)
