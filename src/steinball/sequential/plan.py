@@ -1,4 +1,4 @@
-"""What a test of a stream is to be, fixed without the points that are bet on."""
+"""What is fixed before a stream is tested or watched, and all that this room asks of models and results."""
 
 from __future__ import annotations
 
@@ -6,27 +6,115 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
+from scipy.special import chdtr, ndtr
 
-from steinball.arrays import Floats, as_number, as_numbers, check_level, check_resamples, check_share
+from steinball.arrays import (
+    Array, Floats, as_number, as_numbers, as_samples, check_level, check_resamples, check_share, is_array,
+    is_array_like, lent, like, to_host,
+)  # fmt: skip
 from steinball.calibration.betting import Betting
+from steinball.card import card as html_card
 from steinball.cautions import UncertifiedSupremumWarning
 from steinball.features.supremum import find_supremum
 from steinball.kernels.base import Kernel
-from steinball.models.base import Model, evaluate_score
+from steinball.models.base import Model, as_model, evaluate_score, model_at
+from steinball.models.base_space import let_in
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Subject
+from steinball.results.base import OF_DISTRIBUTION, conceding, decided, tolerated
+from steinball.sequential.columns import DrawnColumns, ExactColumns
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import Tilt
+
+__all__ = [
+    "Plan", "Setting", "as_rows", "columns_of", "decision_of", "dimension_of", "html_card", "monitor_draws", "scored",
+    "scores_at",
+]  # fmt: skip
 
 DRAWS = 512
 """Draws of the model among which τ is first looked for."""
 
+MONITOR_DRAWS = 50_000
+"""Draws of a model without a distribution function that its monitor is made from."""
+
+
+def as_rows(batch: Any, name: str, dimension: int | None) -> Array:
+    """Rows (m, d) of a stream: numbers (m,) are m rows of one column, or one row where ``dimension`` is larger."""
+    one = isinstance(batch, Number) or (is_array(batch) and batch.ndim == 0)
+    rows, shape = as_samples([batch] if one else batch, name, least=0), tuple(np.shape(batch))
+    if dimension is not None and dimension > 1 and shape == (dimension,):
+        rows = rows.reshape((1, dimension))
+    if dimension is not None and rows.shape[1] != dimension:
+        raise ValueError(f"`{name}` must have {dimension} columns, got shape {shape}.")
+    return rows
+
+
+# What is asked of a model.
+
+
+def dimension_of(model: Any) -> int | None:
+    """The number of columns of a model, where it says so."""
+    return Knowledge(model).dimension
+
+
+def scored(model: Any, rows: Array) -> tuple[Model, Floats, Floats]:
+    """The model for arrays of the library of ``rows``; on the host, the rows where it is tested, and its scores."""
+    found = model_at(model, rows)
+    rows = let_in(rows, found)
+    return found, to_host(lent(rows)), to_host(evaluate_score(found, rows))  # a user may fill a buffer again
+
+
+def scores_at(model: Any, samples: Floats, template: Array) -> Floats:
+    """Scores at samples where the model is tested, computed in the array library of ``template``."""
+    return to_host(evaluate_score(model_at(model, template), like(samples, template)))
+
+
+def columns_of(model: Any) -> ExactColumns | DrawnColumns:
+    """Columns of u for a monitor: by the model's map to normal noise where it has one, otherwise by its draws."""
+    known = _known_for_columns(model)
+    to_base = known.to_base
+    if to_base is None:
+        return DrawnColumns.from_draws(known.needed_draws(MONITOR_DRAWS))
+    return ExactColumns(lambda rows: _uniform(to_base(rows)))
+
+
+def monitor_draws(model: Any, n: int) -> Floats:
+    """Draws of the model, (n, d)."""
+    return _known_for_columns(model).needed_draws(n)
+
+
+def _known_for_columns(model: Any) -> Knowledge:
+    known = Knowledge(model)
+    if known.entrance is not None:
+        return Knowledge(known.entrance.model)
+    return known if known.to_base is not None or known.sampler is not None else Knowledge(as_model(model))
+
+
+def _uniform(z: Floats) -> Floats:
+    """Φ of standard normal columns, and where there are several the distribution function of their Σ z²."""
+    columns = ndtr(z)
+    return columns if z.shape[1] == 1 else np.column_stack([columns, chdtr(z.shape[1], np.sum(z * z, axis=1))])
+
+
+# What is said of a test.
+
+
+def decision_of(rejected: bool, where: str, plan: Plan, bound: float) -> str:
+    """The decision in words, and the share that is surely contaminated."""
+    tolerance = tolerated(plan.contamination, plan.radius or 0.0)
+    words = decided(rejected, f"{where}, at level {plan.level:g}", tolerance)
+    return f"{words}\n{conceding(bound, plan.level, OF_DISTRIBUTION)}".rstrip()
+
+
+# What a test is.
+
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class Setting:
     """Kernels with one tilt, an upper bound τ for each, and the tolerated share of √τ."""
 
     kernels: tuple[Kernel, ...]
@@ -47,7 +135,7 @@ class Settled:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What the user asked for, checked; see :class:`steinball.sequential.stream.SequentialTest` for the words."""
+    """What the user asked for, checked; see :class:`steinball.sequential.SequentialTest` for the words."""
 
     kernels: tuple[Kernel, ...] | None
     tilt: Tilt | str | None
@@ -60,8 +148,12 @@ class Plan:
     strategy: str
 
     @classmethod
-    def of(cls, kernel: Any, tilt: Any, tau: Any, contamination: Any, radius: Any, **rest: Any) -> Plan:
+    def of(cls, model: Any, kernel: Any, tilt: Any, tau: Any, contamination: Any, radius: Any, **rest: Any) -> Plan:
         """The plan for what a user passed; ``rest`` is level, budget, burn_in and strategy."""
+        if is_array_like(model):
+            raise TypeError("`model` must have a score for points still to come: pass a score function, not an array.")
+        if radius is not None and Knowledge(model).entrance is not None:
+            raise ValueError("`radius` is a distance, which means nothing in base space; give `contamination`.")
         kernels = _as_kernels(kernel)
         tolerance = _as_tolerance(contamination, radius, len(kernels or (None,)))
         return cls(
@@ -75,12 +167,12 @@ class Plan:
             strategy=Betting(strategy=rest["strategy"]).strategy,
         )
 
-    def settle(self, model: Model, burnt: Floats, dimension: int) -> Settled:
+    def choose(self, model: Model, burnt: Floats, dimension: int) -> Setting:
         """Kernel, tilt, τ and radius from the model or from the points ``burnt`` (m, d), which are not bet on."""
         kernels, tilt = self._chosen(model, burnt, dimension)
         taus = self._bounds([SteinKernel(kernel, tilt) for kernel in kernels], model, burnt, dimension)
         share = self.contamination if self.radius is None else self.radius / math.sqrt(taus[0])
-        return Settled(kernels, tilt, taus, float(share or 0.0))
+        return Setting(kernels, tilt, taus, float(share or 0.0))
 
     def _chosen(self, model: Model, burnt: Floats, dimension: int) -> tuple[tuple[Kernel, ...], Tilt | None]:
         few = len(burnt) < 2

@@ -1,4 +1,4 @@
-"""A stream's test in a plain file: arrays, and one text of JSON. Nothing in it can be run."""
+"""The state of a test or monitor in a plain file: arrays, and one text of JSON. Nothing in it can be run."""
 
 from __future__ import annotations
 
@@ -11,28 +11,22 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from steinball import kernels
-from steinball.arrays import check_kind
+from steinball import kernels, tilts
+from steinball.arrays import Floats, check_kind
 from steinball.files import whole_file
-from steinball.kernels.base import Kernel, Product, Scaled, Sum
-from steinball.tilts import EdgeTilt, PolynomialTilt, Tilt
-from steinball.tilts.base import Product as TiltProduct
+from steinball.kernels.base import Kernel
+from steinball.tilts.base import Product, Tilt
 
-SCHEMA = "steinball.sequential/2"
+SCHEMA = "steinball.sequential/3"
 
 OWN: dict[str, Any] = {"type": None}
 """A kernel or tilt that is not of this library."""
 
 _BUILT_IN: dict[str, Any] = {
-    "InverseMultiquadric": kernels.InverseMultiquadric,
-    "Gaussian": kernels.Gaussian,
-    "Matern": kernels.Matern,
-    "Sum": Sum,
-    "Product": Product,
-    "Scaled": Scaled,
-    "PolynomialTilt": PolynomialTilt,
-    "EdgeTilt": EdgeTilt,
-    "TiltProduct": TiltProduct,
+    f"{base.__name__} {name}": kind
+    for base, found in ((Kernel, vars(kernels)), (Tilt, {**vars(tilts), "Product": Product}))
+    for name, kind in found.items()
+    if isinstance(kind, type) and issubclass(kind, base)
 }
 _NAMES = {kind: name for name, kind in _BUILT_IN.items()}
 
@@ -48,7 +42,7 @@ def describe(part: Any) -> Any:
 def _plain(value: Any) -> Any:
     if isinstance(value, Kernel | Tilt):
         return describe(value)
-    return value.tolist() if isinstance(value, np.ndarray) else value
+    return value.tolist() if isinstance(value, np.ndarray) else OWN if callable(value) else value
 
 
 def rebuild(plain: Any) -> Kernel | Tilt:
@@ -68,35 +62,31 @@ def recall(described: Any, given: Any, name: str) -> Any:
         built = [rebuild(part) for part in parts]
         return built if isinstance(described, list) else built[0]
     if given is None:
-        raise ValueError(f"the test was saved with a `{name}` that is not of this library: pass it to `restore` again.")
+        raise ValueError(f"the test was saved with a `{name}` that is not of this library: pass it to `load` again.")
     return given
 
 
-def write(path: Any, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """The file, whole or not at all, with a digest of all that it holds."""
-    content = {**arrays, "facts": np.array(json.dumps({"schema": SCHEMA, **facts}))}
+def write(path: Any, kind: str, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """The file of a ``kind`` of state, whole or not at all, with a digest of all that it holds."""
+    content = {**arrays, "facts": np.array(json.dumps({"schema": SCHEMA, "kind": kind, **facts}))}
     with whole_file(path) as file:
         np.savez(file, digest=np.array(_digest(content)), **content)
 
 
-def read(path: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def read(path: Any, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The facts and arrays of a file, if they are those that were written; anything pickled in it is refused."""
     check_kind(path, (str, os.PathLike), "path", "the name of a file")
     with Path(path).open("rb") as file:
         try:
             arrays = _arrays(file)
             facts = json.loads(str(arrays.get("facts", "{}")))
+            if facts.get("schema") != SCHEMA or facts.get("kind") != kind:
+                raise ValueError(f"its schema is not `{SCHEMA}` or its kind is not `{kind}`")
+            if str(arrays.pop("digest", None)) != _digest(arrays):
+                raise ValueError("its content is not the one that was saved")
         except Exception as error:  # an archive that is broken ends in errors of many kinds
-            raise _not_saved(path, str(error)) from error
-    if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
-        raise _not_saved(path, f"its schema is not `{SCHEMA}`")
-    if str(arrays.pop("digest", None)) != _digest(arrays):
-        raise _not_saved(path, "its content is not the one that was saved")
+            raise ValueError(f"`{path}` is not a saved {kind}, or is truncated: {error}.") from error
     return facts, arrays
-
-
-def _not_saved(path: Any, why: str) -> ValueError:
-    return ValueError(f"`{path}` is not a saved SequentialTest, or is truncated: {why}.")
 
 
 def _arrays(handle: BinaryIO) -> dict[str, Any]:
@@ -113,3 +103,23 @@ def _digest(arrays: Mapping[str, Any]) -> str:
         digest.update(f"{name} {value.dtype.str} {np.shape(arrays[name])} ".encode())
         digest.update(value.tobytes())
     return digest.hexdigest()
+
+
+def collect(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes that each part names in its ``state``, as arrays by name."""
+    return {f"{prefix}.{name}": np.asarray(vars(part)[name]) for prefix, part in parts.items() for name in part.state}
+
+
+def fill(parts: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Give each part back what :func:`collect` took from it."""
+    for prefix, part in parts.items():
+        for name in part.state:
+            value = arrays[f"{prefix}.{name}"]
+            vars(part)[name] = value.item() if value.ndim == 0 else value
+
+
+def compare(found: Floats, saved: Floats, what: str) -> None:
+    """Refuse what gives other values than the saved ones."""
+    size = float(np.abs(saved).max(initial=0.0))
+    if found.shape != saved.shape or not np.allclose(found, saved, rtol=1e-5, atol=1e-6 * size):
+        raise ValueError(f"{what} is not the one that the file was saved with: values at saved rows differ.")

@@ -1,8 +1,7 @@
-"""The books of a bettor on a stream: kept points, directions and wealth, moved on together."""
+"""A bettor on a stream: kept points, directions and wealth, moved on together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,34 +9,35 @@ import numpy as np
 
 from steinball.arrays import Floats
 from steinball.sequential.direction import Direction, KeptPoints
-from steinball.sequential.ledger import History, Ledger
-from steinball.sequential.plan import Plan, Settled
+from steinball.sequential.plan import Plan, Setting
+from steinball.sequential.state_file import collect, compare, fill
+from steinball.sequential.wealth import WealthByShare, WealthPath
 
 TOGETHER = 64
-"""Points that are booked at once: they bound the memory of a step."""
+"""Points that are taken in at once: they bound the memory of a step."""
 
 _COMPARED = 8
 
 
 @dataclass(eq=False)
-class Books:
+class Bettor:
     """All that changes while a stream is tested. Every payoff is of a direction that was there before its point."""
 
-    settled: Settled
+    setting: Setting
     level: float
     kept: KeptPoints
-    ledger: Ledger
+    wealth: WealthByShare
     directions: list[Direction]
     rng: np.random.Generator
-    history: History = field(default_factory=History)
+    path: WealthPath = field(default_factory=WealthPath)
     rejected_at: int | None = None
 
     @classmethod
-    def open(cls, plan: Plan, settled: Settled, center: Floats, rng: np.random.Generator) -> Books:
+    def start(cls, plan: Plan, setting: Setting, center: Floats, rng: np.random.Generator) -> Bettor:
         """Wealth 1 and no points."""
         kept = KeptPoints.empty(plan.budget, center)
-        ledger = Ledger.open(settled.share, len(settled.kernels), plan.strategy)
-        return cls(settled, plan.level, kept, ledger, [Direction(stein) for stein in settled.steins], rng)
+        wealth = WealthByShare.start(setting.share, len(setting.kernels), plan.strategy)
+        return cls(setting, plan.level, kept, wealth, [Direction(stein) for stein in setting.steins], rng)
 
     @property
     def n(self) -> int:
@@ -46,7 +46,7 @@ class Books:
 
     def check(self, samples: Floats, scores: Floats) -> None:
         """Refuse points at which τ is no bound."""
-        for direction, tau in zip(self.directions, self.settled.taus, strict=True):
+        for direction, tau in zip(self.directions, self.setting.taus, strict=True):
             with np.errstate(over="ignore", invalid="ignore"):  # a NaN is refused as no bound holds for it
                 largest = float(direction.stein.diagonal(samples, scores).max(initial=0.0))
             if not largest <= tau * (1.0 + 1e-9):
@@ -56,19 +56,19 @@ class Books:
                 )
 
     def advance(self, samples: Floats, scores: Floats, bet: bool = True) -> None:
-        """Book the next points, a few at a time; without a bet they only join the past."""
+        """Take in the next points, a few at a time; without a bet they only join the past."""
         start = 0
         while start < len(samples):
             part = slice(start, start + min(TOGETHER, self.kept.room()))
-            self._book(samples[part], scores[part], bet)
+            self._advance(samples[part], scores[part], bet)
             start = part.stop
 
-    def _book(self, samples: Floats, scores: Floats, bet: bool) -> None:
+    def _advance(self, samples: Floats, scores: Floats, bet: bool) -> None:
         """Payoffs of a few points against the past, the wealth with them, and only then the points themselves."""
         found = np.stack([direction.advance(self.kept, samples, scores) for direction in self.directions])
-        payoffs = found / np.sqrt(self.settled.taus)[:, None]
-        path = self.ledger.record(payoffs if bet else np.full_like(payoffs, np.nan))
-        self.history.add(self.n + 1, path)
+        payoffs = found / np.sqrt(self.setting.taus)[:, None]
+        path = self.wealth.record(payoffs if bet else np.full_like(payoffs, np.nan))
+        self.path.add(self.n + 1, path)
         reached = np.flatnonzero(np.exp(-path) <= self.level)
         if self.rejected_at is None and reached.size:
             self.rejected_at = self.n + 1 + int(reached[0])
@@ -86,35 +86,23 @@ class Books:
             for direction, points in zip(self.directions, before, strict=True):
                 direction.renew(points, kept)
 
-    def state(self) -> dict[str, Any]:
-        """Everything as arrays by name."""
-        arrays = {f"{prefix}.{name}": np.asarray(getattr(part, name)) for prefix, part, name in self._parts()}
+    def arrays(self) -> dict[str, Any]:
+        """Everything that changes, and u at kept points, as arrays by name."""
         values = {f"direction{j}.values": self._values(direction) for j, direction in enumerate(self.directions)}
-        return arrays | values
+        return {**collect(self._parts()), **values, "taus": self.setting.taus}
 
     def load(self, arrays: dict[str, Any]) -> None:
-        """Take over what :meth:`state` gave, if kernels and tilt are the same: u at kept points tells."""
-        for prefix, part, name in self._parts():
-            value = arrays[f"{prefix}.{name}"]
-            setattr(part, name, value.item() if value.ndim == 0 else value)
+        """Take over what :meth:`arrays` gave, if kernels and tilt are the same: u at kept points tells."""
+        fill(self._parts(), arrays)
         for j, direction in enumerate(self.directions):
             compare(self._values(direction), arrays[f"direction{j}.values"], "`kernel` or `tilt`")
 
-    def _parts(self) -> Iterator[tuple[str, Any, str]]:
-        """All that changes: a prefix, the object and the name of its attribute."""
+    def _parts(self) -> dict[str, Any]:
         directions = {f"direction{j}": direction for j, direction in enumerate(self.directions)}
-        parts: dict[str, Any] = {"kept": self.kept, "ledger": self.ledger, "history": self.history, **directions}
-        return ((prefix, part, name) for prefix, part in parts.items() for name in part.state)
+        return {"kept": self.kept, "wealth": self.wealth, "path": self.path, **directions}
 
     def _values(self, direction: Direction) -> Floats:
         """u among the first kept points: what tells one kernel from another."""
         kept, stein = self.kept, direction.stein
         points = stein.prepare(kept.samples[:_COMPARED], kept.scores[:_COMPARED], kept.center)
         return np.asarray(stein.block(points, points))
-
-
-def compare(found: Floats, saved: Floats, what: str) -> None:
-    """Refuse what gives other values than the saved ones."""
-    size = float(np.abs(saved).max(initial=0.0))
-    if found.shape != saved.shape or not np.allclose(found, saved, rtol=1e-5, atol=1e-6 * size):
-        raise ValueError(f"{what} is not the one that the test was saved with: values at the kept points differ.")

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Number
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, Floats, as_samples, as_seed, is_array, is_array_like, lent, like, to_host
-from steinball.card import card
+from steinball.arrays import Array, Floats, as_seed
 from steinball.kernels.base import Kernel
-from steinball.models.base import Model, evaluate_score, model_at
-from steinball.models.base_space import let_in
-from steinball.models.knowledge import Knowledge
-from steinball.results.base import OF_DISTRIBUTION, conceding, decided, tolerated
-from steinball.sequential import checkpoint
-from steinball.sequential.books import Books, compare
-from steinball.sequential.ledger import History
-from steinball.sequential.plan import Plan, Settled
+from steinball.sequential import state_file
+from steinball.sequential.bettor import Bettor
+from steinball.sequential.plan import Plan, Setting, as_rows, decision_of, dimension_of, html_card, scored, scores_at
+from steinball.sequential.wealth import WealthByShare, WealthPath
 from steinball.text import Row, count, number, render
 from steinball.tilts import Tilt
 
 _TITLE = "Sequential kernel Stein goodness-of-fit test"
+_SAVED = ("tau", "contamination", "radius", "level", "budget", "burn_in", "strategy")
+_NO_WEALTH, _NO_PATH = WealthByShare.start(0.0, 1, "newton"), WealthPath()
 
 
 class SequentialTest:
@@ -101,17 +97,15 @@ class SequentialTest:
         strategy: str = "mixture",
         rng: Any = None,
     ) -> None:
-        if is_array_like(model):
-            raise TypeError("`model` must have a score for points still to come: pass a score function, not an array.")
-        options = {"level": level, "budget": budget, "burn_in": burn_in, "strategy": strategy}
-        if radius is not None and Knowledge(model).entrance is not None:
-            raise ValueError("`radius` is a distance, which means nothing in base space; give `contamination`.")
+        self._plan = Plan.of(
+            model, kernel, tilt, tau, contamination, radius,
+            level=level, budget=budget, burn_in=burn_in, strategy=strategy,
+        )  # fmt: skip
         self._model = model
-        self._plan = Plan.of(kernel, tilt, tau, contamination, radius, **options)
         self._rng = np.random.Generator(np.random.PCG64(as_seed(rng)))
-        self._dimension = Knowledge(model).dimension
+        self._dimension = dimension_of(model)
         self._waiting: tuple[Floats, Floats] | None = None
-        self._books: Books | None = None
+        self._bettor: Bettor | None = None
         self._unchecked = False
 
     # What the stream has shown.
@@ -119,8 +113,8 @@ class SequentialTest:
     @property
     def n(self) -> int:
         """Points so far, those of the burn-in among them."""
-        if self._books is not None:
-            return self._books.n
+        if self._bettor is not None:
+            return self._bettor.n
         return 0 if self._waiting is None else len(self._waiting[0])
 
     @property
@@ -129,9 +123,13 @@ class SequentialTest:
         return self._plan.level
 
     @property
+    def _wealth(self) -> WealthByShare:
+        return _NO_WEALTH if self._bettor is None else self._bettor.wealth
+
+    @property
     def log_evalue(self) -> float:
         """log W_n."""
-        return 0.0 if self._books is None else float(self._books.ledger.now[0])
+        return float(self._wealth.now[0])
 
     @property
     def evalue(self) -> float:
@@ -141,7 +139,7 @@ class SequentialTest:
     @property
     def pvalue(self) -> float:
         """1/max W so far: it never rises, and may be looked at any time."""
-        return 1.0 if self._books is None else math.exp(-float(self._books.ledger.best[0]))
+        return math.exp(-float(self._wealth.best[0]))
 
     @property
     def rejected(self) -> bool:
@@ -151,52 +149,55 @@ class SequentialTest:
     @property
     def rejected_at(self) -> int | None:
         """The point at which the wealth first reached 1/level."""
-        return None if self._books is None else self._books.rejected_at
+        return None if self._bettor is None else self._bettor.rejected_at
 
     @property
     def contamination_bound(self) -> float:
         """At confidence 1 − level, at least this share of the distribution is contaminated, at all times at once."""
-        return 0.0 if self._books is None else self._books.ledger.rejected_share(self.level)
+        return self._wealth.rejected_share(self.level)
 
     @property
     def lower_bound(self) -> float:
         """The same as a bound on D(Q, P), with one kernel."""
-        return 0.0 if self._books is None else self.contamination_bound * math.sqrt(_only(self.tau, "lower_bound"))
+        return 0.0 if self._bettor is None else self.contamination_bound * math.sqrt(_only(self.tau, "lower_bound"))
 
     @property
     def ksd(self) -> float:
         """D of the points so far, with one kernel; beyond the budget of its projection, which is not larger."""
-        if self._books is None:
+        if self._bettor is None:
             return math.nan
-        lengths = np.array([direction.length() for direction in self._books.directions])
-        return _only(_plain(lengths), "ksd") / self.n
+        return _only(_plain(np.array([direction.length() for direction in self._bettor.directions])), "ksd") / self.n
 
     @property
     def history(self) -> tuple[NDArray[np.int64], Floats]:
         """Numbers of points and log W there, at most 512 of them, evenly spaced."""
-        history = History() if self._books is None else self._books.history
-        return history.n.copy(), history.log_wealth.copy()
+        path = _NO_PATH if self._bettor is None else self._bettor.path
+        return path.n.copy(), path.log_wealth.copy()
 
     @property
     def kernel(self) -> Any:
         """The kernel, or a tuple of them; ``None`` until it is chosen."""
-        kernels = self._plan.kernels if self._books is None else self._books.settled.kernels
+        kernels = self._chosen.kernels
         return kernels[0] if kernels is not None and len(kernels) == 1 else kernels
 
     @property
     def tilt(self) -> Any:
         """The tilt; ``"auto"`` until it is chosen."""
-        return self._plan.tilt if self._books is None else self._books.settled.tilt
+        return self._chosen.tilt
+
+    @property
+    def _chosen(self) -> Plan | Setting:
+        return self._plan if self._bettor is None else self._bettor.setting
 
     @property
     def tau(self) -> Any:
         """τ, an array where there are several kernels; NaN until it is known."""
-        return math.nan if self._books is None else _plain(self._books.settled.taus)
+        return math.nan if self._bettor is None else _plain(self._bettor.setting.taus)
 
     @property
     def radius(self) -> Any:
         """θ, an array where there are several kernels; NaN until it is known."""
-        return math.nan if self._books is None else _plain(self._books.settled.radii)
+        return math.nan if self._bettor is None else _plain(self._bettor.setting.radii)
 
     def summary(self) -> str:
         """The state of the test for people: a table, and the decision in words."""
@@ -204,15 +205,12 @@ class SequentialTest:
 
     def _shown(self) -> tuple[list[Row], str]:
         where = f"at point {self.rejected_at}" if self.rejected else "so far"
-        tolerance = tolerated(self._plan.contamination, self._plan.radius or 0.0)
         rows: list[Row] = [
             ("data", count(self.n, "point")),
             ("wealth", number(self.evalue), "what a bettor has made of 1"),
             ("p-value", number(self.pvalue), "1 over the largest wealth; valid whenever you stop"),
         ]
-        words = decided(self.rejected, f"{where}, at level {self.level:g}", tolerance)
-        concession = conceding(self.contamination_bound, self.level, OF_DISTRIBUTION)
-        return rows, f"{words}\n{concession}".rstrip()
+        return rows, decision_of(self.rejected, where, self._plan, self.contamination_bound)
 
     def plot(self, ax: Any = None) -> Any:
         """The wealth over time, by matplotlib (``pip install 'steinball[plot]'``), in ``ax`` or in a new figure."""
@@ -223,7 +221,7 @@ class SequentialTest:
     def _repr_html_(self) -> str:
         rows, sentence = self._shown()
         word = "REJECTED" if self.rejected else "NOT REJECTED"
-        return card(word, _TITLE, sentence.removeprefix(word).strip(), rows)
+        return html_card(word, _TITLE, sentence.removeprefix(word).strip(), rows)
 
     def __repr__(self) -> str:
         state = f"n={self.n}, evalue={number(self.evalue)}, pvalue={number(self.pvalue)}, rejected={self.rejected}"
@@ -240,32 +238,20 @@ class SequentialTest:
             Rows (m, d); (m,) are m points of one dimension, or one point where the dimension is known to be larger. How
             a stream is cut into batches changes nothing beyond rounding. After an error nothing has been taken in.
         """
-        rows = self._as_rows(batch)
+        rows = as_rows(batch, "batch", self._dimension)
         if rows.shape[0] == 0:
             return self
-        model = model_at(self._model, rows)
-        rows = let_in(rows, model)
-        self._check_model(model, rows)
-        samples, scores = to_host(lent(rows)), to_host(evaluate_score(model, rows))  # a buffer may be used again
-        if self._books is None:
+        model, samples, scores = scored(self._model, rows)
+        self._check_model(rows)
+        if self._bettor is None:
             self._wait(model, samples, scores)
         else:
-            self._books.check(samples, scores)
-            self._books.advance(samples, scores)
+            self._bettor.check(samples, scores)
+            self._bettor.advance(samples, scores)
         self._dimension = samples.shape[1]
         return self
 
-    def _as_rows(self, batch: Any) -> Array:
-        one = isinstance(batch, Number) or (is_array(batch) and batch.ndim == 0)
-        rows, d = as_samples([batch] if one else batch, "batch", least=0), self._dimension
-        shape = tuple(np.shape(batch))
-        if d is not None and d > 1 and shape == (d,):
-            rows = rows.reshape((1, d))
-        if d is not None and rows.shape[1] != d:
-            raise ValueError(f"`batch` must have {d} columns, got shape {shape}.")
-        return rows
-
-    def _wait(self, model: Model, samples: Floats, scores: Floats) -> None:
+    def _wait(self, model: Any, samples: Floats, scores: Floats) -> None:
         """Collect the burn-in; once it is there, choose what is open and go on with the rest."""
         if self._waiting is not None:
             samples, scores = (np.concatenate(pair) for pair in zip(self._waiting, (samples, scores), strict=True))
@@ -273,33 +259,31 @@ class SequentialTest:
         if len(samples) < cut:
             self._waiting = (samples, scores)
             return
-        books = Books.open(self._plan, self._plan.settle(model, samples[:cut], samples.shape[1]), samples[0], self._rng)
-        books.check(samples, scores)
-        books.advance(samples[:cut], scores[:cut], bet=False)
-        books.advance(samples[cut:], scores[cut:])
-        self._books, self._waiting = books, None
+        setting = self._plan.choose(model, samples[:cut], samples.shape[1])
+        bettor = Bettor.start(self._plan, setting, samples[0], self._rng)
+        bettor.check(samples, scores)
+        bettor.advance(samples[:cut], scores[:cut], bet=False)
+        bettor.advance(samples[cut:], scores[cut:])
+        self._bettor, self._waiting = bettor, None
 
     # A plain file.
 
     def save(self, path: Any) -> None:
         """Write the test to a file of arrays and one text of JSON (``.npz``); the model is not in it."""
-        books, plan = self._books, self._plan
-        kernels, tilt = (plan.kernels, plan.tilt) if books is None else (books.settled.kernels, books.settled.tilt)
-        facts = {
-            "level": plan.level, "budget": plan.budget, "burn_in": plan.burn_in, "strategy": plan.strategy,
-            "contamination": plan.contamination, "radius": plan.radius, "tau": plan.tau,
-            "kernel": None if kernels is None else [checkpoint.describe(kernel) for kernel in kernels],
-            "tilt": tilt if tilt is None or isinstance(tilt, str) else checkpoint.describe(tilt),
+        bettor, kernels, tilt = self._bettor, self._chosen.kernels, self._chosen.tilt
+        facts = {name: vars(self._plan)[name] for name in _SAVED} | {
+            "kernel": None if kernels is None else [state_file.describe(kernel) for kernel in kernels],
+            "tilt": tilt if tilt is None or isinstance(tilt, str) else state_file.describe(tilt),
             "dimension": self._dimension, "rng": self._rng.bit_generator.state, "rejected_at": self.rejected_at,
-            "share": None if books is None else books.settled.share,
+            "share": None if bettor is None else bettor.setting.share,
         }  # fmt: skip
-        arrays = {} if books is None else {**books.state(), "taus": books.settled.taus}
+        arrays = {} if bettor is None else bettor.arrays()
         if self._waiting is not None:
             arrays |= {"waiting.samples": self._waiting[0], "waiting.scores": self._waiting[1]}
-        checkpoint.write(path, facts, arrays)
+        state_file.write(path, "SequentialTest", facts, arrays)
 
     @classmethod
-    def restore(cls, path: Any, model: Any, *, kernel: Any = None, tilt: Any = None) -> SequentialTest:
+    def load(cls, path: Any, model: Any, *, kernel: Any = None, tilt: Any = None) -> SequentialTest:
         """The test that :meth:`save` wrote, going on as if it had never stopped.
 
         Parameters
@@ -310,50 +294,37 @@ class SequentialTest:
         kernel, tilt
             Only where they are not of this library; compared likewise.
         """
-        facts, arrays = checkpoint.read(path)
-        names = ("tau", "contamination", "radius", "level", "budget", "burn_in", "strategy")
-        kernel = checkpoint.recall(facts["kernel"], kernel, "kernel")
-        tilt = checkpoint.recall(facts["tilt"], tilt, "tilt")
-        test = cls(model, kernel=kernel, tilt=tilt, **{name: facts[name] for name in names})
+        facts, arrays = state_file.read(path, "SequentialTest")
+        kernel = state_file.recall(facts["kernel"], kernel, "kernel")
+        tilt = state_file.recall(facts["tilt"], tilt, "tilt")
+        test = cls(model, kernel=kernel, tilt=tilt, **{name: facts[name] for name in _SAVED})
         test._rng.bit_generator.state = facts["rng"]
         test._dimension = facts["dimension"]
-        test._refill(facts, arrays)
+        if "waiting.samples" in arrays:
+            test._waiting = (arrays["waiting.samples"], arrays["waiting.scores"])
+        if facts["share"] is not None:
+            setting = Setting(test._plan.kernels or (), tilt, arrays["taus"], facts["share"])
+            test._bettor = Bettor.start(test._plan, setting, arrays["kept.center"], test._rng)
+            test._bettor.load(arrays)
+            test._bettor.rejected_at = facts["rejected_at"]
+        test._unchecked = test.n > 0
+        test._check_model(None)
         return test
 
-    def _refill(self, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
-        if "waiting.samples" in arrays:
-            self._waiting = (arrays["waiting.samples"], arrays["waiting.scores"])
-        if facts["share"] is not None:
-            tilt: Any = self._plan.tilt
-            settled = Settled(self._plan.kernels or (), tilt, arrays["taus"], facts["share"])
-            self._books = Books.open(self._plan, settled, arrays["kept.center"], self._rng)
-            self._books.load(arrays)
-            self._books.rejected_at = facts["rejected_at"]
-        self._unchecked = self.n > 0
-        if self._unchecked:
-            self._check_at_once()
-
-    def _check_at_once(self) -> None:
-        """A model that takes NumPy arrays is compared now, any other with the next batch."""
-        samples, _ = self._remembered()
-        model = model_at(self._model, samples)
-        try:
-            evaluate_score(model, samples)
-        except Exception:  # whatever a score of another array library raises
+    def _check_model(self, rows: Array | None) -> None:
+        """Compare the scores of a loaded test's model with the saved ones: at once, or with the next rows, where the
+        model does not take NumPy arrays."""
+        if not self._unchecked:
             return
-        self._check_model(model, samples)
-
-    def _check_model(self, model: Model, rows: Array) -> None:
-        if self._unchecked:
-            samples, scores = self._remembered()
-            compare(to_host(evaluate_score(model, like(samples, rows))), scores, "`model`")
-            self._unchecked = False
-
-    def _remembered(self) -> tuple[Floats, Floats]:
-        if self._waiting is not None:
-            return self._waiting
-        assert self._books is not None
-        return self._books.kept.samples, self._books.kept.scores
+        samples, scores = self._waiting or (self._bettor.kept.samples, self._bettor.kept.scores)  # type: ignore[union-attr]
+        try:
+            found = scores_at(self._model, samples, samples if rows is None else rows)
+        except Exception:  # whatever a score of another array library raises
+            if rows is not None:
+                raise
+            return
+        state_file.compare(found, scores, "`model`")
+        self._unchecked = False
 
 
 def _plain(values: Floats) -> Any:

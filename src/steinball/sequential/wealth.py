@@ -16,10 +16,11 @@ GRID: Floats = np.concatenate([np.linspace(0.0, 0.2, 51), np.linspace(0.22, 0.98
 
 _LOG_SHARES: Floats = np.log(BETS / BETS.sum())
 KEPT = 512
+"""Points of a path that are kept at most."""
 
 
 @dataclass(eq=False)
-class Ledger:
+class WealthByShare:
     r"""Log wealth against the radii r√τ, r the tested share first and then a grid, for one or several kernels
 
     .. math:: W_t(r) = \frac1J \sum_j W_t^{(j)}(r), \qquad
@@ -39,7 +40,7 @@ class Ledger:
     state: ClassVar = ("logs", "best", "now", "bet", "curvature")
 
     @classmethod
-    def open(cls, share: float, kernels: int, strategy: str) -> Ledger:
+    def start(cls, share: float, kernels: int, strategy: str) -> WealthByShare:
         """Wealth 1 against every radius."""
         shares = np.concatenate([[share], GRID])
         bets = BETS.size if strategy == "mixture" else 1
@@ -84,7 +85,7 @@ def _mixed(paths: Floats) -> Floats:
 
 
 @dataclass(eq=False)
-class History:
+class WealthPath:
     """A path of log W in bounded memory: at every ``stride``-th point, the stride doubling when too many are held."""
 
     stride: int = 1
