@@ -1,108 +1,208 @@
-"""A bettor on a stream: kept points, directions and wealth, moved on together."""
+"""A bettor on a stream: the direction in which the past has left the model, from a bounded number of kept points."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from steinball.arrays import Floats
-from steinball.sequential.direction import Direction, KeptPoints
-from steinball.sequential.plan import Plan, Setting
+from steinball.calibration.wealth import NO_DIRECTION
 from steinball.sequential.state_file import collect, compare, fill
-from steinball.sequential.wealth import WealthByShare, WealthPath
+from steinball.sequential.wealth import WealthByShare
+from steinball.stein import SteinKernel, SteinPoints
 
 TOGETHER = 64
 """Points that are taken in at once: they bound the memory of a step."""
 
 _COMPARED = 8
+_JITTER = 1e-8
+
+
+@dataclass(eq=False)
+class KeptPoints:
+    """The points that a direction is made of, and a uniform sample of the past to take their place.
+
+    The first ``budget`` points are kept. From then on a reservoir (Vitter 1985) holds as many points, each of the past
+    equally likely; whenever the stream has doubled, the reservoir becomes the kept points. So late arrivals of a new
+    kind are seen, too. All of it depends on the past alone. Points are (n, 2, d): samples, and scores.
+    """
+
+    budget: int
+    points: Floats
+    spare: Floats
+    center: Floats
+    seen: int = 0
+    renewal: int = 0
+    state: ClassVar = ("points", "spare", "center", "seen", "renewal")
+
+    @classmethod
+    def empty(cls, budget: int, center: Floats) -> KeptPoints:
+        """Nothing kept yet; ``center`` (d,) is where coordinates are measured from, for their rounding alone."""
+        nothing = np.empty((0, 2, center.size))
+        return cls(budget, nothing, nothing, center, renewal=2 * budget)
+
+    @property
+    def full(self) -> bool:
+        """Whether directions are projected on the kept points from now on."""
+        return self.seen >= self.budget
+
+    def room(self) -> int:
+        """How many points may come before something changes: the budget is full, or kept points are renewed."""
+        return (self.renewal if self.full else self.budget) - self.seen
+
+    def prepared(self, stein: SteinKernel, first: int | None = None) -> SteinPoints:
+        """The kept points, or the first of them, made ready for blocks."""
+        return stein.prepare(self.points[:first, 0], self.points[:first, 1], self.center)
+
+    def add(self, points: Floats, rng: np.random.Generator) -> None:
+        """Take in at most :meth:`room` points; past the budget by one uniform number each, whatever the batches."""
+        if not self.full:
+            self.points = self.spare = np.concatenate([self.points, points])
+        else:
+            self.spare = self.spare.copy()  # it may be the kept points, too
+            places = (rng.random(len(points)) * (self.seen + 1 + np.arange(len(points)))).astype(np.int64)
+            for i in np.flatnonzero(places < self.budget):
+                self.spare[places[i]] = points[i]
+        self.seen += len(points)
+
+    def renew(self) -> None:
+        """The reservoir becomes the kept points; it goes on as it is."""
+        self.points, self.renewal = self.spare, 2 * self.renewal
+
+
+@dataclass(eq=False)
+class Direction:
+    r"""S = Σ u(·, x_s) over the past of a stream, in the eyes of one Stein kernel
+
+    .. math:: f_t = \frac{S_{t-1}}{|S_{t-1}|} \text{ while all points are kept}, \qquad
+       f_t = \frac{\Pi S_{t-1}}{|\Pi S_{t-1}|} \text{ beyond},
+
+    where Π projects on the span of the kept points: with L Lᵀ the Gram matrix of the kept points (and a little more on
+    its diagonal, which only shortens f) and k(x) its row for x, ΠS has the coordinates Σ L⁻¹k(x_s). Each point adds its
+    own, so the sum needs no memory of the others.
+    """
+
+    stein: SteinKernel
+    square: float = 0.0
+    trace: float = 0.0
+    factor: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    coordinates: Floats = field(default_factory=lambda: np.empty(0))
+    state: ClassVar = ("square", "trace", "factor", "coordinates")
+
+    def advance(self, kept: KeptPoints, points: Floats) -> Floats:
+        """f_t(x_t) for the next points, (m,), and S with these points in it; NaN where there is no direction."""
+        here = self.stein.prepare(points[:, 0], points[:, 1], kept.center)
+        diagonal = self.stein.diagonal(points[:, 0], points[:, 1])
+        step = self._project if kept.full else self._sum
+        block = self.stein.block(kept.prepared(self.stein), here) if kept.seen else np.empty((0, len(here)))
+        sums, squares = step(block, here, diagonal)
+        traces = self.trace + np.cumsum(diagonal)
+        known = squares > NO_DIRECTION * np.concatenate([[self.trace], traces[:-1]])
+        self.trace = float(traces[-1])
+        values = np.where(known, sums / np.sqrt(np.where(known, squares, 1.0)), np.nan)
+        return np.clip(values, -np.sqrt(diagonal), np.sqrt(diagonal))
+
+    def _sum(self, block: Floats, here: SteinPoints, diagonal: Floats) -> tuple[Floats, Floats]:
+        """⟨S, u(·, x)⟩ and |S|² before each point, with S the sum of all points."""
+        sums = block.sum(axis=0) + np.triu(self.stein.block(here, here), 1).sum(axis=0)
+        squares = np.cumsum(np.concatenate([[self.square], 2.0 * sums + diagonal]))
+        self.square = float(squares[-1])
+        return sums, squares[:-1]
+
+    def _project(self, block: Floats, here: SteinPoints, diagonal: Floats) -> tuple[Floats, Floats]:
+        """⟨ΠS, u(·, x)⟩ and |ΠS|² before each point."""
+        features = solve_triangular(self.factor, block, lower=True, check_finite=False)  # (kept, m)
+        totals = np.cumsum(np.concatenate([self.coordinates[:, None], features], axis=1), axis=1)
+        self.coordinates = totals[:, -1].copy()
+        self.square = float(self.coordinates @ self.coordinates)
+        before = totals[:, :-1]
+        return np.sum(before * features, axis=0), np.sum(before * before, axis=0)
+
+    def weights(self, kept: KeptPoints) -> Floats:
+        """S, or ΠS, as a sum over the kept points."""
+        first = len(self.coordinates) == 0
+        return np.ones(kept.seen) if first else solve_triangular(self.factor.T, self.coordinates, lower=False)
+
+    def project(self, before: SteinPoints, weights: Floats, kept: KeptPoints) -> None:
+        """Other points are kept than ``before``: the sum over those, with ``weights``, is projected on their span."""
+        points = kept.prepared(self.stein)
+        self.factor = _factor(self.stein.block(points, points))
+        self.coordinates = solve_triangular(self.factor, self.stein.block(points, before) @ weights, lower=True)
+        self.square = float(self.coordinates @ self.coordinates)
+
+
+def _factor(gram: Floats) -> Floats:
+    """The Cholesky factor, with as much on the diagonal as it takes: points may coincide."""
+    jitter = _JITTER * float(np.trace(gram)) / len(gram)
+    while True:
+        try:
+            return np.asarray(np.linalg.cholesky(gram + jitter * np.eye(len(gram))))
+        except np.linalg.LinAlgError:
+            jitter *= 100.0
 
 
 @dataclass(eq=False)
 class Bettor:
     """All that changes while a stream is tested. Every payoff is of a direction that was there before its point."""
 
-    setting: Setting
-    level: float
+    taus: Floats
     kept: KeptPoints
     wealth: WealthByShare
     directions: list[Direction]
     rng: np.random.Generator
-    path: WealthPath = field(default_factory=WealthPath)
-    rejected_at: int | None = None
 
-    @classmethod
-    def start(cls, plan: Plan, setting: Setting, center: Floats, rng: np.random.Generator) -> Bettor:
-        """Wealth 1 and no points."""
-        kept = KeptPoints.empty(plan.budget, center)
-        wealth = WealthByShare.start(setting.share, len(setting.kernels), plan.strategy)
-        return cls(setting, plan.level, kept, wealth, [Direction(stein) for stein in setting.steins], rng)
-
-    @property
-    def n(self) -> int:
-        """Points so far."""
-        return self.kept.seen
-
-    def check(self, samples: Floats, scores: Floats) -> None:
+    def check(self, points: Floats) -> None:
         """Refuse points at which τ is no bound."""
-        for direction, tau in zip(self.directions, self.setting.taus, strict=True):
+        for direction, tau in zip(self.directions, self.taus, strict=True):
             with np.errstate(over="ignore", invalid="ignore"):  # a NaN is refused as no bound holds for it
-                largest = float(direction.stein.diagonal(samples, scores).max(initial=0.0))
+                largest = float(direction.stein.diagonal(points[:, 0], points[:, 1]).max(initial=0.0))
             if not largest <= tau * (1.0 + 1e-9):
                 raise ValueError(
                     f"`tau={tau:g}` is not an upper bound: u(x, x) reaches {largest:g} in this `batch`. None of it was "
                     "taken in. Start again with a larger bound, or with a tilt that bounds u."
                 )
 
-    def advance(self, samples: Floats, scores: Floats, bet: bool = True) -> None:
-        """Take in the next points, a few at a time; without a bet they only join the past."""
-        start = 0
-        while start < len(samples):
-            part = slice(start, start + min(TOGETHER, self.kept.room()))
-            self._advance(samples[part], scores[part], bet)
-            start = part.stop
+    def advance(self, points: Floats, bet: bool = True) -> Floats:
+        """Take in the next points: log W after each, (m,); without a bet they only join the past."""
+        start, paths = 0, [np.empty(0)]
+        while start < len(points):
+            part = points[start : start + min(TOGETHER, self.kept.room())]
+            payoffs = np.stack([direction.advance(self.kept, part) for direction in self.directions])
+            payoffs = payoffs / np.sqrt(self.taus)[:, None] if bet else np.full_like(payoffs, np.nan)
+            paths.append(self.wealth.record(payoffs))
+            self._keep(part)
+            start += len(part)
+        return np.concatenate(paths)
 
-    def _advance(self, samples: Floats, scores: Floats, bet: bool) -> None:
-        """Payoffs of a few points against the past, the wealth with them, and only then the points themselves."""
-        found = np.stack([direction.advance(self.kept, samples, scores) for direction in self.directions])
-        payoffs = found / np.sqrt(self.setting.taus)[:, None]
-        path = self.wealth.record(payoffs if bet else np.full_like(payoffs, np.nan))
-        self.path.add(self.n + 1, path)
-        reached = np.flatnonzero(np.exp(-path) <= self.level)
-        if self.rejected_at is None and reached.size:
-            self.rejected_at = self.n + 1 + int(reached[0])
-        self._keep(samples, scores)
-
-    def _keep(self, samples: Floats, scores: Floats) -> None:
+    def _keep(self, points: Floats) -> None:
         kept = self.kept
-        kept.add(samples, scores, self.rng)
-        if kept.seen == kept.budget:
-            for direction in self.directions:
-                direction.fill(kept)
-        elif kept.seen == kept.renewal:
-            before = [kept.prepared(direction.stein) for direction in self.directions]
+        kept.add(points, self.rng)
+        if kept.seen not in (kept.budget, kept.renewal):
+            return
+        sums = [(kept.prepared(direction.stein), direction.weights(kept)) for direction in self.directions]
+        if kept.seen == kept.renewal:
             kept.renew()
-            for direction, points in zip(self.directions, before, strict=True):
-                direction.renew(points, kept)
+        for direction, before in zip(self.directions, sums, strict=True):
+            direction.project(*before, kept)
 
     def arrays(self) -> dict[str, Any]:
         """Everything that changes, and u at kept points, as arrays by name."""
-        values = {f"direction{j}.values": self._values(direction) for j, direction in enumerate(self.directions)}
-        return {**collect(self._parts()), **values, "taus": self.setting.taus}
+        return {**collect(self._parts()), **self._values()}
 
     def load(self, arrays: dict[str, Any]) -> None:
         """Take over what :meth:`arrays` gave, if kernels and tilt are the same: u at kept points tells."""
         fill(self._parts(), arrays)
-        for j, direction in enumerate(self.directions):
-            compare(self._values(direction), arrays[f"direction{j}.values"], "`kernel` or `tilt`")
+        for name, values in self._values().items():
+            compare(values, arrays[name], "`kernel` or `tilt`")
 
     def _parts(self) -> dict[str, Any]:
         directions = {f"direction{j}": direction for j, direction in enumerate(self.directions)}
-        return {"kept": self.kept, "wealth": self.wealth, "path": self.path, **directions}
+        return {"kept": self.kept, "wealth": self.wealth, **directions}
 
-    def _values(self, direction: Direction) -> Floats:
-        """u among the first kept points: what tells one kernel from another."""
-        kept, stein = self.kept, direction.stein
-        points = stein.prepare(kept.samples[:_COMPARED], kept.scores[:_COMPARED], kept.center)
-        return np.asarray(stein.block(points, points))
+    def _values(self) -> dict[str, Floats]:
+        """u among the first kept points, for each kernel: what tells one kernel from another."""
+        points = [(direction.stein, self.kept.prepared(direction.stein, _COMPARED)) for direction in self.directions]
+        return {f"values{j}": np.asarray(stein.block(few, few)) for j, (stein, few) in enumerate(points)}

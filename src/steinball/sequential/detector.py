@@ -5,8 +5,9 @@ The proofs are in ``docs/theory/monitor.md``.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,6 +29,8 @@ _STEPS = 2.0 / (SPANS + 1.0)
 _LAGS = np.arange(TOGETHER)[:, None] - np.arange(TOGETHER) - 1
 _KEPT: Floats = (1.0 - _STEPS[:, None]) ** np.arange(TOGETHER)  # of a direction after so many rows, (spans, rows)
 _ADDED: Floats = np.where(_LAGS < 0, 0.0, _STEPS[:, None, None] * (1.0 - _STEPS[:, None, None]) ** np.abs(_LAGS))
+_KNOTS = 512
+_MISS = 1e-3
 _BETWEEN = 1.0 / np.cos(np.pi / 16.0)  # most that a cosine polynomial gains between the points of the grid
 
 
@@ -36,21 +39,13 @@ def cosines(u: Floats) -> Floats:
 
     Examples
     --------
-    >>> cosines(np.array([[0.5]])).round(3)
-    array([[[ 0.   , -1.   ,  0.   ,  0.707, -0.   , -0.577]]])
+    >>> cosines(np.array([[0.0]])).round(3)
+    array([[[1.414, 1.   , 0.816, 0.707, 0.632, 0.577]]])
     """
     return np.asarray(np.sqrt(2.0 / FREQUENCIES) * np.cos(np.pi * u[..., None] * FREQUENCIES))
 
 
 _GRID: Floats = cosines(np.linspace(0.0, 1.0, 8 * FREQUENCIES.size + 1))  # (49, 6)
-
-
-class Crossing(NamedTuple):
-    """Where the evidence reached the threshold: the row, the evidence, (spans, bets, v), and the directions there."""
-
-    row: int
-    wealth: Floats
-    directions: Floats
 
 
 @dataclass(eq=False)
@@ -73,25 +68,24 @@ class Detector:
     reach: Floats
     directions: Floats
     wealth: Floats
-    state: ClassVar = ("directions", "wealth")
+    state: ClassVar = ("center", "reach", "directions", "wealth")
 
     @classmethod
     def start(cls, contamination: float, threshold: float, center: Floats, reach: Floats) -> Detector:
-        """No evidence and no direction."""
-        columns = len(center)
-        nothing = np.zeros((SPANS.size, *center.shape)), np.zeros((SPANS.size, BETS.size, columns))
-        return cls(contamination, threshold, center, reach, *nothing)
+        """No direction and no evidence."""
+        directions, wealth = np.zeros((SPANS.size, *center.shape)), np.zeros((SPANS.size, BETS.size, len(center)))
+        return cls(contamination, threshold, center, reach, directions, wealth)
 
-    def advance(self, u: Floats) -> tuple[Floats, list[Crossing]]:
-        """Take in rows u (n, v): the mean evidence after each, (n,), and where it reached the threshold."""
-        paths, crossings = [np.empty(0)], []
+    def advance(self, u: Floats) -> tuple[Floats, list[tuple[int, Floats]]]:
+        """Take in rows u (n, v): the mean evidence after each, (n,); where it is enough, the row and evidence (v,)."""
+        paths, alarms = [np.empty(0)], []
         for start in range(0, len(u), TOGETHER):
             features = cosines(u[start : start + TOGETHER])
-            directions = self._look_back(features)
-            path, reached = self._accumulate(1.0 + BETS[:, None] * self._gains(directions, features)[:, :, None])
+            gains = self._gains(self._look_back(features), features)
+            path, reached = self._accumulate(1.0 + BETS[:, None] * gains[:, :, None])
             paths.append(path)
-            crossings += [Crossing(start + row, wealth, directions[:, row]) for row, wealth in reached]
-        return np.concatenate(paths), crossings
+            alarms += [(start + row, evidence) for row, evidence in reached]
+        return np.concatenate(paths), alarms
 
     def _look_back(self, features: Floats) -> Floats:
         """The directions before each of the next rows, (spans, rows, v, 6), from their features (rows, v, 6)."""
@@ -110,22 +104,20 @@ class Detector:
         return np.where(room > 0.0, (payoffs - fair) / np.where(room > 0.0, room, 1.0), 0.0).swapaxes(0, 1)
 
     def _accumulate(self, growth: Floats) -> tuple[Floats, list[tuple[int, Floats]]]:
-        """Add e-values (rows, spans, bets, v): the mean evidence after each row, and rows with all the evidence there."""
+        """Add e-values (rows, spans, bets, v): the mean evidence after each row, and the rows where it is enough."""
         path, reached, start = np.empty(len(growth)), [], 0
         while start < len(path):
             products = np.cumprod(growth[start:], axis=0)
-            shares = 1.0 / products
-            shares[1:], shares[0] = shares[:-1].copy(), 1.0  # of a start at each row in the products before it
-            wealth = products * (self.wealth + np.cumsum(shares, axis=0))
-            mean = wealth.mean(axis=(1, 2, 3))
-            over = np.flatnonzero(mean >= self.threshold)
-            last = int(over[0]) if over.size else len(mean) - 1
-            path[start : start + last + 1] = mean[: last + 1]
-            self.wealth = wealth[last]
-            start += last + 1
-            if over.size:
-                reached.append((start - 1, self.wealth))
+            starts = np.cumsum(np.concatenate([np.ones_like(products[:1]), 1.0 / products[:-1]]), axis=0)
+            wealth = products * (self.wealth + starts)
+            means = wealth.mean(axis=(1, 2, 3))
+            enough = np.flatnonzero(means >= self.threshold)
+            last = int(enough[0]) if enough.size else len(means) - 1
+            path[start : start + last + 1], self.wealth = means[: last + 1], wealth[last]
+            if enough.size:
+                reached.append((start + last, self.wealth.mean(axis=(0, 1))))
                 self.wealth = np.zeros_like(self.wealth)
+            start += last + 1
         return path, reached
 
 
@@ -138,3 +130,59 @@ def _range_of(directions: Floats) -> tuple[Floats, Floats]:
     lowest, highest = (end.reshape(directions.shape[:-1]) for end in (values.min(axis=0), values.max(axis=0)))
     middle, half = (highest + lowest) / 2.0, (highest - lowest) / 2.0 * _BETWEEN
     return middle - half, middle + half
+
+
+def no_limits(columns: int) -> tuple[Floats, Floats]:
+    """``center`` and ``reach`` of a :class:`Detector` where each of so many columns is exactly uniform."""
+    return np.zeros((columns, FREQUENCIES.size)), np.zeros(FREQUENCIES.size)
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnColumns:
+    r"""Columns u of rows by the empirical distribution functions of a tenth of a model's draws. The other m draws give
+    the means c of the features under the model, each within reach of the truth by Hoeffding's inequality,
+
+    .. math:: r_k = \sqrt{2/k} \sqrt{2 \log(2 \cdot 6 v/\delta)/m}, \qquad \delta = .001 \text{ for all at once}.
+
+    With several columns the last of the v = d + 1 is the whole row, by the sum of squares of its standardized columns.
+
+    Examples
+    --------
+    >>> columns = DrawnColumns.from_draws(np.random.default_rng(0).normal(size=(20_000, 1)))
+    >>> columns(np.array([[-9.0], [0.0], [9.0]])).round(1).ravel(), columns.reach.round(2)[0]
+    (array([0. , 0.5, 1. ]), np.float64(0.05))
+    """
+
+    location: Floats
+    scale: Floats
+    knots: Floats
+    center: Floats
+    reach: Floats
+    state: ClassVar = ("location", "scale", "knots", "center", "reach")
+
+    @classmethod
+    def from_draws(cls, draws: Floats) -> DrawnColumns:
+        """The columns of a model from independent draws (m, d)."""
+        first, others = np.split(draws, [max(2, len(draws) // 10)])
+        low, location, high = np.quantile(first, [0.25, 0.5, 0.75], axis=0)
+        scale, nothing = np.where(high > low, high - low, 1.0), np.empty(0)
+        knots = np.quantile(_views(first, location, scale), np.arange(1, _KNOTS) / _KNOTS, axis=0)
+        return cls(location, scale, knots, *cls(location, scale, knots, nothing, nothing).measure(others))
+
+    def __call__(self, rows: Floats) -> Floats:
+        """u (n, v)."""
+        views = _views(rows, self.location, self.scale).T
+        ranks = [np.searchsorted(knots, view, side="right") for knots, view in zip(self.knots.T, views, strict=True)]
+        return (np.stack(ranks, axis=1) + 0.5) / _KNOTS
+
+    def measure(self, draws: Floats) -> tuple[Floats, Floats]:
+        """The mean features (v, 6) of draws (m, d), and how far those of the model may be from them, (6,)."""
+        sums = [cosines(self(part)).sum(axis=0) for part in np.array_split(draws, 20)]  # in little memory
+        miss = math.sqrt(2.0 * math.log(2.0 * sums[0].size / _MISS) / len(draws))
+        return np.sum(sums, axis=0) / len(draws), np.sqrt(2.0 / FREQUENCIES) * miss
+
+
+def _views(rows: Floats, location: Floats, scale: Floats) -> Floats:
+    """The columns of the rows, and with several columns the size of the whole row, (n, v)."""
+    z = np.clip((rows - location) / scale, -1e150, 1e150)
+    return z if z.shape[1] == 1 else np.column_stack([z, np.sum(z * z, axis=1)])

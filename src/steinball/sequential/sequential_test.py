@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, as_seed
+from steinball.card import card
 from steinball.kernels.base import Kernel
 from steinball.sequential import state_file
 from steinball.sequential.bettor import Bettor
-from steinball.sequential.plan import Plan, Setting, as_rows, decision_of, dimension_of, html_card, scored, scores_at
+from steinball.sequential.plan import Plan, as_rows, check_model, decision_of, dimension_of, scored, scores_at
 from steinball.sequential.wealth import WealthByShare, WealthPath
 from steinball.text import Row, count, number, render
 from steinball.tilts import Tilt
 
 _TITLE = "Sequential kernel Stein goodness-of-fit test"
-_SAVED = ("tau", "contamination", "radius", "level", "budget", "burn_in", "strategy")
-_NO_WEALTH, _NO_PATH = WealthByShare.start(0.0, 1, "newton"), WealthPath()
+_NO_WEALTH = WealthByShare.start(0.0, 1, "newton")
 
 
 class SequentialTest:
@@ -97,30 +97,17 @@ class SequentialTest:
         strategy: str = "mixture",
         rng: Any = None,
     ) -> None:
-        self._plan = Plan.of(
-            model, kernel, tilt, tau, contamination, radius,
-            level=level, budget=budget, burn_in=burn_in, strategy=strategy,
-        )  # fmt: skip
-        self._model = model
+        check_model(model, radius)
+        self._plan = Plan(kernel, tilt, tau, contamination, radius, level, budget, burn_in, strategy)
+        self._model, self._dimension = model, dimension_of(model)
         self._rng = np.random.Generator(np.random.PCG64(as_seed(rng)))
-        self._dimension = dimension_of(model)
-        self._waiting: tuple[Floats, Floats] | None = None
+        self._waiting: Floats | None = None
         self._bettor: Bettor | None = None
-        self._unchecked = False
+        self._path, self._unchecked = WealthPath(), False
+        self.level, self.n = self._plan.level, 0
+        self.rejected_at: int | None = None
 
     # What the stream has shown.
-
-    @property
-    def n(self) -> int:
-        """Points so far, those of the burn-in among them."""
-        if self._bettor is not None:
-            return self._bettor.n
-        return 0 if self._waiting is None else len(self._waiting[0])
-
-    @property
-    def level(self) -> float:
-        """The level α."""
-        return self._plan.level
 
     @property
     def _wealth(self) -> WealthByShare:
@@ -147,11 +134,6 @@ class SequentialTest:
         return self.pvalue <= self.level
 
     @property
-    def rejected_at(self) -> int | None:
-        """The point at which the wealth first reached 1/level."""
-        return None if self._bettor is None else self._bettor.rejected_at
-
-    @property
     def contamination_bound(self) -> float:
         """At confidence 1 − level, at least this share of the distribution is contaminated, at all times at once."""
         return self._wealth.rejected_share(self.level)
@@ -166,38 +148,34 @@ class SequentialTest:
         """D of the points so far, with one kernel; beyond the budget of its projection, which is not larger."""
         if self._bettor is None:
             return math.nan
-        return _only(_plain(np.array([direction.length() for direction in self._bettor.directions])), "ksd") / self.n
+        squares = np.array([max(0.0, direction.square) for direction in self._bettor.directions])
+        return _only(_plain(np.sqrt(squares)), "ksd") / self.n
 
     @property
     def history(self) -> tuple[NDArray[np.int64], Floats]:
         """Numbers of points and log W there, at most 512 of them, evenly spaced."""
-        path = _NO_PATH if self._bettor is None else self._bettor.path
-        return path.n.copy(), path.log_wealth.copy()
+        return self._path.n.copy(), self._path.log_wealth.copy()
 
     @property
     def kernel(self) -> Any:
         """The kernel, or a tuple of them; ``None`` until it is chosen."""
-        kernels = self._chosen.kernels
+        kernels = self._plan.kernel
         return kernels[0] if kernels is not None and len(kernels) == 1 else kernels
 
     @property
     def tilt(self) -> Any:
         """The tilt; ``"auto"`` until it is chosen."""
-        return self._chosen.tilt
-
-    @property
-    def _chosen(self) -> Plan | Setting:
-        return self._plan if self._bettor is None else self._bettor.setting
+        return self._plan.tilt
 
     @property
     def tau(self) -> Any:
         """τ, an array where there are several kernels; NaN until it is known."""
-        return math.nan if self._bettor is None else _plain(self._bettor.setting.taus)
+        return math.nan if self._bettor is None else _plain(self._bettor.taus)
 
     @property
     def radius(self) -> Any:
         """θ, an array where there are several kernels; NaN until it is known."""
-        return math.nan if self._bettor is None else _plain(self._bettor.setting.radii)
+        return math.nan if self._bettor is None else _plain(self._wealth.shares[0] * np.sqrt(self._bettor.taus))
 
     def summary(self) -> str:
         """The state of the test for people: a table, and the decision in words."""
@@ -221,7 +199,7 @@ class SequentialTest:
     def _repr_html_(self) -> str:
         rows, sentence = self._shown()
         word = "REJECTED" if self.rejected else "NOT REJECTED"
-        return html_card(word, _TITLE, sentence.removeprefix(word).strip(), rows)
+        return card(word, _TITLE, sentence.removeprefix(word).strip(), rows)
 
     def __repr__(self) -> str:
         state = f"n={self.n}, evalue={number(self.evalue)}, pvalue={number(self.pvalue)}, rejected={self.rejected}"
@@ -241,46 +219,46 @@ class SequentialTest:
         rows = as_rows(batch, "batch", self._dimension)
         if rows.shape[0] == 0:
             return self
-        model, samples, scores = scored(self._model, rows)
+        model, points = scored(self._model, rows)
         self._check_model(rows)
         if self._bettor is None:
-            self._wait(model, samples, scores)
+            self._wait(model, points)
         else:
-            self._bettor.check(samples, scores)
-            self._bettor.advance(samples, scores)
-        self._dimension = samples.shape[1]
+            self._advance(self._bettor, points)
+        self._dimension = points.shape[2]
         return self
 
-    def _wait(self, model: Any, samples: Floats, scores: Floats) -> None:
+    def _wait(self, model: Any, points: Floats) -> None:
         """Collect the burn-in; once it is there, choose what is open and go on with the rest."""
-        if self._waiting is not None:
-            samples, scores = (np.concatenate(pair) for pair in zip(self._waiting, (samples, scores), strict=True))
-        cut = self._plan.burn_in
-        if len(samples) < cut:
-            self._waiting = (samples, scores)
+        points, cut = points if self._waiting is None else np.concatenate([self._waiting, points]), self._plan.burn_in
+        if len(points) < cut:
+            self._waiting, self.n = points, len(points)
             return
-        setting = self._plan.choose(model, samples[:cut], samples.shape[1])
-        bettor = Bettor.start(self._plan, setting, samples[0], self._rng)
-        bettor.check(samples, scores)
-        bettor.advance(samples[:cut], scores[:cut], bet=False)
-        bettor.advance(samples[cut:], scores[cut:])
-        self._bettor, self._waiting = bettor, None
+        plan = self._plan.chosen(model, points[:cut, 0], points.shape[2])
+        self._advance(plan.start(points[0, 0], self._rng), points, cut)
+        self._plan, self._waiting = plan, None
+
+    def _advance(self, bettor: Bettor, points: Floats, cut: int = 0) -> None:
+        """Take in points, the first ``cut`` of them without a bet."""
+        bettor.check(points)
+        first = bettor.kept.seen + 1
+        path = np.concatenate([bettor.advance(points[:cut], bet=False), bettor.advance(points[cut:])])
+        self._path.add(first, path)
+        reached = np.flatnonzero(np.exp(-path) <= self.level)
+        if self.rejected_at is None and reached.size:
+            self.rejected_at = first + int(reached[0])
+        self._bettor, self.n = bettor, bettor.kept.seen
 
     # A plain file.
 
     def save(self, path: Any) -> None:
         """Write the test to a file of arrays and one text of JSON (``.npz``); the model is not in it."""
-        bettor, kernels, tilt = self._bettor, self._chosen.kernels, self._chosen.tilt
-        facts = {name: vars(self._plan)[name] for name in _SAVED} | {
-            "kernel": None if kernels is None else [state_file.describe(kernel) for kernel in kernels],
-            "tilt": tilt if tilt is None or isinstance(tilt, str) else state_file.describe(tilt),
-            "dimension": self._dimension, "rng": self._rng.bit_generator.state, "rejected_at": self.rejected_at,
-            "share": None if bettor is None else bettor.setting.share,
-        }  # fmt: skip
-        arrays = {} if bettor is None else bettor.arrays()
-        if self._waiting is not None:
-            arrays |= {"waiting.samples": self._waiting[0], "waiting.scores": self._waiting[1]}
-        state_file.write(path, "SequentialTest", facts, arrays)
+        plan = {name: state_file.describe(value) for name, value in vars(self._plan).items()}
+        more = {name: vars(self)[name] for name in ("n", "rejected_at", "_dimension")}
+        arrays = state_file.collect({"path": self._path}) | ({} if self._bettor is None else self._bettor.arrays())
+        waiting = {} if self._waiting is None else {"waiting": self._waiting}
+        facts = {"plan": plan, "rng": self._rng.bit_generator.state, "more": more}
+        state_file.write(path, "SequentialTest", facts, arrays | waiting)
 
     @classmethod
     def load(cls, path: Any, model: Any, *, kernel: Any = None, tilt: Any = None) -> SequentialTest:
@@ -295,18 +273,15 @@ class SequentialTest:
             Only where they are not of this library; compared likewise.
         """
         facts, arrays = state_file.read(path, "SequentialTest")
-        kernel = state_file.recall(facts["kernel"], kernel, "kernel")
-        tilt = state_file.recall(facts["tilt"], tilt, "tilt")
-        test = cls(model, kernel=kernel, tilt=tilt, **{name: facts[name] for name in _SAVED})
-        test._rng.bit_generator.state = facts["rng"]
-        test._dimension = facts["dimension"]
-        if "waiting.samples" in arrays:
-            test._waiting = (arrays["waiting.samples"], arrays["waiting.scores"])
-        if facts["share"] is not None:
-            setting = Setting(test._plan.kernels or (), tilt, arrays["taus"], facts["share"])
-            test._bettor = Bettor.start(test._plan, setting, arrays["kept.center"], test._rng)
+        own = {"kernel": kernel, "tilt": tilt}
+        plan = {name: state_file.recall(value, own.get(name), name) for name, value in facts["plan"].items()}
+        test = cls(model, **plan)
+        vars(test).update(facts["more"])
+        test._rng.bit_generator.state, test._waiting = facts["rng"], arrays.get("waiting")
+        state_file.fill({"path": test._path}, arrays)
+        if "kept.center" in arrays:
+            test._bettor = test._plan.start(arrays["kept.center"], test._rng)
             test._bettor.load(arrays)
-            test._bettor.rejected_at = facts["rejected_at"]
         test._unchecked = test.n > 0
         test._check_model(None)
         return test
@@ -314,16 +289,16 @@ class SequentialTest:
     def _check_model(self, rows: Array | None) -> None:
         """Compare the scores of a loaded test's model with the saved ones: at once, or with the next rows, where the
         model does not take NumPy arrays."""
-        if not self._unchecked:
+        points = self._waiting if self._bettor is None else self._bettor.kept.points
+        if not self._unchecked or points is None:
             return
-        samples, scores = self._waiting or (self._bettor.kept.samples, self._bettor.kept.scores)  # type: ignore[union-attr]
         try:
-            found = scores_at(self._model, samples, samples if rows is None else rows)
+            found = scores_at(self._model, points[:, 0], points[:, 0] if rows is None else rows)
         except Exception:  # whatever a score of another array library raises
-            if rows is not None:
-                raise
-            return
-        state_file.compare(found, scores, "`model`")
+            if rows is None:
+                return
+            raise
+        state_file.compare(found, points[:, 1], "`model`")
         self._unchecked = False
 
 

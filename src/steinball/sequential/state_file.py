@@ -7,11 +7,12 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
-from steinball import kernels, tilts
+import steinball.kernels as kernels
+import steinball.tilts as tilts
 from steinball.arrays import Floats, check_kind
 from steinball.files import whole_file
 from steinball.kernels.base import Kernel
@@ -19,9 +20,7 @@ from steinball.tilts.base import Product, Tilt
 
 SCHEMA = "steinball.sequential/3"
 
-OWN: dict[str, Any] = {"type": None}
-"""A kernel or tilt that is not of this library."""
-
+_OWN = {"type": None}  # a kernel or tilt that is not of this library
 _BUILT_IN: dict[str, Any] = {
     f"{base.__name__} {name}": kind
     for base, found in ((Kernel, vars(kernels)), (Tilt, {**vars(tilts), "Product": Product}))
@@ -32,38 +31,31 @@ _NAMES = {kind: name for name, kind in _BUILT_IN.items()}
 
 
 def describe(part: Any) -> Any:
-    """A built-in kernel or tilt as plain values; ``OWN`` for any other, which the user must bring again."""
-    if type(part) not in _NAMES:
-        return OWN
-    plain = {name: _plain(value) for name, value in vars(part).items()}
-    return OWN if OWN in plain.values() else {"type": _NAMES[type(part)], **plain}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Kernel | Tilt):
-        return describe(value)
-    return value.tolist() if isinstance(value, np.ndarray) else OWN if callable(value) else value
-
-
-def rebuild(plain: Any) -> Kernel | Tilt:
-    """The kernel or tilt that :func:`describe` described; its type is looked up among the built-in ones."""
-    if not isinstance(plain, dict) or plain.get("type") not in _BUILT_IN:
-        raise ValueError(f"the file describes no built-in kernel or tilt: {plain!r}.")
-    values = {name: rebuild(v) if isinstance(v, dict) else v for name, v in plain.items() if name != "type"}
-    return _BUILT_IN[plain["type"]](**values)  # type: ignore[no-any-return]
+    """Built-in kernels, tilts and their parameters as plain values; whatever cannot be written down is left open."""
+    if type(part) in _NAMES:
+        return {"type": _NAMES[type(part)], **{name: describe(value) for name, value in vars(part).items()}}
+    if isinstance(part, (tuple, list, np.ndarray)):
+        return [describe(value) for value in part]
+    return part if part is None or isinstance(part, (str, int, float)) else _OWN
 
 
 def recall(described: Any, given: Any, name: str) -> Any:
-    """What a test was saved with: rebuilt, or given again where it was the user's own."""
-    parts = described if isinstance(described, list) else [described]
-    if described is None or isinstance(described, str):
-        return described
-    if OWN not in parts:
-        built = [rebuild(part) for part in parts]
-        return built if isinstance(described, list) else built[0]
+    """What :func:`describe` described: built again, or ``given`` again where it was the user's own."""
+    if json.dumps(_OWN) not in json.dumps(described):
+        return _build(described)
     if given is None:
         raise ValueError(f"the test was saved with a `{name}` that is not of this library: pass it to `load` again.")
     return given
+
+
+def _build(plain: Any) -> Any:
+    if isinstance(plain, list):
+        return [_build(value) for value in plain]
+    if not isinstance(plain, dict):
+        return plain
+    if plain.get("type") not in _BUILT_IN:
+        raise ValueError(f"the file describes no built-in kernel or tilt: {plain!r}.")
+    return _BUILT_IN[plain["type"]](**{name: _build(value) for name, value in plain.items() if name != "type"})
 
 
 def write(path: Any, kind: str, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
@@ -78,22 +70,15 @@ def read(path: Any, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     check_kind(path, (str, os.PathLike), "path", "the name of a file")
     with Path(path).open("rb") as file:
         try:
-            arrays = _arrays(file)
+            arrays = dict(np.load(file, allow_pickle=False))
             facts = json.loads(str(arrays.get("facts", "{}")))
-            if facts.get("schema") != SCHEMA or facts.get("kind") != kind:
-                raise ValueError(f"its schema is not `{SCHEMA}` or its kind is not `{kind}`")
+            if (facts.get("schema"), facts.get("kind")) != (SCHEMA, kind):
+                raise ValueError(f"its schema is not `{SCHEMA}` of a {kind}")
             if str(arrays.pop("digest", None)) != _digest(arrays):
                 raise ValueError("its content is not the one that was saved")
         except Exception as error:  # an archive that is broken ends in errors of many kinds
             raise ValueError(f"`{path}` is not a saved {kind}, or is truncated: {error}.") from error
     return facts, arrays
-
-
-def _arrays(handle: BinaryIO) -> dict[str, Any]:
-    file = np.load(handle, allow_pickle=False)
-    if not isinstance(file, np.lib.npyio.NpzFile):
-        raise ValueError("it holds a bare array")
-    return {name: file[name] for name in file.files}
 
 
 def _digest(arrays: Mapping[str, Any]) -> str:
@@ -113,13 +98,12 @@ def collect(parts: Mapping[str, Any]) -> dict[str, Any]:
 def fill(parts: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Give each part back what :func:`collect` took from it."""
     for prefix, part in parts.items():
-        for name in part.state:
-            value = arrays[f"{prefix}.{name}"]
-            vars(part)[name] = value.item() if value.ndim == 0 else value
+        found = {name: arrays[f"{prefix}.{name}"] for name in part.state}
+        vars(part).update({name: value if value.ndim else value.item() for name, value in found.items()})
 
 
-def compare(found: Floats, saved: Floats, what: str) -> None:
+def compare(found: Floats, saved: Floats, what: str, close: float = 1e-6) -> None:
     """Refuse what gives other values than the saved ones."""
     size = float(np.abs(saved).max(initial=0.0))
-    if found.shape != saved.shape or not np.allclose(found, saved, rtol=1e-5, atol=1e-6 * size):
+    if found.shape != saved.shape or not np.allclose(found, saved, rtol=1e-5, atol=close * size):
         raise ValueError(f"{what} is not the one that the file was saved with: values at saved rows differ.")

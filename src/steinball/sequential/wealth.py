@@ -1,4 +1,4 @@
-"""The wealth of a bettor against many radii at once, point by point, in bounded memory."""
+"""The wealth of a bettor against many radii at once, point by point, and its path, in bounded memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from steinball.calibration.wealth import BETS, NewtonState, average_evidence
 GRID: Floats = np.concatenate([np.linspace(0.0, 0.2, 51), np.linspace(0.22, 0.98, 39)])
 """The radii, as shares of √τ, that the lower confidence bound is looked for among."""
 
-_LOG_SHARES: Floats = np.log(BETS / BETS.sum())
 KEPT = 512
 """Points of a path that are kept at most."""
 
@@ -31,7 +30,6 @@ class WealthByShare:
     """
 
     shares: Floats
-    strategy: str
     logs: Floats
     best: Floats
     now: Floats
@@ -43,22 +41,21 @@ class WealthByShare:
     def start(cls, share: float, kernels: int, strategy: str) -> WealthByShare:
         """Wealth 1 against every radius."""
         shares = np.concatenate([[share], GRID])
-        bets = BETS.size if strategy == "mixture" else 1
-        nothing = np.zeros(shares.size)
-        logs = np.zeros((kernels, shares.size, bets))
-        return cls(shares, strategy, logs, nothing, nothing.copy(), np.zeros(kernels), np.ones(kernels))
+        logs = np.zeros((kernels, shares.size, BETS.size if strategy == "mixture" else 1))
+        return cls(shares, logs, np.zeros(shares.size), np.zeros(shares.size), np.zeros(kernels), np.ones(kernels))
 
     def record(self, payoffs: Floats) -> Floats:
-        """Book the payoffs (J, m) of the next points, each in units of its √τ; log W (m,) against the tested share."""
+        """Add the payoffs (J, m) of the next points, each in units of its √τ; log W (m,) against the tested share."""
         gains = (payoffs[:, :, None] - self.shares) / (1.0 + self.shares)  # (J, m, R)
         gains = np.where(np.isnan(gains), 0.0, gains)
-        bets = BETS if self.strategy == "mixture" else self._newton(gains[:, :, 0])[:, :, None, None]
+        mixed = self.logs.shape[-1] == BETS.size
+        bets = BETS if mixed else self._newton(gains[:, :, 0])[:, :, None, None]
         growth = np.log1p(gains[..., None] * bets)  # (J, m, R, bets)
         paths = np.cumsum(np.concatenate([self.logs[:, None], growth], axis=1), axis=1)
         self.logs = paths[:, -1].copy()
-        wealth = average_evidence(_mixed(paths[:, 1:]))  # (m, R)
-        self.best = np.maximum(self.best, wealth.max(axis=0))
-        self.now = wealth[-1]
+        shares = np.log(BETS / BETS.sum()) if mixed else 0.0
+        wealth = average_evidence(np.logaddexp.reduce(paths[:, 1:] + shares, axis=-1))  # (m, R)
+        self.best, self.now = np.maximum(self.best, wealth.max(axis=0)), wealth[-1]
         return np.asarray(wealth[:, 0])
 
     def _newton(self, gains: Floats) -> Floats:
@@ -75,15 +72,6 @@ class WealthByShare:
         return float(self.shares[np.exp(-self.best) <= level].max(initial=0.0))
 
 
-def _mixed(paths: Floats) -> Floats:
-    """The mixture over bets on the log scale: (J, m, R, bets) to (J, m, R)."""
-    if paths.shape[-1] == 1:
-        return paths[..., 0]
-    weighted = paths + _LOG_SHARES
-    top = weighted.max(axis=-1)
-    return np.asarray(top + np.log(np.exp(weighted - top[..., None]).sum(axis=-1)))
-
-
 @dataclass(eq=False)
 class WealthPath:
     """A path of log W in bounded memory: at every ``stride``-th point, the stride doubling when too many are held."""
@@ -95,10 +83,9 @@ class WealthPath:
 
     def add(self, first: int, path: Floats) -> None:
         """log W after the points ``first``, ``first`` + 1, …"""
-        n = first + np.arange(path.size)
-        chosen = n % self.stride == 0
-        self.n, self.log_wealth = np.append(self.n, n[chosen]), np.append(self.log_wealth, path[chosen])
-        while self.n.size > KEPT:
+        self.n = np.append(self.n, first + np.arange(path.size))
+        self.log_wealth = np.append(self.log_wealth, path)
+        while np.count_nonzero(self.n % self.stride == 0) > KEPT:
             self.stride *= 2
-            chosen = self.n % self.stride == 0
-            self.n, self.log_wealth = self.n[chosen], self.log_wealth[chosen]
+        chosen = self.n % self.stride == 0
+        self.n, self.log_wealth = self.n[chosen], self.log_wealth[chosen]
