@@ -24,8 +24,7 @@ POOLED = 2000
 """Draws, of all models together, that center, scatter and length scale are taken from."""
 
 _TILE = 256  # a tile of so many rows and columns stays in the processor's cache
-_FARTHEST = 1e150  # the square of a coordinate must be a float
-_WINSOR = 4.0
+_WINSOR, _FARTHEST = 4.0, 1e150  # the square of a coordinate must be a float
 
 
 def number_of_draws(n: int) -> int:

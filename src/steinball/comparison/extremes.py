@@ -14,7 +14,6 @@ from steinball.comparison.embeddings import Embedding, kernel_values
 SEARCHED_COLUMNS = 3
 """Up to so many columns the extremes are searched for; beyond, cells are too many."""
 
-_NO_DIFFERENCE = 1e-12
 _PRECISION = 0.01  # of |μ_a − μ_b|
 _MOST_CELLS = 40_000
 _MOST_PAIRS = 3e8  # of cells and draws
@@ -47,7 +46,7 @@ def extremes_of(first: Embedding, second: Embedding) -> Extremes:
     """
     constant = second.square - first.square
     norm = math.sqrt(max(0.0, first.norm + second.norm - 2.0 * first.expect(second)))
-    if len(first.coordinates.center) > SEARCHED_COLUMNS or norm < _NO_DIFFERENCE:
+    if len(first.coordinates.center) > SEARCHED_COLUMNS or norm == 0.0:
         return Extremes(constant - 2.0 * norm, constant + 2.0 * norm, "norm")
     ends = np.array([embedding.box(_PRECISION * norm) for embedding in (first, second)])
     box = ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
@@ -74,8 +73,7 @@ def largest_value(f: Callable[[Floats], Floats], norm: float, box: tuple[Floats,
         bounds = np.concatenate([bounds[rest], np.minimum(values + drift, np.tile(bounds[chosen], 2))])
         centers, halves = np.concatenate([centers[rest], near]), np.concatenate([halves[rest], small])
         found, used = max(found, float(values.max())), used + len(values)
-        open_still = bounds > found
-        centers, halves, bounds = centers[open_still], halves[open_still], bounds[open_still]
+        centers, halves, bounds = (part[bounds > found] for part in (centers, halves, bounds))
     return float(max(found, bounds.max(initial=0.0), _PRECISION * norm))
 
 

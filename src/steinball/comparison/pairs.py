@@ -62,8 +62,8 @@ class Comparison:
     @property
     def margins(self) -> tuple[float, float]:
         """By how much ḡ exceeds what the worst R could make of it, for a and for b."""
-        lowest, highest = (self.contamination * end for end in self.extremes[:2])
-        return self.mean - highest, lowest - self.mean
+        share, ends = self.contamination, self.extremes
+        return self.mean - share * ends.highest, share * ends.lowest - self.mean
 
     @property
     def interval(self) -> tuple[float, float]:

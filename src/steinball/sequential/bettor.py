@@ -17,8 +17,7 @@ from steinball.stein import SteinKernel, SteinPoints
 TOGETHER = 64
 """Points that are taken in at once: they bound the memory of a step."""
 
-_COMPARED = 8
-_JITTER = 1e-8
+_COMPARED, _JITTER = 8, 1e-8
 
 
 @dataclass(eq=False)
@@ -67,10 +66,6 @@ class KeptPoints:
             for i in np.flatnonzero(places < self.budget):
                 self.spare[places[i]] = points[i]
         self.seen += len(points)
-
-    def renew(self) -> None:
-        """The reservoir becomes the kept points; it goes on as it is."""
-        self.points, self.renewal = self.spare, 2 * self.renewal
 
 
 @dataclass(eq=False)
@@ -123,8 +118,8 @@ class Direction:
 
     def weights(self, kept: KeptPoints) -> Floats:
         """S, or ΠS, as a sum over the kept points."""
-        first = len(self.coordinates) == 0
-        return np.ones(kept.seen) if first else solve_triangular(self.factor.T, self.coordinates, lower=False)
+        projected = len(self.coordinates) > 0
+        return solve_triangular(self.factor.T, self.coordinates) if projected else np.ones(kept.seen)
 
     def project(self, before: SteinPoints, weights: Floats, kept: KeptPoints) -> None:
         """Other points are kept than ``before``: the sum over those, with ``weights``, is projected on their span."""
@@ -165,14 +160,14 @@ class Bettor:
                     "taken in. Start again with a larger bound, or with a tilt that bounds u."
                 )
 
-    def advance(self, points: Floats, bet: bool = True) -> Floats:
-        """Take in the next points: log W after each, (m,); without a bet they only join the past."""
+    def advance(self, points: Floats, cut: int = 0) -> Floats:
+        """Take in the next points: log W after each, (m,). The first ``cut`` only join the past, without a bet."""
         start, paths = 0, [np.empty(0)]
         while start < len(points):
             part = points[start : start + min(TOGETHER, self.kept.room())]
             payoffs = np.stack([direction.advance(self.kept, part) for direction in self.directions])
-            payoffs = payoffs / np.sqrt(self.taus)[:, None] if bet else np.full_like(payoffs, np.nan)
-            paths.append(self.wealth.record(payoffs))
+            payoffs[:, : max(0, cut - start)] = np.nan
+            paths.append(self.wealth.record(payoffs / np.sqrt(self.taus)[:, None]))
             self._keep(part)
             start += len(part)
         return np.concatenate(paths)
@@ -184,7 +179,7 @@ class Bettor:
             return
         sums = [(kept.prepared(direction.stein), direction.weights(kept)) for direction in self.directions]
         if kept.seen == kept.renewal:
-            kept.renew()
+            kept.points, kept.renewal = kept.spare, 2 * kept.renewal
         for direction, before in zip(self.directions, sums, strict=True):
             direction.project(*before, kept)
 

@@ -5,11 +5,12 @@ The proofs are in ``docs/theory/monitor.md``.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import chdtr, ndtr, ndtri
 
 from steinball.arrays import Floats
 
@@ -29,8 +30,7 @@ _STEPS = 2.0 / (SPANS + 1.0)
 _LAGS = np.arange(TOGETHER)[:, None] - np.arange(TOGETHER) - 1
 _KEPT: Floats = (1.0 - _STEPS[:, None]) ** np.arange(TOGETHER)  # of a direction after so many rows, (spans, rows)
 _ADDED: Floats = np.where(_LAGS < 0, 0.0, _STEPS[:, None, None] * (1.0 - _STEPS[:, None, None]) ** np.abs(_LAGS))
-_KNOTS = 512
-_MISS = 1e-3
+_KNOTS, _MISS = 512, 1e-3
 _BETWEEN = 1.0 / np.cos(np.pi / 16.0)  # most that a cosine polynomial gains between the points of the grid
 
 
@@ -71,10 +71,11 @@ class Detector:
     state: ClassVar = ("center", "reach", "directions", "wealth")
 
     @classmethod
-    def start(cls, contamination: float, threshold: float, center: Floats, reach: Floats) -> Detector:
-        """No direction and no evidence."""
-        directions, wealth = np.zeros((SPANS.size, *center.shape)), np.zeros((SPANS.size, BETS.size, len(center)))
-        return cls(contamination, threshold, center, reach, directions, wealth)
+    def start(cls, contamination: float, threshold: float, known: ExactColumns | DrawnColumns, v: int) -> Detector:
+        """No direction and no evidence, for v columns of which it is ``known`` how they lie under the model."""
+        center = np.broadcast_to(known.center, (v, FREQUENCIES.size))
+        directions, wealth = np.zeros((SPANS.size, *center.shape)), np.zeros((SPANS.size, BETS.size, v))
+        return cls(contamination, threshold, center, known.reach, directions, wealth)
 
     def advance(self, u: Floats) -> tuple[Floats, list[tuple[int, Floats]]]:
         """Take in rows u (n, v): the mean evidence after each, (n,); where it is enough, the row and evidence (v,)."""
@@ -89,10 +90,10 @@ class Detector:
 
     def _look_back(self, features: Floats) -> Floats:
         """The directions before each of the next rows, (spans, rows, v, 6), from their features (rows, v, 6)."""
-        rows = len(features)
-        new = _ADDED[:, :rows, :rows] @ features.reshape(rows, -1)
+        rows, centered = len(features), features - self.center
+        new = _ADDED[:, :rows, :rows] @ centered.reshape(rows, -1)
         directions = _KEPT[:, :rows, None, None] * self.directions[:, None] + new.reshape(SPANS.size, *features.shape)
-        self.directions = directions[:, -1] + _STEPS[:, None, None] * (features[-1] - directions[:, -1])
+        self.directions = directions[:, -1] + _STEPS[:, None, None] * (centered[-1] - directions[:, -1])
         return directions
 
     def _gains(self, directions: Floats, features: Floats) -> Floats:
@@ -132,9 +133,24 @@ def _range_of(directions: Floats) -> tuple[Floats, Floats]:
     return middle - half, middle + half
 
 
-def no_limits(columns: int) -> tuple[Floats, Floats]:
-    """``center`` and ``reach`` of a :class:`Detector` where each of so many columns is exactly uniform."""
-    return np.zeros((columns, FREQUENCIES.size)), np.zeros(FREQUENCIES.size)
+def _and_whole_row(z: Floats) -> Floats:
+    """u = Φ(z) of each column, and of several columns also F(Σⱼ zⱼ²) with the distribution function of χ², (n, v)."""
+    u, d = ndtr(z), z.shape[1]
+    return np.asarray(u if d == 1 else np.column_stack([u, chdtr(d, np.sum(z * z, axis=1))]))
+
+
+@dataclass(frozen=True, eq=False)
+class ExactColumns:
+    """Columns u of rows (n, d) for a model with a map ``to_base`` to standard normal noise: uniform under the model."""
+
+    to_base: Callable[[Floats], Floats]
+    center: ClassVar = np.zeros((1, FREQUENCIES.size))
+    reach: ClassVar = np.zeros(FREQUENCIES.size)
+    state: ClassVar[tuple[str, ...]] = ()
+
+    def __call__(self, rows: Floats) -> Floats:
+        """u (n, v), v = d + 1 for the whole row where there are several columns."""
+        return _and_whole_row(self.to_base(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +160,6 @@ class DrawnColumns:
 
     .. math:: r_k = \sqrt{2/k} \sqrt{2 \log(2 \cdot 6 v/\delta)/m}, \qquad \delta = .001 \text{ for all at once}.
 
-    With several columns the last of the v = d + 1 is the whole row, by the sum of squares of its standardized columns.
-
     Examples
     --------
     >>> columns = DrawnColumns.from_draws(np.random.default_rng(0).normal(size=(20_000, 1)))
@@ -153,36 +167,24 @@ class DrawnColumns:
     (array([0. , 0.5, 1. ]), np.float64(0.05))
     """
 
-    location: Floats
-    scale: Floats
     knots: Floats
     center: Floats
     reach: Floats
-    state: ClassVar = ("location", "scale", "knots", "center", "reach")
+    state: ClassVar[tuple[str, ...]] = ("knots", "center", "reach")
 
     @classmethod
     def from_draws(cls, draws: Floats) -> DrawnColumns:
         """The columns of a model from independent draws (m, d)."""
         first, others = np.split(draws, [max(2, len(draws) // 10)])
-        low, location, high = np.quantile(first, [0.25, 0.5, 0.75], axis=0)
-        scale, nothing = np.where(high > low, high - low, 1.0), np.empty(0)
-        knots = np.quantile(_views(first, location, scale), np.arange(1, _KNOTS) / _KNOTS, axis=0)
-        return cls(location, scale, knots, *cls(location, scale, knots, nothing, nothing).measure(others))
+        knots = np.quantile(first, np.arange(1, _KNOTS) / _KNOTS, axis=0)
+        columns = cls(knots, np.empty(0), np.empty(0))
+        sums = [cosines(columns(part)).sum(axis=0) for part in np.array_split(others, 20)]  # in little memory
+        reach = np.sqrt(2.0 / FREQUENCIES * 2.0 * np.log(2.0 * sums[0].size / _MISS) / len(others))
+        return cls(knots, np.sum(sums, axis=0) / len(others), reach)
 
     def __call__(self, rows: Floats) -> Floats:
-        """u (n, v)."""
-        views = _views(rows, self.location, self.scale).T
-        ranks = [np.searchsorted(knots, view, side="right") for knots, view in zip(self.knots.T, views, strict=True)]
-        return (np.stack(ranks, axis=1) + 0.5) / _KNOTS
-
-    def measure(self, draws: Floats) -> tuple[Floats, Floats]:
-        """The mean features (v, 6) of draws (m, d), and how far those of the model may be from them, (6,)."""
-        sums = [cosines(self(part)).sum(axis=0) for part in np.array_split(draws, 20)]  # in little memory
-        miss = math.sqrt(2.0 * math.log(2.0 * sums[0].size / _MISS) / len(draws))
-        return np.sum(sums, axis=0) / len(draws), np.sqrt(2.0 / FREQUENCIES) * miss
-
-
-def _views(rows: Floats, location: Floats, scale: Floats) -> Floats:
-    """The columns of the rows, and with several columns the size of the whole row, (n, v)."""
-    z = np.clip((rows - location) / scale, -1e150, 1e150)
-    return z if z.shape[1] == 1 else np.column_stack([z, np.sum(z * z, axis=1)])
+        """u (n, v), v = d + 1 for the whole row where there are several columns."""
+        ranks = [
+            np.searchsorted(knots, column, side="right") for knots, column in zip(self.knots.T, rows.T, strict=True)
+        ]
+        return _and_whole_row(ndtri((np.stack(ranks, axis=1) + 0.5) / _KNOTS))

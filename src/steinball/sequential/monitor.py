@@ -6,18 +6,16 @@ import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steinball.arrays import Floats, as_number, check_share, to_host
 from steinball.sequential import state_file
-from steinball.sequential.detector import Detector, DrawnColumns, no_limits
-from steinball.sequential.plan import as_rows, columns_of, dimension_of
+from steinball.sequential.detector import Detector
+from steinball.sequential.plan import as_rows, columns_of
 from steinball.sequential.wealth import WealthPath
-from steinball.text import Row, count, number, percent, render
+from steinball.text import count, number, percent, render
 
 KEPT_ALARMS = 100
-_COMPARED = 8
-_NEAR = 0.05  # of u by draws, which are others each time
+_COMPARED, _NEAR = 8, 0.05  # u by draws differs a little from one set of draws to the next
 _SAVED = ("contamination", "expected_run", "n", "n_alarms", "alarms", "_dimension")
 
 
@@ -87,7 +85,7 @@ class Monitor:
     def __init__(self, model: Any, contamination: float, expected_run: float = 10_000) -> None:
         self.contamination = check_share(contamination, "contamination")
         self.expected_run = as_number(expected_run, "expected_run", low=1.0, open_low=True)
-        self._columns, self._dimension = columns_of(model), dimension_of(model)
+        self._columns, self._dimension = columns_of(model)
         self._detector: Detector | None = None
         self._path, self._first = WealthPath(), (np.empty((0, 0)), np.empty((0, 0)))
         self.n = self.n_alarms = 0
@@ -99,7 +97,7 @@ class Monitor:
         return 0.0 if self._detector is None else float(self._detector.wealth.mean())
 
     @property
-    def history(self) -> tuple[NDArray[np.int64], Floats]:
+    def history(self) -> tuple[Any, Floats]:
         """Numbers of rows and log M̄ there, at most 512 of them, evenly spaced."""
         return self._path.n.copy(), self._path.log_wealth.copy()
 
@@ -115,14 +113,13 @@ class Monitor:
         samples = to_host(as_rows(rows, "rows", self._dimension))
         if len(samples) == 0:
             return []
-        u, d = self._uniform(samples), samples.shape[1]
+        u, d = self._columns(samples), samples.shape[1]
+        if not ((u >= 0.0) & (u <= 1.0)).all():
+            raise ValueError("`model` has no distribution function at some of these `rows`: none of them was taken in.")
         detector = copy.copy(self._detector) or self._start(u.shape[1])
         path, found = detector.advance(u)
-        columns = [int(evidence.argmax()) for _, evidence in found]
-        alarms = [
-            Alarm(self.n + 1 + row, float(evidence.mean()), column if column < d else None)
-            for (row, evidence), column in zip(found, columns, strict=True)
-        ]
+        best = [(row, float(evidence.mean()), int(evidence.argmax())) for row, evidence in found]
+        alarms = [Alarm(self.n + 1 + row, wealth, column if column < d else None) for row, wealth, column in best]
         self._path.add(self.n + 1, np.log(path))
         self._first = self._first if self.n else (samples[:_COMPARED].copy(), u[:_COMPARED].copy())
         self._detector, self._dimension = detector, d
@@ -130,30 +127,17 @@ class Monitor:
         self.alarms = [*self.alarms, *alarms][-KEPT_ALARMS:]
         return alarms
 
-    def _uniform(self, samples: Floats) -> Floats:
-        u = self._columns(samples)
-        if u.shape[0] != len(samples) or not ((u >= 0.0) & (u <= 1.0)).all():
-            raise ValueError(
-                "`model` must map each row to numbers in [0, 1] by its distribution function, and does not at some of "
-                "these `rows`, of which none was taken in. Check the model there."
-            )
-        return u
-
     def _start(self, columns: int) -> Detector:
-        known = self._columns
-        limits = (known.center, known.reach) if isinstance(known, DrawnColumns) else no_limits(columns)
-        return Detector.start(self.contamination, self.expected_run, *limits)
+        return Detector.start(self.contamination, self.expected_run, self._columns, columns)
 
     def summary(self) -> str:
         """The state of the monitor for people."""
-        enough = f"an alarm at {count(self.expected_run)}"
-        rows: list[Row] = [("data", count(self.n, "row")), ("evidence", number(self.wealth), enough)]
-        words = "NO ALARM so far: the rows do not contradict the model"
+        evidence = f"{number(self.wealth)} of {count(self.expected_run)}"
+        words = "NO ALARM so far: the rows do not contradict"
         if self.alarms:
-            words = (
-                f"{count(self.n_alarms, 'ALARM')}, the last at row {self.alarms[-1].row}: the rows contradict the model"
-            )
-        return render("Monitor", rows, f"{words}, even if up to {percent(self.contamination)} of them may be anything.")
+            words = f"ALARM at row {self.alarms[-1].row}, {count(self.n_alarms)} so far: the rows contradict"
+        words += f" the model, even if up to {percent(self.contamination)} of them may be anything."
+        return render("Monitor of a feed", [("data", count(self.n, "row")), ("evidence", evidence)], words)
 
     def __repr__(self) -> str:
         return f"Monitor(n={self.n}, wealth={number(self.wealth)}, n_alarms={self.n_alarms})"
@@ -165,8 +149,8 @@ class Monitor:
         state_file.write(path, "Monitor", facts, state_file.collect(self._parts()) | first)
 
     def _parts(self) -> dict[str, Any]:
-        parts = {"path": self._path, "detector": self._detector, "columns": self._columns}
-        return {name: part for name, part in parts.items() if isinstance(part, (WealthPath, Detector, DrawnColumns))}
+        detector = {} if self._detector is None else {"detector": self._detector}
+        return {"path": self._path, "columns": self._columns, **detector}
 
     @classmethod
     def load(cls, path: Any, model: Any) -> Monitor:
@@ -182,9 +166,11 @@ class Monitor:
         facts, arrays = state_file.read(path, "Monitor")
         monitor = cls(model, facts["contamination"], facts["expected_run"])
         if facts["n"]:
-            u, close = monitor._columns(arrays["first.rows"]), _NEAR if "columns.knots" in arrays else 1e-6
-            state_file.compare(u, arrays["first.u"], "`model`", close)
-            monitor._first, monitor._detector = (arrays["first.rows"], arrays["first.u"]), monitor._start(u.shape[1])
+            rows, saved, drawn = arrays["first.rows"], arrays["first.u"], "columns.knots" in arrays
+            alike = drawn == bool(monitor._columns.state) and monitor._dimension in (None, rows.shape[1])
+            u = monitor._columns(rows) if alike else np.empty(0)
+            state_file.compare(u, saved, "`model`", _NEAR if drawn else 1e-6)
+            monitor._first, monitor._detector = (rows, saved), monitor._start(u.shape[1])
             state_file.fill(monitor._parts(), arrays)
         vars(monitor).update({name: facts[name] for name in _SAVED})
         monitor.alarms = [Alarm(*alarm) for alarm in facts["alarms"]]

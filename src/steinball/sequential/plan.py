@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Number
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtr, ndtr
 
 import steinball.arrays as arrays
 from steinball.arrays import Array, Floats
@@ -24,7 +21,7 @@ from steinball.models.knowledge import Knowledge
 from steinball.problem import Subject
 from steinball.results.base import OF_DISTRIBUTION, conceding, decided, tolerated
 from steinball.sequential.bettor import Bettor, Direction, KeptPoints
-from steinball.sequential.detector import DrawnColumns
+from steinball.sequential.detector import DrawnColumns, ExactColumns
 from steinball.sequential.wealth import WealthByShare
 from steinball.stein import SteinKernel, SteinProblem
 from steinball.tilts import Tilt
@@ -38,10 +35,9 @@ MONITOR_DRAWS = 50_000
 
 def as_rows(batch: Any, name: str, dimension: int | None) -> Array:
     """Rows (m, d) of a stream: numbers (m,) are m rows of one column, or one row where ``dimension`` is larger."""
-    one = isinstance(batch, Number) or (arrays.is_array(batch) and batch.ndim == 0)
+    one = np.isscalar(batch) or (arrays.is_array(batch) and batch.ndim == 0)
     rows, shape = arrays.as_samples([batch] if one else batch, name, least=0), tuple(np.shape(batch))
-    if dimension is not None and dimension > 1 and shape == (dimension,):
-        rows = rows.reshape((1, dimension))
+    rows = rows.reshape((1, dimension)) if shape == (dimension,) else rows
     if dimension is not None and rows.shape[1] != dimension:
         raise ValueError(f"`{name}` must have {dimension} columns, got shape {shape}.")
     return rows
@@ -50,16 +46,12 @@ def as_rows(batch: Any, name: str, dimension: int | None) -> Array:
 # What is asked of a model.
 
 
-def check_model(model: Any, radius: Any) -> None:
-    """Refuse a model without a score for points to come, and a distance where the model is tested in base space."""
+def dimension_of(model: Any, radius: Any) -> int | None:
+    """The number of columns of a model that can be tested, where it says so."""
     if arrays.is_array_like(model):
         raise TypeError("`model` must have a score for points still to come: pass a score function, not an array.")
     if radius is not None and Knowledge(model).entrance is not None:
         raise ValueError("`radius` is a distance, which means nothing in base space; give `contamination`.")
-
-
-def dimension_of(model: Any) -> int | None:
-    """The number of columns of a model, where it says so."""
     return Knowledge(model).dimension
 
 
@@ -75,24 +67,17 @@ def scores_at(model: Any, samples: Floats, template: Array) -> Floats:
     return arrays.to_host(evaluate_score(model_at(model, template), arrays.like(samples, template)))
 
 
-def columns_of(model: Any) -> Callable[[Floats], Floats]:
-    """A map of rows (n, d) to columns u in [0, 1], uniform under the model: by the model's own map to normal noise,
-    which is exact, or where it has none by its draws."""
+def columns_of(model: Any) -> tuple[ExactColumns | DrawnColumns, int | None]:
+    """A map of rows (n, d) to columns in [0, 1] that are uniform under the model, by its own map to normal noise or
+    else by its draws; and d, where it is known."""
     known = Knowledge(model)
-    if known.entrance is not None:
-        known = Knowledge(known.entrance.model)
-    elif known.to_base is None and known.sampler is None:
+    known = known if known.entrance is None else Knowledge(known.entrance.model)
+    if known.to_base is None and known.sampler is None:
         known = Knowledge(as_model(model))
-    to_base = known.to_base
-    if to_base is None:
-        return DrawnColumns.from_draws(known.needed_draws(MONITOR_DRAWS))
-    return lambda rows: _uniform(to_base(rows))
-
-
-def _uniform(z: Floats) -> Floats:
-    """Φ of standard normal columns, and where there are several the distribution function of their Σ z²."""
-    columns = ndtr(z)
-    return columns if z.shape[1] == 1 else np.column_stack([columns, chdtr(z.shape[1], np.sum(z * z, axis=1))])
+    if known.to_base is not None:
+        return ExactColumns(known.to_base), known.dimension
+    draws = known.needed_draws(MONITOR_DRAWS)
+    return DrawnColumns.from_draws(draws), draws.shape[1]
 
 
 # What is said of a test.
@@ -156,7 +141,7 @@ class Plan:
     def start(self, center: Floats, rng: np.random.Generator) -> Bettor:
         """A bettor of wealth 1 without points, for a plan in which nothing is open."""
         taus, directions = np.broadcast_to(self.tau, len(self.kernel)), [Direction(stein) for stein in self._steins()]
-        share = self.contamination if self.radius is None else self.radius / math.sqrt(taus[0])
+        share = self.contamination if self.radius is None else self.radius / taus[0] ** 0.5
         wealth = WealthByShare.start(share, len(taus), self.strategy)
         return Bettor(np.array(taus), KeptPoints.empty(self.budget, center), wealth, directions, rng)
 

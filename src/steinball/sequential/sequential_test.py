@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, as_seed
 from steinball.card import card
-from steinball.kernels.base import Kernel
 from steinball.sequential import state_file
 from steinball.sequential.bettor import Bettor
-from steinball.sequential.plan import Plan, as_rows, check_model, decision_of, dimension_of, scored, scores_at
+from steinball.sequential.plan import Plan, as_rows, decision_of, dimension_of, scored, scores_at
 from steinball.sequential.wealth import WealthByShare, WealthPath
 from steinball.text import Row, count, number, render
-from steinball.tilts import Tilt
 
 _TITLE = "Sequential kernel Stein goodness-of-fit test"
-_NO_WEALTH = WealthByShare.start(0.0, 1, "newton")
+_SAVED = ("n", "rejected_at", "_dimension")
 
 
 class SequentialTest:
@@ -86,8 +82,8 @@ class SequentialTest:
         self,
         model: Any,
         *,
-        kernel: Kernel | Sequence[Kernel] | None = None,
-        tilt: Tilt | str | None = "auto",
+        kernel: Any = None,
+        tilt: Any = "auto",
         tau: Any = "auto",
         contamination: float | None = None,
         radius: float | None = None,
@@ -97,9 +93,8 @@ class SequentialTest:
         strategy: str = "mixture",
         rng: Any = None,
     ) -> None:
-        check_model(model, radius)
+        self._model, self._dimension = model, dimension_of(model, radius)
         self._plan = Plan(kernel, tilt, tau, contamination, radius, level, budget, burn_in, strategy)
-        self._model, self._dimension = model, dimension_of(model)
         self._rng = np.random.Generator(np.random.PCG64(as_seed(rng)))
         self._waiting: Floats | None = None
         self._bettor: Bettor | None = None
@@ -111,7 +106,7 @@ class SequentialTest:
 
     @property
     def _wealth(self) -> WealthByShare:
-        return _NO_WEALTH if self._bettor is None else self._bettor.wealth
+        return WealthByShare.start(0.0, 1, "newton") if self._bettor is None else self._bettor.wealth
 
     @property
     def log_evalue(self) -> float:
@@ -141,7 +136,8 @@ class SequentialTest:
     @property
     def lower_bound(self) -> float:
         """The same as a bound on D(Q, P), with one kernel."""
-        return 0.0 if self._bettor is None else self.contamination_bound * math.sqrt(_only(self.tau, "lower_bound"))
+        tau = 0.0 if self._bettor is None else _plain(self._bettor.taus, "lower_bound")
+        return self.contamination_bound * math.sqrt(tau)
 
     @property
     def ksd(self) -> float:
@@ -149,10 +145,10 @@ class SequentialTest:
         if self._bettor is None:
             return math.nan
         squares = np.array([max(0.0, direction.square) for direction in self._bettor.directions])
-        return _only(_plain(np.sqrt(squares)), "ksd") / self.n
+        return float(_plain(np.sqrt(squares), "ksd")) / self.n
 
     @property
-    def history(self) -> tuple[NDArray[np.int64], Floats]:
+    def history(self) -> tuple[Any, Floats]:
         """Numbers of points and log W there, at most 512 of them, evenly spaced."""
         return self._path.n.copy(), self._path.log_wealth.copy()
 
@@ -202,8 +198,8 @@ class SequentialTest:
         return card(word, _TITLE, sentence.removeprefix(word).strip(), rows)
 
     def __repr__(self) -> str:
-        state = f"n={self.n}, evalue={number(self.evalue)}, pvalue={number(self.pvalue)}, rejected={self.rejected}"
-        return f"SequentialTest({state})"
+        numbers = f"evalue={number(self.evalue)}, pvalue={number(self.pvalue)}"
+        return f"SequentialTest(n={self.n}, {numbers}, rejected={self.rejected})"
 
     # What comes in.
 
@@ -242,7 +238,7 @@ class SequentialTest:
         """Take in points, the first ``cut`` of them without a bet."""
         bettor.check(points)
         first = bettor.kept.seen + 1
-        path = np.concatenate([bettor.advance(points[:cut], bet=False), bettor.advance(points[cut:])])
+        path = bettor.advance(points, cut)
         self._path.add(first, path)
         reached = np.flatnonzero(np.exp(-path) <= self.level)
         if self.rejected_at is None and reached.size:
@@ -253,11 +249,11 @@ class SequentialTest:
 
     def save(self, path: Any) -> None:
         """Write the test to a file of arrays and one text of JSON (``.npz``); the model is not in it."""
-        plan = {name: state_file.describe(value) for name, value in vars(self._plan).items()}
-        more = {name: vars(self)[name] for name in ("n", "rejected_at", "_dimension")}
+        facts: dict[str, Any] = {name: vars(self)[name] for name in _SAVED}
+        facts["plan"] = {name: state_file.describe(value) for name, value in vars(self._plan).items()}
+        facts["rng"] = self._rng.bit_generator.state
         arrays = state_file.collect({"path": self._path}) | ({} if self._bettor is None else self._bettor.arrays())
         waiting = {} if self._waiting is None else {"waiting": self._waiting}
-        facts = {"plan": plan, "rng": self._rng.bit_generator.state, "more": more}
         state_file.write(path, "SequentialTest", facts, arrays | waiting)
 
     @classmethod
@@ -276,7 +272,7 @@ class SequentialTest:
         own = {"kernel": kernel, "tilt": tilt}
         plan = {name: state_file.recall(value, own.get(name), name) for name, value in facts["plan"].items()}
         test = cls(model, **plan)
-        vars(test).update(facts["more"])
+        vars(test).update({name: facts[name] for name in _SAVED})
         test._rng.bit_generator.state, test._waiting = facts["rng"], arrays.get("waiting")
         state_file.fill({"path": test._path}, arrays)
         if "kept.center" in arrays:
@@ -302,11 +298,7 @@ class SequentialTest:
         self._unchecked = False
 
 
-def _plain(values: Floats) -> Any:
+def _plain(values: Floats, single: str = "") -> Any:
+    if values.size > 1 and single:
+        raise ValueError(f"`{single}` has no single value for several kernels; see `contamination_bound`.")
     return float(values[0]) if values.size == 1 else values.copy()
-
-
-def _only(value: Any, name: str) -> float:
-    if not isinstance(value, float):
-        raise ValueError(f"`{name}` has no single value for several kernels; see `contamination_bound`.")
-    return value

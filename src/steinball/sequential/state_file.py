@@ -15,15 +15,14 @@ import steinball.kernels as kernels
 import steinball.tilts as tilts
 from steinball.arrays import Floats, check_kind
 from steinball.files import whole_file
-from steinball.kernels.base import Kernel
-from steinball.tilts.base import Product, Tilt
+from steinball.tilts.base import Product
 
 SCHEMA = "steinball.sequential/3"
 
 _OWN = {"type": None}  # a kernel or tilt that is not of this library
 _BUILT_IN: dict[str, Any] = {
     f"{base.__name__} {name}": kind
-    for base, found in ((Kernel, vars(kernels)), (Tilt, {**vars(tilts), "Product": Product}))
+    for base, found in ((kernels.Kernel, vars(kernels)), (tilts.Tilt, {**vars(tilts), "Product": Product}))
     for name, kind in found.items()
     if isinstance(kind, type) and issubclass(kind, base)
 }
@@ -72,10 +71,9 @@ def read(path: Any, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
         try:
             arrays = dict(np.load(file, allow_pickle=False))
             facts = json.loads(str(arrays.get("facts", "{}")))
-            if (facts.get("schema"), facts.get("kind")) != (SCHEMA, kind):
-                raise ValueError(f"its schema is not `{SCHEMA}` of a {kind}")
-            if str(arrays.pop("digest", None)) != _digest(arrays):
-                raise ValueError("its content is not the one that was saved")
+            saved = (facts.get("schema"), facts.get("kind"), str(arrays.pop("digest", None)))
+            if saved != (SCHEMA, kind, _digest(arrays)):
+                raise ValueError(f"its schema is not `{SCHEMA}`, its kind is another, or it was changed")
         except Exception as error:  # an archive that is broken ends in errors of many kinds
             raise ValueError(f"`{path}` is not a saved {kind}, or is truncated: {error}.") from error
     return facts, arrays
@@ -85,8 +83,7 @@ def _digest(arrays: Mapping[str, Any]) -> str:
     digest = hashlib.sha256()
     for name in sorted(arrays):
         value = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name} {value.dtype.str} {np.shape(arrays[name])} ".encode())
-        digest.update(value.tobytes())
+        digest.update(f"{name} {value.dtype.str} {np.shape(arrays[name])} ".encode() + value.tobytes())
     return digest.hexdigest()
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steinball.arrays import Floats
 from steinball.calibration.wealth import BETS, NewtonState, average_evidence
@@ -26,23 +25,23 @@ class WealthByShare:
        W_t^{(j)}(r) = \prod_{s \le t} \Big( 1 + c_s \frac{f_s^{(j)}(x_s)/\sqrt{\tau_j} - r}{1 + r} \Big).
 
     ``logs`` is (J, R, bets) for the mixture and (J, R, 1) for Newton's, whose bets are made for the tested share;
-    ``best`` (R,) is the largest log W so far, ``now`` (R,) the last.
+    ``best`` (R,) is the largest log W so far, ``now`` (R,) the last; ``newton`` (2, J) is the state of Newton's bets.
     """
 
     shares: Floats
     logs: Floats
     best: Floats
     now: Floats
-    bet: Floats
-    curvature: Floats
-    state: ClassVar = ("logs", "best", "now", "bet", "curvature")
+    newton: Floats
+    state: ClassVar = ("logs", "best", "now", "newton")
 
     @classmethod
     def start(cls, share: float, kernels: int, strategy: str) -> WealthByShare:
         """Wealth 1 against every radius."""
         shares = np.concatenate([[share], GRID])
         logs = np.zeros((kernels, shares.size, BETS.size if strategy == "mixture" else 1))
-        return cls(shares, logs, np.zeros(shares.size), np.zeros(shares.size), np.zeros(kernels), np.ones(kernels))
+        nothing, newton = np.zeros(shares.size), np.stack([np.zeros(kernels), np.ones(kernels)])
+        return cls(shares, logs, nothing, nothing, newton)
 
     def record(self, payoffs: Floats) -> Floats:
         """Add the payoffs (J, m) of the next points, each in units of its √τ; log W (m,) against the tested share."""
@@ -60,11 +59,11 @@ class WealthByShare:
 
     def _newton(self, gains: Floats) -> Floats:
         """Newton's bets (J, m) on the coming gains, each before its gain is known."""
-        state, bets = NewtonState(self.bet, self.curvature), np.empty_like(gains)
+        state, bets = NewtonState(*self.newton), np.empty_like(gains)
         for t in range(gains.shape[1]):
             bets[:, t] = state.bet
             state = state.after(gains[:, t])
-        self.bet, self.curvature = np.asarray(state.bet), np.asarray(state.curvature)
+        self.newton = np.stack([state.bet, state.curvature])
         return bets
 
     def rejected_share(self, level: float) -> float:
@@ -77,7 +76,7 @@ class WealthPath:
     """A path of log W in bounded memory: at every ``stride``-th point, the stride doubling when too many are held."""
 
     stride: int = 1
-    n: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    n: Any = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     log_wealth: Floats = field(default_factory=lambda: np.empty(0))
     state: ClassVar = ("stride", "n", "log_wealth")
 
