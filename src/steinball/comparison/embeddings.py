@@ -78,17 +78,17 @@ class KernelCoordinates:
     def from_draws(cls, pools: Sequence[Floats]) -> KernelCoordinates:
         """Coordinates from draws (mₐ, d) of each model: as many of each, so that the order of the models is nothing.
 
-        Columns are divided by their interquartile range (by their standard deviation where it is 0), then decorrelated
+        Columns are divided by their interquartile range (by their mean deviation where it is 0), then decorrelated
         by the covariance of the winsorized pool, shrunk a little where draws are few; the widest length scale is twice
         the median distance. So the units of a column do not matter, nor does a correlation that the models share.
         """
         each = min(POOLED // len(pools), *(len(pool) for pool in pools))
         pool = np.concatenate([part[np.linspace(0, len(part) - 1, each).astype(int)] for part in pools])
-        center, deviations = np.median(pool, axis=0), np.where(np.ptp(pool, axis=0) > 0.0, pool.std(axis=0), 1.0)
-        quartiles = np.subtract(*np.percentile(pool, [75.0, 25.0], axis=0)) / 1.349  # σ of a normal column
-        scale = np.where(quartiles > 0.0, quartiles, deviations)
+        low, center, high = np.percentile(pool, [25.0, 50.0, 75.0], axis=0)
+        scale = np.where(high > low, (high - low) / 1.349, np.abs(pool - center).mean(axis=0))  # σ of a normal column
+        scale = np.where(scale > 0.0, scale, 1.0)
         inner = np.clip((pool - center) / scale, -_WINSOR, _WINSOR)
-        share = inner.shape[1] / (inner.shape[1] + len(inner))
+        share = (inner.shape[1] / (inner.shape[1] + len(inner))) ** 2
         scatter = (1.0 - share) * np.atleast_2d(np.cov(inner.T)) + share * np.eye(inner.shape[1])
         linear = solve_triangular(np.linalg.cholesky(scatter), np.diag(1.0 / scale), lower=True)
         distances = pdist(cls(center, linear).of(pool))
