@@ -93,6 +93,9 @@ def test_the_error_of_draws_is_their_variance() -> None:
     assert variance == pytest.approx(np.mean([error for _, error in found]), rel=0.2)
     exact = normal(at).score(x).mean()
     assert np.mean([scores.mean() for scores, _ in found]) == pytest.approx(exact, abs=4.0 * np.sqrt(variance / 400))
+    drawn = DrawnEmbedding(at, rng.normal(size=(90, 1)))
+    for model in (drawn, normal(at)):
+        np.testing.assert_allclose(model.score_and_error(x)[0], model.score(x), rtol=1e-13)
     assert normal(at).score_and_error(x)[1] == 0.0
 
 

@@ -114,6 +114,13 @@ def test_holm_is_the_procedure_step_by_step(pvalues: list[float], level: float) 
             assert (p < steps[i]) == (i in rejected)
 
 
+def test_holm_stops_at_the_first_failure() -> None:
+    """.03 · 2 > .05, so .04 · 1 is not looked at; adjusted p-values do not fall again."""
+    adjusted, steps = holm(np.array([0.04, 0.03]), 0.05)
+    np.testing.assert_allclose(adjusted, [0.06, 0.06])
+    np.testing.assert_allclose(steps, [0.025, 0.025])
+
+
 def test_with_several_models_zero_lies_outside_exactly_where_one_is_closer() -> None:
     found = compared(rows(500, 0.03), means=(0.0, 0.1, 0.55, 0.62, -2.0))
     assert {pair.closer is None for pair in found} == {True, False}

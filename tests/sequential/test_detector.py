@@ -32,7 +32,9 @@ def uniforms(n: int, v: int = 1, seed: int = 0, power: float = 1.0) -> Floats:
     return np.random.default_rng(seed).random((n, v)) ** power
 
 
-def looped(u: Floats, contamination: float, threshold: float = 1e9) -> tuple[list[float], list[int]]:
+def looped(
+    u: Floats, contamination: float, threshold: float, center: Floats, reach: Floats
+) -> tuple[list[float], list[int]]:
     """The same evidence row by row, with extremes from 49 places and what they may miss between them."""
     v = u.shape[1]
     k = np.arange(1, 7)
@@ -45,13 +47,15 @@ def looped(u: Floats, contamination: float, threshold: float = 1e9) -> tuple[lis
             values = places @ directions[s, j]
             middle, half = (values.max() + values.min()) / 2.0, np.ptp(values) / 2.0 / np.cos(np.pi / 16.0)
             top, bottom, payoff = middle + half, middle - half, feature[j] @ directions[s, j]
-            gain = (payoff - contamination * top) / (contamination * top - bottom) if top > bottom else 0.0
+            limit = min(top, directions[s, j] @ center[j] + np.abs(directions[s, j]) @ reach)
+            fair = (1.0 - contamination) * limit + contamination * top
+            gain = (payoff - fair) / (fair - bottom) if fair > bottom else 0.0
             wealth[s, :, j] = (1.0 + wealth[s, :, j]) * (1.0 + BETS * gain)
         path.append(wealth.mean())
         if path[-1] >= threshold:
             alarms.append(t)
             wealth = np.zeros_like(wealth)
-        directions += (2.0 / (SPANS + 1.0))[:, None, None] * (feature - directions)
+        directions += (2.0 / (SPANS + 1.0))[:, None, None] * (feature - center - directions)
     return path, alarms
 
 
@@ -59,9 +63,20 @@ def looped(u: Floats, contamination: float, threshold: float = 1e9) -> tuple[lis
 def test_the_evidence_is_that_of_plain_loops(v: int, contamination: float) -> None:
     u = uniforms(300, v, power=0.7)
     path, reached = detector(v, contamination, 1000.0).advance(u)
-    expected, alarms = looped(u, contamination, 1000.0)
+    expected, alarms = looped(u, contamination, 1000.0, np.zeros((v, 6)), np.zeros(6))
     np.testing.assert_allclose(path, expected, rtol=1e-9)
     assert [row for row, _ in reached] == alarms
+
+
+def test_limits_of_columns_by_draws_are_those_of_plain_loops() -> None:
+    """With a center and a reach that matter, up to where the limit is that of the range."""
+    u, rng = uniforms(250, 2, power=0.6), np.random.default_rng(8)
+    for size in (0.02, 1.0):
+        columns = DrawnColumns(np.empty((511, 2)), 0.1 * rng.normal(size=(2, 6)), size * rng.random(6))
+        path, reached = Detector.start(0.05, 500.0, columns, 2).advance(u)
+        expected, alarms = looped(u, 0.05, 500.0, columns.center, columns.reach)
+        np.testing.assert_allclose(path, expected, rtol=1e-9)
+        assert [row for row, _ in reached] == alarms
 
 
 def test_extremes_of_a_direction_are_bounded_from_outside_by_two_percent() -> None:

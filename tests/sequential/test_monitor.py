@@ -12,6 +12,7 @@ from scipy import stats
 
 import steinball as sb
 from steinball.sequential import Alarm, Monitor, SequentialTest
+from steinball.sequential.detector import TOGETHER, Detector
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]
@@ -53,6 +54,14 @@ def test_a_change_is_found_and_named_by_its_row_and_column() -> None:
     assert alarms[0].wealth >= 1000.0
     assert monitor.alarms == alarms
     assert (monitor.n, monitor.n_alarms) == (400, len(alarms))
+
+
+def test_an_alarm_names_the_row_that_reached_the_threshold() -> None:
+    monitor = Monitor(NORMAL, 0.05, 1000)
+    alarms = [*monitor.update(feed(90)), *monitor.update(feed(60, shift=1.5))]
+    n, log_wealth = monitor.history
+    assert [alarm.row for alarm in alarms] == n[log_wealth >= np.log(1000.0)].tolist()
+    assert [alarm.wealth for alarm in alarms] == pytest.approx(np.exp(log_wealth[log_wealth >= np.log(1000.0)]))
 
 
 def test_a_change_of_all_columns_is_one_of_the_whole_row() -> None:
@@ -130,6 +139,24 @@ def test_what_cannot_be_taken_in_is_refused_by_name_and_nothing_is_lost(model: A
     ):
         with pytest.raises((ValueError, TypeError), match=error):
             monitor.update(wrong)
+    assert state(monitor) == before
+
+
+def test_an_interruption_leaves_everything_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monitor = Monitor(NORMAL, 0.05)
+    monitor.update(feed(50))
+    before = state(monitor)
+    whole = Detector._accumulate
+
+    def interrupted(detector: Detector, growth: Floats) -> Any:
+        if len(growth) < TOGETHER:
+            raise KeyboardInterrupt
+        return whole(detector, growth)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Detector, "_accumulate", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            monitor.update(feed(TOGETHER + 5))
     assert state(monitor) == before
 
 
