@@ -245,13 +245,14 @@ EXPERIMENT = Experiment(
     reference="docs/theory/monitor.md",
     setup=f"model N(0, I), tolerated contamination .05, expected run A = {EXPECTED_RUN:,}",
     says=(
-        "Rows to a false alarm of `Monitor` on feeds of N(0, I): clean, with 5 % of the rows at 8 or at 1, and with 5 "
-        "% that an adversary puts where they add the most evidence, all rows before being known. Proved is a mean of "
-        "at least 1,000, and that at most a tenth of the feeds have one within 100 rows; at most 10,000 rows are "
-        "counted, so that true means are larger. With *by draws* the model is known by 50,000 draws alone. *Bursts* break the "
-        "assumption: one row in 200 begins ten bad rows, and the mean falls below 1,000. The window is the length of "
-        "the mean feature over 50 rows, with a threshold that gives 1,000 on clean rows: 5 % of outliers make it cry "
-        "far more often. Delays are counted from a change after 200 clean rows; with d = 20 in one column, or in all."
+        "Rows to a false alarm of `Monitor` on feeds of N(0, I): clean, with 5 % of the rows at 8 or at 1, and "
+        "with 5 % that an adversary puts where they add the most evidence, all rows before being known. Proved is"
+        " a mean of at least 1,000, and that at most a tenth of the feeds have one within 100 rows; at most "
+        "10,000 rows are counted, so that true means are larger. With *by draws* the model is known by 50,000 "
+        "draws alone. *Bursts* break the assumption: one row in 200 begins ten bad rows, and the mean falls below"
+        " 1,000. The window is the length of the mean feature over 50 rows, with a threshold that gives 1,000 on "
+        "clean rows: 5 % of outliers make it cry far more often. Delays are counted from a change after 200 clean"
+        " rows; with d = 20 in one column, or in all."
     ),
     grid=GRID,
     trial=trial,
