@@ -55,9 +55,9 @@ class Detector:
     .. math:: M_t = (1 + M_{t-1}) \Big( 1 + \lambda \frac{f_t(u_t) - (1 - \varepsilon) b_t - \varepsilon \sup f_t}
        {(1 - \varepsilon) b_t + \varepsilon \sup f_t - \inf f_t} \Big), \qquad f_t = \langle w_t, \varphi \rangle,
 
-    with φ the :func:`cosines`, w_t the exponentially weighted mean of φ over the rows before t, and b_t an upper limit
-    of E f_t under the model: ⟨w_t, center⟩ + Σ \|w_t\| reach, or 0 where u is exactly uniform. When the mean of all M
-    reaches ``threshold``, they start again from 0.
+    with φ the :func:`cosines`, w_t the exponentially weighted mean of φ − center over the rows before t, and b_t an
+    upper limit of E f_t under the model: ⟨w_t, center⟩ + Σ \|w_t\| reach, which is 0 where u is exactly uniform. When
+    the mean of all M reaches ``threshold``, they start again from 0.
 
     ``directions`` is (spans, v, 6), ``wealth`` (spans, bets, v), ``center`` (v, 6), ``reach`` (6,).
     """
