@@ -41,6 +41,7 @@ ROOMS = (
     "problem",
     "checks",
     "discrepancy",
+    "comparison",
     "calibration",
     "radius",
     "evidence",
@@ -254,7 +255,6 @@ PROBES = {
     "kernels/radial.py": (1, "fields of its own dataclass, by name"),
     "models/base.py": (1, "a model of JAX stands in for the user's"),
     "results/base.py": (2, "fields of a result, by name"),
-    "sequential/books.py": (1, "parts of a state, by name"),
     "text.py": (1, "fields of any dataclass, by name"),
     "tilts/edge.py": (1, "fields of its own dataclass, by name"),
 }

@@ -25,6 +25,8 @@ _FILES = (
     "base_space",
     "dimensions",
     "fitted",
+    "comparison",
+    "monitor",
 )  # fmt: skip
 
 _HEAD = """# Evidence for what goes beyond the paper
