@@ -62,11 +62,12 @@ def _check(options: GoodnessOfFit) -> None:
     if not family and (tolerance.radius is None) == (tolerance.contamination is None):
         raise ValueError("give one of `--contamination` (a share) and `--radius` (a distance).")
     share, _ = _share(tolerance), as_share(tolerance.level, "--level")
+    radius = _radius(tolerance) if python_file(tolerance.radius) is None else tolerance.radius  # the file is run later
     if method.aggregate and (share is None or method.jumps or method.kernel != "imq"):
         raise ValueError("`--aggregate` goes with `--contamination`, and without `--kernel` and `--jumps`.")
     if tolerance.require not in (None, "good-enough"):
         raise ValueError(f"`--require` must be good-enough, got `{tolerance.require}`.")
-    if tolerance.require is not None and (method.aggregate or not (share or _radius(tolerance))):
+    if tolerance.require is not None and (method.aggregate or not (share or radius)):
         raise ValueError(
             "`--require good-enough` needs a tolerance above 0 and one length scale: nothing else can be shown to "
             "be close enough. Give `--contamination 5%`, without `--aggregate`."
