@@ -13,7 +13,6 @@ from steinball.cli.datafiles import read_table
 from steinball.cli.demo import demonstrate
 from steinball.cli.specs import as_share, kernel_from, load, model_from, python_file, standard_words
 from steinball.record import columns_named
-from steinball.results import Result
 from steinball_command.guard import NOT_REJECTED, NOT_SHOWN, REJECTED
 from steinball_command.options import Demo, GoodnessOfFit, Method, Tolerance, Work
 
@@ -49,7 +48,7 @@ def run_test(options: GoodnessOfFit) -> int:
 _COMMANDS: dict[type, Callable[[Any], int]] = {Demo: run_demo, GoodnessOfFit: run_test}
 
 
-def _code(result: Result, require: str | None) -> int:
+def _code(result: Any, require: str | None) -> int:
     """The exit code of a decision."""
     if result.rejected:
         return REJECTED
@@ -99,7 +98,7 @@ def _settings(tolerance: Tolerance, method: Method, work: Work) -> dict[str, Any
     return {"level": level, "rng": method.seed, **how}
 
 
-def _known_model(samples: Any, options: GoodnessOfFit) -> Result:
+def _known_model(samples: Any, options: GoodnessOfFit) -> Any:
     tolerance, method, share = options.tolerance, options.method, _share(options.tolerance)
     calibration = _calibration(method.calibration or "boundary", method.resamples, _CALIBRATIONS)
     model = model_from(options.model, samples.shape[1])
@@ -113,7 +112,7 @@ def _known_model(samples: Any, options: GoodnessOfFit) -> Result:
     return sb.ksd_test(samples, model, radius=_radius(tolerance), **settings)
 
 
-def _family(samples: Any, options: GoodnessOfFit) -> Result:
+def _family(samples: Any, options: GoodnessOfFit) -> Any:
     """A family has its parameters fitted; what describes a known model does not go with it."""
     model, method, share = options.model, options.method, _share(options.tolerance) or 0.0
     assert model.fit is not None

@@ -10,14 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball import ksd_test, robust_ksd_test
+from steinball import GofResult, ksd_test, robust_ksd_test
 from steinball.cautions import DependentRowsWarning
 from steinball.datasets import load_galaxies
 from steinball.estimation import fit_kernel_exponential_family
 from steinball.kernels import InverseMultiquadric
 from steinball.plots.save import save_picture
 from steinball.report import write_report
-from steinball.results.gof import GofResult
 from steinball.text import number, percent, wrap
 from steinball.tilts import PolynomialTilt
 

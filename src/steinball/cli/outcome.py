@@ -12,12 +12,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 from steinball.cli.specs import USER_MODULE
 from steinball.cli.table import Table
 from steinball.plots.save import check_picture, save_picture
 from steinball.report import write_report
-from steinball.results import Result
 from steinball.text import wrap
 from steinball_command.guard import INTERRUPTED, NOT_A_DECISION, NobodyReads, message_of, say, write
 from steinball_command.options import Output
@@ -139,7 +139,7 @@ def check_files(output: Output) -> None:
         check_picture(output.plot)
 
 
-def write_files(output: Output, result: Result, table: Table, title: str) -> None:
+def write_files(output: Output, result: Any, table: Table, title: str) -> None:
     """Write the report and the picture."""
     if output.report is not None:
         call = "\n".join(filter(None, [shlex.join(["steinball", *sys.argv[1:]]), table.sentence().strip()]))
@@ -148,7 +148,7 @@ def write_files(output: Output, result: Result, table: Table, title: str) -> Non
         save_picture(result, output.plot, data=table.labels)
 
 
-def print_result(output: Output, result: Result, table: Table, remark: str = "") -> None:
+def print_result(output: Output, result: Any, table: Table, remark: str = "") -> None:
     """Print the answer, as JSON or for people; a remark stands below it."""
     if output.json:
         told = {**result.to_dict(), **table.to_dict()}
