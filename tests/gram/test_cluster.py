@@ -165,6 +165,12 @@ def lose_the_fifth_twice(data: Any, task: int) -> int:
     return task
 
 
+def lose_four_once(data: Any, task: int) -> int:
+    if record(task) in (2, 4, 6, 8) and CALLS.count(task) == 1:
+        raise CancelledError("lost dependencies")
+    return task
+
+
 def fail_at_three(task: int) -> int:
     if record(task) == 3:
         raise ArithmeticError("task 3")
@@ -214,6 +220,24 @@ def test_tasks_whose_data_are_lost_are_handed_out_again(client: Any) -> None:
     assert list(run_on_dask(client, lose_the_fifth_twice, (np.ones(1000),), range(10))) == list(range(10))
     assert CALLS.count(5) == 3
     assert CALLS.count(0) == 1
+
+
+def test_losses_are_counted_from_the_last_task_that_finished(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_file, "LOSSES", 2)
+    monkeypatch.setattr(cluster_file._Run, "room", 1)
+    assert list(run_on_dask(client, lose_four_once, (np.ones(1000),), range(10))) == list(range(10))
+
+
+def test_tasks_that_lost_the_same_data_send_them_again_once(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    scatter, sent = distributed.Client.scatter, list[int]()
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        sent.append(1)
+        return scatter(*arguments, **options)
+
+    monkeypatch.setattr(distributed.Client, "scatter", counted)
+    assert list(run_on_dask(client, lose_four_once, (np.ones(1000),), range(10))) == list(range(10))
+    assert len(sent) == 2
 
 
 def test_data_that_are_lost_again_and_again_are_an_error(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
