@@ -283,6 +283,15 @@ def test_a_worker_that_is_still_to_come_is_waited_for() -> None:
         timer.join()
 
 
+def test_a_cluster_that_adapts_to_its_load_starts_a_worker_for_the_data() -> None:
+    with (
+        distributed.LocalCluster(0, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        cluster.adapt(minimum=0, maximum=1, interval="100ms")
+        assert within(20.0, lambda: list(run_on_dask(client, last_of, (np.ones(1000),), range(5)))) == list(range(5))
+
+
 def test_the_time_that_the_caller_takes_does_not_count(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second task starts when the caller comes back, and is looked at before it ends."""
     monkeypatch.setattr(cluster_file, "NO_PROGRESS_LIMIT", 1.5)
