@@ -289,6 +289,8 @@ def test_a_cluster_that_adapts_to_its_load_starts_a_worker_for_the_data() -> Non
         distributed.Client(cluster) as client,
     ):
         cluster.adapt(minimum=0, maximum=1, interval="100ms")
+        time.sleep(1.0)  # the first worker, which comes without a reason, goes again
+        assert eventually(lambda: not client.nthreads())
         assert within(20.0, lambda: list(run_on_dask(client, last_of, (np.ones(1000),), range(5)))) == list(range(5))
 
 
