@@ -154,6 +154,11 @@ def last_of(*arguments: Any) -> Any:
     return arguments[-1]
 
 
+def first_is_slow(task: int) -> int:
+    time.sleep(0.4 if task else 4.0)
+    return task
+
+
 def take_a_while(task: int) -> int:
     time.sleep(0.7)
     return task
@@ -292,6 +297,12 @@ def test_a_cluster_that_adapts_to_its_load_starts_a_worker_for_the_data() -> Non
         time.sleep(1.0)  # the first worker, which comes without a reason, goes again
         assert eventually(lambda: not client.nthreads())
         assert within(20.0, lambda: list(run_on_dask(client, last_of, (np.ones(1000),), range(5)))) == list(range(5))
+
+
+def test_any_task_that_finishes_is_progress(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first takes longer than the limit, while the other worker finishes one after the other."""
+    monkeypatch.setattr(cluster_file, "NO_PROGRESS_LIMIT", 2.0)
+    assert within(30.0, lambda: list(run_on_dask(client, first_is_slow, (), range(12)))) == list(range(12))
 
 
 def test_the_time_that_the_caller_takes_does_not_count(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
