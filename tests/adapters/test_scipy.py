@@ -397,3 +397,10 @@ def test_a_change_of_the_unit_changes_a_fit_of_scipy_by_that(
     scaled = as_family(distribution, 1, {key: unit * value for key, value in known.items()})
     factors = np.where(np.isin(plain.names, ["loc", "scale"]), unit, 1.0)
     np.testing.assert_allclose(scaled.fit(unit * x), factors * plain.fit(x), rtol=1e-6)
+
+
+def test_constant_data_and_angles_have_no_fit() -> None:
+    with pytest.raises(ValueError, match="must not be constant to fit norm"):
+        sb.fit_test(np.ones(20), stats.norm)
+    with pytest.raises(TypeError, match="vonmises of an angle"):
+        sb.fit_test(np.linspace(-1.0, 1.0, 50), stats.vonmises, known_params={"loc": 0.0, "scale": 1.0})

@@ -417,6 +417,8 @@ class SciPyFamily(Family):
             raise ValueError(
                 f"{int(outside.sum())} values of `x` lie outside the support {self.support} of {self.label}."
             )
+        if "scale" in self.names and not x.std() > 0.0:
+            raise ValueError(f"`x` must not be constant to fit {self.label}.")
         by, unit = self._place(x)  # SciPy's search depends on the unit of the data
         standard = {"loc": lambda value: (value - by) / unit, "scale": lambda value: value / unit}
         fixed = {f"f{name}": standard[name](v) if name in standard else v for name, v in self._known.items()}
