@@ -1,0 +1,109 @@
+"""The grid that rounded rows lie on, column by column."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from steinball.arrays import Floats
+
+__all__ = ["Grid", "find_grid"]
+
+ON_GRID = 0.6
+"""The share of rows that must lie on a grid: contaminated rows may lie anywhere."""
+
+_VISIBLE = 0.02  # steps whose product with √n is below this share of the spread cannot be seen by any region
+_LOOKED_AT = 4096  # rows that are enough to see a grid
+_PRECISIONS = (1e-15, 2e-7)  # relative errors of decimals in float64, and in float64 that was float32
+_DECIMALS = np.sort(np.outer([1.0, 2.0, 2.5, 5.0], 10.0 ** np.arange(-12, 13)).ravel())[::-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Values offset + step·k in each column, k whole; a step of 0 is a column that is not rounded.
+
+    Examples
+    --------
+    >>> grid = Grid(np.array([0.5, 0.0]), np.array([0.0, 0.0]))
+    >>> grid.round(np.array([[1.3, 1.3]])), grid.above(np.array([1.3]))
+    (array([[1.5, 1.3]]), array([1.75]))
+    """
+
+    step: Floats
+    offset: Floats
+
+    def round(self, x: Floats) -> Floats:
+        """Rows (n, d) moved to the nearest value of the grid."""
+        step = np.where(self.step > 0.0, self.step, 1.0)
+        return np.where(self.step > 0.0, self.offset + step * np.round((x - self.offset) / step), x)
+
+    def above(self, values: Floats) -> Floats:
+        """For one column: the middle between the nearest value of the grid and the next one."""
+        return np.asarray(self.offset + self.step * (np.round((values - self.offset) / self.step) + 0.5))
+
+
+def find_grid(x: Floats) -> Grid | None:
+    """The grid that the rows were rounded to, or ``None`` where no column was visibly rounded.
+
+    A column lies on a grid if at least 60 % of its rows do: a multiple of 1, 2, 2.5 or 5 times a power of ten, or the
+    greatest common divisor of the differences of its values (of those that occur twice, where there are some). The
+    largest such step counts.
+
+    Parameters
+    ----------
+    x : array
+        Shape (n, d).
+
+    Notes
+    -----
+    Rounding to the nearest value is assumed; rows that were cut off (ages in whole years) are half a step away.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).normal(size=(200, 1))
+    >>> find_grid(x), find_grid(x.round(1)).step, find_grid(2.54 * x.round()).step.round(12)
+    (None, array([0.1]), array([2.54]))
+    """
+    found = [_column_grid(column) for column in x.T]
+    if not any(step for step, _ in found):
+        return None
+    step, offset = np.array(found, dtype=np.float64).T
+    return Grid(step, offset)
+
+
+def _column_grid(x: Floats) -> tuple[float, float]:
+    """Step and offset of one column, (0, 0) where there is no grid."""
+    n, x = len(x), x[:: len(x) // _LOOKED_AT + 1]
+    values, times = np.unique(x, return_counts=True)
+    twice = values[times > 1]
+    low, middle, high = np.quantile(x, [0.1, 0.5, 0.9])
+    least = _VISIBLE * (high - low) / math.sqrt(n)
+    if len(values) < 3 or not least > 0.0:
+        return 0.0, 0.0
+    for precision in _PRECISIONS:
+        error = precision * float(np.abs(x).max(where=np.abs(x - middle) <= 50.0 * (high - low), initial=abs(middle)))
+        steps = [(step, 0.0) for step in _DECIMALS if least <= step <= high - low]
+        steps += [(_divisor(v - v[0], error), float(v[0])) for v in (twice, values) if len(v) > 3]
+        for step, offset in sorted(steps, reverse=True):
+            if step >= max(least, 100.0 * error) and _share_on(x, step, offset, error) >= ON_GRID:
+                return float(step), offset
+    return 0.0, 0.0
+
+
+def _share_on(x: Floats, step: float, offset: float, error: float) -> float:
+    away = np.abs(x - offset - step * np.round((x - offset) / step))
+    return float(np.mean(away <= 4.0 * error))
+
+
+def _divisor(differences: Floats, error: float) -> float:
+    """The greatest common divisor of differences known up to an error (Euclid's algorithm), 0 where there is none."""
+    left, step = differences[differences > 4.0 * error], 0.0
+    while left.size:
+        step = float(left.min())
+        rest = np.abs(differences - step * np.round(differences / step))
+        left = rest[rest > 8.0 * error]
+        if step < 100.0 * error:
+            return 0.0
+    return step
