@@ -76,7 +76,7 @@ def _taken(rows: Rows, kept: NDArray[np.bool_]) -> Rows:
 
 def _inside(cut: Cut, region: Region, rows: Rows) -> NDArray[np.bool_]:
     value = cut.family.values(rows, slice(region.view, region.view + 1))[0]
-    return ((value > region.low) & (value <= region.high)) == region.inside
+    return np.asarray(((value > region.low) & (value <= region.high)) == region.inside)
 
 
 def _surplus(design: Design, rows: Rows, pool: Rows) -> Region | None:
@@ -93,8 +93,8 @@ def _surplus(design: Design, rows: Rows, pool: Rows) -> Region | None:
     if not some.any():
         return None
     short = left.region("contamination", 0.0, some)
-    shares = {"expected": 1.0 - short.expected, "tolerated": 1.0 - short.tolerated, "observed": 1.0 - short.observed}
-    return replace(short, inside=not short.inside, **shares)
+    expected = 1.0 - short.expected
+    return replace(short, inside=not short.inside, expected=expected, tolerated=expected, observed=1.0 - short.observed)
 
 
 def _complement_is_interval(cut: Cut) -> NDArray[np.bool_]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import takewhile
 
 import numpy as np
@@ -68,7 +68,7 @@ class Counted:
     @cached_property
     def counts(self) -> Counts:
         """The counts in all arcs that decide, (N,)."""
-        return self.design.deciding([counts[:, None] for counts in self.below])[0]
+        return np.asarray(self.design.deciding([counts[:, None] for counts in self.below])[0])
 
     def statistic(self, share: float) -> float:
         """The statistic of theorem A at a tolerated contamination: the logarithm of the smallest weighted tail."""
@@ -100,12 +100,10 @@ class Counted:
         difference of shares that is proved (theorem F).
         """
         share = 0.0
-        while True:
-            place, pvalue = self._decides(question, share)
-            if pvalue > level:
-                return share
-            excess = lambda tried, one=np.array([place]): float(self._pvalues(question, tried, one)[0]) - level  # noqa: E731
+        while (found := self._decides(question, share))[1] <= level:
+            excess = partial(self._excess, question, level, np.array([found[0]]))
             share = max(share + _STEP, float(brentq(excess, share, 1.0, xtol=_STEP / 10.0)))
+        return max(0.0, share - 2.0 * _STEP)
 
     def region(self, question: Question, share: float, among: NDArray[np.bool_] | bool = True) -> Region:
         """The region that decides by theorem B or F; ``among`` says which arcs (N,) are looked at, by default all."""
@@ -144,8 +142,11 @@ class Counted:
     def _pvalues(self, question: Question, share: float, places: NDArray[np.intp]) -> Floats:
         """Exact tails of some arcs times the number of regions."""
         expected = self.design.expected
-        law = pool_law(expected.heads[places], expected.size[places])
+        law = pool_law(expected.heads[places], expected.size[places], self.design.n)
         return tail(question, self.counts[places], self.design.n, law, share) * expected.weight[places]
+
+    def _excess(self, question: Question, level: float, place: NDArray[np.intp], share: float) -> float:
+        return float(self._pvalues(question, share, place)[0]) - level
 
 
 def count(design: Design, x: Floats) -> Counted:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,11 +65,10 @@ class Arcs(NamedTuple):
         start, stop = start[stop - start <= cuts], stop[stop - start <= cuts]
         return cls(start, stop, np.flatnonzero((start > 0) & (stop <= cuts)))
 
-    def sums(self, below: NDArray[np.generic]) -> NDArray[np.generic]:
+    def sums(self, below: NDArray[Any]) -> NDArray[Any]:
         """From what lies below each cut, (..., K + 2), to what lies in each arc, (..., arcs)."""
         inside = below[..., self.stop] - below[..., self.start]
         return np.concatenate([inside, below[..., -1:] - inside[..., self.inner]], axis=-1)
-
 
     def votes(self, distinct: NDArray[np.bool_]) -> Floats:
         """The part of the level that each arc gets, (1 or T, arcs): a third is for all arcs, a third for those between
@@ -152,7 +151,7 @@ def cumulative(values: Floats, edges: Floats) -> Counts:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Views, cuts and arcs for n rows of a model; it depends on model, n and views alone and may be kept with the model.
+    """Views, cuts and arcs for n rows of a model. It depends on model, n and views alone and may be kept.
 
     Attributes
     ----------
@@ -186,12 +185,13 @@ class Design:
 
         Examples
         --------
-        >>> Design.build(Source(cdf=lambda x: np.clip(x, 0.0, 1.0)), 100, cells=2).cuts[0].edges.round(4)
-        array([[0.001 , 0.0039, 0.0156, 0.0625, 0.25  , 0.5   , 0.75  , 0.9375, 0.9844, 0.9961, 0.999 ]])
+        >>> Design.build(Source(cdf=lambda x: np.clip(x / 2.0, 0.0, 1.0)), 20, cells=2).cuts[0].edges.round(4)
+        array([[0.0078, 0.0312, 0.125 , 0.5   , 1.    , 1.5   , 1.875 , 1.9688,
+                1.9922]])
         """
         if source.cdf is not None and families is None:
-            cuts = (_known_cut(source, n, cells),)
-            return cls(source, n, cuts, cuts)
+            known = (_known_cut(source, n, cells),)
+            return cls(source, n, known, known)
         families = column_families(source) if families is None else families
         if source.draws is not None:
             rows, m = source.rows(source.draws), len(source.draws)
@@ -199,7 +199,7 @@ class Design:
             tied = any(cut.atoms for cut in halves)
             return cls(source, n, halves if tied else _pool_cuts(rows, families, m, n, cells), halves)
         most = min(max(5_000, MOST_VALUES // (2 * sum(family.size for family in families))), MOST_DRAWS)
-        first, second = min(max(20 * n, 10_000), most), min(max(100 * n, 20_000), most)
+        first, second = min(max(50 * n, 10_000), most), min(max(100 * n, 20_000), most)
         rows = source.rows(source.draw(first + second, np.random.default_rng(_SEED)))
         cuts = _pool_cuts(rows, families, first, n, cells)
         return cls(source, n, cuts, cuts)
@@ -214,7 +214,7 @@ class Design:
         """What is expected in all arcs."""
         found = []
         for cut in self.cuts:
-            heads = np.asarray(cut.arcs.sums(cut.heads)) * cut.distinct
+            heads = cut.arcs.sums(cut.heads) * cut.distinct
             weight = len(self.cuts) * cut.family.size / cut.arcs.votes(cut.distinct)
             found.append([heads / cut.heads[0, -1], heads, np.full(heads.shape, cut.size), weight])
         share, heads, size, weight = (
@@ -224,11 +224,13 @@ class Design:
         return Expected(share, heads, size, weight, np.cumsum([0, *lengths[:-1]]))
 
     def deciding(self, below: Sequence[Counts]) -> Counts:
-        """From each family's counts below its cuts, (T, R, K + 2), to those in all arcs that decide, (R, N): the smallest
-        over views whose arcs have the same probability, otherwise all."""
+        """From counts below the cuts of each family, (T, R, K + 2), to those in all arcs that decide, (R, N).
+
+        Of views whose arcs have the same probability the smallest count decides, otherwise each.
+        """
         found = []
         for cut, counts in zip(self.cuts, below, strict=True):
-            sums = np.asarray(cut.arcs.sums(counts))
+            sums = cut.arcs.sums(counts)
             least = sums.min(axis=0, keepdims=True) if len(cut.heads) == 1 else sums
             found.append(np.moveaxis(least, 1, 0).reshape(counts.shape[1], -1))
         return np.concatenate(found, axis=1)
@@ -267,8 +269,8 @@ def _pool_cuts(rows: Rows, families: Sequence[Family], first: int, n: int, cells
         found = [_edges(family.values(rows, part), first, n, ranks) for part in parts(family.size, len(rows.x))]
         edges, apart = (np.concatenate([part[k] for part in found]) for k in (0, 1))
         tied = any(part[2] for part in found)
-        law = (apart.astype(np.float64), rest) if tied else (ahead, first)
-        cuts.append(Cut(family, arcs, edges, *law, apart, rest, tied))
+        heads = apart.astype(np.float64) if tied else ahead
+        cuts.append(Cut(family, arcs, edges, heads, rest if tied else first, apart, rest, tied))
     return tuple(cuts)
 
 

@@ -11,10 +11,11 @@ from steinball.arrays import Floats
 
 __all__ = ["Grid", "find_grid"]
 
-ON_GRID = 0.6
+ON_GRID = 0.75
 """The share of rows that must lie on a grid: contaminated rows may lie anywhere."""
 
 _VISIBLE = 0.02  # steps whose product with √n is below this share of the spread cannot be seen by any region
+_QUANTILES = np.array([0.25, 0.1, 0.02, 0.0])  # the first of these that differs from its mirror gives the spread
 _LOOKED_AT = 4096  # rows that are enough to see a grid
 _PRECISIONS = (1e-15, 2e-7)  # relative errors of decimals in float64, and in float64 that was float32
 _DECIMALS = np.sort(np.outer([1.0, 2.0, 2.5, 5.0], 10.0 ** np.arange(-12, 13)).ravel())[::-1]
@@ -27,7 +28,7 @@ class Grid:
     Examples
     --------
     >>> grid = Grid(np.array([0.5, 0.0]), np.array([0.0, 0.0]))
-    >>> grid.round(np.array([[1.3, 1.3]])), grid.above(np.array([1.3]))
+    >>> grid.round(np.array([[1.3, 1.3]])), Grid(np.array([0.5]), np.array([0.0])).above(np.array([1.3]))
     (array([[1.5, 1.3]]), array([1.75]))
     """
 
@@ -47,7 +48,7 @@ class Grid:
 def find_grid(x: Floats) -> Grid | None:
     """The grid that the rows were rounded to, or ``None`` where no column was visibly rounded.
 
-    A column lies on a grid if at least 60 % of its rows do: a multiple of 1, 2, 2.5 or 5 times a power of ten, or the
+    A column lies on a grid if at least 75 % of its rows do, those with its most frequent value left out: a multiple of 1, 2, 2.5 or 5 times a power of ten, or the
     greatest common divisor of the differences of its values (of those that occur twice, where there are some). The
     largest such step counts.
 
@@ -77,24 +78,20 @@ def _column_grid(x: Floats) -> tuple[float, float]:
     """Step and offset of one column, (0, 0) where there is no grid."""
     n, x = len(x), x[:: len(x) // _LOOKED_AT + 1]
     values, times = np.unique(x, return_counts=True)
-    twice = values[times > 1]
-    low, middle, high = np.quantile(x, [0.1, 0.5, 0.9])
-    least = _VISIBLE * (high - low) / math.sqrt(n)
-    if len(values) < 3 or not least > 0.0:
-        return 0.0, 0.0
-    for precision in _PRECISIONS:
-        error = precision * float(np.abs(x).max(where=np.abs(x - middle) <= 50.0 * (high - low), initial=abs(middle)))
-        steps = [(step, 0.0) for step in _DECIMALS if least <= step <= high - low]
-        steps += [(_divisor(v - v[0], error), float(v[0])) for v in (twice, values) if len(v) > 3]
-        for step, offset in sorted(steps, reverse=True):
-            if step >= max(least, 100.0 * error) and _share_on(x, step, offset, error) >= ON_GRID:
-                return float(step), offset
-    return 0.0, 0.0
-
-
-def _share_on(x: Floats, step: float, offset: float, error: float) -> float:
-    away = np.abs(x - offset - step * np.round((x - offset) / step))
-    return float(np.mean(away <= 4.0 * error))
+    low, high = np.quantile(x, [_QUANTILES, 1.0 - _QUANTILES])
+    spread = float(next(iter((high - low)[high > low]), 0.0))
+    best, twice = (0.0, 0.0), values[times > 1]
+    others = x[x != values[np.argmax(times)]]  # one value that most rows share lies on every grid
+    for precision in _PRECISIONS if len(values) > 2 else ():
+        error = precision * (float(np.abs(np.median(x))) + 10.0 * spread)
+        least = max(_VISIBLE * spread / math.sqrt(n), 100.0 * error)
+        steps = [(step, 0.0) for step in _DECIMALS if step <= 4.0 * spread]
+        steps += [(_divisor(v - v[0], error), float(v[0])) for v in (twice, values) if len(v) > 2]
+        for step, offset in steps:
+            if step >= max(least, 1.01 * best[0]):
+                away = np.abs(others - offset - step * np.round((others - offset) / step))
+                best = (float(step), offset) if np.mean(away <= 4.0 * error) >= ON_GRID else best
+    return best
 
 
 def _divisor(differences: Floats, error: float) -> float:
@@ -103,7 +100,5 @@ def _divisor(differences: Floats, error: float) -> float:
     while left.size:
         step = float(left.min())
         rest = np.abs(differences - step * np.round(differences / step))
-        left = rest[rest > 8.0 * error]
-        if step < 100.0 * error:
-            return 0.0
+        left = rest[rest > 8.0 * error] if step > 100.0 * error else left[:0]
     return step

@@ -12,7 +12,7 @@ from steinball.arrays import Floats, generator_at
 from steinball.regions.design import Design, cumulative
 from steinball.regions.tails import Counts, shortfall
 
-__all__ = ["Null", "affordable_draws", "can_simulate", "simulate", "statistics"]
+__all__ = ["Null", "affordable_draws", "simulate", "statistics"]
 
 MOST_WORK = 300_000_000
 """Values of views at replicates, at most: some seconds."""
@@ -40,7 +40,7 @@ class Null:
 
     def pvalue(self, value: float) -> float:
         """(1 + #{replicates at least as extreme})/(B + 1); a smaller statistic is more extreme."""
-        extreme = np.count_nonzero(self.statistics <= value + _TIES * abs(value))
+        extreme = int(np.count_nonzero(self.statistics <= value + _TIES * abs(value)))
         return (1.0 + extreme) / (len(self.statistics) + 1.0)
 
 
@@ -54,31 +54,29 @@ def statistics(design: Design, counts: Counts, share: float) -> Floats:
     short = shortfall(counts, design.n, (1.0 - share) * design.expected.share)
     worst = np.maximum.reduceat(short, design.expected.starts, axis=1)
     votes = np.log([cut.family.size for cut in design.cuts])
-    return np.min(votes + log_ndtr(-np.sqrt(2.0 * worst)), axis=1)
+    return np.asarray(np.min(votes + log_ndtr(-np.sqrt(2.0 * worst)), axis=1))
 
 
-def affordable_draws(n: int, views: int, wanted: int = 1999, least: int = 399) -> int:
+def affordable_draws(design: Design, wanted: int = 1999, least: int = 399) -> int:
     """How many replicates are worth their cost, by sizes alone: those wanted, the least that will do, or 0.
 
-    0 means theorem B, which needs none. Replicates of one view cost the same at every n.
+    0 means theorem B, which needs none. Replicates of one view without atoms cost the same at every n. A second sample
+    gives replicates of several views if it has ten times as many rows as the data.
 
     Examples
     --------
-    >>> affordable_draws(10**6, 1), affordable_draws(500, 213), affordable_draws(1000, 5054)
-    (1999, 1999, 0)
+    >>> from steinball.regions.source import Source
+    >>> affordable_draws(Design.build(Source(cdf=lambda x: np.clip(x, 0.0, 1.0)), 10**6))
+    1999
     """
-    return next((b for b in (wanted, least) if views == 1 or n * views * b <= MOST_WORK), 0)
+    second, work = design.source.draws, design.n * design.views
+    if second is not None and (len(second) < 10 * design.n or design.cuts is design.halves):
+        work = MOST_WORK
+    return next((b for b in (wanted, least) if _of_one_view(design) or work * b <= MOST_WORK), 0)
 
 
 def _of_one_view(design: Design) -> bool:
     return design.views == 1 and not design.cuts[0].atoms
-
-
-def can_simulate(design: Design) -> bool:
-    """Whether replicates can be drawn: from a sampler, of one view, or out of a second sample ten times as large."""
-    source = design.source
-    large = source.draws is not None and len(source.draws) >= 10 * design.n and design.cuts is not design.halves
-    return _of_one_view(design) or source.draws is None or large
 
 
 def simulate(design: Design, share: float, draws: int = 1999, seed: int = _SEED) -> Null:
@@ -100,8 +98,6 @@ def simulate(design: Design, share: float, draws: int = 1999, seed: int = _SEED)
     Exact at every n for fresh draws, and for one view without atoms, whose cells have a Dirichlet law and whose counts
     are multinomial. Replicates that are taken out of a second sample and cut on the rest of it are asymptotic.
     """
-    if not can_simulate(design):
-        raise ValueError("replicates need a sampler, or a second sample of ten times as many rows as the data.")
     kind = _one_view if _of_one_view(design) else _fresh if design.source.draws is None else _taken_out
     replicates, root, found = kind(design), np.random.SeedSequence(seed), []
     step = max(1, _CHUNK // (design.n * design.views)) if kind is not _one_view else 256
@@ -143,7 +139,7 @@ def _fresh(design: Design) -> Replicates:
 
 
 def _taken_out(design: Design) -> Replicates:
-    """Rows taken out of a second sample: one lies below the r-th of the rest if fewer than r of the rest lie below it."""
+    """Rows taken out of a second sample, and counted below cuts at the same shares of the rest of it."""
     assert design.source.draws is not None
     rows, m = design.source.rows(design.source.draws), len(design.source.draws)
     ranks = [cut.family.values(rows, slice(None)).argsort(axis=1).argsort(axis=1) for cut in design.cuts]
@@ -151,7 +147,7 @@ def _taken_out(design: Design) -> Replicates:
     def draw(share: float, size: int, rng: np.random.Generator) -> list[Counts]:
         taken = [rng.permutation(m)[: rng.binomial(design.n, 1.0 - share)] for _ in range(size)]
         return [
-            np.stack([_recut(rank[:, rows], cut.heads[:, 1:-1] / (m + 1.0), m) for rows in taken], axis=1)
+            np.stack([_recut(rank[:, some], cut.heads[:, 1:-1] / (m + 1.0), m) for some in taken], axis=1)
             for cut, rank in zip(design.cuts, ranks, strict=True)
         ]
 
@@ -159,8 +155,11 @@ def _taken_out(design: Design) -> Replicates:
 
 
 def _recut(ranks: Counts, shares: Floats, m: int) -> Counts:
-    """Counts (T, K + 2) of rows with these ranks (T, N) among m, below cuts at such shares of the m − N others."""
-    views, taken = ranks.shape
-    others_below = np.sort(ranks, axis=1) - np.arange(taken)
-    places = np.rint(shares * (m - taken + 1.0)) - 1.0
+    """Counts (T, K + 2) of N rows with these ranks (T, N) among m, below cuts at such shares of the m − N others.
+
+    A row lies below the r-th of the others if at most r − 1 of the others lie below the row.
+    """
+    views, n = ranks.shape
+    others_below = np.sort(ranks, axis=1) - np.arange(n)
+    places = np.rint(shares * (m - n + 1.0)) - 1.0
     return cumulative(others_below.astype(np.float64), np.repeat(places, views, axis=0))

@@ -116,7 +116,7 @@ class Source:
             middle = (low + high) / 2.0
             reached = self.probability(np.sinh(middle)) >= levels
             low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-        return np.sinh(high)
+        return np.asarray(np.sinh(high))
 
 
 def _standardized(source: Source, mean: Any, covariance: Any, noise: float = 0.0) -> Source:
@@ -178,8 +178,8 @@ def from_probabilities(probabilities: Sequence[float]) -> Source:
     array([0. , 0.2, 0.5, 1. ])
     """
     below = np.concatenate([[0.0], np.cumsum(probabilities) / np.sum(probabilities)])
-
-    def cdf(x: Floats) -> Floats:
-        return below[np.clip(np.floor(x) + 1, 0, len(below) - 1).astype(np.int64)]
-
-    return Source(cdf=cdf, quantile=lambda levels: np.searchsorted(below[1:], levels - 1e-12), discrete=True)
+    return Source(
+        cdf=lambda x: below[np.clip(np.floor(x) + 1, 0, len(below) - 1).astype(np.int64)],
+        quantile=lambda levels: np.searchsorted(below[1:], levels - 1e-12),
+        discrete=True,
+    )

@@ -100,7 +100,7 @@ def user_family(views: Function | Sequence[Function] | Mapping[str, Function]) -
     >>> family.word(0), family.values(Rows(np.array([[1.0, 2.0]]), np.zeros((2, 1))), slice(None))
     ('ratio', array([[0.5]]))
     """
-    listed = [views] if callable(views) else views
+    listed = views if isinstance(views, (Mapping, list, tuple)) else [views]
     named = dict(listed) if isinstance(listed, Mapping) else {f"view {k}": f for k, f in enumerate(listed, 1)}
     if not named or not all(callable(view) for view in named.values()):
         raise TypeError(f"`views` must be a function, or a list or dictionary of functions, got {views!r}.")
