@@ -76,7 +76,7 @@ def _taken(rows: Rows, kept: NDArray[np.bool_]) -> Rows:
 
 def _inside(cut: Cut, region: Region, rows: Rows) -> NDArray[np.bool_]:
     value = cut.family.values(rows, slice(region.view, region.view + 1))[0]
-    return np.asarray(((value > region.low) & (value <= region.high)) == region.inside)
+    return np.asarray((value > region.low) & (value <= region.high))
 
 
 def _surplus(design: Design, rows: Rows, pool: Rows) -> Region | None:
@@ -93,8 +93,11 @@ def _surplus(design: Design, rows: Rows, pool: Rows) -> Region | None:
     if not some.any():
         return None
     short = left.region("contamination", 0.0, some)
-    expected = 1.0 - short.expected
-    return replace(short, inside=not short.inside, expected=expected, tolerated=expected, observed=1.0 - short.observed)
+    low, high, expected = short.low, short.high, 1.0 - short.expected
+    if short.inside:  # a half-line, whose complement is the other one
+        low, high = (high, np.inf) if low == -np.inf else (-np.inf, low)
+    shares = {"expected": expected, "tolerated": expected, "observed": 1.0 - short.observed}
+    return replace(short, low=low, high=high, inside=True, **shares)
 
 
 def _complement_is_interval(cut: Cut) -> NDArray[np.bool_]:

@@ -284,5 +284,7 @@ def _edges(values: Floats, first: int, n: int, ranks: NDArray[np.int64]) -> tupl
     tied = bool((ordered[:, run:] == ordered[:, : first - run]).any()) if first > run else False
     if tied:
         for row, edge in zip(ordered, edges, strict=True):
-            edge[:] = (edge + row[np.minimum(row.searchsorted(edge, side="right"), first - 1)]) / 2.0
+            above = row[np.minimum(row.searchsorted(edge, side="right"), first - 1)]
+            before = row[np.maximum(row.searchsorted(edge) - 1, 0)]
+            edge[:] = (edge + np.where(above > edge, above, before)) / 2.0
     return edges, cumulative(values[:, first:], edges), tied
