@@ -154,7 +154,7 @@ def test_with_a_pool_the_upper_bound_adds_the_limits_of_draws_that_did_not_cut(m
 def test_along_a_curve_pvalues_do_not_fall() -> None:
     counted = count(Design.build(NORMAL, 200), wide())
     shares = np.linspace(0.0, 0.3, 31)
-    curve = counted.curve("contamination", shares)
+    curve = counted.curve("contamination", shares.tolist())
     assert (np.diff(curve) >= 0.0).all()
     assert curve[10] == counted.bonferroni("contamination", shares[10])
 
@@ -283,13 +283,13 @@ def test_power_in_one_column(kind: str) -> None:
         (tolerance, lambda c: c.bonferroni("tolerance", 0.05)),
     ):
         error = math.sqrt(max(measured * (1.0 - measured), 0.02) * (1.0 / 100.0 + 1.0 / 200.0))
-        assert rejections(design, lambda rng: draw(rng)[:, None], 200, pvalue) >= measured - 3.0 * error
+        assert rejections(design, lambda rng: draw(rng).reshape(-1, 1), 200, pvalue) >= measured - 3.0 * error
 
 
 @pytest.mark.calibration
 def test_rounded_rows_keep_the_level_once_the_grid_is_known_and_break_it_otherwise() -> None:
     def draw(rng: np.random.Generator) -> Floats:
-        return 0.1 * np.round(rng.normal(size=(1000, 1)) / 0.1)
+        return np.asarray(0.1 * np.round(rng.normal(size=(1000, 1)) / 0.1))
 
     def pvalue(c: Counted) -> float:
         return c.bonferroni("contamination", 0.0)

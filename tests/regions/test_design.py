@@ -63,8 +63,8 @@ def test_the_level_is_shared_by_all_arcs_of_a_view() -> None:
     votes = arcs.votes(distinct)
     assert votes.sum(axis=1) == pytest.approx([1.0, 1.0])
     assert votes[1, ::3].max() < 1e-100
-    coarse = [k for k, cells in enumerate(sets_of(arcs, 10)) if cells == frozenset(range(4, 8))][0]
-    fine = [k for k, cells in enumerate(sets_of(arcs, 10)) if cells == frozenset(range(5, 8))][0]
+    coarse = sets_of(arcs, 10).index(frozenset(range(4, 8)))
+    fine = sets_of(arcs, 10).index(frozenset(range(5, 8)))
     assert votes[0, coarse] > 5.0 * votes[0, fine]
     assert votes[0, fine] > 0.3 / distinct.shape[1]
 

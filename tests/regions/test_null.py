@@ -188,8 +188,10 @@ def test_at_the_edge_the_level_is_attained() -> None:
 @pytest.mark.parametrize(("d", "repeats", "draws"), [(1, 500, 999), (3, 100, 99)])
 def test_replicates_out_of_a_second_sample_keep_the_level(d: int, repeats: int, draws: int) -> None:
     rng, rejected = np.random.default_rng(10), 0
+    null = None
     for _ in range(repeats):
         design = Design.build(from_second_sample(rng.normal(size=(1000, d))), 40)
-        null = simulate(design, 0.0, draws)
+        if null is None or d > 1:  # the null of one view depends on the number of draws alone
+            null = simulate(design, 0.0, draws)
         rejected += count(design, rng.normal(size=(40, d))).pvalue(null) <= 0.05
     assert rejected / repeats <= 0.05 + 2.0 * np.sqrt(0.05 * 0.95 / repeats)

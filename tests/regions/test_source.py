@@ -65,7 +65,7 @@ def test_standardized_coordinates_are_uncorrelated_whatever_the_units(by_draws: 
     mean = np.array([5.0, -1.0, 1e6])
 
     def sample(n: int, rng: np.random.Generator) -> Floats:
-        return mean + rng.normal(size=(n, 3)) @ root.T
+        return np.asarray(mean + rng.normal(size=(n, 3)) @ root.T)
 
     given = {} if by_draws else {"mean": mean, "covariance": root @ root.T}
     source = from_sampler(sample, 3, **given)
@@ -78,7 +78,7 @@ def test_standardized_coordinates_are_uncorrelated_whatever_the_units(by_draws: 
 def test_a_coordinate_depends_on_its_own_column_and_those_before() -> None:
     source = from_sampler(lambda n, rng: rng.normal(size=(n, 2)), 2, [0, 0], [[1.0, 0.6], [0.6, 1.0]])
     x = RNG.normal(size=(5, 2))
-    z, moved = source.rows(x).z, source.rows(x + [0.0, 1.0]).z
+    z, moved = source.rows(x).z, source.rows(x + np.array([0.0, 1.0])).z
     assert z[0] == pytest.approx(x[:, 0])
     assert moved[0] == pytest.approx(z[0])
     assert z[1] == pytest.approx((x[:, 1] - 0.6 * x[:, 0]) / 0.8)
@@ -128,7 +128,7 @@ def test_rows_that_are_no_whole_numbers_lie_nowhere() -> None:
 
 def test_categories_have_their_probabilities() -> None:
     source = from_probabilities([2.0, 3.0, 5.0])
-    assert source.probability(np.array([-3.0, 0.0, 1.0, 2.0, 9.0])) == pytest.approx([0.0, 0.2, 0.5, 1.0, 1.0])
+    assert source.cdf(np.array([-3.0, 0.0, 1.0, 2.0, 9.0])) == pytest.approx([0.0, 0.2, 0.5, 1.0, 1.0])
     assert source.quantiles(np.array([0.1, 0.2, 0.21, 0.5, 0.9])).tolist() == [0, 0, 1, 1, 2]
 
 

@@ -96,8 +96,8 @@ def _surplus(design: Design, rows: Rows, pool: Rows) -> Region | None:
     low, high, expected = short.low, short.high, 1.0 - short.expected
     if short.inside:  # a half-line, whose complement is the other one
         low, high = (high, np.inf) if low == -np.inf else (-np.inf, low)
-    shares = {"expected": expected, "tolerated": expected, "observed": 1.0 - short.observed}
-    return replace(short, low=low, high=high, inside=True, **shares)
+    found = replace(short, low=low, high=high, inside=True)
+    return replace(found, expected=expected, tolerated=expected, observed=1.0 - short.observed)
 
 
 def _complement_is_interval(cut: Cut) -> NDArray[np.bool_]:

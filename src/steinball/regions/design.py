@@ -27,6 +27,8 @@ _STEPS = (1, 2, 4)  # arcs between every cut, every second and every fourth shar
 _BLOCK = 1 << 24  # values of views that are in memory together
 _SEED = 20230919
 
+Families = Sequence[Family] | None
+
 
 def levels(n: int, cells: int | None = None, pool: float = math.inf) -> Floats:
     """Shares below the cuts: equal cells, 2n^0.4 within [8, 40], then tails by factors of 4 down to 0.02/n.
@@ -167,9 +169,7 @@ class Design:
     halves: tuple[Cut, ...]
 
     @classmethod
-    def build(
-        cls, source: Source, n: int, families: Sequence[Family] | None = None, cells: int | None = None
-    ) -> Design:
+    def build(cls, source: Source, n: int, families: Families = None, cells: int | None = None) -> Design:
         """The design for n rows.
 
         Parameters
@@ -216,12 +216,10 @@ class Design:
         for cut in self.cuts:
             heads = cut.arcs.sums(cut.heads) * cut.distinct
             weight = len(self.cuts) * cut.family.size / cut.arcs.votes(cut.distinct)
-            found.append([heads / cut.heads[0, -1], heads, np.full(heads.shape, cut.size), weight])
-        share, heads, size, weight = (
-            np.concatenate([a.ravel() for a in arrays]) for arrays in zip(*found, strict=True)
-        )
-        lengths = [arrays[0].size for arrays in found]
-        return Expected(share, heads, size, weight, np.cumsum([0, *lengths[:-1]]))
+            found.append(np.stack([heads / cut.heads[0, -1], heads, np.full(heads.shape, cut.size), weight]))
+        starts = np.cumsum([0, *(arrays[0].size for arrays in found[:-1])])
+        share, heads, size, weight = np.concatenate([arrays.reshape(4, -1) for arrays in found], axis=1)
+        return Expected(share, heads, size, weight, starts)
 
     def deciding(self, below: Sequence[Counts]) -> Counts:
         """From counts below the cuts of each family, (T, R, K + 2), to those in all arcs that decide, (R, N).
@@ -238,12 +236,11 @@ class Design:
 
 def counts_below(rows: Rows, cuts: Sequence[Cut]) -> list[Counts]:
     """For each family the counts of rows below its cuts, (T, K + 2)."""
-    return [
-        np.concatenate(
-            [cumulative(cut.family.values(rows, p), cut.edges[p]) for p in parts(len(cut.edges), len(rows.x))]
-        )
-        for cut in cuts
-    ]
+    found = []
+    for cut in cuts:
+        some = parts(cut.family.size, len(rows.x))
+        found.append(np.concatenate([cumulative(cut.family.values(rows, p), cut.edges[p]) for p in some]))
+    return found
 
 
 def _known_cut(source: Source, n: int, cells: int | None) -> Cut:
@@ -253,7 +250,7 @@ def _known_cut(source: Source, n: int, cells: int | None) -> Cut:
     grid = Grid(np.ones(1), np.zeros(1)) if source.discrete else source.grid
     if grid is not None:
         edges = np.unique(grid.above(edges))
-        below = source.probability(edges)
+        below = np.asarray(source.cdf(edges))
         some = (np.diff(below, prepend=0.0) > 0.0) & (below < 1.0)
         edges, below = edges[some], below[some]
     known = np.concatenate([[0.0], below, [1.0]])[None]

@@ -48,9 +48,9 @@ class Grid:
 def find_grid(x: Floats) -> Grid | None:
     """The grid that the rows were rounded to, or ``None`` where no column was visibly rounded.
 
-    A column lies on a grid if at least 75 % of its rows do, those with its most frequent value left out: a multiple of 1, 2, 2.5 or 5 times a power of ten, or the
-    greatest common divisor of the differences of its values (of those that occur twice, where there are some). The
-    largest such step counts.
+    A column lies on a grid if at least 75 % of its rows do, those with its most frequent value left out. The steps that
+    are tried are 1, 2, 2.5 or 5 times a power of ten, and the greatest common divisor of the differences of the values
+    in the column (of those that occur twice, where there are some). The largest that fits counts.
 
     Parameters
     ----------

@@ -19,11 +19,10 @@ MOMENT_DRAWS = 4096
 SET_ASIDE = 5
 """One in so many rows of a second sample is set aside to standardize the others."""
 
-_WINSORIZED = 6.0  # robust standard deviations beyond which a draw does not move a covariance
-_NOISE = 5.0  # standard errors of a correlation that the largest of many may reach by chance
 _SEED = 20230917
 
 Function = Callable[[Floats], Any]
+Sampler = Callable[[int, np.random.Generator], Any]
 
 
 class Rows(NamedTuple):
@@ -66,8 +65,8 @@ class Source:
     """
 
     columns: int = 1
-    sample: Callable[[int, np.random.Generator], Any] | None = None
-    cdf: Function | None = None
+    sample: Sampler | None = None
+    cdf: Any = None
     quantile: Function | None = None
     discrete: bool = False
     log_density: Function | None = None
@@ -102,11 +101,6 @@ class Source:
             raise ValueError(f"`sample({n}, rng)` must return independent draws, got the same row {n} times.")
         return x
 
-    def probability(self, x: Floats) -> Floats:
-        """F(x) in one column."""
-        assert self.cdf is not None
-        return np.asarray(self.cdf(x), dtype=np.float64)
-
     def quantiles(self, levels: Floats) -> Floats:
         """Where the distribution function reaches these levels."""
         if self.quantile is not None:
@@ -114,7 +108,7 @@ class Source:
         low, high = np.full((2, len(levels)), [[-700.0], [700.0]])
         for _ in range(70):
             middle = (low + high) / 2.0
-            reached = self.probability(np.sinh(middle)) >= levels
+            reached = np.asarray(self.cdf(np.sinh(middle))) >= levels
             low, high = np.where(reached, low, middle), np.where(reached, middle, high)
         return np.asarray(np.sinh(high))
 
@@ -140,14 +134,13 @@ def _standardized_by(source: Source, draws: Floats) -> Source:
     spread = np.where(spread > 0.0, spread, draws.std(axis=0))
     if not (spread > 0.0).all():
         raise ValueError(f"draws of the model must vary, but column {int(np.argmin(spread))} is constant.")
-    near = np.clip((draws - middle) / spread, -_WINSORIZED, _WINSORIZED)
+    near = np.clip((draws - middle) / spread, -6.0, 6.0)
     covariance = np.outer(spread, spread) * np.atleast_2d(np.cov(near.T))
-    return _standardized(source, middle + spread * near.mean(axis=0), covariance, _NOISE / len(draws) ** 0.5)
+    # The largest of many correlations of independent columns stays below five standard errors.
+    return _standardized(source, middle + spread * near.mean(axis=0), covariance, noise=5.0 / len(draws) ** 0.5)
 
 
-def from_sampler(
-    sample: Callable[[int, np.random.Generator], Any], columns: int, mean: Any = None, covariance: Any = None
-) -> Source:
+def from_sampler(sample: Sampler, columns: int, mean: Any = None, covariance: Any = None) -> Source:
     """A model that can be drawn from; mean and covariance come from 4,096 draws where they are not given.
 
     Examples
@@ -174,7 +167,7 @@ def from_probabilities(probabilities: Sequence[float]) -> Source:
 
     Examples
     --------
-    >>> from_probabilities([0.2, 0.3, 0.5]).probability(np.array([-1.0, 0.0, 1.5, 2.0]))
+    >>> from_probabilities([0.2, 0.3, 0.5]).cdf(np.array([-1.0, 0.0, 1.5, 2.0]))
     array([0. , 0.2, 0.5, 1. ])
     """
     below = np.concatenate([[0.0], np.cumsum(probabilities) / np.sum(probabilities)])

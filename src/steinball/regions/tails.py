@@ -49,7 +49,9 @@ def shortfall(counts: Counts, n: int, share: Floats) -> Floats:
     """
     mean = n * share
     short = np.minimum(counts + (2.0 - share) / 3.0, mean)
-    found = xlogy(short, short / np.maximum(mean, 1e-300)) + xlogy(n - short, (n - short) / np.maximum(n - mean, 1e-300))
+    found = xlogy(short, short / np.maximum(mean, 1e-300)) + xlogy(
+        n - short, (n - short) / np.maximum(n - mean, 1e-300)
+    )
     return np.asarray(np.maximum(found, 0.0))
 
 
