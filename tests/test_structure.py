@@ -34,6 +34,7 @@ ROOMS = (
     "tilts",
     "models",
     "jumps",
+    "regions",
     "stein",
     "gram",
     "features",
