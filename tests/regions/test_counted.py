@@ -337,7 +337,7 @@ def test_counts_and_categories_keep_the_level_and_find_what_is_wrong() -> None:
 @pytest.mark.calibration
 def test_a_category_that_the_model_does_not_know_is_in_no_region() -> None:
     design = Design.build(from_probabilities([0.5, 0.5]), 100)
-    x = np.concatenate([np.zeros(40), np.ones(40), np.full(20, np.nan)])[:, None]
+    x = np.concatenate([np.zeros(40), np.ones(40), np.full(20, -1.0)])[:, None]
     region = count(design, x).region("contamination", 0.0)
     assert region.observed == 0.4
     assert count(design, x).bonferroni("contamination", 0.0) < 0.1

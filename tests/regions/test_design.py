@@ -226,3 +226,28 @@ def test_each_family_has_one_vote() -> None:
     ends = [*design.expected.starts[1:], None]
     for start, end, cut in zip(design.expected.starts, ends, design.cuts, strict=True):
         assert np.sum(1.0 / design.expected.weight[start:end]) * cut.family.size == pytest.approx(1.0 / 3.0)
+
+
+def test_a_model_with_one_value_has_no_region() -> None:
+    with pytest.raises(ValueError, match="one value alone"):
+        Design.build(from_probabilities([1.0]), 50)
+
+
+def test_the_smallest_second_sample_has_a_design() -> None:
+    rng = np.random.default_rng(3)
+    for d in (1, 2):
+        design = Design.build(from_second_sample(rng.normal(size=(10, d))), 20)
+        for cut in (*design.cuts, *design.halves):
+            assert (np.diff(cut.heads[0]) > 0.0).all()
+    with pytest.raises(ValueError, match="at least 10 rows, got 9"):
+        from_second_sample(rng.normal(size=(9, 1)))
+
+
+@pytest.mark.parametrize("place", [1e308, -1e308, 1e200])
+def test_rows_beyond_all_squares_are_counted_without_a_warning(place: float) -> None:
+    design = Design.build(standard(2), 30)
+    x = np.random.default_rng(4).normal(size=(30, 2))
+    x[0] = place
+    x[1] = [place, -place]
+    below = counts_below(design.source.rows(x), design.cuts)
+    assert all((counts[:, -1] >= 28).all() for counts in below)

@@ -121,9 +121,11 @@ def test_rows_are_rounded_with_the_grid() -> None:
     assert source.rows(np.array([[0.6], [0.8]])).x.tolist() == [[0.5], [1.0]]
 
 
-def test_rows_that_are_no_whole_numbers_lie_nowhere() -> None:
-    x = from_probabilities([0.5, 0.5]).rows(np.array([[0.0], [0.5], [7.0]])).x
-    assert np.isnan(x[:, 0]).tolist() == [False, True, False]
+def test_rows_that_the_model_cannot_give_lie_nowhere() -> None:
+    x = from_probabilities([0.5, 0.0, 0.5]).rows(np.array([[0.0], [0.5], [7.0], [-1.0], [1.0], [2.0]])).x
+    assert np.isnan(x[:, 0]).tolist() == [False, True, True, True, True, False]
+    counts = Source(cdf=stats.poisson(3).cdf, discrete=True).rows(np.array([[-2.0], [0.0], [9.0]])).x
+    assert np.isnan(counts[:, 0]).tolist() == [True, False, False]
 
 
 def test_categories_have_their_probabilities() -> None:

@@ -237,9 +237,10 @@ class Design:
 def counts_below(rows: Rows, cuts: Sequence[Cut]) -> list[Counts]:
     """For each family the counts of rows below its cuts, (T, K + 2)."""
     found = []
-    for cut in cuts:
-        some = parts(cut.family.size, len(rows.x))
-        found.append(np.concatenate([cumulative(cut.family.values(rows, p), cut.edges[p]) for p in some]))
+    with np.errstate(over="ignore", invalid="ignore"):  # squares of what is far out: infinite, or in no region
+        for cut in cuts:
+            some = parts(cut.family.size, len(rows.x))
+            found.append(np.concatenate([cumulative(cut.family.values(rows, p), cut.edges[p]) for p in some]))
     return found
 
 
@@ -253,13 +254,15 @@ def _known_cut(source: Source, n: int, cells: int | None) -> Cut:
         below = np.asarray(source.cdf(edges))
         some = (np.diff(below, prepend=0.0) > 0.0) & (below < 1.0)
         edges, below = edges[some], below[some]
+        if not len(edges):
+            raise ValueError("the model gives one value alone: there is no region to look at.")
     known = np.concatenate([[0.0], below, [1.0]])[None]
     return Cut(column_families(source)[0], Arcs.between(len(edges)), edges[None], known, math.inf, known, 0)
 
 
 def _pool_cuts(rows: Rows, families: Sequence[Family], first: int, n: int, cells: int | None) -> tuple[Cut, ...]:
     """Cuts at ranks among the first draws of a pool; the other draws count what lies between the cuts."""
-    ranks = np.unique(np.rint(levels(n, cells, first) * (first + 1))).astype(np.int64)
+    ranks = np.unique(np.clip(np.rint(levels(n, cells, first) * (first + 1)), 1, first)).astype(np.int64)
     arcs, ahead, rest = Arcs.between(len(ranks)), np.array([[0.0, *ranks, first + 1.0]]), len(rows.x) - first
     cuts = []
     for family in families:

@@ -102,7 +102,8 @@ def simulate(design: Design, share: float, draws: int = 1999, seed: int = _SEED)
     replicates, root, found = kind(design), np.random.SeedSequence(seed), []
     step = max(1, _CHUNK // (design.n * design.views)) if kind is not _one_view else 256
     for k, start in enumerate(range(0, draws, step)):
-        below = replicates(share, min(step, draws - start), generator_at(root, k))
+        with np.errstate(over="ignore", invalid="ignore"):
+            below = replicates(share, min(step, draws - start), generator_at(root, k))
         found.append(statistics(design, design.deciding(below), share))
     return Null(share, np.concatenate(found))
 

@@ -46,7 +46,7 @@ class Source:
         In one column: the distribution function, which makes probabilities exact, and its inverse, which is found by
         bisection where it is missing.
     discrete : bool
-        Whether ``cdf`` is that of whole numbers. A row that is none lies in no region.
+        Whether ``cdf`` is that of whole numbers. A row that the model cannot give lies in no region.
     log_density : callable, optional
         log p of rows in the user's columns, (n,): one more view.
     draws : array, optional
@@ -83,7 +83,8 @@ class Source:
     def rows(self, x: Floats) -> Rows:
         """Rows (n, d) rounded and standardized."""
         x = x if self.grid is None else self.grid.round(x)
-        x = np.where(x == np.round(x), x, np.nan) if self.discrete else x
+        if self.discrete:  # what the model cannot give lies in no region
+            x = np.where((x == np.round(x)) & (self.cdf(x) > self.cdf(x - 1.0)), x, np.nan)
         centered = x.T if self.location is None else (x - self.location).T
         if self.whitening is None:
             return Rows(x, np.ascontiguousarray(centered))
@@ -156,6 +157,8 @@ def from_sampler(sample: Sampler, columns: int, mean: Any = None, covariance: An
 
 def from_second_sample(draws: Floats) -> Source:
     """A second sample (m, d); in two columns and more a fifth of its rows, at random, standardizes the others."""
+    if len(draws) < 10:
+        raise ValueError(f"a second sample must have at least 10 rows, got {len(draws)}.")
     mixed = draws[np.random.default_rng(_SEED).permutation(len(draws))]
     aside = len(draws) // SET_ASIDE if draws.shape[1] > 1 else 0
     source = Source(draws.shape[1], draws=mixed[aside:])
