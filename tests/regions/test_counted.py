@@ -137,11 +137,12 @@ def test_the_upper_bound_takes_pointwise_limits_of_every_arc() -> None:
 
 
 @pytest.mark.exact
-@pytest.mark.parametrize("m", [90, 3000])
-def test_with_a_pool_the_upper_bound_adds_the_limits_of_draws_that_did_not_cut(m: int) -> None:
-    rng = np.random.default_rng(3)
+@pytest.mark.parametrize("m", [90, 300, 3000])
+@pytest.mark.parametrize("seed", range(6))
+def test_with_a_pool_the_upper_bound_adds_the_limits_of_draws_that_did_not_cut(m: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
     design = Design.build(from_second_sample(rng.normal(size=(m, 2))), 60)
-    counted = count(design, wide(60, 2, 1.2))
+    counted = count(design, wide(60, 2, 1.2, seed))
     largest = 0.0
     for cut, below in zip(design.halves, counted.halves, strict=True):
         drawn, counts = cut.arcs.sums(cut.apart).ravel(), cut.arcs.sums(below).ravel()
@@ -157,6 +158,13 @@ def test_along_a_curve_pvalues_do_not_fall() -> None:
     curve = counted.curve("contamination", shares.tolist())
     assert (np.diff(curve) >= 0.0).all()
     assert curve[10] == counted.bonferroni("contamination", shares[10])
+
+
+@pytest.mark.exact
+def test_where_a_pvalue_falls_the_curve_shows_the_largest_up_to_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = count(Design.build(NORMAL, 50), wide(50))
+    monkeypatch.setattr(Counted, "bonferroni", lambda self, question, share: {0.0: 0.1, 0.1: 0.4, 0.2: 0.3}[share])
+    assert counted.curve("contamination", [0.0, 0.1, 0.2]).tolist() == [0.1, 0.4, 0.4]
 
 
 @pytest.mark.exact
