@@ -169,7 +169,9 @@ class Design:
     halves: tuple[Cut, ...]
 
     @classmethod
-    def build(cls, source: Source, n: int, families: Families = None, cells: int | None = None) -> Design:
+    def build(
+        cls, source: Source, n: int, families: Families = None, cells: int | None = None, draws: int = MOST_DRAWS
+    ) -> Design:
         """The design for n rows.
 
         Parameters
@@ -182,6 +184,8 @@ class Design:
             The views; by default those of the columns. Without them a distribution function makes probabilities exact.
         cells : int, optional
             Number of equal cells of each view.
+        draws : int
+            Draws of each of the two parts of the pool, at most: less for a sampler that is slow.
 
         Examples
         --------
@@ -198,7 +202,7 @@ class Design:
             halves = _pool_cuts(rows, families, m // 2, n, cells)
             tied = any(cut.atoms for cut in halves)
             return cls(source, n, halves if tied else _pool_cuts(rows, families, m, n, cells), halves)
-        most = min(max(5_000, MOST_VALUES // (2 * sum(family.size for family in families))), MOST_DRAWS)
+        most = min(max(5_000, MOST_VALUES // (2 * sum(family.size for family in families))), draws)
         first, second = min(max(50 * n, 10_000), most), min(max(100 * n, 20_000), most)
         rows = source.rows(source.draw(first + second, np.random.default_rng(_SEED)))
         cuts = _pool_cuts(rows, families, first, n, cells)

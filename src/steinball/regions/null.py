@@ -15,7 +15,7 @@ from steinball.regions.tails import Counts, shortfall
 __all__ = ["Null", "affordable_draws", "simulate", "statistics"]
 
 MOST_WORK = 300_000_000
-"""Values of views at replicates, at most: some seconds."""
+"""Values of views at replicates, at most, an arc counted as three: some seconds."""
 
 _CHUNK = 1 << 20  # values of views that are looked at together
 _SEED = 20230920
@@ -69,7 +69,7 @@ def affordable_draws(design: Design, wanted: int = 1999, least: int = 399) -> in
     >>> affordable_draws(Design.build(Source(cdf=lambda x: np.clip(x, 0.0, 1.0)), 10**6))
     1999
     """
-    second, work = design.source.draws, design.n * design.views
+    second, work = design.source.draws, design.n * design.views + 3 * len(design.expected.share)
     if second is not None and (len(second) < 10 * design.n or design.cuts is design.halves):
         work = MOST_WORK
     return next((b for b in (wanted, least) if _of_one_view(design) or work * b <= MOST_WORK), 0)
