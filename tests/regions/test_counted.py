@@ -331,7 +331,9 @@ def test_counts_and_categories_keep_the_level_and_find_what_is_wrong() -> None:
     law = stats.poisson(3)
     poisson = Design.build(Source(cdf=law.cdf, quantile=law.ppf, discrete=True), 300)
     null = simulate(poisson, 0.0, 999)
-    assert rejections(poisson, lambda r: r.poisson(3, (300, 1)) + 0.0, 300, lambda c: c.pvalue(null)) <= LEVEL
+    assert (
+        rejections(poisson, lambda r: r.poisson(3, (300, 1)).astype(np.float64), 300, lambda c: c.pvalue(null)) <= LEVEL
+    )
     wide_counts = lambda r: r.negative_binomial(6, 2.0 / 3.0, (300, 1)) + 0.0  # noqa: E731
     assert rejections(poisson, wide_counts, 60, lambda c: c.pvalue(null)) >= 0.85
     shares = np.array([0.5, 0.3, 0.15, 0.05])
