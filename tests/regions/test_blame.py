@@ -101,3 +101,12 @@ def test_a_second_sample_can_blame_too() -> None:
 def test_there_are_only_so_many_steps() -> None:
     x = np.repeat(np.linspace(3.0, 40.0, 15), 20)[:, None]
     assert len(blame(Design.build(NORMAL, 300), x)) <= MOST_STEPS
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("place", [1e300, -1e308])
+def test_rows_beyond_all_squares_are_blamed_without_a_warning(place: float) -> None:
+    x = np.random.default_rng(7).normal(size=(100, 3))
+    x[:30] = place
+    named = np.concatenate([step.rows for step in blame(Design.build(standard(3), 100), x)])
+    assert set(range(30)) <= set(named)

@@ -75,7 +75,7 @@ def _taken(rows: Rows, kept: NDArray[np.bool_]) -> Rows:
 
 
 def _inside(cut: Cut, region: Region, rows: Rows) -> NDArray[np.bool_]:
-    value = cut.family.values(rows, slice(region.view, region.view + 1))[0]
+    value = cut.family.at(rows, slice(region.view, region.view + 1))[0]
     return np.asarray((value > region.low) & (value <= region.high))
 
 

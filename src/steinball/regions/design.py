@@ -241,10 +241,9 @@ class Design:
 def counts_below(rows: Rows, cuts: Sequence[Cut]) -> list[Counts]:
     """For each family the counts of rows below its cuts, (T, K + 2)."""
     found = []
-    with np.errstate(over="ignore", invalid="ignore"):  # squares of what is far out: infinite, or in no region
-        for cut in cuts:
-            some = parts(cut.family.size, len(rows.x))
-            found.append(np.concatenate([cumulative(cut.family.values(rows, p), cut.edges[p]) for p in some]))
+    for cut in cuts:
+        some = parts(cut.family.size, len(rows.x))
+        found.append(np.concatenate([cumulative(cut.family.at(rows, p), cut.edges[p]) for p in some]))
     return found
 
 
@@ -270,7 +269,7 @@ def _pool_cuts(rows: Rows, families: Sequence[Family], first: int, n: int, cells
     arcs, ahead, rest = Arcs.between(len(ranks)), np.array([[0.0, *ranks, first + 1.0]]), len(rows.x) - first
     cuts = []
     for family in families:
-        found = [_edges(family.values(rows, part), first, n, ranks) for part in parts(family.size, len(rows.x))]
+        found = [_edges(family.at(rows, part), first, n, ranks) for part in parts(family.size, len(rows.x))]
         edges, apart = (np.concatenate([part[k] for part in found]) for k in (0, 1))
         tied = any(part[2] for part in found)
         heads = apart.astype(np.float64) if tied else ahead

@@ -102,8 +102,7 @@ def simulate(design: Design, share: float, draws: int = 1999, seed: int = _SEED)
     replicates, root, found = kind(design), np.random.SeedSequence(seed), []
     step = max(1, _CHUNK // (design.n * design.views)) if kind is not _one_view else 256
     for k, start in enumerate(range(0, draws, step)):
-        with np.errstate(over="ignore", invalid="ignore"):
-            below = replicates(share, min(step, draws - start), generator_at(root, k))
+        below = replicates(share, min(step, draws - start), generator_at(root, k))
         found.append(statistics(design, design.deciding(below), share))
     return Null(share, np.concatenate(found))
 
@@ -125,13 +124,14 @@ def _fresh(design: Design) -> Replicates:
     """Fresh draws of the model, each kept where its label is at least ε."""
     n, source = design.n, design.source
 
+    @np.errstate(over="ignore", invalid="ignore")
     def draw(share: float, size: int, rng: np.random.Generator) -> list[Counts]:
         dropped, found = rng.random((size, n)) < share, []
         rows = source.rows(source.draw(size * n, rng))
         for cut in design.cuts:
             # Single precision is sorted in half the time, and moves a draw over a cut once in ten million.
             center, width = cut.edges[:, cut.edges.shape[1] // 2, None], np.ptp(cut.edges, axis=1)[:, None] + 1e-300
-            values = ((cut.family.values(rows, slice(None)) - center) / width).astype(np.float32).reshape(-1, size, n)
+            values = ((cut.family.at(rows) - center) / width).astype(np.float32).reshape(-1, size, n)
             values[:, dropped] = np.nan
             found.append(cumulative(values, ((cut.edges - center) / width).astype(np.float32)))
         return found
@@ -143,7 +143,7 @@ def _taken_out(design: Design) -> Replicates:
     """Rows taken out of a second sample, and counted below cuts at the same shares of the rest of it."""
     assert design.source.draws is not None
     rows, m = design.source.rows(design.source.draws), len(design.source.draws)
-    ranks = [cut.family.values(rows, slice(None)).argsort(axis=1).argsort(axis=1) for cut in design.cuts]
+    ranks = [cut.family.at(rows).argsort(axis=1).argsort(axis=1) for cut in design.cuts]
 
     def draw(share: float, size: int, rng: np.random.Generator) -> list[Counts]:
         taken = [rng.permutation(m)[: rng.binomial(design.n, 1.0 - share)] for _ in range(size)]

@@ -80,6 +80,7 @@ class Source:
         """Whether standardized coordinates mix columns."""
         return self.whitening is not None and bool(np.triu(self.whitening, 1).any())
 
+    @np.errstate(over="ignore", invalid="ignore")
     def rows(self, x: Floats) -> Rows:
         """Rows (n, d) rounded and standardized."""
         x = x if self.grid is None else self.grid.round(x)

@@ -41,6 +41,11 @@ class Family(NamedTuple):
     word: Callable[[int], str]
     columns: int = 0
 
+    @np.errstate(over="ignore", invalid="ignore")
+    def at(self, rows: Rows, part: slice = slice(None)) -> Floats:
+        """The values at rows; squares of what is far out may be infinite, or NaN, which lies in no region."""
+        return self.values(rows, part)
+
 
 def column_families(source: Source, names: Sequence[str] | None = None) -> list[Family]:
     """The fixed views of a model: its columns, whole rows, and products of pairs of standardized columns.
