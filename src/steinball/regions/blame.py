@@ -76,7 +76,7 @@ def _taken(rows: Rows, kept: NDArray[np.bool_]) -> Rows:
 
 def _inside(cut: Cut, region: Region, rows: Rows) -> NDArray[np.bool_]:
     value = cut.family.at(rows, slice(region.view, region.view + 1))[0]
-    return np.asarray((value > region.low) & (value <= region.high))
+    return np.asarray(((value > region.low) | (region.low == -np.inf)) & (value <= region.high))
 
 
 def _surplus(design: Design, rows: Rows, pool: Rows) -> Region | None:
