@@ -319,14 +319,14 @@ EXPERIMENT = Experiment(
     reference="docs/theory/regions.md",
     setup="fixed views unless learned ones are named; 1,999 replicates, or theorem B where those cost too much",
     says=(
-        "Where a model can be drawn from, a region with fewer rows than the tolerated contamination (or difference of "
-        "shares) leaves is looked for among all intervals of all views and their complements. The level is proved at "
-        "every n for whatever bad rows, but for replicates out of a second sample in several columns, and for rounded "
-        "rows in several columns without replicates; powers are compared with those measured when regions were "
-        "designed, at 100 repeats. Good enough is claimed if the upper bound of all differences is within the tolerance and no misfit "
-        "is shown. In the table the test `share` counts misses of the lower bound (column `ksd`), `good enough` counts "
-        "claims (`ksd` the upper bound, `radius` the lower one), `blame` samples with a named row (`ksd` the truly bad "
-        "among the named, `radius` the named among the bad)."
+        "Where a model can be drawn from, a region with fewer rows than the tolerated contamination (or difference of"
+        " shares) leaves is looked for among all intervals of all views and their complements. The level is proved at"
+        " every n for whatever bad rows, but for replicates out of a second sample in several columns, and for "
+        "rounded rows in several columns without replicates; powers are compared with those measured when regions "
+        "were designed, at 100 repeats. Good enough is claimed if the upper bound of all differences is within the "
+        "tolerance and no misfit is shown. In the table the test `share` counts misses of the lower bound (column "
+        "`ksd`), `good enough` counts claims (`ksd` the upper bound, `radius` the lower one), `blame` samples with a "
+        "named row (`ksd` the truly bad among the named, `radius` the named among the bad)."
     ),
     grid=(*LEVEL_CELLS, *POWER_CELLS, *SHARE_CELLS, *GOOD_ENOUGH, *ROWS_CELLS, *BLAME_CELLS, *LEARNED_CELLS),
     trial=trial,
