@@ -90,7 +90,7 @@ def tail(question: Question, counts: Counts, n: int, law: tuple[Floats, Floats],
     array([8.e-06])
     """
     nodes, weights = law
-    counted = np.asarray(counts)[..., None]
+    counted = np.asarray(counts, dtype=np.float64)[..., None]
     found = bdtr(counted, n, floor_of(question, nodes, share)) @ weights
     if question == "tolerance":
         changed = np.minimum(counted + math.floor(n * share + 1e-9), n)
