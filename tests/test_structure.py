@@ -35,6 +35,7 @@ ROOMS = (
     "models",
     "adapters",
     "jumps",
+    "regions",
     "stein",
     "gram",
     "tau",

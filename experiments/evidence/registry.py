@@ -27,6 +27,7 @@ _FILES = (
     "fitted",
     "comparison",
     "monitor",
+    "regions",
 )  # fmt: skip
 
 _HEAD = """# Evidence for what goes beyond the paper
