@@ -1,0 +1,294 @@
+"""The null distribution of the largest shortage, p-values at every tolerated share, and the share bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from steinball.arrays import Floats, as_seed, check_choice, generator_at
+from steinball.predictive.pit import Pit, fresh_tables
+from steinball.predictive.table import ARCS, BOXES, VIEW_MEANS, Features, row_chunks, tabulate, views_of
+
+__all__ = ["SHARES", "SLACK", "Null", "Recalibrated", "Redraw", "Reference", "recalibrate"]
+
+SHARES = np.concatenate([[0.0, 0.0025, 0.005], np.arange(1, 30) / 100.0, np.arange(15, 48) / 50.0])
+# Simulates y, fits the model to it, and gives the ends of the PIT intervals of the simulated y under that fit.
+Redraw: TypeAlias = Callable[[np.random.Generator], tuple[Floats, Floats]]
+
+SLACK = 1.75
+_BATCH, _RESTARTS, _ENOUGH, _ROUNDING = 8, 3, 0.5, 1e-9
+_TOP = VIEW_MEANS.max(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What the shortages at one share are standardized by and compared with.
+
+    Attributes
+    ----------
+    center, width : array, shape (2,)
+        Mean and standard deviation, over the pilot, of the largest shortage of boxes and of scores.
+    draws : array, shape (m,)
+        The statistic of replicates, largest first.
+    """
+
+    center: Floats
+    width: Floats
+    draws: Floats
+
+    @classmethod
+    def of(cls, maxima: Floats, pilot: int) -> Reference:
+        """From the maxima (replicates, 2) of the pilot and of the other replicates."""
+        center, width = maxima[:pilot].mean(axis=0), np.maximum(maxima[:pilot].std(axis=0), 1e-6)
+        return cls(center, width, np.sort(((maxima[pilot:] - center) / width).max(axis=1))[::-1])
+
+    def statistic(self, maxima: Floats) -> float:
+        """The larger of the two standardized maxima."""
+        return float(((maxima - self.center) / self.width).max())
+
+    def pvalue(self, statistic: float, proven: bool = False) -> float:
+        """(1 + #{T* ≥ T})/(m + 1); if ``proven``, means of the 1, 2, … largest T* stand in for the T*."""
+        draws = np.cumsum(self.draws) / np.arange(1, self.draws.size + 1) if proven else self.draws
+        return float((1 + np.sum(draws >= statistic - _ROUNDING)) / (draws.size + 1))
+
+
+class Null:
+    """Largest shortage of rows over all views, under the model and a share of bad rows.
+
+    Every view g ≥ 0 of a table N has the shortage
+
+        D_g = Σ E_i g − ⟨N, g⟩ − t_g min(εn, r_g)   (rows="any"),   D_g = (1 − ε) Σ E_i g − ⟨N, g⟩   ("independent"),
+
+    with t_g the largest mean of g over bins and r_g the number of rows where its mean is positive. The statistic is the
+    larger of the standardized maxima of D_g/σ_g over boxes and over capped scores.
+
+    Parameters
+    ----------
+    pit : Pit
+        The rows; only the law of fresh rows is used.
+    features : Features
+        The columns by which rows are binned.
+    rows : {"any", "independent"}
+        Whether bad rows may choose their features, or are independent of them.
+    redraw : callable, optional
+        For a model fitted on the same rows: simulates y, refits, and gives PIT intervals. Share 0 only.
+    pilot, n_resamples : int
+        Replicates that scale the views, and independent ones that the statistic is compared with.
+    rng : None, int or Generator
+        Of the replicates.
+
+    Notes
+    -----
+    Proved for fresh rows: level at every n with ``rows="independent"``, and at share 0; with ``rows="any"`` the
+    p-value with ``proven=True``, up to the Monte Carlo error of a mean of the largest replicates. The p-value of
+    ``rows="any"`` without it was at most the level in all simulations.
+
+    Examples
+    --------
+    >>> from steinball.predictive.pit import from_cdf_values
+    >>> rng = np.random.default_rng(0)
+    >>> x, u = rng.normal(size=400), rng.random(400)
+    >>> pit, features = from_cdf_values(u**1.5), Features.of({"x": x})
+    >>> null, table = Null(pit, features, rng=0), tabulate(pit.low, pit.high, features)
+    >>> null.pvalue(table, 0.05) < 0.05 < null.pvalue(table, 0.3)
+    True
+    """
+
+    def __init__(
+        self, pit: Pit, features: Features, *, rows: str = "any", redraw: Redraw | None = None, pilot: int = 200,
+        n_resamples: int = 299, rng: Any = None,
+    ) -> None:  # fmt: skip
+        if pit.low.shape[1] != features.n:
+            raise ValueError(f"`features` must have the {pit.low.shape[1]} rows of `y`, got {features.n}.")
+        self.rows = check_choice(rows, "rows", ("any", "independent"))
+        self._fresh, self._features, self._redraw, self._pilot = pit.fresh, features, redraw, pilot
+        self._seed, self._size = as_seed(rng), pilot + n_resamples
+        counts = np.tile(features.counts, (pit.fresh.outputs, 1))  # (t, 8)
+        self._expected, self._square = counts @ VIEW_MEANS.T, counts @ (VIEW_MEANS**2).T  # (t, v)
+        self._room = counts @ (VIEW_MEANS > 0.0).T
+        self._ranks = generator_at(self._seed, 0).random((self._size, 1))
+        self.tables = self._simulate(self._size if self.rows == "any" else pilot, 0.0, 1)
+        self._variance = np.stack([views_of(self.tables[:pilot, t]).var(axis=0) for t in range(len(counts))])
+        self._references: dict[float, Reference] = {}
+
+    def _simulate(self, count: int, share: float, stream: int) -> Floats:
+        rng = generator_at(self._seed, stream)
+        if self._redraw is None:
+            return fresh_tables(self._fresh, self._features, count, rng, share)
+        redrawn = (map(np.atleast_2d, self._redraw(rng)) for _ in range(count))
+        return np.array([tabulate(low, high, self._features) for low, high in redrawn])
+
+    def _bad(self, shares: Floats) -> Floats:
+        """Number of bad rows in every replicate at every share, (replicates, e): it does not fall along the shares."""
+        from scipy.stats import binom
+
+        return np.asarray(binom.ppf(self._ranks, self._features.n, shares))
+
+    def _scale(self, share: float) -> Floats:
+        """1/σ_g of every table and view, (t, v); a quarter of a count is added to σ²."""
+        if self.rows == "independent":
+            variance = (1.0 - share) * self._variance + share * (1.0 - share) * self._square
+        else:
+            rooms, place = np.unique(self._room, return_inverse=True)
+            taken = np.minimum(self._bad(np.array([share]))[: self._pilot], rooms).var(axis=0)
+            variance = self._variance + _TOP**2 * taken[place].reshape(self._room.shape)
+        return np.asarray(1.0 / np.sqrt(variance + 0.25))
+
+    def _shortage(self, views: Floats, share: float, bad: float | Floats = 0.0) -> Floats:
+        """D_g of views (…, t, v); ``bad`` (…, 1, 1) adds what so many bad rows can take away."""
+        if self.rows == "independent":
+            return np.asarray((1.0 - share) * self._expected - views)
+        short = self._expected - views
+        if share > 0.0:
+            short += _TOP * (np.minimum(bad, self._room) - np.minimum(share * self._features.n, self._room))
+        return np.asarray(short)
+
+    def _maxima(self, tables: Floats, shares: Floats, bad: Floats) -> Floats:
+        """Largest shortage over σ of boxes and of scores, for tables (b, t, 8, 18) at every share: (b, e, 2)."""
+        found, scales = np.empty((len(tables), shares.size, 2)), [self._scale(share) for share in shares]
+        for chunk in row_chunks(len(tables), self._expected.size):
+            views = views_of(tables[chunk])
+            for e, share in enumerate(shares):
+                found[chunk, e] = _tops(self._shortage(views, share, bad[chunk, e, None, None]) * scales[e])
+        return found
+
+    def _prepare(self, shares: Floats) -> None:
+        """References at these shares: from the same replicates if ``rows="any"``, else from thinned ones."""
+        new = np.setdiff1d(shares, list(self._references))
+        if self._redraw is not None and new.any():
+            raise ValueError("`redraw` holds at share 0 alone: with a share of bad rows, refits are not the null.")
+        if self.rows == "any":
+            maxima = self._maxima(self.tables, new, self._bad(new))
+            self._references |= {float(s): Reference.of(maxima[:, e], self._pilot) for e, s in enumerate(new)}
+            return
+        for share in new:
+            thinned = self._simulate(self._size, share, 2)
+            maxima = self._maxima(thinned, np.array([share]), np.zeros((self._size, 1)))
+            self._references[float(share)] = Reference.of(maxima[:, 0], self._pilot)
+
+    def statistic_at(self, share: float) -> Callable[[Floats], float]:
+        """The statistic at a share, as a function of observed tables (t, 8, 18)."""
+        self._prepare(np.array([share]))
+        reference, scale = self._references[float(share)], self._scale(share)
+        return lambda table: reference.statistic(_tops((self._shortage(views_of(table), share) * scale)[None])[0])
+
+    def pvalue(self, table: Floats, share: float = 0.0, *, proven: bool = False) -> float:
+        """The p-value of an observed table (t, 8, 18) at a tolerated share."""
+        return float(self.pvalues(table, np.array([share]), proven=proven)[0])
+
+    def pvalues(self, table: Floats, shares: Floats = SHARES, *, proven: bool = False) -> Floats:
+        """The p-value at every share; ``np.maximum.accumulate`` of them holds for a share chosen after looking."""
+        self._prepare(shares)
+        maxima = self._maxima(table[None], shares, np.zeros((1, shares.size)))[0]
+        found = [(self._references[float(share)], top) for share, top in zip(shares, maxima, strict=True)]
+        convex = proven & (shares > 0.0) & (self.rows == "any")
+        return np.array([r.pvalue(r.statistic(top), c) for (r, top), c in zip(found, convex, strict=True)])
+
+    def share_bound(self, table: Floats, level: float, shares: Floats = SHARES, *, proven: bool = False) -> float:
+        """Lower confidence bound of the share of bad rows: the last rejected share before the first that is not."""
+        rejected: list[bool] = []
+        while all(rejected) and len(rejected) < shares.size:
+            batch = shares[len(rejected) : len(rejected) + _BATCH]
+            rejected += (self.pvalues(table, batch, proven=proven) <= level).tolist()
+        first = [*rejected, False].index(False)
+        return float(shares[first - 1]) if first else 0.0
+
+    def worst(self, table: Floats, share: float) -> tuple[int, int, int]:
+        """Table of the largest standardized view, and block and arc of the largest box of that table."""
+        self._prepare(np.array([share]))
+        reference, short = self._references[float(share)], self._shortage(views_of(table), share) * self._scale(share)
+        named = int(((_tops(short[:, None]) - reference.center) / reference.width).max(axis=1).argmax())
+        box = int(np.where(self._room[named, :BOXES] > 0, short[named, :BOXES], -np.inf).argmax())
+        return named, box // len(ARCS), box % len(ARCS)
+
+
+def _tops(short: Floats) -> Floats:
+    """Largest entry of boxes and of scores over all tables, (b, t, v) to (b, 2)."""
+    return np.stack([short[..., :BOXES].max(axis=(1, 2)), short[..., BOXES:].max(axis=(1, 2))], axis=1)
+
+
+class Recalibrated(NamedTuple):
+    """The recalibration z → (z − D t)/eᵏ of z = Φ⁻¹(u) with the largest p-value, D ones and standardized features.
+
+    Attributes
+    ----------
+    pvalue : float
+        The p-value after it.
+    parameters : array
+        Shift, slopes of the numeric features, log scale.
+    low, high : array, shape (q, n)
+        The PIT intervals after it.
+    """
+
+    pvalue: float
+    parameters: Floats
+    low: Floats
+    high: Floats
+
+
+def recalibrate(pit: Pit, features: Features, null: Null, share: float, *, slack: float = SLACK) -> Recalibrated:
+    """Largest p-value over recalibrations of at most ``slack · share``, for a model fitted robustly on the same rows.
+
+    Parameters
+    ----------
+    pit, features : Pit, Features
+        The rows under the fitted model.
+    null : Null
+        Of fresh rows, never of refits.
+    share : float
+        The tolerated share ε of bad rows.
+    slack : float
+        Bound of |shift|, |slope| and |log scale| over ε; the worst bias of Huber's estimator of location is 1.72 ε.
+
+    Notes
+    -----
+    If the true law is a recalibration within the bound, the p-value is at least that of the true law, so that the
+    level is kept up to the probability that the fit is farther away. The search is local, with three restarts before
+    a p-value below one half is returned; a minimum that it misses makes the p-value too small.
+
+    Examples
+    --------
+    >>> from steinball.predictive.pit import from_cdf_values
+    >>> rng = np.random.default_rng(0)
+    >>> pit = from_cdf_values(ndtr(rng.normal(0.15, 1.0, size=4000)))
+    >>> features = Features.of({"x": rng.normal(size=4000)})
+    >>> null = Null(pit, features, rng=0)
+    >>> found = recalibrate(pit, features, null, 0.05)
+    >>> null.pvalue(tabulate(pit.low, pit.high, features), 0.05) < 0.05 < found.pvalue, bool(found.parameters[0] > 0.0)
+    (True, True)
+    """
+    bound, statistic, rng = slack * share, null.statistic_at(share), np.random.default_rng(0)
+    ends, design = (ndtri(pit.low), ndtri(pit.high)), features.design
+
+    def moved(t: Floats) -> tuple[Floats, Floats]:
+        low, high = (ndtr((end - design @ t[:-1]) / np.exp(t[-1])) for end in ends)
+        return low, high
+
+    def value(t: Floats) -> float:
+        return statistic(tabulate(*moved(t), features))
+
+    best = np.zeros(design.shape[1] + 1)
+    for start in (best, *rng.uniform(-bound, bound, (_RESTARTS, best.size))):
+        best = min(best, _descend(value, start, bound, rng), key=value)
+        pvalue = null.pvalue(tabulate(*moved(best), features), share)
+        if pvalue > _ENOUGH:
+            break
+    return Recalibrated(pvalue, best, *moved(best))
+
+
+def _descend(value: Callable[[Floats], float], start: Floats, bound: float, rng: np.random.Generator) -> Floats:
+    """Pattern search in the cube |t| ≤ bound: along every axis, and along as many random diagonals."""
+    best, least, step = start, value(start), bound / 2.0
+    while step > bound / 20.0:
+        axes = np.vstack([np.eye(start.size), rng.choice([-1.0, 1.0], size=(start.size, start.size))])
+        tries = np.clip(best + step * np.vstack([axes, -axes]), -bound, bound)
+        found = [value(t) for t in tries]
+        if min(found) < least:
+            best, least = tries[np.argmin(found)], min(found)
+        else:
+            step /= 2.0
+    return best
