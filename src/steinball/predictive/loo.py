@@ -46,8 +46,8 @@ def loo_weights(log_likelihood: Any) -> tuple[Floats, Floats]:
     order = np.argsort(ratios, axis=1)[:, -size - 1 :]
     tail = np.exp(np.take_along_axis(ratios, order, axis=1))
     excess = tail[:, 1:] - tail[:, :1]  # (n, M), ascending
-    k, scale = _fit_pareto(excess)
     heavy = excess[:, -1] > 1e-12  # otherwise the largest weights are equal, and there is no tail to smooth
+    k, scale = _fit_pareto(np.where(heavy[:, None], excess, np.arange(1.0, size + 1.0)))
     chance = (np.arange(size) + 0.5) / size
     smooth = scale[:, None] * np.expm1(-k[:, None] * np.log1p(-chance)) / k[:, None] + tail[:, :1]
     tail[:, 1:] = np.where(heavy[:, None], np.minimum(smooth, 1.0), tail[:, 1:])

@@ -20,7 +20,7 @@ SHARES = np.concatenate([[0.0, 0.0025, 0.005], np.arange(1, 30) / 100.0, np.aran
 Redraw: TypeAlias = Callable[[np.random.Generator], tuple[Floats, Floats]]
 
 SLACK = 1.75
-_BATCH, _RESTARTS, _ENOUGH, _ROUNDING = 8, 3, 0.5, 1e-9
+_BATCH, _RESTARTS, _ENOUGH, _ROUNDING = 8, 3, 0.5, 1e-7
 _TOP = VIEW_MEANS.max(axis=1)
 
 
@@ -30,21 +30,24 @@ class Reference:
 
     Attributes
     ----------
+    scale : array, shape (t, v)
+        1/σ of every view of every table.
     center, width : array, shape (2,)
-        Mean and standard deviation, over the pilot, of the largest shortage of boxes and of scores.
+        Mean and standard deviation, over the pilot, of the largest scaled shortage of boxes and of scores.
     draws : array, shape (m,)
         The statistic of replicates, largest first.
     """
 
+    scale: Floats
     center: Floats
     width: Floats
     draws: Floats
 
     @classmethod
-    def of(cls, maxima: Floats, pilot: int) -> Reference:
+    def of(cls, scale: Floats, maxima: Floats, pilot: int) -> Reference:
         """From the maxima (replicates, 2) of the pilot and of the other replicates."""
-        center, width = maxima[:pilot].mean(axis=0), np.maximum(maxima[:pilot].std(axis=0), 1e-6)
-        return cls(center, width, np.sort(((maxima[pilot:] - center) / width).max(axis=1))[::-1])
+        center, width = maxima[:pilot].mean(axis=0), np.maximum(maxima[:pilot].std(axis=0), 1e-3)
+        return cls(scale, center, width, np.sort(((maxima[pilot:] - center) / width).max(axis=1))[::-1])
 
     def statistic(self, maxima: Floats) -> float:
         """The larger of the two standardized maxima."""
@@ -147,9 +150,9 @@ class Null:
             short += _TOP * (np.minimum(bad, self._room) - np.minimum(share * self._features.n, self._room))
         return np.asarray(short)
 
-    def _maxima(self, tables: Floats, shares: Floats, bad: Floats) -> Floats:
+    def _maxima(self, tables: Floats, shares: Floats, scales: list[Floats], bad: Floats) -> Floats:
         """Largest shortage over σ of boxes and of scores, for tables (b, t, 8, 18) at every share: (b, e, 2)."""
-        found, scales = np.empty((len(tables), shares.size, 2)), [self._scale(share) for share in shares]
+        found = np.empty((len(tables), shares.size, 2))
         for chunk in row_chunks(len(tables), self._expected.size):
             views = views_of(tables[chunk])
             for e, share in enumerate(shares):
@@ -159,22 +162,28 @@ class Null:
     def _prepare(self, shares: Floats) -> None:
         """References at these shares: from the same replicates if ``rows="any"``, else from thinned ones."""
         new = np.setdiff1d(shares, list(self._references))
+        if not new.size:
+            return
         if self._redraw is not None and new.any():
             raise ValueError("`redraw` holds at share 0 alone: with a share of bad rows, refits are not the null.")
+        scales = [self._scale(share) for share in new]
         if self.rows == "any":
-            maxima = self._maxima(self.tables, new, self._bad(new))
-            self._references |= {float(s): Reference.of(maxima[:, e], self._pilot) for e, s in enumerate(new)}
-            return
-        for share in new:
-            thinned = self._simulate(self._size, share, 2)
-            maxima = self._maxima(thinned, np.array([share]), np.zeros((self._size, 1)))
-            self._references[float(share)] = Reference.of(maxima[:, 0], self._pilot)
+            maxima = list(np.moveaxis(self._maxima(self.tables, new, scales, self._bad(new)), 1, 0))
+        else:
+            one, none = (self._simulate(self._size, share, 2) for share in new), np.zeros((self._size, 1))
+            maxima = [self._maxima(t, new[[e]], scales[e:], none)[:, 0] for e, t in enumerate(one)]
+        found = zip(new.tolist(), scales, maxima, strict=True)
+        self._references |= {share: Reference.of(scale, top, self._pilot) for share, scale, top in found}
+
+    def reference(self, share: float) -> Reference:
+        """The reference at a share."""
+        self._prepare(np.array([share]))
+        return self._references[float(share)]
 
     def statistic_at(self, share: float) -> Callable[[Floats], float]:
         """The statistic at a share, as a function of observed tables (t, 8, 18)."""
-        self._prepare(np.array([share]))
-        reference, scale = self._references[float(share)], self._scale(share)
-        return lambda table: reference.statistic(_tops((self._shortage(views_of(table), share) * scale)[None])[0])
+        own = self.reference(share)
+        return lambda table: own.statistic(_tops((self._shortage(views_of(table), share) * own.scale)[None])[0])
 
     def pvalue(self, table: Floats, share: float = 0.0, *, proven: bool = False) -> float:
         """The p-value of an observed table (t, 8, 18) at a tolerated share."""
@@ -183,10 +192,9 @@ class Null:
     def pvalues(self, table: Floats, shares: Floats = SHARES, *, proven: bool = False) -> Floats:
         """The p-value at every share; ``np.maximum.accumulate`` of them holds for a share chosen after looking."""
         self._prepare(shares)
-        maxima = self._maxima(table[None], shares, np.zeros((1, shares.size)))[0]
-        found = [(self._references[float(share)], top) for share, top in zip(shares, maxima, strict=True)]
-        convex = proven & (shares > 0.0) & (self.rows == "any")
-        return np.array([r.pvalue(r.statistic(top), c) for (r, top), c in zip(found, convex, strict=True)])
+        found, convex = [self._references[float(s)] for s in shares], proven & (shares > 0.0) & (self.rows == "any")
+        maxima = self._maxima(table[None], shares, [own.scale for own in found], np.zeros((1, shares.size)))[0]
+        return np.array([own.pvalue(own.statistic(t), c) for own, t, c in zip(found, maxima, convex, strict=True)])
 
     def share_bound(self, table: Floats, level: float, shares: Floats = SHARES, *, proven: bool = False) -> float:
         """Lower confidence bound of the share of bad rows: the last rejected share before the first that is not."""
@@ -199,9 +207,9 @@ class Null:
 
     def worst(self, table: Floats, share: float) -> tuple[int, int, int]:
         """Table of the largest standardized view, and block and arc of the largest box of that table."""
-        self._prepare(np.array([share]))
-        reference, short = self._references[float(share)], self._shortage(views_of(table), share) * self._scale(share)
-        named = int(((_tops(short[:, None]) - reference.center) / reference.width).max(axis=1).argmax())
+        own = self.reference(share)
+        short = self._shortage(views_of(table), share) * own.scale
+        named = int(((_tops(short[:, None]) - own.center) / own.width).max(axis=1).argmax())
         box = int(np.where(self._room[named, :BOXES] > 0, short[named, :BOXES], -np.inf).argmax())
         return named, box // len(ARCS), box % len(ARCS)
 

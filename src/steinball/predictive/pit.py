@@ -51,7 +51,7 @@ class EdgeIntervals:
     @property
     def shared(self) -> bool:
         """Whether all rows have the same intervals."""
-        return self.low.shape[1] == 1
+        return bool(self.low.shape[1] == 1)
 
     @property
     def points(self) -> bool:
@@ -327,7 +327,7 @@ def fresh_tables(fresh: Fresh, features: Features, count: int, rng: np.random.Ge
     if isinstance(fresh, EdgeIntervals) and fresh.shared:
         return _shared_tables(fresh, features.bins, count, rng, share)
     found = np.zeros((fresh.outputs, BINS * len(features.bins), count * CELLS))
-    for rows in row_chunks(features.n, count):
+    for rows in row_chunks(features.n, max(count, 2 * CELLS, fresh.outputs**2)):  # draws, or cells of categories
         member, drawn = membership(features.bins[:, rows]), fresh.draw(rng, rows, count)
         kept = rng.random((*drawn.shape, 1)) >= share if share else 1.0
         for q, cells in enumerate(fresh.spreads(rows)):
