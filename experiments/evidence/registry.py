@@ -25,6 +25,7 @@ _FILES = (
     "base_space",
     "dimensions",
     "fitted",
+    "predictive",
 )  # fmt: skip
 
 _HEAD = """# Evidence for what goes beyond the paper
