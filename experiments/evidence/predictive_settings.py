@@ -16,7 +16,7 @@ from steinball.predictive.pit import Pit, from_class_probabilities, from_distrib
 
 __all__ = [
     "ANY_PLACES", "INDEPENDENT_PLACES", "POWER", "ROBUST", "SHARE", "TRUE_TYPES", "WRONG_TYPES", "bad_rows", "bend",
-    "fan", "fixed_x", "huber_pit", "least_squares_pit", "poisson_fit", "sign", "with_ones",
+    "fan", "fixed_x", "huber_pit", "jump", "least_squares_pit", "poisson_fit", "with_ones",
 ]  # fmt: skip
 
 SHARE = 0.05
@@ -68,15 +68,15 @@ def fan(x: Floats, z: Floats) -> Floats:
     return np.asarray(z * np.exp(0.35 * x))
 
 
-def sign(x: Floats, z: Floats) -> Floats:
-    return np.asarray(z + 0.4 * np.sign(x))
+def jump(x: Floats, z: Floats) -> Floats:
+    return np.asarray(z + 0.8 * np.sign(x))
 
 
 POWER: dict[str, Data] = {
     "model": _uniform,
     "5 % at z = 8": bad_rows(lambda x, z: (x, 8.0)),
     "5 % at x = 1.9, z = 2": bad_rows(lambda x, z: (1.9, 2.0)),
-    "mean ±.4 by sign of x": _wrong(sign),
+    "mean ±.4 by sign of x": _wrong(lambda x, z: z + 0.4 * np.sign(x)),
     "missed x²": _wrong(bend),
     "missed x², 5 % at 8": _wrong(bend, outliers=True),
     "heteroscedastic": _wrong(fan),

@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.special import ndtr
 
 from steinball.arrays import Floats
-from steinball.predictive.null import SHARES, Null, Reference, recalibrate
+from steinball.predictive.null import SHARES, Null, Reference, recalibrate, recalibrated
 from steinball.predictive.pit import Pit, from_cdf_values, from_class_probabilities, from_distribution
 from steinball.predictive.table import (
     ARCS,
@@ -86,6 +86,27 @@ def test_bad_rows_anywhere_add_no_more_than_their_number_allows(seed: int) -> No
     clean = means[:, ~bad].sum(axis=1) - views_of(tabulate(u[None, ~bad], u[None, ~bad], own))[0]
     limit = clean + VIEW_MEANS.max(axis=1) * np.minimum(bad.sum(), (means > 0).sum(axis=1))
     assert (short <= limit + 1e-9).all()
+
+
+@pytest.mark.exact
+def test_whoever_changes_rows_after_seeing_them_all_cannot_raise_the_statistic() -> None:
+    """D_g of changed rows is at most D_g of the rows before, for all views: so the p-value is at least theirs."""
+    rng, n = np.random.default_rng(8), 200
+    null, features = known_null(n, "changed"), order(n)
+    for place in (0.003, 0.5, 0.97):
+        u = rng.random(n)
+        before = null._shortage(views_of(tabulate(u[None], u[None], features)), 0.05, 10.0)
+        pvalue = Reference.pvalue(null.reference(0.05), null.reference(0.05).statistic(_largest(null, before)))
+        u[np.argsort(np.abs(u - 0.3))[:10]] = place
+        changed = tabulate(u[None], u[None], features)
+        assert (null._shortage(views_of(changed), 0.05) <= before + 1e-9).all()
+        assert null.pvalue(changed, 0.05) >= pvalue
+    assert null._bad(np.array([0.05, 0.0149])).tolist() == [[10.0, 2.0]] * 699
+
+
+def _largest(null: Null, short: Floats) -> Floats:
+    scaled = short * null.reference(0.05).scale
+    return np.array([scaled[:, :BOXES].max(), scaled[:, BOXES:].max()])
 
 
 @pytest.mark.exact
@@ -252,6 +273,22 @@ def test_adversaries_that_choose_their_rows_stay_below_the_level() -> None:
 
 
 @pytest.mark.calibration
+def test_changed_rows_keep_the_level_and_more_of_them_do_not() -> None:
+    """The 5 % or 15 % of the rows whose PIT are nearest to the middle are moved to the upper tail, after looking."""
+    rng, n, null = np.random.default_rng(9), 400, known_null(400, "changed")
+    rates = {}
+    for share in (0.05, 0.15):
+        found = []
+        for _ in range(40):
+            u = rng.random(n)
+            u[np.argsort(np.abs(u - 0.5))[: round(share * n)]] = 0.97
+            found.append(rejects(null, table_of(u, rng.normal(size=n)), 0.05))
+        rates[share] = np.mean(found)
+    assert rates[0.05] <= 0.05
+    assert rates[0.15] >= 0.9
+
+
+@pytest.mark.calibration
 def test_faults_beyond_the_tolerated_share_are_found() -> None:
     """Rates of 30 repeats at n = 400; the evidence has 200."""
     rng, n = np.random.default_rng(1), 400
@@ -306,23 +343,23 @@ def test_a_recalibration_undoes_shift_slope_and_scale_within_its_bound() -> None
     pit, features = shifted(8000, 0.08, -0.08, np.exp(-0.08))
     null = Null(pit, features, rng=0)
     assert null.pvalue(tabulate(pit.low, pit.high, features), 0.05) < 0.05
-    found = recalibrate(pit, features, null, 0.05)
-    assert found.pvalue > 0.5
-    assert np.abs(found.parameters).max() <= 1.75 * 0.05 + 1e-12
-    assert found.parameters[0] > 0.02 > -0.02 > found.parameters[1]
-    assert found.pvalue == null.pvalue(tabulate(found.low, found.high, features), 0.05)
-    z = (stats.norm.ppf(pit.low) - features.design @ found.parameters[:-1]) / np.exp(found.parameters[-1])
-    np.testing.assert_allclose(found.low, ndtr(z))
+    pvalue, t = recalibrate(pit, features, null, 0.05)
+    assert pvalue > 0.5
+    assert np.abs(t).max() <= 1.75 * 0.05 + 1e-12
+    assert t[0] > 0.02 > -0.02 > t[1]
+    low, high = recalibrated(pit, features, t)
+    assert pvalue == null.pvalue(tabulate(low, high, features), 0.05)
+    np.testing.assert_allclose(low, ndtr((stats.norm.ppf(pit.low) - features.design @ t[:-1]) / np.exp(t[-1])))
 
 
 @pytest.mark.exact
 def test_what_lies_beyond_the_bound_stays_rejected_and_nothing_is_lost_by_searching() -> None:
     pit, features = shifted(2000, 0.4, 0.0, 1.0)
     null = Null(pit, features, rng=0)
-    assert recalibrate(pit, features, null, 0.05).pvalue == pytest.approx(1 / 300)
+    assert recalibrate(pit, features, null, 0.05)[0] == pytest.approx(1 / 300)
     plain = null.pvalue(tabulate(pit.low, pit.high, features), 0.3)
-    assert recalibrate(pit, features, null, 0.3, slack=0.0).pvalue == plain
-    assert recalibrate(pit, features, null, 0.3).pvalue >= plain
+    assert recalibrate(pit, features, null, 0.3, slack=0.0)[0] == plain
+    assert recalibrate(pit, features, null, 0.3)[0] >= plain
 
 
 @pytest.mark.exact
@@ -330,10 +367,11 @@ def test_intervals_are_recalibrated_at_both_ends() -> None:
     rng, n = np.random.default_rng(0), 300
     rate = np.exp(rng.normal(size=n))
     pit, features = from_distribution(rng.poisson(rate), stats.poisson(rate)), Features.of({"rate": rate})
-    found = recalibrate(pit, features, Null(pit, features, rng=0), 0.1)
-    assert (found.low <= found.high).all()
-    assert (found.low[pit.low == 0.0] == 0.0).all()
-    assert found.pvalue > 0.5
+    pvalue, t = recalibrate(pit, features, Null(pit, features, rng=0), 0.1)
+    low, high = recalibrated(pit, features, t)
+    assert (low <= high).all()
+    assert (low[pit.low == 0.0] == 0.0).all()
+    assert pvalue > 0.5
 
 
 @pytest.mark.exact

@@ -63,8 +63,7 @@ class Difference:
         """From observed tables (t, 8, 18); None for a model that was fitted to these rows, where nothing is proved."""
         rows = np.tile(features.counts, (pit.fresh.outputs, 1)) @ IN_BLOCK.T.astype(int)
         counts = views_of(tables)[:, :BOXES].reshape(len(tables), len(BLOCKS), len(ARCS))
-        factor = 1.0 if pit.fresh.points else math.e
-        return cls(counts, rows[..., None], features.n, factor) if fitted is None else None
+        return None if fitted else cls(counts, rows[..., None], features.n, 1.0 if pit.fresh.points else math.e)
 
     @property
     def _weights(self) -> Floats:
@@ -102,10 +101,9 @@ class Difference:
         high = (m * (ARC_WIDTHS - chance) / self.n).max()
         return max(0.0, float(self.shortages(level).max())), float(high)
 
-    def worst(self, level: float) -> tuple[int, int, int]:
+    def worst(self, level: float) -> tuple[int, ...]:
         """Table, block and arc of the box with the largest proven shortage."""
-        table, block, arc = np.unravel_index(self.shortages(level).argmax(), self.counts.shape)
-        return int(table), int(block), int(arc)
+        return tuple(int(i) for i in np.unravel_index(self.shortages(level).argmax(), self.counts.shape))
 
     def rows_needed(self, tables: Floats, tolerance: float, level: float) -> float:
         """Rows from which on a true model is called good enough in about three of four samples, (C/(ε − δ_L))².

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -103,8 +103,7 @@ def _word(low: Floats, high: Floats) -> tuple[str, float, float]:
     return ("too narrow", below[0] + 1.0 - below[4], 0.1) if width > 0.0 else ("too wide", below[3] - below[1], 0.5)
 
 
-@dataclass(frozen=True, eq=False)
-class BoxPicture:
+class BoxPicture(NamedTuple):
     """The table of one feature, and the PIT histogram of one block of its bins.
 
     Attributes
@@ -131,8 +130,7 @@ def box_picture(table: Floats, fresh: Floats, block: int) -> BoxPicture:
     return BoxPicture(table / expected, IN_BLOCK[block] @ table / whole, simulated)
 
 
-@dataclass(frozen=True, eq=False)
-class Bands:
+class Bands(NamedTuple):
     """Predicted and observed quantiles of y against a feature, at ``BAND_LEVELS``.
 
     Attributes

@@ -97,9 +97,8 @@ def loo_pit(y: Any, draws: Any, log_likelihood: Any) -> tuple[Pit, Floats]:
     if draws.shape != weights.shape:
         raise ValueError(f"`log_likelihood` must have the shape {draws.shape} of `draws`, got {weights.shape}.")
     low, high = _mass_below(y, draws, weights)
-    tied = (draws == y[:, None]).any()
-    fresh = _steps_at_edges(draws, weights) if tied else EdgeIntervals(EDGES[:, None], EDGES[:, None])
-    return Pit(low[None], high[None], fresh), pareto_k
+    points = EdgeIntervals(EDGES[:, None], EDGES[:, None])
+    return Pit(low[None], high[None], _steps_at_edges(draws, weights) if (low < high).any() else points), pareto_k
 
 
 def _mass_below(values: Floats, draws: Floats, weights: Floats) -> tuple[Floats, Floats]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from steinball.arrays import Floats, as_seed, check_choice, generator_at
 from steinball.predictive.pit import Pit, fresh_tables
-from steinball.predictive.table import ARCS, BOXES, VIEW_MEANS, Features, row_chunks, tabulate, views_of
+from steinball.predictive.table import ARCS, BOXES, VIEW_MEANS, VIEW_TOPS, Features, row_chunks, tabulate, views_of
 
-__all__ = ["SHARES", "SLACK", "Null", "Recalibrated", "Redraw", "Reference", "recalibrate"]
+__all__ = ["SHARES", "SLACK", "Null", "Redraw", "Reference", "recalibrate", "recalibrated"]
 
 SHARES = np.concatenate([[0.0, 0.0025, 0.005], np.arange(1, 30) / 100.0, np.arange(15, 48) / 50.0])
 # Simulates y, fits the model to it, and gives the ends of the PIT intervals of the simulated y under that fit.
@@ -21,7 +21,6 @@ Redraw: TypeAlias = Callable[[np.random.Generator], tuple[Floats, Floats]]
 
 SLACK = 1.75
 _BATCH, _RESTARTS, _ENOUGH, _ROUNDING = 8, 3, 0.5, 1e-7
-_TOP = VIEW_MEANS.max(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +63,11 @@ class Null:
 
     Every view g ≥ 0 of a table N has the shortage
 
-        D_g = Σ E_i g − ⟨N, g⟩ − t_g min(εn, r_g)   (rows="any"),   D_g = (1 − ε) Σ E_i g − ⟨N, g⟩   ("independent"),
+        D_g = Σ E_i g − ⟨N, g⟩ − t_g min(⌊εn⌋, r_g)   (rows="any"),   D_g = (1 − ε) Σ E_i g − ⟨N, g⟩   ("independent"),
 
-    with t_g the largest mean of g over bins and r_g the number of rows where its mean is positive. The statistic is the
-    larger of the standardized maxima of D_g/σ_g over boxes and over capped scores.
+    with t_g the largest mean of g over bins and r_g the number of rows where its mean is positive. If ``rows`` is
+    "changed", max g takes the place of t_g. The statistic is the larger of the standardized maxima of D_g/σ_g over
+    boxes and over capped scores.
 
     Parameters
     ----------
@@ -75,8 +75,9 @@ class Null:
         The rows; only the law of fresh rows is used.
     features : Features
         The columns by which rows are binned.
-    rows : {"any", "independent"}
-        Whether bad rows may choose their features, or are independent of them.
+    rows : {"any", "independent", "changed"}
+        Bad rows choose their features, or are independent of them; or ⌊εn⌋ values y were changed by somebody who had
+        seen all rows.
     redraw : callable, optional
         For a model fitted on the same rows: simulates y, refits, and gives PIT intervals. Share 0 only.
     pilot, n_resamples : int
@@ -86,9 +87,9 @@ class Null:
 
     Notes
     -----
-    Proved for fresh rows: level at every n with ``rows="independent"``, and at share 0; with ``rows="any"`` the
-    p-value with ``proven=True``, up to the Monte Carlo error of a mean of the largest replicates. The p-value of
-    ``rows="any"`` without it was at most the level in all simulations.
+    Proved for fresh rows: level at every n with ``rows="independent"`` or "changed", and at share 0; with
+    ``rows="any"`` the p-value with ``proven=True``, up to the Monte Carlo error of a mean of the largest replicates.
+    The p-value of ``rows="any"`` without it was at most the level in all simulations.
 
     Examples
     --------
@@ -107,14 +108,15 @@ class Null:
     ) -> None:  # fmt: skip
         if pit.low.shape[1] != features.n:
             raise ValueError(f"`features` must have the {pit.low.shape[1]} rows of `y`, got {features.n}.")
-        self.rows = check_choice(rows, "rows", ("any", "independent"))
+        self.rows = check_choice(rows, "rows", ("any", "independent", "changed"))
         self._fresh, self._features, self._redraw, self._pilot = pit.fresh, features, redraw, pilot
         self._seed, self._size = as_seed(rng), pilot + n_resamples
         counts = np.tile(features.counts, (pit.fresh.outputs, 1))  # (t, 8)
         self._expected, self._square = counts @ VIEW_MEANS.T, counts @ (VIEW_MEANS**2).T  # (t, v)
         self._room = counts @ (VIEW_MEANS > 0.0).T
         self._ranks = generator_at(self._seed, 0).random((self._size, 1))
-        self.tables = self._simulate(self._size if self.rows == "any" else pilot, 0.0, 1)
+        self._top = VIEW_TOPS if rows == "changed" else VIEW_MEANS.max(axis=1)
+        self.tables = self._simulate(pilot if self.rows == "independent" else self._size, 0.0, 1)
         self._variance = np.stack([views_of(self.tables[:pilot, t]).var(axis=0) for t in range(len(counts))])
         self._references: dict[float, Reference] = {}
 
@@ -129,6 +131,8 @@ class Null:
         """Number of bad rows in every replicate at every share, (replicates, e): it does not fall along the shares."""
         from scipy.stats import binom
 
+        if self.rows == "changed":
+            return np.tile(np.floor(shares * self._features.n + _ROUNDING), (self._size, 1))
         return np.asarray(binom.ppf(self._ranks, self._features.n, shares))
 
     def _scale(self, share: float) -> Floats:
@@ -138,7 +142,7 @@ class Null:
         else:
             rooms, place = np.unique(self._room, return_inverse=True)
             taken = np.minimum(self._bad(np.array([share]))[: self._pilot], rooms).var(axis=0)
-            variance = self._variance + _TOP**2 * taken[place].reshape(self._room.shape)
+            variance = self._variance + self._top**2 * taken[place].reshape(self._room.shape)
         return np.asarray(1.0 / np.sqrt(variance + 0.25))
 
     def _shortage(self, views: Floats, share: float, bad: float | Floats = 0.0) -> Floats:
@@ -147,27 +151,26 @@ class Null:
             return np.asarray((1.0 - share) * self._expected - views)
         short = self._expected - views
         if share > 0.0:
-            short += _TOP * (np.minimum(bad, self._room) - np.minimum(share * self._features.n, self._room))
+            tolerated = np.floor(share * self._features.n + _ROUNDING)
+            short += self._top * (np.minimum(bad, self._room) - np.minimum(tolerated, self._room))
         return np.asarray(short)
 
     def _maxima(self, tables: Floats, shares: Floats, scales: list[Floats], bad: Floats) -> Floats:
         """Largest shortage over σ of boxes and of scores, for tables (b, t, 8, 18) at every share: (b, e, 2)."""
         found = np.empty((len(tables), shares.size, 2))
-        for chunk in row_chunks(len(tables), self._expected.size):
+        for chunk in row_chunks(len(tables) if shares.size else 0, self._expected.size):
             views = views_of(tables[chunk])
             for e, share in enumerate(shares):
                 found[chunk, e] = _tops(self._shortage(views, share, bad[chunk, e, None, None]) * scales[e])
         return found
 
     def _prepare(self, shares: Floats) -> None:
-        """References at these shares: from the same replicates if ``rows="any"``, else from thinned ones."""
+        """References at these shares: from the same replicates, or from thinned ones if rows are independent."""
         new = np.setdiff1d(shares, list(self._references))
-        if not new.size:
-            return
         if self._redraw is not None and new.any():
             raise ValueError("`redraw` holds at share 0 alone: with a share of bad rows, refits are not the null.")
         scales = [self._scale(share) for share in new]
-        if self.rows == "any":
+        if self.rows != "independent":
             maxima = list(np.moveaxis(self._maxima(self.tables, new, scales, self._bad(new)), 1, 0))
         else:
             one, none = (self._simulate(self._size, share, 2) for share in new), np.zeros((self._size, 1))
@@ -202,8 +205,7 @@ class Null:
         while all(rejected) and len(rejected) < shares.size:
             batch = shares[len(rejected) : len(rejected) + _BATCH]
             rejected += (self.pvalues(table, batch, proven=proven) <= level).tolist()
-        first = [*rejected, False].index(False)
-        return float(shares[first - 1]) if first else 0.0
+        return float(np.append(0.0, shares)[[*rejected, False].index(False)])
 
     def worst(self, table: Floats, share: float) -> tuple[int, int, int]:
         """Table of the largest standardized view, and block and arc of the largest box of that table."""
@@ -219,26 +221,13 @@ def _tops(short: Floats) -> Floats:
     return np.stack([short[..., :BOXES].max(axis=(1, 2)), short[..., BOXES:].max(axis=(1, 2))], axis=1)
 
 
-class Recalibrated(NamedTuple):
-    """The recalibration z → (z − D t)/eᵏ of z = Φ⁻¹(u) with the largest p-value, D ones and standardized features.
-
-    Attributes
-    ----------
-    pvalue : float
-        The p-value after it.
-    parameters : array
-        Shift, slopes of the numeric features, log scale.
-    low, high : array, shape (q, n)
-        The PIT intervals after it.
-    """
-
-    pvalue: float
-    parameters: Floats
-    low: Floats
-    high: Floats
+def recalibrated(pit: Pit, features: Features, t: Floats) -> tuple[Floats, Floats]:
+    """PIT intervals with z = Φ⁻¹(u) replaced by (z − D t₁)/e^t₂, D a column of ones and the standardized features."""
+    shift, scale = features.design @ t[:-1], np.exp(t[-1])
+    return ndtr((ndtri(pit.low) - shift) / scale), ndtr((ndtri(pit.high) - shift) / scale)
 
 
-def recalibrate(pit: Pit, features: Features, null: Null, share: float, *, slack: float = SLACK) -> Recalibrated:
+def recalibrate(pit: Pit, features: Features, null: Null, share: float, slack: float = SLACK) -> tuple[float, Floats]:
     """Largest p-value over recalibrations of at most ``slack · share``, for a model fitted robustly on the same rows.
 
     Parameters
@@ -251,6 +240,13 @@ def recalibrate(pit: Pit, features: Features, null: Null, share: float, *, slack
         The tolerated share ε of bad rows.
     slack : float
         Bound of |shift|, |slope| and |log scale| over ε; the worst bias of Huber's estimator of location is 1.72 ε.
+
+    Returns
+    -------
+    pvalue : float
+        The largest p-value that was found.
+    t : array
+        Its recalibration, for `recalibrated`: shift, slopes of the numeric features, log scale.
 
     Notes
     -----
@@ -265,38 +261,30 @@ def recalibrate(pit: Pit, features: Features, null: Null, share: float, *, slack
     >>> pit = from_cdf_values(ndtr(rng.normal(0.15, 1.0, size=4000)))
     >>> features = Features.of({"x": rng.normal(size=4000)})
     >>> null = Null(pit, features, rng=0)
-    >>> found = recalibrate(pit, features, null, 0.05)
-    >>> null.pvalue(tabulate(pit.low, pit.high, features), 0.05) < 0.05 < found.pvalue, bool(found.parameters[0] > 0.0)
+    >>> pvalue, t = recalibrate(pit, features, null, 0.05)
+    >>> null.pvalue(tabulate(pit.low, pit.high, features), 0.05) < 0.05 < pvalue, bool(t[0] > 0.0)
     (True, True)
     """
     bound, statistic, rng = slack * share, null.statistic_at(share), np.random.default_rng(0)
-    ends, design = (ndtri(pit.low), ndtri(pit.high)), features.design
-
-    def moved(t: Floats) -> tuple[Floats, Floats]:
-        low, high = (ndtr((end - design @ t[:-1]) / np.exp(t[-1])) for end in ends)
-        return low, high
+    best = np.zeros(features.design.shape[1] + 1)
 
     def value(t: Floats) -> float:
-        return statistic(tabulate(*moved(t), features))
+        return statistic(tabulate(*recalibrated(pit, features, t), features))
 
-    best = np.zeros(design.shape[1] + 1)
     for start in (best, *rng.uniform(-bound, bound, (_RESTARTS, best.size))):
         best = min(best, _descend(value, start, bound, rng), key=value)
-        pvalue = null.pvalue(tabulate(*moved(best), features), share)
+        pvalue = null.pvalue(tabulate(*recalibrated(pit, features, best), features), share)
         if pvalue > _ENOUGH:
             break
-    return Recalibrated(pvalue, best, *moved(best))
+    return pvalue, best
 
 
 def _descend(value: Callable[[Floats], float], start: Floats, bound: float, rng: np.random.Generator) -> Floats:
     """Pattern search in the cube |t| ≤ bound: along every axis, and along as many random diagonals."""
-    best, least, step = start, value(start), bound / 2.0
+    best, step = start, bound / 2.0
     while step > bound / 20.0:
-        axes = np.vstack([np.eye(start.size), rng.choice([-1.0, 1.0], size=(start.size, start.size))])
-        tries = np.clip(best + step * np.vstack([axes, -axes]), -bound, bound)
-        found = [value(t) for t in tries]
-        if min(found) < least:
-            best, least = tries[np.argmin(found)], min(found)
-        else:
-            step /= 2.0
+        axes = np.vstack([np.eye(best.size), rng.choice([-1.0, 1.0], size=(best.size, best.size))])
+        tries = [best, *np.clip(best + step * np.vstack([axes, -axes]), -bound, bound)]
+        least = int(np.argmin([value(t) for t in tries]))
+        best, step = tries[least], step if least else step / 2.0
     return best

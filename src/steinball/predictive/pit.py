@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,20 +136,14 @@ class Pit:
     observed: Floats | None = None
 
 
-@runtime_checkable
-class _HasMass(Protocol):
-    def pmf(self, k: Any) -> Any: ...
-
-
-def as_rows(values: Any, name: str, n: int | None = None, high: float = np.inf) -> Floats:
-    """One number per row, no NaN; with ``high``, from 0 to ``high``."""
+def as_rows(values: Any, name: str, n: int | None = None, low: float = -np.inf, high: float = np.inf) -> Floats:
+    """One number per row, from ``low`` to ``high``."""
     found = as_numbers(values, name)
     if found.ndim != 1 or n not in (None, found.size) or not found.size:
         raise ValueError(f"`{name}` must have shape ({n or 'n'},), one number for each row, got {found.shape}.")
-    bad = np.flatnonzero(np.isnan(found) | ((high < np.inf) & ~((found >= 0.0) & (found <= high))))
+    bad = np.flatnonzero(np.isnan(found) | (found < low) | (found > high))
     if bad.size:
-        wanted = "hold no NaN" if high == np.inf else f"lie in [0, {high:g}]"
-        raise ValueError(f"`{name}` must {wanted}, got {found[bad[0]]} in row {bad[0]} ({bad.size} such rows).")
+        raise ValueError(f"`{name}` must be numbers in [{low:g}, {high:g}], got {found[bad[0]]} in row {bad[0]}.")
     return found
 
 
@@ -159,8 +153,7 @@ def as_draws(draws: Any, n: int, name: str = "draws") -> Floats:
     if found.ndim != 2 or found.shape[0] != n or found.shape[1] < LEAST_DRAWS:
         hint = "; pass its transpose" if found.ndim == 2 and found.shape[1] == n else ""
         raise ValueError(f"`{name}` must have shape ({n}, S), S ≥ {LEAST_DRAWS} for each y, got {found.shape}{hint}.")
-    if np.isnan(found).any():
-        raise ValueError(f"`{name}` must hold no NaN, but {np.isnan(found).any(axis=1).sum()} rows do. Remove them.")
+    as_rows(found.max(axis=1), name)  # NaN
     return found
 
 
@@ -174,9 +167,10 @@ def edge_ends(interval: Callable[[float], tuple[Any, Any]], n: int) -> tuple[Flo
 
 def _assemble(y: Floats, ends: tuple[Any, Any], edges: tuple[Floats, Floats], censoring: Any, **more: Any) -> Pit:
     """Rows with these intervals; ``censoring`` is None or (limits, F below the limits): beyond is one interval."""
-    low, high = (as_rows(np.broadcast_to(end, y.shape), "predictive cdf", y.size, 1.0) for end in ends)
+    low, high = (as_rows(np.broadcast_to(end, y.shape), "predictive cdf", y.size, 0.0, 1.0) for end in ends)
     if censoring is not None:
-        limits, start = as_rows(censoring[0], "limits", y.size), as_rows(censoring[1], "cdf at `limits`", y.size, 1.0)
+        limits = as_rows(censoring[0], "limits", y.size)
+        start = as_rows(censoring[1], "cdf at limits", y.size, 0.0, 1.0)
         if (y > limits).any():
             raise ValueError(f"`y` must be at most `limits`, which row {(y > limits).argmax()} is not.")
         low, high = np.where(y >= limits, start, low), np.where(y >= limits, 1.0, high)
@@ -202,7 +196,7 @@ def from_cdf_values(u: Any, *, at_limits: Any = None) -> Pit:
     >>> pit.low.tolist(), pit.high.tolist()
     ([[0.2, 0.7]], [[0.2, 1.0]])
     """
-    values = as_rows(u, "u", high=1.0)
+    values = as_rows(u, "u", low=0.0, high=1.0)
     return _assemble(values, (values, values), (_POINTS, _POINTS), None if at_limits is None else (at_limits,) * 2)
 
 
@@ -227,13 +221,13 @@ def from_distribution(y: Any, law: Any, *, step: float | None = None, limits: An
     >>> pit.low.round(3).tolist(), pit.high.round(3).tolist()
     ([[0.0, 0.406]], [[0.368, 0.677]])
     """
-    y, discrete = as_rows(y, "y"), isinstance(law, _HasMass)
+    y, discrete = as_rows(y, "y"), "pmf" in dir(law)
     grid, origin = (1.0, 0.0) if discrete else (step or 0.0, y[0])
     below, above = (1.0, 0.0) if discrete else (grid / 2.0, grid / 2.0)
     off = grid > 0.0 and np.abs(y - origin - grid * np.round((y - origin) / grid)) > 1e-6 * grid
     if np.any(off):
-        wanted = "whole numbers for a discrete law" if discrete else f"multiples of `step={grid:g}` apart"
-        raise ValueError(f"`y` must be {wanted}, got {y[np.argmax(off)]:g} in row {np.argmax(off)}.")
+        wanted = "be whole numbers for a discrete law" if discrete else f"differ by multiples of `step={grid:g}`"
+        raise ValueError(f"`y` must {wanted}, got {y[np.argmax(off)]:g} in row {np.argmax(off)}.")
 
     def interval(edge: float) -> tuple[Any, Any]:
         at = origin + grid * np.round((law.ppf(edge) - origin) / grid)
@@ -349,8 +343,8 @@ def _counts_by_pattern(bins: Whole, chances: Floats, count: int, rng: np.random.
     shape = (BINS,) * len(bins)
     sizes = np.bincount(np.ravel_multi_index(tuple(bins), shape), minlength=BINS ** len(bins))
     counts = rng.multinomial(sizes, chances, size=(count, sizes.size)).reshape(count, *shape, -1)
-    axes = range(1, 1 + len(bins))
-    return np.stack([counts.sum(axis=tuple(a for a in axes if a != own)) for own in axes], axis=1)
+    axes = {*range(1, 1 + len(bins))}
+    return np.stack([counts.sum(axis=tuple(axes - {own})) for own in sorted(axes)], axis=1)
 
 
 def _counts_by_row(bins: Whole, chances: Floats, count: int, rng: np.random.Generator) -> Whole:

@@ -17,8 +17,8 @@ from scipy.sparse import csr_array
 
 from steinball.arrays import Floats
 
-__all__ = ["ARCS", "ARC_WIDTHS", "BINS", "BLOCKS", "BOXES", "CELLS", "EDGES", "IN_BLOCK", "VIEW_MEANS", "WIDTHS",
-           "Features", "cells_of", "cosine", "membership", "row_chunks", "spread", "tabulate", "views_of"]  # fmt: skip
+__all__ = ["ARCS", "ARC_WIDTHS", "BINS", "BLOCKS", "BOXES", "CELLS", "EDGES", "IN_BLOCK", "VIEW_MEANS", "VIEW_TOPS",
+           "WIDTHS", "Features", "cells_of", "cosine", "spread", "tabulate", "views_of"]  # fmt: skip
 
 BINS = 8
 EDGES = np.concatenate([[0.0, 0.01], np.arange(1, 16) / 16, [0.99, 1.0]])
@@ -99,12 +99,10 @@ def _rank_bins(values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _level_bins(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Bin of every row by its category; of more than eight categories the rarer ones share the last bin."""
-    levels, inverse, sizes = np.unique(values, return_inverse=True, return_counts=True)
-    place = np.arange(levels.size)
-    if levels.size > BINS:
-        place[np.argsort(-sizes, kind="stable")] = np.minimum(np.arange(levels.size), BINS - 1)
-    return place[inverse.ravel()]
+    """Bin of every row by its category, the most frequent first; from the eighth on categories share the last bin."""
+    _, inverse, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    place = np.argsort(np.argsort(-sizes, kind="stable"))
+    return np.minimum(place, BINS - 1)[inverse.ravel()]
 
 
 def cosine(j: int) -> Floats:
@@ -118,16 +116,15 @@ def _capped_scores() -> Floats:
     for k in range(5):
         across = np.sqrt(2.0) * np.cos(np.pi * k * middle) if k else np.ones(BINS)
         for score in (sign * np.outer(across, cosine(j)) for j in range(1, 5) for sign in (1.0, -1.0)):
-            found += [
-                cap - np.minimum(score, cap)
-                for cap in sorted({min(cap, float(score.max())) for cap in (0.3, 0.6, 1.0, 1.5, 2.0)})
-            ]
+            caps = {min(cap, float(score.max())) for cap in (0.3, 0.6, 1.0, 1.5, 2.0)}
+            found += [cap - np.minimum(score, cap) for cap in sorted(caps)]
     return np.array(found)
 
 
 _SCORES = _capped_scores()
 _BOX_MEANS = np.einsum("bk,a->bak", IN_BLOCK, ARC_WIDTHS).reshape(BOXES, BINS)
 VIEW_MEANS = np.concatenate([_BOX_MEANS, (_SCORES * WIDTHS).sum(axis=2)])  # E_k g = Σ_c W_c g[k, c], shape (v, 8)
+VIEW_TOPS = np.concatenate([np.ones(BOXES), _SCORES.max(axis=(1, 2))])  # max g
 
 
 def views_of(tables: Floats) -> Floats:
