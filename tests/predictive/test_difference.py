@@ -40,6 +40,17 @@ def test_tails_of_unequal_indicators_are_below_the_binomial_one_from_a_row_below
 
 
 @pytest.mark.exact
+def test_tails_that_count_end_more_than_a_row_below_the_mean() -> None:
+    """So the restriction of Hoeffding's theorem never binds: weights of boxes are below .0015."""
+    for tolerance in (0.0, 0.05):
+        for m in (*range(1, 80), 1000):
+            chance = np.clip(ARC_WIDTHS - tolerance, 0.0, 1.0)
+            first = np.floor(m * chance - 1.0) + 1.0
+            assert stats.binom.cdf(np.minimum(first, m), m, chance).min() > 0.0099
+    assert difference_of(np.linspace(0.01, 0.99, 9), np.zeros(9))._weights.max() < 0.0015
+
+
+@pytest.mark.exact
 def test_tails_of_sums_of_shares_are_below_e_times_the_binomial_one() -> None:
     """Rows that are spread over cells add numbers in [0, 1]; checked with values on tenths, at every whole number."""
     rng, largest = np.random.default_rng(1), 0.0
@@ -86,7 +97,7 @@ def test_limits_are_clopper_and_pearsons_in_every_box() -> None:
             least = stats.beta.ppf(0.1, count, m - count + 1) if count else 0.0
             most = stats.beta.isf(0.1 * weights[b, a], count + 1, m - count) if count < m else 1.0
             pointwise.append(m * (width - min(least, max(count - 1, 0) / m)) / n)
-            law = m * (width - max(most, min((count + 1) / m, 1.0))) / n
+            law = m * (width - most) / n
             cut = stats.binom.ppf(0.1 * weights[b, a], m, width)
             cut -= stats.binom.cdf(cut, m, width) > 0.1 * weights[b, a]
             together.append(min(law, (cut - count + 1) / n))

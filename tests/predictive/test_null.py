@@ -377,3 +377,20 @@ def test_intervals_are_recalibrated_at_both_ends() -> None:
 @pytest.mark.exact
 def test_boxes_come_before_scores() -> None:
     assert BOXES == len(BLOCKS) * len(ARCS) < len(VIEW_MEANS)
+
+
+@pytest.mark.exact
+def test_no_recalibration_drawn_at_random_is_better_than_the_one_found() -> None:
+    rng, n = np.random.default_rng(14), 300
+    x = rng.normal(size=(n, 3))
+    features = Features.of({"a": x[:, 0], "b": x[:, 1], "c": x[:, 2]})
+    pit = from_cdf_values(ndtr(0.35 * (x[:, 0] ** 2 - 1.0) + 0.1 * x.sum(axis=1) + rng.normal(size=n)))
+    null = Null(pit, features, pilot=100, n_resamples=99, rng=0)
+    statistic = null.statistic_at(0.05)
+
+    def value(t: Floats) -> float:
+        return statistic(tabulate(*recalibrated(pit, features, t), features))
+
+    found = value(recalibrate(pit, features, null, 0.05)[1])
+    others = [value(t) for t in rng.uniform(-0.0875, 0.0875, size=(1500, 5))]
+    assert found < min(others) - 0.3

@@ -76,18 +76,15 @@ class Difference:
         count, m = np.ceil(self.counts - _ROUNDING), self.block_rows
         chance = np.clip(ARC_WIDTHS - tolerance * self.n / np.maximum(m, 1), 0.0, 1.0)
         changed = math.floor(tolerance * self.n + _ROUNDING)
-        # Hoeffding compares counts with the binomial law from a whole row below the mean on.
-        by_law = np.where((count <= m * chance - 1.0) | (self.factor > 1.0), bdtr(count, m, chance), 1.0)
         by_change = bdtr(np.minimum(count + changed, m), m, ARC_WIDTHS)
-        tails = self.factor * np.maximum(by_law, by_change) / np.maximum(self._weights, np.finfo(float).tiny)
+        tails = self.factor * np.maximum(bdtr(count, m, chance), by_change)
+        tails /= np.maximum(self._weights, np.finfo(float).tiny)
         return float(min(1.0, tails.min()))
 
     def shortages(self, level: float) -> Floats:
         """Lower limits of the shortage of every box, as a share of all rows, that hold together; (t, 16, 306)."""
         count, m, alpha = np.ceil(self.counts - _ROUNDING), self.block_rows, level * self._weights / self.factor
         chance = np.where(count < m, betainccinv(count + 1.0, np.maximum(m - count, 1.0), alpha), 1.0)
-        if self.factor == 1.0:
-            chance = np.maximum(chance, np.minimum((count + 1.0) / np.maximum(m, 1), 1.0))
         by_law = m * (ARC_WIDTHS - chance) / self.n
         by_change = (_binomial_quantile(alpha, m, ARC_WIDTHS) - count + 1.0) / self.n
         return np.asarray(np.minimum(by_law, by_change))

@@ -62,7 +62,7 @@ class EdgeIntervals:
         """Of u (rows, count): its cell 0 … 17, or 18 + e where the interval around edge e contains u."""
         cell, row = cells_of(u), np.arange(self.low.shape[1])[slice(None) if self.shared else rows, None]
         left, right = u < self.high[cell, row], u >= self.low[cell + 1, row]
-        return np.where(left | right, CELLS + cell + (right & ~left), cell)
+        return np.where(left | right, CELLS + cell + right, cell)
 
     def draw(self, rng: np.random.Generator, rows: slice, count: int) -> Whole:
         """Categories of fresh uniform numbers, shape (rows, count)."""
