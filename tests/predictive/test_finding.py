@@ -52,6 +52,16 @@ def test_all_rows_and_categories_are_named() -> None:
     assert one.sentence.startswith(f"For group old ({(group == 'old').sum()} rows) the prediction")
 
 
+def test_one_value_is_named_alone_and_of_many_categories_the_first() -> None:
+    pit = from_cdf_values(np.full(60, 0.9))
+    one = describe_block(pit, Features.of({"x": np.repeat([1.0, 2.0], 30), "w": np.arange(60)}), 0, UPPER)
+    assert one.sentence.startswith("For x 2 (30 rows) the prediction is too low")
+    many = describe_block(pit, Features.of({"g": [f"level {k}" for k in range(60)]}), 0, BLOCKS.index((7, 8)))
+    assert many.rows == 53
+    assert " …" in many.sentence
+    assert len(many.sentence) < 200
+
+
 def test_classes_say_predicted_and_observed() -> None:
     chance = ndtr(X / 100.0)
     y = (RNG.random(N) < 0.5 * chance).astype(int)

@@ -70,6 +70,11 @@ def test_bins_of_distinct_values_are_equally_large() -> None:
     assert Features.of({"x": np.random.default_rng(0).normal(size=400)}).counts.tolist() == [[50] * 8]
 
 
+def test_dates_are_ranked() -> None:
+    days = np.arange("2024-01-01", "2024-01-17", dtype="datetime64[D]")
+    assert Features.of({"day": days}).bins[0].tolist() == [k for k in range(8) for _ in (0, 1)]
+
+
 def test_categories_keep_their_levels_and_the_rarer_ones_share_a_bin() -> None:
     few = Features.of({"g": ["b", "a", "c", "a"]})
     assert few.bins.tolist() == [[1, 0, 2, 0]]

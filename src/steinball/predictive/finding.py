@@ -58,8 +58,11 @@ class Finding:
     @property
     def sentence(self) -> str:
         """The finding in words."""
-        text, rows = isinstance(self.values[0], str), count(self.rows, "row")
-        span = ", ".join(self.values) if text else f"between {' and '.join(map(number, self.values))}"
+        shown = [v if isinstance(v, str) else number(v) for v in dict.fromkeys(self.values)]
+        span = ", ".join(shown[:5]) + " …" * (len(shown) > 5)
+        if len(shown) == 2 and not isinstance(self.values[0], str):
+            span = f"between {shown[0]} and {shown[1]}"
+        rows = count(self.rows, "row")
         place = f"Over all {rows}" if self.everywhere else f"For {self.feature} {span} ({rows})"
         if self.predicted is not None and self.observed is not None:
             return f"{place}: predicted {self.predicted:.2g}, observed {self.observed:.2g}."

@@ -55,7 +55,7 @@ class Features:
 
     @classmethod
     def of(cls, columns: Mapping[str, Any]) -> Features:
-        """Features from columns of equal length: numbers are ranked, anything else is a category."""
+        """Features from columns of equal length: numbers and dates are ranked, anything else is a category."""
         read = {str(name): _column(values, str(name)) for name, values in columns.items()}
         sizes = {column.size for column in read.values()}
         if len(sizes) != 1 or 0 in sizes:
@@ -80,11 +80,11 @@ class Features:
 
 
 def _column(values: Any, name: str) -> NDArray[Any]:
-    """One feature as an array: numbers as float64, anything else as text."""
+    """One feature as an array: numbers and dates as float64, anything else as text."""
     column = np.asarray(values)
     if column.ndim != 1:
         raise ValueError(f"Feature `{name}` must have shape (n,), got {column.shape}; pass one entry per column.")
-    column = column.astype(np.float64) if column.dtype.kind in "biuf" else column.astype(str)
+    column = column.astype(np.float64) if column.dtype.kind in "biufmM" else column.astype(str)
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         first = np.flatnonzero(~np.isfinite(column))[0]
         raise ValueError(f"Feature `{name}` must be finite, got {column[first]} in row {first}. Remove such rows.")
