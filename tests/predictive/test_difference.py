@@ -195,6 +195,6 @@ def test_somebody_who_has_seen_all_rows_and_changes_as_many_as_are_tolerated_is_
 
 @pytest.mark.exact
 def test_one_row_in_a_box_proves_nothing_of_its_share() -> None:
-    """Hoeffding's theorem begins a row above the mean, so the lower limit from one row is 0 and not 1 − (1 − α)^(1/m)."""
+    """Hoeffding's theorem begins a row above the mean, so the lower limit from one row is 0."""
     found = difference_of(np.array([0.3, *[0.97] * 8]), np.zeros(9))
     assert found.interval(0.2)[1] == pytest.approx(1.0 - (0.99 - 15 / 16))
