@@ -30,6 +30,7 @@ ROOMS = (
     "text",
     "card",
     "files",
+    "predictive",
     "kernels",
     "tilts",
     "models",
