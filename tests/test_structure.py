@@ -30,6 +30,7 @@ ROOMS = (
     "progress",
     "text",
     "files",
+    "predictive",
     "kernels",
     "tilts",
     "models",
