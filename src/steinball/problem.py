@@ -18,9 +18,9 @@ from steinball.arrays import (
     as_second_samples,
     computed,
     is_small_jax,
-    lent,
     like,
     namespace,
+    private_copy,
     take_rows,
     to_host,
 )
@@ -109,7 +109,7 @@ class Rows:
         if moves is None:
             return found
         below = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
-        moved = moves.move(lent(found.samples), model, below)
+        moved = moves.move(private_copy(found.samples), model, below)
         checked = as_second_samples(moved, found.samples, "jumps.move(samples, model, seed)")
         return dataclasses.replace(found, samples=checked)
 
