@@ -29,12 +29,14 @@ from steinball.cautions import SteinballWarning
 from steinball.checks.thinning import thin
 from steinball.discrepancy import ksd, targeted_ksd
 from steinball.gof import (
+    check,
     dcmmd_test,
     fit_test,
     ksd_test,
     ksdagg_test,
     mmd_dev_test,
     mode_weights_test,
+    region_test,
     robust_ksd_test,
     robust_ksdagg_test,
     sharp_huber_test,
@@ -42,7 +44,7 @@ from steinball.gof import (
 )
 from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
-from steinball.models import as_model, check_score, from_log_density, from_score, in_base_space
+from steinball.models import as_model, check_score, from_draws, from_log_density, from_score, in_base_space
 from steinball.planning import power, sample_size
 from steinball.posterior import mcmc_test
 from steinball.radius import (
@@ -95,12 +97,14 @@ __all__ = [
     "as_model",
     "calibration",
     "cautions",
+    "check",
     "check_score",
     "datasets",
     "dcmmd_test",
     "explain",
     "fit_test",
     "fitting",
+    "from_draws",
     "from_log_density",
     "from_score",
     "in_base_space",
@@ -117,6 +121,7 @@ __all__ = [
     "power",
     "predict_cost",
     "radius",
+    "region_test",
     "robust_ksd_test",
     "robust_ksdagg_test",
     "sample_size",

@@ -2,7 +2,17 @@
 
 from steinball.results.aggregated import AggregatedResult, RobustAggregatedResult
 from steinball.results.base import Result
+from steinball.results.check import CheckResult
 from steinball.results.fitted import FitResult
 from steinball.results.gof import GofResult
+from steinball.results.regions import RegionResult
 
-__all__ = ["AggregatedResult", "FitResult", "GofResult", "Result", "RobustAggregatedResult"]
+__all__ = [
+    "AggregatedResult",
+    "CheckResult",
+    "FitResult",
+    "GofResult",
+    "RegionResult",
+    "Result",
+    "RobustAggregatedResult",
+]
