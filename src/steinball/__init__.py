@@ -61,7 +61,7 @@ from steinball.radius import (
     TotalVariation,
     Wasserstein,
 )
-from steinball.results import FitResult, GofResult
+from steinball.results import CheckResult, FitResult, GofResult, RegionResult
 from steinball.sequential import SequentialTest
 from steinball.tilts import PolynomialTilt
 
@@ -69,6 +69,7 @@ __all__ = [
     "Alternative",
     "Betting",
     "BoundaryBootstrap",
+    "CheckResult",
     "ChiSquared",
     "DensityBand",
     "DeviationBound",
@@ -85,6 +86,7 @@ __all__ = [
     "PolynomialTilt",
     "ProjectedBootstrap",
     "RefitBootstrap",
+    "RegionResult",
     "ScoreError",
     "SequentialTest",
     "SteinballWarning",
