@@ -18,6 +18,7 @@ import pytest
 import steinball as sb
 from steinball.evidence.base import Decision
 from steinball.results import Result
+from steinball.results.regions import SharesResult
 from steinball.text import BRIEF_WIDTH, WIDTH
 
 pytestmark = pytest.mark.exact
@@ -47,6 +48,10 @@ TESTS: dict[str, Callable[[Any], Result]] = {
     "mmd-dev": lambda x: sb.mmd_dev_test(x, MODEL, contamination=0.01, rng=0),
     "sharp": lambda x: sb.sharp_huber_test(x, MODEL, 0.05, rng=0),
     "sharp-asymptotic": lambda x: sb.sharp_huber_test(x, MODEL, 0.05, method="asymptotic", rng=0),
+    "region": lambda x: sb.region_test(x, MODEL, contamination=0.05),
+    "region-tolerance": lambda x: sb.region_test(x, MODEL, tolerance=0.05),
+    "check": lambda x: sb.check(x, MODEL, contamination=0.05, rng=0),
+    "check-score": lambda x: sb.check(x, lambda y: -y, contamination=0.05, rng=0),
     "mode-weights": lambda x: sb.mode_weights_test(np.where(np.arange(len(x)) < len(x) / 2, x + 6.0, x - 6.0), MODES),
 }
 DATA = {"clean": CLEAN, "spoilt": SPOILT}
@@ -171,7 +176,9 @@ def _of(kind: type[Result]) -> Result:
 @EACH
 def test_the_calibration_is_named_like_a_class(result: Result) -> None:
     assert re.fullmatch(r"(?:[A-Z][a-z]+)+", result.calibration)
-    assert (result.n_resamples > 0) == (result.calibration not in {"Betting", "DeviationBound", "Asymptotic"})
+    assert (result.n_resamples > 0) == (
+        result.calibration not in {"Betting", "BinomialTails", "DeviationBound", "Asymptotic"}
+    )
 
 
 def test_the_same_calibration_has_the_same_name_in_every_result() -> None:
@@ -191,7 +198,7 @@ def test_the_repr_is_one_short_line_that_tells_the_decision(result: Result) -> N
 def test_the_summary_is_a_title_a_table_and_the_decision_in_words(result: Result) -> None:
     title, table, words = re.fullmatch(r"(\S.*)\n((?:  .*\n)+)\n((?:  .*\n?)+)", result.summary(details=True)).groups()  # type: ignore[union-attr]
     assert title == result.title
-    assert re.search(f"  {result.n} (points in 1 dimension|draws of 1 parameter)", table)
+    assert re.search(f"  {result.n} (points in 1 dimension|draws of 1 parameter|rows in 1 column)", table)
     assert f" {result.pvalue:.4g} " in table
     assert words.lstrip().startswith("REJECTED at level" if result.rejected else "NOT REJECTED at level")
     assert ("This does not prove" in " ".join(words.split())) == (not result.rejected)
@@ -210,11 +217,13 @@ def test_the_summary_is_four_lines_and_begins_with_the_verdict(result: Result) -
     assert max(map(len, lines)) <= BRIEF_WIDTH
     tolerant = result._tolerance_words() != ""
     decision = "REJECTED" if result.rejected else "NOT REJECTED"
-    assert lines[0].startswith(
-        f"{HEADLINES[result.verdict] if tolerant else decision} at level 0.05. The 120 {result._noun}s "
-    )
+    noun = "point" if "KSD" in lines[-1] else result._noun  # a check of scores speaks as their test does
+    subject = result.region if result.rejected and isinstance(result, SharesResult) else ""
+    subject = subject.partition(" the model")[0] or f"The 120 {noun}s"
+    assert lines[0].startswith(f"{HEADLINES[result.verdict] if tolerant else decision} at level 0.05. {subject} ")
     assert lines[-1].startswith(f"  p-value {result.pvalue:.3g} · ")
-    assert ("at least" in result.summary()) == (result.rejected and result.contamination_bound > 0.0)
+    conceded = "At confidence 95 %, at least" in " ".join(result.summary().split())
+    assert conceded == (result.rejected and result.contamination_bound > 0.0)
     words = " ".join(result.summary().split())
     assert words.count("Contaminated means") == any(word in words for word in ("contaminated", "Contamination below"))
     assert str(result) == result.summary()

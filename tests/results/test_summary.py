@@ -51,7 +51,7 @@ def test_not_rejecting_is_never_worded_as_support(contamination: float) -> None:
     assert "does not prove the model" in text
     assert ("undecided" in text) == (result.verdict == "undecided" and contamination > 0.0)
     assert ("there are too few data to show that it is close enough" in text) == ("undecided" in text)
-    assert ("close in KSD: at confidence" in text) == (result.verdict == "close in KSD")
+    assert ("close in ksd: at confidence" in text) == (result.verdict == "close in KSD")
     for word in ("fits", "good fit", "accepted", "holds", "correct", "confirmed"):
         assert word not in text
 

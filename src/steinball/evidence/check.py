@@ -53,7 +53,9 @@ class CheckEvidence(Evidence):
             "contamination": tolerated.contamination,
             "tolerance": share if tolerated.contamination is None else None,
             "contamination_bound": self._share_bound(tolerated, level / len(self.parts)),
-            "calibration": "Bonferroni" if len(self.parts) > 1 else "one test",
+            "calibration": "Bonferroni"
+            if len(self.parts) > 1
+            else self.parts[0].decide(tolerated, level)["calibration"],
             "difference_interval": (0.0, math.inf),
             "rows_needed": math.inf,
             "_tolerated": tolerated,

@@ -21,6 +21,9 @@ class Draws:
 
     draws: Floats
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "draws", to_host(as_samples(self.draws, "draws")))
+
     @property
     def dimension(self) -> int:
         """d."""
@@ -53,4 +56,4 @@ def from_draws(draws: Any) -> Draws:
     >>> from_draws(rng.normal(size=(5000, 2)))
     from_draws(<5000 × 2 numbers>)
     """
-    return Draws(to_host(as_samples(draws, "draws")))
+    return Draws(draws)

@@ -1,0 +1,81 @@
+"""``steinball check``: verdicts and exit codes, what is refused, what is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steinball.cli.commands import run
+from steinball_command.options import parse
+
+pytestmark = pytest.mark.exact
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    path = tmp_path / "x.csv"
+    np.savetxt(path, np.random.default_rng(0).normal(size=2000), header="height", comments="")
+    return str(path)
+
+
+def check(*words: str) -> int:
+    return run(parse(["check", *words]))
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "verdict"),
+    [
+        (["--model", "normal:mean=0,sd=1", "--tolerance", "10%"], 0, "GOOD ENOUGH"),
+        (["--model", "normal:mean=0,sd=1", "--tolerance", "10%", "--require", "good-enough"], 0, "GOOD ENOUGH"),
+        (["--model", "normal:mean=0,sd=1", "--tolerance", "1%", "--require", "good-enough"], 3, "UNDECIDED"),
+        (["--model", "normal:mean=0,sd=1.5", "--contamination", "5%"], 1, "MISFIT"),
+        (["--fit", "normal", "--contamination", "5%"], 0, "UNDECIDED"),
+    ],
+)
+def test_the_exit_code_follows_the_verdict(
+    words: list[str], code: int, verdict: str, data: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check(data, *words) == code
+    assert capsys.readouterr().out.startswith(verdict)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "give one of `--contamination 5%`"),
+        (["--contamination", "5%", "--tolerance", "5%"], "give one of `--contamination 5%`"),
+        (["--tolerance", "5%", "--require", "perfect"], "`--require` must be good-enough or close, got `perfect`"),
+        (["--tolerance", "0", "--require", "good-enough"], "`--require` needs a tolerance above 0"),
+        (["--tolerance", "5%", "--fit", "normal"], "give one of `--model`, `--log-density` and `--fit`"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    words: list[str], message: str, data: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        check(data, "--model", "normal", *words)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_good_enough_is_not_required_of_a_score(data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "own.py").write_text("def score(x):\n    return -x\n", encoding="utf-8")
+    words = [data, "--model", f"{tmp_path / 'own.py'}:score", "--contamination", "30%"]
+    assert check(*words, "--require", "close") == 0
+    assert capsys.readouterr().out.startswith("CLOSE IN KSD")
+    with pytest.raises(SystemExit) as ended:
+        check(*words, "--require", "good-enough")
+    assert ended.value.code == 2
+
+
+def test_json_and_a_page_name_the_column(data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "fit.html"
+    check(data, "--model", "normal:mean=0,sd=1.5", "--tolerance", "5%", "--json", "--report", str(page))
+    found: Any = json.loads(capsys.readouterr().out)
+    assert found["schema"] == "steinball.check/1"
+    assert found["verdict"] == "misfit"
+    assert "Where height is" in page.read_text(encoding="utf-8")
