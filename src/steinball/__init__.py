@@ -29,6 +29,7 @@ from steinball.cautions import SteinballWarning
 from steinball.checks.thinning import thin
 from steinball.discrepancy import ksd, targeted_ksd
 from steinball.gof import (
+    compare,
     dcmmd_test,
     fit_test,
     ksd_test,
@@ -59,15 +60,17 @@ from steinball.radius import (
     TotalVariation,
     Wasserstein,
 )
-from steinball.results import FitResult, GofResult
-from steinball.sequential import SequentialTest
+from steinball.results import ComparisonResult, FitResult, GofResult
+from steinball.sequential import Alarm, Monitor, SequentialTest
 from steinball.tilts import PolynomialTilt
 
 __all__ = [
+    "Alarm",
     "Alternative",
     "Betting",
     "BoundaryBootstrap",
     "ChiSquared",
+    "ComparisonResult",
     "DensityBand",
     "DeviationBound",
     "FitResult",
@@ -79,6 +82,7 @@ __all__ = [
     "KullbackLeibler",
     "LikeModel",
     "Matern",
+    "Monitor",
     "MonteCarlo",
     "PolynomialTilt",
     "ProjectedBootstrap",
@@ -96,6 +100,7 @@ __all__ = [
     "calibration",
     "cautions",
     "check_score",
+    "compare",
     "datasets",
     "dcmmd_test",
     "explain",

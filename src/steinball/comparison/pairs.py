@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -116,6 +116,12 @@ def compare_embeddings(
         g, draws = known[a][0] - known[b][0], known[a][1] + known[b][1]
         error = math.sqrt(float(g.var(ddof=1)) / len(g) + draws)
         pairs.append(Comparison(a, b, g, error, extremes_of(models[a], models[b]), contamination))
+    return decide_pairs(pairs, contamination, level)
+
+
+def decide_pairs(pairs: Sequence[Comparison], contamination: float, level: float) -> list[Comparison]:
+    """The same pairs decided together, by Holm's procedure, for another tolerated share and level."""
+    pairs = [replace(pair, contamination=contamination) for pair in pairs]
     adjusted, tails = holm(np.array([pair.pvalues for pair in pairs]).ravel(), level)
     return [pair._decided(adjusted[2 * i :][:2], tails[2 * i :][:2], level) for i, pair in enumerate(pairs)]
 

@@ -1,6 +1,7 @@
 """The tests: the paper's own, those it compares with, and those that go beyond it."""
 
 from steinball.gof.aggregated import ksdagg_test, robust_ksdagg_test
+from steinball.gof.compare import compare
 from steinball.gof.fitted import fit_test, split
 from steinball.gof.ksd import ksd_test, robust_ksd_test
 from steinball.gof.mmd import MMDResult, dcmmd_test, mmd_dev_test
@@ -14,6 +15,7 @@ __all__ = [
     "MMDResult",
     "RobustAggregatedResult",
     "SharpResult",
+    "compare",
     "dcmmd_test",
     "fit_test",
     "ksd_test",

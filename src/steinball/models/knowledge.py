@@ -184,6 +184,12 @@ class Knowledge:
                 return Clusters(locations, covariances)
         return None
 
+    @property
+    def normal_parts(self) -> tuple[Floats, Floats, Floats] | None:
+        """Weights (k,), means (k, d) and covariances (k, d, d) of a model that is a mixture of normal distributions."""
+        said = self._attribute("normal_parts")
+        return said if isinstance(said, tuple) and len(said) == 3 else None
+
     # What can be done with it.
 
     @property
@@ -195,6 +201,11 @@ class Knowledge:
     def sampler(self) -> Callable[[int, np.random.Generator], Any] | None:
         """``sample(n, rng)``, in whatever array library the model draws."""
         return self._method("sample")
+
+    @property
+    def given_draws(self) -> Floats | None:
+        """Draws (m, d) that a model consists of, where it is known by nothing else."""
+        return self._numbers("draws", 2)
 
     @property
     def to_base(self) -> Callable[[Floats], Floats] | None:

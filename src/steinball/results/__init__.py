@@ -2,7 +2,8 @@
 
 from steinball.results.aggregated import AggregatedResult, RobustAggregatedResult
 from steinball.results.base import Result
+from steinball.results.comparison import ComparisonResult
 from steinball.results.fitted import FitResult
 from steinball.results.gof import GofResult
 
-__all__ = ["AggregatedResult", "FitResult", "GofResult", "Result", "RobustAggregatedResult"]
+__all__ = ["AggregatedResult", "ComparisonResult", "FitResult", "GofResult", "Result", "RobustAggregatedResult"]

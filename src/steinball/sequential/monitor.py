@@ -30,6 +30,12 @@ class Alarm(NamedTuple):
         The evidence there, at least ``expected_run``.
     column : int or None
         The column with the most evidence, from 0; None where that is the size of the whole row.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> Monitor(sb.models.Gaussian(), 0.05, expected_run=100).update(np.full(12, 3.0))[0].row
+    11
     """
 
     row: int
