@@ -153,7 +153,7 @@ def _named_error(name: str) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class _Source:
-    """One of the models: draws (m, d) of it, its parts where it is a mixture of normal ones, and its center if known."""
+    """One of the models: draws (m, d), its parts where it is a mixture of normal ones, and its center if known."""
 
     draws: Floats
     parts: tuple[Floats, Floats, Floats] | None

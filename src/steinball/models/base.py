@@ -273,8 +273,8 @@ def model_at(model: Any, samples: Array | None) -> Model:
 def source_of_draws(model: Any, columns: int | None = None) -> Any:
     """What a user passed as ``model``, where draws of it are needed and a score is not, for data with so many columns.
 
-    An object with ``sample(n, rng)``, ``draws`` or ``to_base(x)`` needs no score. A model in base space is the one in the
-    data's own columns.
+    An object with ``sample(n, rng)``, ``draws`` or ``to_base(x)`` needs no score. A model in base space is the one in
+    the data's own columns.
 
     Examples
     --------

@@ -13,8 +13,8 @@ from steinball.record import Record
 from steinball.text import Row, brief, card, count, number, percent, render, short
 
 NOT_CLOSE = "Closer is not close: whether a model fits is a test of its own."
-_SHOWN = 6
-"""So many pairs at most are told in the brief summary."""
+_SHOWN = 3
+"""So many pairs at most, those with the smallest p-values, are told in the brief summary."""
 
 
 def check_contamination(contamination: Any) -> float:
@@ -35,7 +35,7 @@ class ComparisonResult:
         The models, in the order they were given in.
     pairs : tuple of Comparison
         Every pair with ``first``, ``second``, ``closer`` (a name, or None where no difference is shown), ``pvalue``,
-        ``interval`` for MMD²(second) − MMD²(first), ``values`` of the preference g at the rows, ``error``, ``extremes``.
+        ``interval`` for MMD²(second) − MMD²(first), and ``values`` of the preference g at the rows.
     closest : str or None
         The model that is closer than every other one, where that is shown.
     contamination, level : float
@@ -51,7 +51,8 @@ class ComparisonResult:
     --------
     >>> import numpy as np, steinball as sb
     >>> x = np.random.default_rng(0).normal(size=300)
-    >>> result = sb.compare(x, {"near": sb.models.Gaussian(0.2), "far": sb.models.Gaussian(1.5)}, contamination=0.05, rng=0)
+    >>> models = {"near": sb.models.Gaussian(0.2), "far": sb.models.Gaussian(1.5)}
+    >>> result = sb.compare(x, models, contamination=0.05, rng=0)
     >>> result.closest, result.at(contamination=0.5).closest
     ('near', None)
     """
@@ -111,10 +112,10 @@ class ComparisonResult:
         return "DIFFERENCE SHOWN" if any(pair.closer for pair in self.pairs) else "NO DIFFERENCE SHOWN"
 
     def _brief(self) -> tuple[list[str], list[str]]:
-        numbers = [f"{pair.first}, {pair.second}: {_interval(pair)}" for pair in self.pairs[:_SHOWN]]
-        more = len(self.pairs) - len(numbers)
-        p = f"p-value {short(self.pairs[0].pvalue)}" if len(self.pairs) == 1 else ""
-        return [self._words()], [p, *numbers, f"{count(more, 'further pair')}" if more else ""]
+        first = sorted(self.pairs, key=lambda pair: pair.pvalue)[:_SHOWN]
+        numbers = [f"{pair.first}, {pair.second}: {_interval(pair)}, p-value {short(pair.pvalue)}" for pair in first]
+        more = len(self.pairs) - len(first)
+        return [self._words()], [*numbers, *[count(more, "further pair")] * bool(more)]
 
     def _words(self) -> str:
         """What is shown, for whom it holds, and what was fitted."""
@@ -124,7 +125,10 @@ class ComparisonResult:
             others = [name for name in self.names if name != self.closest]
             words = [f"The {count(self.n, 'row')} are closer to {self.closest} than to {_listed(others)}{tolerated}."]
         elif found:
-            claims = [f"to {pair.closer} than to {_other(pair)}" for pair in found]
+            beaten = {
+                name: [pair.closer for pair in found if pair.closer and _other(pair) == name] for name in self.names
+            }
+            claims = [f"to {_listed(winners)} than to {name}" for name, winners in beaten.items() if winners]
             words = [f"The {count(self.n, 'row')} are closer {_listed(claims)}{tolerated}; the other pairs stay open."]
         else:
             words = [f"The {count(self.n, 'row')} do not show which of {_listed(self.names)} is closer"
@@ -143,12 +147,12 @@ class ComparisonResult:
         return self.summary()
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{pair.first}/{pair.second}: {pair.closer}" for pair in self.pairs[:_SHOWN])
+        shown = ", ".join(f"{pair.first}/{pair.second}: {pair.closer}" for pair in self.pairs)
         return f"ComparisonResult(n={self.n}, contamination={self.contamination:g}, closer={{{shown}}})"
 
     def _repr_html_(self) -> str:
         sentences, numbers = self._brief()
-        words = f"at level {self.level:g}. {' '.join(sentences)}\n{' · '.join(filter(None, numbers))}"
+        words = f"at level {self.level:g}. {' '.join(sentences)}\n{' · '.join(numbers)}"
         return card(self._headline(), self.title, words, self.rows())
 
     def __bool__(self) -> bool:
