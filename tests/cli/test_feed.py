@@ -97,7 +97,7 @@ def test_a_million_rows_are_never_all_there() -> None:
 )
 @pytest.mark.parametrize("sizes", [[], [1] * 40])
 def test_the_rows_before_a_bad_line_are_given_first(bad: str, message: str, sizes: list[int]) -> None:
-    feed, found = Feed(Pieces(f"x\n1\n2\n{bad}\n5\n".encode(), list(sizes)), PIPE), []
+    feed, found = Feed(Pieces(f"x\n1\n2\n{bad}\n5\n".encode(), list(sizes)), PIPE), list[Any]()
     with pytest.raises(ValueError, match=message):
         found.extend(batch for batch in feed)
     assert np.concatenate(found).ravel().tolist() == [1.0, 2.0]

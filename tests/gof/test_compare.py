@@ -106,7 +106,8 @@ def test_the_order_of_the_models_changes_signs_only() -> None:
         other = forward[pair.second, pair.first]
         np.testing.assert_allclose(pair.values, -other.values, atol=1e-14)
         np.testing.assert_allclose(pair.interval, np.negative(other.interval)[::-1], atol=1e-12)
-        assert (pair.closer, pair.pvalue) == (other.closer, pytest.approx(other.pvalue, rel=1e-9))
+        assert pair.closer == other.closer
+        assert pair.pvalue == pytest.approx(other.pvalue, rel=1e-9)
 
 
 def test_preferences_of_three_models_add_up() -> None:
@@ -161,7 +162,7 @@ def test_a_family_is_fitted_on_rows_that_are_not_compared() -> None:
     result = sb.compare(x, {"normal": "normal", "far": sb.models.Gaussian(6.0, sd=3.0)}, contamination=0.05, rng=0)
     assert (result.n, result.fitted_on) == (200, 200)
     params = result.fitted["normal"]
-    assert (params["mean"], params["sd"]) == (pytest.approx(2.0, abs=0.6), pytest.approx(3.0, rel=0.15))
+    assert [params["mean"], params["sd"]] == pytest.approx([2.0, 3.0], abs=0.5)
     assert result.closest == "normal"
     assert "normal was fitted on 200 other rows" in result.summary()
 
@@ -195,7 +196,7 @@ def test_rows_outside_the_support_of_a_family_are_left_out_of_its_fit() -> None:
 
 
 def test_no_more_draws_are_used_than_can_be_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sb.compare.__wrapped__.__globals__, "MOST_DRAWS", 300)
+    monkeypatch.setitem(_fitted.__globals__, "MOST_DRAWS", 300)
     many = np.random.default_rng(0).normal(size=(400, 1))
     result = sb.compare(rows(20), {"a": Kept(many), "b": Kept(many[:200] + 1.0)}, rng=0)
     assert result.draws == {"a": 300, "b": 200}
