@@ -29,6 +29,7 @@ from steinball.cautions import SteinballWarning
 from steinball.checks.thinning import thin
 from steinball.discrepancy import ksd, targeted_ksd
 from steinball.gof import (
+    check,
     compare,
     dcmmd_test,
     fit_test,
@@ -36,6 +37,7 @@ from steinball.gof import (
     ksdagg_test,
     mmd_dev_test,
     mode_weights_test,
+    region_test,
     robust_ksd_test,
     robust_ksdagg_test,
     sharp_huber_test,
@@ -43,7 +45,7 @@ from steinball.gof import (
 )
 from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
-from steinball.models import as_model, check_score, from_log_density, from_score, in_base_space
+from steinball.models import as_model, check_score, from_draws, from_log_density, from_score, in_base_space
 from steinball.planning import power, sample_size
 from steinball.posterior import mcmc_test
 from steinball.radius import (
@@ -60,7 +62,7 @@ from steinball.radius import (
     TotalVariation,
     Wasserstein,
 )
-from steinball.results import ComparisonResult, FitResult, GofResult
+from steinball.results import CheckResult, ComparisonResult, FitResult, GofResult, RegionResult
 from steinball.sequential import Alarm, Monitor, SequentialTest
 from steinball.tilts import PolynomialTilt
 
@@ -69,6 +71,7 @@ __all__ = [
     "Alternative",
     "Betting",
     "BoundaryBootstrap",
+    "CheckResult",
     "ChiSquared",
     "ComparisonResult",
     "DensityBand",
@@ -87,6 +90,7 @@ __all__ = [
     "PolynomialTilt",
     "ProjectedBootstrap",
     "RefitBootstrap",
+    "RegionResult",
     "ScoreError",
     "SequentialTest",
     "SteinballWarning",
@@ -99,6 +103,7 @@ __all__ = [
     "as_model",
     "calibration",
     "cautions",
+    "check",
     "check_score",
     "compare",
     "datasets",
@@ -106,6 +111,7 @@ __all__ = [
     "explain",
     "fit_test",
     "fitting",
+    "from_draws",
     "from_log_density",
     "from_score",
     "in_base_space",
@@ -122,6 +128,7 @@ __all__ = [
     "power",
     "predict_cost",
     "radius",
+    "region_test",
     "robust_ksd_test",
     "robust_ksdagg_test",
     "sample_size",

@@ -20,8 +20,8 @@ from typing import Any, NoReturn, get_type_hints
 from steinball_command.guard import NOT_A_DECISION, say, write
 
 __all__ = [
-    "COMMANDS", "Compare", "DataFile", "Demo", "FeedFile", "GoodnessOfFit", "Method", "Model", "Models", "Output",
-    "Promise", "Share", "State", "Tolerance", "Watch", "Work", "parse",
+    "COMMANDS", "Check", "Compare", "DataFile", "Demo", "FeedFile", "GoodnessOfFit", "Method", "Model", "Models",
+    "Output", "Promise", "Question", "Share", "State", "Tolerance", "Watch", "Work", "parse",
 ]  # fmt: skip
 
 
@@ -98,7 +98,7 @@ class Tolerance:
         tolerated distance, where 0 is the standard test, or FILE.py:NAME of a tolerated set
     level : SHARE
         probability of a false rejection; 0.05 by default
-    require : good-enough
+    require : close
         end with 3 unless the model is shown to be close enough
     """
 
@@ -106,6 +106,29 @@ class Tolerance:
     radius: str | None = None
     level: str = "0.05"
     require: str | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """the question (--contamination or --tolerance)
+
+    contamination : SHARE
+        some rows are garbage, up to this share such as 5%, and the others are an honest sample of the model
+    tolerance : SHARE
+        in no region may the shares of data and model differ by more, such as 5%
+    level : SHARE
+        probability of a false statement; 0.05 by default
+    require : good-enough|close
+        end with 3 unless the model is shown to be good enough, or close in KSD where it has a score alone
+    seed : N
+        seed of what is random; 0 by default
+    """
+
+    contamination: str | None = None
+    tolerance: str | None = None
+    level: str = "0.05"
+    require: str | None = None
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -302,7 +325,7 @@ class GoodnessOfFit:
     """Test whether DATA could come from a model, up to a stated amount of contamination.
 
     The exit code is 0 when the model is not rejected, 1 when it is, 2 when there is no decision, 130 after Ctrl-C; with
-    --require good-enough it is 3 when the data show neither a misfit nor that the model is close enough.
+    --require close it is 3 when the data show neither a misfit nor that the model is close enough.
     """
 
     file: DataFile
@@ -310,6 +333,20 @@ class GoodnessOfFit:
     tolerance: Tolerance
     method: Method
     work: Work
+    output: Output
+
+
+@dataclass(frozen=True)
+class Check:
+    """Is a model good enough for DATA? One verdict: MISFIT, GOOD ENOUGH, CLOSE IN KSD or UNDECIDED.
+
+    The exit code is 1 for a misfit, 2 when there is no decision, 130 after Ctrl-C, otherwise 0; with --require it is 3
+    when the data show neither a misfit nor what is required.
+    """
+
+    file: DataFile
+    model: Model
+    question: Question
     output: Output
 
 
@@ -338,7 +375,13 @@ class Watch:
     state: State
 
 
-COMMANDS: dict[str, type] = {"compare": Compare, "demo": Demo, "monitor": Watch, "test": GoodnessOfFit}
+COMMANDS: dict[str, type] = {
+    "check": Check,
+    "compare": Compare,
+    "demo": Demo,
+    "monitor": Watch,
+    "test": GoodnessOfFit,
+}
 
 
 class _Parser(argparse.ArgumentParser):

@@ -15,6 +15,7 @@ from steinball.models import Gaussian, GaussianBernoulliRBM, GaussianMixture, Ke
 from steinball.models.base import ScoreArray, ScoreFunction
 from steinball.models.growth import RadialScore, ScoreGrowth
 from steinball.models.knowledge import Knowledge
+from steinball.tau.moments import ModelMoments
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]
@@ -138,9 +139,7 @@ def test_a_sampler_that_fails_is_as_good_as_none_unless_draws_are_needed(
 def test_what_needs_draws_names_no_argument_that_is_not_there() -> None:
     """It used to advise `draws`, which `ModelMoments.of` does not take."""
     with pytest.raises(TypeError, match="Give it that method") as caught:
-        sb.calibration.ModelMoments.of(
-            lambda x: -x, kernel=sb.InverseMultiquadric(1.0), tilt=sb.PolynomialTilt(), tau=2.0
-        )
+        ModelMoments.of(lambda x: -x, kernel=sb.InverseMultiquadric(1.0), tilt=sb.PolynomialTilt(), tau=2.0)
     assert "`draws`" not in str(caught.value)
 
 
@@ -226,9 +225,9 @@ def test_the_parts_of_normal_models_are_those_of_a_mixture() -> None:
     assert [Knowledge(model).normal_parts for model in (OURS[1], Having(normal_parts="two"))] == [None, None]
 
 
-def test_draws_are_given_only_as_a_finite_matrix() -> None:
-    given = Knowledge(Having(draws=[[1.0], [2.0]])).given_draws
+def test_draws_are_given_only_as_a_matrix() -> None:
+    given = Knowledge(sb.from_draws([1.0, 2.0])).second_sample
     assert given is not None
     assert given.tolist() == [[1.0], [2.0]]
-    for draws in (None, lambda n: n, [[np.nan]], "draws"):
-        assert Knowledge(Having(draws=draws)).given_draws is None
+    for draws in (None, lambda n: n, np.zeros(3), "draws"):
+        assert Knowledge(Having(draws=draws)).second_sample is None

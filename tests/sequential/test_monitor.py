@@ -316,10 +316,7 @@ def test_the_evidence_after_each_row_of_the_last_batch_is_kept() -> None:
 def test_a_distribution_of_torch_and_draws_are_models() -> None:
     torch = pytest.importorskip("torch")
 
-    class Kept:
-        draws = feed(2000, seed=3)
-
-    for model in (torch.distributions.Normal(0.0, 1.0), Kept()):
+    for model in (torch.distributions.Normal(0.0, 1.0), sb.from_draws(feed(2000, seed=3))):
         monitor = Monitor(model, 0.05, 1000)
         assert monitor.update(feed(200)) == []
         assert monitor.update(feed(60, shift=2.0, seed=1))

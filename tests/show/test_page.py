@@ -30,7 +30,7 @@ def mixed(n: int = 200, bad: int = 30) -> Any:
 MODEL = sb.models.Gaussian()
 RESULTS: dict[str, Callable[[], Result]] = {
     "boundary": lambda: sb.robust_ksd_test(mixed(), MODEL, 0.05, rng=0),
-    "good enough": lambda: sb.robust_ksd_test(mixed(2000, 20), MODEL, 0.2, rng=0),
+    "close in KSD": lambda: sb.robust_ksd_test(mixed(2000, 20), MODEL, 0.2, rng=0),
     "weighted": lambda: sb.robust_ksd_test(mixed(), MODEL, 0.05, calibration=sb.WeightedBootstrap(199), rng=0),
     "u-statistic": lambda: sb.robust_ksd_test(mixed(), MODEL, 0.05, estimator="u", rng=0),
     "low rank": lambda: sb.robust_ksd_test(mixed(), MODEL, 0.05, engine="lowrank", rng=0),
@@ -51,6 +51,10 @@ RESULTS: dict[str, Callable[[], Result]] = {
     "chains": lambda: sb.mcmc_test(mixed(200).reshape(2, 100, 1), MODEL, contamination=0.05, rng=0),
     "several kernels": lambda: sb.robust_ksdagg_test(mixed(), MODEL, 0.05, rng=0),
     "two samples": lambda: sb.dcmmd_test(mixed(), MODEL, contamination=0.01, n_resamples=199, rng=0),
+    "regions": lambda: sb.region_test(mixed(), MODEL, contamination=0.05),
+    "shares": lambda: sb.region_test(mixed(800, 60), MODEL, tolerance=0.05),
+    "check": lambda: sb.check(mixed(), MODEL, contamination=0.05, rng=0),
+    "check of a score": lambda: sb.check(mixed(), lambda x: -x, contamination=0.05, rng=0),
     "bounded functions": lambda: sb.mode_weights_test(
         sb.models.GaussianMixture([0.7, 0.3], [-6.0, 6.0]).sample(200, rng=0),
         sb.models.GaussianMixture([0.5, 0.5], [-6.0, 6.0]),

@@ -14,10 +14,12 @@ from steinball.cli.demo import demonstrate
 from steinball.cli.feed import open_feed
 from steinball.cli.specs import as_share, kernel_from, load, model_from, python_file, standard_words
 from steinball.cli.watch import check_watch, held, start_monitor, watch
+from steinball.evidence.base import CLOSE, GOOD_ENOUGH
 from steinball.show.comparison import save_comparison
 from steinball.show.pictures import save_axes
 from steinball_command.guard import NOT_REJECTED, NOT_SHOWN, REJECTED
 from steinball_command.options import (
+    Check,
     Compare,
     DataFile,
     Demo,
@@ -25,12 +27,13 @@ from steinball_command.options import (
     Method,
     Model,
     Models,
+    Question,
     Tolerance,
     Watch,
     Work,
 )
 
-__all__ = ["run", "run_compare", "run_demo", "run_monitor", "run_test"]
+__all__ = ["run", "run_check", "run_compare", "run_demo", "run_monitor", "run_test"]
 
 
 def run(options: Any) -> int:
@@ -58,6 +61,56 @@ def run_test(options: GoodnessOfFit) -> int:
             outcome.write_files(output, result, table, Path(file.data).name)
         outcome.print_result(output, result, table, standard_words(model.model) if result.rejected else "")
     return _code(result, options.tolerance.require)
+
+
+def run_check(options: Check) -> int:
+    """``steinball check``: all tests that a model allows, and one verdict."""
+    file, model, question, output = options.file, options.model, options.question, options.output
+    with outcome.ending(debug=output.debug):
+        shares = _shares(question)
+        outcome.check_files(output)
+        table = read_table(file, None).drawn(file.max_rows, question.seed)
+        with outcome.foreign_code():
+            found = model_from(model, table.samples.shape[1]) if model.fit is None else _named_family(model)
+            result = sb.check(
+                table.samples, found, **shares, level=as_share(question.level, "--level"), rng=question.seed
+            )
+            _check_required(result, question.require)
+            result = result._called(outcome.command_line(table), table.names)
+            outcome.write_files(output, result, table, Path(file.data).name)
+        outcome.print_result(output, result, table, standard_words(model.model) if result.rejected else "")
+    return _code(result, question.require)
+
+
+def _shares(question: Question) -> dict[str, float]:
+    """What is tolerated, by exactly one of two words; both are explained where that is not so."""
+    words = {"contamination": question.contamination, "tolerance": question.tolerance}
+    given = {name: as_share(text, f"--{name}") for name, text in words.items() if text is not None}
+    if len(given) != 1:
+        raise ValueError(
+            "give one of `--contamination 5%` (some rows are garbage, the others an honest sample of the model) and "
+            "`--tolerance 5%` (in no region may the shares of data and model differ by more than 5 points)."
+        )
+    if question.require not in (None, "good-enough", "close"):
+        raise ValueError(f"`--require` must be good-enough or close, got `{question.require}`.")
+    if question.require is not None and not sum(given.values()):
+        raise ValueError("`--require` needs a tolerance above 0: no data show that a model is exactly right.")
+    return given
+
+
+def _check_required(result: Any, require: str | None) -> None:
+    """Refuse to require of a model what its tests cannot show."""
+    if require == "good-enough" and "regions" not in result.parts:
+        raise ValueError(
+            "`--require good-enough` needs a model that can be drawn from, and this one has a score alone: give it "
+            "`sample(n, rng)`, or use `--require close`."
+        )
+
+
+def _named_family(model: Any) -> Any:
+    if model.model is not None or model.log_density is not None:
+        raise ValueError("give one of `--model`, `--log-density` and `--fit`.")
+    return load(model.fit) if python_file(model.fit) else model.fit
 
 
 def run_compare(options: Compare) -> int:
@@ -95,6 +148,7 @@ def run_monitor(options: Watch) -> int:
 
 
 _COMMANDS: dict[type, Callable[[Any], int]] = {
+    Check: run_check,
     Compare: run_compare,
     Demo: run_demo,
     GoodnessOfFit: run_test,
@@ -130,7 +184,8 @@ def _code(result: Any, require: str | None) -> int:
     """The exit code of a decision."""
     if result.rejected:
         return REJECTED
-    return NOT_SHOWN if require is not None and result.verdict != "good enough" else NOT_REJECTED
+    shown = {None: (result.verdict,), "close": (CLOSE, GOOD_ENOUGH), "good-enough": (GOOD_ENOUGH,)}
+    return NOT_REJECTED if result.verdict in shown[require] else NOT_SHOWN
 
 
 def _check(options: GoodnessOfFit) -> None:
@@ -142,11 +197,14 @@ def _check(options: GoodnessOfFit) -> None:
     radius = _radius(tolerance) if python_file(tolerance.radius) is None else tolerance.radius  # the file is run later
     if method.aggregate and (share is None or method.jumps or method.kernel != "imq"):
         raise ValueError("`--aggregate` goes with `--contamination`, and without `--kernel` and `--jumps`.")
-    if tolerance.require not in (None, "good-enough"):
-        raise ValueError(f"`--require` must be good-enough, got `{tolerance.require}`.")
+    if tolerance.require not in (None, "close"):
+        raise ValueError(
+            f"`--require` must be close, got `{tolerance.require}`: this test compares scores, which say how close a "
+            "model is in KSD, and not whether it is good enough. `steinball check … --require good-enough` says that."
+        )
     if tolerance.require is not None and (method.aggregate or not (share or radius)):
         raise ValueError(
-            "`--require good-enough` needs a tolerance above 0 and one length scale: nothing else can be shown to "
+            "`--require close` needs a tolerance above 0 and one length scale: nothing else can be shown to "
             "be close enough. Give `--contamination 5%`, without `--aggregate`."
         )
     if options.file.max_rows is not None and options.file.max_rows < 2:

@@ -186,9 +186,7 @@ class _Source:
 
 def _draws_of(known: Knowledge, m: int, rng: np.random.Generator) -> Floats:
     """m draws, or those that the model consists of."""
-    given = known.given_draws
-    if given is not None and len(given) < 2:
-        raise ValueError(f"a model that is known by draws must have at least 2, got {len(given)}.")
+    given = known.second_sample
     if given is not None:
         return given if len(given) <= MOST_DRAWS else given[np.sort(rng.choice(len(given), MOST_DRAWS, replace=False))]
     if known.sampler is None:

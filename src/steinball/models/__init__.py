@@ -1,17 +1,10 @@
 """Models: what the data should look like, by a score and where possible a log density and a sampler."""
 
-from steinball.cautions import (
-    FittedOnDataWarning,
-    LogDensityWarning,
-    RareFeaturesWarning,
-    RoundedDataWarning,
-    SteinIdentityWarning,
-    WrongScoreWarning,
-)
 from steinball.models.autodiff import from_log_density
 from steinball.models.base import Model, as_model, from_score
 from steinball.models.base_space import in_base_space
 from steinball.models.boltzmann import GaussianBernoulliRBM
+from steinball.models.draws import Draws, from_draws
 from steinball.models.gaussian import Gaussian
 from steinball.models.independent import Independent
 from steinball.models.kernel_exponential import KernelExponentialFamily
@@ -20,21 +13,17 @@ from steinball.models.score_check import check_score
 from steinball.models.student_t import StudentT
 
 __all__ = [
-    "FittedOnDataWarning",
+    "Draws",
     "Gaussian",
     "GaussianBernoulliRBM",
     "GaussianMixture",
     "Independent",
     "KernelExponentialFamily",
-    "LogDensityWarning",
     "Model",
-    "RareFeaturesWarning",
-    "RoundedDataWarning",
-    "SteinIdentityWarning",
     "StudentT",
-    "WrongScoreWarning",
     "as_model",
     "check_score",
+    "from_draws",
     "from_log_density",
     "from_score",
     "in_base_space",

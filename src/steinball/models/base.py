@@ -286,7 +286,7 @@ def source_of_draws(model: Any, columns: int | None = None) -> Any:
     if known.base_map is not None:
         return known.base_map.model
     speaks = known.sampler is not None or known.to_base is not None  # of another library, in that library's way
-    own = known.given_draws is not None or (speaks and read_model(model, columns) is None)
+    own = known.second_sample is not None or (speaks and read_model(model, columns) is None)
     return model if own else model_at(model, None)
 
 

@@ -2,8 +2,19 @@
 
 from steinball.results.aggregated import AggregatedResult, RobustAggregatedResult
 from steinball.results.base import Result
+from steinball.results.check import CheckResult
 from steinball.results.comparison import ComparisonResult
 from steinball.results.fitted import FitResult
 from steinball.results.gof import GofResult
+from steinball.results.regions import RegionResult
 
-__all__ = ["AggregatedResult", "ComparisonResult", "FitResult", "GofResult", "Result", "RobustAggregatedResult"]
+__all__ = [
+    "AggregatedResult",
+    "CheckResult",
+    "ComparisonResult",
+    "FitResult",
+    "GofResult",
+    "RegionResult",
+    "Result",
+    "RobustAggregatedResult",
+]

@@ -14,6 +14,7 @@ from steinball.calibration.base import Calibration
 from steinball.evidence.base import Decision, Evidence, PairSums
 from steinball.explain.detectable import Detectable, smallest_detectable
 from steinball.explain.explanation import Explanation, explain
+from steinball.explain.regions import Profile
 from steinball.explain.tolerance import Concession, ToleranceCurve, conceding, tolerance_curve
 from steinball.radius.base import FixedRadius, Radius, as_radius
 from steinball.radius.contamination import Huber
@@ -46,8 +47,9 @@ class Result(Decision, ABC):
     rejected : bool
         Whether the data contradict the model beyond what is tolerated: ``pvalue <= level`` and
         ``statistic > threshold``. The two say the same, except for U-statistics with an infinite threshold.
-    verdict : {"misfit", "good enough", "undecided"}
-        ``"misfit"`` where rejected. Only tests with an upper bound of the misfit know ``"good enough"``.
+    verdict : {"misfit", "good enough", "close in KSD", "undecided"}
+        ``"misfit"`` where rejected. Tests that compare probabilities know ``"good enough"``, tests that compare scores
+        alone ``"close in KSD"``.
     pvalue, level : float
         Of the hypothesis that the data come from the tolerated set, and the level α of the decision.
     statistic, threshold : float
@@ -172,7 +174,8 @@ class Result(Decision, ABC):
     def summary(self, details: bool = False) -> str:
         """The result for people: the verdict in a few sentences and the numbers below it, at most four lines.
 
-        It begins with MISFIT, GOOD ENOUGH or UNDECIDED; where nothing is tolerated with REJECTED or NOT REJECTED.
+        It begins with MISFIT, GOOD ENOUGH or UNDECIDED, of scores alone with CLOSE IN KSD; where nothing is tolerated
+        with REJECTED or NOT REJECTED.
         ``details=True``: a table of everything, and the decision in words.
         """
         if details:
@@ -189,7 +192,7 @@ class Result(Decision, ABC):
         return self.summary()
 
     def explain(self, data: Any = None, top: int = 10) -> Explanation:
-        """The points, coordinates and places that D is made of: :func:`steinball.explain.explain`.
+        """The points, coordinates and places that D is made of: :class:`steinball.explain.Explanation`.
 
         ``data`` is the frame that was tested, for the names of its columns and rows; ``top`` points are listed.
 
@@ -205,7 +208,7 @@ class Result(Decision, ABC):
         return explain(self._sums(), self.rejected, data, top, self._columns)
 
     def tolerance_curve(self, grid: Any = None) -> ToleranceCurve:
-        """p-value and verdict for many tolerated shares: :func:`steinball.explain.tolerance_curve`."""
+        """p-value and verdict for many tolerated shares: :class:`steinball.explain.ToleranceCurve`."""
         return tolerance_curve(self._evidence, self.level, self.contamination, self.contamination_bound, grid)
 
     def conceded(self) -> Concession:
@@ -213,7 +216,7 @@ class Result(Decision, ABC):
         return Concession(self.contamination_bound, self.level, self._whose())
 
     def smallest_detectable(self, kind: Any = "worst") -> Detectable:
-        """The least contamination that could have been detected: :func:`steinball.explain.smallest_detectable`."""
+        """The least contamination that could have been detected: :class:`steinball.explain.Detectable`."""
         return smallest_detectable(self._sums(), self.level, kind)
 
     @property
@@ -329,6 +332,17 @@ class Result(Decision, ABC):
     def _lengthscales(self) -> Lengthscales | None:
         """What each of several length scales says."""
         return None
+
+    def _profile(self) -> Profile | None:
+        """The view that decides, where shares of rows in regions were compared."""
+        return None
+
+    def _detectable(self) -> str:
+        """What the test could have seen, for the page."""
+        try:
+            return " ".join(self.smallest_detectable().summary().split())
+        except (TypeError, ValueError) as error:
+            return f"Not known for this test: {error}"
 
     def _wealth(self) -> Floats | None:
         """The logarithm of a bettor's wealth after every point, (n,)."""

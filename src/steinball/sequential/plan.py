@@ -72,7 +72,7 @@ def columns_of(model: Any) -> tuple[ExactColumns | DrawnColumns, int | None]:
     known = Knowledge(source_of_draws(model))
     if known.to_base is not None:
         return ExactColumns(known.to_base), known.dimension
-    draws = known.needed_draws(MONITOR_DRAWS) if known.given_draws is None else known.given_draws
+    draws = known.needed_draws(MONITOR_DRAWS) if known.second_sample is None else known.second_sample
     return DrawnColumns.from_draws(draws), draws.shape[1]
 
 

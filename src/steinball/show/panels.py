@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steinball.evidence.base import VERDICTS
+from steinball.explain.regions import Profile
 from steinball.results.base import Result
 from steinball.show.density import contours, mass_levels
 from steinball.show.sample import BLAMED, FAR
@@ -15,7 +15,7 @@ from steinball.show.view import View
 from steinball.text import number
 
 _RUG = 0.05
-_KINDS = {"misfit": "zone misfit", "undecided": "zone undecided", "good enough": "zone good"}
+_KINDS = ("zone misfit", "zone undecided", "zone good")
 
 
 def data_panel(scene: Scene) -> str:
@@ -59,6 +59,26 @@ def _two(view: View, scene: Scene) -> tuple[Frame, list[str]]:
     return frame, parts
 
 
+def region_panel(found: Profile) -> str:
+    """Shares of data and model along the view that decides, with the region shaded."""
+    edges, data, model = found.bars
+    top = max(float(data.max(initial=0.0)), float(model.max(initial=0.0)), 1e-300)
+    frame = Frame((float(edges[0]), float(edges[-1])), (0.0, 1.08 * top))
+    upper, lower = frame.ends[2:]
+    parts = []
+    for low, high in found.spans:
+        left, right = (float(frame.across(end)) for end in (low, high))
+        size = f'x="{left:.2f}" y="{upper}" width="{max(0.0, right - left):.2f}" height="{lower - upper}"'
+        parts.append(f'<rect class="zone misfit" {size}/>')
+    parts.append(frame.boxes(edges, data, "bars"))
+    parts.append(frame.line(np.repeat(edges, 2)[1:-1], np.repeat(model, 2), "model"))
+    before, after = found.beyond
+    left, right = frame.ends[:2]
+    parts += [text(left + 4, lower - 4, f"◂ {before}")] * bool(before)
+    parts += [text(right - 2, lower - 4, f"{after} ▸", "end")] * bool(after)
+    return drawing([*parts, frame.axes((found.name, "share of rows"))], "Shares of data and model")
+
+
 def _box(kind: str) -> str:
     return f'<rect class="{kind}" x="2" y="1" width="11" height="10"/>'
 
@@ -82,12 +102,12 @@ def tolerance_panel(result: Result, zones: Zones) -> str:
     left, right, top, bottom = frame.ends
     spans = {verdict: (low, high) for verdict, low, high in zones.spans}
     parts = []
-    for verdict in VERDICTS:
+    for k, verdict in enumerate(zones.verdicts):
         low, high = (float(frame.across(end)) for end in spans.get(verdict, (0.0, 0.0)))
-        name = f"zone-{VERDICTS.index(verdict)}"
+        name = f"zone-{k}"
         size = f'x="{low:.2f}" y="{top}" width="{max(0.0, high - low):.2f}" height="{bottom - top}"'
         hidden = "faint" if high - low < 62 else ""
-        parts.append(f'<rect class="{_KINDS[verdict]}" id="{name}" {size}/>')
+        parts.append(f'<rect class="{_KINDS[k]}" id="{name}" {size}/>')
         parts.append(text((low + high) / 2, top - 8, verdict, "middle", hidden, f"{name}-name"))
     level = float(frame.up(result.level))
     at, height = float(frame.across(min(zones.own, zones.end))), float(frame.up(result.pvalue))
