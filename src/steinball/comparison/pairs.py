@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from steinball.arrays import Floats
+from steinball.arrays import LEAST_LEVEL, Floats
 from steinball.comparison.embeddings import Embedding
 from steinball.comparison.extremes import Extremes, extremes_of
 
@@ -79,7 +79,8 @@ class Comparison:
         """Of "b is at least as close" and "a is at least as close"; 1 where all rows are alike and show no error."""
         if self.error <= _NO_SPREAD * (self.extremes.highest - self.extremes.lowest):
             return 1.0, 1.0
-        return float(ndtr(-self.margins[0] / self.error)), float(ndtr(-self.margins[1] / self.error))
+        first, second = (max(float(ndtr(-margin / self.error)), LEAST_LEVEL) for margin in self.margins)  # never 0
+        return first, second
 
     def _decided(self, adjusted: Floats, tails: Floats, level: float) -> Comparison:
         best = int(adjusted.argmin())

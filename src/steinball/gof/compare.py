@@ -108,8 +108,8 @@ def compare(
 
 def _check_names(models: Any) -> dict[str, Any]:
     given = dict(check_kind(models, Mapping, "models", "a mapping of names to models, such as {'a': model}"))
-    for name in (name for name in given if not isinstance(name, str) or not name.strip()):
-        raise TypeError(f"`models` must have names that are texts, got {name!r}.")
+    for name in (name for name in given if not isinstance(name, str) or not name.strip() or not name.isprintable()):
+        raise TypeError(f"`models` must have names that are texts of one line, got {name!r}.")
     if len(given) < 2:
         raise ValueError(f"`models` must hold at least two models to compare, got {len(given)}.")
     return given
