@@ -160,6 +160,12 @@ class Monitor:
 
         return draw_alarms(*self.history, self.expected_run, [alarm.row for alarm in self.alarms], ax)
 
+    def report(self, path: Any, *, title: str = "") -> Any:
+        """Write one page of HTML to hand over: whether there was an alarm, the evidence over time, the last alarms."""
+        from steinball.show.monitor import write_monitor
+
+        return write_monitor(self, path, title)
+
     def _repr_html_(self) -> str:
         rows, sentence = self._shown()
         word = "ALARM" if self.alarms else "NO ALARM"
