@@ -20,8 +20,8 @@ from steinball.comparison.embeddings import kernel_means, number_of_draws
 
 ROWS = 100_000
 CLOSED, DRAWN, PASSES = 5.0, 60.0, 3.0
-"""Most seconds of a comparison in closed form and by draws, and most passes of the latter over rows and draws: two, 0.4 for
-pairs of draws, at most 0.3 for the extremes of the preference, and a tenth for the clock."""
+"""Most seconds of a comparison in closed form and by draws, and most passes of the latter over rows and draws: two, 0.4
+for pairs of draws, at most 0.3 for the extremes of the preference, and a tenth for the clock."""
 
 FEEDS = {1: 1e5, 50: 1e4}
 """Columns of a feed, and the rows a second that a monitor must take in."""

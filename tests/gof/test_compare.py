@@ -200,7 +200,7 @@ def test_no_more_draws_are_used_than_can_be_paid_for(monkeypatch: pytest.MonkeyP
     [
         ({"a": NEAR}, {}, "`models` must hold at least two"),
         ([NEAR, FAR], {}, "`models` must be a mapping"),
-        ({"a": NEAR, 2: FAR}, {}, "names that are texts, got 2"),
+        ({"a": NEAR, 2: FAR}, {}, "names that are texts of one line, got 2"),
         ({"a": NEAR, " ": FAR}, {}, "names that are texts"),
         ({"a": NEAR, "b\nc": FAR}, {}, "of one line"),
         ({"a": NEAR, "b": FAR}, {"contamination": 1.0}, "`contamination` must be below 1"),
