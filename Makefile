@@ -106,6 +106,7 @@ evidence: .venv/.stamp
 bench: .venv/.stamp
 	@$(ONE_THREAD) .venv/bin/python -m benchmarks $(ARGS)
 	@$(ONE_THREAD) .venv/bin/python -m benchmarks.fitted
+	@$(ONE_THREAD) .venv/bin/python -m benchmarks.doors
 	@.venv/bin/python -m benchmarks.plot
 	@.venv/bin/python -m benchmarks.page
 

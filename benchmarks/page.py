@@ -85,7 +85,21 @@ def peer_table(peers: Any) -> str:
     return f"Measured on {peers['when']}.\n\n{markdown(header, rows)}"
 
 
-TABLES = {"cpu": cpu_table, "device": device_table, "peers": peer_table}
+def doors_table(doors: Any) -> str:
+    """What ``python -m benchmarks.doors`` measured."""
+    rows = [
+        (
+            row["case"], f"{row['n']:,}", str(row["d"]),
+            seconds(row["seconds"]) if "seconds" in row else f"{row['rate']:,.0f} rows a second",
+            f"{row['passes']:.2g}" if "passes" in row else "", targets({"targets": [row]}),
+        )
+        for row in doors
+    ]  # fmt: skip
+    table = markdown(("task", "rows", "columns", "processor time", "passes", "target"), rows)
+    return f"Measured on {max(row['when'] for row in doors)}.\n\n{table}"
+
+
+TABLES = {"cpu": cpu_table, "device": device_table, "doors": doors_table, "peers": peer_table}
 
 
 def fill(text: str) -> str:

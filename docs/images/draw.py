@@ -1,4 +1,4 @@
-"""Draw the pictures of the README, of docs/pictures.md and of docs/further-pictures.md.
+"""Draw the pictures of the README, of docs/pictures.md, docs/further-pictures.md, docs/compare.md and docs/monitor.md.
 
 ``python docs/images/draw.py``, always the same bytes.
 """
@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from scipy import stats
 
 import steinball as sb
-from steinball.show.pictures import save_picture
+from steinball.show.pictures import save_axes, save_picture
 
 HERE = Path(__file__).parent
 
@@ -29,6 +30,23 @@ def main() -> None:
     two[:60] = rng.normal([2.2, -2.0], 0.3, size=(60, 2))
     rng.shuffle(two)
     save_picture(sb.robust_ksd_test(two, lambda x: -x, 0.05, rng=1), HERE / "two-columns.png", dpi=90)
+    draw_comparison()
+    draw_monitor()
+
+
+def draw_comparison() -> None:
+    """Velocities of galaxies against three shapes."""
+    shapes = {"even": stats.uniform(9, 26), "one": "normal", "three": "mixture:3"}
+    result = sb.compare(sb.datasets.load_galaxies(standardize=False) / 1000, shapes, contamination=0.05, rng=0)
+    save_axes(lambda axes: result.plot(ax=axes), 2, HERE / "comparison.png", dpi=80)
+
+
+def draw_monitor() -> None:
+    """The flow of the Nile from 1891 on, against the years before."""
+    flow = sb.datasets.load_nile()
+    monitor = sb.Monitor(sb.fitting.fit_minimum_ksd("normal", flow[:20]).model, 0.05, expected_run=1000)
+    monitor.update(flow[20:])
+    save_axes(monitor.plot, 1, HERE / "monitor.png", dpi=80)
 
 
 def draw_further(result: sb.GofResult) -> None:

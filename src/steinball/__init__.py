@@ -30,6 +30,7 @@ from steinball.checks.thinning import thin
 from steinball.discrepancy import ksd, targeted_ksd
 from steinball.gof import (
     check,
+    compare,
     dcmmd_test,
     fit_test,
     ksd_test,
@@ -61,16 +62,18 @@ from steinball.radius import (
     TotalVariation,
     Wasserstein,
 )
-from steinball.results import CheckResult, FitResult, GofResult, RegionResult
-from steinball.sequential import SequentialTest
+from steinball.results import CheckResult, ComparisonResult, FitResult, GofResult, RegionResult
+from steinball.sequential import Alarm, Monitor, SequentialTest
 from steinball.tilts import PolynomialTilt
 
 __all__ = [
+    "Alarm",
     "Alternative",
     "Betting",
     "BoundaryBootstrap",
     "CheckResult",
     "ChiSquared",
+    "ComparisonResult",
     "DensityBand",
     "DeviationBound",
     "FitResult",
@@ -82,6 +85,7 @@ __all__ = [
     "KullbackLeibler",
     "LikeModel",
     "Matern",
+    "Monitor",
     "MonteCarlo",
     "PolynomialTilt",
     "ProjectedBootstrap",
@@ -101,6 +105,7 @@ __all__ = [
     "cautions",
     "check",
     "check_score",
+    "compare",
     "datasets",
     "dcmmd_test",
     "explain",

@@ -19,8 +19,10 @@ from typing import Any, NoReturn, get_type_hints
 
 from steinball_command.guard import NOT_A_DECISION, say, write
 
-__all__ = ["COMMANDS", "Check", "DataFile", "Demo", "GoodnessOfFit", "Method", "Model", "Output", "Question",
-           "Tolerance", "Work", "parse"]  # fmt: skip
+__all__ = [
+    "COMMANDS", "Check", "Compare", "DataFile", "Demo", "FeedFile", "GoodnessOfFit", "Method", "Model", "Models",
+    "Output", "Promise", "Question", "Share", "State", "Tolerance", "Watch", "Work", "parse",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -204,6 +206,110 @@ class Output:
 
 
 @dataclass(frozen=True)
+class Models:
+    """the models (two or more, each with a name)
+
+    model : NAME=MODEL
+        a model and its name, as in wide=normal:sd=2, student=scipy:t:df=4 or mine=FILE.py:NAME; given again for each
+    fit : NAME=FAMILY
+        a family that is fitted on half of the rows, and its name: normal, student-t, gamma, lognormal, weibull,
+        mixture:3
+    """
+
+    model: list[str] | None = None
+    fit: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class Share:
+    """the question
+
+    contamination : SHARE
+        tolerated share of the rows that may be anything, such as 0.05 or 5%; nothing by default
+    level : SHARE
+        probability of calling some model closer that is not; 0.05 by default
+    seed : N
+        seed of the draws of the models; 0 by default
+    """
+
+    contamination: str = "0"
+    level: str = "0.05"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class FeedFile:
+    """the rows (CSV, on standard input or in a file)
+
+    data : FILE.csv
+        read rows from a file; standard input by default
+    columns : LIST
+        columns to read: names, positions from 1, ranges (2-5) or patterns (emb_*), with commas
+    missing : error|drop
+        rows that have a missing value are an error (the default), or dropped and not counted
+    header
+        whether the first line has names
+    skip_lines : LIST
+        lines to leave out, such as units below the header: numbers from 1 and ranges (2 or 1-3,5)
+    encoding : NAME
+        encoding, such as latin-1 or utf-16; UTF-8 by default
+    decimal : MARK
+        what stands before the fraction of a number: . or a comma
+    thousands : MARK
+        what groups the digits of numbers: a comma, a point, a space or an apostrophe
+    """
+
+    data: str = "-"
+    columns: str | None = None
+    missing: str = "error"
+    header: bool | None = None
+    skip_lines: str | None = None
+    encoding: str = "UTF-8"
+    decimal: str | None = None
+    thousands: str | None = None
+
+
+@dataclass(frozen=True)
+class Promise:
+    """the model, and what is promised
+
+    model : MODEL
+        built-in model such as normal:mean=0,sd=1, one of SciPy such as scipy:gamma:a=2,scale=3, or FILE.py:NAME
+    contamination : SHARE
+        tolerated share of the rows that may always be anything, such as 0.05 or 5%
+    expected_run : N
+        the least expected number of rows to a false alarm; 10000 by default
+    """
+
+    model: str | None = None
+    contamination: str | None = None
+    expected_run: str = "10000"
+
+
+@dataclass(frozen=True)
+class State:
+    """the state and the answer
+
+    state : FILE.npz
+        go on from this state, where there is one, and write it after every batch of rows
+    again
+        the rows begin with row 1 again: skip those that the state has counted
+    every
+        print a line for every row, and not for alarms alone
+    plot : FILE.png
+        write a picture of the evidence at the end: PNG, PDF or SVG; needs matplotlib
+    debug
+        print the traceback of an error
+    """
+
+    state: str | None = None
+    again: bool = False
+    every: bool = False
+    plot: str | None = None
+    debug: bool = False
+
+
+@dataclass(frozen=True)
 class Demo:
     """Test a model of galaxy velocities, with and without outliers, by the standard and the robust test.
 
@@ -244,7 +350,38 @@ class Check:
     output: Output
 
 
-COMMANDS: dict[str, type] = {"check": Check, "demo": Demo, "test": GoodnessOfFit}
+@dataclass(frozen=True)
+class Compare:
+    """Say which of several models is closer to DATA, of which a share may be anything.
+
+    The exit code is 0 when models were compared, 2 when there is no answer, 130 after Ctrl-C.
+    """
+
+    file: DataFile
+    models: Models
+    question: Share
+    output: Output
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Raise an alarm when rows on standard input follow a model no longer: a line of JSON for each.
+
+    The exit code is 0 when the rows end without an alarm, 1 when there was one, 2 after an error, 130 after Ctrl-C.
+    """
+
+    feed: FeedFile
+    promise: Promise
+    state: State
+
+
+COMMANDS: dict[str, type] = {
+    "check": Check,
+    "compare": Compare,
+    "demo": Demo,
+    "monitor": Watch,
+    "test": GoodnessOfFit,
+}
 
 
 class _Parser(argparse.ArgumentParser):

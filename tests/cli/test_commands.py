@@ -334,3 +334,40 @@ def test_what_a_file_of_a_tolerated_set_prints_does_not_reach_the_json(
 def test_the_version(command: Command) -> None:
     done = command("--version")
     assert (done.exit_code, done.stdout) == (0, f"steinball {sb.__version__}\n")
+
+
+def test_models_are_compared_on_a_file(data: str, command: Command, tmp_path: Path) -> None:
+    page, picture = tmp_path / "models.html", tmp_path / "models.svg"
+    words = ["--model", "near=normal", "--model", "wide=normal:sd=3", "--fit", "t=student-t", "--contamination", "5%"]
+    done = command("compare", data, *words, "--report", str(page), "--plot", str(picture))
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith("DIFFERENCE SHOWN at level 0.05. The 150 rows are closer to near and t than to wide")
+    assert "steinball compare" in page.read_text("utf-8")
+    assert picture.stat().st_size > 5000
+    told = json.loads(command("compare", data, *words, "--json", "--max-rows", "200", "--level", "1%").stdout)
+    assert (told["schema"], told["n"], told["level"], told["columns"]) == ("steinball.comparison/1", 100, 0.01, ["x"])
+    assert told["subsample"]["rows"] == 200
+    x = np.loadtxt(data, skiprows=1)
+    models = {"near": sb.models.Gaussian(), "wide": sb.models.Gaussian(sd=3.0), "t": "student-t"}
+    assert sb.compare(x, models, contamination=0.05, rng=0).summary().split() == done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--model", "normal", "--model", "b=normal"), "`--model normal` must begin with a name"),
+        (("--model", "normal:mean=1", "--model", "b=normal"), "must begin with a name"),
+        (("--model", "a=", "--model", "b=normal"), "must begin with a name"),
+        (("--model", "a=normal"), "give two models or more"),
+        (("--model", "a=normal", "--fit", "a=normal"), "the name `a` is given twice"),
+        (("--model", "a=normal", "--model", "b=nothing"), "`--model` must be one of"),
+        (("--model", "a=normal", "--fit", "b=nothing"), "`models['b']`: `family` must be one of"),
+        (("--model", "a=normal", "--model", "b=normal:sd=2", "--contamination", "100%"), "must be below 1"),
+    ],
+)
+def test_models_that_cannot_be_compared_are_refused(
+    data: str, command: Command, words: tuple[str, ...], message: str
+) -> None:
+    done = command("compare", data, *words)
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert message in done.stderr

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steinball.models import Gaussian, Model, from_log_density, from_score
-from steinball.models.base import ScoreArray, ScoreFunction, as_model, evaluate_score, model_at
+from steinball.models import Gaussian, Model, from_log_density, from_score, in_base_space
+from steinball.models.base import ScoreArray, ScoreFunction, as_model, evaluate_score, model_at, source_of_draws
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import Support
 
@@ -277,3 +277,17 @@ def test_a_method_is_differentiated_by_the_library_of_its_object() -> None:
     torch = pytest.importorskip("torch")
     with pytest.raises(TypeError, match=r'from_log_density\(log_prob, backend="torch"\)'):
         as_model(torch.distributions.Normal(0.0, 1.0).log_prob, X[:, :1])
+
+
+def test_a_source_of_draws_needs_no_score() -> None:
+    class Sampler:
+        def sample(self, n: int, rng: np.random.Generator) -> Any:
+            return rng.normal(size=(n, 1))
+
+    sampler = Sampler()
+    assert source_of_draws(sampler) is sampler
+    assert repr(source_of_draws(stats.norm(1.0, 2.0))) == "Gaussian(mean=1, cov=4)"
+    gamma = stats.gamma(2.0)
+    assert "gamma" in repr(source_of_draws(in_base_space(gamma)))
+    with pytest.raises(TypeError, match="must be"):
+        source_of_draws(3.0)

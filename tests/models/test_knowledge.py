@@ -213,3 +213,21 @@ def test_only_a_radial_score_is_one() -> None:
 )
 def test_densities_are_found_under_the_names_of_other_libraries(methods: tuple[str, ...], name: str | None) -> None:
     assert Knowledge(Having(**dict.fromkeys(methods, abs))).density_method == name
+
+
+def test_the_parts_of_normal_models_are_those_of_a_mixture() -> None:
+    parts = Knowledge(OURS[0]).normal_parts
+    assert parts is not None
+    assert [part.shape for part in parts] == [(1,), (1, 2), (1, 2, 2)]
+    weightless = Knowledge(GaussianMixture([0.0, 1.0], [-1.0, 1.0])).normal_parts
+    assert weightless is not None
+    assert weightless[1].tolist() == [[1.0]]
+    assert [Knowledge(model).normal_parts for model in (OURS[1], Having(normal_parts="two"))] == [None, None]
+
+
+def test_draws_are_given_only_as_a_matrix() -> None:
+    given = Knowledge(sb.from_draws([1.0, 2.0])).second_sample
+    assert given is not None
+    assert given.tolist() == [[1.0], [2.0]]
+    for draws in (None, lambda n: n, np.zeros(3), "draws"):
+        assert Knowledge(Having(draws=draws)).second_sample is None

@@ -205,3 +205,10 @@ def test_data_without_a_fit_are_refused_by_name() -> None:
     """A matrix that is not definite was the error."""
     with pytest.raises(ValueError, match="no fit of a mixture of 2 normal distributions: some component has no spread"):
         MixtureFamily(2, 1).fit(np.ones((20, 1)))
+
+
+def test_a_fit_ends_with_no_component_on_a_point() -> None:
+    """The ascent behind the EM algorithm found the unbounded likelihood of a point in this sample."""
+    x = np.random.default_rng(4).normal(size=(237, 1))
+    parts = MixtureFamily(2, 1).parts(MixtureFamily(2, 1).fit(x))
+    assert parts[2].min() > 1e-3 * x.var()

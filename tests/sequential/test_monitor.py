@@ -280,3 +280,43 @@ def test_a_shift_of_one_standard_deviation_is_found_within_forty_rows() -> None:
         alarms = [alarm.row for alarm in Monitor(NORMAL, 0.05, 1000).update(rows) if alarm.row > 200]
         delays.append(alarms[0] - 200 if alarms else 200)
     assert np.median(delays) <= 30
+
+
+# Showing itself
+
+
+def test_the_picture_has_the_evidence_the_threshold_and_the_alarms() -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    monitor = Monitor(NORMAL, 0.05, 1000)
+    monitor.update(feed(100))
+    monitor.update(feed(40, shift=1.5))
+    ax = monitor.plot(Figure().subplots())
+    assert ax.get_yscale() == "log"
+    labels = [line.get_label() for line in ax.lines]
+    assert labels[:2] == ["alarm at 1000", "evidence"]
+    assert sum(len(set(line.get_xdata())) == 1 for line in ax.lines) == monitor.n_alarms > 0
+
+
+def test_the_card_says_whether_there_was_an_alarm() -> None:
+    monitor = Monitor(NORMAL, 0.05, 1000)
+    assert ">NO ALARM<" in monitor._repr_html_()
+    monitor.update(feed(60, shift=2.0))
+    assert ">ALARM<" in monitor._repr_html_()
+
+
+def test_the_evidence_after_each_row_of_the_last_batch_is_kept() -> None:
+    monitor = Monitor(NORMAL, 0.05, 1000)
+    monitor.update(feed(50))
+    assert monitor.last_wealth.shape == (50,)
+    assert monitor.last_wealth[-1] == pytest.approx(monitor.wealth)
+
+
+def test_a_distribution_of_torch_and_draws_are_models() -> None:
+    torch = pytest.importorskip("torch")
+
+    for model in (torch.distributions.Normal(0.0, 1.0), sb.from_draws(feed(2000, seed=3))):
+        monitor = Monitor(model, 0.05, 1000)
+        assert monitor.update(feed(200)) == []
+        assert monitor.update(feed(60, shift=2.0, seed=1))

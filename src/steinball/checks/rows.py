@@ -88,12 +88,7 @@ def rows_of_the_fit(problem: Problem) -> Iterator[Remark]:
     Maximum likelihood gives normal distributions and mixtures of them the mean of the data, and so does a kernel
     density estimate. Data that were standardized by their own mean show it as well.
     """
-    center, x = problem.known.location, problem.host_samples
-    if center is None or len(x) < _LEAST_FITTED or center.shape != x.shape[1:] or _symmetric(x, center):
-        return
-    with np.errstate(over="ignore", invalid="ignore"):  # nothing is known of means that are no floats
-        spread, apart = x.std(axis=0), np.abs(x.mean(axis=0) - center)
-    if (np.isfinite(spread) & (apart <= EQUAL * spread)).all():
+    if is_mean_of(problem.known.location, problem.host_samples):
         yield Remark(
             FittedOnDataWarning,
             "the model has its center at the mean of these very samples, so that it was fitted on them, or they were "
@@ -102,6 +97,15 @@ def rows_of_the_fit(problem: Problem) -> Iterator[Remark]:
             'Test the family: `sb.fit_test(x, "normal")`; or fit on one part of the data and test on the other '
             "(`sb.split`). `check_model=False` turns this off.",
         )
+
+
+def is_mean_of(center: Floats | None, x: Floats) -> bool:
+    """Whether the center (d,) of a model is the mean of rows ``x`` (n, d), as that of a model fitted on them is."""
+    if center is None or len(x) < _LEAST_FITTED or center.shape != x.shape[1:] or _symmetric(x, center):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):  # nothing is known of means that are no floats
+        spread, apart = x.std(axis=0), np.abs(x.mean(axis=0) - center)
+    return bool((np.isfinite(spread) & (apart <= EQUAL * spread)).all())
 
 
 def _symmetric(x: Floats, center: Floats) -> bool:

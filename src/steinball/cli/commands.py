@@ -11,12 +11,29 @@ import steinball as sb
 from steinball.cli import outcome
 from steinball.cli.datafiles import read_table
 from steinball.cli.demo import demonstrate
+from steinball.cli.feed import open_feed
 from steinball.cli.specs import as_share, kernel_from, load, model_from, python_file, standard_words
+from steinball.cli.watch import check_watch, held, start_monitor, watch
 from steinball.evidence.base import CLOSE, GOOD_ENOUGH
+from steinball.show.comparison import save_comparison
+from steinball.show.pictures import save_axes
 from steinball_command.guard import NOT_REJECTED, NOT_SHOWN, REJECTED
-from steinball_command.options import Check, Demo, GoodnessOfFit, Method, Question, Tolerance, Work
+from steinball_command.options import (
+    Check,
+    Compare,
+    DataFile,
+    Demo,
+    GoodnessOfFit,
+    Method,
+    Model,
+    Models,
+    Question,
+    Tolerance,
+    Watch,
+    Work,
+)
 
-__all__ = ["run", "run_check", "run_demo", "run_test"]
+__all__ = ["run", "run_check", "run_compare", "run_demo", "run_monitor", "run_test"]
 
 
 def run(options: Any) -> int:
@@ -96,7 +113,71 @@ def _named_family(model: Any) -> Any:
     return load(model.fit) if python_file(model.fit) else model.fit
 
 
-_COMMANDS: dict[type, Callable[[Any], int]] = {Check: run_check, Demo: run_demo, GoodnessOfFit: run_test}
+def run_compare(options: Compare) -> int:
+    """``steinball compare``: which of several models is closer to a file."""
+    file, question, output = options.file, options.question, options.output
+    with outcome.ending(debug=output.debug):
+        named = _named_specs(options.models)
+        share, level = as_share(question.contamination, "--contamination"), as_share(question.level, "--level")
+        outcome.check_files(output)
+        table = read_table(file).drawn(file.max_rows, question.seed)
+        with outcome.foreign_code():
+            models = {name: _compared(spec, fit, table.samples.shape[1]) for name, (spec, fit) in named.items()}
+            found = sb.compare(table.samples, models, contamination=share, level=level, rng=question.seed)
+            result = found._called(outcome.command_line(table), table.names)
+            if output.report is not None:
+                result.report(output.report, title=Path(file.data).name)
+            if output.plot is not None:
+                save_comparison(result, output.plot)
+        outcome.print_result(output, result, table)
+    return NOT_REJECTED
+
+
+def run_monitor(options: Watch) -> int:
+    """``steinball monitor``: alarms for the rows of a feed."""
+    promise, state, file = options.promise, options.state, DataFile(**vars(options.feed))
+    with outcome.ending(debug=state.debug):
+        check_watch(promise, state)
+        with held(state.state), open_feed(file) as feed:
+            with outcome.foreign_code():
+                monitor = start_monitor(promise, state, feed.columns)
+            alarms = watch(monitor, feed, state)
+        if state.plot is not None:
+            save_axes(monitor.plot, 1, state.plot)
+    return REJECTED if alarms else NOT_REJECTED
+
+
+_COMMANDS: dict[type, Callable[[Any], int]] = {
+    Check: run_check,
+    Compare: run_compare,
+    Demo: run_demo,
+    GoodnessOfFit: run_test,
+    Watch: run_monitor,
+}
+
+
+def _named_specs(models: Models) -> dict[str, tuple[str, bool]]:
+    """``NAME=SPEC`` of each model, and whether it is to be fitted."""
+    named: dict[str, tuple[str, bool]] = {}
+    for option, text in [("--model", text) for text in models.model or ()] + [
+        ("--fit", text) for text in models.fit or ()
+    ]:
+        name, equals, spec = (part.strip() for part in text.partition("="))
+        if not (name and equals and spec) or ":" in name:
+            raise ValueError(f"`{option} {text}` must begin with a name, as in `{option} first={text}`.")
+        if name in named:
+            raise ValueError(f"`{option} {text}`: the name `{name}` is given twice.")
+        named[name] = spec, option == "--fit"
+    if len(named) < 2:
+        raise ValueError("give two models or more: `--model NAME=MODEL` or `--fit NAME=FAMILY` for each.")
+    return named
+
+
+def _compared(spec: str, fit: bool, columns: int) -> Any:
+    """A model, or the family that is fitted."""
+    if fit:
+        return load(spec) if python_file(spec) else spec
+    return model_from(Model(spec), columns)
 
 
 def _code(result: Any, require: str | None) -> int:

@@ -24,7 +24,7 @@ from steinball.cli.table import Budget, choose_columns
 from steinball.gram.memory import in_words
 from steinball_command.options import DataFile
 
-__all__ = ["read_csv", "read_lines"]
+__all__ = ["lay_out", "numbers_of", "read_csv", "read_lines"]
 
 _DELIMITERS = (";", "\t", ",")  # a comma beside a semicolon or a tab is a decimal comma, and an error unless said
 _LINES_AT_ONCE = 4096
@@ -90,6 +90,11 @@ class Layout:
     names: list[str] | None
     chosen: Sequence[int]
 
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The names of the columns that are read; none without a header."""
+        return () if self.names is None else tuple(self.names[k] for k in self.chosen)
+
     def number(self, cell: str) -> float | None:
         """The number in a cell, or None."""
         return _number(cell, self.file.decimal or ".", self.file.thousands)
@@ -124,12 +129,23 @@ def read_lines(
     (array([[2.],
            [4.]]), ('b',))
     """
-    lines, block, marks = _without(lines, file.skip_lines), list[str](), {file.decimal or ".", file.thousands}
-    while not any(map(_is_content, block)) and (more := list(islice(lines, _LINES_AT_ONCE))):
-        block += more
-    start = [line for line in block if _is_content(line)][:2]
+    layout, lines, bare = lay_out(lines, file)
+    values = _values(lines, layout, bare, check_size)
+    if not values:
+        raise ValueError("the file holds a header but no data.")
+    return np.frombuffer(values, dtype=np.float64).reshape(-1, len(layout.chosen)), layout.read
+
+
+def lay_out(lines: Iterable[str], file: DataFile) -> tuple[Layout, Iterator[str], bool]:
+    """How lines are to be read, by the first two of them; all lines below the header; and whether each may be one
+    number with a decimal comma. No line is asked for that is not needed, since the next one may come tomorrow."""
+    lines, marks = _without(lines, file.skip_lines), {file.decimal or ".", file.thousands}
+    block, start = list[str](), list[str]()
+    while len(start) < 2 and (line := next(lines, None)) is not None:
+        block.append(line)
+        start += [line] * _is_content(line)
     delimiter = _delimiter(start, marks) if start else None
-    first = next(_rows(block, delimiter), None)
+    first = next(_rows(chain(list(block), _kept(lines, block)), delimiter), None)  # its cells may have several lines
     if first is None:
         raise ValueError("the file holds no data.")
     has_header = _is_header(first) if file.header is None else file.header
@@ -137,11 +153,14 @@ def read_lines(
     number = first.line if has_header else block.index(start[0])
     layout = Layout(file, number, delimiter, width, names, choose_columns(file.columns, names, width))
     bare = width == 2 and names is None and file.columns is None and ", " not in start[-1] and delimiter == ","
-    values = _values(chain(block[number:], lines), layout, bare, check_size)
-    if not values:
-        raise ValueError("the file holds a header but no data.")
-    read = () if names is None else tuple(names[k] for k in layout.chosen)
-    return np.frombuffer(values, dtype=np.float64).reshape(-1, len(layout.chosen)), read
+    return layout, chain(block[number:], lines), bare
+
+
+def _kept(lines: Iterator[str], block: list[str]) -> Iterator[str]:
+    """The lines, each added to the block when it is asked for."""
+    for line in lines:
+        block.append(line)
+        yield line
 
 
 def _without(lines: Iterable[str], skipped: str | None) -> Iterator[str]:
@@ -164,24 +183,49 @@ def _values(
     """
     values, number = array("d"), layout.start
     while block := list(islice(lines, _LINES_AT_ONCE)):
-        may_be_commas = may_be_commas and all(_DECIMAL_COMMA.fullmatch(line) for line in block if _is_content(line))
-        end, numbers = number + len(block), _quick(block, layout)
-        if numbers is not None:
-            values.frombytes(numbers.tobytes())
-            number = end
-        else:
-            for row in _rows(chain(block, lines), layout.delimiter, number, layout.width):
-                values.extend(_numbers(row, layout))
-                number = row.line
-                if number >= end:  # the last row may need further lines, to the end of a quoted cell
-                    break
+        may_be_commas = may_be_commas and all_decimal_commas(block)
+        numbers, number, wrong = numbers_of(block, lines, layout, number)
+        if wrong is not None:
+            raise wrong
+        values.frombytes(numbers.tobytes())
         check_size(values.itemsize * len(values))
     if may_be_commas:
-        raise ValueError(
-            "every line may be one number with a decimal comma, or two whole numbers. Say which: `--decimal ,` for the "
-            "first, `--columns 1,2` for the second."
-        )
+        raise ValueError(DECIMAL_OR_TWO)
     return values
+
+
+DECIMAL_OR_TWO = (
+    "every line may be one number with a decimal comma, or two whole numbers. Say which: `--decimal ,` for the first, "
+    "`--columns 1,2` for the second."
+)
+
+
+def all_decimal_commas(block: list[str]) -> bool:
+    """Whether every line may be one number with a decimal comma."""
+    return all(_DECIMAL_COMMA.fullmatch(line) for line in block if _is_content(line))
+
+
+def numbers_of(
+    block: list[str], lines: Iterator[str], layout: Layout, number: int
+) -> tuple[NDArray[np.float64], int, ValueError | None]:
+    """The numbers of a block of lines behind the first ``number`` of a file, (n · d,); the number of the last line; and
+    what is wrong with the line behind these numbers, if anything.
+
+    The last row may need further ``lines``, to the end of a quoted cell.
+    """
+    end, quick = number + len(block), _quick(block, layout)
+    if quick is not None:
+        return quick.ravel(), end, None
+    values = array("d")
+    try:
+        for row in _rows(chain(block, lines), layout.delimiter, number, layout.width):
+            values.extend(_numbers(row, layout))
+            number = row.line
+            if number >= end:
+                break
+    except ValueError as error:
+        return np.frombuffer(values, dtype=np.float64), number, error
+    return np.frombuffer(values, dtype=np.float64), number, None
 
 
 def _quick(block: list[str], layout: Layout) -> NDArray[np.float64] | None:

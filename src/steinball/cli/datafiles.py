@@ -17,7 +17,7 @@ from steinball.cli.parquet import read_parquet
 from steinball.cli.table import Budget, Table, choose_columns
 from steinball_command.options import DataFile
 
-__all__ = ["read_npz", "read_table"]
+__all__ = ["check_format", "read_npz", "read_table"]
 
 _TEXT = {".csv", ".tsv", ".txt", ".dat"}
 _KNOWN = {*_TEXT, ".npy", ".npz", ".parquet"}
@@ -56,7 +56,7 @@ def read_table(file: DataFile, memory_limit: int | str | None = None) -> Table:
     (('y',), [[2.0], [4.0]])
     """
     suffix = ".csv" if file.data == "-" else Path(file.data).suffix.lower()
-    _check(file, suffix)
+    check_format(file, suffix)
     budget, drop = Budget.of(file.data, memory_limit), file.missing == "drop"
     if suffix in _TEXT:
         table = Table(*read_csv(file, budget))
@@ -71,7 +71,7 @@ def read_table(file: DataFile, memory_limit: int | str | None = None) -> Table:
     return table
 
 
-def _check(file: DataFile, suffix: str) -> None:
+def check_format(file: DataFile, suffix: str) -> None:
     """Refuse options that do not belong to the file, before it is opened."""
     if suffix in (".xlsx", ".xls", ".ods"):
         raise ValueError(

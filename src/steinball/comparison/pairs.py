@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from steinball.arrays import Floats
+from steinball.arrays import LEAST_LEVEL, Floats
 from steinball.comparison.embeddings import Embedding
 from steinball.comparison.extremes import Extremes, extremes_of
 
@@ -79,7 +79,8 @@ class Comparison:
         """Of "b is at least as close" and "a is at least as close"; 1 where all rows are alike and show no error."""
         if self.error <= _NO_SPREAD * (self.extremes.highest - self.extremes.lowest):
             return 1.0, 1.0
-        return float(ndtr(-self.margins[0] / self.error)), float(ndtr(-self.margins[1] / self.error))
+        first, second = (max(float(ndtr(-margin / self.error)), LEAST_LEVEL) for margin in self.margins)  # never 0
+        return first, second
 
     def _decided(self, adjusted: Floats, tails: Floats, level: float) -> Comparison:
         best = int(adjusted.argmin())
@@ -116,6 +117,12 @@ def compare_embeddings(
         g, draws = known[a][0] - known[b][0], known[a][1] + known[b][1]
         error = math.sqrt(float(g.var(ddof=1)) / len(g) + draws)
         pairs.append(Comparison(a, b, g, error, extremes_of(models[a], models[b]), contamination))
+    return decide_pairs(pairs, contamination, level)
+
+
+def decide_pairs(pairs: Sequence[Comparison], contamination: float, level: float) -> list[Comparison]:
+    """The same pairs decided together, by Holm's procedure, for another tolerated share and level."""
+    pairs = [replace(pair, contamination=contamination) for pair in pairs]
     adjusted, tails = holm(np.array([pair.pvalues for pair in pairs]).ravel(), level)
     return [pair._decided(adjusted[2 * i :][:2], tails[2 * i :][:2], level) for i, pair in enumerate(pairs)]
 

@@ -2,5 +2,6 @@
 
 from steinball.datasets.contamination import contaminate
 from steinball.datasets.galaxies import load_galaxies
+from steinball.datasets.nile import load_nile
 
-__all__ = ["contaminate", "load_galaxies"]
+__all__ = ["contaminate", "load_galaxies", "load_nile"]

@@ -2,6 +2,7 @@
 
 from steinball.gof.aggregated import ksdagg_test, robust_ksdagg_test
 from steinball.gof.check import check
+from steinball.gof.compare import compare
 from steinball.gof.fitted import fit_test, split
 from steinball.gof.ksd import ksd_test, robust_ksd_test
 from steinball.gof.mmd import MMDResult, dcmmd_test, mmd_dev_test
@@ -19,6 +20,7 @@ __all__ = [
     "RobustAggregatedResult",
     "SharpResult",
     "check",
+    "compare",
     "dcmmd_test",
     "fit_test",
     "ksd_test",

@@ -270,6 +270,26 @@ def model_at(model: Any, samples: Array | None) -> Model:
     return ScoreFunction(model)
 
 
+def source_of_draws(model: Any, columns: int | None = None) -> Any:
+    """What a user passed as ``model``, where draws of it are needed and a score is not, for data with so many columns.
+
+    An object with ``sample(n, rng)``, ``draws`` or ``to_base(x)`` needs no score. A model in base space is the one in
+    the data's own columns.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> source_of_draws(stats.norm(1.0, 2.0))
+    Gaussian(mean=1, cov=4)
+    """
+    known = Knowledge(model)
+    if known.base_map is not None:
+        return known.base_map.model
+    speaks = known.sampler is not None or known.to_base is not None  # of another library, in that library's way
+    own = known.second_sample is not None or (speaks and read_model(model, columns) is None)
+    return model if own else model_at(model, None)
+
+
 def _score_array(scores: Any, samples: Array | None) -> ScoreArray:
     if samples is None:
         raise TypeError("`model` is an array of scores, which says nothing without its `samples`; pass them as well.")

@@ -241,6 +241,11 @@ class Gaussian:
         """The covariance, shape (d, d)."""
         return self._factor.matrix
 
+    @property
+    def normal_parts(self) -> tuple[Floats, Floats, Floats]:
+        """Weights (1,), means (1, d) and covariances (1, d, d): a mixture of one."""
+        return np.ones(1), self.location[None], self.covariance[None]
+
     def score(self, x: Array) -> Array:
         """∇ log p at each row of ``x``, shape (n, d)."""
         x = as_points(x, self.dimension)

@@ -185,6 +185,12 @@ class Knowledge:
                 return Clusters(locations, covariances)
         return None
 
+    @property
+    def normal_parts(self) -> tuple[Floats, Floats, Floats] | None:
+        """Weights (k,), means (k, d) and covariances (k, d, d) of a model that is a mixture of normal distributions."""
+        said = self._attribute("normal_parts")
+        return said if isinstance(said, tuple) and len(said) == 3 else None
+
     # What can be done with it.
 
     @property

@@ -104,6 +104,12 @@ class GaussianMixture:
         there = self.weights > 0.0
         return Clusters(self.means[there], self.cov[there])
 
+    @property
+    def normal_parts(self) -> Parts:
+        """Weights (k,), means (k, d) and covariances (k, d, d) of the components that have a weight."""
+        there = self.weights > 0.0
+        return self.weights[there], self.means[there], self.cov[there]
+
     def _whitened(self, x: Array) -> list[Array]:
         """L_j⁻¹(x − μ_j) for every component, each of shape (n, d)."""
         pairs = zip(self._factors, self.means, strict=True)
@@ -365,7 +371,8 @@ class MixtureFamily(Family):
         try:
             runs = [_em(x, self._first(x, np.random.default_rng([7, k]))) for k in range(_STARTS)]
             best = self.pack(max(runs, key=lambda run: run[0])[1])
-            return self.pack(self.parts(maximum_likelihood(self, x, best)))
+            risen = self.parts(maximum_likelihood(self, x, best))
+            return self.pack(risen) if _has_spread(risen[2], x) else best
         except np.linalg.LinAlgError:
             raise ValueError(
                 f"`x` has no fit of a {self.label}: some component has no spread, since rows are equal or lie too far "
@@ -429,6 +436,12 @@ def _em(x: Floats, parts: Parts) -> tuple[float, Parts]:
         covs = [_spread(x - m, s / n) for s, m, n in zip(shares.T, means, sizes, strict=True)]
         parts = sizes / sizes.sum(), means, np.stack(covs)
     return last, parts
+
+
+def _has_spread(covs: Floats, x: Floats) -> bool:
+    """Whether no component has shrunk onto a point or a plane, where the likelihood has no bound."""
+    scale = x.std(axis=0)
+    return bool((np.linalg.eigvalsh(covs / np.outer(scale, scale)) >= 0.5 * _LEAST).all())
 
 
 def _spread(offset: Floats, shares: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from steinball.results.aggregated import AggregatedResult, RobustAggregatedResult
 from steinball.results.base import Result
 from steinball.results.check import CheckResult
+from steinball.results.comparison import ComparisonResult
 from steinball.results.fitted import FitResult
 from steinball.results.gof import GofResult
 from steinball.results.regions import RegionResult
@@ -10,6 +11,7 @@ from steinball.results.regions import RegionResult
 __all__ = [
     "AggregatedResult",
     "CheckResult",
+    "ComparisonResult",
     "FitResult",
     "GofResult",
     "RegionResult",

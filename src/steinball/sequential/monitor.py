@@ -12,9 +12,10 @@ from steinball.sequential import state_file
 from steinball.sequential.detector import Detector
 from steinball.sequential.plan import as_rows, columns_of
 from steinball.sequential.wealth import WealthPath
-from steinball.text import count, number, percent, render
+from steinball.text import Row, card, count, number, percent, render
 
 KEPT_ALARMS = 100
+_TITLE = "Monitor of a feed"
 _COMPARED, _NEAR = 8, 0.05  # u by draws differs a little from one set of draws to the next
 _SAVED = ("contamination", "expected_run", "n", "n_alarms", "alarms", "_dimension")
 
@@ -30,6 +31,12 @@ class Alarm(NamedTuple):
         The evidence there, at least ``expected_run``.
     column : int or None
         The column with the most evidence, from 0; None where that is the size of the whole row.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> Monitor(sb.models.Gaussian(), 0.05, expected_run=100).update(np.full(12, 3.0))[0].row
+    11
     """
 
     row: int
@@ -62,6 +69,8 @@ class Monitor:
         Rows so far.
     alarms : list of Alarm
         The last 100; ``n_alarms`` counts all.
+    last_wealth : (m,) array
+        M̄ after each of the m rows of the last update.
 
     Notes
     -----
@@ -90,6 +99,7 @@ class Monitor:
         self._path, self._first = WealthPath(), (np.empty((0, 0)), np.empty((0, 0)))
         self.n = self.n_alarms = 0
         self.alarms: list[Alarm] = []
+        self.last_wealth: Floats = np.empty(0)
 
     @property
     def wealth(self) -> float:
@@ -121,6 +131,7 @@ class Monitor:
         best = [(row, float(evidence.mean()), int(evidence.argmax())) for row, evidence in found]
         alarms = [Alarm(self.n + 1 + row, wealth, column if column < d else None) for row, wealth, column in best]
         self._path.add(self.n + 1, np.log(path))
+        self.last_wealth = path
         self._first = self._first if self.n else (samples[:_COMPARED].copy(), u[:_COMPARED].copy())
         self._detector, self._dimension = detector, d
         self.n, self.n_alarms = self.n + len(samples), self.n_alarms + len(alarms)
@@ -132,12 +143,33 @@ class Monitor:
 
     def summary(self) -> str:
         """The state of the monitor for people."""
+        rows, sentence = self._shown()
+        return render(_TITLE, rows, sentence)
+
+    def _shown(self) -> tuple[list[Row], str]:
         evidence = f"{number(self.wealth)} of {count(self.expected_run)}"
         words = "NO ALARM so far: the rows do not contradict"
         if self.alarms:
             words = f"ALARM at row {self.alarms[-1].row}, {count(self.n_alarms)} so far: the rows contradict"
         words += f" the model, even if up to {percent(self.contamination)} of them may be anything."
-        return render("Monitor of a feed", [("data", count(self.n, "row")), ("evidence", evidence)], words)
+        return [("data", count(self.n, "row")), ("evidence", evidence)], words
+
+    def plot(self, ax: Any = None) -> Any:
+        """The evidence over time, by matplotlib (``pip install 'steinball[plot]'``), in ``ax`` or in a new figure."""
+        from steinball.show.further import draw_alarms
+
+        return draw_alarms(*self.history, self.expected_run, [alarm.row for alarm in self.alarms], ax)
+
+    def report(self, path: Any, *, title: str = "") -> Any:
+        """Write one page of HTML to hand over: whether there was an alarm, the evidence over time, the last alarms."""
+        from steinball.show.monitor import write_monitor
+
+        return write_monitor(self, path, title)
+
+    def _repr_html_(self) -> str:
+        rows, sentence = self._shown()
+        word = "ALARM" if self.alarms else "NO ALARM"
+        return card(word, _TITLE, sentence.removeprefix(word).strip(), rows)
 
     def __repr__(self) -> str:
         return f"Monitor(n={self.n}, wealth={number(self.wealth)}, n_alarms={self.n_alarms})"

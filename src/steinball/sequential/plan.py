@@ -13,7 +13,7 @@ from steinball.arrays import Array, Floats
 from steinball.calibration.wealth import STRATEGIES
 from steinball.explain.tolerance import conceding
 from steinball.kernels.base import Kernel
-from steinball.models.base import Model, as_model, evaluate_score, model_at
+from steinball.models.base import Model, evaluate_score, model_at, source_of_draws
 from steinball.models.base_space import bring_stream
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem, Rows
@@ -69,13 +69,10 @@ def scores_at(model: Any, samples: Floats, template: Array) -> Floats:
 def columns_of(model: Any) -> tuple[ExactColumns | DrawnColumns, int | None]:
     """A map of rows (n, d) to columns in [0, 1] that are uniform under the model, by its own map to normal noise or
     else by its draws; and d, where it is known."""
-    known = Knowledge(model)
-    known = known if known.base_map is None else Knowledge(known.base_map.model)
-    if known.to_base is None and known.sampler is None:
-        known = Knowledge(as_model(model))
+    known = Knowledge(source_of_draws(model))
     if known.to_base is not None:
         return ExactColumns(known.to_base), known.dimension
-    draws = known.needed_draws(MONITOR_DRAWS)
+    draws = known.needed_draws(MONITOR_DRAWS) if known.second_sample is None else known.second_sample
     return DrawnColumns.from_draws(draws), draws.shape[1]
 
 

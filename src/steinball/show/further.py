@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,21 @@ def draw_wealth(n: Any, log_wealth: Floats, level: float, rejected_at: int | Non
         ax.axvline(rejected_at, color=theme.blamed, linewidth=1.4, label=f"rejected at point {rejected_at:,}")
     ax.set(yscale="log", xlabel="number of points", ylabel="wealth")
     ax.set_title("wealth of a bettor against the model", loc="left", fontsize="medium")
+    legend(ax)
+    return ax
+
+
+def draw_alarms(n: Any, log_wealth: Floats, threshold: float, alarms: Sequence[int], ax: Any = None) -> Any:
+    """The evidence of a monitor after each row, on a logarithmic scale, the threshold and the rows of alarms."""
+    ax, theme = canvas(ax)
+    ax.axhline(threshold, color=theme.ink, linestyle="--", linewidth=1, label=f"alarm at {number(threshold)}")
+    evidence = np.exp(np.clip(np.ravel(log_wealth), -_LARGEST, _LARGEST))
+    ax.plot(np.ravel(n), evidence, color=theme.model, linewidth=1.2, label="evidence")
+    told = f"alarm at row {alarms[0]:,}" if len(alarms) == 1 else f"{count(len(alarms), 'alarm')}"
+    for k, row in enumerate(alarms):
+        ax.axvline(row, color=theme.blamed, linewidth=1.4, alpha=0.8, label=told if k == 0 else None)
+    ax.set(yscale="log", xlabel="number of rows", ylabel="evidence since the last alarm")
+    ax.set_title("evidence that the rows follow the model no longer", loc="left", fontsize="medium")
     legend(ax)
     return ax
 

@@ -16,7 +16,7 @@ import numpy as np
 from steinball.arrays import Floats
 from steinball.files import write_whole
 from steinball.record import versions
-from steinball.results.base import Result
+from steinball.results.base import CONTAMINATED, Result
 from steinball.show.panels import data_panel, legend, region_panel, tolerance_panel
 from steinball.show.scene import Scene
 from steinball.show.svg import Frame
@@ -127,7 +127,9 @@ _TOLERANCE = (
     "statement holds for all of them at once. The level may not: it has to be chosen before the data are seen."
 )
 _LEVEL = "The level has to be chosen before the data are seen."
-_KINDS = {"MISFIT": "misfit", "REJECTED": "misfit", "GOOD ENOUGH": "good", "CLOSE IN KSD": "good"}
+_KINDS = {"MISFIT": "misfit", "REJECTED": "misfit"} | dict.fromkeys(
+    ("GOOD ENOUGH", "CLOSE IN KSD", "DIFFERENCE SHOWN"), "good"
+)
 
 
 def write_report(result: Result, path: str | Path, *, data: Any = None, title: str = "") -> Path:
@@ -149,14 +151,13 @@ def page_of(scene: Scene, title: str = "") -> str:
         _warnings(result),
         _computed(result),
     ]
-    return _TEMPLATE.format(
-        title=_safe(title or result.title),
-        policy=_POLICY,
-        style=_file("page.css"),
-        body="".join(sections),
-        numbers=as_json(numbers_of(scene)),
-        script=_file("page.js"),
-    )
+    script = _SCRIPT.format(numbers=as_json(numbers_of(scene)), script=_file("page.js"))
+    return whole_page(title or result.title, "".join(sections), script)
+
+
+def whole_page(title: str, body: str, script: str = "") -> str:
+    """A document with this title and body, in the style of all pages."""
+    return _TEMPLATE.format(title=_safe(title), policy=_POLICY, style=_file("page.css"), body=body, script=script)
 
 
 _TEMPLATE = """<!doctype html>
@@ -172,11 +173,12 @@ _TEMPLATE = """<!doctype html>
 <body>
 <main>
 {body}</main>
-<script type="application/json" id="numbers">{numbers}</script>
+{script}</body>
+</html>
+"""
+_SCRIPT = """<script type="application/json" id="numbers">{numbers}</script>
 <script>
 {script}</script>
-</body>
-</html>
 """
 
 
@@ -188,7 +190,7 @@ def _safe(words: object) -> str:
     return html.escape(str(words), quote=True)
 
 
-def _head(result: Result, title: str) -> str:
+def _head(result: Any, title: str) -> str:
     """The verdict in plain words, and the numbers behind it."""
     sentences, numbers = result._brief()
     words = f"at level {result.level:g}. {' '.join(sentences)}"
@@ -297,14 +299,14 @@ def _detectable(result: Result) -> str:
     return f'<section id="detectable">\n<h2>What could have been detected</h2>\n<p>{words}</p>\n</section>\n'
 
 
-def _warnings(result: Result) -> str:
+def _warnings(result: Any) -> str:
     given = result._record.warnings
     listed = "".join(f"<li>{_safe(warning)}</li>\n" for warning in given)
     body = f"<ul>\n{listed}</ul>\n" if given else "<p>None were given.</p>\n"
     return f'<section id="warnings">\n<h2>Warnings</h2>\n{body}</section>\n'
 
 
-def _computed(result: Result) -> str:
+def _computed(result: Any, note: str = CONTAMINATED) -> str:
     """So that somebody else can repeat it."""
     rows = [(label, " · ".join(rest)) for label, *rest in result.rows()]
     rows += [("versions", ", ".join(f"{name} {version}" for name, version in versions().items()))]
@@ -313,5 +315,5 @@ def _computed(result: Result) -> str:
     how = f"<tr><th>call</th><td><code>{_safe(made)}</code></td></tr>\n" if made else ""
     return (
         f'<section id="computed">\n<h2>How it was computed</h2>\n<table class="facts">\n{how}{body}</table>\n'
-        f'<p class="small">{_safe(result.title)}. Contaminated means: does not come from the model.</p>\n</section>\n'
+        f'<p class="small">{_safe(result.title)}. {_safe(note)}</p>\n</section>\n'
     )

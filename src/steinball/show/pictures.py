@@ -133,15 +133,19 @@ def check_picture(path: str | Path) -> None:
 
 def save_picture(result: Result, path: str | Path, *, data: Any = None, dpi: int = 120) -> Path:
     """Draw the overview of a result into a file, without a screen; the same result gives the same bytes."""
+    return save_axes(lambda axes: plot(result, "overview", axes, data=data), len(panels(result)), path, dpi)
+
+
+def save_axes(draw: Callable[[Any], Any], many: int, path: str | Path, dpi: int = 120) -> Path:
+    """Draw into so many axes, side by side, and write them to a file: the same drawing gives the same bytes."""
     check_picture(path)
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    path, many = Path(path), len(panels(result))
+    path = Path(path)
     with rc_context({"svg.hashsalt": "steinball"}):
         figure = Figure(figsize=(5.4 * many, 4.2), layout="constrained")
-        axes = figure.subplots(1, many)
-        plot(result, "overview", axes, data=data)
+        draw(figure.subplots(1, many))
         drawn = io.BytesIO()
         date = {".png": {"Software": None}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
         suffix = path.suffix.lower()

@@ -1,0 +1,184 @@
+"""A comparison of models as two pictures, and as a page: where rows speak for which model, and every interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from steinball.arrays import Floats, check_choice
+from steinball.comparison import Comparison
+from steinball.files import write_whole
+from steinball.results.comparison import NOT_CLOSE, ComparisonResult
+from steinball.show.page import _computed, _figure, _head, _table, _warnings, whole_page
+from steinball.show.pictures import save_axes
+from steinball.show.svg import Frame, drawing, text
+from steinball.show.theme import canvas, legend, pair_of_axes
+from steinball.text import count, short
+
+KINDS = ("overview", "preference", "intervals")
+MOST_PAIRS = 10
+"""So many intervals are drawn; the table has all."""
+
+_POINTS, _BINS, _TAIL = 2_000, 10, 0.005
+
+
+class Preference(NamedTuple):
+    """The preference g of one pair at rows: values of the column that tells most about it, g there, and words."""
+
+    pair: Comparison
+    column: str
+    x: Floats
+    g: Floats
+    outside: int
+
+
+def preference_of(result: ComparisonResult) -> Preference:
+    """The preference of the most decided pair, along the column whose values explain most of it."""
+    pair = min(result.pairs, key=lambda pair: pair.pvalue)
+    names = result._record.names or tuple(f"x{j + 1}" for j in range(result.dimension))
+    j = int(np.argmax([_explained(column, pair.values) for column in result._rows.T]))
+    x = result._rows[:, j]
+    low, high = np.quantile(x, [_TAIL, 1.0 - _TAIL])
+    room = 0.3 * (high - low) or 1.0
+    shown = np.flatnonzero((x >= low - room) & (x <= high + room))
+    kept = shown[np.linspace(0, len(shown) - 1, min(_POINTS, len(shown))).astype(int)]
+    return Preference(pair, names[j], x[kept], pair.values[kept], len(x) - len(shown))
+
+
+def _explained(column: Floats, g: Floats) -> float:
+    """The variance of the means of g in bins of a column that hold as many rows each."""
+    parts = np.array_split(g[np.argsort(column, kind="stable")], _BINS)
+    return float(np.var([part.mean() for part in parts if len(part)]))
+
+
+def drawn_pairs(result: ComparisonResult) -> Sequence[Comparison]:
+    """The pairs that are drawn: all, or those with the smallest p-values."""
+    order = np.argsort([pair.pvalue for pair in result.pairs], kind="stable")[:MOST_PAIRS]
+    return [result.pairs[k] for k in np.sort(order)]
+
+
+def plot_comparison(result: ComparisonResult, kind: str = "overview", ax: Any = None) -> Any:
+    """One picture of a comparison, or both side by side: :meth:`steinball.ComparisonResult.plot`."""
+    if check_choice(kind, "kind", KINDS) != "overview":
+        return (_draw_preference if kind == "preference" else _draw_intervals)(result, ax)
+    left, right = pair_of_axes(ax)
+    return np.array([_draw_preference(result, left), _draw_intervals(result, right)], dtype=object)
+
+
+def save_comparison(result: ComparisonResult, path: str | Path) -> Path:
+    """Draw both pictures of a comparison into a file, without a screen."""
+    return save_axes(lambda axes: plot_comparison(result, "overview", axes), 2, path)
+
+
+def _draw_preference(result: ComparisonResult, ax: Any) -> Any:
+    ax, theme = canvas(ax)
+    found = preference_of(result)
+    ax.axhline(0.0, color=theme.ink, linewidth=0.8)
+    sides = ((found.g > 0.0, theme.model, found.pair.first), (found.g <= 0.0, theme.blamed, found.pair.second))
+    for side, color, name in sides:
+        label = f"speak for {_plain(name)}: {100 * side.mean():.0f} %"
+        ax.scatter(found.x[side], found.g[side], s=8, color=color, linewidths=0, alpha=0.7, label=label)
+    ax.plot(
+        found.x, np.full(len(found.x), 0.02), "|", color=theme.data, markersize=7, transform=ax.get_xaxis_transform()
+    )
+    beyond = f" ({count(found.outside, 'row')} outside of this picture)" if found.outside else ""
+    ax.set(xlabel=f"{_plain(found.column)}{beyond}", ylabel="preference g of a row")
+    ax.set_title("which rows speak for which model", loc="left", fontsize="medium")
+    legend(ax)
+    return ax
+
+
+def _draw_intervals(result: ComparisonResult, ax: Any) -> Any:
+    ax, theme = canvas(ax)
+    pairs = drawn_pairs(result)
+    ax.axvline(0.0, color=theme.ink, linewidth=0.8)
+    for place, pair in enumerate(pairs):
+        color = theme.data if pair.closer is None else theme.model if pair.closer == pair.first else theme.blamed
+        ax.plot(pair.interval, [place, place], color=color, linewidth=3, solid_capstyle="butt")
+        ax.plot(pair.mean, place, "o", color=color)
+    ax.set_yticks(range(len(pairs)), [_plain(_words(pair)) for pair in pairs], fontsize="small")
+    ax.set(ylim=(len(pairs) - 0.4, -0.6), xlabel="MMD² of the second model − MMD² of the first")
+    ax.locator_params(axis="x", nbins=5)
+    ax.set_title("right of 0 the first is closer, left of it the second", loc="left", fontsize="medium")
+    return ax
+
+
+def _plain(words: str) -> str:
+    """Text that matplotlib does not read as mathematics."""
+    shown = words if len(words) <= 40 else words[:39] + "…"
+    return shown.replace("$", r"\$")
+
+
+def _words(pair: Comparison) -> str:
+    return f"{pair.first}, {pair.second}"
+
+
+# The page.
+
+
+def write_comparison(result: ComparisonResult, path: str | Path, title: str = "") -> Path:
+    """Write the page of a comparison."""
+    path, pairs = Path(path), _pairs(result)
+    note = f"{NOT_CLOSE} MMD is the maximum mean discrepancy, by one kernel for all models."
+    figures = _figure(_preference_panel(result), "The preference of rows: above 0 they speak for the first model.")
+    figures += _figure(
+        _interval_panel(result), "Intervals: right of 0 the first model is closer, left of it the second."
+    )
+    panels = f'<section class="panels">\n{figures}</section>\n'
+    body = "".join([_head(result, title), panels, pairs, _warnings(result), _computed(result, note)])
+    write_whole(path, whole_page(title or result.title, body).encode())
+    return path
+
+
+def _pairs(result: ComparisonResult) -> str:
+    rows = [
+        [_words(pair), pair.closer or "no difference shown", *map(short, (pair.pvalue, *pair.interval))]
+        for pair in result.pairs
+    ]
+    table = _table(["first, second", "closer", "p-value", "from", "to"], rows)
+    return f'<section id="pairs">\n<h2>Every pair</h2>\n<div class="scroll">{table}</div>\n</section>\n'
+
+
+def _preference_panel(result: ComparisonResult) -> str:
+    found = preference_of(result)
+    frame = Frame(_ends(found.x), _ends(np.append(found.g, 0.0)))
+    places = np.stack([found.x, found.g], axis=1)
+    left, _, top, bottom = frame.ends
+    parts = [frame.line(np.array(frame.x), np.zeros(2), "axis")]
+    parts += [
+        frame.dots(places[side], 2.0, kind) for side, kind in ((found.g > 0, "dots"), (found.g <= 0, "dots blamed"))
+    ]
+    parts += [
+        text(left + 6, top + 4, f"↑ for {found.pair.first}"),
+        text(left + 6, bottom - 8, f"↓ for {found.pair.second}"),
+    ]
+    beyond = f" ({count(found.outside, 'row')} outside)" if found.outside else ""
+    return drawing([*parts, frame.axes((found.column + beyond, "preference g"))], "The preference of rows")
+
+
+def _interval_panel(result: ComparisonResult) -> str:
+    pairs = drawn_pairs(result)
+    ends = _ends(np.append([pair.interval for pair in pairs], 0.0))
+    frame = Frame(ends, (len(pairs) - 0.4, -0.7))
+    left, _, top, bottom = frame.ends
+    zero = float(frame.across(0.0))
+    parts = [f'<path class="level" d="M{zero:.1f} {top}V{bottom}"/>']
+    for place, pair in enumerate(pairs):
+        parts.append(frame.line(np.array(pair.interval), np.full(2, float(place)), "model"))
+        parts.append(frame.dots(np.array([[pair.mean, place]]), 4.0, "dots" if pair.closer is None else "dots blamed"))
+        parts.append(text(left + 6, float(frame.up(place - 0.2)), _words(pair)))
+    return drawing([*parts, _across_axis(frame)], "The interval of every pair")
+
+
+def _across_axis(frame: Frame) -> str:
+    """The axes without the numbers of the places up, which mean nothing."""
+    return Frame(frame.x, (0.0, 0.0)).axes(("MMD² of the second model − MMD² of the first", ""))
+
+
+def _ends(values: Floats) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
+    room = 0.06 * (high - low) or 1.0
+    return low - room, high + room
