@@ -217,7 +217,9 @@ def test_the_summary_is_four_lines_and_begins_with_the_verdict(result: Result) -
     assert max(map(len, lines)) <= BRIEF_WIDTH
     tolerant = result._tolerance_words() != ""
     decision = "REJECTED" if result.rejected else "NOT REJECTED"
-    noun = "point" if "KSD" in lines[-1] else result._noun  # a check of scores speaks as their test does
+    noun = (
+        "point" if isinstance(result, SharesResult) and "KSD" in lines[-1] else result._noun
+    )  # a check of scores speaks as their test does
     subject = result.region if result.rejected and isinstance(result, SharesResult) else ""
     subject = subject.partition(" the model")[0] or f"The 120 {noun}s"
     assert lines[0].startswith(f"{HEADLINES[result.verdict] if tolerant else decision} at level 0.05. {subject} ")
