@@ -35,6 +35,7 @@ from steinball.gof import (
     ksdagg_test,
     mmd_dev_test,
     mode_weights_test,
+    predictive_test,
     robust_ksd_test,
     robust_ksdagg_test,
     sharp_huber_test,
@@ -59,7 +60,7 @@ from steinball.radius import (
     TotalVariation,
     Wasserstein,
 )
-from steinball.results import FitResult, GofResult
+from steinball.results import FitResult, GofResult, PredictiveResult
 from steinball.sequential import SequentialTest
 from steinball.tilts import PolynomialTilt
 
@@ -81,6 +82,7 @@ __all__ = [
     "Matern",
     "MonteCarlo",
     "PolynomialTilt",
+    "PredictiveResult",
     "ProjectedBootstrap",
     "RefitBootstrap",
     "ScoreError",
@@ -116,6 +118,7 @@ __all__ = [
     "planning",
     "power",
     "predict_cost",
+    "predictive_test",
     "radius",
     "robust_ksd_test",
     "robust_ksdagg_test",

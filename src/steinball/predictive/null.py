@@ -209,11 +209,16 @@ class Null:
 
     def worst(self, table: Floats, share: float) -> tuple[int, int, int]:
         """Table of the largest standardized view, and block and arc of the largest box of that table."""
+        return self.worst_of_each(table, share)[0][:3]
+
+    def worst_of_each(self, table: Floats, share: float) -> list[tuple[int, int, int, float]]:
+        """Position, block and arc of the largest box, and largest standardized view of every table, largest first."""
         own = self.reference(share)
         short = self._shortage(views_of(table), share) * own.scale
-        named = int(((_tops(short[:, None]) - own.center) / own.width).max(axis=1).argmax())
-        box = int(np.where(self._room[named, :BOXES] > 0, short[named, :BOXES], -np.inf).argmax())
-        return named, box // len(ARCS), box % len(ARCS)
+        values = ((_tops(short[:, None]) - own.center) / own.width).max(axis=1)
+        boxes = np.where(self._room[:, :BOXES] > 0, short[:, :BOXES], -np.inf).argmax(axis=1)
+        order = np.argsort(-values, kind="stable").tolist()
+        return [(t, *divmod(int(boxes[t]), len(ARCS)), float(values[t])) for t in order]
 
 
 def _tops(short: Floats) -> Floats:

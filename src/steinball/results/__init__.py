@@ -4,5 +4,7 @@ from steinball.results.aggregated import AggregatedResult, RobustAggregatedResul
 from steinball.results.base import Result
 from steinball.results.fitted import FitResult
 from steinball.results.gof import GofResult
+from steinball.results.predictive import PredictiveExplanation, PredictiveResult
 
-__all__ = ["AggregatedResult", "FitResult", "GofResult", "Result", "RobustAggregatedResult"]
+__all__ = ["AggregatedResult", "FitResult", "GofResult", "PredictiveExplanation", "PredictiveResult", "Result",
+           "RobustAggregatedResult"]  # fmt: skip
