@@ -136,7 +136,7 @@ def _describe_array(values: np.ndarray) -> str:
 
 
 # Okabe and Ito's colors, which people who see colors differently can tell apart; the words say the same.
-_COLORS = {"MISFIT": "#E8853D", "REJECTED": "#E8853D", "GOOD ENOUGH": "#33B892"}
+_COLORS = {"MISFIT": "#E8853D", "REJECTED": "#E8853D", "GOOD ENOUGH": "#33B892", "CLOSE IN KSD": "#33B892"}
 _OTHER = "#E6B84A"
 _BOX = "border:1px solid rgba(128,128,128,.4);border-left:6px solid {};border-radius:6px;padding:.6em 1em;max-width:9in"
 _CHIP = "background:{};color:#000;border-radius:4px;padding:.1em .5em;font-weight:700"

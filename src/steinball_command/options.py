@@ -95,7 +95,7 @@ class Tolerance:
         tolerated distance, where 0 is the standard test, or FILE.py:NAME of a tolerated set
     level : SHARE
         probability of a false rejection; 0.05 by default
-    require : good-enough
+    require : close
         end with 3 unless the model is shown to be close enough
     """
 
@@ -195,7 +195,7 @@ class GoodnessOfFit:
     """Test whether DATA could come from a model, up to a stated amount of contamination.
 
     The exit code is 0 when the model is not rejected, 1 when it is, 2 when there is no decision, 130 after Ctrl-C; with
-    --require good-enough it is 3 when the data show neither a misfit nor that the model is close enough.
+    --require close it is 3 when the data show neither a misfit nor that the model is close enough.
     """
 
     file: DataFile

@@ -325,7 +325,7 @@ def test_what_a_file_of_a_tolerated_set_prints_does_not_reach_the_json(
     command: Command, data: str, tmp_path: Path
 ) -> None:
     (tmp_path / "own.py").write_text("import steinball as sb\nprint('loading')\nball = sb.FixedRadius(0.5)\n")
-    words = ["--radius", f"{tmp_path / 'own.py'}:ball", "--require", "good-enough", "--json"]
+    words = ["--radius", f"{tmp_path / 'own.py'}:ball", "--require", "close", "--json"]
     done = command("test", data, *GAUSSIAN, *words)
     assert json.loads(done.stdout)["radius"] == 0.5
     assert done.stderr == "loading\n"

@@ -224,7 +224,7 @@ def test_names_of_columns_reach_the_json(command: Command, tmp_path: Path, more:
         ("--report", "nowhere/fit.html", "does not exist; make it first"),
         ("--report", "fit.pdf", "must end in .html"),
         ("--plot", "fit.doc", "must end in .png, .pdf or .svg"),
-        ("--require", "perfect", "`--require` must be good-enough, got `perfect`"),
+        ("--require", "perfect", "`--require` must be close, got `perfect`"),
         ("--max-rows", "1", "`--max-rows` must be at least 2, got 1"),
     ],
 )
@@ -237,13 +237,13 @@ def test_what_cannot_be_done_is_refused_before_anything_is_read(
 
 
 @pytest.mark.parametrize(
-    ("share", "code", "verdict"), [("0.001", 1, "MISFIT"), ("0.1", 3, "UNDECIDED"), ("0.6", 0, "GOOD ENOUGH")]
+    ("share", "code", "verdict"), [("0.001", 1, "MISFIT"), ("0.1", 3, "UNDECIDED"), ("0.6", 0, "CLOSE IN KSD")]
 )
 def test_a_required_verdict_decides_the_exit_code(
     command: Command, data: str, share: str, code: int, verdict: str
 ) -> None:
     done = command(
-        "test", data, *GAUSSIAN, "--contamination", share, "--calibration", "weighted", "--require", "good-enough"
+        "test", data, *GAUSSIAN, "--contamination", share, "--calibration", "weighted", "--require", "close"
     )
     assert done.stdout.startswith(verdict)
     assert done.exit_code == code
@@ -253,7 +253,7 @@ def test_a_required_verdict_decides_the_exit_code(
     "options", [["--contamination", "0"], ["--radius", "0"], ["--contamination", "5%", "--aggregate"]]
 )
 def test_what_can_never_be_shown_cannot_be_required(command: Command, data: str, options: list[str]) -> None:
-    done = command("test", data, *GAUSSIAN, *options, "--require", "good-enough")
+    done = command("test", data, *GAUSSIAN, *options, "--require", "close")
     assert done.exit_code == 2
     assert "needs a tolerance above 0" in done.stderr
 

@@ -258,7 +258,7 @@ def test_good_enough_is_withheld_where_the_score_cannot_see_the_weights() -> Non
 def test_good_enough_is_worded_as_a_distance() -> None:
     x = np.random.default_rng(0).normal(size=2000)
     result = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.1, rng=0)
-    assert result.verdict == "good enough"
+    assert result.verdict == "close in KSD"
     words = " ".join(result.summary(details=True).split())
     assert "no further from the model than 10 % of contamination could put it; more of it may be contaminated" in words
     assert "no further from the model than is tolerated" in " ".join(

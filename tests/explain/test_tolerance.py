@@ -58,14 +58,14 @@ def test_the_verdicts_change_where_the_bounds_say(test: Any) -> None:
     first, last = curve.contamination[~misfit].min(), curve.contamination[misfit].max()
     assert curve.conceded <= first + 1e-12
     assert last <= curve.conceded or result.engine == "lowrank"  # what is conceded holds at both ends of its bounds
-    order = ["misfit", "undecided", "good enough"]
+    order = ["misfit", "undecided", "close in KSD"]
     assert list(curve.verdicts) == sorted(curve.verdicts, key=order.index)
     assert "must be conceded" in str(curve)
 
 
 def test_all_three_zones_are_on_the_default_grid() -> None:
     curve = TESTS["boundary"](spoilt(400)).tolerance_curve()
-    assert set(curve.verdicts) == {"misfit", "undecided", "good enough"}
+    assert set(curve.verdicts) == {"misfit", "undecided", "close in KSD"}
     assert curve.contamination[0] == 0.0
 
 

@@ -122,7 +122,7 @@ class TestGrowth:
     x = np.append(stats.gennorm(4.0).rvs(size=300, random_state=0), 100.0)
 
     def test_one_far_point_buys_no_certificate(self) -> None:
-        """p ∝ exp(−x⁴) with one point at 100 was GOOD ENOUGH, tolerated "wherever it lies"."""
+        """p ∝ exp(−x⁴) with one point at 100 was CLOSE IN KSD, tolerated "wherever it lies"."""
         quartic = sb.from_score(lambda x: -4.0 * x**3)
         result = sb.robust_ksd_test(self.x, quartic, 0.05, rng=0)
         assert isinstance(result.tilt, sb.PolynomialTilt)

@@ -95,7 +95,7 @@ def test_both_parts_of_the_rule_are_needed() -> None:
 
 @EACH
 def test_the_verdict_is_misfit_exactly_where_rejected(result: Result) -> None:
-    assert result.verdict in {"misfit", "good enough", "undecided"}
+    assert result.verdict in {"misfit", "close in KSD", "undecided"}
     assert (result.verdict == "misfit") == result.rejected
 
 
@@ -200,7 +200,7 @@ def test_the_summary_is_a_title_a_table_and_the_decision_in_words(result: Result
     assert "center=(0.0,)" not in result.summary(details=True)
 
 
-HEADLINES = {"misfit": "MISFIT", "good enough": "GOOD ENOUGH", "undecided": "UNDECIDED"}
+HEADLINES = {"misfit": "MISFIT", "close in KSD": "CLOSE IN KSD", "undecided": "UNDECIDED"}
 
 
 @EACH

@@ -51,7 +51,7 @@ def test_not_rejecting_is_never_worded_as_support(contamination: float) -> None:
     assert "does not prove the model" in text
     assert ("undecided" in text) == (result.verdict == "undecided" and contamination > 0.0)
     assert ("there are too few data to show that it is close enough" in text) == ("undecided" in text)
-    assert ("good enough: at confidence" in text) == (result.verdict == "good enough")
+    assert ("close in KSD: at confidence" in text) == (result.verdict == "close in KSD")
     for word in ("fits", "good fit", "accepted", "holds", "correct", "confirmed"):
         assert word not in text
 
@@ -153,7 +153,7 @@ def test_a_misfit_is_said_first_and_what_must_be_conceded(rejected: sb.GofResult
     [
         (0.0, "NOT REJECTED", "The 200 points do not contradict the model. This does not prove the model."),
         (0.05, "UNDECIDED", "but they are too few to show that the model is that close."),
-        (0.9, "GOOD ENOUGH", "no further from the model than 90 % of contamination could put it; more of it may be"),
+        (0.9, "CLOSE IN KSD", "no further from the model than 90 % of contamination could put it; more of it may be"),
     ],
     ids=["nothing", "little", "much"],
 )
@@ -165,7 +165,7 @@ def test_the_verdict_comes_first(contamination: float, start: str, said: str) ->
     seen = (
         f"Contamination below about {percent(float(f'{result.smallest_detectable().share:.2g}'))} could not have been"
     )
-    assert (seen in words(result)) == (start != "GOOD ENOUGH")
+    assert (seen in words(result)) == (start != "CLOSE IN KSD")
     assert words(result).count("Contaminated means") == 1
 
 

@@ -30,7 +30,7 @@ def mixed(n: int = 200, bad: int = 30) -> Any:
 MODEL = sb.models.Gaussian()
 RESULTS: dict[str, Callable[[], Result]] = {
     "boundary": lambda: sb.robust_ksd_test(mixed(), MODEL, 0.05, rng=0),
-    "good enough": lambda: sb.robust_ksd_test(mixed(2000, 20), MODEL, 0.2, rng=0),
+    "close in KSD": lambda: sb.robust_ksd_test(mixed(2000, 20), MODEL, 0.2, rng=0),
     "weighted": lambda: sb.robust_ksd_test(mixed(), MODEL, 0.05, calibration=sb.WeightedBootstrap(199), rng=0),
     "u-statistic": lambda: sb.robust_ksd_test(mixed(), MODEL, 0.05, estimator="u", rng=0),
     "low rank": lambda: sb.robust_ksd_test(mixed(), MODEL, 0.05, engine="lowrank", rng=0),

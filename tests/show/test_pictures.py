@@ -81,7 +81,7 @@ def test_every_picture_that_is_named_can_be_drawn(name: str) -> None:
 def test_the_zones_are_where_the_library_changes_its_verdict() -> None:
     result: Any = RESULTS["robust"]()
     zones = Scene(result).zones
-    assert [verdict for verdict, _, _ in zones.spans] == ["misfit", "undecided", "good enough"]
+    assert [verdict for verdict, _, _ in zones.spans] == ["misfit", "undecided", "close in KSD"]
     for verdict, low, high in zones.spans:
         for share in np.linspace(low, high, 5)[1:-1]:
             assert result.at(contamination=float(share)).verdict == verdict

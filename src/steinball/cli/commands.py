@@ -12,6 +12,7 @@ from steinball.cli import outcome
 from steinball.cli.datafiles import read_table
 from steinball.cli.demo import demonstrate
 from steinball.cli.specs import as_share, kernel_from, load, model_from, python_file, standard_words
+from steinball.evidence.base import CLOSE, GOOD_ENOUGH
 from steinball_command.guard import NOT_REJECTED, NOT_SHOWN, REJECTED
 from steinball_command.options import Demo, GoodnessOfFit, Method, Tolerance, Work
 
@@ -52,7 +53,7 @@ def _code(result: Any, require: str | None) -> int:
     """The exit code of a decision."""
     if result.rejected:
         return REJECTED
-    return NOT_SHOWN if require is not None and result.verdict != "good enough" else NOT_REJECTED
+    return NOT_SHOWN if require is not None and result.verdict not in (CLOSE, GOOD_ENOUGH) else NOT_REJECTED
 
 
 def _check(options: GoodnessOfFit) -> None:
@@ -64,11 +65,14 @@ def _check(options: GoodnessOfFit) -> None:
     radius = _radius(tolerance) if python_file(tolerance.radius) is None else tolerance.radius  # the file is run later
     if method.aggregate and (share is None or method.jumps or method.kernel != "imq"):
         raise ValueError("`--aggregate` goes with `--contamination`, and without `--kernel` and `--jumps`.")
-    if tolerance.require not in (None, "good-enough"):
-        raise ValueError(f"`--require` must be good-enough, got `{tolerance.require}`.")
+    if tolerance.require not in (None, "close"):
+        raise ValueError(
+            f"`--require` must be close, got `{tolerance.require}`: this test compares scores, which say how close a "
+            "model is in KSD, and not whether it is good enough. `steinball check … --require good-enough` says that."
+        )
     if tolerance.require is not None and (method.aggregate or not (share or radius)):
         raise ValueError(
-            "`--require good-enough` needs a tolerance above 0 and one length scale: nothing else can be shown to "
+            "`--require close` needs a tolerance above 0 and one length scale: nothing else can be shown to "
             "be close enough. Give `--contamination 5%`, without `--aggregate`."
         )
     if options.file.max_rows is not None and options.file.max_rows < 2:

@@ -28,7 +28,7 @@ __all__ = ["check_files", "ending", "foreign_code", "one_line", "print_result", 
 _PACKAGE = Path(__file__).parents[1]
 _COLORS = {
     r"(?<!NOT )\bREJECTED\b|\A(?:MISFIT)\b": 31,
-    r"\bNOT REJECTED\b|\A(?:GOOD ENOUGH)\b": 32,
+    r"\bNOT REJECTED\b|\A(?:GOOD ENOUGH|CLOSE IN KSD)\b": 32,
     r"\A(?:UNDECIDED)\b": 33,
 }
 

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,16 @@ from steinball.radius.base import Radius
 from steinball.radius.contamination import Huber
 from steinball.remarks import Remark
 
-VERDICTS = ("misfit", "undecided", "good enough")
+GOOD_ENOUGH = "good enough"
+CLOSE = "close in KSD"
+"""The best that a test of scores can say: a small distance does not make shares of rows alike."""
 
 
-def three_way_verdict(rejected: bool, upper: float, limit: float) -> str:
-    """``"misfit"``, ``"good enough"`` or ``"undecided"``.
+def three_way_verdict(rejected: bool, upper: float, limit: float, close: str = GOOD_ENOUGH) -> str:
+    """``"misfit"``, the best answer of the test (``close``) or ``"undecided"``.
 
-    *Misfit*: the hypothesis that the misfit is within ``limit`` was rejected. *Good enough*: the reversed hypothesis
-    was, since an upper confidence bound lies within the limit; never at a limit of 0, which no data can certify.
+    *Misfit*: the hypothesis that the misfit is within ``limit`` was rejected. *Close*: the reversed hypothesis was,
+    since an upper confidence bound lies within the limit; never at a limit of 0, which no data can certify.
     *Undecided*: neither.
 
     Examples
@@ -35,7 +37,7 @@ def three_way_verdict(rejected: bool, upper: float, limit: float) -> str:
     """
     if rejected:
         return "misfit"
-    return "good enough" if limit > 0.0 and upper <= limit else "undecided"
+    return close if limit > 0.0 and upper <= limit else "undecided"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -77,6 +79,8 @@ class Curve:
         The level, and an upper bound of the misfit at confidence 1 − level; infinite where none is known.
     decidable : bool
         Whether anything can be rejected at this level.
+    close : str
+        The best that the test can say.
     """
 
     tolerated: Radius
@@ -86,22 +90,25 @@ class Curve:
     level: float
     upper: float
     decidable: bool
+    close: str = GOOD_ENOUGH
 
     @property
     def verdicts(self) -> tuple[str, ...]:
         """The verdict at each amount."""
         rejected = (self.pvalues <= self.level) & self.decidable
         pairs = zip(rejected.tolist(), self.limits.tolist(), strict=True)
-        return tuple(three_way_verdict(out, self.upper, limit) for out, limit in pairs)
+        return tuple(three_way_verdict(out, self.upper, limit, self.close) for out, limit in pairs)
 
 
 class Evidence(ABC):
     """All that decisions follow from: one object, shared by the results at every tolerance and level.
 
     ``n_resamples`` is the number of draws, which limits the levels that can be decided; 0 without draws.
+    ``close`` is the best that the test can say of a model.
     """
 
     n_resamples: int
+    close: ClassVar[str] = GOOD_ENOUGH
 
     @abstractmethod
     def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
@@ -111,7 +118,7 @@ class Evidence(ABC):
         """The same along many amounts of one kind of tolerated set, in one call and without whole results."""
         limits = self.limits(tolerated, amounts)
         pvalues = np.array(self.pvalues(tolerated, amounts))
-        return Curve(tolerated, amounts, pvalues, limits, level, self.upper_bound(level), self.decidable(level))
+        return Curve(tolerated, amounts, pvalues, limits, level, self.upper_bound(level), self.decidable(level), self.close)
 
     @abstractmethod
     def pvalues(self, tolerated: Radius, amounts: Floats) -> Any:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from steinball.calibration.combination import (
     radius_of,
 )
 from steinball.calibration.deviation import hoeffding
-from steinball.evidence.base import Decision, Evidence, PairSums, host_sums
+from steinball.evidence.base import CLOSE, Decision, Evidence, PairSums, host_sums
 from steinball.evidence.bounds import upper_bound, upper_bound_between
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.memory import check_room
@@ -151,6 +151,7 @@ class KSDEvidence(Evidence):
     estimator: str
     moved: bool = False
     predictable: bool = False
+    close: ClassVar[str] = CLOSE
 
     @property
     def n_resamples(self) -> int:  # type: ignore[override]
@@ -185,7 +186,7 @@ class KSDEvidence(Evidence):
 
     @cached_property
     def doubt(self) -> str:
-        """Why these data cannot be called good enough, whatever the bound says; empty where they can."""
+        """Why these data cannot be called close, whatever the bound says; empty where they can."""
         if not self.moved and is_multimodal(self.problem.model):
             return "the score of this model does not know the weights of its separated modes"
         if not self.tau.is_upper_bound and self.visits < _VISITS:
@@ -237,7 +238,7 @@ class KSDEvidence(Evidence):
 
     def upper_bound(self, level: float) -> float:
         """An upper bound of the KSD of the population, at both ends of an approximate summary; infinite where it must
-        not be called *good enough*."""
+        not be called close."""
         if self.bounded == "unbounded" or self.doubt:
             return math.inf
         ends = self.reading.ends(self.summary, 0.0, level)

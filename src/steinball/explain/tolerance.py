@@ -71,7 +71,7 @@ class ToleranceCurve:
     contamination, pvalues : (m,) arrays
         The tolerated shares, and the p-value at each; the p-value does not fall as more is tolerated.
     verdicts : tuple of str
-        ``"misfit"``, ``"undecided"`` or ``"good enough"`` at each.
+        ``"misfit"``, ``"undecided"`` or the best answer of the test, ``"close in KSD"`` or ``"good enough"``, at each.
     level : float
         The level of the verdicts.
     conceded : float
@@ -84,7 +84,7 @@ class ToleranceCurve:
     >>> x[np.random.default_rng(1).permutation(300)[:60]] = 3.0
     >>> curve = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, rng=0).tolerance_curve([0.0, 0.2, 0.5])
     >>> curve.verdicts
-    ('misfit', 'undecided', 'good enough')
+    ('misfit', 'undecided', 'close in KSD')
     """
 
     contamination: Floats
@@ -164,7 +164,7 @@ def _checked(grid: Any) -> Floats:
 
 def _default_grid(evidence: Evidence, level: float, own: float | None, conceded: float) -> Floats:
     """From 0 to beyond all three zones; without 0 where points outside the support need some tolerance."""
-    end = min(1.0, 1.25 * max(own or 0.0, conceded, _first_good_enough(evidence, level), 0.05))
+    end = min(1.0, 1.25 * max(own or 0.0, conceded, _first_close(evidence, level), 0.05))
     shares = np.linspace(0.0, end, _STEPS + 1)
     try:
         evidence.check(Huber(0.0))
@@ -173,8 +173,8 @@ def _default_grid(evidence: Evidence, level: float, own: float | None, conceded:
     return shares
 
 
-def _first_good_enough(evidence: Evidence, level: float) -> float:
-    """About the smallest share at which the verdict is good enough; 0 where there is none."""
+def _first_close(evidence: Evidence, level: float) -> float:
+    """About the smallest share at which the verdict is the best one; 0 where there is none."""
     shares = np.arange(1, _LOOKED + 1) / _LOOKED
     close = (evidence.limits(Huber(1.0), shares) >= evidence.upper_bound(level)) & (
         np.asarray(evidence.pvalues(Huber(1.0), shares)) > level

@@ -46,8 +46,9 @@ class Result(Decision, ABC):
     rejected : bool
         Whether the data contradict the model beyond what is tolerated: ``pvalue <= level`` and
         ``statistic > threshold``. The two say the same, except for U-statistics with an infinite threshold.
-    verdict : {"misfit", "good enough", "undecided"}
-        ``"misfit"`` where rejected. Only tests with an upper bound of the misfit know ``"good enough"``.
+    verdict : {"misfit", "good enough", "close in KSD", "undecided"}
+        ``"misfit"`` where rejected. Tests that compare probabilities know ``"good enough"``, tests that compare scores
+        alone ``"close in KSD"``.
     pvalue, level : float
         Of the hypothesis that the data come from the tolerated set, and the level α of the decision.
     statistic, threshold : float
@@ -172,7 +173,7 @@ class Result(Decision, ABC):
     def summary(self, details: bool = False) -> str:
         """The result for people: the verdict in a few sentences and the numbers below it, at most four lines.
 
-        It begins with MISFIT, GOOD ENOUGH or UNDECIDED; where nothing is tolerated with REJECTED or NOT REJECTED.
+        It begins with MISFIT, GOOD ENOUGH (or CLOSE IN KSD) or UNDECIDED; where nothing is tolerated with REJECTED or NOT REJECTED.
         ``details=True``: a table of everything, and the decision in words.
         """
         if details:

@@ -10,7 +10,7 @@ import numpy as np
 
 from steinball.arrays import Array, Floats, as_number, check_level
 from steinball.calibration.deviation import hoeffding
-from steinball.evidence.base import PairSums, three_way_verdict
+from steinball.evidence.base import CLOSE, PairSums, three_way_verdict
 from steinball.evidence.bounds import Credibility, credibility, two_sided_interval
 from steinball.evidence.ksd import KSDEvidence
 from steinball.explain.changes import Fragility, fragility
@@ -48,8 +48,8 @@ class GofResult(Result):
     ----------
     statistic : float
         Δ_θ = max(0, D − θ).
-    verdict : {"misfit", "good enough", "undecided"}
-        ``"misfit"`` where rejected; ``"good enough"`` where ``upper_bound <= radius``: the data show, at confidence
+    verdict : {"misfit", "close in KSD", "undecided"}
+        ``"misfit"`` where rejected; ``"close in KSD"`` where ``upper_bound <= radius``: the data show, at confidence
         1 − ``level``, that they come from no further away than is tolerated, which is a statement about the distance
         and not about a share; ``"undecided"`` otherwise, and where the distance cannot see what matters, as with
         separated modes.
@@ -78,7 +78,7 @@ class GofResult(Result):
     bounded : {"proved", "apparent", "unbounded"}
         Whether u(x, x) is bounded: proved by what the model declares or by τ, as far as rays show it, or not. Where it
         is not, contamination far out can hide or produce any misfit: ``contamination_bound`` is 0 and the verdict is
-        never ``"good enough"``.
+        never ``"close in KSD"``.
 
     Examples
     --------
@@ -133,10 +133,10 @@ class GofResult(Result):
 
     @property
     def verdict(self) -> str:
-        """``"misfit"``, ``"good enough"`` or ``"undecided"``."""
-        verdict = three_way_verdict(self.rejected, self.upper_bound, self.radius)
+        """``"misfit"``, ``"close in KSD"`` or ``"undecided"``."""
+        verdict = three_way_verdict(self.rejected, self.upper_bound, self.radius, CLOSE)
         doubted = self.bounded == "unbounded" or self._doubt
-        return "undecided" if doubted and verdict == "good enough" else verdict
+        return "undecided" if doubted and verdict == CLOSE else verdict
 
     @property
     def efficiency(self) -> float:
@@ -269,9 +269,9 @@ class GofResult(Result):
         return f"; above by Hoeffding's inequality, since n E u/τ = {self._evidence.visits:.2g} is small (by {whose})"
 
     def _decided(self) -> str:
-        if self.verdict == "good enough":
+        if self.verdict == CLOSE:
             return (
-                f"NOT REJECTED at level {self.level:g}, and GOOD ENOUGH: at confidence {percent(1 - self.level)} the "
+                f"NOT REJECTED at level {self.level:g}, and CLOSE IN KSD: at confidence {percent(1 - self.level)} the "
                 f"population lies no further from {self._target} than {self._limit()}. {self._unproved}."
             )
         if self.verdict == "misfit" or not self.radius > 0:
@@ -280,7 +280,7 @@ class GofResult(Result):
         return f"{super()._decided()} {why} (undecided)."
 
     def _finding(self) -> str:
-        if self.verdict != "good enough":
+        if self.verdict != CLOSE:
             return super()._finding()
         shown = f"The {count(self.n, 'point')} show, at confidence {percent(1 - self.level)}, that their population"
         return f"{shown} lies no further from the model than {self._limit()}."

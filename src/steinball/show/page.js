@@ -21,14 +21,14 @@
     if (!slider) return { pvalue, rejected, word: facts.zero ? plain : rejected ? "misfit" : "undecided" };
     const limit = ours ? slider.limit : limits[place(tolerance)], upper = levels.upper[k];
     const close = limit > 0 && upper !== null && upper <= limit;
-    const word = tolerance === 0 || (ours && facts.zero) ? plain : rejected ? "misfit" : close ? "good enough" : "undecided";
+    const word = tolerance === 0 || (ours && facts.zero) ? plain : rejected ? "misfit" : close ? slider.close : "undecided";
     return { pvalue, rejected, word };
   };
 
   const short = (value) => String(Number(value.toPrecision(4)));
   const share = (value) => `${Number((100 * value).toPrecision(3))} %`;
   const told = (tolerance) => slider.percent ? share(tolerance) : short(tolerance);
-  const kinds = { misfit: "misfit", rejected: "misfit", "good enough": "good" };
+  const kinds = { misfit: "misfit", rejected: "misfit", [slider && slider.close]: "good" };
 
   // The first position of the slider for the tolerance at which something holds.
   const begin = (there) => {
@@ -39,7 +39,7 @@
   const drawZones = (level) => {
     const [left, right] = slider.frame, across = (t) => left + (t / slider.end) * (right - left);
     const first = begin((t) => !decide(t, level).rejected);
-    const second = Math.max(first, begin((t) => decide(t, level).word === "good enough"));
+    const second = Math.max(first, begin((t) => decide(t, level).word === slider.close));
     const ends = [0, first, second, slider.end].map(across);
     for (let k = 0; k < 3; k++) {
       const zone = element(`zone-${k}`), name = element(`zone-${k}-name`), width = ends[k + 1] - ends[k];

@@ -70,6 +70,7 @@ def _slider_facts(scene: Scene) -> dict[str, Any]:
         "percent": zones.kind.in_percent,
         "own": zones.own,
         "limit": float(limit),
+        "close": zones.curve.close,
         "end": zones.end,
         "step": slider_step(scene),
         "frame": [left, right, top, bottom],
@@ -126,7 +127,7 @@ _TOLERANCE = (
     "statement holds for all of them at once. The level may not: it has to be chosen before the data are seen."
 )
 _LEVEL = "The level has to be chosen before the data are seen."
-_KINDS = {"MISFIT": "misfit", "REJECTED": "misfit", "GOOD ENOUGH": "good"}
+_KINDS = {"MISFIT": "misfit", "REJECTED": "misfit", "GOOD ENOUGH": "good", "CLOSE IN KSD": "good"}
 
 
 def write_report(result: Result, path: str | Path, *, data: Any = None, title: str = "") -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from steinball.evidence.base import VERDICTS
 from steinball.results.base import Result
 from steinball.show.density import contours, mass_levels
 from steinball.show.sample import BLAMED, FAR
@@ -15,7 +14,7 @@ from steinball.show.view import View
 from steinball.text import number
 
 _RUG = 0.05
-_KINDS = {"misfit": "zone misfit", "undecided": "zone undecided", "good enough": "zone good"}
+_KINDS = ("zone misfit", "zone undecided", "zone good")
 
 
 def data_panel(scene: Scene) -> str:
@@ -82,12 +81,12 @@ def tolerance_panel(result: Result, zones: Zones) -> str:
     left, right, top, bottom = frame.ends
     spans = {verdict: (low, high) for verdict, low, high in zones.spans}
     parts = []
-    for verdict in VERDICTS:
+    for k, verdict in enumerate(zones.verdicts):
         low, high = (float(frame.across(end)) for end in spans.get(verdict, (0.0, 0.0)))
-        name = f"zone-{VERDICTS.index(verdict)}"
+        name = f"zone-{k}"
         size = f'x="{low:.2f}" y="{top}" width="{max(0.0, high - low):.2f}" height="{bottom - top}"'
         hidden = "faint" if high - low < 62 else ""
-        parts.append(f'<rect class="{_KINDS[verdict]}" id="{name}" {size}/>')
+        parts.append(f'<rect class="{_KINDS[k]}" id="{name}" {size}/>')
         parts.append(text((low + high) / 2, top - 8, verdict, "middle", hidden, f"{name}-name"))
     level = float(frame.up(result.level))
     at, height = float(frame.across(min(zones.own, zones.end))), float(frame.up(result.pvalue))

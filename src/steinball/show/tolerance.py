@@ -1,4 +1,4 @@
-"""The p-value against the tolerance, with its three zones: misfit, undecided, good enough."""
+"""The p-value against the tolerance, with its three zones: misfit, undecided, and the best that the test can say."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats
-from steinball.evidence.base import VERDICTS, Curve
+from steinball.evidence.base import Curve
 from steinball.radius.base import Radius
 from steinball.results.base import Result
 from steinball.show.theme import canvas
@@ -27,7 +27,7 @@ class Zones:
     """The curve of a result, and where one verdict ends and the next begins.
 
     ``kind`` is the set whose amount changes, ``own`` the amount of the result, ``first`` and ``second`` are where
-    *undecided* and *good enough* begin, infinite where they do not.
+    *undecided* and the best verdict begin, infinite where they do not.
     """
 
     kind: Radius
@@ -42,10 +42,15 @@ class Zones:
         return float(self.curve.amounts[-1])
 
     @property
+    def verdicts(self) -> tuple[str, str, str]:
+        """The verdicts of the zones, in their order."""
+        return "misfit", "undecided", self.curve.close
+
+    @property
     def spans(self) -> list[tuple[str, float, float]]:
         """Verdict, start and end of every zone that is there."""
         ends = [0.0, min(self.first, self.end), min(max(self.first, self.second), self.end), self.end]
-        spans = zip(VERDICTS, ends[:-1], ends[1:], strict=True)
+        spans = zip(self.verdicts, ends[:-1], ends[1:], strict=True)
         return [(verdict, low, high) for verdict, low, high in spans if high > low]
 
     @property
@@ -107,7 +112,7 @@ def _round_up(value: float, most: float) -> float:
 def draw_tolerance(result: Result, zones: Zones, ax: Any = None) -> Any:
     """The curve over its zones, the level, and where the test stands."""
     ax, theme = canvas(ax)
-    colors = dict(zip(VERDICTS, (theme.blamed, theme.unsure, theme.good), strict=True))
+    colors = dict(zip(zones.verdicts, (theme.blamed, theme.unsure, theme.good), strict=True))
     for verdict, low, high in zones.spans:
         ax.axvspan(low, high, color=colors[verdict], alpha=theme.tint, linewidth=0)
         look = {"va": "bottom"} if high - low > 0.2 * zones.end else {"va": "center", "rotation": 90}
