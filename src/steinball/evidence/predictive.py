@@ -25,7 +25,10 @@ from steinball.remarks import Remark
 
 __all__ = ["PredictiveEvidence"]
 
-_BATCH, _CERTAIN, _HAIR = 8, 0.9, 1e-12
+_SEARCHED = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
+"""Shares of a model that was fitted to the rows: each needs a search over recalibrations."""
+
+_BATCH, _CERTAIN, _HAIR, _FORECAST = 8, 0.9, 1e-12, 100
 Worst = list[tuple[int, int, int, float]]
 
 
@@ -88,10 +91,13 @@ class PredictiveEvidence(Evidence):
 
     def null(self, rows: str) -> Null:
         """The null of fresh rows for ``"any"``, ``"independent"`` or ``"changed"`` rows, or of ``"refits"``."""
-        if rows not in self._kept:
-            redraw, kind = (self.redraw, "any") if rows == "refits" else (None, rows)
-            size = {"pilot": self.pilot, "n_resamples": self.n_resamples}
-            self._kept[rows] = Null(self.pit, self.features, rows=kind, redraw=redraw, rng=self.seed, **size)
+        if rows not in self._kept and rows in ("any", "refits"):
+            redraw, size = self.redraw if rows == "refits" else None, self.n_resamples
+            self._kept[rows] = Null(
+                self.pit, self.features, redraw=redraw, pilot=self.pilot, n_resamples=size, rng=self.seed
+            )
+        elif rows not in self._kept:
+            self._kept[rows] = self.null("any").with_rows(rows)
         return self._kept[rows]  # type: ignore[no-any-return]
 
     def _rows(self, tolerated: Radius) -> str:
@@ -100,7 +106,7 @@ class PredictiveEvidence(Evidence):
     @cached_property
     def grid(self) -> Floats:
         """The shares at which p-values are computed; at 1 everything is tolerated."""
-        return np.unique([*SHARES, self.own, 1.0])
+        return np.unique([*(_SEARCHED if self.prediction.fitted == "same-rows" else SHARES), self.own, 1.0])
 
     def _place(self, amount: float) -> int:
         """Position of the smallest share of the grid that is not below an amount."""
@@ -110,7 +116,8 @@ class PredictiveEvidence(Evidence):
         """p-values, each the largest so far, at the grid up to position ``last`` or until one exceeds ``beyond``."""
         path: list[float] = self._kept.setdefault(("path", rows), [])
         while len(path) <= last and (not path or path[-1] <= beyond):
-            batch = self.grid[len(path) : len(path) + _BATCH]
+            size = 1 if self.prediction.fitted == "same-rows" else _BATCH
+            batch = self.grid[len(path) : len(path) + size]
             certain = bool(path) and path[-1] >= _CERTAIN  # more tolerance cannot make it smaller
             found = np.ones(batch.size) if certain else self._pvalues(rows, batch)
             path += np.maximum.accumulate([path[-1] if path else 0.0, *found])[1:].tolist()
@@ -166,15 +173,16 @@ class PredictiveEvidence(Evidence):
 
     def interval(self, level: float) -> tuple[float, float] | None:
         """[δ_L, δ_U], the lower end at half of the level, as one of two tests of a tolerance; None after a fit."""
-        if self.difference is None:
-            return None
-        return self.difference.interval(level / 2.0)[0], self.difference.interval(level)[1]
+        found = self.difference
+        if ("interval", level) not in self._kept and found is not None:
+            self._kept["interval", level] = found.interval(level / 2.0)[0], found.interval(level)[1]
+        return self._kept.get(("interval", level))
 
     def rows_needed(self, amount: float, level: float) -> float | None:
         """Rows from which on a true model would be called good enough; None where that is never said."""
         if self.difference is None or amount <= 0.0:
             return None
-        return self.difference.rows_needed(self.null("changed").tables, amount, level)
+        return self.difference.rows_needed(self.null("any").tables[:_FORECAST], amount, level)
 
     def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated set and level."""
@@ -217,9 +225,11 @@ class PredictiveEvidence(Evidence):
     def remarks(self, tolerated: Radius) -> Iterator[Remark]:
         """What has to be said of a model that was fitted to these rows."""
         prediction, some = self.prediction, (tolerated.amount or 0.0) > 0.0
-        if prediction.fitted == "same-rows" and some and not prediction.robust:
+        if prediction.fitted != "same-rows" or prediction.remarks:
+            return
+        if some and not prediction.robust:
             cause = "The model was fitted to these rows, bad ones among them, by a fit that is not known to be robust."
             yield Remark(FittedOnDataWarning, cause, f"Use {prediction.instead}, or predict rows that were not fitted.")
-        if prediction.fitted == "same-rows" and not some and self.redraw is None:
+        if not some and self.redraw is None:
             cause = "The model was fitted to these rows, and the null does not fit it again."
             yield Remark(FittedOnDataWarning, cause, "Pass `refit`, a function from y to the fitted `predictive`.")

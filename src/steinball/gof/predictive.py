@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Floats, as_number, as_numbers, as_seed, check_choice, check_level, check_resamples, generator_at
+from steinball.arrays import (
+    Floats,
+    as_number,
+    as_numbers,
+    as_seed,
+    check_choice,
+    check_level,
+    check_resamples,
+    generator_at,
+)
 from steinball.evidence.predictive import PredictiveEvidence
 from steinball.frames import frame_columns
 from steinball.models.registry import read_prediction
@@ -49,8 +58,8 @@ def predictive_test(
     .. math:: [a_i, b_i] = [F_i(y_i^-), F_i(y_i)], \qquad
        D_g = \sum_i E_i g - \langle N, g \rangle - t_g \min(\lfloor \varepsilon n \rfloor, r_g),
 
-    with the PIT intervals of rows i spread over cells of [0, 1] and summed in bins of every feature, N. Views g ≥ 0 look
-    for ranges of a feature and of the PIT that are short of rows; the largest shortage is compared with that of fresh
+    with the PIT intervals of rows i spread over cells of [0, 1] and summed in bins of every feature, N. Views g ≥ 0
+    look for ranges of a feature and of the PIT that are short of rows; the largest shortage is compared with that of fresh
     rows of the predictive laws (``docs/theory/predictive.md``).
 
     Parameters
@@ -163,17 +172,18 @@ def _tolerated(contamination: float | None, tolerance: float | None) -> Radius:
         raise ValueError(
             f"give {'one' if contamination is None else 'only one'} of `contamination` and `tolerance`. "
             "`contamination=0.05`: up to 5 % of the rows may be anything, and the others follow their predictive laws. "
-            "`tolerance=0.05`: up to 5 % of the rows may have been changed, and in no region may the shares of rows and "
-            "predictions differ by more than 5 points; with enough rows the answer can be that this is so."
+            "`tolerance=0.05`: up to 5 % of the rows may have been changed, and in no region may the shares of rows "
+            "and predictions differ by more than 5 points; with enough rows the answer can be that this is so."
         )
-    return TotalVariation(tolerance) if contamination is None else Huber(contamination)
+    return Huber(contamination) if tolerance is None else TotalVariation(tolerance)  # type: ignore[arg-type]
 
 
 def _prediction(
     predictive: Any, y: Any, features: Any, ordered: bool, fitted: str | None, refit: Callable[[Any], Any] | None
 ) -> Prediction:
     """What is predicted, with what the user says of the fit."""
-    found = read_prediction(predictive, y, features) or plain_prediction(predictive, y, ordered)
+    found = predictive if isinstance(predictive, Prediction) else read_prediction(predictive, y, features)
+    found = found or plain_prediction(predictive, y, ordered)
     if ordered and "ordered" in vars(found.law):
         found = replace(found, law=replace(found.law, ordered=True))  # type: ignore[type-var]
     if refit is not None:
@@ -183,6 +193,11 @@ def _prediction(
     check_choice(fitted, "fitted", FITTED[1:])
     if fitted == "loo" and found.fitted != "loo":
         raise ValueError('`fitted="loo"` needs an InferenceData or DataTree with `log_likelihood`.')
+    if fitted == "other-rows" and found.own_rows:
+        raise ValueError(
+            '`fitted="other-rows"` needs the law of those rows: this object has a spread of the rows that it was '
+            "fitted to alone. Pass a pair (mean, sd), with sd from the fitted rows, or a frozen law."
+        )
     return replace(found, fitted=fitted)
 
 

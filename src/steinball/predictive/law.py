@@ -30,6 +30,9 @@ __all__ = ["ClassProbabilities", "Distribution", "DistributionFunction", "Draws"
            "Prediction", "plain_prediction"]  # fmt: skip
 
 FITTED = ("", "same-rows", "other-rows", "loo")
+DRAWS = 999
+"""Draws of a distribution whose quantiles are not asked for."""
+
 _MOST_CLASSES = 8  # so many classes have a feature each
 
 
@@ -181,7 +184,9 @@ class ClassProbabilities(Law):
     def pit(self, y: Any, observed: Observed, rng: np.random.Generator, *, fresh: bool = True) -> Pit:
         """Ordinal steps, or one class against the rest."""
         if observed.limits is not None or observed.step:
-            raise ValueError("`censoring` and `resolution` are for numbers, and `predictive` gives class probabilities.")
+            raise ValueError(
+                "`censoring` and `resolution` are for numbers, and `predictive` gives class probabilities."
+            )
         return from_class_probabilities(self.read(y), self.probabilities, ordered=self.ordered)
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
@@ -226,7 +231,9 @@ class Posterior(Law):
         """Rows whose weights are not reliable."""
         many = int((self._found[1] > RELIABLE_K).sum())
         cause = f"The leave-one-out weights of {count(many, 'row')} are not reliable (Pareto k above {RELIABLE_K})."
-        return (Remark(FittedOnDataWarning, cause, "Refit the model without those rows, or leave them out."),) * (many > 0)
+        return (Remark(FittedOnDataWarning, cause, "Refit the model without those rows, or leave them out."),) * (
+            many > 0
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,6 +252,8 @@ class Prediction:
         What the model depends on, as features.
     refit : callable or None
         y to the prediction of the model fitted to that y.
+    own_rows : bool
+        Whether it can only be a prediction of the rows that the model was fitted to.
     instead : str
         A robust fit to use in its place.
     remarks : tuple of Remark
@@ -256,6 +265,7 @@ class Prediction:
     robust: bool = False
     covariates: Mapping[str, Any] = field(default_factory=dict)
     refit: Callable[[Any], Any] | None = None
+    own_rows: bool = False
     instead: str = "a robust fit, such as `statsmodels.api.RLM` or scikit-learn's `HuberRegressor`"
     remarks: tuple[Remark, ...] = ()
 

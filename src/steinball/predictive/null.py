@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -119,6 +120,13 @@ class Null:
         self.tables = self._simulate(pilot if self.rows == "independent" else self._size, 0.0, 1)
         self._variance = np.stack([views_of(self.tables[:pilot, t]).var(axis=0) for t in range(len(counts))])
         self._references: dict[float, Reference] = {}
+
+    def with_rows(self, rows: str) -> Null:
+        """The null of other bad rows, from the same simulated tables."""
+        found = copy.copy(self)
+        found.rows, found._references = check_choice(rows, "rows", ("any", "independent", "changed")), {}
+        found._top = VIEW_TOPS if rows == "changed" else VIEW_MEANS.max(axis=1)
+        return found
 
     def _simulate(self, count: int, share: float, stream: int) -> Floats:
         rng = generator_at(self._seed, stream)

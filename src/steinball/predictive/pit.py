@@ -200,9 +200,7 @@ def from_cdf_values(u: Any, *, at_limits: Any = None) -> Pit:
     return _assemble(values, (values, values), (_POINTS, _POINTS), None if at_limits is None else (at_limits,) * 2)
 
 
-def from_distribution(
-    y: Any, law: Any, *, step: float | None = None, limits: Any = None, fresh: bool = True
-) -> Pit:
+def from_distribution(y: Any, law: Any, *, step: float | None = None, limits: Any = None, fresh: bool = True) -> Pit:
     """Rows of a law with vector parameters, such as ``scipy.stats.norm(mean, sd)`` or ``scipy.stats.poisson(rate)``.
 
     Parameters

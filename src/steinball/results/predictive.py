@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 from steinball.evidence.base import three_way_verdict
 from steinball.evidence.predictive import PredictiveEvidence
 from steinball.predictive.finding import Finding
-from steinball.radius.base import Radius
 from steinball.radius.contamination import TotalVariation
 from steinball.results.base import Result
 from steinball.text import Row, count, number, percent, render, short
@@ -169,9 +168,13 @@ class PredictiveResult(Result):
         return [
             ("data", f"{count(self.n, 'row')}, {count(len(self.features), 'feature')}: {shares}"),
             ("predictive", _FITTED[self.fitted]),
-            ("tolerated", percent(self.amount), "changed rows" if self.contamination is None else f"bad rows, {placed}"),
+            (
+                "tolerated",
+                percent(self.amount),
+                "changed rows" if self.contamination is None else f"bad rows, {placed}",
+            ),
             ("p-value", number(self.pvalue), self._calibrated()),
-            ("difference of shares", self._interval_words()),
+            ("difference of shares", self._interval_words(), "the largest, over ranges of features and of the PIT"),
             *([("rows needed", count(needed), "for good enough")] if needed and math.isfinite(needed) else []),
             ("share bound", percent(self.contamination_bound, down=True), self._whose()),
             ("worst region", self.region),
@@ -179,9 +182,9 @@ class PredictiveResult(Result):
 
     def _interval_words(self) -> str:
         if self.difference_interval is None:
-            return f"not known: {_WITHHELD}"
+            return "not known"
         low, high = self.difference_interval
-        return f"{_points(low)} to {_points(high)} points at most, over ranges of features and of the PIT"
+        return f"{_points(low)} to {_points(high)} points"
 
     def _answer(self) -> list[str]:
         """The region first where predictions are rejected."""
@@ -195,8 +198,10 @@ class PredictiveResult(Result):
     def _finding(self) -> str:
         if self.verdict != "good enough":
             return super()._finding()
-        where = "In no range of a feature and of the PIT"
-        return f"{where} do the shares of rows and predictions differ by more than {_points(self.difference_bound)} points."
+        most = _points(self.difference_bound)
+        return (
+            f"In no range of a feature and of the PIT do shares of rows and predictions differ by over {most} points."
+        )
 
     def _but(self) -> str:
         if self.difference_interval is None:
@@ -212,7 +217,8 @@ class PredictiveResult(Result):
         return f"At confidence {level}, more than {bound} of the rows would have to be changed."
 
     def _measured(self) -> str:
-        return "" if self.difference_interval is None else f"shares differ by {self._interval_words().partition(' points')[0]} points"
+        known = self.difference_interval is not None
+        return f"largest difference of shares {self._interval_words()}" if known else ""
 
     def _tolerance_words(self) -> str:
         if self.tolerance is None:
@@ -223,7 +229,9 @@ class PredictiveResult(Result):
         return f"{self.calibration}, {count(self.n_resamples, 'draw')}"
 
     def _whose(self) -> str:
-        return "of the rows are contaminated" if self.contamination is not None else "of the rows would have to be changed"
+        return (
+            "of the rows are contaminated" if self.contamination is not None else "of the rows would have to be changed"
+        )
 
 
 def _points(share: float) -> str:
