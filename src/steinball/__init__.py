@@ -29,6 +29,7 @@ from steinball.cautions import SteinballWarning
 from steinball.checks.thinning import thin
 from steinball.discrepancy import ksd, targeted_ksd
 from steinball.gof import (
+    check,
     dcmmd_test,
     fit_test,
     ksd_test,
@@ -36,6 +37,7 @@ from steinball.gof import (
     mmd_dev_test,
     mode_weights_test,
     predictive_test,
+    region_test,
     robust_ksd_test,
     robust_ksdagg_test,
     sharp_huber_test,
@@ -43,7 +45,7 @@ from steinball.gof import (
 )
 from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
-from steinball.models import as_model, check_score, from_log_density, from_score, in_base_space
+from steinball.models import as_model, check_score, from_draws, from_log_density, from_score, in_base_space
 from steinball.planning import power, sample_size
 from steinball.posterior import mcmc_test
 from steinball.radius import (
@@ -97,12 +99,14 @@ __all__ = [
     "as_model",
     "calibration",
     "cautions",
+    "check",
     "check_score",
     "datasets",
     "dcmmd_test",
     "explain",
     "fit_test",
     "fitting",
+    "from_draws",
     "from_log_density",
     "from_score",
     "in_base_space",
@@ -120,6 +124,7 @@ __all__ = [
     "predict_cost",
     "predictive_test",
     "radius",
+    "region_test",
     "robust_ksd_test",
     "robust_ksdagg_test",
     "sample_size",

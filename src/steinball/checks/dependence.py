@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats, check_resamples, to_host
 from steinball.cautions import DependentRowsWarning
 from steinball.gram.base import GramSummary
-from steinball.problem import Problem
+from steinball.models.gaussian import Gaussian
+from steinball.problem import Problem, pose
 from steinball.remarks import Remark
 
 Chains = int | Sequence[int]
@@ -67,6 +68,7 @@ _ENTRIES = 2**15  # rows times columns that are looked at, but 128 rows at least
 _SUSPICIOUS = 3.0  # standard errors below which no permutation is worth its time
 _WORTH_A_LOOK = 2.5  # the same for the first look, whose standard errors are rougher
 _LEAST_ROWS = 20
+_FAR = 20.0
 _TOGETHER = np.array([2, 4, 8, 16])  # lags that are also added up: weak dependence that lasts
 _WINDOW = 5.0  # Sokal's: lags are summed up to this many times the time that they add up to
 
@@ -98,7 +100,17 @@ def dependent_rows(problem: Problem, summary: GramSummary) -> Iterator[Remark]:
     """
     if len(problem) < _LEAST_ROWS:
         return
-    found = _looked_at(problem, summary)
+    yield from _remark(_looked_at(problem, summary))
+
+
+def dependent_values(z: Floats) -> Iterator[Remark]:
+    """The same for standardized rows (n, d) alone, by the Stein features of the standard normal distribution."""
+    if len(z) >= _LEAST_ROWS:
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield from _remark(find_dependence(pose(np.clip(z, -_FAR, _FAR), Gaussian(np.zeros(z.shape[1])), None)))
+
+
+def _remark(found: Dependence | None) -> Iterator[Remark]:
     if found is not None and found.dependent:
         yield Remark(
             DependentRowsWarning,

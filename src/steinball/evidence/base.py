@@ -118,7 +118,9 @@ class Evidence(ABC):
         """The same along many amounts of one kind of tolerated set, in one call and without whole results."""
         limits = self.limits(tolerated, amounts)
         pvalues = np.array(self.pvalues(tolerated, amounts))
-        return Curve(tolerated, amounts, pvalues, limits, level, self.upper_bound(level), self.decidable(level), self.close)
+        return Curve(
+            tolerated, amounts, pvalues, limits, level, self.upper_bound(level), self.decidable(level), self.close
+        )
 
     @abstractmethod
     def pvalues(self, tolerated: Radius, amounts: Floats) -> Any:

@@ -20,7 +20,6 @@ from steinball.predictive.null import SHARES, Null, Redraw, recalibrate, recalib
 from steinball.predictive.pit import Pit
 from steinball.predictive.table import Features, tabulate
 from steinball.radius.base import Radius
-from steinball.radius.contamination import Huber, TotalVariation
 from steinball.remarks import Remark
 
 __all__ = ["PredictiveEvidence"]
@@ -171,22 +170,22 @@ class PredictiveEvidence(Evidence):
         named = isinstance(law, ClassProbabilities) and self.pit.fresh.outputs > 1
         return replace(found, name=str(law.labels[found.output])) if named else found  # type: ignore[attr-defined]
 
-    def interval(self, level: float) -> tuple[float, float] | None:
-        """[δ_L, δ_U], the lower end at half of the level, as one of two tests of a tolerance; None after a fit."""
+    def interval(self, level: float) -> tuple[float, float]:
+        """[δ_L, δ_U], the lower end at half of the level, as one of two tests of a tolerance; (0, ∞) after a fit."""
         found = self.difference
         if ("interval", level) not in self._kept and found is not None:
             self._kept["interval", level] = found.interval(level / 2.0)[0], found.interval(level)[1]
-        return self._kept.get(("interval", level))
+        return self._kept.get(("interval", level), (0.0, math.inf))
 
-    def rows_needed(self, amount: float, level: float) -> float | None:
-        """Rows from which on a true model would be called good enough; None where that is never said."""
+    def rows_needed(self, amount: float, level: float) -> float:
+        """Rows from which on a true model would be called good enough; infinite where that is never said."""
         if self.difference is None or amount <= 0.0:
-            return None
+            return math.inf
         return self.difference.rows_needed(self.null("any").tables[:_FORECAST], amount, level)
 
     def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated set and level."""
-        amount, interval = float(tolerated.amount or 0.0), self.interval(level)
+        amount = float(tolerated.amount or 0.0)
         pvalue = float(self.pvalues(tolerated, np.array([amount]))[0])
         table, block, *_ = self.worst(tolerated, amount)[0]
         finding = self.finding(table, block)
@@ -198,22 +197,20 @@ class PredictiveEvidence(Evidence):
             "contamination": tolerated.contamination,
             "tolerance": None if tolerated.contamination is not None else amount,
             "contamination_bound": self.share_bound(tolerated, level),
-            "difference_interval": interval,
-            "difference_bound": math.inf if interval is None else interval[1],
+            "difference_interval": self.interval(level),
             "rows_needed": self.rows_needed(amount, level),
             "feature": finding.feature,
-            "region": finding.sentence,
+            "words": finding.sentence,
             "_tolerated": tolerated,
         }
 
     def upper_bound(self, level: float) -> float:
         """δ_U; infinite after a fit."""
-        interval = self.interval(level)
-        return math.inf if interval is None else interval[1]
+        return self.interval(level)[1]
 
     def check(self, tolerated: Radius) -> None:
         """Shares of contaminated and of changed rows."""
-        if not isinstance(tolerated, (Huber, TotalVariation)):
+        if tolerated.variation is None or tolerated.variation != tolerated.amount:
             raise TypeError(
                 f"this test tolerates `contamination` or `tolerance`, a share of the rows, and not {tolerated!r}."
             )

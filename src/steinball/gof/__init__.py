@@ -1,20 +1,25 @@
 """The tests: the paper's own, those it compares with, and those that go beyond it."""
 
 from steinball.gof.aggregated import ksdagg_test, robust_ksdagg_test
+from steinball.gof.check import check
 from steinball.gof.fitted import fit_test, split
 from steinball.gof.ksd import ksd_test, robust_ksd_test
 from steinball.gof.mmd import MMDResult, dcmmd_test, mmd_dev_test
 from steinball.gof.mode_weights import SharpResult, mode_weights_test
 from steinball.gof.predictive import predictive_test
+from steinball.gof.regions import region_test
 from steinball.gof.sharp_huber import sharp_huber_test
-from steinball.results import AggregatedResult, FitResult, RobustAggregatedResult
+from steinball.results import AggregatedResult, CheckResult, FitResult, RegionResult, RobustAggregatedResult
 
 __all__ = [
     "AggregatedResult",
+    "CheckResult",
     "FitResult",
     "MMDResult",
+    "RegionResult",
     "RobustAggregatedResult",
     "SharpResult",
+    "check",
     "dcmmd_test",
     "fit_test",
     "ksd_test",
@@ -22,6 +27,7 @@ __all__ = [
     "mmd_dev_test",
     "mode_weights_test",
     "predictive_test",
+    "region_test",
     "robust_ksd_test",
     "robust_ksdagg_test",
     "sharp_huber_test",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from steinball.arrays import (
     Floats,
@@ -18,17 +19,18 @@ from steinball.arrays import (
     check_resamples,
     generator_at,
 )
+from steinball.checks.dependence import dependent_values
 from steinball.evidence.predictive import PredictiveEvidence
 from steinball.frames import frame_columns
+from steinball.gof.regions import tolerated_set
 from steinball.models.registry import read_prediction
 from steinball.predictive.law import FITTED, Observed, Prediction, plain_prediction
 from steinball.predictive.null import Redraw
 from steinball.predictive.pit import as_rows
 from steinball.predictive.table import Features
 from steinball.radius.base import Radius
-from steinball.radius.contamination import Huber, TotalVariation
 from steinball.record import recorded
-from steinball.remarks import give
+from steinball.remarks import Remark, give
 from steinball.results.predictive import PredictiveResult
 
 _PILOT = 200
@@ -122,12 +124,13 @@ def predictive_test(
     Examples
     --------
     >>> import steinball as sb
-    >>> x = np.linspace(0.0, 4.0, 400)
-    >>> y = np.random.default_rng(0).normal(x, 0.5 + 0.5 * x)
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(0.0, 4.0, size=400)
+    >>> y = rng.normal(x, 0.5 + 0.5 * x)
     >>> print(sb.predictive_test(y, (x, 1.5), {"dose": x}, contamination=0.05, rng=0).region)
     For dose between 0 and 1.995 (200 rows) the prediction is too wide: 75.5 % of the rows lie in its central half.
     """
-    tolerated = _tolerated(contamination, tolerance)
+    tolerated = tolerated_set(contamination, tolerance)
     n_resamples = check_resamples(n_resamples)
     level, seed = check_level(level, n_resamples, 1 if tolerance is None else 2), as_seed(rng)
     prediction = _prediction(predictive, y, features, ordered, fitted, refit)
@@ -162,20 +165,16 @@ def _result(evidence: PredictiveEvidence, tolerated: Radius, level: float) -> Pr
         features=tuple(evidence.features.columns),
         _evidence=evidence,
     )
-    texts = give([*evidence.prediction.remarks, *evidence.remarks(tolerated)])
+    texts = give([*evidence.prediction.remarks, *evidence.remarks(tolerated), *_dependent(evidence)])
     return replace(result, _record=result._record.warned(texts))
 
 
-def _tolerated(contamination: float | None, tolerance: float | None) -> Radius:
-    """Exactly one of the two words."""
-    if (contamination is None) == (tolerance is None):
-        raise ValueError(
-            f"give {'one' if contamination is None else 'only one'} of `contamination` and `tolerance`. "
-            "`contamination=0.05`: up to 5 % of the rows may be anything, and the others follow their predictive laws. "
-            "`tolerance=0.05`: up to 5 % of the rows may have been changed, and in no region may the shares of rows "
-            "and predictions differ by more than 5 points; with enough rows the answer can be that this is so."
-        )
-    return Huber(contamination) if tolerance is None else TotalVariation(tolerance)  # type: ignore[arg-type]
+def _dependent(evidence: PredictiveEvidence) -> Iterator[Remark]:
+    """A remark where PIT of rows near each other are more alike than others."""
+    if evidence.pit.fresh.outputs == 1:
+        middle = (evidence.pit.low[0] + evidence.pit.high[0]) / 2.0
+        for remark in dependent_values(ndtri(np.clip(middle, 1e-6, 1.0 - 1e-6))[:, None]):
+            yield remark._replace(remedy="Where the order means nothing, shuffle the rows; otherwise test innovations.")
 
 
 def _prediction(

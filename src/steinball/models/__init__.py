@@ -12,6 +12,7 @@ from steinball.models.autodiff import from_log_density
 from steinball.models.base import Model, as_model, from_score
 from steinball.models.base_space import in_base_space
 from steinball.models.boltzmann import GaussianBernoulliRBM
+from steinball.models.draws import Draws, from_draws
 from steinball.models.gaussian import Gaussian
 from steinball.models.independent import Independent
 from steinball.models.kernel_exponential import KernelExponentialFamily
@@ -20,6 +21,7 @@ from steinball.models.score_check import check_score
 from steinball.models.student_t import StudentT
 
 __all__ = [
+    "Draws",
     "FittedOnDataWarning",
     "Gaussian",
     "GaussianBernoulliRBM",
@@ -35,6 +37,7 @@ __all__ = [
     "WrongScoreWarning",
     "as_model",
     "check_score",
+    "from_draws",
     "from_log_density",
     "from_score",
     "in_base_space",

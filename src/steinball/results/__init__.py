@@ -2,9 +2,20 @@
 
 from steinball.results.aggregated import AggregatedResult, RobustAggregatedResult
 from steinball.results.base import Result
+from steinball.results.check import CheckResult
 from steinball.results.fitted import FitResult
 from steinball.results.gof import GofResult
 from steinball.results.predictive import PredictiveExplanation, PredictiveResult
+from steinball.results.regions import RegionResult
 
-__all__ = ["AggregatedResult", "FitResult", "GofResult", "PredictiveExplanation", "PredictiveResult", "Result",
-           "RobustAggregatedResult"]  # fmt: skip
+__all__ = [
+    "AggregatedResult",
+    "CheckResult",
+    "FitResult",
+    "GofResult",
+    "PredictiveExplanation",
+    "PredictiveResult",
+    "RegionResult",
+    "Result",
+    "RobustAggregatedResult",
+]

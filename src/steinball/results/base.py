@@ -14,6 +14,7 @@ from steinball.calibration.base import Calibration
 from steinball.evidence.base import Decision, Evidence, PairSums
 from steinball.explain.detectable import Detectable, smallest_detectable
 from steinball.explain.explanation import Explanation, explain
+from steinball.explain.regions import Profile
 from steinball.explain.tolerance import Concession, ToleranceCurve, conceding, tolerance_curve
 from steinball.radius.base import FixedRadius, Radius, as_radius
 from steinball.radius.contamination import Huber
@@ -173,7 +174,8 @@ class Result(Decision, ABC):
     def summary(self, details: bool = False) -> str:
         """The result for people: the verdict in a few sentences and the numbers below it, at most four lines.
 
-        It begins with MISFIT, GOOD ENOUGH (or CLOSE IN KSD) or UNDECIDED; where nothing is tolerated with REJECTED or NOT REJECTED.
+        It begins with MISFIT, GOOD ENOUGH or UNDECIDED, of scores alone with CLOSE IN KSD; where nothing is tolerated
+        with REJECTED or NOT REJECTED.
         ``details=True``: a table of everything, and the decision in words.
         """
         if details:
@@ -330,6 +332,17 @@ class Result(Decision, ABC):
     def _lengthscales(self) -> Lengthscales | None:
         """What each of several length scales says."""
         return None
+
+    def _profile(self) -> Profile | None:
+        """The view that decides, where shares of rows in regions were compared."""
+        return None
+
+    def _detectable(self) -> str:
+        """What the test could have seen, for the page."""
+        try:
+            return " ".join(self.smallest_detectable().summary().split())
+        except (TypeError, ValueError) as error:
+            return f"Not known for this test: {error}"
 
     def _wealth(self) -> Floats | None:
         """The logarithm of a bettor's wealth after every point, (n,)."""

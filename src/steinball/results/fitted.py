@@ -32,8 +32,9 @@ class FitResult(GofResult):
 
     Notes
     -----
-    ``rejected`` is about every member of the family. The verdict is never ``"close in KSD"`` and ``contamination_bound``
-    is 0: the model was chosen by the same data, and the bounds of a known model do not hold for it.
+    ``rejected`` is about every member of the family. The verdict is never ``"close in KSD"`` and
+    ``contamination_bound`` is 0: the model was chosen by the same data, and the bounds of a known model do
+    not hold for it.
 
     Examples
     --------

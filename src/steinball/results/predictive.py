@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from steinball.evidence.base import three_way_verdict
 from steinball.evidence.predictive import PredictiveEvidence
 from steinball.predictive.finding import Finding
-from steinball.radius.contamination import TotalVariation
 from steinball.results.base import Result
-from steinball.text import Row, count, number, percent, render, short
+from steinball.results.regions import SharesResult
+from steinball.text import Row, card, count, number, percent, render, table
 
 _FITTED = {
     "": "a law for each row, fitted to other rows or to none",
@@ -44,11 +44,19 @@ class PredictiveExplanation:
         """The sentence of the feature that decides, and a table of all features."""
         pairs = zip(self.findings, self.shortages, strict=True)
         rows: list[Row] = [(f.feature, _place(f), f"{_how(f)}; shortage {value:.1f} sd") for f, value in pairs]
+        return render(self.findings[0].sentence, rows, self._caution())
+
+    def _caution(self) -> str:
         words = "This describes these rows; only the p-value of the test is a statement with an error rate."
-        return render(self.findings[0].sentence, rows, words if self.rejected else f"Nothing was rejected. {words}")
+        return words if self.rejected else f"Nothing was rejected. {words}"
 
     def __str__(self) -> str:
         return self.summary()
+
+    def _repr_html_(self) -> str:
+        rows = [(f.feature, _place(f), _how(f)) for f in self.findings]
+        body = table(rows, ("feature", "rows", "predictions"))
+        return card("WHY", self.findings[0].sentence, self._caution(), body=body)
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON."""
@@ -69,23 +77,22 @@ def _how(finding: Finding) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class PredictiveResult(Result):
+class PredictiveResult(SharesResult):
     """The result of :func:`steinball.predictive_test`: a Result, and more.
 
     Attributes
     ----------
+    verdict : {"misfit", "good enough", "undecided"}
+        ``"misfit"`` where the p-value is at most ``level``; ``"good enough"`` by ``difference_interval`` alone.
     contamination, tolerance : float or None
         The share of rows that may be anything, or that may have been changed; one of them is None.
     contamination_bound : float
         At confidence 1 − ``level`` at least this share of the rows is contaminated, or would have to be changed.
-    difference_interval : pair of floats, or None
-        [δ_L, δ_U] of the largest difference between shares of rows and of the prediction, over all ranges of a feature
-        and intervals of the PIT; each end alone holds at confidence 1 − ``level``. None for a model that was fitted to
-        these rows.
-    difference_bound : float
-        δ_U; infinite where there is no interval.
-    rows_needed : float or None
-        Rows from which on a true model is called good enough in about three of four samples.
+    difference_interval : pair of float
+        [δ_L, δ_U] of the largest difference between shares of rows and of predictions, over ranges of a feature and of
+        the PIT; each end alone holds at confidence 1 − ``level``. (0, ∞) for a model that was fitted to these rows.
+    rows_needed : float
+        Rows from which on a true model is called good enough in about three of four samples; infinite if it never is.
     feature, region : str
         The feature that decides, and where and how predictions are wrong, in words.
     bad_rows : {"any", "independent"}
@@ -96,19 +103,10 @@ class PredictiveResult(Result):
         All features.
     statistic, threshold : float
         −log₁₀ of p-value and level.
-
-    Notes
-    -----
-    *Misfit* if the p-value is at most the level. *Good enough* only by the interval: not rejected, and δ_U at most the
-    tolerated share. Otherwise *undecided*.
     """
 
-    tolerance: float | None = None
-    difference_interval: tuple[float, float] | None = None
-    difference_bound: float = math.inf
-    rows_needed: float | None = None
     feature: str
-    region: str
+    words: str
     bad_rows: str
     fitted: str
     features: tuple[str, ...]
@@ -117,27 +115,18 @@ class PredictiveResult(Result):
     schema: ClassVar[str] = "steinball.predictive/1"
     _shown: ClassVar[tuple[str, ...]] = ("verdict", "feature")
     _subject: ClassVar[str] = "the rows"
-    _noun: ClassVar[str] = "row"
     _target: ClassVar[str] = "the predictions"
     _unproved: ClassVar[str] = "This does not prove the predictions"
 
     @property
-    def amount(self) -> float:
-        """The tolerated share, of either kind."""
-        return float(self._tolerated.amount or 0.0)
-
-    @property
     def verdict(self) -> str:
         """``"misfit"``, ``"good enough"`` by the interval, or ``"undecided"``."""
-        return three_way_verdict(self.rejected, self.difference_bound, self.amount)
+        return three_way_verdict(self.rejected, self.difference_bound, self._share)
 
-    def at(self, *, tolerance: float | None = None, **asked: Any) -> Self:
-        """The decision at another share or level: :meth:`Result.at`, and ``tolerance``."""
-        if tolerance is None:
-            return super().at(**asked)
-        if asked.keys() & {"contamination", "radius"}:
-            raise ValueError("give `tolerance` or `contamination`, not both: each of them sets what is tolerated.")
-        return super().at(radius=TotalVariation(tolerance), **asked)
+    @property
+    def region(self) -> str:
+        """Where and how predictions are wrong, in words."""
+        return self.words
 
     def explain(self, data: Any = None, top: int = 10) -> PredictiveExplanation:  # type: ignore[override]
         """Feature and range where predictions are wrong, and in which way; ``top`` features at most.
@@ -145,80 +134,56 @@ class PredictiveResult(Result):
         Examples
         --------
         >>> import numpy as np, steinball as sb
-        >>> x = np.linspace(0.0, 4.0, 400)
-        >>> y = np.random.default_rng(0).normal(x, 0.5 + 0.5 * x)
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.uniform(0.0, 4.0, size=400)
+        >>> y = rng.normal(x, 0.5 + 0.5 * x)
         >>> found = sb.predictive_test(y, (x, 1.5), {"dose": x}, contamination=0.05, rng=0).explain()
         >>> found.findings[0].feature, found.findings[0].word
         ('dose', 'too wide')
         """
-        worst = self._evidence.worst(self._tolerated, self.amount)[:top]
+        worst = self._evidence.worst(self._tolerated, self._share)[:top]
         findings = tuple(self._evidence.finding(table, block) for table, block, *_ in worst)
         return PredictiveExplanation(findings, tuple(value for *_, value in worst), self.rejected)
 
     @property
     def title(self) -> str:
         """What was tested."""
-        return "Predictive test" + " of a model fitted to these rows" * (self.fitted == "same-rows")
+        return "Predictive test" + " of a model that was fitted to these rows" * (self.fitted == "same-rows")
 
     def rows(self) -> list[Row]:
         """The table of the summary."""
+        low, high = self.difference_interval
         placed = {"any": "wherever they lie", "independent": "independent of the features"}[self.bad_rows]
-        shares = ", ".join(self.features)
-        needed = self.rows_needed
+        kind = f"rows that may be anything, {placed}" if self.tolerance is None else "rows that may have been changed"
+        interval = f"{100 * low:.3g} – {100 * high:.3g} points" if math.isfinite(high) else "not known"
         return [
-            ("data", f"{count(self.n, 'row')}, {count(len(self.features), 'feature')}: {shares}"),
+            ("data", f"{count(self.n, 'row')}, {count(len(self.features), 'feature')}: {', '.join(self.features)}"),
             ("predictive", _FITTED[self.fitted]),
-            (
-                "tolerated",
-                percent(self.amount),
-                "changed rows" if self.contamination is None else f"bad rows, {placed}",
-            ),
+            ("tolerated", percent(self._share), kind),
+            ("difference", interval, f"of shares; each end at confidence {percent(1 - self.level)}"),
+            ("share bound", f"≥ {percent(self.contamination_bound, down=True)}", self._whose()),
             ("p-value", number(self.pvalue), self._calibrated()),
-            ("difference of shares", self._interval_words(), "the largest, over ranges of features and of the PIT"),
-            *([("rows needed", count(needed), "for good enough")] if needed and math.isfinite(needed) else []),
-            ("share bound", percent(self.contamination_bound, down=True), self._whose()),
-            ("worst region", self.region),
+            ("region", self.region),
         ]
 
-    def _interval_words(self) -> str:
-        if self.difference_interval is None:
-            return "not known"
-        low, high = self.difference_interval
-        return f"{_points(low)} to {_points(high)} points"
-
-    def _answer(self) -> list[str]:
-        """The region first where predictions are rejected."""
-        said = super()._answer()
-        if not self.rejected:
-            return said
-        close = self.amount > 0.0 and self.difference_bound <= self.amount
-        though = f"In no region, though, do shares differ by more than {_points(self.difference_bound)} points."
-        return [self.region, *said, though * close]
-
     def _finding(self) -> str:
-        if self.verdict != "good enough":
+        """The region first where predictions are rejected."""
+        if not self.rejected:
             return super()._finding()
-        most = _points(self.difference_bound)
-        return (
-            f"In no range of a feature and of the PIT do shares of rows and predictions differ by over {most} points."
-        )
+        also = f" But {self._differs()}." if self._share and self.difference_bound <= 2.0 * self._share else ""
+        return f"{self.region} {Result._finding(self)}{also}"
 
     def _but(self) -> str:
-        if self.difference_interval is None:
-            return _WITHHELD
-        said = f"shares may differ by up to {_points(self.difference_bound)} points"
-        needed = self.rows_needed or math.inf
-        return f"{said}; about {count(needed, 'row')} would decide" if self.n < needed < math.inf else said
+        return _WITHHELD if self.fitted in ("same-rows", "loo") else super()._but()
+
+    def _detectable(self) -> str:
+        return f"{_WITHHELD.capitalize()}." if self.fitted in ("same-rows", "loo") else super()._detectable()
 
     def _concession(self) -> str:
         if self.contamination is not None or not self.contamination_bound:
             return super()._concession()
         bound, level = percent(self.contamination_bound, down=True), percent(1.0 - self.level)
         return f"At confidence {level}, more than {bound} of the rows would have to be changed."
-
-    def _measured(self) -> str:
-        known = self.difference_interval is not None
-        return f"largest difference of shares {self._interval_words()}" if known else ""
 
     def _tolerance_words(self) -> str:
         if self.tolerance is None:
@@ -229,11 +194,4 @@ class PredictiveResult(Result):
         return f"{self.calibration}, {count(self.n_resamples, 'draw')}"
 
     def _whose(self) -> str:
-        return (
-            "of the rows are contaminated" if self.contamination is not None else "of the rows would have to be changed"
-        )
-
-
-def _points(share: float) -> str:
-    """A difference of shares in percentage points."""
-    return short(100.0 * share)
+        return "of the rows are contaminated" if self.tolerance is None else "of the rows would have to be changed"

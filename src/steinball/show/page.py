@@ -17,7 +17,7 @@ from steinball.arrays import Floats
 from steinball.files import write_whole
 from steinball.record import versions
 from steinball.results.base import Result
-from steinball.show.panels import data_panel, legend, tolerance_panel
+from steinball.show.panels import data_panel, legend, region_panel, tolerance_panel
 from steinball.show.scene import Scene
 from steinball.show.svg import Frame
 from steinball.show.tolerance import can_slide
@@ -121,7 +121,7 @@ def as_json(values: Any) -> str:
 
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-_COLUMNS = 8
+_COLUMNS, _BLAMED = 8, 20
 _TOLERANCE = (
     "The tolerance may be chosen after seeing the data: the tolerated sets lie within each other, so that one "
     "statement holds for all of them at once. The level may not: it has to be chosen before the data are seen."
@@ -144,7 +144,7 @@ def page_of(scene: Scene, title: str = "") -> str:
         _head(result, title),
         _live(scene),
         _panels(scene, told),
-        _points(scene) if "data" in told else "",
+        _points(scene) if "data" in told else _blamed(scene) if "regions" in told else "",
         _detectable(result),
         _warnings(result),
         _computed(result),
@@ -235,6 +235,8 @@ def _panels(scene: Scene, told: Sequence[str]) -> str:
         notes = " ".join(scene.view.notes)
         keys = f'<p class="legend">{legend(scene.view)}</p>\n'
         figures.append(_figure(keys + data_panel(scene), f"The data against the model. {notes}"))
+    if "regions" in told:
+        figures.append(_figure(region_panel(scene.profile), f"The view that decides. {scene.profile.caption}"))
     if "tolerance" in told:
         panel = tolerance_panel(scene.result, scene.zones)
         figures.append(_figure(panel, "The p-value against the tolerance, and the verdict that it gives."))
@@ -259,6 +261,18 @@ def _points(scene: Scene) -> str:
     )
 
 
+def _blamed(scene: Scene) -> str:
+    """The rows that the model does not explain, and the regions in words."""
+    found: Any = scene.result.explain(scene.data, top=_BLAMED)
+    rows = [[found.label(i), found.values(i)] for i in found.points.tolist()]
+    table = f'<div class="scroll">{_table(["row", "values"], rows)}</div>\n' if rows else ""
+    words = "".join(f"<p>{_safe(sentence)}</p>\n" for sentence in found.sentences())
+    return (
+        f'<section id="points">\n<h2>Rows that the model does not explain</h2>\n{words}{table}'
+        '<p class="small">This describes these data; it is not a confidence statement.</p>\n</section>\n'
+    )
+
+
 def _point(scene: Scene, row: int) -> list[str]:
     found = scene.explanation
     share = float(found.shares(np.array([row]))[0])
@@ -279,11 +293,8 @@ def _line(cells: Sequence[str], tag: str) -> str:
 
 def _detectable(result: Result) -> str:
     """What the test could have seen, where that is known."""
-    try:
-        words = " ".join(result.smallest_detectable().summary().split())
-    except (TypeError, ValueError) as error:
-        words = f"Not known for this test: {error}"
-    return f'<section id="detectable">\n<h2>What could have been detected</h2>\n<p>{_safe(words)}</p>\n</section>\n'
+    words = _safe(result._detectable())
+    return f'<section id="detectable">\n<h2>What could have been detected</h2>\n<p>{words}</p>\n</section>\n'
 
 
 def _warnings(result: Result) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from steinball.explain.regions import Profile
 from steinball.results.base import Result
 from steinball.show.density import contours, mass_levels
 from steinball.show.sample import BLAMED, FAR
@@ -56,6 +57,26 @@ def _two(view: View, scene: Scene) -> tuple[Frame, list[str]]:
         named = [scene.explanation.label(i) for i in view.rows[chosen].tolist()]
         parts.append(frame.dots(view.points[chosen], 3.4, kind, named) if chosen.any() else "")
     return frame, parts
+
+
+def region_panel(found: Profile) -> str:
+    """Shares of data and model along the view that decides, with the region shaded."""
+    edges, data, model = found.bars
+    top = max(float(data.max(initial=0.0)), float(model.max(initial=0.0)), 1e-300)
+    frame = Frame((float(edges[0]), float(edges[-1])), (0.0, 1.08 * top))
+    upper, lower = frame.ends[2:]
+    parts = []
+    for low, high in found.spans:
+        left, right = (float(frame.across(end)) for end in (low, high))
+        size = f'x="{left:.2f}" y="{upper}" width="{max(0.0, right - left):.2f}" height="{lower - upper}"'
+        parts.append(f'<rect class="zone misfit" {size}/>')
+    parts.append(frame.boxes(edges, data, "bars"))
+    parts.append(frame.line(np.repeat(edges, 2)[1:-1], np.repeat(model, 2), "model"))
+    before, after = found.beyond
+    left, right = frame.ends[:2]
+    parts += [text(left + 4, lower - 4, f"◂ {before}")] * bool(before)
+    parts += [text(right - 2, lower - 4, f"{after} ▸", "end")] * bool(after)
+    return drawing([*parts, frame.axes((found.name, "share of rows"))], "Shares of data and model")
 
 
 def _box(kind: str) -> str:

@@ -13,6 +13,8 @@ import numpy as np
 from steinball.evidence.kernels import KernelsEvidence
 from steinball.files import write_whole
 from steinball.results.base import Result
+from steinball.results.predictive import PredictiveResult
+from steinball.results.regions import SharesResult
 from steinball.show.further import (
     draw_contributions,
     draw_diagonal,
@@ -21,6 +23,7 @@ from steinball.show.further import (
     draw_wealth,
     draw_witness,
 )
+from steinball.show.regions import draw_regions, draw_shares
 from steinball.show.sample import draw_sample
 from steinball.show.scene import Scene
 from steinball.show.theme import NEEDED, canvas, pair_of_axes
@@ -45,6 +48,14 @@ def _has_points(result: Result) -> bool:
     return result._has_sums
 
 
+def _has_regions(result: Result) -> bool:
+    return isinstance(result, SharesResult) and bool(result.region) and not _has_table(result)
+
+
+def _has_table(result: Result) -> bool:
+    return isinstance(result, PredictiveResult)
+
+
 def _wealth(scene: Scene, ax: Any) -> Any:
     path, level = scene.result._wealth(), scene.result.level
     assert path is not None
@@ -53,6 +64,7 @@ def _wealth(scene: Scene, ax: Any) -> Any:
 
 
 PICTURES: dict[str, Picture] = {
+    "regions": Picture(lambda scene, ax: draw_regions(scene.profile, ax), _has_regions, "left"),
     "data": Picture(lambda scene, ax: draw_sample(scene.view, ax), _has_points, "left"),
     "tolerance": Picture(lambda scene, ax: draw_tolerance(scene.result, scene.zones, ax), can_slide, "right"),
     "lengthscales": Picture(
@@ -71,6 +83,7 @@ PICTURES: dict[str, Picture] = {
     ),
     "contributions": Picture(lambda scene, ax: draw_contributions(scene.explanation, ax), _has_points),
     "diagonal": Picture(lambda scene, ax: draw_diagonal(scene.explanation, scene.sums, ax), _has_points),
+    "shares": Picture(lambda scene, ax: draw_shares(scene.profile, ax), _has_regions),
     "wealth": Picture(_wealth, lambda result: result._wealth() is not None),
 }
 """A new picture is an entry here."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from steinball.evidence.base import PairSums
 from steinball.explain.explanation import Explanation
+from steinball.explain.regions import Profile
 from steinball.results.base import Result
 from steinball.show.tolerance import Zones, zones_of
 from steinball.show.view import View, view_of
@@ -49,6 +50,13 @@ class Scene:
     def view(self) -> View:
         """The data in their window."""
         return view_of(self.explanation, self.sums, self.blamed)
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The view that decides, where shares of rows were compared."""
+        found = self.result._profile()
+        assert found is not None
+        return found
 
     @cached_property
     def zones(self) -> Zones:

@@ -1,0 +1,137 @@
+"""Rows counted in regions: what they say for every tolerated contamination and every tolerated difference of shares."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from steinball.arrays import Floats
+from steinball.evidence.base import Evidence
+from steinball.radius.base import Radius
+from steinball.radius.contamination import Huber, TotalVariation
+from steinball.regions.counted import Counted, Region, rows_needed
+from steinball.regions.null import Null
+from steinball.regions.reading import Reading
+from steinball.regions.tails import Question
+
+_STEP = 0.005  # tolerated shares at which p-values are looked up: they may fall a little where more is tolerated
+_HAIR = 1e-12
+
+
+def question_of(tolerated: Radius) -> Question:
+    """What is asked where this is tolerated."""
+    return "tolerance" if isinstance(tolerated, TotalVariation) else "contamination"
+
+
+@dataclass(frozen=True, eq=False)
+class RegionEvidence(Evidence):
+    """The counts of rows in regions, and the simulated null of the contamination that was asked for.
+
+    Attributes
+    ----------
+    counted : Counted
+        Rows in the regions of a design.
+    null : Null or None
+        Simulated at one tolerated contamination; at all others, and for differences of shares, binomial tails count
+        (theorems B and F of docs/theory/regions.md).
+    reading : Reading
+        The model as regions see it.
+    """
+
+    counted: Counted
+    null: Null | None
+    reading: Reading
+    _found: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def n_resamples(self) -> int:  # type: ignore[override]
+        """Number of replicates; 0 without a simulation."""
+        return 0 if self.null is None else len(self.null.statistics)
+
+    def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
+        """The numbers of one tolerated set and level."""
+        question, share = question_of(tolerated), float(tolerated.amount or 0.0)
+        exact, low, high = self._simulated(question, share), self.bound("tolerance", level), self.upper_bound(level)
+        pvalue, views = self.pvalue(question, share), self.counted.design.views
+        statistic, threshold = self._scale(exact, share, pvalue, level)
+        return {
+            "statistic": statistic,
+            "threshold": threshold,
+            "pvalue": pvalue,
+            "level": level,
+            "contamination": tolerated.contamination,
+            "tolerance": share if question == "tolerance" else None,
+            "contamination_bound": self.bound("contamination", level),
+            "difference_interval": (low, high),
+            "rows_needed": rows_needed(share, low, views) if share > 0.0 else math.inf,
+            "calibration": "MonteCarlo" if exact else "BinomialTails",
+            "n_resamples": self.n_resamples if exact else 0,
+            "_region": self.region(question, share),
+            "_tolerated": tolerated,
+        }
+
+    def _simulated(self, question: Question, share: float) -> bool:
+        return self.null is not None and question == "contamination" and share == self.null.share
+
+    def _scale(self, exact: bool, share: float, pvalue: float, level: float) -> tuple[float, float]:
+        """A statistic and its threshold: the surprise −log p of the region that decides, and what rejects."""
+        if not exact:
+            limit = -math.log(level)
+            return -math.log(max(pvalue, 1e-300)), limit - _HAIR * (1.0 + abs(limit))
+        assert self.null is not None
+        allowed = math.floor(level * (self.n_resamples + 1) + _HAIR)
+        extremes = np.sort(-self.null.statistics)[::-1]
+        found = -self.counted.statistic(share)
+        return found - 1e-9 * abs(found), float(extremes[allowed - 1]) if allowed >= 1 else math.inf
+
+    def pvalue(self, question: Question, share: float) -> float:
+        """The p-value at one share: simulated where it was simulated, otherwise the largest up to there."""
+        if self._simulated(question, share):
+            assert self.null is not None
+            return self.counted.pvalue(self.null)
+        below = self._climbed(question)[math.floor(share / _STEP + 1e-9)]
+        return max(float(below), self.counted.bonferroni(question, share))
+
+    def _climbed(self, question: Question) -> Floats:
+        """The largest p-value up to each multiple of half a percent."""
+        grid = np.arange(round(1.0 / _STEP) + 1) * _STEP
+        return self._once(("climbed", question), lambda: self.counted.curve(question, grid.tolist()))  # type: ignore[no-any-return]
+
+    def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:
+        """The p-value at each share."""
+        return [self.pvalue(question_of(tolerated), float(amount)) for amount in amounts]
+
+    def bound(self, question: Question, level: float) -> float:
+        """The share of contamination, or the difference of shares, that the rows prove at confidence 1 − level."""
+        return float(self._once(("bound", question, level), lambda: self.counted.bound(question, level)))
+
+    def upper_bound(self, level: float) -> float:
+        """No region's shares differ by more, at confidence 1 − level."""
+        return float(self._once(("upper", level), lambda: self.counted.upper(level)))
+
+    def region(self, question: Question, share: float) -> Region:
+        """The region that decides."""
+        return self._once(("region", question, share), lambda: self.counted.region(question, share))  # type: ignore[no-any-return]
+
+    def _once(self, key: Any, make: Any) -> Any:
+        if key not in self._found:
+            self._found[key] = make()
+        return self._found[key]
+
+    def check(self, tolerated: Radius) -> None:
+        """Refuse what is neither a share of contamination nor a difference of shares."""
+        if not isinstance(tolerated, (Huber, TotalVariation)):
+            raise TypeError(f"regions tolerate `contamination` or `tolerance`, a share, and not {tolerated!r}.")
+
+    def sliding(self, tolerated: Radius) -> Radius | None:
+        """The same kind of set."""
+        return tolerated
+
+    @cached_property
+    def whole_numbers(self) -> bool:
+        """Whether the values are counts or categories."""
+        return self.reading.source.discrete

@@ -1,0 +1,271 @@
+"""Why, where shares are compared: the region that is short of rows, and the rows that the model does not explain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import Floats
+from steinball.evidence.regions import RegionEvidence
+from steinball.frames import Labels, labels_of
+from steinball.regions.blame import Blame, blame
+from steinball.regions.counted import Region
+from steinball.regions.design import Cut
+from steinball.regions.tails import Question, floor_of
+from steinball.regions.views import column_families
+from steinball.text import Row, card, count, percent, render, short, table
+
+_DRAWN, _LISTED, _COLUMNS, _BARS, _TAIL = 20_000, 3, 3, 50, 0.002
+
+
+def place_words(evidence: RegionEvidence, region: Region, names: tuple[str, ...] = ()) -> str:
+    """Where a region is, as the beginning of a sentence: "Between −0.4 and 0.3".
+
+    Parameters
+    ----------
+    evidence : RegionEvidence
+        Of the test.
+    region : Region
+        The region.
+    names : tuple of str
+        What the columns are called; empty for an array.
+    """
+    labels, view = evidence.reading.labels, _view_words(evidence, region, names)
+    low, high = region.low, region.high
+    if labels:
+        inside = [label for k, label in enumerate(labels) if (low < k <= high) == region.inside]
+        return f"In {', '.join(inside)}"
+    if evidence.whole_numbers:
+        return _whole_words(low, high, region.inside, view)
+    subject = f"Where {view} is " if view else ""
+    if not region.inside:
+        return _begun(subject, f"outside of {short(low)} to {short(high)}")
+    if low == -math.inf:
+        return _begun(subject, f"at most {short(high)}") if subject else f"Up to {short(high)}"
+    if high == math.inf:
+        return _begun(subject, f"above {short(low)}")
+    return _begun(subject, f"between {short(low)} and {short(high)}")
+
+
+def _begun(subject: str, words: str) -> str:
+    return subject + words if subject else words.capitalize()
+
+
+def _whole_words(low: float, high: float, inside: bool, view: str) -> str:
+    """The same for whole numbers, whose cuts lie between them."""
+    first, last = math.floor(low) + 1 if math.isfinite(low) else 0, math.floor(high) if math.isfinite(high) else 0
+    name = f"Where {view} is " if view else ""
+    if not inside:
+        return _begun(name, f"outside of {first} to {last}")
+    if not math.isfinite(low):
+        return _begun(name, f"at most {last}") if name else f"Up to {last}"
+    if not math.isfinite(high):
+        return f"{name}{first} or more" if name else f"From {first} on"
+    return _begun(name, f"at {first}" if first == last else f"between {first} and {last}")
+
+
+def _view_words(evidence: RegionEvidence, region: Region, names: tuple[str, ...]) -> str:
+    """What the view is called; nothing for the one column of an array."""
+    reading, d = evidence.reading, evidence.reading.source.columns
+    if d == 1 and region.column is not None and not names:
+        return ""
+    called = names if len(names) == d else tuple(f"x{j + 1}" for j in range(d))
+    families = column_families(reading.source, called)
+    words = families[region.family].word(region.view) if region.family < len(families) else region.words
+    return f"{words} in {reading.space}" if reading.space else words
+
+
+def shares_words(region: Region, question: str, share: float) -> str:
+    """What the model expects, what is tolerated and what is there."""
+    expected = f"the model expects {percent(region.expected)} of the rows"
+    if share > 0.0:
+        kind = percent(share) if question == "contamination" else points(share)
+        expected += f"; tolerating {kind}, at least {percent(region.tolerated)}"
+    return f"{expected}; there are {percent(region.observed)}"
+
+
+def points(difference: float) -> str:
+    """A difference of shares in percentage points."""
+    return f"{100.0 * difference:.3g} points"
+
+
+@dataclass(frozen=True, eq=False)
+class RegionExplanation:
+    """Where rows are missing, and the rows that the model does not explain.
+
+    It describes these rows. Of clean rows, some are named with probability at most the level of the test.
+
+    Attributes
+    ----------
+    points : array of int
+        Rows in regions with more rows than the model explains, the most surprising region first; at most ``top``.
+    blamed : list of Blame
+        These regions, each with all of its rows.
+    short : str
+        The region that is short of rows, in words.
+    names, ids : tuple of str
+        What columns and rows are called.
+    samples : (n, d) array
+        The data.
+    """
+
+    points: NDArray[np.intp]
+    blamed: list[Blame]
+    short: str
+    names: tuple[str, ...]
+    ids: tuple[str, ...]
+    samples: Floats = field(repr=False)
+    _evidence: RegionEvidence = field(repr=False)
+
+    def label(self, row: int) -> str:
+        """What a row is called."""
+        return Labels(self.names, self.ids).row(row)
+
+    def values(self, row: int) -> str:
+        """The values of a row."""
+        labels = self._evidence.reading.labels
+        if labels:
+            return labels[int(self.samples[row, 0])] if self.samples[row, 0] >= 0 else "none of the categories"
+        parts = [f"{name}={short(value)}" for name, value in zip(self.names, self.samples[row], strict=True)]
+        return ", ".join(parts[:_COLUMNS]) + ", …" * (len(parts) > _COLUMNS)
+
+    def sentences(self) -> list[str]:
+        """What is missing, then what is too much."""
+        names = self.names if self._evidence.reading.source.columns > 1 else ()
+        said = [self.short]
+        for found in self.blamed[:_LISTED]:
+            place = place_words(self._evidence, found.region, names)
+            place = place[0].lower() + place[1:]
+            expected = percent(found.region.expected)
+            said.append(f"Too many rows {place}: {count(len(found.rows))}, where the model expects {expected} of them.")
+        return said if self.blamed else [*said, "No rows stand out."]
+
+    def summary(self) -> str:
+        """The rows, and the regions in words."""
+        rows: list[Row] = [(self.label(i), self.values(i)) for i in self.points.tolist()] or [("rows", "none to name")]
+        return render("Rows that the model does not explain", rows, "\n".join(self.sentences()))
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        rows = [(self.label(i), self.values(i)) for i in self.points.tolist()]
+        body = table(rows, ("row", "values")) if rows else ""
+        return card("WHY", "Rows that the model does not explain", " ".join(self.sentences()), body=body)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain dictionary for JSON."""
+        return {
+            "schema": "steinball.region-explanation/1",
+            "points": self.points.tolist(),
+            "short": self.short,
+            "blamed": [found.rows.tolist() for found in self.blamed],
+        }
+
+
+def explain_regions(
+    evidence: RegionEvidence, short: str, level: float, data: Any, top: int, columns: tuple[str, ...]
+) -> RegionExplanation:
+    """The regions with too many rows, and these rows."""
+    samples, n = evidence.reading.given, len(evidence.reading.given)
+    found = evidence._once(("blame", level), lambda: blame(evidence.counted.design, evidence.reading.rows, level))
+    rows = np.concatenate([one.rows for one in found]) if found else np.empty(0, dtype=np.intp)
+    labels = labels_of(data, samples, np.arange(n), n, columns)
+    return RegionExplanation(rows[:top], found, short, labels.names, labels.ids, samples, evidence)
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """The view that decides: its values at the rows and at draws of the model, and the region.
+
+    Attributes
+    ----------
+    name : str
+        The view in words.
+    data, model : arrays
+        Values of the view.
+    region : Region
+        The region.
+    expected, observed : arrays
+        The shares of the model and of the rows in every arc of the view.
+    """
+
+    name: str
+    data: Floats
+    model: Floats
+    region: Region
+    expected: Floats
+    observed: Floats
+    labels: tuple[str, ...]
+    whole: bool
+    floor: Callable[[Floats], Floats] = field(repr=False)
+    caption: str
+
+    @cached_property
+    def window(self) -> tuple[float, float]:
+        """Nearly all of the data and of the model."""
+        if self.labels:
+            return -0.5, len(self.labels) - 0.5
+        both = [values[np.isfinite(values)] for values in (self.data, self.model)]
+        ends = np.array([np.quantile(values, [_TAIL, 1.0 - _TAIL]) for values in both if len(values)])
+        low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
+        wide = float(np.ptp(ends[-1])) or 1.0  # a far outlier must not make a line of all else
+        low, high = max(low, float(ends[-1, 0]) - 3.0 * wide), min(high, float(ends[-1, 1]) + 3.0 * wide)
+        room = 0.05 * (high - low) or 0.5
+        return (math.floor(low) - 0.5, math.ceil(high) + 0.5) if self.whole else (low - room, high + room)
+
+    @cached_property
+    def bars(self) -> tuple[Floats, Floats, Floats]:
+        """Edges of cells in the window, and the shares of data and model in each."""
+        low, high = self.window
+        many = round(high - low) if self.whole and high - low <= _BARS else _BARS
+        edges = np.linspace(low, high, many + 1)
+        data, model = (np.histogram(values[np.isfinite(values)], edges)[0] / len(values) for values in self._values)
+        return edges, data, model
+
+    @property
+    def _values(self) -> tuple[Floats, Floats]:
+        return self.data, self.model
+
+    @property
+    def beyond(self) -> tuple[int, int]:
+        """Rows to the left and to the right of the window."""
+        low, high = self.window
+        return int((self.data < low).sum()), int((self.data > high).sum())
+
+    @property
+    def spans(self) -> list[tuple[float, float]]:
+        """The region as intervals within the window."""
+        low, high = self.window
+        first, last = max(low, self.region.low), min(high, self.region.high)
+        return [(first, last)] if self.region.inside else [(low, first), (last, high)]
+
+
+def profile(
+    evidence: RegionEvidence, region: Region, names: tuple[str, ...], question: Question, share: float
+) -> Profile:
+    """What the picture of a region is drawn from."""
+    design, reading = evidence.counted.design, evidence.reading
+    cut, source = design.cuts[region.family], reading.source
+    at = slice(region.view, region.view + 1)
+    drawn = source.draw(_DRAWN, np.random.default_rng(0)) if source.draws is None else source.draws[:_DRAWN]
+    data, model = (cut.family.at(source.rows(rows), at)[0] for rows in (reading.rows, drawn))
+    expected, observed = _arc_shares(cut, evidence.counted.below[region.family], region.view, design.n)
+    name = _view_words(evidence, region, names) or "x"
+    caption = f"{place_words(evidence, region, names)} {shares_words(region, question, share)}."
+    floor = partial(floor_of, question, share=share)
+    shown = reading.labels, evidence.whole_numbers, floor, caption
+    return Profile(name, data, model, region, expected, observed, *shown)
+
+
+def _arc_shares(cut: Cut, below: Any, view: int, n: int) -> tuple[Floats, Floats]:
+    heads = cut.heads[view if len(cut.heads) > 1 else 0]
+    expected, counted = cut.arcs.sums(heads) / heads[-1], cut.arcs.sums(below[view]) / n
+    some = expected > 0.0
+    return np.asarray(expected[some]), np.asarray(counted[some])

@@ -1,0 +1,207 @@
+"""The front door: whatever model the user has, all tests that it allows, and one verdict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from steinball.arrays import as_samples, as_seed, check_level, generator_at, take_rows
+from steinball.calibration import BoundaryBootstrap
+from steinball.evidence.check import CheckEvidence
+from steinball.evidence.ksd import KSDEvidence
+from steinball.evidence.regions import RegionEvidence
+from steinball.gof.fitted import fit_test
+from steinball.gof.ksd import ksd_test, robust_ksd_test
+from steinball.gof.regions import region_evidence, region_remarks, region_result, tolerated_set
+from steinball.models.base import model_at
+from steinball.models.draws import Draws
+from steinball.models.family import Family
+from steinball.models.knowledge import Knowledge
+from steinball.models.registry import class_names
+from steinball.radius.base import Radius
+from steinball.record import Record, recorded
+from steinball.regions.reading import Reading, read
+from steinball.remarks import give
+from steinball.results.base import Result
+from steinball.results.check import CheckResult
+from steinball.results.gof import GofResult
+
+MOST_PAIRED = 10_000
+"""Rows whose pairs are compared where regions see all rows."""
+
+_DRAWS = 1999
+
+
+@recorded
+def check(
+    x: Any,
+    model: Any,
+    *,
+    contamination: float | None = None,
+    tolerance: float | None = None,
+    level: float = 0.05,
+    rng: Any = None,
+) -> CheckResult:
+    r"""Is the model good enough for these rows? All tests that the model allows, and one verdict.
+
+    Where the model can be drawn from, the shares of rows in regions are compared with its probabilities
+    (:func:`region_test`). Where it has a score, the kernel Stein discrepancy is compared with what is tolerated
+    (:func:`robust_ksd_test`). With both, p = min(1, 2 min p).
+
+    Parameters
+    ----------
+    x : array
+        Observations, shape (n, d), or (n,) for d = 1; independent rows. A frame of pandas or polars as well.
+    model : object
+        Whatever you have: a distribution of SciPy, torch or NumPyro, a mixture, a flow, a model or function of your
+        own (a score, :func:`from_log_density`), draws of a simulator (:func:`from_draws`), a dictionary
+        ``{category: probability}``, or the name of a family whose parameters are fitted (``"normal"``).
+    contamination : float, optional
+        Some rows are garbage, up to this share, and the others are an honest sample of the model. Give this or
+        ``tolerance``.
+    tolerance : float, optional
+        In no region may the shares of data and model differ by more.
+    level : float
+        The probability of a false statement, at most.
+    rng : None, int, SeedSequence or Generator
+        Source of randomness (SPEC 7).
+
+    Returns
+    -------
+    CheckResult
+
+    Notes
+    -----
+    *Misfit* denies that no more than was tolerated is wrong. *Good enough* says that in no region looked at the shares
+    of data and model differ by more than was tolerated. For each distribution of the rows only one of these
+    statements can be false, and either is with probability at most ``level``. A model that has a score alone is at best
+    *close in KSD*: a small distance, which differences of shares may still hide behind. Rows that were rounded are
+    compared by regions alone, since a score knows nothing of grids. Beyond 10,000 rows the pairs of a random 10,000 are
+    compared. Theorems and simulations: ``docs/theory/regions.md``.
+
+    See Also
+    --------
+    region_test, robust_ksd_test, fit_test : the tests by themselves, with all of their options.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import steinball as sb
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=500)
+    >>> x[::25] = 10.0  # 4 % of outliers
+    >>> sb.check(x, sb.models.Gaussian(), contamination=0.01, rng=0).verdict
+    'misfit'
+    >>> sb.check(x, sb.models.Gaussian(), contamination=0.1, rng=0).verdict
+    'good enough'
+    """
+    tolerated, level, seed = tolerated_set(contamination, tolerance), check_level(level), as_seed(rng)
+    if _is_family(model):
+        return _checked({"distance": _fitted(x, model, tolerated, level, seed)}, tolerated, level, {})
+    reading = _reading(model, x)
+    tests: dict[str, Result] = {}
+    if reading is not None:
+        evidence = region_evidence(reading, tolerated, None, "auto", _DRAWS)
+        tests["regions"] = region_result(evidence, tolerated, level, Record())
+    why = _without_scores(model, reading)
+    if why is None:
+        rows, said = _paired(x, reading, seed)
+        tests["distance"] = _distance(rows, model, tolerated, level, seed)
+    else:
+        said = {"scores": why} if why else {}
+        assert reading is not None
+    remarks = [] if "distance" in tests or reading is None else give(region_remarks(reading))
+    return _checked(tests, tolerated, level, said | _details(tests), tuple(remarks))
+
+
+def _is_family(model: Any) -> bool:
+    """Whether the parameters of the model are to be fitted: a name, a family, or an unfrozen distribution of SciPy."""
+    names = class_names(model)
+    return isinstance(model, (str, Family)) or ("rv_continuous" in names and "rv_histogram" not in names)
+
+
+def _reading(model: Any, x: Any) -> Reading | None:
+    """The model as regions see it; ``None`` where it has a score and can neither be drawn from nor integrated."""
+    known = Knowledge(model)
+    if isinstance(model, (dict, Draws)) or known.is_discrete or "DiscreteDistribution" in class_names(model):
+        return read(model, x)
+    found = model if known.sampler is not None or known.base_map is not None else _as_model(model, x)
+    knows = Knowledge(found)
+    drawn = knows.sampler is not None or knows.to_base is not None or knows.base_map is not None
+    return read(model, x) if drawn or callable(getattr(found, "cdf", None)) else None
+
+
+def _as_model(model: Any, x: Any) -> Any:
+    return model_at(model, as_samples(x))
+
+
+def _without_scores(model: Any, reading: Reading | None) -> str | None:
+    """Why scores are not compared; ``None`` where they are, empty where there is nothing to say."""
+    if reading is None:
+        return None
+    if reading.labels or reading.source.discrete or reading.source.draws is not None:
+        return ""
+    if reading.source.grid is not None:
+        return "not compared, since the rows are rounded"
+    known = Knowledge(model)
+    if known.sampler is not None and not known.has_score and known.density_method is None and known.base_map is None:
+        return ""
+    found = Knowledge(_as_model(model, reading.given))
+    support = found.support if found.base_map is None else found.base_map.support
+    outside = 0 if support is None else int(support.outside(reading.given).sum())
+    return f"not compared, since {outside} of the rows lie outside the support of the model" if outside else None
+
+
+def _paired(x: Any, reading: Reading | None, seed: np.random.SeedSequence) -> tuple[Any, dict[str, Any]]:
+    """The rows whose pairs are compared: all, or beside regions a random part of very many."""
+    samples = as_samples(x)
+    if reading is None or len(reading.rows) <= MOST_PAIRED:
+        return samples, {}
+    chosen = np.sort(generator_at(seed, 7).permutation(len(reading.rows))[:MOST_PAIRED])
+    return take_rows(samples, chosen), {"scores": f"of {MOST_PAIRED:,} rows, drawn at random"}
+
+
+def _distance(rows: Any, model: Any, tolerated: Radius, level: float, seed: np.random.SeedSequence) -> GofResult:
+    """The test of scores: the paper's set for contamination, total variation for differences of shares."""
+    words: dict[str, Any] = {"level": level, "rng": seed}
+    if tolerated.contamination is not None:
+        return robust_ksd_test(rows, model, tolerated.contamination, **words)
+    words |= {"calibration": BoundaryBootstrap(999, "scaled"), "tilt": "auto", "tau": "best"}
+    return ksd_test(rows, model, radius=tolerated, **words)
+
+
+def _fitted(x: Any, family: Any, tolerated: Radius, level: float, seed: np.random.SeedSequence) -> Result:
+    if tolerated.contamination is None:
+        raise TypeError(
+            "`tolerance` is about a model whose parameters are known: of a family, give `contamination`, or fit it on "
+            "one part of the rows and check the other (`sb.split`)."
+        )
+    return fit_test(x, family, contamination=tolerated.contamination, level=level, rng=seed)
+
+
+def _details(tests: dict[str, Result]) -> dict[str, Any]:
+    regions = tests.get("regions")
+    return {} if regions is None else dict(regions.details)  # type: ignore[attr-defined]
+
+
+def _checked(
+    tests: dict[str, Result], tolerated: Radius, level: float, details: dict[str, Any], remarks: tuple[str, ...] = ()
+) -> CheckResult:
+    """One result of all tests."""
+    regions, distance = (tests[name]._evidence if name in tests else None for name in ("regions", "distance"))
+    assert regions is None or isinstance(regions, RegionEvidence)
+    assert distance is None or isinstance(distance, KSDEvidence)
+    evidence = CheckEvidence(regions, distance)
+    warned = tuple(text for part in tests.values() for text in part._record.warnings)
+    first = next(iter(tests.values()))
+    return CheckResult(
+        **evidence.decide(tolerated, evidence.checked_level(level)),
+        n=first.n,
+        dimension=first.dimension,
+        n_resamples=evidence.n_resamples,
+        details=details,
+        _evidence=evidence,
+        _tests=tests,
+        _record=Record(warnings=tuple(dict.fromkeys((*warned, *remarks)))),
+    )

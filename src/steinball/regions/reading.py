@@ -1,0 +1,263 @@
+"""What a user passed as a model, as a source of regions; designs and nulls are kept with it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy.special import ndtr
+
+from steinball.arrays import Array, Floats, as_samples, check_share, like, to_host
+from steinball.models.base import model_at
+from steinball.models.draws import Draws
+from steinball.models.knowledge import Knowledge
+from steinball.models.registry import read_model
+from steinball.regions.design import MOST_DRAWS, Design
+from steinball.regions.grid import find_grid
+from steinball.regions.null import Null, affordable_draws, simulate
+from steinball.regions.source import Sampler, Source, from_probabilities, from_sampler, from_second_sample
+from steinball.regions.views import Family, column_families, user_family
+
+SLOW = 10_000
+"""Rows a second below which a sampler gives one pool in place of fresh replicates."""
+
+_TIMED, _SECONDS, _SEED = 512, 5.0, 20230922
+_PROBED = np.concatenate([-np.geomspace(1e6, 1e-3, 7), np.geomspace(1e-3, 1e6, 7)])
+T = TypeVar("T")
+
+
+class _Shelf:
+    """What was found for the models that were used last. A design holds its model: only some are kept."""
+
+    def __init__(self, models: int, entries: int) -> None:
+        self._sizes, self._lock = (models, entries), threading.Lock()
+        self._places: OrderedDict[int, tuple[Any, OrderedDict[Hashable, Any]]] = OrderedDict()
+
+    def get(self, owner: Any, key: Hashable, make: Callable[[], T]) -> T:
+        """What was kept for an owner, or what ``make`` finds now; nothing is kept for ``None``."""
+        if owner is None:
+            return make()
+        with self._lock:
+            place = self._places.setdefault(id(owner), (owner, OrderedDict()))[1]
+            self._places.move_to_end(id(owner))
+            if key in place:
+                place.move_to_end(key)
+                return place[key]  # type: ignore[no-any-return]
+        found = make()
+        with self._lock:
+            place[key] = found
+            while len(place) > self._sizes[1]:
+                place.popitem(last=False)
+            while len(self._places) > self._sizes[0]:
+                self._places.popitem(last=False)
+        return found
+
+
+_KEPT = _Shelf(models=8, entries=24)
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A model as regions see it.
+
+    Attributes
+    ----------
+    owner : object
+        What designs and nulls are kept with: the user's model.
+    source : Source
+        Draws or distribution function, and how rows are standardized.
+    rows : (n, d) array
+        The data in the columns of ``source``.
+    space : str
+        What a result says of where the rows are compared; empty in the user's own columns.
+    labels : tuple of str
+        Names of categories; empty for numbers.
+    speed : float
+        Rows that the sampler gives in a second; infinite where draws cost next to nothing.
+    """
+
+    owner: Any
+    source: Source
+    rows: Floats
+    space: str = ""
+    labels: tuple[str, ...] = ()
+    speed: float = np.inf
+    passed: Floats | None = None
+
+    @property
+    def given(self) -> Floats:
+        """The data as they were passed, (n, d)."""
+        return self.rows if self.passed is None else self.passed
+
+    def design(self, views: Any = None) -> Design:
+        """Views, cuts and arcs for these rows."""
+        families = None if views is None else _families(self.source, views)
+        draws = MOST_DRAWS if self.speed >= SLOW else max(2_000, int(_SECONDS * self.speed))
+        return self._kept(
+            ("design", _key(views)), lambda: Design.build(self.source, len(self.rows), families, draws=draws)
+        )
+
+    def null(self, design: Design, share: float, views: Any, calibration: str, wanted: int) -> Null | None:
+        """The simulated null at a tolerated contamination; ``None`` where binomial tails serve instead."""
+        slow = self.speed < SLOW
+        draws = 0 if calibration == "bound" or slow else affordable_draws(design, wanted, min(wanted, 399))
+        if calibration == "simulation" and not slow:
+            draws = draws or min(wanted, 399)
+        return (
+            self._kept(("null", _key(views), share, draws), lambda: simulate(design, share, draws)) if draws else None
+        )
+
+    def _kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What was found for a model, n, grid and views; a model that has changed since shows other draws."""
+        grid = None if self.source.grid is None else (*self.source.grid.step, *self.source.grid.offset)
+        return _KEPT.get(self.owner, (key, len(self.rows), grid, self._fingerprint), make)
+
+    @cached_property
+    def _fingerprint(self) -> bytes:
+        """A few probabilities, or draws by a seed of our own; empty where the sampler does not follow its seed."""
+        if self.source.draws is not None:
+            return b""
+        if self.source.cdf is not None:
+            return np.asarray(self.source.cdf(_PROBED), dtype=np.float64).tobytes()
+        first, second = (self.source.draw(2, np.random.default_rng(_SEED)) for _ in range(2))
+        return first.tobytes() if (first == second).all() else b""
+
+
+def read(model: Any, x: Any, rounded: bool = True) -> Reading:
+    """A model and data as regions see them.
+
+    Parameters
+    ----------
+    model : object
+        A model with ``sample(n, rng)``, an object of another library, a discrete distribution of SciPy, a dictionary
+        of probabilities, or :func:`steinball.from_draws`.
+    x : array
+        The data, (n, d) or (n,).
+    rounded : bool
+        Whether a grid that the data lie on is looked for.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> read(stats.poisson(3.0), [1, 2, 4]).source.discrete, read({"a": 0.5, "b": 0.5}, ["b", "a", "c"]).rows.ravel()
+    (True, array([ 1.,  0., -1.]))
+    """
+    if isinstance(model, Mapping):
+        return _categories(model, x)
+    rows = to_host(as_samples(x))
+    if isinstance(model, Draws):
+        _same_columns(model.dimension, rows)
+        found = Reading(model, _KEPT.get(model, "source", lambda: from_second_sample(model.draws)), rows)
+    elif Knowledge(model).is_discrete or "DiscreteDistribution" in {kind.__name__ for kind in type(model).__mro__}:
+        return _counts(model, rows)
+    else:
+        found = _continuous(model, rows)
+    grid = find_grid(rows) if rounded and not found.space else None
+    return found if grid is None else replace(found, source=replace(found.source, grid=grid))
+
+
+def _same_columns(dimension: int | None, rows: Floats) -> None:
+    if dimension not in (None, rows.shape[1]):
+        raise ValueError(f"`model` has {dimension} columns, but `x` has {rows.shape[1]}.")
+
+
+def _categories(model: Mapping[Any, Any], x: Any) -> Reading:
+    shares = [check_share(value, f"probability of {label!r}") for label, value in model.items()]
+    if len(shares) < 2 or abs(sum(shares) - 1.0) > 1e-6:
+        raise ValueError(f"`model` must give at least two probabilities that add up to 1, got {sum(shares):.6g}.")
+    values = np.asarray(x, dtype=object).ravel()
+    if len(values) < 2:
+        raise ValueError(f"`x` must have at least 2 rows, got {len(values)}.")
+    places = {label: float(k) for k, label in enumerate(model)}
+    found = np.array([places.get(value, -1.0) for value in values])
+    return Reading(None, from_probabilities(shares), found[:, None], labels=tuple(map(str, model)))
+
+
+def _counts(model: Any, rows: Floats) -> Reading:
+    if rows.shape[1] != 1:
+        raise ValueError(f"`model` is a distribution of one column, but `x` has {rows.shape[1]}.")
+    quantile = getattr(model, "ppf", None) or model.icdf
+    return Reading(model, Source(cdf=model.cdf, quantile=quantile, discrete=True), rows)
+
+
+def _continuous(model: Any, rows: Floats) -> Reading:
+    """By the distribution function in one column, in base space where a model prefers that, otherwise by draws."""
+    found = _with_sampler(model, rows)
+    known, d = Knowledge(found), rows.shape[1]
+    owner, base = known.original, known.base_map
+    _same_columns(known.dimension, rows)
+    to_base = base.model.to_base if base is not None else known.to_base
+    if d == 1 and to_base is not None:
+        return Reading(owner, Source(cdf=lambda x: _normal_cdf(to_base, x)), rows)
+    cdf = getattr(found, "cdf", None)
+    if d == 1 and callable(cdf):
+        return Reading(owner, Source(cdf=cdf, quantile=getattr(found, "ppf", None)), rows)
+    if to_base is not None and (base is not None or known.prefers_base) and find_grid(rows) is None:
+        normal = Source(d, lambda n, rng: rng.normal(size=(n, d)))
+        return Reading(owner, normal, to_host(to_base(rows)), space="base space", passed=rows)
+    if known.sampler is None:
+        raise TypeError(
+            f"`model` must be something that can be drawn from, and {found!r} cannot: give it `sample(n, rng)`, pass "
+            "draws of it, `sb.from_draws(draws)`, or test its score, `sb.robust_ksd_test`."
+        )
+    source, speed = _KEPT.get(owner, ("source", d), lambda: _sampled(found, rows))
+    return Reading(owner, source, rows, speed=speed)
+
+
+def _with_sampler(model: Any, rows: Array) -> Any:
+    """The model itself where it can be drawn from or has a distribution function, otherwise as every test reads it."""
+    known = Knowledge(model)
+    if known.has_score or known.base_map is not None:
+        return model
+    found = read_model(model, int(rows.shape[1]))
+    if found is not None:
+        return found
+    has_own = known.sampler is not None or callable(getattr(model, "cdf", None))
+    return model if has_own and not isinstance(model, type) else model_at(model, rows)
+
+
+def _normal_cdf(to_base: Callable[[Floats], Floats], x: Floats) -> Floats:
+    values = np.asarray(x, dtype=np.float64)
+    return ndtr(to_host(to_base(values.reshape(-1, 1)))).reshape(values.shape)  # type: ignore[no-any-return]
+
+
+def _sampled(model: Any, rows: Floats) -> tuple[Source, float]:
+    """A source by draws, with the log density as one more view, and how fast it is."""
+    known, d = Knowledge(model), rows.shape[1]
+    place, density, sampler = known.place, known.log_density, _named(known.sampler)
+    mean, covariance = (None, None) if place is None or place[1].shape != (d, d) else place
+    start = time.perf_counter()
+    Source(d, sampler).draw(_TIMED, np.random.default_rng(_SEED))
+    speed = _TIMED / max(time.perf_counter() - start, 1e-9)
+    source = from_sampler(sampler, d, mean, covariance)
+    if density is None or known.radial_score is not None or d == 1:
+        return source, speed
+    template = known.evaluated_in(rows)
+    return replace(source, log_density=lambda x: to_host(density(like(x, template)))), speed
+
+
+def _named(sampler: Any) -> Sampler:
+    """A sampler whose own errors say whose they are."""
+
+    def sample(n: int, rng: np.random.Generator) -> Any:
+        try:
+            return sampler(n, rng)
+        except Exception as error:  # a user's sampler may raise anything
+            raise ValueError(f"`model.sample({n}, rng)` failed: {type(error).__name__}: {error}") from error
+
+    return sample
+
+
+def _key(views: Any) -> Hashable:
+    """Views as part of a key: functions are known by themselves."""
+    return tuple(views.items()) if isinstance(views, Mapping) else tuple(views) if isinstance(views, list) else views
+
+
+def _families(source: Source, views: Any) -> list[Family]:
+    return [*column_families(source), user_family(views)]

@@ -1,0 +1,230 @@
+"""The result of comparing shares of rows with probabilities of the model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from steinball.arrays import check_share
+from steinball.calibration.base import Calibration
+from steinball.evidence.base import three_way_verdict
+from steinball.evidence.regions import RegionEvidence, question_of
+from steinball.explain.regions import (
+    Profile,
+    RegionExplanation,
+    explain_regions,
+    place_words,
+    points,
+    profile,
+    shares_words,
+)
+from steinball.radius.base import Radius
+from steinball.radius.contamination import TotalVariation
+from steinball.regions.counted import Region
+from steinball.results.base import OF_DISTRIBUTION, Result
+from steinball.text import Row, count, number, percent
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SharesResult(Result):
+    """A result about shares of rows in regions: what :func:`region_test` and :func:`check` have in common.
+
+    Attributes
+    ----------
+    tolerance : float or None
+        The tolerated difference of shares; ``None`` where ``contamination`` is tolerated.
+    contamination_bound : float
+        At confidence 1 − ``level`` at least this share of the distribution of the rows is contaminated.
+    difference_interval : pair of float
+        One-sided confidence bounds, each at 1 − ``level``, for the largest difference between the shares of data and
+        model over all regions that were looked at.
+    rows_needed : float
+        About so many rows of a true model show that it is good enough; infinite where no number does.
+    """
+
+    tolerance: float | None = None
+    difference_interval: tuple[float, float] = (0.0, math.inf)
+    rows_needed: float = math.inf
+    _region: Region | None = None
+
+    _noun: ClassVar[str] = "row"
+
+    @property
+    def difference_bound(self) -> float:
+        """The upper end of ``difference_interval``: in no region looked at do the shares differ by more."""
+        return self.difference_interval[1]
+
+    def at(
+        self,
+        *,
+        contamination: float | None = None,
+        tolerance: float | None = None,
+        radius: float | Radius | None = None,
+        level: float | None = None,
+        calibration: Calibration | None = None,
+    ) -> Self:
+        """The decision at another ``contamination``, ``tolerance`` or ``level``, from the same counts.
+
+        Where the test simulated its null, that serves the contamination that was asked for; binomial tails serve all
+        others (``docs/theory/regions.md``, theorem B).
+        """
+        if tolerance is not None:
+            if contamination is not None or radius is not None:
+                raise ValueError("give `contamination` or `tolerance`, not both: they are two questions.")
+            radius = TotalVariation(check_share(tolerance, "tolerance"))
+        return super().at(contamination=contamination, radius=radius, level=level, calibration=calibration)
+
+    @property
+    def _share(self) -> float:
+        return float(self._tolerated.amount or 0.0)
+
+    def _tolerance_words(self) -> str:
+        if self.tolerance is None:
+            return super()._tolerance_words()
+        return f"if shares may differ by up to {points(self.tolerance)}" if self.tolerance else ""
+
+    def _tolerance(self) -> str:
+        if self.tolerance is None:
+            return super()._tolerance()
+        return f"tolerated: differences of up to {points(self.tolerance)}" if self.tolerance else "nothing is tolerated"
+
+    def _differs(self) -> str:
+        """How far the shares can differ, in a sentence."""
+        if not math.isfinite(self.difference_bound):
+            return ""
+        bound = points(math.ceil(1e4 * self.difference_bound) / 1e4)
+        return f"in no region looked at do the shares of data and model differ by more than {bound}"
+
+    def _finding(self) -> str:
+        region = self.region
+        if self.verdict == "misfit":
+            also = f" But {self._differs()}." if self._share and self.difference_bound <= 2.0 * self._share else ""
+            return region + also
+        if self.verdict == "good enough":
+            return f"At confidence {percent(1 - self.level)}, {self._differs()}."
+        return super()._finding()
+
+    def _but(self) -> str:
+        if not math.isfinite(self.rows_needed):
+            return "the data do not show that the model is that close"
+        return (
+            f"they are too few to show that no share differs by more than {points(self._share)}: about "
+            f"{count(_rounded(self.rows_needed))} rows like these would"
+        )
+
+    def _measured(self) -> str:
+        low, high = self.difference_interval
+        return f"largest difference of shares {100 * low:.3g} to {points(high)}" if math.isfinite(high) else ""
+
+    def _whose(self) -> str:
+        return OF_DISTRIBUTION
+
+    def _unseen(self) -> str:
+        return ""
+
+    def _detectable(self) -> str:
+        if not math.isfinite(self.rows_needed):
+            return "Nothing is tolerated, or more than is tolerated is proved: no number of rows shows a good model."
+        rows = count(_rounded(self.rows_needed))
+        return f"About {rows} rows like these show, in most samples, that the model is good enough."
+
+    @property
+    def region(self) -> str:
+        """The region that decides, in words."""
+        return ""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class RegionResult(SharesResult):
+    """The result of :func:`steinball.region_test`: a Result, and more.
+
+    Attributes
+    ----------
+    verdict : {"misfit", "good enough", "undecided"}
+        ``"misfit"`` where some region is too short of rows; ``"good enough"`` where in no region looked at the shares
+        of data and model differ by more than is tolerated, at confidence 1 − ``level``.
+    statistic, threshold : float
+        The surprise of the region that decides, −log of its probability times the number of regions, and what rejects.
+    views : int
+        Number of functions of a row that were looked at.
+    details : dict
+        Where the rows were compared, what they were rounded to, and how the null was obtained.
+
+    Examples
+    --------
+    >>> import numpy as np, steinball as sb
+    >>> x = np.random.default_rng(0).normal(scale=1.3, size=500)
+    >>> result = sb.region_test(x, sb.models.Gaussian(), contamination=0.05)
+    >>> result.verdict, result.at(tolerance=0.2).verdict
+    ('misfit', 'good enough')
+    """
+
+    views: int
+    details: dict[str, Any]
+    _evidence: RegionEvidence
+
+    schema: ClassVar[str] = "steinball.region/1"
+    _shown: ClassVar[tuple[str, ...]] = ("difference_interval",)
+
+    @property
+    def verdict(self) -> str:
+        """``"misfit"``, ``"good enough"`` or ``"undecided"``."""
+        return three_way_verdict(self.rejected, self.difference_bound, self._share)
+
+    @property
+    def region(self) -> str:
+        """The region that decides, in words."""
+        return region_sentence(self._evidence, self._tolerated, self._columns)
+
+    def explain(self, data: Any = None, top: int = 10) -> RegionExplanation:  # type: ignore[override]
+        """The region that is short of rows, and the rows that the model does not explain.
+
+        ``data`` is the frame that was tested, for the names of its columns and rows; ``top`` rows are listed.
+
+        Examples
+        --------
+        >>> import numpy as np, steinball as sb
+        >>> x = np.random.default_rng(0).normal(size=500)
+        >>> x[::25] = 10.0
+        >>> found = sb.region_test(x, sb.models.Gaussian(), contamination=0.01).explain(top=20)
+        >>> sorted(found.points.tolist()) == list(range(0, 500, 25))
+        True
+        """
+        return explain_regions(self._evidence, self.region, self.level, data, top, self._columns)
+
+    def _profile(self) -> Profile:
+        evidence = self._evidence
+        region = evidence.region(question_of(self._tolerated), self._share)
+        return profile(evidence, region, self._columns, question_of(self._tolerated), self._share)
+
+    @property
+    def title(self) -> str:
+        """Which test it was."""
+        return "Region test: shares of rows against probabilities of the model"
+
+    def rows(self) -> list[Row]:
+        """The table of the summary."""
+        low, high = self.difference_interval
+        interval = f"{100 * low:.3g} – {100 * high:.3g}"
+        return [
+            ("data", f"{count(self.n, 'row')} in {count(self.dimension, 'column')}"),
+            *((name, str(value)) for name, value in self.details.items() if name != "columns"),
+            ("views", count(self.views), "functions of a row whose regions were looked at"),
+            ("tolerated", self._tolerance().removeprefix("tolerated: ")),
+            ("difference", f"{interval} points", f"of shares; each end at confidence {percent(1 - self.level)}"),
+            ("contaminated", f"≥ {percent(self.contamination_bound, down=True)}", "of the rows' distribution"),
+            ("p-value", number(self.pvalue), self._calibrated()),
+        ]
+
+
+def region_sentence(evidence: RegionEvidence, tolerated: Radius, names: tuple[str, ...]) -> str:
+    """The region that decides and its shares, in a sentence."""
+    question, share = question_of(tolerated), float(tolerated.amount or 0.0)
+    region = evidence.region(question, share)
+    return f"{place_words(evidence, region, names)} {shares_words(region, question, share)}."
+
+
+def _rounded(size: float) -> float:
+    """A size in two digits."""
+    return float(f"{size:.2g}")
