@@ -174,7 +174,7 @@ class PredictiveEvidence(Evidence):
         """[δ_L, δ_U], the lower end at half of the level, as one of two tests of a tolerance; (0, ∞) after a fit."""
         found = self.difference
         if ("interval", level) not in self._kept and found is not None:
-            self._kept["interval", level] = found.interval(level / 2.0)[0], found.interval(level)[1]
+            self._kept["interval", level] = found.interval(level / 2.0)[0], found.upper_bound(level)
         return self._kept.get(("interval", level), (0.0, math.inf))
 
     def rows_needed(self, amount: float, level: float) -> float:
@@ -206,7 +206,7 @@ class PredictiveEvidence(Evidence):
 
     def upper_bound(self, level: float) -> float:
         """δ_U; infinite after a fit."""
-        return self.interval(level)[1]
+        return math.inf if self.difference is None else self.difference.upper_bound(level)
 
     def check(self, tolerated: Radius) -> None:
         """Shares of contaminated and of changed rows."""

@@ -23,6 +23,7 @@ from steinball.show.further import (
     draw_wealth,
     draw_witness,
 )
+from steinball.show.predictive import draw_bands, draw_pit, draw_table, has_bands
 from steinball.show.regions import draw_regions, draw_shares
 from steinball.show.sample import draw_sample
 from steinball.show.scene import Scene
@@ -65,6 +66,11 @@ def _wealth(scene: Scene, ax: Any) -> Any:
 
 PICTURES: dict[str, Picture] = {
     "regions": Picture(lambda scene, ax: draw_regions(scene.profile, ax), _has_regions, "left"),
+    "table": Picture(lambda scene, ax: draw_table(scene.result, ax), _has_table, "left"),
+    "pit": Picture(lambda scene, ax: draw_pit(scene.result, ax), _has_table, "right"),
+    "bands": Picture(
+        lambda scene, ax: draw_bands(scene.result, ax), lambda result: _has_table(result) and has_bands(result)
+    ),
     "data": Picture(lambda scene, ax: draw_sample(scene.view, ax), _has_points, "left"),
     "tolerance": Picture(lambda scene, ax: draw_tolerance(scene.result, scene.zones, ax), can_slide, "right"),
     "lengthscales": Picture(
