@@ -19,7 +19,8 @@ from typing import Any, NoReturn, get_type_hints
 
 from steinball_command.guard import NOT_A_DECISION, say, write
 
-__all__ = ["COMMANDS", "DataFile", "Demo", "GoodnessOfFit", "Method", "Model", "Output", "Tolerance", "Work", "parse"]
+__all__ = ["COMMANDS", "DataFile", "Demo", "GoodnessOfFit", "Method", "Model", "Output", "Predicted", "PredictionCheck",
+           "RowTolerance", "Tolerance", "Work", "parse"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,76 @@ class GoodnessOfFit:
     output: Output
 
 
-COMMANDS: dict[str, type] = {"demo": Demo, "test": GoodnessOfFit}
+@dataclass(frozen=True)
+class Predicted:
+    """the columns, by name or position
+
+    y : COLUMN
+        what was observed
+    mean : COLUMN
+        the mean of a normal prediction
+    sd : COLUMN
+        its standard deviation: a column, or a number for all rows
+    draws : LIST
+        at least 19 columns of draws in place of --mean and --sd, such as 'draw_*'
+    features : LIST
+        columns that a misfit may depend on; prediction and order of the rows are added
+    censoring : COLUMN
+        values at which rows are, or would be, censored from the right
+    """
+
+    y: str | None = None
+    mean: str | None = None
+    sd: str | None = None
+    draws: str | None = None
+    features: str | None = None
+    censoring: str | None = None
+
+
+@dataclass(frozen=True)
+class RowTolerance:
+    """the question (--contamination or --tolerance)
+
+    contamination : SHARE
+        share of the rows that may be anything, such as 0.05 or 5%
+    tolerance : SHARE
+        share of the rows that may have been changed; no difference of shares may be larger
+    rows : any|independent
+        where contaminated rows lie: anywhere (the default), or independent of the features
+    level : SHARE
+        probability of a false rejection; 0.05 by default
+    resamples : N
+        number of simulated samples; 299 by default
+    seed : N
+        their seed; 0 by default
+    require : good-enough
+        end with 3 unless the predictions are shown to be good enough
+    """
+
+    contamination: str | None = None
+    tolerance: str | None = None
+    rows: str = "any"
+    level: str = "0.05"
+    resamples: int = 299
+    seed: int = 0
+    require: str | None = None
+
+
+@dataclass(frozen=True)
+class PredictionCheck:
+    """Test whether the predictions in DATA are right for all rows but a tolerated share.
+
+    The exit code is 0 when they are not rejected, 1 when they are, 2 when there is no decision, 130 after Ctrl-C; with
+    --require good-enough it is 3 when the rows show neither a misfit nor that the predictions are good enough.
+    """
+
+    file: DataFile
+    predicted: Predicted
+    question: RowTolerance
+    output: Output
+
+
+COMMANDS: dict[str, type] = {"demo": Demo, "test": GoodnessOfFit, "predictive": PredictionCheck}
 
 
 class _Parser(argparse.ArgumentParser):

@@ -43,8 +43,8 @@ class StatsModels(Adapter):
             return
         wanted = "the counts of successes" if np.any(trials != 1.0) else "`result.model.endog`"
         raise ValueError(
-            f"`y` must be the y that `predictive` was fitted to, {wanted} of shape {np.shape(own)}, got shape {y.shape} or "
-            "other values. For other rows pass the law itself, such as `scipy.stats.norm(mean, sd)`."
+            f"`y` must be the y that `predictive` was fitted to, {wanted} of shape {np.shape(own)}, got shape "
+            f"{y.shape} or other values. For other rows pass the law itself, such as `scipy.stats.norm(mean, sd)`."
         )
 
 

@@ -11,12 +11,13 @@ import steinball as sb
 from steinball.cli import outcome
 from steinball.cli.datafiles import read_table
 from steinball.cli.demo import demonstrate
+from steinball.cli.predictions import read_predictions
 from steinball.cli.specs import as_share, kernel_from, load, model_from, python_file, standard_words
 from steinball.evidence.base import CLOSE, GOOD_ENOUGH
 from steinball_command.guard import NOT_REJECTED, NOT_SHOWN, REJECTED
-from steinball_command.options import Demo, GoodnessOfFit, Method, Tolerance, Work
+from steinball_command.options import Demo, GoodnessOfFit, Method, PredictionCheck, RowTolerance, Tolerance, Work
 
-__all__ = ["run", "run_demo", "run_test"]
+__all__ = ["run", "run_demo", "run_predictive", "run_test"]
 
 
 def run(options: Any) -> int:
@@ -46,7 +47,40 @@ def run_test(options: GoodnessOfFit) -> int:
     return _code(result, options.tolerance.require)
 
 
-_COMMANDS: dict[type, Callable[[Any], int]] = {Demo: run_demo, GoodnessOfFit: run_test}
+def run_predictive(options: PredictionCheck) -> int:
+    """``steinball predictive``: predictions in the columns of a file."""
+    file, question, output = options.file, options.question, options.output
+    with outcome.ending(debug=output.debug):
+        settings = _row_settings(question)
+        outcome.check_files(output)
+        table, columns = read_predictions(file, options.predicted)
+        table = table.drawn(file.max_rows, question.seed)
+        result = sb.predictive_test(**columns.read(table), **settings)
+        result = result._called(outcome.command_line(table), ())
+        outcome.write_files(output, result, table, Path(file.data).name)
+        outcome.print_result(output, result, table)
+    return _code(result, question.require)
+
+
+def _row_settings(question: RowTolerance) -> dict[str, Any]:
+    """What is asked, as the library takes it."""
+    if (question.contamination is None) == (question.tolerance is None):
+        raise ValueError("give one of `--contamination` (rows that may be anything) and `--tolerance` (changed rows).")
+    if question.require not in (None, "good-enough"):
+        raise ValueError(f"`--require` must be good-enough, got `{question.require}`.")
+    shares = {"contamination": question.contamination, "tolerance": question.tolerance}
+    given = {name: as_share(value, f"--{name}") for name, value in shares.items() if value is not None}
+    if question.require is not None and not sum(given.values()):
+        raise ValueError("`--require good-enough` needs a share above 0.")
+    level = as_share(question.level, "--level")
+    return {**given, "rows": question.rows, "level": level, "n_resamples": question.resamples, "rng": question.seed}
+
+
+_COMMANDS: dict[type, Callable[[Any], int]] = {
+    Demo: run_demo,
+    GoodnessOfFit: run_test,
+    PredictionCheck: run_predictive,
+}
 
 
 def _code(result: Any, require: str | None) -> int:

@@ -175,7 +175,7 @@ class PredictiveEvidence(Evidence):
         found = self.difference
         if ("interval", level) not in self._kept and found is not None:
             self._kept["interval", level] = found.interval(level / 2.0)[0], found.upper_bound(level)
-        return self._kept.get(("interval", level), (0.0, math.inf))
+        return self._kept.get(("interval", level), (0.0, math.inf))  # type: ignore[no-any-return]
 
     def rows_needed(self, amount: float, level: float) -> float:
         """Rows from which on a true model would be called good enough; infinite where that is never said."""

@@ -61,8 +61,8 @@ def predictive_test(
        D_g = \sum_i E_i g - \langle N, g \rangle - t_g \min(\lfloor \varepsilon n \rfloor, r_g),
 
     with the PIT intervals of rows i spread over cells of [0, 1] and summed in bins of every feature, N. Views g ≥ 0
-    look for ranges of a feature and of the PIT that are short of rows; the largest shortage is compared with that of fresh
-    rows of the predictive laws (``docs/theory/predictive.md``).
+    look for ranges of a feature and of the PIT that are short of rows; the largest shortage is compared with that of
+    fresh rows of the predictive laws (``docs/theory/predictive.md``).
 
     Parameters
     ----------

@@ -177,6 +177,8 @@ class PredictiveResult(SharesResult):
         return _WITHHELD if self.fitted in ("same-rows", "loo") else super()._but()
 
     def _detectable(self) -> str:
+        if self.rejected:
+            return "The predictions were rejected: more rows like these would not show that they are good enough."
         return f"{_WITHHELD.capitalize()}." if self.fitted in ("same-rows", "loo") else super()._detectable()
 
     def _concession(self) -> str:

@@ -240,7 +240,8 @@ def _panels(scene: Scene, told: Sequence[str]) -> str:
     if "regions" in told:
         figures.append(_figure(region_panel(scene.profile), f"The view that decides. {scene.profile.caption}"))
     if "table" in told:
-        figures.append(_figure(table_panel(scene.result), f"Rows over expected rows: {_COLORED} {scene.result.region}"))
+        where = vars(scene.result)["words"]
+        figures.append(_figure(table_panel(scene.result), f"Rows over expected rows: {_COLORED} {where}"))
         figures.append(_figure(pit_panel(scene.result), "The PIT of those rows, and 95 % of simulated ones."))
     if "tolerance" in told:
         panel = tolerance_panel(scene.result, scene.zones)

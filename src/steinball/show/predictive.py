@@ -11,7 +11,6 @@ from steinball.arrays import Floats
 from steinball.evidence.predictive import PredictiveEvidence
 from steinball.predictive.finding import BAND_LEVELS, Finding, bands, box_picture
 from steinball.predictive.table import ARCS, BINS, BLOCKS, CELLS, EDGES
-from steinball.results.predictive import PredictiveResult
 from steinball.show.svg import HEIGHT, Frame, drawing, text
 from steinball.show.theme import canvas, legend
 from steinball.text import percent
@@ -45,7 +44,7 @@ class Box:
     envelope: Floats
 
     @classmethod
-    def of(cls, result: PredictiveResult) -> Box:
+    def of(cls, result: Any) -> Box:
         """The box of a result."""
         evidence = result._evidence
         table, block, arc, _ = evidence.worst(result._tolerated, result._share)[0]
@@ -78,7 +77,7 @@ def bin_marks(evidence: PredictiveEvidence, feature: int) -> list[tuple[float, s
     return ends + [(k + 1.0, f"{column[bins == k].max():.3g}") for k in there]
 
 
-def draw_table(result: PredictiveResult, ax: Any = None) -> Any:
+def draw_table(result: Any, ax: Any = None) -> Any:
     """A strip of colors over the feature that decides, with the box that decides outlined."""
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.patches import Rectangle
@@ -89,10 +88,10 @@ def draw_table(result: PredictiveResult, ax: Any = None) -> Any:
     drawn = ax.pcolormesh(np.arange(BINS + 1), EDGES, box.strength.T, cmap=colors, vmin=-1, vmax=1)
     low, high = BLOCKS[box.block]
     for first, last in box.spans:
-        look = {"fill": False, "edgecolor": theme.ink, "linewidth": 2, "clip_on": False}
+        look: dict[str, Any] = {"fill": False, "edgecolor": theme.ink, "linewidth": 2, "clip_on": False}
         ax.add_patch(Rectangle((low, first), high - low, last - first, **look))
     places, words = zip(*bin_marks(result._evidence, box.feature), strict=True)
-    turned = {"rotation": 45, "ha": "right"} if max(map(len, words)) > 4 else {}
+    turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if max(map(len, words)) > 4 else {}
     ax.set_xticks(places, [word.replace("$", r"\$") for word in words], fontsize="small", **turned)
     ax.set(
         xlim=(0, _last_bin(result, box)),
@@ -106,12 +105,12 @@ def draw_table(result: PredictiveResult, ax: Any = None) -> Any:
     return ax
 
 
-def _last_bin(result: PredictiveResult, box: Box) -> int:
+def _last_bin(result: Any, box: Box) -> int:
     """Bins of categories end where there are no more categories."""
     return int(result._evidence.features.bins[box.feature].max()) + 1
 
 
-def draw_pit(result: PredictiveResult, ax: Any = None) -> Any:
+def draw_pit(result: Any, ax: Any = None) -> Any:
     """The PIT of the rows in the range of the feature that decides, and where simulated ones lie."""
     ax, theme = canvas(ax)
     box = Box.of(result)
@@ -134,12 +133,12 @@ def _range_words(finding: Finding) -> str:
     return (place if len(place) <= 60 else place[:59] + "…").replace("$", r"\$")
 
 
-def has_bands(result: PredictiveResult) -> bool:
+def has_bands(result: Any) -> bool:
     """Whether the laws have quantiles to draw."""
     return result._evidence.pit.quantiles is not None
 
 
-def draw_bands(result: PredictiveResult, ax: Any = None) -> Any:
+def draw_bands(result: Any, ax: Any = None) -> Any:
     """y against the feature that decides: predicted quantiles as bands, and observed ones in each bin."""
     ax, theme = canvas(ax)
     evidence, box = result._evidence, Box.of(result)
@@ -167,7 +166,7 @@ def draw_bands(result: PredictiveResult, ax: Any = None) -> Any:
     return ax
 
 
-def table_panel(result: PredictiveResult) -> str:
+def table_panel(result: Any) -> str:
     """The strip for a page."""
     box = Box.of(result)
     frame = Frame((0.0, float(_last_bin(result, box))), (0.0, 1.0))
@@ -189,7 +188,7 @@ def table_panel(result: PredictiveResult) -> str:
     return drawing(parts, "Rows over expected rows, by feature and PIT")
 
 
-def pit_panel(result: PredictiveResult) -> str:
+def pit_panel(result: Any) -> str:
     """The PIT of the range that decides, for a page."""
     box = Box.of(result)
     top = 1.1 * min(6.0, max(2.0, float(np.max(box.histogram[1:-1])), float(np.max(box.envelope))))
