@@ -109,9 +109,8 @@ def _inputs(estimator: Any, features: Any) -> Any:
     """The columns that an estimator predicts from, out of the features."""
     if features is None:
         raise TypeError("`features` must hold what the estimator in `predictive` predicts from, got None.")
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is not None and frame_columns(features) is not None:
-        return features[list(names)]
+    if "feature_names_in_" in dir(estimator) and frame_columns(features) is not None:
+        return features[list(estimator.feature_names_in_)]
     if isinstance(features, Mapping):
         return np.column_stack([np.asarray(column) for column in features.values()])
     return features if frame_columns(features) is not None else as_numbers(features, "features")
@@ -141,7 +140,7 @@ def _residual_sd(residuals: Floats, estimator: Any, robust: bool) -> float:
     """From the median of absolute residuals for a robust fit; otherwise without as many rows as there are slopes."""
     if robust:
         return float(1.4826 * np.median(np.abs(residuals - np.median(residuals))))
-    slopes = np.size(getattr(estimator, "coef_", ())) + 1
+    slopes = 1 + (np.size(estimator.coef_) if "coef_" in dir(estimator) else 0)
     return float(np.sqrt(np.sum(residuals**2) / max(1, residuals.size - slopes)))
 
 

@@ -21,8 +21,8 @@ class StatsModels(Adapter):
 
     def prediction(self, thing: Any, y: Any, features: Any) -> Prediction | None:
         """The law of every row that a result was fitted to; ``None`` for anything but a result."""
-        model = getattr(thing, "model", None)
-        if model is None or "endog" not in dir(model):
+        model = thing.model if "model" in dir(thing) else None
+        if "endog" not in dir(model):
             return None
         self._check_rows(model, np.asarray(y), model.endog)
         names = [str(name) for name in (model.exog_names or ())] if model.exog is not None else []
@@ -38,7 +38,7 @@ class StatsModels(Adapter):
         )
 
     def _check_rows(self, model: Any, y: Any, own: Any) -> None:
-        trials = np.asarray(getattr(model, "n_trials", 1.0))
+        trials = _trials(model)
         if y.shape == np.shape(own) and y.dtype.kind in "fiub" and np.allclose(y, own * trials):
             return
         wanted = "the counts of successes" if np.any(trials != 1.0) else "`result.model.endog`"
@@ -70,8 +70,11 @@ def _law(result: Any) -> Law:
 
 def _is_binary(model: Any) -> bool:
     """Whether a generalized linear model is one of single trials."""
-    binomial = "Binomial" in class_names(getattr(model, "family", None))
-    return binomial and bool(np.all(np.asarray(getattr(model, "n_trials", 1)) == 1))
+    return "Binomial" in class_names(vars(model).get("family")) and bool(np.all(_trials(model) == 1))
+
+
+def _trials(model: Any) -> Any:
+    return np.asarray(vars(model).get("n_trials", 1))
 
 
 def _normal(result: Any, kinds: set[str]) -> Any:
@@ -82,7 +85,7 @@ def _normal(result: Any, kinds: set[str]) -> Any:
         return norm(np.asarray(result.fittedvalues), float(result.scale))
     if "GLS" in kinds and np.ndim(result.model.sigma) == 2:
         raise TypeError("`predictive` is a GLS with correlated errors; pass the law of its whitened residuals.")
-    weights: Floats = np.asarray(getattr(result.model, "weights", 1.0), dtype=np.float64)
+    weights: Floats = np.asarray(vars(result.model).get("weights", 1.0), dtype=np.float64)
     return norm(np.asarray(result.fittedvalues), np.sqrt(float(result.scale) / weights))
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from steinball.cli.datafiles import read_table
 from steinball.cli.table import Table, choose_columns
 from steinball_command.options import DataFile, Predicted
@@ -22,6 +20,7 @@ class PredictionColumns:
 
     Examples
     --------
+    >>> import numpy as np
     >>> columns = PredictionColumns(("y", "mean"), 1, 0, 2.0)
     >>> given = columns.read(Table(np.eye(3), ("y", "m", "x")))
     >>> given["y"].tolist(), given["predictive"][0].tolist(), given["predictive"][1], list(given["features"])

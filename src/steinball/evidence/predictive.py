@@ -190,7 +190,7 @@ class PredictiveEvidence(Evidence):
         table, block, *_ = self.worst(tolerated, amount)[0]
         finding = self.finding(table, block)
         return {
-            "statistic": -math.log10(max(pvalue, 1e-300)),
+            "statistic": abs(math.log10(max(pvalue, 1e-300))),
             "pvalue": pvalue,
             "threshold": -math.log10(level) - _HAIR,  # the p-value decides, not the rounding of its logarithm
             "level": level,

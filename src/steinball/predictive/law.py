@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -294,7 +295,7 @@ def plain_prediction(predictive: Any, y: Any, ordered: bool = False) -> Predicti
         raise TypeError("`predictive` has no parameters yet: pass a frozen law, such as `scipy.stats.norm(mean, sd)`.")
     quantile = next((name for name in ("ppf", "icdf") if name in dir(predictive)), None)
     if "cdf" in dir(predictive) and quantile:
-        return Prediction(Distribution(predictive if quantile == "ppf" else _WithQuantiles(predictive)))
+        return Prediction(Distribution(predictive if quantile == "ppf" else _with_quantiles(predictive)))
     if is_array_like(predictive):
         return Prediction(_array_law(as_numbers(predictive, "predictive"), len(y), ordered))
     if callable(predictive):
@@ -306,17 +307,13 @@ def plain_prediction(predictive: Any, y: Any, ordered: bool = False) -> Predicti
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _WithQuantiles:
-    """A distribution whose quantile function is called ``icdf``."""
-
-    law: Any
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.law, "icdf" if name == "ppf" else name)
-
-    def __dir__(self) -> list[str]:
-        return [*dir(self.law), "ppf"]
+def _with_quantiles(law: Any) -> Any:
+    """A distribution whose quantile function is called ``icdf``, such as ``scipy.stats.Normal(mu=mean, sigma=sd)``."""
+    discrete = any(kind.__name__ == "DiscreteDistribution" for kind in type(law).__mro__)
+    return SimpleNamespace(
+        cdf=law.cdf, ppf=law.icdf, **{name: law.mean for name in ("mean",) if name in dir(law)},
+        **({"pmf": law.pmf} if discrete else {}),
+    )  # fmt: skip
 
 
 def _normal(pair: tuple[Any, Any], n: int) -> Any:

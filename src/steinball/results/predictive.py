@@ -61,7 +61,7 @@ class PredictiveExplanation:
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON."""
         keys = ("feature", "values", "rows", "word", "share", "expected", "predicted", "observed")
-        told = [{key: getattr(f, key) for key in keys} | {"sentence": f.sentence} for f in self.findings]
+        told = [{key: vars(f)[key] for key in keys} | {"sentence": f.sentence} for f in self.findings]
         return {"schema": "steinball.predictive-explanation/1", "rejected": self.rejected, "findings": told}
 
 
@@ -103,6 +103,15 @@ class PredictiveResult(SharesResult):
         All features.
     statistic, threshold : float
         −log₁₀ of p-value and level.
+
+    Examples
+    --------
+    >>> import numpy as np, steinball as sb
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=2000)
+    >>> result = sb.predictive_test(rng.normal(x), (x, 1.0), {"x": x}, tolerance=0.05, rng=0)
+    >>> result.verdict, result.at(tolerance=0.01).verdict
+    ('good enough', 'undecided')
     """
 
     feature: str
