@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from steinball.evidence.base import three_way_verdict
 from steinball.evidence.predictive import PredictiveEvidence
+from steinball.explain.regions import points
 from steinball.predictive.finding import Finding
 from steinball.results.base import Result
 from steinball.results.regions import SharesResult
@@ -183,7 +184,10 @@ class PredictiveResult(SharesResult):
         return f"{self.region} {Result._finding(self)}{also}"
 
     def _but(self) -> str:
-        return _WITHHELD if self.fitted in ("same-rows", "loo") else super()._but()
+        if self.fitted in ("same-rows", "loo"):
+            return _WITHHELD
+        enough = self.rows_needed <= self.n
+        return f"shares may differ by up to {points(self.difference_bound)}" if enough else super()._but()
 
     def _detectable(self) -> str:
         if self.rejected:
