@@ -16,7 +16,7 @@ WALKS = {walk["title"]: walk["code"] for walk in WALK.finditer((ROOT / "CONTRIBU
 
 
 def test_there_is_a_walk_for_everything_that_is_added() -> None:
-    things = ("kernel", "tilt", "model", "calibration", "radius", "test", "experiment")
+    things = ("kernel", "tilt", "model", "family", "adapter", "calibration", "radius", "test", "experiment")
     assert [title.split()[1] for title in WALKS] == list(things)
 
 

@@ -14,7 +14,8 @@ from hypothesis.extra.numpy import arrays as any_array
 from numpy.typing import NDArray
 
 from steinball.discrepancy import ksd, targeted_ksd
-from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern, median_distance
+from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern
+from steinball.kernels.bandwidth import median_distance
 from steinball.problem import pose
 from steinball.stein import SteinKernel
 from steinball.tau.tilting import base_tilt

@@ -14,7 +14,8 @@ import steinball as sb
 from steinball.arrays import to_host
 from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
-from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, median_distance
+from steinball.kernels import Gaussian, InverseMultiquadric, Kernel
+from steinball.kernels.bandwidth import median_distance
 from steinball.problem import Problem, pose
 from steinball.tilts import PolynomialTilt
 

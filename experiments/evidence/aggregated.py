@@ -24,7 +24,7 @@ from steinball.gram.choose import Settings, make_gram
 from steinball.models import Gaussian
 from steinball.problem import Problem, pose
 from steinball.stein import SteinKernel
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 from steinball.tilts import PolynomialTilt
 
 AGGREGATED = "r-ksd-aggregated"

@@ -17,9 +17,10 @@ from experiments.framework.expectations import LEVEL, Expectation, Finding, leve
 from experiments.framework.figures import Style
 from experiments.framework.table import Rates, Results
 from steinball.arrays import as_seed
-from steinball.calibration import BootstrapNull, BoundaryBootstrap
+from steinball.calibration import BoundaryBootstrap
+from steinball.calibration.base import BootstrapNull
 from steinball.gram.dense import DenseGram
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 
 SHARES = (0, 0.02, 0.05, 0.1, 0.2, 0.3)
 SIZES, DIMENSIONS = (100, 500), (1, 5)

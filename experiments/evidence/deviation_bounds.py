@@ -18,8 +18,9 @@ from experiments.framework.figures import Style, draw_curves
 from experiments.framework.rows import decision_row
 from experiments.framework.table import Curve, Results
 from steinball.arrays import as_seed
-from steinball.calibration import BootstrapNull, DeviationNull, WeightedBootstrap
-from steinball.calibration.base import Null
+from steinball.calibration import WeightedBootstrap
+from steinball.calibration.base import BootstrapNull, Null
+from steinball.calibration.deviation import DeviationNull
 from steinball.datasets.contamination import contaminate
 from steinball.gram.base import GramSummary
 from steinball.gram.dense import DenseGram

@@ -19,7 +19,7 @@ from experiments.framework.rows import decision_row
 from experiments.framework.table import Results
 from steinball.calibration import BoundaryBootstrap
 from steinball.gram.dense import DenseGram
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 
 __all__ = ["EXPERIMENT"]
 

@@ -18,8 +18,8 @@ from experiments.framework.figures import TESTS, Style
 from experiments.framework.rows import BOUNDARY, PAPER, decision_row
 from experiments.framework.table import Rates, Results
 from steinball.arrays import as_seed
-from steinball.calibration import BootstrapNull, BoundaryBootstrap, DeviationBound
-from steinball.calibration.base import Null
+from steinball.calibration import BoundaryBootstrap, DeviationBound
+from steinball.calibration.base import BootstrapNull, Null
 from steinball.calibration.betting import Betting
 from steinball.datasets.contamination import contaminate
 from steinball.gram.base import GramSummary
@@ -28,7 +28,7 @@ from steinball.gram.weights import gather
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models import Gaussian
 from steinball.problem import Problem, pose
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 from steinball.tilts import PolynomialTilt
 
 SIZES = (50, 100, 300, 1000)

@@ -18,11 +18,12 @@ from experiments.framework.expectations import LEVEL, Expectation, Finding, agre
 from experiments.framework.figures import Style
 from experiments.framework.table import Rates, Results
 from steinball.arrays import as_seed, to_host
-from steinball.calibration import BoundaryBootstrap, BoundaryNull
+from steinball.calibration import BoundaryBootstrap
+from steinball.calibration.boundary import BoundaryNull
 from steinball.evidence.bounds import upper_bound_direction
 from steinball.gram.base import GramSummary
 from steinball.gram.dense import DenseGram
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 
 SIZES, DIMENSIONS = (50, 200, 800), (1, 10)
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)

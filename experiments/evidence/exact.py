@@ -17,9 +17,11 @@ from experiments.framework.expectations import LEVEL, Expectation, Finding, desc
 from experiments.framework.figures import Style
 from experiments.framework.rows import decision_row
 from experiments.framework.table import Rate, Results
-from steinball.calibration import BootstrapNull, BoundaryBootstrap, DeviationNull, MonteCarlo, MonteCarloNull
-from steinball.calibration.base import Null
+from steinball.calibration import BoundaryBootstrap, MonteCarlo
+from steinball.calibration.base import BootstrapNull, Null
 from steinball.calibration.betting import BettingNull
+from steinball.calibration.deviation import DeviationNull
+from steinball.calibration.monte_carlo import MonteCarloNull
 from steinball.calibration.wealth import payoffs
 from steinball.gram.base import GramSummary
 from steinball.gram.dense import DenseGram
@@ -27,7 +29,7 @@ from steinball.gram.prefix import PrefixNorms
 from steinball.gram.replicates import ReplicatedGram, prefix_norms
 from steinball.gram.request import Request
 from steinball.problem import Problem
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 
 __all__ = ["EXPERIMENT"]
 

@@ -190,7 +190,7 @@ def draw(results: Results, figure: Any) -> None:
         ax.set_yticks(range(len(cells)), [_words(cell) for cell in cells])
         ax.invert_yaxis()
         ax.set(xlabel="rows (mean)", title=title)
-    panels[0].axvline(EXPECTED_RUN, color="0.35", linestyle="-.", linewidth=0.9)
+    panels[0].axvline(EXPECTED_RUN, color="0.35", linestyle="-.", linewidth=0.9, label="the run that was asked for")
     panels[0].set_xscale("log")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 

@@ -28,7 +28,7 @@ from steinball.radius import (
     TotalVariation,
     Wasserstein,
 )
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 from steinball.tilts import PolynomialTilt
 
 RADII: dict[str, Any] = {

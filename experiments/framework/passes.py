@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
 from steinball.arrays import as_seed
-from steinball.calibration import BootstrapNull, BoundaryNull, WeightedBootstrap
-from steinball.calibration.base import Null
+from steinball.calibration import WeightedBootstrap
+from steinball.calibration.base import BootstrapNull, Null
+from steinball.calibration.boundary import BoundaryNull
 from steinball.gram.base import Gram, GramSummary, linear_forms
 from steinball.gram.blocked import CPU_TILE, BlockedGram
 from steinball.gram.choose import DENSE_UP_TO
@@ -29,7 +30,7 @@ from steinball.kernels.base import Kernel
 from steinball.problem import Problem, pose
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 from steinball.tau.supremum import find_supremum
 from steinball.tilts import Tilt
 

@@ -12,8 +12,10 @@ import numpy as np
 from experiments.framework.base import Cell, Row
 from experiments.framework.passes import Reading, read, summary_of
 from steinball.arrays import as_seed
-from steinball.calibration import BootstrapNull, BoundaryNull, DeviationNull, WeightedBootstrap, WildBootstrap
-from steinball.calibration.base import Null
+from steinball.calibration import WeightedBootstrap, WildBootstrap
+from steinball.calibration.base import BootstrapNull, Null
+from steinball.calibration.boundary import BoundaryNull
+from steinball.calibration.deviation import DeviationNull
 from steinball.gram.base import GramSummary
 from steinball.gram.weights import gather
 from steinball.kernels.base import Kernel

@@ -15,7 +15,8 @@ from experiments.framework.rows import decision_row
 from experiments.framework.table import Results
 from experiments.paper.draws import summary_of
 from steinball.arrays import as_seed
-from steinball.calibration import BootstrapNull, WeightedBootstrap, WildBootstrap
+from steinball.calibration import WeightedBootstrap, WildBootstrap
+from steinball.calibration.base import BootstrapNull
 from steinball.gram.base import GramSummary
 from steinball.gram.weights import ChainedWeights, Weights
 from steinball.models import Gaussian

@@ -12,7 +12,8 @@ import numpy as np
 from experiments.framework.base import Cell, Row
 from experiments.framework.rows import PAPER, TILTED_DRAWS, decision_row
 from steinball.arrays import as_seed, to_host
-from steinball.calibration import BootstrapNull, WeightedBootstrap
+from steinball.calibration import WeightedBootstrap
+from steinball.calibration.base import BootstrapNull
 from steinball.gram.base import GramSummary, mean_squares
 from steinball.gram.cholesky import PivotedCholesky
 from steinball.gram.dense import DenseGram

@@ -17,7 +17,7 @@ from experiments.framework.rows import bandwidth_kernel, decision_row, robust_ro
 from experiments.framework.table import Results
 from experiments.paper.data import gaussian_cell
 from experiments.paper.tightness import WORST, supremum
-from steinball.calibration import BootstrapNull
+from steinball.calibration.base import BootstrapNull
 from steinball.datasets.contamination import contaminate
 from steinball.models import Gaussian
 from steinball.stein import SteinKernel

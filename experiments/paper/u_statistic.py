@@ -18,7 +18,7 @@ from experiments.paper.data import gaussian_cell, point_mass
 from experiments.paper.draws import Drawn, drawn
 from experiments.paper.lines import widened
 from experiments.paper.tightness import model_mean
-from steinball.calibration import BootstrapNull
+from steinball.calibration.base import BootstrapNull
 from steinball.kernels import InverseMultiquadric
 from steinball.models import Gaussian
 from steinball.stein import SteinKernel

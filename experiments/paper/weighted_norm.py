@@ -18,8 +18,8 @@ from experiments.framework.table import Results
 from experiments.paper.draws import drawn
 from steinball.arrays import Floats
 from steinball.datasets.contamination import contaminate
-from steinball.tilts import PolynomialTilt, robust_scatter
-from steinball.tilts.scatter import median_and_scales
+from steinball.tilts import PolynomialTilt
+from steinball.tilts.scatter import median_and_scales, robust_scatter
 
 DIMENSION, CORRELATION = 5, 0.9
 SHIFTS = (0, 0.15, 0.2, 0.25)

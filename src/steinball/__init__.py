@@ -62,7 +62,7 @@ from steinball.radius import (
     TotalVariation,
     Wasserstein,
 )
-from steinball.results import FitResult, GofResult, PredictiveResult
+from steinball.results import CheckResult, FitResult, GofResult, PredictiveResult, RegionResult
 from steinball.sequential import SequentialTest
 from steinball.tilts import PolynomialTilt
 
@@ -70,6 +70,7 @@ __all__ = [
     "Alternative",
     "Betting",
     "BoundaryBootstrap",
+    "CheckResult",
     "ChiSquared",
     "DensityBand",
     "DeviationBound",
@@ -87,6 +88,7 @@ __all__ = [
     "PredictiveResult",
     "ProjectedBootstrap",
     "RefitBootstrap",
+    "RegionResult",
     "ScoreError",
     "SequentialTest",
     "SteinballWarning",

@@ -19,8 +19,8 @@ from typing import Any, NoReturn, get_type_hints
 
 from steinball_command.guard import NOT_A_DECISION, say, write
 
-__all__ = ["COMMANDS", "DataFile", "Demo", "GoodnessOfFit", "Method", "Model", "Output", "Predicted", "PredictionCheck",
-           "RowTolerance", "Tolerance", "Work", "parse"]  # fmt: skip
+__all__ = ["COMMANDS", "Check", "DataFile", "Demo", "GoodnessOfFit", "Method", "Model", "Output", "Predicted",
+           "PredictionCheck", "Question", "Simulation", "Tolerance", "Work", "parse"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,29 @@ class Tolerance:
     radius: str | None = None
     level: str = "0.05"
     require: str | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """the question (--contamination or --tolerance)
+
+    contamination : SHARE
+        some rows are garbage, up to this share such as 5%, and the others are an honest sample of the model
+    tolerance : SHARE
+        in no region may the shares of data and model differ by more, such as 5%
+    level : SHARE
+        probability of a false statement; 0.05 by default
+    require : good-enough|close
+        end with 3 unless the model is shown to be good enough, or close in KSD where it has a score alone
+    seed : N
+        seed of what is random; 0 by default
+    """
+
+    contamination: str | None = None
+    tolerance: str | None = None
+    level: str = "0.05"
+    require: str | None = None
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -208,6 +231,20 @@ class GoodnessOfFit:
 
 
 @dataclass(frozen=True)
+class Check:
+    """Is a model good enough for DATA? One verdict: MISFIT, GOOD ENOUGH, CLOSE IN KSD or UNDECIDED.
+
+    The exit code is 1 for a misfit, 2 when there is no decision, 130 after Ctrl-C, otherwise 0; with --require it is 3
+    when the data show neither a misfit nor what is required.
+    """
+
+    file: DataFile
+    model: Model
+    question: Question
+    output: Output
+
+
+@dataclass(frozen=True)
 class Predicted:
     """the columns, by name or position
 
@@ -234,32 +271,17 @@ class Predicted:
 
 
 @dataclass(frozen=True)
-class RowTolerance:
-    """the question (--contamination or --tolerance)
+class Simulation:
+    """the simulation
 
-    contamination : SHARE
-        share of the rows that may be anything, such as 0.05 or 5%
-    tolerance : SHARE
-        share of the rows that may have been changed; no difference of shares may be larger
     rows : any|independent
         where contaminated rows lie: anywhere (the default), or independent of the features
-    level : SHARE
-        probability of a false rejection; 0.05 by default
     resamples : N
         number of simulated samples; 299 by default
-    seed : N
-        their seed; 0 by default
-    require : good-enough
-        end with 3 unless the predictions are shown to be good enough
     """
 
-    contamination: str | None = None
-    tolerance: str | None = None
     rows: str = "any"
-    level: str = "0.05"
     resamples: int = 299
-    seed: int = 0
-    require: str | None = None
 
 
 @dataclass(frozen=True)
@@ -272,11 +294,12 @@ class PredictionCheck:
 
     file: DataFile
     predicted: Predicted
-    question: RowTolerance
+    question: Question
+    simulation: Simulation
     output: Output
 
 
-COMMANDS: dict[str, type] = {"demo": Demo, "test": GoodnessOfFit, "predictive": PredictionCheck}
+COMMANDS: dict[str, type] = {"check": Check, "demo": Demo, "predictive": PredictionCheck, "test": GoodnessOfFit}
 
 
 class _Parser(argparse.ArgumentParser):

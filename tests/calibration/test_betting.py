@@ -23,7 +23,7 @@ from steinball.calibration.wealth import BETS, average_evidence, log_wealth, new
 from steinball.gram import DenseGram, PrefixSums
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import pose
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact

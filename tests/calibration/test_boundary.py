@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.calibration import BootstrapNull, BoundaryNull
+from steinball.calibration.base import BootstrapNull
+from steinball.calibration.boundary import BoundaryNull
 from steinball.evidence.ksd import Reading
 from steinball.gram.base import GramSummary
 from steinball.gram.dense import DenseGram
 from steinball.gram.weights import gather
 from steinball.problem import pose
 from steinball.stein import SteinKernel
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 
 Floats = NDArray[np.float64]
 LEVEL = 0.05

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.calibration import ModelMoments
 from steinball.cautions import UnboundedSteinKernelWarning
+from steinball.tau.moments import ModelMoments
 
 pytestmark = pytest.mark.exact
 
@@ -127,7 +127,7 @@ def test_one_warning_is_enough_and_none_where_nothing_is_tolerated_by_draws() ->
 
 
 def test_several_kernels_are_checked_before_any_pair_is_formed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steinball.gof.aggregated.make_gram", None)
+    monkeypatch.setattr("steinball.gof.assess.make_gram", None)
     with pytest.raises(ValueError, match="upper bound"):
         sb.robust_ksdagg_test(X, MODEL, 0.05, calibration=sb.Betting(), tau="sample")
     with pytest.raises(TypeError, match="several kernels"):

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import steinball as sb
-from steinball.calibration import DeviationNull
-from steinball.calibration.deviation import BOUNDS
+from steinball.calibration.deviation import BOUNDS, DeviationNull
 from steinball.cautions import UnboundedSteinKernelWarning
 from steinball.tau.moments import ModelMoments
 

@@ -13,7 +13,8 @@ from scipy import stats
 
 import steinball as sb
 from steinball.arrays import as_seed
-from steinball.calibration import MonteCarlo, MonteCarloNull, RemovalNull
+from steinball.calibration import MonteCarlo
+from steinball.calibration.monte_carlo import MonteCarloNull, RemovalNull
 from steinball.gram.dense import DenseGram
 from steinball.gram.prefix import PrefixNorms
 from steinball.gram.replicates import CHUNK, ReplicatedGram

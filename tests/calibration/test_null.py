@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.calibration import BootstrapNull
+from steinball.calibration.base import BootstrapNull
 
 pytestmark = pytest.mark.exact
 

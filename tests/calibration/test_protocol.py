@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 import steinball as sb
 import steinball.gram.lowrank
-from steinball.calibration import BootstrapNull, BoundingNull, Calibration, JointNull
+from steinball.calibration import Calibration
+from steinball.calibration.base import BootstrapNull, BoundingNull, JointNull
 from steinball.gram import GramSummary, Request
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]

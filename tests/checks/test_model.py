@@ -137,7 +137,7 @@ def gamma(shape: float) -> Any:
     return sb.from_score(lambda x: (shape - 1.0) / x - 1.0, sample=lambda n, rng: rng.gamma(shape, size=(n, 1)))
 
 
-@pytest.mark.parametrize("model", [log_normal(1.5), log_normal(1.0), gamma(1.5)], ids=["σ = 1.5", "σ = 1", "Γ(1.5)"])
+@pytest.mark.parametrize("model", [log_normal(1.5), log_normal(1.3), gamma(1.5)], ids=["σ = 1.5", "σ = 1.3", "Γ(1.5)"])
 def test_what_is_too_rare_to_be_seen_is_said(model: Any) -> None:
     with pytest.warns(RareFeaturesWarning, match="too rare to be seen"):
         sb.ksd_test(X, model, calibration=FEW, rng=0)

@@ -242,9 +242,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_read(
 def test_a_required_verdict_decides_the_exit_code(
     command: Command, data: str, share: str, code: int, verdict: str
 ) -> None:
-    done = command(
-        "test", data, *GAUSSIAN, "--contamination", share, "--calibration", "weighted", "--require", "close"
-    )
+    done = command("test", data, *GAUSSIAN, "--contamination", share, "--calibration", "weighted", "--require", "close")
     assert done.stdout.startswith(verdict)
     assert done.exit_code == code
 

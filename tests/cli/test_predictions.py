@@ -66,7 +66,7 @@ def test_a_page_and_a_picture_are_written(command: Command, file: str, tmp_path:
         (["--y", "y", "--mean", "yhat", "--draws", "draw_*", "--contamination", "5%"], "not both"),
         (["--y", "y", "--mean", "yhat", "--sd", "s"], "give one of `--contamination`"),
         ([*COLUMNS, "--contamination", "0", "--require", "good-enough"], "above 0"),
-        ([*COLUMNS, "--contamination", "0", "--require", "close"], "must be good-enough"),
+        ([*COLUMNS, "--contamination", "0", "--require", "best"], "must be good-enough"),
         (["--y", "z", "--mean", "yhat", "--sd", "s", "--contamination", "0"], "there is no column `z`"),
         ([*COLUMNS, "--columns", "y", "--contamination", "0"], "`--columns` is not read"),
     ],

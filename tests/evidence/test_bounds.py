@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 import steinball as sb
-from steinball.calibration import BootstrapNull, BoundaryBootstrap, BoundaryNull, DeviationNull
-from steinball.calibration.deviation import hoeffding
+from steinball.calibration import BoundaryBootstrap
+from steinball.calibration.base import BootstrapNull
+from steinball.calibration.boundary import BoundaryNull
+from steinball.calibration.deviation import DeviationNull, hoeffding
 from steinball.evidence.base import three_way_verdict
 from steinball.evidence.bounds import (
     Credibility,

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.calibration import BoundaryBootstrap, BoundaryNull, Calibration, DeviationBound
-from steinball.calibration.boundary import largest_turn
+from steinball.calibration import BoundaryBootstrap, Calibration, DeviationBound
+from steinball.calibration.boundary import BoundaryNull, largest_turn
 from steinball.explain import Fragility
 from steinball.explain.changes import _largest_sums
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize
 
 import steinball as sb
-from steinball.explain import least_removal, removal
-from steinball.explain.removal import _dual_bound, keep_most
+from steinball.explain import removal
+from steinball.explain.removal import _dual_bound, keep_most, least_removal
 from steinball.problem import Problem, pose
 from steinball.progress import Progress
 from steinball.text import percent

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 import steinball as sb
 from steinball.arrays import as_seed
-from steinball.calibration import ModelMoments
 from steinball.cautions import SeparatedModesWarning
 from steinball.jumps import ModeJumps
+from steinball.tau.moments import ModelMoments
 
 pytestmark = pytest.mark.exact
 

@@ -11,7 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.calibration import BettingJointNull, BoundaryJointNull
+from steinball.calibration.betting import BettingJointNull
+from steinball.calibration.boundary import BoundaryJointNull
 
 Floats = NDArray[np.float64]
 LEVEL = 0.05

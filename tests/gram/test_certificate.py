@@ -19,7 +19,7 @@ from steinball.gram import DenseGram, GramSummary
 from steinball.gram.lowrank import draw_slack
 from steinball.models import Gaussian
 from steinball.problem import pose
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact

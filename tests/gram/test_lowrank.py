@@ -22,7 +22,7 @@ from steinball.gram.cholesky import PivotedCholesky
 from steinball.gram.lowrank import FAILURE, Projections, draw_slack, sampled_residual
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import Problem, pose
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact

@@ -169,7 +169,7 @@ from steinball.gram.memory import free_on_host
 pages = int(open("/proc/self/statm").read().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2 * 10**9,) * 2)
 assert free_on_host() <= 2 * 10**9
-print(Settings().limit(np.zeros(1)))
+print(Settings().limit(np.zeros(1), 10**12))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -11,7 +11,8 @@ import pytest
 from scipy import stats
 
 import steinball as sb
-from steinball.jumps import Jumps, ModeJumps, Modes, find_modes, is_multimodal
+from steinball.jumps import Jumps, ModeJumps, Modes, find_modes
+from steinball.jumps.modes import is_multimodal
 from steinball.models import Gaussian, GaussianMixture, StudentT
 
 pytestmark = pytest.mark.exact

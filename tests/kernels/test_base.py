@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern, Product, Scaled, Sum
-from steinball.kernels.base import direct_squared_distances, metric_root, squared_distances
+from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern
+from steinball.kernels.base import Product, Scaled, Sum, direct_squared_distances, metric_root, squared_distances
 
 pytestmark = pytest.mark.exact
 

@@ -15,6 +15,7 @@ from steinball.models import Gaussian, GaussianBernoulliRBM, GaussianMixture, Ke
 from steinball.models.base import ScoreArray, ScoreFunction
 from steinball.models.growth import RadialScore, ScoreGrowth
 from steinball.models.knowledge import Knowledge
+from steinball.tau.moments import ModelMoments
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]
@@ -138,9 +139,7 @@ def test_a_sampler_that_fails_is_as_good_as_none_unless_draws_are_needed(
 def test_what_needs_draws_names_no_argument_that_is_not_there() -> None:
     """It used to advise `draws`, which `ModelMoments.of` does not take."""
     with pytest.raises(TypeError, match="Give it that method") as caught:
-        sb.calibration.ModelMoments.of(
-            lambda x: -x, kernel=sb.InverseMultiquadric(1.0), tilt=sb.PolynomialTilt(), tau=2.0
-        )
+        ModelMoments.of(lambda x: -x, kernel=sb.InverseMultiquadric(1.0), tilt=sb.PolynomialTilt(), tau=2.0)
     assert "`draws`" not in str(caught.value)
 
 

@@ -13,7 +13,7 @@ import steinball as sb
 from steinball import radius as r
 from steinball.models import Gaussian, GaussianMixture
 from steinball.problem import Problem, pose
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 
 pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.cautions.RemovalWarning")]
 

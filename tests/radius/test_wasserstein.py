@@ -10,7 +10,7 @@ import pytest
 import steinball as sb
 from steinball import radius as r
 from steinball.problem import Problem, pose
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 
 pytestmark = pytest.mark.exact
 

@@ -51,6 +51,10 @@ RESULTS: dict[str, Callable[[], Result]] = {
     "chains": lambda: sb.mcmc_test(mixed(200).reshape(2, 100, 1), MODEL, contamination=0.05, rng=0),
     "several kernels": lambda: sb.robust_ksdagg_test(mixed(), MODEL, 0.05, rng=0),
     "two samples": lambda: sb.dcmmd_test(mixed(), MODEL, contamination=0.01, n_resamples=199, rng=0),
+    "regions": lambda: sb.region_test(mixed(), MODEL, contamination=0.05),
+    "shares": lambda: sb.region_test(mixed(800, 60), MODEL, tolerance=0.05),
+    "check": lambda: sb.check(mixed(), MODEL, contamination=0.05, rng=0),
+    "check of a score": lambda: sb.check(mixed(), lambda x: -x, contamination=0.05, rng=0),
     "bounded functions": lambda: sb.mode_weights_test(
         sb.models.GaussianMixture([0.7, 0.3], [-6.0, 6.0]).sample(200, rng=0),
         sb.models.GaussianMixture([0.5, 0.5], [-6.0, 6.0]),

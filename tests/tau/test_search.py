@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 import steinball as sb
 from steinball.models import Gaussian
 from steinball.problem import pose
-from steinball.tau import Ball, Box, Supremum
+from steinball.tau import Ball, Box
+from steinball.tau.certificate import Supremum
 from steinball.tau.supremum import find_supremum
 
 pytestmark = pytest.mark.exact

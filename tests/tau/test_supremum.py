@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import warnings
 from typing import Any
 
@@ -17,8 +18,9 @@ from steinball.cautions import UncertifiedSupremumWarning
 from steinball.kernels import InverseMultiquadric
 from steinball.models.growth import RadialScore
 from steinball.problem import Problem, pose
-from steinball.tau import Ball, Supremum
-from steinball.tau.supremum import find_supremum
+from steinball.tau import Ball
+from steinball.tau.certificate import Supremum
+from steinball.tau.supremum import find_supremum, uncertified
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact
@@ -144,12 +146,19 @@ def test_single_precision_data_are_not_refused_for_rounding() -> None:
 )
 def test_without_a_bound_the_sample_maximum_is_used_with_a_warning(model: Any, tilt: Any, reason: str) -> None:
     problem = pose(sample(), model, KERNEL, tilt)
-    with pytest.warns(UncertifiedSupremumWarning, match=reason) as caught:
-        found = find_supremum("auto", problem)
-    assert found == find_supremum("sample", problem)
+    found, plain = (find_supremum(tau, problem) for tau in ("auto", "sample"))
+    assert (found.value, found.kind) == (plain.value, plain.kind)
     assert not found.is_upper_bound
-    text = str(caught[0].message)
+    (remark,) = uncertified(found)
+    assert re.search(reason, remark.cause)
+    text = f"{remark.cause} {remark.remedy}"
     assert all(remedy in text for remedy in ("`tau=3.2`", "`score_growth(center)`", 'tau="sample"', "these points"))
+    assert not list(uncertified(plain))
+
+
+def test_a_test_that_asks_for_a_bound_warns_where_there_is_none() -> None:
+    with pytest.warns(UncertifiedSupremumWarning, match="nothing is known of how") as caught:
+        sb.robust_ksd_test(sample(), lambda x: -x, 0.05, tau="auto", rng=0)
     assert caught[0].filename == __file__
 
 

@@ -14,9 +14,8 @@ from scipy.stats import chi2
 import steinball as sb
 import steinball.tilts
 from steinball.problem import pose
-from steinball.tau import tilt_efficiency
 from steinball.tau.supremum import find_supremum
-from steinball.tau.tilting import base_tilt, choose_tilt, growth_rate, is_tamed, ray_points
+from steinball.tau.tilting import base_tilt, choose_tilt, growth_rate, is_tamed, ray_points, tilt_efficiency
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact

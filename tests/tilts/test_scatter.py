@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.tilts import PolynomialTilt, robust_scatter
-from steinball.tilts.scatter import median_and_scales
+from steinball.tilts import PolynomialTilt
+from steinball.tilts.scatter import median_and_scales, robust_scatter
 
 pytestmark = pytest.mark.exact
 

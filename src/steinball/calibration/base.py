@@ -15,7 +15,7 @@ from steinball.arrays import Array, dtype_name
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.problem import Problem
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 
 if TYPE_CHECKING:
     from steinball.radius.base import Radius

@@ -28,7 +28,7 @@ from steinball.calibration.wealth import (
 )
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 
 Floats = NDArray[np.float64]
 

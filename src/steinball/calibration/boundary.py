@@ -26,7 +26,7 @@ from steinball.checks.dependence import Chains
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 
 SCHEMES = ("weighted", "scaled", "wild")
 

@@ -11,7 +11,7 @@ from steinball.gram.request import Request
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
 from steinball.remarks import Remark
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 from steinball.tau.supremum import uncertified
 from steinball.tau.unbounded import grows, unbounded_kernel
 

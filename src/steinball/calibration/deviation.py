@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from steinball.calibration.base import BoundingNull, Calibration
 from steinball.gram.base import GramSummary
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 from steinball.tau.moments import ModelMoments
 
 if TYPE_CHECKING:

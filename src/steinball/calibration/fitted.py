@@ -18,7 +18,7 @@ from steinball.gram.request import Request
 from steinball.models.base import Model
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 
 if TYPE_CHECKING:
     from steinball.radius.base import Radius

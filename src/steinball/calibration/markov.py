@@ -15,7 +15,7 @@ from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
 from steinball.problem import Problem
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 
 Length = float | str | None
 """How long signs stay alike: a number of rows, ``"auto"``, or ``None`` for independent signs."""

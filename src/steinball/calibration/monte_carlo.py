@@ -23,7 +23,7 @@ from steinball.gram.device import is_accelerated
 from steinball.gram.prefix import PrefixNorms
 from steinball.gram.request import Replicates, Request
 from steinball.problem import Problem
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 from steinball.tau.isotropic import diameter
 
 if TYPE_CHECKING:

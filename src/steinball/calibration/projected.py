@@ -18,7 +18,7 @@ from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 
 _MOST_DRAWS, _ALTOGETHER, _EXPECTED = 256, 512, 1024
 

@@ -16,7 +16,7 @@ from steinball.calibration.base import BootstrapNull, Calibration
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 
 _POISSON_FROM = 2**13
 _CELLS_AT_ONCE = 2**20

@@ -15,9 +15,18 @@ from steinball.cli.predictions import read_predictions
 from steinball.cli.specs import as_share, kernel_from, load, model_from, python_file, standard_words
 from steinball.evidence.base import CLOSE, GOOD_ENOUGH
 from steinball_command.guard import NOT_REJECTED, NOT_SHOWN, REJECTED
-from steinball_command.options import Demo, GoodnessOfFit, Method, PredictionCheck, RowTolerance, Tolerance, Work
+from steinball_command.options import (
+    Check,
+    Demo,
+    GoodnessOfFit,
+    Method,
+    PredictionCheck,
+    Question,
+    Tolerance,
+    Work,
+)
 
-__all__ = ["run", "run_demo", "run_predictive", "run_test"]
+__all__ = ["run", "run_check", "run_demo", "run_predictive", "run_test"]
 
 
 def run(options: Any) -> int:
@@ -47,36 +56,74 @@ def run_test(options: GoodnessOfFit) -> int:
     return _code(result, options.tolerance.require)
 
 
+def run_check(options: Check) -> int:
+    """``steinball check``: all tests that a model allows, and one verdict."""
+    file, model, question, output = options.file, options.model, options.question, options.output
+    with outcome.ending(debug=output.debug):
+        shares = _shares(question)
+        outcome.check_files(output)
+        table = read_table(file, None).drawn(file.max_rows, question.seed)
+        with outcome.foreign_code():
+            found = model_from(model, table.samples.shape[1]) if model.fit is None else _named_family(model)
+            result = sb.check(
+                table.samples, found, **shares, level=as_share(question.level, "--level"), rng=question.seed
+            )
+            _check_required(result, question.require)
+            result = result._called(outcome.command_line(table), table.names)
+            outcome.write_files(output, result, table, Path(file.data).name)
+        outcome.print_result(output, result, table, standard_words(model.model) if result.rejected else "")
+    return _code(result, question.require)
+
+
+def _shares(question: Question) -> dict[str, float]:
+    """What is tolerated, by exactly one of two words; both are explained where that is not so."""
+    words = {"contamination": question.contamination, "tolerance": question.tolerance}
+    given = {name: as_share(text, f"--{name}") for name, text in words.items() if text is not None}
+    if len(given) != 1:
+        raise ValueError(
+            "give one of `--contamination 5%` (some rows are garbage, the others an honest sample of the model) and "
+            "`--tolerance 5%` (in no region may the shares of data and model differ by more than 5 points)."
+        )
+    if question.require not in (None, "good-enough", "close"):
+        raise ValueError(f"`--require` must be good-enough or close, got `{question.require}`.")
+    if question.require is not None and not sum(given.values()):
+        raise ValueError("`--require` needs a tolerance above 0: no data show that a model is exactly right.")
+    return given
+
+
+def _check_required(result: Any, require: str | None) -> None:
+    """Refuse to require of a model what its tests cannot show."""
+    if require == "good-enough" and "regions" not in result.parts:
+        raise ValueError(
+            "`--require good-enough` needs a model that can be drawn from, and this one has a score alone: give it "
+            "`sample(n, rng)`, or use `--require close`."
+        )
+
+
+def _named_family(model: Any) -> Any:
+    if model.model is not None or model.log_density is not None:
+        raise ValueError("give one of `--model`, `--log-density` and `--fit`.")
+    return load(model.fit) if python_file(model.fit) else model.fit
+
+
 def run_predictive(options: PredictionCheck) -> int:
     """``steinball predictive``: predictions in the columns of a file."""
     file, question, output = options.file, options.question, options.output
     with outcome.ending(debug=output.debug):
-        settings = _row_settings(question)
+        shares, level = _shares(question), as_share(question.level, "--level")
         outcome.check_files(output)
         table, columns = read_predictions(file, options.predicted)
         table = table.drawn(file.max_rows, question.seed)
-        result = sb.predictive_test(**columns.read(table), **settings)
+        settings: dict[str, Any] = {"rows": options.simulation.rows, "n_resamples": options.simulation.resamples}
+        result = sb.predictive_test(**columns.read(table), **shares, **settings, level=level, rng=question.seed)
         result = result._called(outcome.command_line(table), ())
         outcome.write_files(output, result, table, Path(file.data).name)
         outcome.print_result(output, result, table)
     return _code(result, question.require)
 
 
-def _row_settings(question: RowTolerance) -> dict[str, Any]:
-    """What is asked, as the library takes it."""
-    if (question.contamination is None) == (question.tolerance is None):
-        raise ValueError("give one of `--contamination` (rows that may be anything) and `--tolerance` (changed rows).")
-    if question.require not in (None, "good-enough"):
-        raise ValueError(f"`--require` must be good-enough, got `{question.require}`.")
-    shares = {"contamination": question.contamination, "tolerance": question.tolerance}
-    given = {name: as_share(value, f"--{name}") for name, value in shares.items() if value is not None}
-    if question.require is not None and not sum(given.values()):
-        raise ValueError("`--require good-enough` needs a share above 0.")
-    level = as_share(question.level, "--level")
-    return {**given, "rows": question.rows, "level": level, "n_resamples": question.resamples, "rng": question.seed}
-
-
 _COMMANDS: dict[type, Callable[[Any], int]] = {
+    Check: run_check,
     Demo: run_demo,
     GoodnessOfFit: run_test,
     PredictionCheck: run_predictive,
@@ -87,7 +134,8 @@ def _code(result: Any, require: str | None) -> int:
     """The exit code of a decision."""
     if result.rejected:
         return REJECTED
-    return NOT_SHOWN if require is not None and result.verdict not in (CLOSE, GOOD_ENOUGH) else NOT_REJECTED
+    shown = {None: (result.verdict,), "close": (CLOSE, GOOD_ENOUGH), "good-enough": (GOOD_ENOUGH,)}
+    return NOT_REJECTED if result.verdict in shown[require] else NOT_SHOWN
 
 
 def _check(options: GoodnessOfFit) -> None:

@@ -46,7 +46,7 @@ class CheckEvidence(Evidence):
         share, pvalue = float(tolerated.amount or 0.0), self.pvalue(tolerated)
         limit = -math.log(level)
         fields = {
-            "statistic": -math.log(max(pvalue, 1e-300)),
+            "statistic": abs(math.log(max(pvalue, 1e-300))),
             "threshold": limit - _HAIR * (1.0 + abs(limit)),
             "pvalue": pvalue,
             "level": level,

@@ -19,7 +19,7 @@ from steinball.gram.base import GramSummary
 from steinball.problem import Problem
 from steinball.radius.base import Radius
 from steinball.remarks import Remark
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 from steinball.tau.unbounded import boundedness
 
 _SHARES = 200

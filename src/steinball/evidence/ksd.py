@@ -33,7 +33,8 @@ from steinball.problem import Problem
 from steinball.radius.base import FixedRadius, Radius
 from steinball.radius.contamination import Huber
 from steinball.remarks import Remark
-from steinball.tau import Supremum, tilt_efficiency
+from steinball.tau.certificate import Supremum
+from steinball.tau.tilting import tilt_efficiency
 from steinball.tau.unbounded import Boundedness, boundedness
 
 _VISITS = 10.0

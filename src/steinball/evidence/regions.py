@@ -12,7 +12,6 @@ import numpy as np
 from steinball.arrays import Floats
 from steinball.evidence.base import Evidence
 from steinball.radius.base import Radius
-from steinball.radius.contamination import Huber, TotalVariation
 from steinball.regions.counted import Counted, Region, rows_needed
 from steinball.regions.null import Null
 from steinball.regions.reading import Reading
@@ -24,7 +23,7 @@ _HAIR = 1e-12
 
 def question_of(tolerated: Radius) -> Question:
     """What is asked where this is tolerated."""
-    return "tolerance" if isinstance(tolerated, TotalVariation) else "contamination"
+    return "tolerance" if tolerated.contamination is None else "contamination"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +80,7 @@ class RegionEvidence(Evidence):
         """A statistic and its threshold: the surprise −log p of the region that decides, and what rejects."""
         if not exact:
             limit = -math.log(level)
-            return -math.log(max(pvalue, 1e-300)), limit - _HAIR * (1.0 + abs(limit))
+            return abs(math.log(max(pvalue, 1e-300))), limit - _HAIR * (1.0 + abs(limit))
         assert self.null is not None
         allowed = math.floor(level * (self.n_resamples + 1) + _HAIR)
         extremes = np.sort(-self.null.statistics)[::-1]
@@ -124,7 +123,7 @@ class RegionEvidence(Evidence):
 
     def check(self, tolerated: Radius) -> None:
         """Refuse what is neither a share of contamination nor a difference of shares."""
-        if not isinstance(tolerated, (Huber, TotalVariation)):
+        if tolerated.contamination is None and (tolerated.amount is None or tolerated.variation != tolerated.amount):
             raise TypeError(f"regions tolerate `contamination` or `tolerance`, a share, and not {tolerated!r}.")
 
     def sliding(self, tolerated: Radius) -> Radius | None:

@@ -1,11 +1,11 @@
 """Why a test decided as it did, and how easily it could have decided otherwise."""
 
-from steinball.explain.changes import Fragility, fragility
-from steinball.explain.detectable import Detectable, smallest_detectable
-from steinball.explain.explanation import Explanation, explain
+from steinball.explain.changes import Fragility
+from steinball.explain.detectable import Detectable
+from steinball.explain.explanation import Explanation
 from steinball.explain.influence import Influence
-from steinball.explain.removal import Removal, least_removal
-from steinball.explain.tolerance import Concession, ToleranceCurve, tolerance_curve
+from steinball.explain.removal import Removal
+from steinball.explain.tolerance import Concession, ToleranceCurve
 from steinball.explain.witness import Places, SteinWitness
 
 __all__ = [
@@ -18,9 +18,4 @@ __all__ = [
     "Removal",
     "SteinWitness",
     "ToleranceCurve",
-    "explain",
-    "fragility",
-    "least_removal",
-    "smallest_detectable",
-    "tolerance_curve",
 ]

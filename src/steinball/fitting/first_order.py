@@ -14,7 +14,7 @@ from steinball.models.knowledge import Knowledge
 from steinball.models.support import Support
 from steinball.problem import Problem
 from steinball.radius import Radius
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 
 _DRAWS = 2048
 _DIRECTIONS, _POINTS = 48, 256

@@ -34,7 +34,7 @@ from steinball.problem import Problem, Rows, in_no_coordinates
 from steinball.radius.base import as_radius
 from steinball.record import Record
 from steinball.remarks import Remark, give
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 from steinball.tau.supremum import find_supremum
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from steinball.arrays import as_samples, as_seed, check_level, generator_at, take_rows
 from steinball.calibration import BoundaryBootstrap
+from steinball.cautions import RemovalWarning
 from steinball.evidence.check import CheckEvidence
 from steinball.evidence.ksd import KSDEvidence
 from steinball.evidence.regions import RegionEvidence
@@ -15,7 +17,6 @@ from steinball.gof.fitted import fit_test
 from steinball.gof.ksd import ksd_test, robust_ksd_test
 from steinball.gof.regions import region_evidence, region_remarks, region_result, tolerated_set
 from steinball.models.base import model_at
-from steinball.models.draws import Draws
 from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
 from steinball.models.registry import class_names
@@ -26,6 +27,7 @@ from steinball.remarks import give
 from steinball.results.base import Result
 from steinball.results.check import CheckResult
 from steinball.results.gof import GofResult
+from steinball.tau.certificate import is_upper_bound
 
 MOST_PAIRED = 10_000
 """Rows whose pairs are compared where regions see all rows."""
@@ -107,7 +109,9 @@ def check(
     why = _without_scores(model, reading)
     if why is None:
         rows, said = _paired(x, reading, seed)
-        tests["distance"] = _distance(rows, model, tolerated, level, seed)
+        distance = _distance(rows, model, tolerated, level, seed, alone=reading is None)
+        tests |= {} if distance is None else {"distance": distance}
+        said |= {"scores": "not compared, since no bound of the Stein kernel is known"} if distance is None else {}
     else:
         said = {"scores": why} if why else {}
         assert reading is not None
@@ -124,12 +128,12 @@ def _is_family(model: Any) -> bool:
 def _reading(model: Any, x: Any) -> Reading | None:
     """The model as regions see it; ``None`` where it has a score and can neither be drawn from nor integrated."""
     known = Knowledge(model)
-    if isinstance(model, (dict, Draws)) or known.is_discrete or "DiscreteDistribution" in class_names(model):
+    if isinstance(model, dict) or known.second_sample is not None or known.is_discrete:
         return read(model, x)
-    found = model if known.sampler is not None or known.base_map is not None else _as_model(model, x)
+    found = model if known.sampler or known.base_map or known.cdf else _as_model(model, x)
     knows = Knowledge(found)
     drawn = knows.sampler is not None or knows.to_base is not None or knows.base_map is not None
-    return read(model, x) if drawn or callable(getattr(found, "cdf", None)) else None
+    return read(model, x) if drawn or knows.cdf is not None else None
 
 
 def _as_model(model: Any, x: Any) -> Any:
@@ -145,7 +149,8 @@ def _without_scores(model: Any, reading: Reading | None) -> str | None:
     if reading.source.grid is not None:
         return "not compared, since the rows are rounded"
     known = Knowledge(model)
-    if known.sampler is not None and not known.has_score and known.density_method is None and known.base_map is None:
+    alone = not (known.has_score or known.density_method or known.base_map)
+    if alone and (known.sampler is not None or known.cdf is not None):
         return ""
     found = Knowledge(_as_model(model, reading.given))
     support = found.support if found.base_map is None else found.base_map.support
@@ -162,13 +167,21 @@ def _paired(x: Any, reading: Reading | None, seed: np.random.SeedSequence) -> tu
     return take_rows(samples, chosen), {"scores": f"of {MOST_PAIRED:,} rows, drawn at random"}
 
 
-def _distance(rows: Any, model: Any, tolerated: Radius, level: float, seed: np.random.SeedSequence) -> GofResult:
-    """The test of scores: the paper's set for contamination, total variation for differences of shares."""
+def _distance(
+    rows: Any, model: Any, tolerated: Radius, level: float, seed: np.random.SeedSequence, alone: bool
+) -> GofResult | None:
+    """The test of scores: the paper's set for contamination, total variation for differences of shares.
+
+    ``None`` where the level of the latter would not hold, for want of a bound, and regions are there (not ``alone``).
+    """
     words: dict[str, Any] = {"level": level, "rng": seed}
     if tolerated.contamination is not None:
         return robust_ksd_test(rows, model, tolerated.contamination, **words)
     words |= {"calibration": BoundaryBootstrap(999, "scaled"), "tilt": "auto", "tau": "best"}
-    return ksd_test(rows, model, radius=tolerated, **words)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default" if alone else "ignore", RemovalWarning)
+        found = ksd_test(rows, model, radius=tolerated, **words)
+    return found if alone or is_upper_bound(found.tau_kind) else None
 
 
 def _fitted(x: Any, family: Any, tolerated: Radius, level: float, seed: np.random.SeedSequence) -> Result:

@@ -26,8 +26,7 @@ from steinball.arrays import (
     namespace,
     to_host,
 )
-from steinball.calibration import BootstrapNull, Null
-from steinball.calibration.base import tie_tolerance
+from steinball.calibration.base import BootstrapNull, Null, tie_tolerance
 from steinball.evidence.means import MMDEvidence
 from steinball.gram.weights import WeightStream, gather
 from steinball.kernels.bandwidth import median_distance

@@ -27,8 +27,9 @@ from steinball.jumps.offset import as_jumps, modes_of
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian
 from steinball.models.base import model_at
+from steinball.models.base_space import bring_stream
 from steinball.models.knowledge import Knowledge
-from steinball.models.support import Support, place
+from steinball.models.support import Support
 from steinball.record import recorded
 from steinball.tau.witness import Basis, Window, Witness, certified_supremum, cover, lipschitz_of, smooth
 from steinball.text import describe
@@ -118,7 +119,7 @@ def sharp_huber_test(
     samples, seed = as_samples(x, least=8), as_seed(rng)
     model = model_at(model, samples)
     _check_reach(samples, model)
-    samples = place(samples, Knowledge(model).support)[0]
+    samples = bring_stream(samples, model)
     moves = as_jumps(jumps, model, samples)
     moved = to_host(samples if moves is None else moves.move(private_copy(samples), model, seed))
     first, second = _parts(moved, split, generator_at(seed, 1 << 20))

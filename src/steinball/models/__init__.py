@@ -1,13 +1,5 @@
 """Models: what the data should look like, by a score and where possible a log density and a sampler."""
 
-from steinball.cautions import (
-    FittedOnDataWarning,
-    LogDensityWarning,
-    RareFeaturesWarning,
-    RoundedDataWarning,
-    SteinIdentityWarning,
-    WrongScoreWarning,
-)
 from steinball.models.autodiff import from_log_density
 from steinball.models.base import Model, as_model, from_score
 from steinball.models.base_space import in_base_space
@@ -22,19 +14,13 @@ from steinball.models.student_t import StudentT
 
 __all__ = [
     "Draws",
-    "FittedOnDataWarning",
     "Gaussian",
     "GaussianBernoulliRBM",
     "GaussianMixture",
     "Independent",
     "KernelExponentialFamily",
-    "LogDensityWarning",
     "Model",
-    "RareFeaturesWarning",
-    "RoundedDataWarning",
-    "SteinIdentityWarning",
     "StudentT",
-    "WrongScoreWarning",
     "as_model",
     "check_score",
     "from_draws",

@@ -10,7 +10,14 @@ from steinball.arrays import Floats, as_samples, to_host
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Independent draws of a model, ``draws`` (m, d), and nothing else. Made by :func:`from_draws`."""
+    """Independent draws of a model, ``draws`` (m, d), and nothing else. Made by :func:`from_draws`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Draws(np.zeros((20, 3))).dimension
+    3
+    """
 
     draws: Floats
 

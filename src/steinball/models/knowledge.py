@@ -114,7 +114,8 @@ class Knowledge:
     @property
     def is_discrete(self) -> bool:
         """Whether it has a probability mass function and no density."""
-        return self._method("pmf") is not None and self._method("pdf") is None
+        new = "DiscreteDistribution" in {kind.__name__ for kind in type(self.model).__mro__}
+        return new or (self._method("pmf") is not None and self._method("pdf") is None)
 
     @property
     def verified(self) -> bool:
@@ -195,6 +196,22 @@ class Knowledge:
     def sampler(self) -> Callable[[int, np.random.Generator], Any] | None:
         """``sample(n, rng)``, in whatever array library the model draws."""
         return self._method("sample")
+
+    @property
+    def cdf(self) -> Callable[[Floats], Any] | None:
+        """The distribution function of a model of one column."""
+        return self._method("cdf")
+
+    @property
+    def quantile(self) -> Callable[[Floats], Any] | None:
+        """The inverse of the distribution function, by either name of SciPy."""
+        return self._method("ppf") or self._method("icdf")
+
+    @property
+    def second_sample(self) -> Floats | None:
+        """Draws (m, d) that are all that is known of the model (:func:`steinball.from_draws`)."""
+        said = self._attribute("draws")
+        return said if isinstance(said, np.ndarray) and said.ndim == 2 else None
 
     @property
     def to_base(self) -> Callable[[Floats], Floats] | None:

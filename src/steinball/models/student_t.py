@@ -156,7 +156,8 @@ class StudentT:
         """Rosenblatt's map: given j whitened coordinates, the next is √((ν + Σw²)/(ν + j)) times a t with ν + j."""
         w = self._factor.whiten(x - self.location)
         df = self.df + np.arange(self.dimension)
-        t = w * np.sqrt(df / (self.df + np.cumsum(w**2, axis=1) - w**2))
+        before = np.cumsum(np.pad(w**2, ((0, 0), (1, 0)))[:, :-1], axis=1)
+        t = w * np.sqrt(df / (self.df + before))
         return normal_of(stdtr(df, t), stdtr(df, -t))
 
 

@@ -2,13 +2,11 @@
 
 from steinball.radius.alternative import Alternative, LikeModel
 from steinball.radius.band import DensityBand
-from steinball.radius.base import FixedRadius, Radius, Sum
+from steinball.radius.base import FixedRadius, Radius
 from steinball.radius.contamination import Huber, TotalVariation
 from steinball.radius.divergence import ChiSquared, Hellinger, KullbackLeibler
 from steinball.radius.tails import StudentTails
 from steinball.radius.wasserstein import ScoreError, Wasserstein
-from steinball.tau.isotropic import diameter
-from steinball.tau.lipschitz import lipschitz_constant
 
 __all__ = [
     "Alternative",
@@ -22,9 +20,6 @@ __all__ = [
     "Radius",
     "ScoreError",
     "StudentTails",
-    "Sum",
     "TotalVariation",
     "Wasserstein",
-    "diameter",
-    "lipschitz_constant",
 ]

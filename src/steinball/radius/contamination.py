@@ -55,7 +55,7 @@ class TotalVariation(Radius):
        \Delta = \sup_{x, y} |\varphi(x) - \varphi(y)| \le 2 \sqrt{\tau_\infty}.
 
     A share t of the model's mass may be taken from anywhere and put anywhere: twice the radius of :class:`Huber`, which
-    takes it evenly, where Δ is 2√τ. Proof in docs/theory/radii.md; for Δ see :func:`steinball.radius.diameter`.
+    takes it evenly, where Δ is 2√τ. Proof in docs/theory/radii.md; Δ is bounded there too.
 
     Parameters
     ----------

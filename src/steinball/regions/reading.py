@@ -15,7 +15,6 @@ from scipy.special import ndtr
 
 from steinball.arrays import Array, Floats, as_samples, check_share, like, to_host
 from steinball.models.base import model_at
-from steinball.models.draws import Draws
 from steinball.models.knowledge import Knowledge
 from steinball.models.registry import read_model
 from steinball.regions.design import MOST_DRAWS, Design
@@ -151,10 +150,11 @@ def read(model: Any, x: Any, rounded: bool = True) -> Reading:
     if isinstance(model, Mapping):
         return _categories(model, x)
     rows = to_host(as_samples(x))
-    if isinstance(model, Draws):
-        _same_columns(model.dimension, rows)
-        found = Reading(model, _KEPT.get(model, "source", lambda: from_second_sample(model.draws)), rows)
-    elif Knowledge(model).is_discrete or "DiscreteDistribution" in {kind.__name__ for kind in type(model).__mro__}:
+    known = Knowledge(model)
+    if (draws := known.second_sample) is not None:
+        _same_columns(draws.shape[1], rows)
+        found = Reading(model, _KEPT.get(model, "source", lambda: from_second_sample(draws)), rows)
+    elif known.is_discrete:
         return _counts(model, rows)
     else:
         found = _continuous(model, rows)
@@ -182,8 +182,8 @@ def _categories(model: Mapping[Any, Any], x: Any) -> Reading:
 def _counts(model: Any, rows: Floats) -> Reading:
     if rows.shape[1] != 1:
         raise ValueError(f"`model` is a distribution of one column, but `x` has {rows.shape[1]}.")
-    quantile = getattr(model, "ppf", None) or model.icdf
-    return Reading(model, Source(cdf=model.cdf, quantile=quantile, discrete=True), rows)
+    known = Knowledge(model)
+    return Reading(model, Source(cdf=known.cdf, quantile=known.quantile, discrete=True), rows)
 
 
 def _continuous(model: Any, rows: Floats) -> Reading:
@@ -195,9 +195,8 @@ def _continuous(model: Any, rows: Floats) -> Reading:
     to_base = base.model.to_base if base is not None else known.to_base
     if d == 1 and to_base is not None:
         return Reading(owner, Source(cdf=lambda x: _normal_cdf(to_base, x)), rows)
-    cdf = getattr(found, "cdf", None)
-    if d == 1 and callable(cdf):
-        return Reading(owner, Source(cdf=cdf, quantile=getattr(found, "ppf", None)), rows)
+    if d == 1 and known.cdf is not None:
+        return Reading(owner, Source(cdf=known.cdf, quantile=known.quantile), rows)
     if to_base is not None and (base is not None or known.prefers_base) and find_grid(rows) is None:
         normal = Source(d, lambda n, rng: rng.normal(size=(n, d)))
         return Reading(owner, normal, to_host(to_base(rows)), space="base space", passed=rows)
@@ -218,8 +217,7 @@ def _with_sampler(model: Any, rows: Array) -> Any:
     found = read_model(model, int(rows.shape[1]))
     if found is not None:
         return found
-    has_own = known.sampler is not None or callable(getattr(model, "cdf", None))
-    return model if has_own and not isinstance(model, type) else model_at(model, rows)
+    return model if known.sampler is not None or known.cdf is not None else model_at(model, rows)
 
 
 def _normal_cdf(to_base: Callable[[Floats], Floats], x: Floats) -> Floats:

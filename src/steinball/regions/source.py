@@ -107,7 +107,7 @@ class Source:
         """Where the distribution function reaches these levels."""
         if self.quantile is not None:
             return np.asarray(self.quantile(levels), dtype=np.float64)
-        low, high = np.full((2, len(levels)), [[-700.0], [700.0]])
+        low, high = np.full((2, len(levels)), [[-300.0], [300.0]])
         for _ in range(70):
             middle = (low + high) / 2.0
             reached = np.asarray(self.cdf(np.sinh(middle))) >= levels

@@ -192,7 +192,7 @@ class Result(Decision, ABC):
         return self.summary()
 
     def explain(self, data: Any = None, top: int = 10) -> Explanation:
-        """The points, coordinates and places that D is made of: :func:`steinball.explain.explain`.
+        """The points, coordinates and places that D is made of: :class:`steinball.explain.Explanation`.
 
         ``data`` is the frame that was tested, for the names of its columns and rows; ``top`` points are listed.
 
@@ -208,7 +208,7 @@ class Result(Decision, ABC):
         return explain(self._sums(), self.rejected, data, top, self._columns)
 
     def tolerance_curve(self, grid: Any = None) -> ToleranceCurve:
-        """p-value and verdict for many tolerated shares: :func:`steinball.explain.tolerance_curve`."""
+        """p-value and verdict for many tolerated shares: :class:`steinball.explain.ToleranceCurve`."""
         return tolerance_curve(self._evidence, self.level, self.contamination, self.contamination_bound, grid)
 
     def conceded(self) -> Concession:
@@ -216,7 +216,7 @@ class Result(Decision, ABC):
         return Concession(self.contamination_bound, self.level, self._whose())
 
     def smallest_detectable(self, kind: Any = "worst") -> Detectable:
-        """The least contamination that could have been detected: :func:`steinball.explain.smallest_detectable`."""
+        """The least contamination that could have been detected: :class:`steinball.explain.Detectable`."""
         return smallest_detectable(self._sums(), self.level, kind)
 
     @property

@@ -19,7 +19,7 @@ from steinball.kernels.base import Kernel
 from steinball.radius.base import Radius
 from steinball.record import Record
 from steinball.results.base import Result, measured, tolerated, unbounded_words, unseen, whose
-from steinball.tau import tilt_efficiency
+from steinball.tau.tilting import tilt_efficiency
 from steinball.text import Row, count, describe, number, percent
 from steinball.tilts import Tilt
 
@@ -194,7 +194,7 @@ class GofResult(Result):
         return credibility(evidence.null, evidence.summary, self.interval(), self.level, self.radius)
 
     def fragility(self, diameter: float | None = None) -> Fragility:
-        """How many points can be replaced without changing the decision: :func:`steinball.explain.fragility`.
+        """How many points can be replaced without changing the decision: :class:`steinball.explain.Fragility`.
 
         This needs a τ that is an upper bound, ``tau="auto"``, and a kernel and tilt that are not chosen from the data.
         ``diameter`` is an upper bound of the distance of two features; by default 2√τ.
@@ -202,7 +202,7 @@ class GofResult(Result):
         return fragility(self._evidence, self, diameter)
 
     def least_removal(self, threshold: float | None = None, *, progress: bool | str = "auto") -> Removal:
-        """The least data to remove so that the test does not reject: :func:`steinball.explain.least_removal`.
+        """The least data to remove so that the test does not reject: :class:`steinball.explain.Removal`.
 
         ``threshold`` is what D is brought to; by default what it had to exceed for a rejection.
         """

@@ -2,11 +2,9 @@
 
 from steinball.tau.certificate import Supremum
 from steinball.tau.search import Ball, Box
-from steinball.tau.tilting import tilt_efficiency
 
 __all__ = [
     "Ball",
     "Box",
     "Supremum",
-    "tilt_efficiency",
 ]

@@ -16,7 +16,7 @@ from experiments.evidence.adversaries import RESPONSES, Grid, farthest
 from experiments.evidence.radius_adversaries import EXPERIMENT, RADII, SUPREMUM, grid
 from steinball.problem import pose
 from steinball.radius import Huber, KullbackLeibler, LikeModel, ScoreError, StudentTails, TotalVariation, Wasserstein
-from steinball.tau import Supremum
+from steinball.tau.certificate import Supremum
 
 pytestmark = pytest.mark.exact
 

@@ -13,7 +13,7 @@ from scipy import stats
 from experiments.paper.generators import mean_shift, mixture_pair, scaled_student_t, split_with_outliers
 from steinball.datasets import load_galaxies
 from steinball.gof.mode_weights import mode_weights_test
-from steinball.jumps import is_multimodal
+from steinball.jumps.modes import is_multimodal
 
 pytestmark = pytest.mark.exact
 

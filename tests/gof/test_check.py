@@ -1,0 +1,148 @@
+"""The front door: what is tested of each kind of model, how p-values and bounds combine, what is withheld."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+import steinball as sb
+
+Floats = NDArray[np.float64]
+NORMAL = sb.models.Gaussian()
+
+
+def normal(n: int, d: int = 1, seed: int = 0) -> Floats:
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+@pytest.mark.exact
+def test_parts_are_what_the_model_allows() -> None:
+    both = sb.check(normal(200), NORMAL, contamination=0.05, rng=0)
+    assert list(both.parts) == ["regions", "distance"]
+    assert list(sb.check(normal(200), lambda x: -x, contamination=0.05, rng=0).parts) == ["distance"]
+    for model, x in (
+        (stats.poisson(2.0), np.random.default_rng(0).poisson(2.0, size=200)),
+        ({0: 0.5, 1: 0.5}, [0, 1] * 100),
+        (sb.from_draws(normal(4000, seed=1)), normal(200)),
+    ):
+        assert list(sb.check(x, model, contamination=0.05).parts) == ["regions"]
+    assert list(sb.check(normal(200), "normal", contamination=0.05, rng=0).parts) == ["distance"]
+    assert list(sb.check(normal(200), stats.norm, contamination=0.0, rng=0).parts) == ["distance"]
+
+
+@pytest.mark.exact
+def test_the_pvalue_is_twice_the_smaller_one_and_at_agrees() -> None:
+    found = sb.check(1.2 * normal(200), NORMAL, contamination=0.02, rng=0)
+    smaller = min(part.pvalue for part in found.parts.values())
+    assert found.pvalue == min(1.0, 2.0 * smaller)
+    later = found.at(tolerance=0.05, level=0.1)
+    assert later.pvalue == min(1.0, 2.0 * min(part.pvalue for part in later.parts.values()))
+    assert all(part.level == 0.1 for part in later.parts.values())
+    regions = sb.region_test(1.2 * normal(200), NORMAL, contamination=0.02)
+    assert found.difference_interval == regions.difference_interval
+    assert found.parts["regions"].pvalue == regions.pvalue
+
+
+@pytest.mark.exact
+def test_the_share_bound_is_the_larger_one_at_half_the_level() -> None:
+    x = normal(500)
+    x[::4] = 2.0
+    found = sb.check(x, NORMAL, contamination=0.01, rng=0)
+    halves = [part.at(level=0.025).contamination_bound for part in found.parts.values()]
+    assert found.contamination_bound == max(halves)
+
+
+@pytest.mark.exact
+def test_scores_alone_are_at_best_close_in_ksd() -> None:
+    found = sb.check(normal(3000), lambda x: -x, contamination=0.2, rng=0)
+    assert found.verdict == "close in KSD"
+    assert str(found).startswith("CLOSE IN KSD at level 0.05.")
+    assert sb.robust_ksd_test(normal(3000), NORMAL, 0.2, rng=0).verdict == "close in KSD"
+
+
+@pytest.mark.exact
+def test_rounded_rows_and_rows_outside_the_support_are_left_to_regions() -> None:
+    rounded = sb.check(normal(500).round(1), NORMAL, contamination=0.05, rng=0)
+    assert list(rounded.parts) == ["regions"]
+    assert "rounded" in rounded.details["scores"]
+    x = np.append(np.random.default_rng(0).exponential(size=300), [-1.0, -2.0])
+    outside = sb.check(x, stats.expon(), contamination=0.05, rng=0)
+    assert "2 of the rows lie outside the support" in outside.details["scores"]
+    assert outside.verdict == "undecided"
+
+
+@pytest.mark.exact
+def test_many_rows_have_some_of_their_pairs_compared() -> None:
+    found = sb.check(normal(20_000), NORMAL, tolerance=0.05, rng=0)
+    assert found.verdict == "good enough"
+    assert found.n == 20_000
+    assert found.parts["distance"].n == 10_000
+    assert found.details["scores"] == "of 10,000 rows, drawn at random"
+
+
+@pytest.mark.exact
+def test_one_word_is_given_and_a_family_has_no_tolerance() -> None:
+    with pytest.raises(TypeError, match="how much is good enough"):
+        sb.check(normal(100), NORMAL)
+    with pytest.raises(TypeError, match="not both"):
+        sb.check(normal(100), NORMAL, contamination=0.1, tolerance=0.1)
+    with pytest.raises(TypeError, match="of a family, give `contamination`"):
+        sb.check(normal(100), "normal", tolerance=0.1)
+
+
+class Flow:
+    """A model that says it is better compared in base space, as flows do."""
+
+    dimension, prefers_base = 2, True
+
+    def to_base(self, x: Floats) -> Floats:
+        return x / 3.0
+
+    def score(self, x: Floats) -> Floats:
+        return -x / 9.0
+
+    def sample(self, n: int, rng: Any) -> Floats:
+        return 3.0 * np.random.default_rng(rng).normal(size=(n, 2))
+
+
+@pytest.mark.exact
+def test_a_flow_is_compared_in_base_space() -> None:
+    found = sb.check(3.0 * normal(300, 2), Flow(), contamination=0.05, rng=0)
+    assert found.details["compared in"] == "base space"
+    assert sb.check(6.0 * normal(300, 2), Flow(), contamination=0.05, rng=0).verdict == "misfit"
+
+
+def _problem_cases() -> dict[str, tuple[Any, Floats, float]]:
+    """Data that plainly do not fit, with the share that is tolerated (docs/theory/regions.md)."""
+    rng = np.random.default_rng(5)
+    wide = np.where(rng.random((2000, 1)) < 0.25, rng.uniform(-1e4, 1e4, size=(2000, 5)), rng.normal(size=(2000, 5)))
+    far = np.where(rng.random((2000, 1)) < 0.25, 1e6 * rng.normal(size=(2000, 1)), rng.normal(size=(2000, 1)))
+    return {
+        "spread in 50 columns": (sb.models.Gaussian(np.zeros(50)), 1.2 * rng.normal(size=(1000, 50)), 0.1),
+        "wide dirt": (sb.models.Gaussian(np.zeros(5)), wide, 0.05),
+        "far dirt": (NORMAL, far, 0.05),
+        "flat top": (stats.gennorm(8), 1.5 * stats.gennorm(8).rvs(1000, random_state=0)[:, None], 0.05),
+    }
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("name", ["spread in 50 columns", "wide dirt", "far dirt", "flat top"])
+@pytest.mark.parametrize("word", ["contamination", "tolerance"])
+def test_good_enough_is_not_said_of_what_plainly_does_not_fit(name: str, word: str) -> None:
+    model, x, share = _problem_cases()[name]
+    assert sb.check(x, model, **{word: share}, rng=0).verdict == "misfit"
+
+
+@pytest.mark.exact
+def test_json_has_both_parts_and_the_call_is_recorded() -> None:
+    found = sb.check(normal(100), NORMAL, contamination=0.05, rng=0)
+    written = found.to_dict()
+    assert written["schema"] == "steinball.check/1"
+    assert set(written["parts"]) == {"regions", "distance"}
+    assert "steinball.check(" in found._record.call
+    assert "contamination=0.05" in found._record.call
+    assert "CheckResult(rejected=False" in repr(found)

@@ -1,0 +1,214 @@
+"""The region test: both questions, every kind of model, what is refused, what is kept, its words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+import steinball as sb
+from steinball.cautions import DependentRowsWarning
+
+Floats = NDArray[np.float64]
+NORMAL = sb.models.Gaussian()
+
+
+def normal(n: int, d: int = 1, seed: int = 0) -> Floats:
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def outliers(n: int = 500, seed: int = 0) -> Floats:
+    x = normal(n, seed=seed)
+    x[::25] = 10.0
+    return x
+
+
+class Sampled:
+    """A model that can be drawn from and knows nothing else."""
+
+    def __init__(self, scale: float = 1.0, columns: int = 2) -> None:
+        self.scale, self.columns, self.asked = scale, columns, 0
+
+    def sample(self, n: int, rng: Any) -> Floats:
+        self.asked += n
+        return self.scale * np.random.default_rng(rng).normal(size=(n, self.columns))
+
+
+MODELS: dict[str, tuple[Any, Floats]] = {
+    "built in": (NORMAL, normal(3000)),
+    "SciPy": (stats.norm(), normal(3000)),
+    "SciPy with an end": (stats.expon(), np.random.default_rng(0).exponential(size=(3000, 1))),
+    "counts": (stats.poisson(3.0), np.random.default_rng(0).poisson(3.0, size=(3000, 1)).astype(float)),
+    "a distribution function": (type("Own", (), {"cdf": staticmethod(stats.norm.cdf)})(), normal(3000)),
+    "a sampler": (Sampled(), normal(3000, 2)),
+    "draws": (sb.from_draws(normal(60_000, seed=1)), normal(3000)),
+    "a mixture": (
+        sb.models.GaussianMixture([0.5, 0.5], [-2.0, 2.0]),
+        sb.models.GaussianMixture([0.5, 0.5], [-2.0, 2.0]).sample(3000, rng=0),
+    ),
+    "base space": (sb.in_base_space(sb.models.StudentT(5.0)), sb.models.StudentT(5.0).sample(3000, rng=0)),
+}
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("name", MODELS)
+def test_true_models_are_good_enough_and_wider_ones_are_not(name: str) -> None:
+    model, x = MODELS[name]
+    assert sb.region_test(x, model, tolerance=0.08).verdict == "good enough"
+    assert sb.region_test(x, model, contamination=0.05).pvalue > 0.05
+    wide = x * 2.0 if name == "counts" else 1.6 * x
+    assert sb.region_test(wide, model, tolerance=0.05).verdict == "misfit"
+
+
+@pytest.mark.exact
+def test_categories_are_labels_and_unknown_ones_lie_in_no_region() -> None:
+    coin = {"head": 0.5, "tail": 0.5}
+    fair, bent = ["head", "tail"] * 1000, ["head"] * 900 + ["tail"] * 600 + ["edge"] * 500
+    assert sb.region_test(fair, coin, tolerance=0.05).verdict == "good enough"
+    found = sb.region_test(bent, coin, tolerance=0.05)
+    assert found.verdict == "misfit"
+    assert "In tail the model expects 50 % of the rows" in found.region
+    assert "none of the categories" in sb.region_test(bent, coin, contamination=0.0).explain(top=2000).values(1600)
+    with pytest.raises(ValueError, match="add up to 1"):
+        sb.region_test(fair, {"head": 0.5, "tail": 0.4}, tolerance=0.05)
+
+
+@pytest.mark.exact
+def test_one_of_two_words_is_given() -> None:
+    questions: list[dict[str, Any]] = [{}, {"contamination": 0.05, "tolerance": 0.05}]
+    for words in questions:
+        with pytest.raises(TypeError, match=r"some rows are garbage.*in no region may the shares"):
+            sb.region_test(outliers(), NORMAL, **words)
+
+
+@pytest.mark.exact
+def test_the_region_is_said_in_words() -> None:
+    found = sb.region_test(outliers(), NORMAL, contamination=0.01)
+    shares = "the model expects 99.9 % of the rows; tolerating 1 %, at least 98.9 %; there are 95.6 %."
+    assert found.region == f"Between -3.41 and 3.41 {shares}"
+    assert str(found).startswith("MISFIT at level 0.05. Between -3.41 and 3.41")
+    assert found.contamination_bound > 0.015
+    assert "points" in found.at(tolerance=0.01).region
+
+
+@pytest.mark.exact
+def test_the_statistic_exceeds_its_threshold_exactly_where_the_pvalue_rejects() -> None:
+    for scale in (1.0, 1.1, 1.2, 1.3, 1.4):
+        found = sb.region_test(scale * normal(200), NORMAL, contamination=0.02)
+        for result in (found, *(found.at(level=level) for level in (0.01, 0.1, 0.3, 0.5)), found.at(tolerance=0.02)):
+            assert (result.pvalue <= result.level) == (result.statistic > result.threshold) == result.rejected
+            assert result.n_resamples == (0 if result.tolerance else 1999)
+
+
+@pytest.mark.exact
+def test_the_same_rows_give_the_same_answer_whatever_was_tested_before() -> None:
+    x, model = 1.2 * normal(200), sb.models.Gaussian()
+    first = sb.region_test(x, model, contamination=0.05).to_dict()
+    sb.region_test(normal(200, seed=3), model, contamination=0.1)
+    assert sb.region_test(x, model, contamination=0.05, rng=7).to_dict() == first
+    assert sb.region_test(x, sb.models.Gaussian(), contamination=0.05).to_dict() == first
+
+
+@pytest.mark.exact
+def test_nulls_are_kept_with_the_model_and_made_anew_where_it_changes() -> None:
+    model, x = Sampled(), normal(100, 2)
+    before = sb.region_test(x, model, contamination=0.05).pvalue
+    asked = model.asked
+    sb.region_test(normal(100, 2, seed=1), model, contamination=0.05)
+    assert model.asked - asked <= 10  # a few draws tell whether the model is still the same
+    model.scale = 3.0
+    changed = sb.region_test(x, model, contamination=0.05)
+    assert changed.verdict == "misfit"
+    assert before > 0.05
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize(
+    ("sampler", "message"),
+    [
+        (lambda n, rng: 1 / 0, r"`model.sample\(512, rng\)` failed: ZeroDivisionError"),
+        (lambda n, rng: np.full((n, 2), np.nan), "NaN|finite"),
+        (lambda n, rng: rng.normal(size=(n, 3)), r"must return shape \(512, 2\)"),
+        (lambda n, rng: np.ones((n, 2)), "got the same row 512 times"),
+    ],
+)
+def test_a_sampler_that_fails_is_named(sampler: Any, message: str) -> None:
+    model = Sampled()
+    model.sample = sampler  # type: ignore[method-assign]
+    with pytest.raises(ValueError, match=message):
+        sb.region_test(normal(50, 2), model, contamination=0.05)
+
+
+@pytest.mark.exact
+def test_a_model_with_a_score_alone_is_refused_with_what_to_do() -> None:
+    with pytest.raises(TypeError, match=r"sample\(n, rng\).*sb.from_draws.*robust_ksd_test"):
+        sb.region_test(normal(50), lambda x: -x, contamination=0.05)
+    with pytest.raises(ValueError, match="has 3 columns, but `x` has 2"):
+        sb.region_test(normal(50, 2), sb.models.Gaussian(np.zeros(3)), contamination=0.05)
+
+
+@pytest.mark.calibration
+def test_rounded_rows_are_compared_with_rounded_draws() -> None:
+    found = sb.region_test(normal(2000).round(1), NORMAL, contamination=0.05)
+    assert found.pvalue > 0.05
+    assert found.details["rounded to"].startswith("multiples of 0.1")
+    assert sb.region_test(normal(2000).round(1), NORMAL, contamination=0.05, resolution=False).rejected
+
+
+@pytest.mark.calibration
+def test_a_view_of_the_user_sees_what_the_others_do_not() -> None:
+    z = normal(1000, 4)
+    z[:, 3] = np.abs(z[:, 3]) * np.sign(z[:, 0] * z[:, 1] * z[:, 2])  # every pair of columns is independent
+    model = sb.models.Gaussian(np.zeros(4))
+    assert sb.region_test(z, model, contamination=0.05).pvalue > 0.05
+    seen = sb.region_test(z, model, contamination=0.05, views={"product": lambda x: x.prod(axis=1)})
+    assert seen.verdict == "misfit"
+    assert "product" in seen.region
+
+
+@pytest.mark.exact
+def test_rows_in_their_order_are_warned_of() -> None:
+    with pytest.warns(DependentRowsWarning):
+        sb.region_test(np.sort(normal(300), axis=0), NORMAL, contamination=0.05)
+
+
+@pytest.mark.calibration
+def test_blame_names_the_bad_rows_and_no_others() -> None:
+    found = sb.region_test(outliers(), NORMAL, contamination=0.01).explain(top=100)
+    assert sorted(found.points.tolist()) == list(range(0, 500, 25))
+    assert "Too many rows above" in found.summary()
+    assert sb.region_test(normal(500), NORMAL, contamination=0.01).explain().points.size == 0
+
+
+@pytest.mark.exact
+def test_names_of_columns_are_in_the_words() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(1.5 * normal(400, 2), columns=["height", "weight"])
+    found = sb.region_test(frame, sb.models.Gaussian(np.zeros(2)), tolerance=0.02)
+    assert found.verdict == "misfit"
+    assert "height" in found.region or "weight" in found.region or "all columns" in found.region
+    assert "height=" in found.explain().values(0)
+
+
+@pytest.mark.exact
+def test_libraries_agree() -> None:
+    torch = pytest.importorskip("torch")
+    x = 1.2 * normal(200, 2)
+    model = sb.models.Gaussian(np.zeros(2))
+    ours, theirs = (sb.region_test(rows, model, contamination=0.05) for rows in (x, torch.asarray(x)))
+    assert ours.to_dict() == theirs.to_dict()
+
+
+@pytest.mark.calibration
+def test_the_level_is_kept_by_what_the_door_chooses() -> None:
+    """200 samples with 5 % of bad rows in each of two places: at most .05 + 3 standard errors are rejected."""
+    model, rejected = sb.models.Gaussian(), {1.0: 0, 8.0: 0}
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        for place in rejected:
+            x = np.where(rng.random(100) < 0.05, place, rng.normal(size=100))
+            rejected[place] += sb.region_test(x, model, contamination=0.05).rejected
+    assert max(rejected.values()) <= 200 * 0.05 + 3 * np.sqrt(200 * 0.05 * 0.95)
