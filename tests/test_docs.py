@@ -25,7 +25,7 @@ Command = Callable[..., Any]
 ROOT = Path(__file__).parents[1]
 # Folders that begin with an underscore hold what is built.
 PAGES = [ROOT / "README.md", *(p for p in sorted((ROOT / "docs").rglob("*.md")) if "/_" not in p.as_posix())]
-EXTRAS = {"arviz", "blackjax", "jax", "numpyro", "pymc", "sklearn", "torch", "xarray", "zuko"}
+EXTRAS = {"arviz", "blackjax", "jax", "numpyro", "pymc", "sklearn", "statsmodels", "torch", "xarray", "zuko"}
 BLOCK = re.compile(r"^```(?:(\w+)|\{code-cell\} ipython3)\n(?:^:tags:.*?\n)?(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 

@@ -37,6 +37,7 @@ from steinball.gof import (
     ksdagg_test,
     mmd_dev_test,
     mode_weights_test,
+    predictive_test,
     region_test,
     robust_ksd_test,
     robust_ksdagg_test,
@@ -62,7 +63,7 @@ from steinball.radius import (
     TotalVariation,
     Wasserstein,
 )
-from steinball.results import CheckResult, ComparisonResult, FitResult, GofResult, RegionResult
+from steinball.results import CheckResult, ComparisonResult, FitResult, GofResult, PredictiveResult, RegionResult
 from steinball.sequential import Alarm, Monitor, SequentialTest
 from steinball.tilts import PolynomialTilt
 
@@ -88,6 +89,7 @@ __all__ = [
     "Monitor",
     "MonteCarlo",
     "PolynomialTilt",
+    "PredictiveResult",
     "ProjectedBootstrap",
     "RefitBootstrap",
     "RegionResult",
@@ -127,6 +129,7 @@ __all__ = [
     "planning",
     "power",
     "predict_cost",
+    "predictive_test",
     "radius",
     "region_test",
     "robust_ksd_test",

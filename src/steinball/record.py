@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module, metadata
 from typing import Any, ParamSpec, TypeVar
@@ -93,6 +93,10 @@ def _written(test: Callable[..., Any], args: Any, kwargs: Any) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, str | int | float):
         return repr(value)
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{name!r}: {_value(own)}' for name, own in value.items())}}}"
+    if isinstance(value, tuple) and len(value) == 2:
+        return f"({_value(value[0])}, {_value(value[1])})"
     try:
         shape = np.shape(value)
         text = f"<{' × '.join(map(str, shape))} numbers>" if shape else describe(value)

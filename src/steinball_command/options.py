@@ -21,7 +21,8 @@ from steinball_command.guard import NOT_A_DECISION, say, write
 
 __all__ = [
     "COMMANDS", "Check", "Compare", "DataFile", "Demo", "FeedFile", "GoodnessOfFit", "Method", "Model", "Models",
-    "Output", "Promise", "Question", "Share", "State", "Tolerance", "Watch", "Work", "parse",
+    "Output", "Predicted", "PredictionCheck", "Promise", "Question", "Share", "Simulation",
+    "State", "Tolerance", "Watch", "Work", "parse",
 ]  # fmt: skip
 
 
@@ -375,11 +376,67 @@ class Watch:
     state: State
 
 
+@dataclass(frozen=True)
+class Predicted:
+    """the columns, by name or position
+
+    y : COLUMN
+        what was observed
+    mean : COLUMN
+        the mean of a normal prediction
+    sd : COLUMN
+        its standard deviation: a column, or a number for all rows
+    draws : LIST
+        at least 19 columns of draws in place of --mean and --sd, such as 'draw_*'
+    features : LIST
+        columns that a misfit may depend on; prediction and order of the rows are added
+    censoring : COLUMN
+        values at which rows are, or would be, censored from the right
+    """
+
+    y: str | None = None
+    mean: str | None = None
+    sd: str | None = None
+    draws: str | None = None
+    features: str | None = None
+    censoring: str | None = None
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """the simulation
+
+    rows : any|independent
+        where contaminated rows lie: anywhere (the default), or independent of the features
+    resamples : N
+        number of simulated samples; 299 by default
+    """
+
+    rows: str = "any"
+    resamples: int = 299
+
+
+@dataclass(frozen=True)
+class PredictionCheck:
+    """Test whether the predictions in DATA are right for all rows but a tolerated share.
+
+    The exit code is 0 when they are not rejected, 1 when they are, 2 when there is no decision, 130 after Ctrl-C; with
+    --require good-enough it is 3 when the rows show neither a misfit nor that the predictions are good enough.
+    """
+
+    file: DataFile
+    predicted: Predicted
+    question: Question
+    simulation: Simulation
+    output: Output
+
+
 COMMANDS: dict[str, type] = {
     "check": Check,
     "compare": Compare,
     "demo": Demo,
     "monitor": Watch,
+    "predictive": PredictionCheck,
     "test": GoodnessOfFit,
 }
 

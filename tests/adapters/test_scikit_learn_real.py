@@ -69,3 +69,45 @@ def test_a_mixture_that_was_fitted_in_single_precision_is_one(kind: str) -> None
     fitted = mixture.GaussianMixture(2, covariance_type=kind, random_state=0).fit(DATA.astype(np.float32))
     model: Any = sb.as_model(fitted)
     np.testing.assert_allclose(model.log_density(FRESH), fitted.score_samples(FRESH), rtol=1e-4)
+
+
+INPUTS = np.random.default_rng(3).normal(size=(200, 2))
+TARGET = INPUTS @ [1.0, -0.5] + np.random.default_rng(4).normal(size=200)
+LABELS = np.where(TARGET > 0.0, "yes", "no")
+
+
+@pytest.mark.parametrize("name", ["LinearRegression", "BayesianRidge", "HuberRegressor"])
+def test_regressors_predict_normal_laws_and_are_fitted_again(name: str) -> None:
+    linear = pytest.importorskip("sklearn.linear_model")
+    fitted = vars(linear)[name]().fit(INPUTS, TARGET)
+    share = 0.05 if name == "HuberRegressor" else 0.0
+    result = sb.predictive_test(TARGET, fitted, INPUTS, contamination=share, n_resamples=39, rng=0)
+    assert result.fitted == "same-rows"
+    assert not result.rejected
+    bent = TARGET + INPUTS[:, 0] ** 2
+    found = sb.predictive_test(bent, vars(linear)[name]().fit(INPUTS, bent), INPUTS, contamination=0.0, n_resamples=39)
+    assert found.rejected
+
+
+def test_classifiers_predict_by_labels_and_rows_of_frames_by_name() -> None:
+    linear = pytest.importorskip("sklearn.linear_model")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(INPUTS, columns=["a", "b"])
+    fitted = linear.LogisticRegression().fit(frame, LABELS)
+    more = frame.assign(group=np.tile(["u", "v"], 100))[["group", "b", "a"]]
+    result = sb.predictive_test(LABELS, fitted, more, contamination=0.0, n_resamples=39, rng=0)
+    assert result.features == ("group", "b", "a", "probability of yes", "row")
+    assert not result.rejected
+    held = sb.predictive_test(LABELS, fitted, more, contamination=0.2, fitted="other-rows", n_resamples=39, rng=0)
+    assert np.isfinite(held.difference_bound)
+
+
+def test_estimators_that_give_no_law_are_refused() -> None:
+    linear = pytest.importorskip("sklearn.linear_model")
+    with pytest.raises(TypeError, match="`features` must hold"):
+        sb.predictive_test(TARGET, linear.LinearRegression().fit(INPUTS, TARGET), contamination=0.0)
+    with pytest.raises(TypeError, match="without `predict_proba`"):
+        sb.predictive_test(LABELS, linear.RidgeClassifier().fit(INPUTS, LABELS), INPUTS, contamination=0.0)
+    fitted = linear.LinearRegression().fit(INPUTS, TARGET)
+    with pytest.raises(ValueError, match="other-rows"):
+        sb.predictive_test(TARGET, fitted, INPUTS, contamination=0.0, fitted="other-rows")

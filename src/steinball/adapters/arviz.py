@@ -1,4 +1,4 @@
-"""ArviZ: draws in its InferenceData, and in trees, data sets and arrays of xarray."""
+"""ArviZ: draws and predictions in its InferenceData, and in trees, data sets and arrays of xarray."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import numpy as np
 
 from steinball.adapters.posterior import NamedDraws, Reading
 from steinball.arrays import Floats
+from steinball.cautions import FittedOnDataWarning
 from steinball.models.registry import Adapter, class_names
+from steinball.predictive.law import Draws, Posterior, Prediction
+from steinball.remarks import Remark
 
 _KINDS = ("InferenceData", "DataTree", "Dataset", "DataArray")
 _DIMS = ("chain", "draw")
@@ -28,9 +31,60 @@ class ArviZ(Adapter):
         group = thing if kind == "Dataset" else _posterior(thing)
         return NamedDraws({str(name): _values(variable) for name, variable in group.data_vars.items()})
 
+    def prediction(self, thing: Any, y: Any, features: Any) -> Prediction | None:
+        """The group ``posterior_predictive`` of a tree; with ``log_likelihood`` every row is left out in turn."""
+        if not class_names(thing).intersection(_KINDS[:2]):
+            return None
+        groups = _groups(thing)
+        if "posterior_predictive" not in groups:
+            raise ValueError(
+                "`predictive` must have a group `posterior_predictive`, got the groups "
+                f"{', '.join(filter(None, groups))}; PyMC adds it by `pm.sample_posterior_predictive`."
+            )
+        name = _only(thing["posterior_predictive"])
+        draws = _by_row(thing["posterior_predictive"][name], np.shape(y))
+        if "log_likelihood" not in groups:
+            return Prediction(Draws(draws), fitted="same-rows", remarks=(_IN_SAMPLE,))
+        found = thing["log_likelihood"]
+        law = Posterior(y, draws, _by_row(found[name if name in found.data_vars else _only(found)], np.shape(y)))
+        return Prediction(law, fitted="loo", remarks=law.remarks)
+
+
+_IN_SAMPLE = Remark(
+    FittedOnDataWarning,
+    "The posterior has seen these rows, so that its predictions of them are too good (a true model with 60 "
+    "coefficients for 400 rows was rejected .49).",
+    "Add the group `log_likelihood`, with which every row is predicted from the others.",
+)
+
+
+def _only(group: Any) -> str:
+    """The name of the one variable of a group."""
+    names = [str(name) for name in group.data_vars]
+    if len(names) != 1:
+        raise ValueError(
+            f"`predictive` must predict one variable, got {', '.join(names)}. Keep one: "
+            "`idata.posterior_predictive = idata.posterior_predictive[[name]]`."
+        )
+    return names[0]
+
+
+def _by_row(variable: Any, shape: tuple[int, ...]) -> Floats:
+    """Draws of a variable with chains behind each other, (n, S)."""
+    values = _values(variable)
+    if values.shape[2:] != shape:
+        raise ValueError(
+            f"`predictive`: the variable {variable.name} has the shape {values.shape[2:]} a draw, and `y` {shape}."
+        )
+    return np.asarray(values.reshape(-1, *shape).T)
+
+
+def _groups(tree: Any) -> list[str]:
+    return [str(name).strip("/") for name in (tree.groups() if callable(tree.groups) else tree.groups)]
+
 
 def _posterior(tree: Any) -> Any:
-    groups = [str(name).strip("/") for name in (tree.groups() if callable(tree.groups) else tree.groups)]
+    groups = _groups(tree)
     if "posterior" not in groups:
         raise ValueError(f"`draws` must have a group `posterior`, got the groups {', '.join(filter(None, groups))}.")
     return tree["posterior"]

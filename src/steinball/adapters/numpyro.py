@@ -17,6 +17,7 @@ from steinball.adapters.density import Conventions, read_distribution
 from steinball.adapters.posterior import Layout, NamedDraws, Posterior, Reading
 from steinball.arrays import Floats, to_host
 from steinball.models.registry import Adapter, class_names
+from steinball.predictive.law import DRAWS, Draws, Prediction
 
 _ROWS = 256
 """Rows that are evaluated at a time: one shape, so that one compilation serves every number of rows."""
@@ -120,6 +121,12 @@ class NumPyro(Adapter):
 
     def model(self, thing: Any, dimension: int | None) -> Any:
         return read_distribution(thing, dimension, NUMPYRO) if isinstance(thing, Distribution) else None
+
+    def prediction(self, thing: Any, y: Any, features: Any) -> Prediction | None:
+        """Draws of a distribution with one entry a row."""
+        if not isinstance(thing, Distribution):
+            return None
+        return Prediction(Draws(to_host(thing.sample(jax.random.PRNGKey(0), (DRAWS,))).T))
 
     def draws(self, thing: Any, reading: Reading) -> NamedDraws | None:
         """The draws of a run, which is itself the model that they are tested against."""

@@ -1,15 +1,17 @@
-"""scikit-learn: estimators with a density, fitted or to be fitted."""
+"""scikit-learn: estimators with a density, fitted or to be fitted, and what regressors and classifiers predict."""
 
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Floats
+from steinball.arrays import Floats, as_numbers
+from steinball.frames import frame_columns
 from steinball.models.autodiff import from_log_density
 from steinball.models.base import Model
 from steinball.models.gaussian import Gaussian
@@ -17,6 +19,7 @@ from steinball.models.kernel_density import KernelDensity
 from steinball.models.knowledge import Knowledge
 from steinball.models.mixture import GaussianMixture
 from steinball.models.registry import Adapter, Fit, class_names, read_model
+from steinball.predictive.law import ClassProbabilities, Distribution, Law, Prediction
 
 
 def _symmetric(cov: Any) -> Floats:
@@ -82,6 +85,63 @@ class SciKitLearn(Adapter):
 
     def family(self, thing: Any, dimension: int, known: Mapping[str, float]) -> Fit | None:
         return partial(fitted_copy, thing) if "fit" in dir(thing) else None
+
+    def prediction(self, thing: Any, y: Any, features: Any) -> Prediction | None:
+        """What a regressor or classifier predicts from the features; ``None`` for other estimators."""
+        if "predict" not in dir(thing) or "fit" not in dir(thing):
+            return None
+        x = _inputs(thing, features)
+        robust = bool(class_names(thing.steps[-1][1] if "steps" in dir(thing) else thing) & _ROBUST)
+        return Prediction(
+            _predicted(thing, x, y, robust),
+            fitted="same-rows",
+            robust=robust,
+            refit=lambda drawn: Prediction(_predicted(copy.deepcopy(thing).fit(x, drawn), x, drawn, robust)),
+            own_rows="predict_proba" not in dir(thing) and not _has_std(thing),
+            instead="a robust estimator, such as `sklearn.linear_model.HuberRegressor`",
+        )
+
+
+_ROBUST = {"HuberRegressor", "TheilSenRegressor", "RANSACRegressor"}
+
+
+def _inputs(estimator: Any, features: Any) -> Any:
+    """The columns that an estimator predicts from, out of the features."""
+    if features is None:
+        raise TypeError("`features` must hold what the estimator in `predictive` predicts from, got None.")
+    if "feature_names_in_" in dir(estimator) and frame_columns(features) is not None:
+        return features[list(estimator.feature_names_in_)]
+    if isinstance(features, Mapping):
+        return np.column_stack([np.asarray(column) for column in features.values()])
+    return features if frame_columns(features) is not None else as_numbers(features, "features")
+
+
+def _predicted(estimator: Any, x: Any, y: Any, robust: bool) -> Law:
+    """Class probabilities, or a normal law with the estimator's own or the residuals' standard deviation."""
+    from scipy.stats import norm
+
+    if "predict_proba" in dir(estimator):
+        return ClassProbabilities(np.asarray(estimator.predict_proba(x), dtype=np.float64), estimator.classes_)
+    if "classes_" in dir(estimator):
+        raise TypeError(
+            f"`predictive` is a {type(estimator).__name__} without `predict_proba`: it predicts no chances."
+        )
+    if _has_std(estimator):
+        return Distribution(norm(*estimator.predict(x, return_std=True)))
+    mean = np.ravel(estimator.predict(x))
+    return Distribution(norm(mean, _residual_sd(as_numbers(y, "y") - mean, estimator, robust)))
+
+
+def _has_std(estimator: Any) -> bool:
+    return "return_std" in inspect.signature(estimator.predict).parameters
+
+
+def _residual_sd(residuals: Floats, estimator: Any, robust: bool) -> float:
+    """From the median of absolute residuals for a robust fit; otherwise without as many rows as there are slopes."""
+    if robust:
+        return float(1.4826 * np.median(np.abs(residuals - np.median(residuals))))
+    slopes = 1 + (np.size(estimator.coef_) if "coef_" in dir(estimator) else 0)
+    return float(np.sqrt(np.sum(residuals**2) / max(1, residuals.size - slopes)))
 
 
 def fitted_copy(estimator: Any, x: Floats) -> Model:

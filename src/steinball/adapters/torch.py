@@ -15,6 +15,7 @@ from steinball.adapters.density import Conventions, ForeignDensity, Map, read_di
 from steinball.arrays import Floats, to_host
 from steinball.models.knowledge import Knowledge
 from steinball.models.registry import Adapter
+from steinball.predictive.law import DRAWS, Draws, Prediction
 
 
 def log_prob(target: Any, flat: bool, x: Any) -> Any:
@@ -115,6 +116,14 @@ class Torch(Adapter):
         if isinstance(thing, torch.nn.Module) and "log_prob" in dir(thing):
             return module_model(thing, thing)
         return None
+
+    def prediction(self, thing: Any, y: Any, features: Any) -> Prediction | None:
+        """Draws of a distribution with one entry a row; the state of torch's generator stays as it was."""
+        if not isinstance(thing, Distribution):
+            return None
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.manual_seed(0)
+            return Prediction(Draws(to_host(thing.sample(torch.Size([DRAWS]))).T))
 
 
 ADAPTER = Torch()

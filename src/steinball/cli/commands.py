@@ -12,6 +12,7 @@ from steinball.cli import outcome
 from steinball.cli.datafiles import read_table
 from steinball.cli.demo import demonstrate
 from steinball.cli.feed import open_feed
+from steinball.cli.predictions import read_predictions
 from steinball.cli.specs import as_share, kernel_from, load, model_from, python_file, standard_words
 from steinball.cli.watch import check_watch, held, start_monitor, watch
 from steinball.evidence.base import CLOSE, GOOD_ENOUGH
@@ -27,13 +28,14 @@ from steinball_command.options import (
     Method,
     Model,
     Models,
+    PredictionCheck,
     Question,
     Tolerance,
     Watch,
     Work,
 )
 
-__all__ = ["run", "run_check", "run_compare", "run_demo", "run_monitor", "run_test"]
+__all__ = ["run", "run_check", "run_compare", "run_demo", "run_monitor", "run_predictive", "run_test"]
 
 
 def run(options: Any) -> int:
@@ -82,7 +84,7 @@ def run_check(options: Check) -> int:
     return _code(result, question.require)
 
 
-def _shares(question: Question) -> dict[str, float]:
+def _shares(question: Question) -> dict[str, Any]:
     """What is tolerated, by exactly one of two words; both are explained where that is not so."""
     words = {"contamination": question.contamination, "tolerance": question.tolerance}
     given = {name: as_share(text, f"--{name}") for name, text in words.items() if text is not None}
@@ -147,11 +149,28 @@ def run_monitor(options: Watch) -> int:
     return REJECTED if alarms else NOT_REJECTED
 
 
+def run_predictive(options: PredictionCheck) -> int:
+    """``steinball predictive``: predictions in the columns of a file."""
+    file, question, output = options.file, options.question, options.output
+    with outcome.ending(debug=output.debug):
+        shares, level = _shares(question), as_share(question.level, "--level")
+        outcome.check_files(output)
+        table, columns = read_predictions(file, options.predicted)
+        table = table.drawn(file.max_rows, question.seed)
+        settings: dict[str, Any] = {"rows": options.simulation.rows, "n_resamples": options.simulation.resamples}
+        result = sb.predictive_test(**columns.read(table), **shares, **settings, level=level, rng=question.seed)
+        result = result._called(outcome.command_line(table), ())
+        outcome.write_files(output, result, table, Path(file.data).name)
+        outcome.print_result(output, result, table)
+    return _code(result, question.require)
+
+
 _COMMANDS: dict[type, Callable[[Any], int]] = {
     Check: run_check,
     Compare: run_compare,
     Demo: run_demo,
     GoodnessOfFit: run_test,
+    PredictionCheck: run_predictive,
     Watch: run_monitor,
 }
 

@@ -7,6 +7,7 @@ from steinball.gof.fitted import fit_test, split
 from steinball.gof.ksd import ksd_test, robust_ksd_test
 from steinball.gof.mmd import MMDResult, dcmmd_test, mmd_dev_test
 from steinball.gof.mode_weights import SharpResult, mode_weights_test
+from steinball.gof.predictive import predictive_test
 from steinball.gof.regions import region_test
 from steinball.gof.sharp_huber import sharp_huber_test
 from steinball.results import AggregatedResult, CheckResult, FitResult, RegionResult, RobustAggregatedResult
@@ -27,6 +28,7 @@ __all__ = [
     "ksdagg_test",
     "mmd_dev_test",
     "mode_weights_test",
+    "predictive_test",
     "region_test",
     "robust_ksd_test",
     "robust_ksdagg_test",

@@ -12,10 +12,11 @@ Fit = Callable[[Any], Any]
 if TYPE_CHECKING:
     from steinball.adapters.posterior import NamedDraws, Posterior, Reading
     from steinball.models.family import Family
+    from steinball.predictive.law import Prediction
 
 
 class Adapter:
-    """What is read of the objects of one library: models, families, draws and posteriors, as far as it has them.
+    """What is read of one library: models, families, draws, posteriors and predictions, as far as it has them.
 
     A method returns ``None`` for an object that is nothing of the kind, and raises an error with a remedy for an object
     that could be read in two ways or has no score.
@@ -60,12 +61,17 @@ class Adapter:
         """The posterior on its unconstrained space; ``run`` is what the user passed as draws, of whatever library."""
         return None
 
+    def prediction(self, thing: Any, y: Any, features: Any) -> Prediction | None:
+        """What is predicted for every row, for :func:`steinball.predictive_test`; features are what the user passed."""
+        return None
+
 
 # The first part of the module of a class, and the file of this folder that reads its objects. A flow is found by its
 # own library before torch, from which it derives.
 _ADAPTERS: dict[str, Adapter | str] = {
     "scipy": "scipy",
     "sklearn": "scikit_learn",
+    "statsmodels": "statsmodels",
     "zuko": "flows",
     "nflows": "flows",
     "normflows": "flows",
@@ -149,3 +155,9 @@ def read_posterior(thing: Any, run: Any = None) -> Posterior | None:
     """The posterior that an object of another library is, or ``None``; the adapter of the run is asked as well."""
     found = (adapter.posterior(thing, run) for adapter in (*adapters_of(thing), *adapters_of(run)))
     return next((posterior for posterior in found if posterior is not None), None)
+
+
+def read_prediction(thing: Any, y: Any, features: Any = None) -> Prediction | None:
+    """What an object of another library predicts for the rows of y, or ``None`` where no adapter knows it."""
+    found = (adapter.prediction(thing, y, features) for adapter in adapters_of(thing))
+    return next((prediction for prediction in found if prediction is not None), None)

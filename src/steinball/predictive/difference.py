@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from steinball.predictive.table import ARC_WIDTHS, ARCS, BLOCKS, BOXES, IN_BLOCK
 
 __all__ = ["Difference"]
 
-_ROUNDING = 1e-9
+_ROUNDING, _LEVELS = 1e-9, (1e-3, 0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,12 +92,30 @@ class Difference:
 
     def interval(self, level: float) -> tuple[float, float]:
         """[δ_L, δ_U]: simultaneous lower limits, and pointwise upper ones, which need no correction."""
-        count, m, alpha = np.floor(self.counts + _ROUNDING), self.block_rows, level / self.factor
-        chance = np.where(count > 0, betaincinv(np.maximum(count, 1.0), m - count + 1.0, alpha), 0.0)
+        return max(0.0, float(self.shortages(level).max())), self.upper_bound(level)
+
+    def upper_bound(self, level: float) -> float:
+        """δ_U; boxes that cannot be the largest at a level between the ends of ``_LEVELS`` are left out."""
+        boxes = self._largest if _LEVELS[0] <= level <= _LEVELS[1] else np.full(self.counts.shape, True)
+        return float(self._uppers(level, boxes).max())
+
+    @cached_property
+    def _largest(self) -> NDArray[np.bool_]:
+        """Boxes that may be the largest: limits fall in the level, so that others lie below one at all levels."""
+        every = np.full(self.counts.shape, True)
+        least, most = (self._uppers(level, every).reshape(self.counts.shape) for level in reversed(_LEVELS))
+        return np.asarray(most >= least.max())
+
+    def _uppers(self, level: float, boxes: NDArray[np.bool_]) -> Floats:
+        """Upper limits of the shortage of some boxes, one after the other."""
+        count, m, width = (
+            np.broadcast_to(part, self.counts.shape)[boxes]
+            for part in (np.floor(self.counts + _ROUNDING), self.block_rows, ARC_WIDTHS)
+        )
+        chance = np.where(count > 0, betaincinv(np.maximum(count, 1.0), m - count + 1.0, level / self.factor), 0.0)
         if self.factor == 1.0:
             chance = np.minimum(chance, np.maximum(count - 1.0, 0.0) / np.maximum(m, 1))
-        high = (m * (ARC_WIDTHS - chance) / self.n).max()
-        return max(0.0, float(self.shortages(level).max())), float(high)
+        return np.asarray(m * (width - chance) / self.n)
 
     def worst(self, level: float) -> tuple[int, ...]:
         """Table, block and arc of the box with the largest proven shortage."""

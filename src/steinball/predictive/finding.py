@@ -42,6 +42,8 @@ class Finding:
         Class of a nominal response; 0 otherwise.
     predicted, observed : float or None
         Mean probability and frequency of a class.
+    name : str
+        What the class is called, where there are several.
     """
 
     feature: str
@@ -54,18 +56,24 @@ class Finding:
     output: int
     predicted: float | None
     observed: float | None
+    name: str = ""
+
+    @property
+    def span(self) -> str:
+        """The values of the feature, in words."""
+        shown = [v if isinstance(v, str) else number(v) for v in dict.fromkeys(self.values)]
+        if len(shown) == 2 and not isinstance(self.values[0], str):
+            return f"between {shown[0]} and {shown[1]}"
+        return ", ".join(shown[:5]) + " …" * (len(shown) > 5)
 
     @property
     def sentence(self) -> str:
         """The finding in words."""
-        shown = [v if isinstance(v, str) else number(v) for v in dict.fromkeys(self.values)]
-        span = ", ".join(shown[:5]) + " …" * (len(shown) > 5)
-        if len(shown) == 2 and not isinstance(self.values[0], str):
-            span = f"between {shown[0]} and {shown[1]}"
         rows = count(self.rows, "row")
-        place = f"Over all {rows}" if self.everywhere else f"For {self.feature} {span} ({rows})"
+        place = f"Over all {rows}" if self.everywhere else f"For {self.feature} {self.span} ({rows})"
         if self.predicted is not None and self.observed is not None:
-            return f"{place}: predicted {self.predicted:.2g}, observed {self.observed:.2g}."
+            whose = f", class {self.name}" * bool(self.name)
+            return f"{place}{whose}: predicted {self.predicted:.2g}, observed {self.observed:.2g}."
         return f"{place} the prediction is {self.word}: {percent(self.share)} of the rows {_SAID[self.word]}."
 
 

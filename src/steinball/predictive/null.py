@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -120,6 +121,13 @@ class Null:
         self._variance = np.stack([views_of(self.tables[:pilot, t]).var(axis=0) for t in range(len(counts))])
         self._references: dict[float, Reference] = {}
 
+    def with_rows(self, rows: str) -> Null:
+        """The null of other bad rows, from the same simulated tables."""
+        found = copy.copy(self)
+        found.rows, found._references = check_choice(rows, "rows", ("any", "independent", "changed")), {}
+        found._top = VIEW_TOPS if rows == "changed" else VIEW_MEANS.max(axis=1)
+        return found
+
     def _simulate(self, count: int, share: float, stream: int) -> Floats:
         rng = generator_at(self._seed, stream)
         if self._redraw is None:
@@ -209,11 +217,16 @@ class Null:
 
     def worst(self, table: Floats, share: float) -> tuple[int, int, int]:
         """Table of the largest standardized view, and block and arc of the largest box of that table."""
+        return self.worst_of_each(table, share)[0][:3]
+
+    def worst_of_each(self, table: Floats, share: float) -> list[tuple[int, int, int, float]]:
+        """Position, block and arc of the largest box, and largest standardized view of every table, largest first."""
         own = self.reference(share)
         short = self._shortage(views_of(table), share) * own.scale
-        named = int(((_tops(short[:, None]) - own.center) / own.width).max(axis=1).argmax())
-        box = int(np.where(self._room[named, :BOXES] > 0, short[named, :BOXES], -np.inf).argmax())
-        return named, box // len(ARCS), box % len(ARCS)
+        values = ((_tops(short[:, None]) - own.center) / own.width).max(axis=1)
+        boxes = np.where(self._room[:, :BOXES] > 0, short[:, :BOXES], -np.inf).argmax(axis=1)
+        order = np.argsort(-values, kind="stable").tolist()
+        return [(t, *divmod(int(boxes[t]), len(ARCS)), float(values[t])) for t in order]
 
 
 def _tops(short: Floats) -> Floats:

@@ -200,7 +200,7 @@ def from_cdf_values(u: Any, *, at_limits: Any = None) -> Pit:
     return _assemble(values, (values, values), (_POINTS, _POINTS), None if at_limits is None else (at_limits,) * 2)
 
 
-def from_distribution(y: Any, law: Any, *, step: float | None = None, limits: Any = None) -> Pit:
+def from_distribution(y: Any, law: Any, *, step: float | None = None, limits: Any = None, fresh: bool = True) -> Pit:
     """Rows of a law with vector parameters, such as ``scipy.stats.norm(mean, sd)`` or ``scipy.stats.poisson(rate)``.
 
     Parameters
@@ -213,6 +213,8 @@ def from_distribution(y: Any, law: Any, *, step: float | None = None, limits: An
         y of a continuous law is rounded to multiples of it: the interval is that of the rounding cell.
     limits : array, shape (n,), optional
         Values at which rows are or would be censored from the right (y = limit means "at least"); infinity for none.
+    fresh : bool
+        Without it only intervals are computed, and not the law of fresh rows of a law with steps.
 
     Examples
     --------
@@ -233,7 +235,8 @@ def from_distribution(y: Any, law: Any, *, step: float | None = None, limits: An
         at = origin + grid * np.round((law.ppf(edge) - origin) / grid)
         return law.cdf(at - below), law.cdf(at + above)
 
-    ends, edges = (law.cdf(y - below), law.cdf(y + above)), edge_ends(interval, y.size) if grid else (_POINTS, _POINTS)
+    ends, stepped = (law.cdf(y - below), law.cdf(y + above)), grid > 0.0 and fresh
+    edges = edge_ends(interval, y.size) if stepped else (_POINTS, _POINTS)
     censoring = None if limits is None else (limits, law.cdf(as_rows(limits, "limits", y.size) - below))
     return _assemble(y, ends, edges, censoring, quantiles=lambda at: law.ppf(at[:, None]))
 

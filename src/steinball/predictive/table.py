@@ -42,6 +42,8 @@ class Features:
         Name to an array of shape (n,): numbers, or text for categories.
     bins : int array, shape (p, n)
         Bin 0 … 7 of each row for each feature.
+    covariates : tuple of str, or None
+        Features that the model depends on, along which a robust fit may be biased; None for all.
 
     Examples
     --------
@@ -52,15 +54,27 @@ class Features:
 
     columns: Mapping[str, NDArray[Any]]
     bins: NDArray[np.int64]
+    covariates: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, columns: Mapping[str, Any]) -> Features:
+    def of(cls, columns: Mapping[str, Any], covariates: tuple[str, ...] | None = None) -> Features:
         """Features from columns of equal length: numbers and dates are ranked, anything else is a category."""
         read = {str(name): _column(values, str(name)) for name, values in columns.items()}
         sizes = {column.size for column in read.values()}
         if len(sizes) != 1 or 0 in sizes:
             raise ValueError(f"`features` must hold columns of one length, at least 1, got lengths {sorted(sizes)}.")
-        return cls(read, np.array([_level_bins(c) if c.dtype.kind == "U" else _rank_bins(c) for c in read.values()]))
+        bins = [_level_bins(c) if c.dtype.kind == "U" else _rank_bins(c) for c in read.values()]
+        return cls(read, np.array(bins), covariates)
+
+    def distinct(self) -> Features:
+        """Without features that do not vary, and without those whose bins, or mirrored bins, an earlier one has."""
+        kept: list[int] = []
+        for f, own in enumerate(self.bins):
+            others = (self.bins[e] for e in kept)
+            if np.ptp(own) and not any(np.array_equal(own, b) or np.array_equal(own, BINS - 1 - b) for b in others):
+                kept.append(f)
+        names, kept = list(self.columns), kept or [len(self.columns) - 1]
+        return Features({names[f]: self.columns[names[f]] for f in kept}, self.bins[kept], self.covariates)
 
     @property
     def n(self) -> int:
@@ -74,8 +88,9 @@ class Features:
 
     @cached_property
     def design(self) -> Floats:
-        """A column of ones, and every numeric feature with mean 0 and standard deviation 1; shape (n, 1 + …)."""
-        numeric = [c - c.mean() for c in self.columns.values() if c.dtype.kind == "f"]
+        """A column of ones, and every numeric covariate with mean 0 and standard deviation 1; shape (n, 1 + …)."""
+        chosen = [c for name, c in self.columns.items() if self.covariates is None or name in self.covariates]
+        numeric = [c - c.mean() for c in chosen if c.dtype.kind == "f"]
         return np.column_stack([np.ones(self.n), *(c / (c.std() or 1.0) for c in numeric)])
 
 

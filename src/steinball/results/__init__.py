@@ -6,6 +6,7 @@ from steinball.results.check import CheckResult
 from steinball.results.comparison import ComparisonResult
 from steinball.results.fitted import FitResult
 from steinball.results.gof import GofResult
+from steinball.results.predictive import PredictiveExplanation, PredictiveResult
 from steinball.results.regions import RegionResult
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "ComparisonResult",
     "FitResult",
     "GofResult",
+    "PredictiveExplanation",
+    "PredictiveResult",
     "RegionResult",
     "Result",
     "RobustAggregatedResult",

@@ -18,6 +18,7 @@ from steinball.files import write_whole
 from steinball.record import versions
 from steinball.results.base import CONTAMINATED, Result
 from steinball.show.panels import data_panel, legend, region_panel, tolerance_panel
+from steinball.show.predictive import pit_panel, table_panel
 from steinball.show.scene import Scene
 from steinball.show.svg import Frame
 from steinball.show.tolerance import can_slide
@@ -127,6 +128,7 @@ _TOLERANCE = (
     "statement holds for all of them at once. The level may not: it has to be chosen before the data are seen."
 )
 _LEVEL = "The level has to be chosen before the data are seen."
+_COLORED = "orange where there are more, blue where there are fewer; outlined is the box that decides."
 _KINDS = {"MISFIT": "misfit", "REJECTED": "misfit"} | dict.fromkeys(
     ("GOOD ENOUGH", "CLOSE IN KSD", "DIFFERENCE SHOWN"), "good"
 )
@@ -239,6 +241,10 @@ def _panels(scene: Scene, told: Sequence[str]) -> str:
         figures.append(_figure(keys + data_panel(scene), f"The data against the model. {notes}"))
     if "regions" in told:
         figures.append(_figure(region_panel(scene.profile), f"The view that decides. {scene.profile.caption}"))
+    if "table" in told:
+        where = vars(scene.result)["words"]
+        figures.append(_figure(table_panel(scene.result), f"Rows over expected rows: {_COLORED} {where}"))
+        figures.append(_figure(pit_panel(scene.result), "The PIT of those rows, and 95 % of simulated ones."))
     if "tolerance" in told:
         panel = tolerance_panel(scene.result, scene.zones)
         figures.append(_figure(panel, "The p-value against the tolerance, and the verdict that it gives."))

@@ -13,6 +13,7 @@ import numpy as np
 from steinball.evidence.kernels import KernelsEvidence
 from steinball.files import write_whole
 from steinball.results.base import Result
+from steinball.results.predictive import PredictiveResult
 from steinball.results.regions import SharesResult
 from steinball.show.further import (
     draw_contributions,
@@ -22,6 +23,7 @@ from steinball.show.further import (
     draw_wealth,
     draw_witness,
 )
+from steinball.show.predictive import draw_bands, draw_pit, draw_table, has_bands
 from steinball.show.regions import draw_regions, draw_shares
 from steinball.show.sample import draw_sample
 from steinball.show.scene import Scene
@@ -48,7 +50,11 @@ def _has_points(result: Result) -> bool:
 
 
 def _has_regions(result: Result) -> bool:
-    return isinstance(result, SharesResult) and bool(result.region)
+    return isinstance(result, SharesResult) and bool(result.region) and not _has_table(result)
+
+
+def _has_table(result: Result) -> bool:
+    return isinstance(result, PredictiveResult)
 
 
 def _wealth(scene: Scene, ax: Any) -> Any:
@@ -60,6 +66,11 @@ def _wealth(scene: Scene, ax: Any) -> Any:
 
 PICTURES: dict[str, Picture] = {
     "regions": Picture(lambda scene, ax: draw_regions(scene.profile, ax), _has_regions, "left"),
+    "table": Picture(lambda scene, ax: draw_table(scene.result, ax), _has_table, "left"),
+    "pit": Picture(lambda scene, ax: draw_pit(scene.result, ax), _has_table, "right"),
+    "bands": Picture(
+        lambda scene, ax: draw_bands(scene.result, ax), lambda result: _has_table(result) and has_bands(result)
+    ),
     "data": Picture(lambda scene, ax: draw_sample(scene.view, ax), _has_points, "left"),
     "tolerance": Picture(lambda scene, ax: draw_tolerance(scene.result, scene.zones, ax), can_slide, "right"),
     "lengthscales": Picture(

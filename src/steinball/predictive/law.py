@@ -1,0 +1,339 @@
+"""What is predicted for each row: a distribution, draws, class probabilities or a posterior, and how it was fitted."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import Floats, as_numbers, is_array_like
+from steinball.cautions import FittedOnDataWarning
+from steinball.predictive.loo import RELIABLE_K, loo_pit
+from steinball.predictive.pit import (
+    Pit,
+    as_draws,
+    as_rows,
+    from_cdf_values,
+    from_class_probabilities,
+    from_distribution,
+    from_draws,
+)
+from steinball.remarks import Remark
+from steinball.text import count
+
+__all__ = ["ClassProbabilities", "Distribution", "DistributionFunction", "Draws", "Law", "Observed", "Posterior",
+           "Prediction", "plain_prediction"]  # fmt: skip
+
+FITTED = ("", "same-rows", "other-rows", "loo")
+DRAWS = 999
+"""Draws of a distribution whose quantiles are not asked for."""
+
+_MOST_CLASSES = 8  # so many classes have a feature each
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """How y is observed: censored from the right at limits, and rounded to multiples of a step.
+
+    Attributes
+    ----------
+    limits : array of shape (n,), or None
+        Values at which rows are or would be censored; infinity for none.
+    step : float or None
+        Grid of a continuous y.
+    """
+
+    limits: Floats | None = None
+    step: float | None = None
+
+    def __call__(self, values: Floats, origin: Floats | float) -> Floats:
+        """Values of y, or draws of it with rows first, as they would be observed; the grid goes through ``origin``."""
+        if self.step:
+            values = origin + self.step * np.round((values - origin) / self.step)
+        if self.limits is None:
+            return values
+        return np.minimum(values, self.limits if values.ndim == 1 else self.limits[:, None])
+
+
+class Law(ABC):
+    """The predictive law of each of n rows."""
+
+    def read(self, y: Any) -> NDArray[Any]:
+        """The observed y as an array (n,)."""
+        return as_rows(y, "y")
+
+    @abstractmethod
+    def pit(self, y: Any, observed: Observed, rng: np.random.Generator, *, fresh: bool = True) -> Pit:
+        """PIT intervals of y; without ``fresh`` the law of fresh rows may be left out."""
+
+    def draw(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
+        """One y of every row, (n,)."""
+        raise TypeError(f"`refit` needs a `predictive` that can be drawn from, and {type(self).__name__} cannot.")
+
+    def center(self, n: int) -> Mapping[str, Floats]:
+        """What is predicted, as features by name."""
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution(Law):
+    """A distribution with one parameter vector entry a row, such as ``scipy.stats.norm(mean, sd)``.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> law = Distribution(stats.norm([0.0, 1.0], 1.0))
+    >>> law.pit([0.0, 1.0], Observed(), np.random.default_rng(0)).low.tolist()
+    [[0.5, 0.5]]
+    """
+
+    law: Any
+
+    def pit(self, y: Any, observed: Observed, rng: np.random.Generator, *, fresh: bool = True) -> Pit:
+        """By distribution function and quantiles."""
+        y = self.read(y)
+        if (shape := np.shape(self.law.ppf(0.5))) not in ((), (1,), y.shape):
+            raise ValueError(f"`predictive` must have one law for each of the {y.size} rows of `y`, got shape {shape}.")
+        return from_distribution(y, self.law, step=observed.step, limits=observed.limits, fresh=fresh)
+
+    def draw(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
+        """By quantiles of uniform numbers."""
+        return np.broadcast_to(self.law.ppf(rng.random(n)), (n,)).copy()
+
+    def center(self, n: int) -> Mapping[str, Floats]:
+        """The mean, or the median if there is no finite mean."""
+        found = np.asarray(self.law.mean() if "mean" in dir(self.law) else np.nan, dtype=np.float64)
+        found = found if np.isfinite(found).all() else np.asarray(self.law.ppf(0.5), dtype=np.float64)
+        return {"prediction": np.broadcast_to(found, (n,))}
+
+
+@dataclass(frozen=True, eq=False)
+class DistributionFunction(Law):
+    """A function ``cdf(y)`` that gives F(y | x) of every row, of continuous laws."""
+
+    cdf: Callable[[Any], Any]
+
+    def pit(self, y: Any, observed: Observed, rng: np.random.Generator, *, fresh: bool = True) -> Pit:
+        """By values of the function."""
+        if observed.step:
+            raise ValueError("`resolution` needs a `predictive` with quantiles: pass an object with `cdf` and `ppf`.")
+        y, limits = self.read(y), observed.limits
+        if limits is None:
+            return from_cdf_values(self._values(y, y.size))
+        if (y > limits).any():
+            raise ValueError(f"`y` must be at most `censoring`, which row {(y > limits).argmax()} is not.")
+        ends = self._values(limits, y.size)
+        return from_cdf_values(np.where(y >= limits, ends, self._values(y, y.size)), at_limits=ends)
+
+    def _values(self, y: Floats, n: int) -> Floats:
+        return as_rows(self.cdf(y), "predictive(y)", n, 0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Draws(Law):
+    """At least 19 draws of each row's law, (n, S), independent of those of other rows."""
+
+    draws: Floats
+
+    def pit(self, y: Any, observed: Observed, rng: np.random.Generator, *, fresh: bool = True) -> Pit:
+        """By the rank of y among its draws; draws are rounded and censored as y is."""
+        y = observed(self.read(y), 0.0 if observed.step is None else float(np.asarray(y)[0]))
+        return from_draws(y, observed(as_draws(self.draws, y.size, "predictive"), y[0]), rng)
+
+    def draw(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
+        """One of the draws of every row."""
+        return np.asarray(self.draws[np.arange(n), rng.integers(0, self.draws.shape[1], n)])
+
+    def center(self, n: int) -> Mapping[str, Floats]:
+        """The mean of the draws."""
+        return {"prediction": np.asarray(self.draws.mean(axis=1))}
+
+
+@dataclass(frozen=True, eq=False)
+class ClassProbabilities(Law):
+    """Probabilities (n, J) of classes; ``ordered`` ones are an ordinal response.
+
+    Examples
+    --------
+    >>> law = ClassProbabilities(np.array([[0.25, 0.75], [0.5, 0.5]]), np.array(["no", "yes"]))
+    >>> law.read(["yes", "no"]).tolist(), list(law.center(2))
+    ([1, 0], ['probability of yes'])
+    """
+
+    probabilities: Floats
+    classes: NDArray[Any] | None = None
+    ordered: bool = False
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """What the classes are called."""
+        return np.arange(self.probabilities.shape[1]) if self.classes is None else np.asarray(self.classes)
+
+    def read(self, y: Any) -> NDArray[Any]:
+        """The position of the class of each row."""
+        values, labels = np.asarray(y), self.labels.tolist()
+        if unknown := [v for v in np.unique(values).tolist() if v not in labels]:
+            raise ValueError(f"`y` must hold the classes {', '.join(map(str, labels))}, got {unknown[0]!r}.")
+        return np.array([labels.index(value) for value in values.tolist()])
+
+    def pit(self, y: Any, observed: Observed, rng: np.random.Generator, *, fresh: bool = True) -> Pit:
+        """Ordinal steps, or one class against the rest."""
+        if observed.limits is not None or observed.step:
+            raise ValueError(
+                "`censoring` and `resolution` are for numbers, and `predictive` gives class probabilities."
+            )
+        return from_class_probabilities(self.read(y), self.probabilities, ordered=self.ordered)
+
+    def draw(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
+        """Classes by their labels."""
+        upto = np.cumsum(self.probabilities, axis=1)[:, :-1]
+        return np.asarray(self.labels[(rng.random((n, 1)) >= upto).sum(axis=1)])
+
+    def center(self, n: int) -> Mapping[str, Floats]:
+        """The probability of the second of two classes, of every class, or of the likeliest if they are many."""
+        shares, size = self.probabilities, self.probabilities.shape[1]
+        if self.ordered and size > 2:
+            return {"prediction": shares @ np.arange(size)}
+        if size > _MOST_CLASSES:
+            return {"largest probability": shares.max(axis=1)}
+        return {f"probability of {self.labels[j]}": shares[:, j] for j in range(int(size == 2), size)}
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior(Law):
+    """Predictive draws and log-likelihoods (n, S) of draws of a posterior: every row is predicted from the others."""
+
+    y: Any
+    draws: Floats
+    log_likelihood: Floats
+
+    @cached_property
+    def _found(self) -> tuple[Pit, Floats]:
+        return loo_pit(self.y, self.draws, self.log_likelihood)
+
+    def pit(self, y: Any, observed: Observed, rng: np.random.Generator, *, fresh: bool = True) -> Pit:
+        """Leave-one-out PIT."""
+        if observed.limits is not None or observed.step:
+            raise ValueError("`censoring` and `resolution` do not go with a posterior and its `log_likelihood`.")
+        return self._found[0]
+
+    def center(self, n: int) -> Mapping[str, Floats]:
+        """The mean of the draws."""
+        return {"prediction": np.asarray(self.draws.mean(axis=1))}
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """Rows whose weights are not reliable."""
+        many = int((self._found[1] > RELIABLE_K).sum())
+        cause = f"The leave-one-out weights of {count(many, 'row')} are not reliable (Pareto k above {RELIABLE_K})."
+        return (Remark(FittedOnDataWarning, cause, "Refit the model without those rows, or leave them out."),) * (
+            many > 0
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """A law for each row, and how it came about.
+
+    Attributes
+    ----------
+    law : Law
+        The law of each row.
+    fitted : {"", "same-rows", "other-rows", "loo"}
+        Whether the model was fitted to the rows that are tested; empty where that is not known.
+    robust : bool
+        Whether some bad rows move the fit by little.
+    covariates : dict
+        What the model depends on, as features.
+    refit : callable or None
+        y to the prediction of the model fitted to that y.
+    own_rows : bool
+        Whether it can only be a prediction of the rows that the model was fitted to.
+    instead : str
+        A robust fit to use in its place.
+    remarks : tuple of Remark
+        What has to be said.
+    """
+
+    law: Law
+    fitted: str = ""
+    robust: bool = False
+    covariates: Mapping[str, Any] = field(default_factory=dict)
+    refit: Callable[[Any], Any] | None = None
+    own_rows: bool = False
+    instead: str = "a robust fit, such as `statsmodels.api.RLM` or scikit-learn's `HuberRegressor`"
+    remarks: tuple[Remark, ...] = ()
+
+
+def plain_prediction(predictive: Any, y: Any, ordered: bool = False) -> Prediction:
+    """A prediction from what needs no other library.
+
+    Parameters
+    ----------
+    predictive : object
+        A pair (mean, sd) of a normal law, an object with ``cdf`` and ``ppf``, draws (n, S), class probabilities (n, J),
+        or a function ``cdf(y)``.
+    y : array
+        Observed values.
+    ordered : bool
+        Whether classes have an order.
+
+    Examples
+    --------
+    >>> type(plain_prediction(([0.0, 1.0], 1.0), [0.5, 0.5]).law).__name__
+    'Distribution'
+    """
+    if isinstance(predictive, tuple) and len(predictive) == 2:
+        return Prediction(Distribution(_normal(predictive, len(y))))
+    if "freeze" in dir(predictive):
+        raise TypeError("`predictive` has no parameters yet: pass a frozen law, such as `scipy.stats.norm(mean, sd)`.")
+    quantile = next((name for name in ("ppf", "icdf") if name in dir(predictive)), None)
+    if "cdf" in dir(predictive) and quantile:
+        return Prediction(Distribution(predictive if quantile == "ppf" else _with_quantiles(predictive)))
+    if is_array_like(predictive):
+        return Prediction(_array_law(as_numbers(predictive, "predictive"), len(y), ordered))
+    if callable(predictive):
+        return Prediction(DistributionFunction(predictive))
+    raise TypeError(
+        "`predictive` must be a pair (mean, sd), a frozen law such as `scipy.stats.poisson(rate)`, draws (n, S), class "
+        "probabilities (n, J), a function cdf(y), a statsmodels result, a scikit-learn estimator or an InferenceData, "
+        f"got {type(predictive).__name__}."
+    )
+
+
+def _with_quantiles(law: Any) -> Any:
+    """A distribution whose quantile function is called ``icdf``, such as ``scipy.stats.Normal(mu=mean, sigma=sd)``."""
+    discrete = any(kind.__name__ == "DiscreteDistribution" for kind in type(law).__mro__)
+    return SimpleNamespace(
+        cdf=law.cdf, ppf=law.icdf, **{name: law.mean for name in ("mean",) if name in dir(law)},
+        **({"pmf": law.pmf} if discrete else {}),
+    )  # fmt: skip
+
+
+def _normal(pair: tuple[Any, Any], n: int) -> Any:
+    from scipy.stats import norm
+
+    mean, sd = (as_numbers(part, name) for part, name in zip(pair, ("mean", "sd"), strict=True))
+    for name, part in (("mean", mean), ("sd", sd)):
+        if part.shape not in ((), (n,)):
+            raise ValueError(f"`{name}` in `predictive=(mean, sd)` must have shape ({n},) or (), got {part.shape}.")
+    if not (sd > 0.0).all() or not np.isfinite(mean).all():
+        raise ValueError("`predictive=(mean, sd)` must hold finite means and standard deviations above 0.")
+    return norm(mean, sd)
+
+
+def _array_law(values: Floats, n: int, ordered: bool) -> Law:
+    if values.ndim == 2 and len(values) == n and (values >= 0.0).all() and np.allclose(values.sum(axis=1), 1.0):
+        return ClassProbabilities(values, None, ordered)
+    if values.ndim == 1:
+        raise ValueError(
+            f"`predictive` has shape {values.shape}: one number a row is no law. Pass (mean, sd) for a normal law, "
+            "`np.column_stack([1 - p, p])` for probabilities of class 1, or draws of shape (n, S)."
+        )
+    return Draws(as_draws(values, n, "predictive"))
