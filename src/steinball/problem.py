@@ -25,7 +25,7 @@ from steinball.arrays import (
     to_host,
 )
 from steinball.jumps.offset import as_jumps
-from steinball.kernels.bandwidth import median_of_checked
+from steinball.kernels.bandwidth import median_of_checked, standard_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import JaxModel, Model, evaluate_score, keepable, model_at, score_of
@@ -33,6 +33,7 @@ from steinball.models.base_map import Move
 from steinball.models.base_space import as_tested
 from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference
+from steinball.models.standardized import Standardization, standardized
 from steinball.models.support import Support, place
 from steinball.stein import SteinKernel, SteinPoints, center_of
 from steinball.tau.edges import check_edges
@@ -66,6 +67,8 @@ class Rows:
         What a result says of the rows.
     predictable : bool
         Whether kernel and tilt must not look at the samples: then they are taken from the model.
+    unstandardized : (n, d) array, optional
+        The samples before the last move, where that standardized them: the score of the model is evaluated there.
 
     Examples
     --------
@@ -81,6 +84,7 @@ class Rows:
     moves: tuple[Move, ...] = ()
     remarks: dict[str, Any] = field(default_factory=dict)
     predictable: bool = False
+    unstandardized: Array | None = None
 
     @classmethod
     def of(
@@ -93,11 +97,12 @@ class Rows:
         seed: Any = None,
         outside: str = "error",
         base: bool = False,
+        standardize: bool = False,
     ) -> Rows:
         """What a user passed, checked once; ``jumps`` move the samples, by random numbers below ``seed``.
 
         ``base`` says that nothing else was asked for in the coordinates of the data, so that a model that is better
-        tested in base space may be.
+        tested in base space may be; ``standardize`` that others are tested in standardized coordinates.
         """
         given = computed(as_samples(x))
         model = as_tested(model, given, base)
@@ -106,12 +111,23 @@ class Rows:
             samples, model = to_host(given), _in_numpy(model, given)
         found = cls(samples, model, given, predictable=predictable)._within(outside)
         moves = as_jumps(jumps, model, found.samples)
-        if moves is None:
-            return found
-        below = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
-        moved = moves.move(lent(found.samples), model, below)
-        checked = as_second_samples(moved, found.samples, "jumps.move(samples, model, seed)")
-        return dataclasses.replace(found, samples=checked)
+        if moves is not None:
+            below = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
+            moved = moves.move(lent(found.samples), model, below)
+            checked = as_second_samples(moved, found.samples, "jumps.move(samples, model, seed)")
+            found = dataclasses.replace(found, samples=checked)
+        return found._standardized() if standardize and not found.moves else found
+
+    def _standardized(self) -> Rows:
+        """The same rows where neither units nor correlations matter, as far as model or data tell these."""
+        model = standardized(self.model, None if self.predictable else self.samples)
+        if model is None:
+            return self
+        move: Standardization = model.move
+        remarks = {**self.remarks, "tested in": move.label}
+        return dataclasses.replace(
+            self, samples=move(self.samples), model=model, moves=(move,), remarks=remarks, unstandardized=self.samples
+        )
 
     def _within(self, outside: str) -> Rows:
         """The rows inside the support of the model, and in base space where the model asks for that."""
@@ -193,7 +209,10 @@ class Rows:
     # Kernel and tilt.
 
     def median_distance(self) -> float:
-        """The median distance between samples; where they must not be looked at, between draws of the model."""
+        """The median distance between samples; where they must not be looked at, between draws of the model; in
+        standardized coordinates and base space that of a normal distribution, which is fixed in advance."""
+        if self.moves:
+            return standard_distance(int(self.samples.shape[1]))
         if self.predictable:
             return median_of_checked(self._draws("kernel", "InverseMultiquadric(1.0)"))
         return median_of_checked(self.samples)
@@ -235,8 +254,22 @@ class Rows:
         """The problem of these rows under one kernel."""
         stein = self.choose(kernel, tilt)
         tilted = stein.tilt is not None and Knowledge(self.model).evaluable
-        rows = dataclasses.replace(self, samples=within_reach(self.samples)) if tilted else self
-        return Problem(stein, rows, evaluate_score(self.model, rows.samples))
+        rows = self._within_reach() if tilted else self
+        if rows.unstandardized is None:
+            return Problem(stein, rows, evaluate_score(self.model, rows.samples))
+        move: Any = rows.moves[-1]
+        return Problem(stein, rows, move.pulled(evaluate_score(move.model, rows.unstandardized)))
+
+    def _within_reach(self) -> Rows:
+        """The same rows with those that are too far out to be squared moved in."""
+        if self.unstandardized is None:
+            return dataclasses.replace(self, samples=within_reach(self.samples))
+        near = within_reach(self.unstandardized)
+        return (
+            self
+            if near is self.unstandardized
+            else dataclasses.replace(self, samples=self.moves[-1](near), unstandardized=near)
+        )
 
     def pose_all(self, kernels: Sequence[Kernel], tilt: Tilt | str | None) -> tuple[Problem, ...]:
         """One problem per kernel; the score is evaluated once, and an automatic tilt suits the kernel in the middle."""

@@ -32,6 +32,7 @@ def ksd_test(
     rng: Any = None,
     jumps: Jumps | str | None = None,
     outside: str = "error",
+    standardize: bool = True,
     check_model: bool = True,
     engine: str = "auto",
     memory_limit: int | str | None = None,
@@ -81,6 +82,12 @@ def ksd_test(
     outside : {"error", "contaminated"}
         What to do with points outside the ``support`` of the model: refuse them, or count them as contaminated, which
         needs a tolerated share of contamination.
+    standardize : bool
+        Whether rows and model are tested in standardized coordinates, in which neither the units of the columns nor
+        their correlations matter: by the model's covariance, or by its draws, or else by the robust scatter of the
+        data. The length scale is then that of a normal distribution, fixed in advance. A ``kernel``, a ``tilt``, a
+        number for ``tau`` or a ``radius`` in the coordinates of the data is taken there. ``False`` gives the paper's
+        test, with the median distance of the data as length scale.
     check_model : bool
         Whether a model that can be sampled is checked against itself, once: its own draws must agree with its score.
         A warning says where they do not. The check has a seed of its own, and is skipped for slow samplers.
@@ -116,8 +123,9 @@ def ksd_test(
     """
     settings = Settings(engine, memory_limit, n_jobs, progress)
     asked = Specification(
-        radius, calibration, level, rng, settings, kernel, None, tilt, tau, estimator, jumps, outside, check_model
-    )
+        radius, calibration, level, rng, settings, kernel, None, tilt, tau, estimator, jumps, outside, check_model,
+        standardize,
+    )  # fmt: skip
     evidence, record = assess(x, model, asked)
     return GofResult.of(evidence, asked.radius, asked.level, record)
 
@@ -141,6 +149,7 @@ def robust_ksd_test(
     rng: Any = None,
     jumps: Jumps | str | None = None,
     outside: str = "error",
+    standardize: bool = True,
     check_model: bool = True,
     engine: str = "auto",
     memory_limit: int | str | None = None,
@@ -156,7 +165,7 @@ def robust_ksd_test(
 
     Parameters
     ----------
-    x, model, kernel, estimator, level, rng, jumps, outside, check_model, engine, memory_limit, n_jobs, progress
+    x, model, kernel, estimator, level, rng, jumps, outside, standardize, check_model, engine, memory_limit, n_jobs, progress
         As in :func:`ksd_test`.
     contamination : float
         The tolerated share ε, in [0, 1]. It has no default: how much may be tolerated is part of the question. For
@@ -201,7 +210,7 @@ def robust_ksd_test(
     settings = Settings(engine, memory_limit, n_jobs, progress)
     asked = Specification(
         Huber(contamination), calibration, level, rng, settings, kernel, None, tilt, tau, estimator, jumps, outside,
-        check_model,
+        check_model, standardize,
     )  # fmt: skip
     evidence, record = assess(x, model, asked)
     return GofResult.of(evidence, asked.radius, asked.level, record)
