@@ -28,7 +28,7 @@ extensions = [
 exclude_patterns = ["_build", "_ext", "_templates", "**/tables"]
 templates_path = ["_templates"]
 
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True

@@ -22,7 +22,7 @@ from steinball.calibration.deviation import DeviationNull
 from steinball.calibration.wealth import payoffs
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models import Gaussian
-from steinball.sequential.stream import SequentialTest
+from steinball.sequential import SequentialTest
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt
 

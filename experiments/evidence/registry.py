@@ -25,6 +25,10 @@ _FILES = (
     "base_space",
     "dimensions",
     "fitted",
+    "comparison",
+    "monitor",
+    "regions",
+    "predictive",
 )  # fmt: skip
 
 _HEAD = """# Evidence for what goes beyond the paper

@@ -64,7 +64,7 @@ def _signs(problem: Problem, rng: np.random.Generator) -> dict[str, Weights]:
     """Signs for these rows; none where n is below 20 autocorrelation times: what is refused rejects nothing."""
     calibration, seed = WildBootstrap(DRAWS, dependence="auto"), as_seed(rng)
     try:
-        return {MARKOV: calibration.settled(problem).request(len(problem), seed).weights}
+        return {MARKOV: calibration.for_rows(problem).request(len(problem), seed).weights}
     except ValueError:
         return {}
 

@@ -67,7 +67,7 @@ def like(value: Any, x: Array) -> Array:
     return xp.asarray(value, dtype=x.dtype, device=array_api_compat.device(x))
 
 
-def lent(x: Array) -> Array:
+def private_copy(x: Array) -> Array:
     """A copy of ``x`` for code that is not ours, which may write into it."""
     if array_api_compat.is_torch_array(x):
         return x.detach().clone()

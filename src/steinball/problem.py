@@ -18,9 +18,9 @@ from steinball.arrays import (
     as_second_samples,
     computed,
     is_small_jax,
-    lent,
     like,
     namespace,
+    private_copy,
     take_rows,
     to_host,
 )
@@ -113,7 +113,7 @@ class Rows:
         moves = as_jumps(jumps, model, found.samples)
         if moves is not None:
             below = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
-            moved = moves.move(lent(found.samples), model, below)
+            moved = moves.move(private_copy(found.samples), model, below)
             checked = as_second_samples(moved, found.samples, "jumps.move(samples, model, seed)")
             found = dataclasses.replace(found, samples=checked)
         return found._standardized() if standardize and not found.moves else found

@@ -64,13 +64,13 @@ def test_auto_is_settled_from_the_rows_before_any_draw() -> None:
     time = autocorrelation_time(problem)
     wild, boundary = sb.WildBootstrap(99, dependence="auto"), sb.BoundaryBootstrap(99, "wild", "auto")
     for calibration, stretch in ((wild, 1.0), (boundary, 1.5)):
-        settled: Any = calibration.settled(problem)
-        assert settled.dependence == pytest.approx(stretch * time * (1000 / time) ** (1 / 3))
-        auto, given = (sb.ksd_test(x, MODEL, calibration=c, rng=0) for c in (calibration, settled))
+        found: Any = calibration.for_rows(problem)
+        assert found.dependence == pytest.approx(stretch * time * (1000 / time) ** (1 / 3))
+        auto, given = (sb.ksd_test(x, MODEL, calibration=c, rng=0) for c in (calibration, found))
         assert auto.pvalue == given.pvalue
-        with pytest.raises(ValueError, match="is not settled"):
+        with pytest.raises(ValueError, match="is not yet found"):
             calibration.request(1000, SEED)
-    assert sb.WeightedBootstrap(99).settled(problem) == sb.WeightedBootstrap(99)
+    assert sb.WeightedBootstrap(99).for_rows(problem) == sb.WeightedBootstrap(99)
 
 
 @pytest.mark.exact

@@ -90,7 +90,7 @@ def test_refusals_name_the_remedy() -> None:
 def test_a_model_without_a_sampler_is_corrected_by_the_leverages_of_the_data() -> None:
     problem = pose(X, sb.from_score(lambda x: -(x - 1.0) / 4.0), KERNEL)
     fitted = FittedModel(problem.model, lambda x: problem.model, lambda x: x - 1.0, (X - 1.0) * 1.0)
-    found = sb.ProjectedBootstrap(20).knowing(fitted, problem, as_seed(0)).projection
+    found = sb.ProjectedBootstrap(20).for_fit(fitted, problem, as_seed(0)).projection
     assert found is not None
     assert found.inflation > 1.0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ import numpy as np
 import pytest
 
 import steinball as sb
+from steinball.cli import commands, outcome
+from steinball.cli.datafiles import read_table
+from steinball_command.options import COMMANDS, DataFile
 
 pytestmark = pytest.mark.exact
 
@@ -286,6 +290,45 @@ def test_what_the_users_file_prints_does_not_reach_the_json(command: Command, da
     done = command("test", data, "--model", f"{tmp_path / 'mine.py'}:score", "--contamination", "0.1", "--json")
     assert json.loads(done.stdout)["n"] == 300
     assert "loading" in done.stderr
+
+
+@dataclass(frozen=True)
+class Count:
+    """Count the rows of DATA.
+
+    times : N
+        count every row so often; once by default
+    """
+
+    file: DataFile
+    times: int = 1
+
+
+def run_count(options: Count) -> int:
+    with outcome.ending():
+        outcome.write(f"{options.times * len(read_table(options.file).samples)}\n")
+    return 0
+
+
+def test_a_new_command_is_a_dataclass_and_a_function(
+    command: Command, data: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(COMMANDS, "count", Count)
+    monkeypatch.setitem(commands._COMMANDS, Count, run_count)
+    assert command("count", data, "--times", "2", "--columns", "x").stdout == "600\n"
+    assert "there is no column `y`" in command("count", data, "--columns", "y").stderr
+    assert "--times N" in command("count", "--help").stdout
+    assert "Count the rows of DATA." in command("--help").stdout
+
+
+def test_what_a_file_of_a_tolerated_set_prints_does_not_reach_the_json(
+    command: Command, data: str, tmp_path: Path
+) -> None:
+    (tmp_path / "own.py").write_text("import steinball as sb\nprint('loading')\nball = sb.FixedRadius(0.5)\n")
+    words = ["--radius", f"{tmp_path / 'own.py'}:ball", "--require", "good-enough", "--json"]
+    done = command("test", data, *GAUSSIAN, *words)
+    assert json.loads(done.stdout)["radius"] == 0.5
+    assert done.stderr == "loading\n"
 
 
 def test_the_version(command: Command) -> None:

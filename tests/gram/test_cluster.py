@@ -154,6 +154,11 @@ def last_of(*arguments: Any) -> Any:
     return arguments[-1]
 
 
+def first_is_slow(task: int) -> int:
+    time.sleep(0.4 if task else 4.0)
+    return task
+
+
 def take_a_while(task: int) -> int:
     time.sleep(0.7)
     return task
@@ -161,6 +166,12 @@ def take_a_while(task: int) -> int:
 
 def lose_the_fifth_twice(data: Any, task: int) -> int:
     if record(task) == 5 and CALLS.count(5) <= 2:
+        raise CancelledError("lost dependencies")
+    return task
+
+
+def lose_four_once(data: Any, task: int) -> int:
+    if record(task) in (2, 4, 6, 8) and CALLS.count(task) == 1:
         raise CancelledError("lost dependencies")
     return task
 
@@ -216,6 +227,24 @@ def test_tasks_whose_data_are_lost_are_handed_out_again(client: Any) -> None:
     assert CALLS.count(0) == 1
 
 
+def test_losses_are_counted_from_the_last_task_that_finished(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_file, "LOSSES", 2)
+    monkeypatch.setattr(cluster_file._Run, "room", 1)
+    assert list(run_on_dask(client, lose_four_once, (np.ones(1000),), range(10))) == list(range(10))
+
+
+def test_tasks_that_lost_the_same_data_send_them_again_once(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    scatter, sent = distributed.Client.scatter, list[int]()
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        sent.append(1)
+        return scatter(*arguments, **options)
+
+    monkeypatch.setattr(distributed.Client, "scatter", counted)
+    assert list(run_on_dask(client, lose_four_once, (np.ones(1000),), range(10))) == list(range(10))
+    assert len(sent) == 2
+
+
 def test_data_that_are_lost_again_and_again_are_an_error(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     async def fails(*arguments: Any, **options: Any) -> Any:
         raise OSError("connection refused")
@@ -257,6 +286,23 @@ def test_a_worker_that_is_still_to_come_is_waited_for() -> None:
         timer.start()
         assert within(30.0, lambda: list(run_on_dask(client, last_of, (np.ones(1000),), range(5)))) == list(range(5))
         timer.join()
+
+
+def test_a_cluster_that_adapts_to_its_load_starts_a_worker_for_the_data() -> None:
+    with (
+        distributed.LocalCluster(0, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        cluster.adapt(minimum=0, maximum=1, interval="100ms")
+        time.sleep(1.0)  # the first worker, which comes without a reason, goes again
+        assert eventually(lambda: not client.nthreads())
+        assert within(20.0, lambda: list(run_on_dask(client, last_of, (np.ones(1000),), range(5)))) == list(range(5))
+
+
+def test_any_task_that_finishes_is_progress(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first takes longer than the limit, while the other worker finishes one after the other."""
+    monkeypatch.setattr(cluster_file, "NO_PROGRESS_LIMIT", 2.0)
+    assert within(30.0, lambda: list(run_on_dask(client, first_is_slow, (), range(12)))) == list(range(12))
 
 
 def test_the_time_that_the_caller_takes_does_not_count(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,7 +97,7 @@ def test_the_estimates_are_close_and_contributions_too() -> None:
         problem = pose(sample_of(d, 1500, d, 0.02), lambda x: -x, tilt=PolynomialTilt())
         request = WeightedBootstrap(200).request(1500, np.random.SeedSequence(d))
         exact = DenseGram(problem).summarise(request)
-        near = LowRankGram(problem, 1500, settled=lambda summary: True).summarise(request)
+        near = LowRankGram(problem, 1500, decides=lambda summary: True).summarise(request)
         assert near.details["residual_share"] <= 1e-3
         np.testing.assert_allclose(near.quadratic_forms, exact.quadratic_forms, rtol=0.03)
         assert np.mean(near.quadratic_forms / exact.quadratic_forms) == pytest.approx(1.0, abs=2e-3)
@@ -366,7 +366,7 @@ def test_more_draws_keep_the_bounds_of_the_earlier_ones_and_are_graded_together(
 def test_exact_draws_joined_with_approximate_ones_are_not_called_exact(
     borderline: Floats, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On the boundary the exact engine decides; ten more draws alone are settled at once by low rank."""
+    """On the boundary the exact engine decides; ten more draws alone are decided at once by low rank."""
     monkeypatch.setattr(steinball.gram.choose, "choose_engine", lambda *args, **kwargs: "lowrank")
     first = sb.ksd_test(borderline, lambda x: -x, tilt=PolynomialTilt(), radius=at_the_boundary(borderline), rng=0)
     assert first.grade == "exact"
@@ -380,7 +380,7 @@ def test_approximate_draws_joined_with_exact_ones_keep_their_bounds() -> None:
     problem = problem_of(sample_of(4, 200, 1, 0.0))
     first = WeightedBootstrap(99).request(200, np.random.SeedSequence(0))
     more = WeightedBootstrap(150).request(200, np.random.SeedSequence(0), 99)
-    near = LowRankGram(problem, 200, settled=lambda s: True).summarise(first)
+    near = LowRankGram(problem, 200, decides=lambda s: True).summarise(first)
     exact = DenseGram(problem).summarise(more)
     joined = near.join(exact)
     assert joined.form_bounds is not None
@@ -399,8 +399,8 @@ def test_every_array_library_gives_the_same_summary(xp: Any, monkeypatch: pytest
     x = sample_of(5, 300, 1, 0.05)
     request = WeightedBootstrap(70).request(300, np.random.SeedSequence(0))
     done: Callable[[GramSummary], bool] = lambda summary: True  # noqa: E731
-    ours = LowRankGram(problem_of(x), 300, settled=done).summarise(request)
-    theirs = LowRankGram(problem_of(xp.asarray(x)), 300, settled=done).summarise(request)
+    ours = LowRankGram(problem_of(x), 300, decides=done).summarise(request)
+    theirs = LowRankGram(problem_of(xp.asarray(x)), 300, decides=done).summarise(request)
     assert type(theirs.row_means) is type(xp.asarray(x))
     np.testing.assert_allclose(theirs.quadratic_forms, ours.quadratic_forms, rtol=1e-9)
     np.testing.assert_allclose(to_host(theirs.row_means), ours.row_means, rtol=1e-7, atol=1e-9)
@@ -446,11 +446,11 @@ def test_the_fallback_is_asked_only_where_needed() -> None:
 
     class Refuses:
         def summarise(self, request: Request) -> GramSummary:
-            raise AssertionError("asked although the decision was settled")
+            raise AssertionError("asked although the decision was decided")
 
     request = WeightedBootstrap(19).request(100, np.random.SeedSequence(0))
-    settled = LowRankGram(problem, 100, settled=lambda s: True, fallback=Refuses()).summarise(request)
-    assert settled.engine == "lowrank"
+    decided = LowRankGram(problem, 100, decides=lambda s: True, fallback=Refuses()).summarise(request)
+    assert decided.engine == "lowrank"
     open_ = LowRankGram(problem, 100, fallback=BlockedGram(problem, 32, 1)).summarise(request)
     assert (open_.engine, open_.grade) == ("blocked", "exact")
 
@@ -461,12 +461,12 @@ def test_the_rank_is_raised_until_the_decision_is_settled(monkeypatch: pytest.Mo
     request = WeightedBootstrap(19).request(400, np.random.SeedSequence(0))
     shares: list[float] = []
 
-    def settled(summary: GramSummary) -> bool:
+    def decided(summary: GramSummary) -> bool:
         share = summary.details["residual_share"]
         if not shares or shares[-1] != share:
             shares.append(share)
         return bool(share < 1e-5)
 
-    summary = LowRankGram(problem, 400, settled=settled).summarise(request)
+    summary = LowRankGram(problem, 400, decides=decided).summarise(request)
     assert 1 <= sum(share > 1e-5 for share in shares) == len(shares) - 1
     assert summary.details["residual_share"] == shares[-1] < 1e-5

@@ -238,7 +238,7 @@ def test_the_low_rank_engine_stays_within_its_prediction(n: int, d: int, jobs: i
     ranks = []
 
     def work() -> None:
-        summary = LowRankGram(problem, 200, jobs, settled=lambda summary: True).summarise(request)
+        summary = LowRankGram(problem, 200, jobs, decides=lambda summary: True).summarise(request)
         ranks.append(summary.details["rank"])
 
     used = peak(work)

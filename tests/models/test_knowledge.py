@@ -165,10 +165,10 @@ def test_scores_are_known_elsewhere_unless_a_model_says_otherwise() -> None:
 def test_a_model_is_evaluated_in_numpy_where_it_takes_that() -> None:
     template = np.ones(3, dtype=np.float32)
     for model in (*OURS, sb.from_log_density(lambda x: -x[:, 0], backend="numerical")):
-        assert Knowledge(model).home(template).dtype == np.float64
+        assert Knowledge(model).evaluated_in(template).dtype == np.float64
     for model in (Having(), ScoreFunction(lambda x: -x)):
-        assert Knowledge(model).home(template) is template
-    assert Knowledge(Having()).home(None).dtype == np.float64
+        assert Knowledge(model).evaluated_in(template) is template
+    assert Knowledge(Having()).evaluated_in(None).dtype == np.float64
 
 
 def test_clusters_are_the_components_that_have_a_weight_or_declared_modes() -> None:

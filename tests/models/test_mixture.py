@@ -199,3 +199,9 @@ def test_equal_points_do_not_swallow_a_component() -> None:
 def test_every_parameter_has_a_name_of_its_own(dimension: int) -> None:
     for family in (NormalFamily(dimension), MixtureFamily(2, dimension)):
         assert len(set(family.names)) == len(family.names)
+
+
+def test_data_without_a_fit_are_refused_by_name() -> None:
+    """A matrix that is not definite was the error."""
+    with pytest.raises(ValueError, match="no fit of a mixture of 2 normal distributions: some component has no spread"):
+        MixtureFamily(2, 1).fit(np.ones((20, 1)))

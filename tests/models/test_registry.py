@@ -86,7 +86,8 @@ def test_the_adapter_of_the_run_is_asked_about_a_model_of_no_library() -> None:
 
     register("samplers", Samplers())
     run = made("samplers.core", "Run")
-    assert read_posterior(len, run) == ("posterior of", len)  # type: ignore[comparison-overlap]
+    found: Any = read_posterior(len, run)
+    assert found == ("posterior of", len)
     assert read_posterior(len) is None
 
 

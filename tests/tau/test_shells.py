@@ -66,8 +66,8 @@ def test_no_point_of_a_shell_exceeds_its_bound(name: str) -> None:
     x = majorant.setting.center + z @ majorant.setting.unit_root.T
     values, rho = SteinKernel(kernel, tilt).diagonal(x, model.score(x)), majorant.setting.distance(x)
     np.testing.assert_allclose(rho, np.linalg.norm(z, axis=1), rtol=1e-10)
-    assert (values <= majorant.over(rho, rho) * (1.0 + 1e-10)).all()
-    assert (values <= majorant.over(0.9 * rho, 1.3 * rho) * (1.0 + 1e-10)).all()
+    assert (values <= majorant.bound_between(rho, rho) * (1.0 + 1e-10)).all()
+    assert (values <= majorant.bound_between(0.9 * rho, 1.3 * rho) * (1.0 + 1e-10)).all()
     assert values.max() <= largest_shell(majorant)
     if name in TIGHT:
         assert largest_shell(majorant) == pytest.approx(values.max(), rel=5e-3)
@@ -79,7 +79,7 @@ def test_the_largest_shell_is_the_maximum_of_the_bound(name: str) -> None:
     majorant = Majorant.of(setting_of(model, InverseMultiquadric(1.2), tilt), model)
     assert majorant is not None
     rho = np.concatenate([np.linspace(0.0, 20.0, 40_001), np.geomspace(20.0, 1e6, 2001)])
-    values = majorant.over(rho, rho)
+    values = majorant.bound_between(rho, rho)
     best = float(values.max())
     assert best * (1.0 - 1e-12) <= largest_shell(majorant) <= best * (1.0 + 2e-5)
     beyond = float(values[rho >= 3.0].max())

@@ -101,7 +101,7 @@ def test_the_chosen_tilt_is_no_worse_than_the_plain_ones(name: str) -> None:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Placed:
+class Located:
     """A model of a user, which knows its place and nothing more."""
 
     location: Any
@@ -112,7 +112,7 @@ class Placed:
 
 
 def test_a_model_that_only_knows_its_place_is_drawn_from_as_if_it_were_normal() -> None:
-    model = Placed(np.zeros(30), np.eye(30))
+    model = Located(np.zeros(30), np.eye(30))
     tilt: Any = choose_tilt(np.ones((2, 30)) * 100.0, model, sb.InverseMultiquadric(1.0))
     assert tilt.center == (0.0,) * 30
     assert tilt.scale > 2.0
@@ -156,7 +156,7 @@ def test_otherwise_the_data_place_it_robustly(model: Any) -> None:
 
 
 def test_a_score_that_fails_at_the_draws_leaves_the_plain_tilt() -> None:
-    class Picky(Placed):
+    class Picky(Located):
         def score(self, x: Any) -> Any:
             return np.full_like(x, math.nan)
 
@@ -181,10 +181,10 @@ def test_the_narrow_model_of_the_theory_page() -> None:
 def test_the_base_tilt_follows_the_model_where_it_knows_its_place() -> None:
     x = np.random.default_rng(3).normal(size=(50, 2)) * 100.0
     covariance = np.array([[2.0, 0.6], [0.6, 1.0]])
-    tilt = base_tilt(x, Placed(np.array([1.0, -2.0]), covariance))
+    tilt = base_tilt(x, Located(np.array([1.0, -2.0]), covariance))
     assert tilt.center == (1.0, -2.0)
     np.testing.assert_allclose(tilt.precision, np.linalg.inv(covariance), rtol=1e-12)
-    round_one = base_tilt(x, Placed(np.zeros(2), 9.0 * np.eye(2)))
+    round_one = base_tilt(x, Located(np.zeros(2), 9.0 * np.eye(2)))
     assert round_one == PolynomialTilt(0.5, (0.0, 0.0), 3.0)
 
 

@@ -133,7 +133,7 @@ class NumPyro(Adapter):
         if "MCMC" in class_names(thing):
             return NumPyroPosterior(thing.sampler, thing)
         if "MCMCKernel" in class_names(thing):
-            if run is None:
+            if "MCMC" not in class_names(run):
                 raise TypeError(
                     "`model` is a NumPyro kernel, and without its run the arguments of its model are unknown. Pass the "
                     "`MCMC` as `draws` or as `model`."

@@ -204,11 +204,11 @@ class Calibration(ABC):
         """Few calibrations look at the places of rows."""
         return False
 
-    def settled(self, problem: Problem) -> Calibration:
+    def for_rows(self, problem: Problem) -> Calibration:
         """The same with all that it takes from the rows filled in, before its draws are asked for; here itself."""
         return self
 
-    def over(self, radius: Radius, problem: Problem, tau: Supremum) -> Calibration:
+    def for_set(self, radius: Radius, problem: Problem, tau: Supremum) -> Calibration:
         """The same for the set behind ``radius``, where its null distribution depends on more than θ; here itself."""
         return self
 

@@ -72,7 +72,7 @@ class FittedCalibration(Calibration):
     """
 
     @abstractmethod
-    def knowing(self, fitted: FittedModel, problem: Problem, seed: np.random.SeedSequence) -> Self:
+    def for_fit(self, fitted: FittedModel, problem: Problem, seed: np.random.SeedSequence) -> Self:
         """The same calibration for this fit to these data."""
 
     def _unfitted(self) -> TypeError:
@@ -144,7 +144,7 @@ class RefitBootstrap(FittedCalibration):
         """Nothing: what contamination does to the fit is not imitated."""
         return not (radius.contamination or radius.allows_removal)
 
-    def knowing(self, fitted: FittedModel, problem: Problem, seed: np.random.SeedSequence) -> Self:
+    def for_fit(self, fitted: FittedModel, problem: Problem, seed: np.random.SeedSequence) -> Self:
         """The same for this fit; refused where the fitted model has no sampler."""
         if Knowledge(fitted.model).sampler is None:
             raise ValueError(

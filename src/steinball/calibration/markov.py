@@ -54,9 +54,9 @@ def length_of(problem: Problem, chains: Chains, stretch: float = 1.0) -> float:
 
 
 def check_length(length: Length, n: int) -> float:
-    """A length that is settled, and short enough for n rows."""
+    """A length that is found, and short enough for n rows."""
     if not isinstance(length, float):
-        raise ValueError(f"`dependence={length!r}` is not settled: `settled(problem)` comes before `request`.")
+        raise ValueError(f"`dependence={length!r}` is not yet found: `for_rows(problem)` comes before `request`.")
     if 2.0 * length >= n:
         raise ValueError(f"`dependence={length:g}` must be below half of the n = {n} rows.")
     return length
@@ -125,7 +125,7 @@ class MarkovCalibration(Calibration):
         """Where it takes the autocorrelation time from several chains."""
         return self.dependence == "auto" and self.chains != 1
 
-    def settled(self, problem: Problem) -> Self:
+    def for_rows(self, problem: Problem) -> Self:
         """With a number in place of ``dependence="auto"``."""
         if self.dependence != "auto":
             return self

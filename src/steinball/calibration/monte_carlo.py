@@ -276,7 +276,7 @@ class MonteCarlo(Calibration):
         """Upper bounds alone: a contaminated point may count for more than any that was seen."""
         return tau.is_upper_bound
 
-    def settled(self, problem: Problem) -> MonteCarlo:
+    def for_rows(self, problem: Problem) -> MonteCarlo:
         """Itself, where that many samples of this size are sensible."""
         n, d = (int(size) for size in problem.samples.shape)
         seconds = replicates_cost(n, d, self.n_resamples)
@@ -288,7 +288,7 @@ class MonteCarlo(Calibration):
             )
         return self
 
-    def over(self, radius: Radius, problem: Problem, tau: Supremum) -> MonteCarlo:
+    def for_set(self, radius: Radius, problem: Problem, tau: Supremum) -> MonteCarlo:
         """With Δ, where the set behind ``radius`` allows more than contamination."""
         span = None if radius.contamination is not None or not radius.variation else diameter(problem, tau)
         same = replace(self)

@@ -94,7 +94,7 @@ class ProjectedBootstrap(FittedCalibration):
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))
 
-    def knowing(self, fitted: FittedModel, problem: Problem, seed: np.random.SeedSequence) -> Self:
+    def for_fit(self, fitted: FittedModel, problem: Problem, seed: np.random.SeedSequence) -> Self:
         """The same for this fit; refused where no parameter scores are known."""
         if fitted.scores is None:
             raise ValueError(
@@ -151,10 +151,10 @@ def _projected(summary: GramSummary, projection: Projection) -> tuple[Floats, Fl
 
 def _expected(fitted: FittedModel, problem: Problem, scale: Floats) -> tuple[Floats, Floats]:
     """What stands in for U S and SᵀUS, by draws of the model."""
-    n, stein, home = len(problem), problem.stein, Knowledge(fitted.model).home(problem.samples)
+    n, stein, library = len(problem), problem.stein, Knowledge(fitted.model).evaluated_in(problem.samples)
     draws = Knowledge(fitted.model).needed_draws(_EXPECTED)
     draws = draws if problem.support is None else problem.support.off_edges(draws)
-    there, here = (problem.at(like(points, home)) for points in (draws, problem.host_samples))
+    there, here = (problem.at(like(points, library)) for points in (draws, problem.host_samples))
     assert fitted.scores is not None
     scores = fitted.scores(draws) / scale
     scores = (scores - scores.mean(axis=0)) * (n / _EXPECTED)
@@ -184,10 +184,10 @@ def _leverages_of_the_model(fitted: FittedModel, problem: Problem, p: int) -> fl
     draws = Knowledge(fitted.model).draws(samples * size)
     if draws is None or fitted.scores is None:
         return None
-    found, home = [], Knowledge(fitted.model).home(problem.samples)
+    found, library = [], Knowledge(fitted.model).evaluated_in(problem.samples)
     for part in np.split(draws, samples):
         inside = part if problem.support is None else problem.support.off_edges(part)
-        there = problem.at(like(inside, home))
+        there = problem.at(like(inside, library))
         scores = fitted.scores(inside)
         found.append(_ratio(there, (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-300)))
     return 1.0 + (float(np.mean(found)) - 1.0) * size / n

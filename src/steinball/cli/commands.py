@@ -12,7 +12,6 @@ from steinball.cli import outcome
 from steinball.cli.datafiles import read_table
 from steinball.cli.demo import demonstrate
 from steinball.cli.specs import as_share, kernel_from, load, model_from, python_file, standard_words
-from steinball.results import Result
 from steinball_command.guard import NOT_REJECTED, NOT_SHOWN, REJECTED
 from steinball_command.options import Demo, GoodnessOfFit, Method, Tolerance, Work
 
@@ -49,7 +48,7 @@ def run_test(options: GoodnessOfFit) -> int:
 _COMMANDS: dict[type, Callable[[Any], int]] = {Demo: run_demo, GoodnessOfFit: run_test}
 
 
-def _code(result: Result, require: str | None) -> int:
+def _code(result: Any, require: str | None) -> int:
     """The exit code of a decision."""
     if result.rejected:
         return REJECTED
@@ -62,11 +61,12 @@ def _check(options: GoodnessOfFit) -> None:
     if not family and (tolerance.radius is None) == (tolerance.contamination is None):
         raise ValueError("give one of `--contamination` (a share) and `--radius` (a distance).")
     share, _ = _share(tolerance), as_share(tolerance.level, "--level")
+    radius = _radius(tolerance) if python_file(tolerance.radius) is None else tolerance.radius  # the file is run later
     if method.aggregate and (share is None or method.jumps or method.kernel != "imq"):
         raise ValueError("`--aggregate` goes with `--contamination`, and without `--kernel` and `--jumps`.")
     if tolerance.require not in (None, "good-enough"):
         raise ValueError(f"`--require` must be good-enough, got `{tolerance.require}`.")
-    if tolerance.require is not None and (method.aggregate or not (share or _radius(tolerance))):
+    if tolerance.require is not None and (method.aggregate or not (share or radius)):
         raise ValueError(
             "`--require good-enough` needs a tolerance above 0 and one length scale: nothing else can be shown to "
             "be close enough. Give `--contamination 5%`, without `--aggregate`."
@@ -98,7 +98,7 @@ def _settings(tolerance: Tolerance, method: Method, work: Work) -> dict[str, Any
     return {"level": level, "rng": method.seed, **how}
 
 
-def _known_model(samples: Any, options: GoodnessOfFit) -> Result:
+def _known_model(samples: Any, options: GoodnessOfFit) -> Any:
     tolerance, method, share = options.tolerance, options.method, _share(options.tolerance)
     calibration = _calibration(method.calibration or "boundary", method.resamples, _CALIBRATIONS)
     model = model_from(options.model, samples.shape[1])
@@ -112,7 +112,7 @@ def _known_model(samples: Any, options: GoodnessOfFit) -> Result:
     return sb.ksd_test(samples, model, radius=_radius(tolerance), **settings)
 
 
-def _family(samples: Any, options: GoodnessOfFit) -> Result:
+def _family(samples: Any, options: GoodnessOfFit) -> Any:
     """A family has its parameters fitted; what describes a known model does not go with it."""
     model, method, share = options.model, options.method, _share(options.tolerance) or 0.0
     assert model.fit is not None

@@ -84,6 +84,7 @@ class Layout:
     """How lines are cut into cells, which of the cells are read, and what they are called."""
 
     file: DataFile
+    start: int
     delimiter: str | None
     width: int
     names: list[str] | None
@@ -133,10 +134,10 @@ def read_lines(
         raise ValueError("the file holds no data.")
     has_header = _is_header(first) if file.header is None else file.header
     names, width = [cell.strip() for cell in first.cells] if has_header else None, len(first.cells)
-    layout = Layout(file, delimiter, width, names, choose_columns(file.columns, names, width))
-    bare = width == 2 and names is None and file.columns is None and ", " not in start[-1] and delimiter == ","
     number = first.line if has_header else block.index(start[0])
-    values = _values(chain(block[number:], lines), number, layout, bare, check_size)
+    layout = Layout(file, number, delimiter, width, names, choose_columns(file.columns, names, width))
+    bare = width == 2 and names is None and file.columns is None and ", " not in start[-1] and delimiter == ","
+    values = _values(chain(block[number:], lines), layout, bare, check_size)
     if not values:
         raise ValueError("the file holds a header but no data.")
     read = () if names is None else tuple(names[k] for k in layout.chosen)
@@ -155,13 +156,13 @@ def _without(lines: Iterable[str], skipped: str | None) -> Iterator[str]:
 
 
 def _values(
-    lines: Iterator[str], number: int, layout: Layout, may_be_commas: bool, check_size: Callable[[int], None]
+    lines: Iterator[str], layout: Layout, may_be_commas: bool, check_size: Callable[[int], None]
 ) -> array[float]:
-    """The numbers of all lines after the first ``number``, in little more memory than they take.
+    """The numbers of all lines below the header, in little more memory than they take.
 
     Where the commas may be decimal ones, a line must show that they are not.
     """
-    values = array("d")
+    values, number = array("d"), layout.start
     while block := list(islice(lines, _LINES_AT_ONCE)):
         may_be_commas = may_be_commas and all(_DECIMAL_COMMA.fullmatch(line) for line in block if _is_content(line))
         end, numbers = number + len(block), _quick(block, layout)
@@ -299,22 +300,21 @@ def _finite(row: Row, position: int, layout: Layout) -> float:
         raise ValueError(f"{place}: {what}; remove or impute missing values, or drop such rows with `--missing drop`.")
     if value is not None:
         raise ValueError(f"{place}: `{cell}` is not finite; remove or impute it.")
-    raise ValueError(f"{place}: `{cell}` {_why(cell, layout.file.decimal or '.', row.line)}.")
+    raise ValueError(f"{place}: `{cell}` {_why(cell, layout, row.line)}.")
 
 
-def _why(cell: str, decimal: str, line: int) -> str:
+def _why(cell: str, layout: Layout, line: int) -> str:
     """Why a cell is no number, and what to say where it is meant to be one."""
-    comma = decimal == "." and _number(cell, ",") is not None
-    groups = [mark for mark in (",", ".", "'", " ") if mark != decimal and _is_grouped(cell, decimal, mark)]
-    if comma and groups:
-        return "has a comma; say what it stands for: `--decimal ,` for a fraction, `--thousands ,` for thousands"
-    if comma:
-        return "has a decimal comma; say so with `--decimal ,`, or write decimal points"
-    if groups:
-        return f'has its digits in groups; if they are thousands, say so with `--thousands "{groups[0]}"`'
-    if decimal == "," and "." in cell:
-        return "has a point beside `--decimal ,`; leave that out if points stand before fractions"
-    return (
-        f"is not a number; choose other columns with `--columns`, leave the line out with `--skip-lines {line}` (units "
-        f"below a header), or say that it is a missing value with `--na {cell}`"
+    ways = [
+        f"`--decimal {decimal}" + (f' --thousands "{mark}"`' if mark else "`")
+        for decimal in (",", ".")
+        for mark in (None, ",", ".", "'", " ")
+        if mark != decimal and (mark is None or _is_grouped(cell, decimal, mark))
+        if _number(cell, decimal, mark) is not None
+    ]
+    if ways:
+        return f"needs {' or '.join(ways)}" + ("; say which" if len(ways) > 1 else "")
+    units = (
+        f"leave out a line of units with `--skip-lines {line}`, " if line == layout.start + 1 and layout.names else ""
     )
+    return f"is not a number; choose other columns with `--columns`, {units}or, for a missing value, say `--na {cell}`"

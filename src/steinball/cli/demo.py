@@ -10,12 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball import ksd_test, robust_ksd_test
+from steinball import GofResult, ksd_test, robust_ksd_test
 from steinball.cautions import DependentRowsWarning
 from steinball.datasets import load_galaxies
 from steinball.fitting.estimation import fit_kernel_exponential_family
 from steinball.kernels import InverseMultiquadric
-from steinball.results.gof import GofResult
 from steinball.show.page import write_report
 from steinball.show.pictures import save_picture
 from steinball.text import number, percent, wrap

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 from steinball.cli.specs import USER_MODULE
 from steinball.cli.table import Table
@@ -152,7 +153,7 @@ def write_files(output: Output, result: Result, table: Table, title: str) -> Non
         save_picture(result, output.plot, data=table.labels)
 
 
-def print_result(output: Output, result: Result, table: Table, remark: str = "") -> None:
+def print_result(output: Output, result: Any, table: Table, remark: str = "") -> None:
     """Print the answer, as JSON or for people; a remark stands below it."""
     if output.json:
         told = {**result.to_dict(), **table.to_dict()}

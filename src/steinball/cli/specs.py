@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from steinball import kernels, models
 from steinball.cli.datafiles import read_npz
-from steinball.models.knowledge import Knowledge
 from steinball_command.options import Model
 
 USER_MODULE = "_steinball_user_"
@@ -259,7 +258,7 @@ def _load_model(text: str) -> Any:
     thing = load(text)
     if isinstance(thing, type):
         raise TypeError(f"`{text}` is a class; name an instance of it, such as `model = {thing.__name__}(...)`.")
-    if Knowledge(thing).has_score or not callable(thing):
+    if not callable(thing) or hasattr(thing, "score"):
         return thing
     if text.rpartition(":")[2].startswith("log"):
         raise ValueError(

@@ -278,7 +278,7 @@ class KSDEvidence(Evidence):
 
     def for_set(self, tolerated: Radius) -> KSDEvidence:
         """The same, read by its calibration for the set behind ``tolerated``."""
-        calibration = self.calibration.over(tolerated, self.problem, self.tau)
+        calibration = self.calibration.for_set(tolerated, self.problem, self.tau)
         return self if calibration == self.calibration else dataclasses.replace(self, calibration=calibration)
 
     def extended(self, n_more: int) -> KSDEvidence:
@@ -298,7 +298,7 @@ class KSDEvidence(Evidence):
         """The same answers, read by another calibration that asks for them too, or for less."""
         check_every_row(as_calibration(calibration), len(self.problem.rows.excluded))
         check_sampler(calibration, self.problem.model)
-        calibration = calibration.settled(self.problem)
+        calibration = calibration.for_rows(self.problem)
         if missing := self.request.missing(calibration.request(len(self.summary), self.seed)):
             raise ValueError(
                 f"`calibration={calibration!r}` needs {missing}, which this result of {self.calibration!r} does not "

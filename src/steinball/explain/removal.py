@@ -60,7 +60,7 @@ def keep_most(product: Product, n: int, threshold: float, tolerance: float, show
         search.look(np.ones(n))
         price = 1.0 / (search.norm * threshold)
         for _ in range(_OUTER):
-            if search.best.gap <= tolerance or search.settled:
+            if search.best.gap <= tolerance or search.finished:
                 break
             before = search.digits(tolerance)
             search.look(_box_minimum(seen, n, price, search.last))
@@ -85,7 +85,7 @@ class _Search:
         self.last, self.norm, self.best = np.ones(n), math.inf, KeptMass(np.zeros(n), 1.0)
 
     @property
-    def settled(self) -> bool:
+    def finished(self) -> bool:
         """Whether the norm is the threshold to rounding, or the bracket has closed."""
         above, below = self._ends
         closed = above is not None and below is not None and below[0] - above[0] < 1e-13

@@ -39,7 +39,7 @@ from steinball.tau.supremum import find_supremum
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class Decides:
     """Whether a summary decides for certain at one radius θ and level."""
 
     reading: Reading
@@ -103,15 +103,15 @@ def assess(x: Any, model: Any, asked: Specification) -> tuple[KSDEvidence, Recor
 
 def assess_problem(problem: Problem, asked: Specification, fixed: bool = False) -> tuple[KSDEvidence, Record]:
     """The same for a problem that is posed already; ``fixed`` says that kernel and tilt owe nothing to its samples."""
-    calibration = asked.calibration.settled(problem)
+    calibration = asked.calibration.for_rows(problem)
     tau = find_supremum(asked.tau, problem)
     theta = radius_of(asked.radius, calibration, problem, tau)
-    calibration = calibration.over(asked.radius, problem, tau)
+    calibration = calibration.for_set(asked.radius, problem, tau)
     remarks = [*looked_over(problem, asked), *doubts(asked.radius, calibration, problem, tau)]
     reading = Reading(calibration, tau, asked.estimator)
     request = calibration.request(problem.rows.n, asked.rng)
     check_engine(calibration, request, asked.settings.engine)
-    gram = gram_of(problem, request, calibration, asked.settings, tau, Settled(reading, theta, asked.level))
+    gram = gram_of(problem, request, calibration, asked.settings, tau, Decides(reading, theta, asked.level))
     summary = gram.summarise(request)
     if calibration.independent_rows:
         remarks += dependent_rows(problem, summary)
@@ -125,7 +125,7 @@ def assess_kernels(x: Any, model: Any, asked: Specification, kernels: Any) -> tu
     rows = asked.prepare(x, model, kernels)
     problems = rows.pose_all(_chosen(asked, rows), asked.tilt)
     middle = problems[len(problems) // 2]
-    calibration = asked.calibration.settled(middle)
+    calibration = asked.calibration.for_rows(middle)
     taus = tuple(find_supremum(asked.tau, problem) for problem in problems)
     for problem, tau in zip(problems, taus, strict=True):
         radius_of(asked.radius, calibration, problem, tau)
@@ -160,10 +160,10 @@ def gram_of(
     calibration: Calibration,
     settings: Settings,
     tau: Supremum | None = None,
-    settled: Callable[[GramSummary], bool] = lambda summary: True,
+    decides: Callable[[GramSummary], bool] = lambda summary: True,
 ) -> Gram:
     """The engine for the pairs of one problem, points that the model excludes among them."""
-    gram = make_gram(problem, request, calibration.n_resamples, settings, settled)
+    gram = make_gram(problem, request, calibration.n_resamples, settings, decides)
     rows = problem.rows
     return gram if tau is None else with_isolated(gram, rows.n, rows.excluded, tau.value)
 

@@ -208,8 +208,8 @@ class _Task:
         about: dict[str, Any],
     ) -> FitResult:
         problem = self._pose(fitted.model, stein)
-        knowing = chosen.knowing(fitted, problem, self.shared["rng"])
-        return self._result(self._assess(problem, knowing, radius), radius, about)
+        calibration = chosen.for_fit(fitted, problem, self.shared["rng"])
+        return self._result(self._assess(problem, calibration, radius), radius, about)
 
     def at_the_fit(self, family: Family, estimator: Estimator, calibration: Calibration | None) -> FitResult:
         """A decision at the fitted model."""

@@ -18,7 +18,7 @@ from steinball.arrays import (
     check_resamples,
     check_share,
     generator_at,
-    lent,
+    private_copy,
     to_host,
 )
 from steinball.evidence.means import METHODS, BoundedMean, MeansEvidence
@@ -120,10 +120,10 @@ def sharp_huber_test(
     _check_reach(samples, model)
     samples = place(samples, Knowledge(model).support)[0]
     moves = as_jumps(jumps, model, samples)
-    moved = to_host(samples if moves is None else moves.move(lent(samples), model, seed))
+    moved = to_host(samples if moves is None else moves.move(private_copy(samples), model, seed))
     first, second = _parts(moved, split, generator_at(seed, 1 << 20))
     window = _checked(_inside(_window(first, support), Knowledge(model).support))
-    witness = _fitted(model, first, kernel, window, moves, Knowledge(model).home(samples))
+    witness = _fitted(model, first, kernel, window, moves, Knowledge(model).evaluated_in(samples))
     slopes = lipschitz_of(model, score_lipschitz)
     top, seen = certified_supremum(witness, slopes, budget=budget)
     bottom, _ = certified_supremum(witness, slopes, sign=-1.0, tolerance=0.2, budget=budget)

@@ -146,14 +146,14 @@ def make_gram(
     request: Request,
     n_resamples: int,
     settings: Settings,
-    settled: Callable[[GramSummary], bool] = lambda summary: True,
+    decides: Callable[[GramSummary], bool] = lambda summary: True,
 ) -> Gram:
     """The engine for a request with so many draws, chosen by the size of the problem and the memory allowed.
 
-    ``settled`` tells a low-rank engine that a summary already decides the test for certain. Where the request can be
+    ``decides`` tells a low-rank engine that a summary already decides the test for certain. Where the request can be
     answered by exact engines alone, ``"auto"`` means one of them.
     """
-    engine = _engine(problem, request, n_resamples, settings, settled)
+    engine = _engine(problem, request, n_resamples, settings, decides)
     if request.replicates is None:
         return engine
     samples = problem.samples
@@ -179,7 +179,7 @@ def _engine(
     request: Request,
     n_resamples: int,
     settings: Settings,
-    settled: Callable[[GramSummary], bool],
+    decides: Callable[[GramSummary], bool],
 ) -> Gram:
     samples = problem.samples
     if request.replicates is not None and request.weights == ():
@@ -200,7 +200,7 @@ def _engine(
     can_wait = memory["blocked"] <= limit and exact_pass.seconds <= _PATIENCE
     fallback = exact if settings.engine == "auto" and can_wait else None
     rank = _affordable_rank(samples, n_resamples, jobs, limit)
-    return LowRankGram(problem, rank, _here(jobs), settings.progress, settled, fallback)
+    return LowRankGram(problem, rank, _here(jobs), settings.progress, decides, fallback)
 
 
 def _memory(samples: Array, request: Request, n_resamples: int, jobs: int, wanted: str) -> dict[str, int]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 TOLERANCES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
-"""Shares tr R / tr U at which to stop and look whether the decision is settled."""
+"""Shares tr R / tr U at which to stop and look whether the decision is certain."""
 
 PAIRS = (2**17, 2**20)
 """Random pairs that the residual of D² is measured on."""
@@ -45,7 +45,7 @@ def _never(summary: GramSummary) -> bool:
 class LowRankGram:
     """The Stein Gram matrix as L Lᵀ plus a residual whose diagonal is exact.
 
-    Time n·r·(d + r + B), memory n·r. The rank is raised until ``settled(summary)``, until ``max_rank``, or through the
+    Time n·r·(d + r + B), memory n·r. The rank is raised until ``decides(summary)``, until ``max_rank``, or through the
     list of :data:`TOLERANCES`. Bounds need float64: single precision leaves no digits to certify.
     """
 
@@ -53,7 +53,7 @@ class LowRankGram:
     max_rank: int
     n_jobs: int = 1
     progress: bool | str = False
-    settled: Callable[[GramSummary], bool] = _never
+    decides: Callable[[GramSummary], bool] = _never
     fallback: Gram | None = None
 
     def summarise(self, request: Request) -> GramSummary:
@@ -71,7 +71,7 @@ class LowRankGram:
         check_rows(self.problem.diagonal)
         with np.errstate(over="ignore", invalid="ignore"):  # caught by the summary, by name
             summary = self._raise_rank(request)
-        if self.fallback is not None and not self.settled(summary):
+        if self.fallback is not None and not self.decides(summary):
             return self.fallback.summarise(request)
         return summary
 
@@ -84,7 +84,7 @@ class LowRankGram:
             factor.grow(tolerance, self.max_rank, self.progress)
             projections.update(self.progress)
             summary = self._settle(factor, projections)
-            if self.settled(summary) or factor.residual_share > tolerance:
+            if self.decides(summary) or factor.residual_share > tolerance:
                 break
         return summary
 
@@ -92,7 +92,7 @@ class LowRankGram:
         """The summary at the present rank, with as many random pairs as it takes."""
         for pairs in PAIRS:
             summary = _summary(factor, projections, sampled_residual(factor, pairs))
-            if self.settled(summary):
+            if self.decides(summary):
                 break
         return summary
 

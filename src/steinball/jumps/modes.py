@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse.csgraph import connected_components
 
-from steinball.arrays import Array, Floats, OutOfRangeError, as_numbers, as_samples, lent, like, namespace, to_host
+from steinball.arrays import (
+    Array,
+    Floats,
+    OutOfRangeError,
+    as_numbers,
+    as_samples,
+    like,
+    namespace,
+    private_copy,
+    to_host,
+)
 from steinball.models.base import score_of
 from steinball.models.gaussian import Covariance, frozen
 from steinball.models.knowledge import Knowledge
@@ -132,7 +142,7 @@ def find_modes(model: Any, *, starts: Any = None, template: Array | None = None,
     >>> find_modes(model).locations.round(2).tolist()
     [[-5.75], [6.0]]
     """
-    surface = _Surface(model, Knowledge(model).home(template))
+    surface = _Surface(model, Knowledge(model).evaluated_in(template))
     with np.errstate(over="ignore", invalid="ignore"):  # a climb from far out may fail, and is left out
         tops = np.array([surface.climb(start) for start in _starts(model, starts, rng)])
         return _merged(surface, tops[np.isfinite(tops).all(axis=1)])
@@ -164,7 +174,7 @@ def host_log_density(model: Any, template: Array) -> Callable[[Floats], Floats]:
 
     def evaluate(x: Floats) -> Floats:
         with np.errstate(all="ignore"):
-            values = to_host(model.log_density(lent(like(x, template)))).reshape(len(x))
+            values = to_host(model.log_density(private_copy(like(x, template)))).reshape(len(x))
         return np.where(np.isnan(values), -np.inf, values)
 
     return evaluate

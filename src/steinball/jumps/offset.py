@@ -35,9 +35,9 @@ def log_ratio_along_paths(model: Any, x: Floats, y: Floats, template: Array) -> 
     before = _integral(model, x, y, _PANELS[0], template)
     for panels in _PANELS[1:]:
         after = _integral(model, x[left], y[left], panels, template)
-        settled = np.abs(after - before) <= TOLERANCE
-        value[left[settled]] = after[settled]
-        left, before = left[~settled], after[~settled]
+        converged = np.abs(after - before) <= TOLERANCE
+        value[left[converged]] = after[converged]
+        left, before = left[~converged], after[~converged]
         if not left.size:
             return value
     raise ValueError(

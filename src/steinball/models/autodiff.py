@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import array_api_compat
 import numpy as np
 
-from steinball.arrays import Array, as_samples, check_resamples, dtype_name, is_array, lent, namespace, to_host
+from steinball.arrays import Array, as_samples, check_resamples, dtype_name, is_array, namespace, private_copy, to_host
 from steinball.models.base import as_extras
 from steinball.models.differences import numerical_gradient
 from steinball.models.knowledge import LOG_DENSITIES, Knowledge
@@ -94,7 +94,7 @@ class DifferentiatedDensity:
 
     def log_density(self, x: Array, /) -> Array:
         """The log density at every row of ``x``, shape (n,)."""
-        return self._run(lambda library, z: one_per_row(self.function(lent(z)), z), x)
+        return self._run(lambda library, z: one_per_row(self.function(private_copy(z)), z), x)
 
     def score(self, x: Array, /) -> Array:
         """The gradient of the log density at every row of ``x``, shape (n, d)."""
@@ -183,7 +183,7 @@ def _run_in_numpy(task: Task, x: Array) -> Array:
 
 def _numerical_gradient(_: Any, function: Function, z: Array, room: Any) -> tuple[Array, Array]:
     def values(points: Array) -> Array:
-        return to_host(one_per_row(function(lent(points)), points))
+        return to_host(one_per_row(function(private_copy(points)), points))
 
     return values(z), numerical_gradient(values, z, room)[0]
 
@@ -217,7 +217,7 @@ def check_rows(function: Function, x: Array, values: Array) -> None:
     if n == 1:
         return
     few = 2 if n > 2 else 1  # two where possible: some functions do not take a single row
-    alone = to_host(one_per_row(function(lent(x[:few, :])), x[:few, :]))
+    alone = to_host(one_per_row(function(private_copy(x[:few, :])), x[:few, :]))
     rtol = 1e-6 if dtype_name(values) == "float64" else 1e-3
     together = to_host(values[:few])
     size = np.abs(together[np.isfinite(together)]).max(initial=1.0)

@@ -20,9 +20,9 @@ from steinball.arrays import (
     dtype_name,
     is_array,
     is_array_like,
-    lent,
     like,
     namespace,
+    private_copy,
     to_host,
 )
 from steinball.models.knowledge import DENSITIES, LOG_DENSITIES, Knowledge
@@ -303,7 +303,7 @@ def evaluate_score(model: Model, x: Array) -> Array:
     scores = score_of(model, x)
     _refuse_excluded_points(model, x, scores)
     # A copy of ours: a model may write its next scores into the same memory.
-    return lent(_without_graph(as_scores(scores, x, "model.score(samples)")))
+    return private_copy(_without_graph(as_scores(scores, x, "model.score(samples)")))
 
 
 def _refuse_excluded_points(model: Model, x: Array, scores: Any) -> None:
@@ -330,7 +330,7 @@ def score_of(model: Model, x: Array) -> Array:
     The model gets a copy, since it may work in place.
     """
     try:
-        return model.score(lent(x))
+        return model.score(private_copy(x))
     except Exception:
         if dtype_name(x) != "float64":
             raise

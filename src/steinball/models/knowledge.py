@@ -142,7 +142,7 @@ class Knowledge:
         """Whether NumPy arrays are welcome, whatever library the samples are of."""
         return self._attribute("takes_numpy") is True
 
-    def home(self, template: Array | None) -> Array:
+    def evaluated_in(self, template: Array | None) -> Array:
         """An array of the library to evaluate it in: NumPy if it takes that (``takes_numpy``), else ``template``'s."""
         return np.zeros(1) if template is None or self.takes_numpy else template
 

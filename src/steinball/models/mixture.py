@@ -362,9 +362,15 @@ class MixtureFamily(Family):
                 f"`x` must have at least {2 * len(self.names)} rows to fit {self.label}, got {len(x)}. Use fewer "
                 "components."
             )
-        runs = [_em(x, self._first(x, np.random.default_rng([7, k]))) for k in range(_STARTS)]
-        best = self.pack(max(runs, key=lambda run: run[0])[1])
-        return self.pack(self.parts(maximum_likelihood(self, x, best)))
+        try:
+            runs = [_em(x, self._first(x, np.random.default_rng([7, k]))) for k in range(_STARTS)]
+            best = self.pack(max(runs, key=lambda run: run[0])[1])
+            return self.pack(self.parts(maximum_likelihood(self, x, best)))
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                f"`x` has no fit of a {self.label}: some component has no spread, since rows are equal or lie too far "
+                "apart. Use fewer components, or leave such rows out."
+            ) from None
 
     def _first(self, x: Floats, rng: np.random.Generator) -> Parts:
         k, cov = self.components, np.atleast_2d(np.cov(x.T, bias=True))

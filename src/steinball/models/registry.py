@@ -57,7 +57,7 @@ class Adapter:
         return None
 
     def posterior(self, thing: Any, run: Any) -> Posterior | None:
-        """The posterior on its unconstrained space; ``run`` is the object that the draws came from, if it is known."""
+        """The posterior on its unconstrained space; ``run`` is what the user passed as draws, of whatever library."""
         return None
 
 

@@ -19,8 +19,8 @@ from steinball.arrays import (
     dtype_name,
     is_array,
     is_array_like,
-    lent,
     like,
+    private_copy,
     to_host,
 )
 from steinball.models.autodiff import check_rows, one_per_row
@@ -133,7 +133,7 @@ def _with_endings(found: ScoreCheck, model: Any, log_density: Callable[[Array], 
 def _on_host(log_density: Callable[[Array], Array], x: Array) -> Callable[[NDArray[Any]], Floats]:
     def values(points: NDArray[Any]) -> Floats:
         there = like(points, x)
-        return to_host(one_per_row(log_density(lent(there)), there))
+        return to_host(one_per_row(log_density(private_copy(there)), there))
 
     return values
 

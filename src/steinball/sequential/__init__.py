@@ -1,5 +1,6 @@
-"""A test of a stream, which has a state."""
+"""Streams: a test that may be stopped at any time, and a monitor that raises alarms."""
 
-from steinball.sequential.stream import SequentialTest
+from steinball.sequential.monitor import Alarm, Monitor
+from steinball.sequential.sequential_test import SequentialTest
 
-__all__ = ["SequentialTest"]
+__all__ = ["Alarm", "Monitor", "SequentialTest"]

@@ -1,22 +1,26 @@
-"""What a test of a stream is to be, fixed without the points that are bet on."""
+"""What is fixed before a stream is tested or watched, and all that this room asks of models and results."""
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Floats, as_number, as_numbers, check_level, check_resamples, check_share
-from steinball.calibration.betting import Betting
-from steinball.cautions import UncertifiedSupremumWarning
+import steinball.arrays as arrays
+from steinball.arrays import Array, Floats
+from steinball.calibration.wealth import STRATEGIES
+from steinball.explain.tolerance import conceding
 from steinball.kernels.base import Kernel
-from steinball.models.base import Model, evaluate_score
+from steinball.models.base import Model, as_model, evaluate_score, model_at
+from steinball.models.base_space import bring_stream
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem, Rows
+from steinball.results.base import OF_DISTRIBUTION, decided, tolerated
+from steinball.sequential.bettor import Bettor, Direction, KeptPoints
+from steinball.sequential.detector import DrawnColumns, ExactColumns
+from steinball.sequential.wealth import WealthByShare
 from steinball.stein import SteinKernel
 from steinball.tau.supremum import find_supremum
 from steinball.tilts import Tilt
@@ -24,91 +28,125 @@ from steinball.tilts import Tilt
 DRAWS = 512
 """Draws of the model among which τ is first looked for."""
 
-
-@dataclass(frozen=True, eq=False)
-class Settled:
-    """Kernels with one tilt, an upper bound τ for each, and the tolerated share of √τ."""
-
-    kernels: tuple[Kernel, ...]
-    tilt: Tilt | None
-    taus: Floats
-    share: float
-
-    @property
-    def steins(self) -> tuple[SteinKernel, ...]:
-        """The Stein kernels."""
-        return tuple(SteinKernel(kernel, self.tilt) for kernel in self.kernels)
-
-    @property
-    def radii(self) -> Floats:
-        """θ for each kernel."""
-        return np.asarray(self.share * np.sqrt(self.taus))
+MONITOR_DRAWS = 50_000
+"""Draws of a model without a distribution function that its monitor is made from."""
 
 
-@dataclass(frozen=True, eq=False)
+def as_rows(batch: Any, name: str, dimension: int | None) -> Array:
+    """Rows (m, d) of a stream: numbers (m,) are m rows of one column, or one row where ``dimension`` is larger."""
+    one = np.isscalar(batch) or (arrays.is_array(batch) and batch.ndim == 0)
+    rows, shape = arrays.as_samples([batch] if one else batch, name, least=0), tuple(np.shape(batch))
+    rows = rows.reshape((1, dimension)) if shape == (dimension,) else rows
+    if dimension is not None and rows.shape[1] != dimension:
+        raise ValueError(f"`{name}` must have {dimension} columns, got shape {shape}.")
+    return rows
+
+
+# What is asked of a model.
+
+
+def dimension_of(model: Any, radius: Any) -> int | None:
+    """The number of columns of a model that can be tested, where it says so."""
+    if arrays.is_array_like(model):
+        raise TypeError("`model` must have a score for points still to come: pass a score function, not an array.")
+    if radius is not None and Knowledge(model).base_map is not None:
+        raise ValueError("`radius` is a distance, which means nothing in base space; give `contamination`.")
+    return Knowledge(model).dimension
+
+
+def scored(model: Any, rows: Array) -> tuple[Model, Floats]:
+    """The model for arrays of the library of ``rows``, and points (n, 2, d): rows where it is tested, and scores."""
+    found = model_at(model, rows)
+    rows = bring_stream(rows, found)
+    return found, np.stack([arrays.to_host(rows), arrays.to_host(evaluate_score(found, rows))], axis=1)
+
+
+def scores_at(model: Any, samples: Floats, template: Array) -> Floats:
+    """Scores at samples where the model is tested, computed in the array library of ``template``."""
+    return arrays.to_host(evaluate_score(model_at(model, template), arrays.like(samples, template)))
+
+
+def columns_of(model: Any) -> tuple[ExactColumns | DrawnColumns, int | None]:
+    """A map of rows (n, d) to columns in [0, 1] that are uniform under the model, by its own map to normal noise or
+    else by its draws; and d, where it is known."""
+    known = Knowledge(model)
+    known = known if known.base_map is None else Knowledge(known.base_map.model)
+    if known.to_base is None and known.sampler is None:
+        known = Knowledge(as_model(model))
+    if known.to_base is not None:
+        return ExactColumns(known.to_base), known.dimension
+    draws = known.needed_draws(MONITOR_DRAWS)
+    return DrawnColumns.from_draws(draws), draws.shape[1]
+
+
+# What is said of a test.
+
+
+def decision_of(rejected: bool, where: str, plan: Plan, bound: float) -> str:
+    """The decision in words, and the share that is surely contaminated."""
+    tolerance = tolerated(plan.contamination, plan.radius or 0.0)
+    words = decided(rejected, f"{where}, at level {plan.level:g}", tolerance)
+    return f"{words}\n{conceding(bound, plan.level, OF_DISTRIBUTION)}".rstrip()
+
+
+# What a test is.
+
+
+@dataclass(eq=False)
 class Plan:
-    """What the user asked for, checked; see :class:`steinball.sequential.stream.SequentialTest` for the words."""
+    """What the user asked for, checked, and later what was chosen for what was left open.
 
-    kernels: tuple[Kernel, ...] | None
-    tilt: Tilt | str | None
+    The words are those of :class:`steinball.sequential.SequentialTest`.
+    """
+
+    kernel: Any
+    tilt: Any
     tau: Any
-    contamination: float | None
-    radius: float | None
+    contamination: Any
+    radius: Any
     level: float
     budget: int
     burn_in: int
     strategy: str
 
-    @classmethod
-    def of(cls, kernel: Any, tilt: Any, tau: Any, contamination: Any, radius: Any, **rest: Any) -> Plan:
-        """The plan for what a user passed; ``rest`` is level, budget, burn_in and strategy."""
-        kernels = _as_kernels(kernel)
-        tolerance = _as_tolerance(contamination, radius, len(kernels or (None,)))
-        return cls(
-            kernels,
-            _as_tilt(tilt),
-            _as_tau(tau, len(kernels or (None,))),
-            *tolerance,
-            level=check_level(rest["level"]),
-            budget=check_resamples(rest["budget"], "budget"),
-            burn_in=check_resamples(rest["burn_in"], "burn_in") if rest["burn_in"] else 0,
-            strategy=Betting(strategy=rest["strategy"]).strategy,
-        )
+    def __post_init__(self) -> None:
+        self.kernel, self.tilt = _as_kernels(self.kernel), _as_tilt(self.tilt)
+        several = len(self.kernel or (None,))
+        self.tau = _as_tau(self.tau, several)
+        self.contamination, self.radius = _as_tolerance(self.contamination, self.radius, several)
+        self.level, self.budget = arrays.check_level(self.level), arrays.check_resamples(self.budget, "budget")
+        self.burn_in = arrays.check_resamples(self.burn_in, "burn_in", least=0)
+        arrays.check_choice(self.strategy, "strategy", STRATEGIES)
 
-    def settle(self, model: Model, burnt: Floats, dimension: int) -> Settled:
-        """Kernel, tilt, τ and radius from the model or from the points ``burnt`` (m, d), which are not bet on."""
-        kernels, tilt = self._chosen(model, burnt, dimension)
-        taus = self._bounds([SteinKernel(kernel, tilt) for kernel in kernels], model, burnt, dimension)
-        share = self.contamination if self.radius is None else self.radius / math.sqrt(taus[0])
-        return Settled(kernels, tilt, taus, float(share or 0.0))
-
-    def _chosen(self, model: Model, burnt: Floats, dimension: int) -> tuple[tuple[Kernel, ...], Tilt | None]:
+    def chosen(self, model: Model, burnt: Floats, dimension: int) -> Plan:
+        """The plan with kernels, tilt and τ by the model, or by points ``burnt`` (m, d) that are not bet on."""
         few = len(burnt) < 2
         subject = Rows(np.zeros((1, dimension)) if few else burnt, model, predictable=few)
-        first = subject.choose((self.kernels or (None,))[0], self.tilt)
-        return self.kernels or (first.kernel,), first.tilt
+        first = subject.choose((self.kernel or (None,))[0], self.tilt)
+        found = replace(self, kernel=self.kernel or (first.kernel,), tilt=first.tilt)
+        return replace(found, tau=found._bounds(model, burnt, dimension)) if isinstance(self.tau, str) else found
 
-    def _bounds(self, steins: list[SteinKernel], model: Model, burnt: Floats, dimension: int) -> Floats:
-        if not isinstance(self.tau, str):
-            return np.asarray(np.broadcast_to(self.tau, (len(steins),))).copy()
-        points = _look_around(model, burnt, dimension)
+    def _bounds(self, model: Model, burnt: Floats, dimension: int) -> tuple[float, ...]:
+        """τ by a search that begins at draws, at burnt points, at the model's location, or at the origin."""
+        known = Knowledge(model)
+        starts = (known.draws(DRAWS), burnt if len(burnt) else None, known.location)
+        points = next((np.atleast_2d(place) for place in starts if place is not None), np.zeros((1, dimension)))
         scores = evaluate_score(model, points)
-        return np.array([_bound(self.tau, Problem.at_scores(stein, model, points, scores)) for stein in steins])
+        return tuple(_bound(self.tau, Problem.at_scores(stein, model, points, scores)) for stein in self._steins())
 
+    def _steins(self) -> list[SteinKernel]:
+        return [SteinKernel(kernel, self.tilt) for kernel in self.kernel]
 
-def _look_around(model: Model, burnt: Floats, dimension: int) -> Floats:
-    """Points where the search for τ begins: burnt, drawn, the model's location, or the origin."""
-    known = Knowledge(model)
-    draws, location = known.draws(DRAWS), known.location
-    if len(burnt) or draws is not None:
-        return burnt if draws is None else draws
-    return np.zeros((1, dimension)) if location is None else location.reshape(1, -1)
+    def start(self, center: Floats, rng: np.random.Generator) -> Bettor:
+        """A bettor of wealth 1 without points, for a plan in which nothing is open."""
+        taus, directions = np.broadcast_to(self.tau, len(self.kernel)), [Direction(stein) for stein in self._steins()]
+        share = self.contamination if self.radius is None else self.radius / taus[0] ** 0.5
+        wealth = WealthByShare.start(share, len(taus), self.strategy)
+        return Bettor(np.array(taus), KeptPoints.empty(self.budget, center), wealth, directions, rng)
 
 
 def _bound(tau: str, problem: Problem) -> float:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UncertifiedSupremumWarning)  # what it would say is an error here
-        found = find_supremum(tau, problem)
+    found = find_supremum(tau, problem)
     if not found.is_upper_bound:
         raise ValueError(
             f'`tau={tau!r}` found no upper bound of u(x, x) for this model, only a value of kind "{found.kind}" '
@@ -120,24 +158,21 @@ def _bound(tau: str, problem: Problem) -> float:
 def _as_kernels(kernel: Any) -> tuple[Kernel, ...] | None:
     if kernel is None:
         return None
-    kernels = (kernel,) if isinstance(kernel, Kernel) else tuple(kernel) if isinstance(kernel, Sequence) else ()
+    kernels = tuple(kernel) if isinstance(kernel, Sequence) else (kernel,)
     if not kernels or not all(isinstance(k, Kernel) for k in kernels):
         raise TypeError(f"`kernel` must be a kernel of `steinball.kernels`, several of them, or None, got {kernel!r}.")
     return kernels
 
 
 def _as_tilt(tilt: Any) -> Any:
-    if tilt is None or (isinstance(tilt, str) and tilt == "auto"):
-        return tilt
-    if isinstance(tilt, Tilt) and not isinstance(tilt, type):
-        return tilt
-    raise TypeError(f'`tilt` must be a tilt of `steinball.tilts`, "auto" or None, got {tilt!r}.')
+    automatic = tilt is None or (isinstance(tilt, str) and tilt == "auto")
+    return tilt if automatic else arrays.check_kind(tilt, Tilt, "tilt", 'a tilt of `steinball.tilts`, "auto" or None')
 
 
 def _as_tau(tau: Any, kernels: int) -> Any:
     if isinstance(tau, str):
         return tau
-    values = [as_number(value, "tau", low=0.0, open_low=True) for value in as_numbers(tau, "tau").ravel()]
+    values = [arrays.as_number(value, "tau", low=0.0, open_low=True) for value in arrays.as_numbers(tau, "tau").ravel()]
     if len(values) not in (1, kernels):
         raise ValueError(f"`tau` must be one number or one per kernel, {kernels}, got {len(values)}.")
     return tuple(values)
@@ -147,7 +182,7 @@ def _as_tolerance(contamination: Any, radius: Any, kernels: int) -> tuple[float 
     if (contamination is None) == (radius is None):
         raise ValueError("give `contamination` (a share) or `radius` (on the scale of D), one of them.")
     if contamination is not None:
-        return check_share(contamination, "contamination"), None
+        return arrays.check_share(contamination, "contamination"), None
     if kernels > 1:
         raise ValueError("several kernels have several radii: give `contamination`, which sets them all.")
-    return None, as_number(radius, "radius", low=0.0)
+    return None, arrays.as_number(radius, "radius", low=0.0)

@@ -49,16 +49,16 @@ def largest_box(
     # Far out along the axes of the tilt, where the supremum may lie.
     best = max(least, float(value(center + 1e4 * np.concatenate([root.T, -root.T])).max()))
     radius, outside = _radius(majorant, best)
-    settled, seen, enough = outside, 1, outside * (1.0 + GAP / 10.0)
+    closed, seen, enough = outside, 1, outside * (1.0 + GAP / 10.0)
     half = radius * np.linalg.norm(root, axis=1)  # of the box around ρ ≤ radius
     boxes = _bounded(majorant, model, (center - half)[None, :], (center + half)[None, :])
     while True:
         best = max(best, float(value((boxes.lower + boxes.upper) / 2.0).max(initial=0.0)))
         open_ = boxes.bound > max(best * (1.0 + GAP), enough)
-        settled = max(settled, float(boxes.bound[~open_].max(initial=0.0)))
+        closed = max(closed, float(boxes.bound[~open_].max(initial=0.0)))
         boxes = boxes.take(np.flatnonzero(open_))
         if boxes.bound.size == 0 or seen > budget:
-            return max(settled, float(boxes.bound.max(initial=0.0)))
+            return max(closed, float(boxes.bound.max(initial=0.0)))
         order = np.argsort(-boxes.bound)
         new = _bounded(majorant, model, *_halves(majorant, boxes.take(order[:_BATCH])))
         seen += new.bound.size
@@ -98,7 +98,7 @@ def _bounded(majorant: Majorant, model: Any, lower: Floats, upper: Floats) -> _B
     low, high = score[0] + ends.min(axis=0), score[1] + ends.max(axis=0)
     square = np.sum(np.maximum(np.abs(low), np.abs(high)) ** 2, axis=1)
     bound = weight**2 * (setting.value * square + setting.curvature)
-    bound = np.fmin(bound, majorant.over(near, far))
+    bound = np.fmin(bound, majorant.bound_between(near, far))
     return _Boxes(lower, upper, np.where(np.isnan(bound), np.inf, bound))  # a NaN bounds nothing
 
 

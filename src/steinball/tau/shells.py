@@ -103,7 +103,7 @@ class Majorant:
         offset = setting.center - radial.center
         return cls(setting, growths, radial, least, most, math.sqrt(offset @ radial.precision @ offset))
 
-    def over(self, low: Floats, high: Floats) -> Floats:
+    def bound_between(self, low: Floats, high: Floats) -> Floats:
         """An upper bound on u(x, x) where ``low`` ≤ ρ ≤ ``high``; both may be infinite. Equal ends are allowed."""
         setting, b = self.setting, self.setting.exponent
         slope = 2.0 * b * setting.steepness * _largest(1, b + 1.0, low, high) if b else 0.0
@@ -146,15 +146,15 @@ def largest_shell(majorant: Majorant, gap: float = 1e-5, start: float = 0.0) -> 
     """
     low = np.concatenate([start + _FIRST_EDGES])
     high = np.append(low[1:], np.inf)
-    settled = best = 0.0
+    closed = best = 0.0
     for _ in range(_ROUNDS):
-        bound = majorant.over(low, high)
-        best = max(best, float(majorant.over(low, low).max()), float(majorant.over(high, high).max()))
+        bound = majorant.bound_between(low, high)
+        best = max(best, float(majorant.bound_between(low, low).max()), float(majorant.bound_between(high, high).max()))
         open_ = bound > best * (1.0 + gap)
-        settled = max(settled, float(bound[~open_].max(initial=0.0)))
+        closed = max(closed, float(bound[~open_].max(initial=0.0)))
         if not open_.any() or not math.isfinite(best):
-            return max(settled, float(bound.max()) if open_.any() else 0.0)
+            return max(closed, float(bound.max()) if open_.any() else 0.0)
         low, high = low[open_], high[open_]
         middle = np.where(np.isfinite(high), (low + np.where(np.isfinite(high), high, 0.0)) / 2.0, 2.0 * low + 1.0)
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
-    return max(settled, float(majorant.over(low, high).max()))
+    return max(closed, float(majorant.bound_between(low, high).max()))

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from steinball.arrays import (
     Array,
     as_number,
-    lent,
     like,
     namespace,
+    private_copy,
     to_host,
 )
 from steinball.kernels.base import Kernel
@@ -109,7 +109,9 @@ def is_tamed(model: Any, samples: Array, power: float) -> bool:
     try:
         with np.errstate(all="ignore"):
             sizes = np.log(np.abs(_finite_scores_along(model, points, samples)).max(axis=2))
-            logs = to_host(log_density(lent(like(points.reshape(-1, points.shape[-1]), samples)))).reshape(sizes.shape)
+            logs = to_host(log_density(private_copy(like(points.reshape(-1, points.shape[-1]), samples)))).reshape(
+                sizes.shape
+            )
     except Exception:
         return False
     with np.errstate(invalid="ignore"):
@@ -221,7 +223,7 @@ def _power_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | None) -
     if known.log_density is None or not tamed:
         return None
     probes, few = _probes(around, known.support), min(_DRAWS, len(around))
-    height = float(np.median(to_host(known.log_density(lent(like(around[:few], samples))))))
+    height = float(np.median(to_host(known.log_density(private_copy(like(around[:few], samples))))))
     tilts = [_with(edge, PowerTilt(known.log_density, model.score, power, height)) for power in tamed]
     return max(tilts, key=lambda tilt: _seen_efficiency(SteinKernel(kernel, tilt), model, probes, few, samples))
 

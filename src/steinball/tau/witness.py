@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from steinball.arrays import Array, Floats, as_number, as_numbers, is_array, lent, like
+from steinball.arrays import Array, Floats, as_number, as_numbers, is_array, like, private_copy
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import Gaussian, InverseMultiquadric
 from steinball.models.base import score_of
@@ -212,7 +212,7 @@ def lipschitz_of(model: Any, given: Any = None) -> Lipschitz:
     if not callable(bounds):
         everywhere = as_number(bounds, "score_lipschitz", low=0.0)
         return lambda y, radius: np.full(len(y), everywhere)
-    return lambda y, radius: _checked_slopes(bounds(lent(y), radius), len(y))
+    return lambda y, radius: _checked_slopes(bounds(private_copy(y), radius), len(y))
 
 
 def _checked_slopes(bounds: Any, n: int) -> Floats:
@@ -238,7 +238,7 @@ def certified_supremum(
     d = len(lower)
     centers, half = cover(lower, upper, float((upper - lower).min()) / 16.0, max(1, budget // _FIRST_SHARE))
     corners = np.stack(np.meshgrid(*[[-0.5, 0.5]] * d, indexing="ij"), axis=-1).reshape(-1, d)
-    best, settled, spent = 0.0, 0.0, 0
+    best, closed, spent = 0.0, 0.0, 0
     while True:
         f, v, s = witness.parts(centers)
         rho = float(np.linalg.norm(half))
@@ -246,10 +246,10 @@ def certified_supremum(
         best, spent = max(best, float(np.max(sign * f))), spent + len(centers)
         open_ = ~(bounds <= best * (1.0 + tolerance))  # a NaN settles nothing
         bounds = np.where(np.isnan(bounds), np.inf, bounds)
-        settled = max(settled, float(np.max(bounds[~open_], initial=0.0)))
+        closed = max(closed, float(np.max(bounds[~open_], initial=0.0)))
         centers, left = centers[open_], bounds[open_]
         if not len(centers) or spent + len(centers) * 2**d > budget:
-            return max(best, settled, float(np.max(left, initial=0.0))) * (1.0 + 1e-9), best
+            return max(best, closed, float(np.max(left, initial=0.0))) * (1.0 + 1e-9), best
         centers = (centers[:, None, :] + half * corners).reshape(-1, d)
         half = half / 2.0
 

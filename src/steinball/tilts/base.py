@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from steinball.arrays import Array, as_number, lent, namespace
+from steinball.arrays import Array, as_number, namespace, private_copy
 
 
 class Tilt(ABC):
@@ -120,8 +120,8 @@ class PowerTilt(Tilt):
 
     def log_weight(self, x: Array) -> Array:
         """κ (log p − log p₀) at each row of ``x``, shape (n,)."""
-        return self.power * (namespace(x).reshape(self.log_density(lent(x)), (x.shape[0],)) - self.reference)
+        return self.power * (namespace(x).reshape(self.log_density(private_copy(x)), (x.shape[0],)) - self.reference)
 
     def log_weight_gradient(self, x: Array) -> Array:
         """κ s at each row of ``x``, shape (n, d)."""
-        return self.power * namespace(x).reshape(self.score(lent(x)), x.shape)
+        return self.power * namespace(x).reshape(self.score(private_copy(x)), x.shape)

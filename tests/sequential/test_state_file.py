@@ -12,51 +12,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import steinball as sb
 from steinball.kernels import Gaussian, InverseMultiquadric, Matern
 from steinball.kernels.base import Kernel
-from steinball.sequential import checkpoint
-from steinball.sequential.stream import SequentialTest
+from steinball.sequential import SequentialTest, state_file
 from steinball.tilts import PolynomialTilt, Tilt
+from tests.sequential.streams import KERNEL, a_test, score, stream
 
 pytestmark = pytest.mark.exact
-Floats = NDArray[np.float64]
-
-KERNEL, TILT = InverseMultiquadric(math.sqrt(2.0)), PolynomialTilt()
-
-
-def score(x: Any) -> Any:
-    return -x
-
-
-def stream(n: int, d: int = 1, share: float = 0.2, place: float = 3.0, seed: int = 0) -> Floats:
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(n, d))
-    x[rng.random(n) < share] = place
-    return x
-
-
-def a_test(model: Any = score, **options: Any) -> SequentialTest:
-    given = {"kernel": KERNEL, "tilt": TILT, "tau": 3.0, "contamination": 0.05, "rng": 0}
-    return SequentialTest(model, **{**given, **options})
-
-
-def equal(a: SequentialTest, b: SequentialTest, rtol: float = 1e-9) -> None:
-    """Two tests have seen and concluded the same."""
-    assert a.n == b.n
-    assert a.log_evalue == pytest.approx(b.log_evalue, rel=rtol, abs=rtol)
-    assert a.pvalue == pytest.approx(b.pvalue, rel=rtol * 100)
-    assert a.ksd == pytest.approx(b.ksd, rel=rtol)
-    assert (a.rejected_at, a.contamination_bound) == (b.rejected_at, b.contamination_bound)
-    for mine, theirs in zip(a.history, b.history, strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=rtol)
 
 
 def saved(test: SequentialTest, folder: Path, model: Any = score, **again: Any) -> SequentialTest:
     test.save(folder / "stream.npz")
-    return SequentialTest.restore(folder / "stream.npz", model, **again)
+    return SequentialTest.load(folder / "stream.npz", model, **again)
 
 
 @pytest.mark.parametrize(
@@ -145,10 +114,9 @@ def test_a_file_holds_plain_arrays_and_one_text(tmp_path: Path) -> None:
     with np.load(path, allow_pickle=False) as file:
         facts = json.loads(str(file["facts"]))
         assert all(file[name].dtype.kind in "fiU" for name in file.files)
-    assert facts["schema"] == "steinball.sequential/2"
-    assert facts["kernel"] == [
-        {"type": "InverseMultiquadric", "lengthscale": math.sqrt(2.0), "exponent": 0.5, "metric": None}
-    ]
+    assert facts["schema"] == "steinball.sequential/3"
+    kernel = {"type": "Kernel InverseMultiquadric", "lengthscale": math.sqrt(2.0), "exponent": 0.5, "metric": None}
+    assert facts["plan"]["kernel"] == [kernel]
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -157,16 +125,17 @@ def test_a_file_cannot_run_anything(tmp_path: Path) -> None:
     a_test().update(stream(5)).save(path)
     arrays = contents(path)
     facts = json.loads(str(arrays["facts"]))
-    facts["kernel"] = [{"type": "Exec", "lengthscale": 1.0}]
-    checkpoint.write(path, facts, {name: arrays[name] for name in arrays if name not in ("facts", "digest")})
+    facts["plan"]["kernel"] = [{"type": "Exec", "lengthscale": 1.0}]
+    kept = {name: arrays[name] for name in arrays if name not in ("facts", "digest")}
+    state_file.write(path, "SequentialTest", facts, kept)
     with pytest.raises(ValueError, match="no built-in kernel"):
-        SequentialTest.restore(path, score)
-    np.savez(path, **{**arrays, "taus": np.array([object()], dtype=object)})
+        SequentialTest.load(path, score)
+    np.savez(path, **{**arrays, "kept.points": np.array([object()], dtype=object)})
     with pytest.raises(ValueError, match="pickle"):
-        SequentialTest.restore(path, score)
+        SequentialTest.load(path, score)
     np.savez(path, x=np.zeros(3))
     with pytest.raises(ValueError, match="not a saved SequentialTest"):
-        SequentialTest.restore(path, score)
+        SequentialTest.load(path, score)
 
 
 def test_a_torch_model_is_compared_with_the_next_batch(tmp_path: Path) -> None:
@@ -189,7 +158,7 @@ def test_what_is_no_saved_test_is_refused_in_words(tmp_path: Path, content: byte
     path = tmp_path / "stream.npz"
     path.write_bytes(content)
     with pytest.raises(ValueError, match="is not a saved SequentialTest"):
-        SequentialTest.restore(path, sb.models.Gaussian())
+        SequentialTest.load(path, sb.models.Gaussian())
 
 
 def test_a_file_that_was_cut_off_or_holds_something_else_is_refused(tmp_path: Path) -> None:
@@ -197,17 +166,17 @@ def test_a_file_that_was_cut_off_or_holds_something_else_is_refused(tmp_path: Pa
     SequentialTest(sb.models.Gaussian(), contamination=0.05).update(np.zeros(30)).save(path)
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(ValueError, match="or is truncated"):
-        SequentialTest.restore(path, sb.models.Gaussian())
+        SequentialTest.load(path, sb.models.Gaussian())
     with path.open("wb") as file:
         np.save(file, np.zeros(3))
-    with pytest.raises(ValueError, match="bare array"):
-        SequentialTest.restore(path, sb.models.Gaussian())
+    with pytest.raises(ValueError, match="is not a saved SequentialTest"):
+        SequentialTest.load(path, sb.models.Gaussian())
     others: list[dict[str, Any]] = [{"facts": np.array("[1]")}, {"facts": np.array("{}")}, {"x": np.array([object()])}]
     for other in others:
         with path.open("wb") as file:
             np.savez(file, **other)
         with pytest.raises(ValueError, match="is not a saved SequentialTest"):
-            SequentialTest.restore(path, sb.models.Gaussian())
+            SequentialTest.load(path, sb.models.Gaussian())
 
 
 # Whole, or refused by its name
@@ -215,7 +184,7 @@ def test_a_file_that_was_cut_off_or_holds_something_else_is_refused(tmp_path: Pa
 
 def refused(path: Path) -> None:
     with pytest.raises(ValueError, match=r"stream\.npz` is not a saved SequentialTest, or is truncated"):
-        SequentialTest.restore(path, score)
+        SequentialTest.load(path, score)
 
 
 @pytest.mark.parametrize("points", [10, 60])
@@ -238,7 +207,7 @@ def test_a_file_whose_numbers_were_changed_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "stream.npz"
     a_test(budget=30).update(stream(60)).save(path)
     arrays = contents(path)
-    for name in ("ledger.best", "ledger.logs", "taus", "kept.seen", "history.log_wealth"):
+    for name in ("wealth.best", "wealth.logs", "kept.points", "kept.seen", "path.log_wealth"):
         for value in (arrays[name] * np.nan, np.concatenate([np.atleast_1d(arrays[name])] * 2), np.array(["text"])):
             np.savez(path, **{**arrays, name: value})
             refused(path)
@@ -247,7 +216,7 @@ def test_a_file_whose_numbers_were_changed_is_refused(tmp_path: Path) -> None:
 def found(path: Path) -> SequentialTest | None:
     """The test of a file; nothing where it is refused by its name."""
     try:
-        return SequentialTest.restore(path, score)
+        return SequentialTest.load(path, score)
     except ValueError as error:
         if "is not a saved SequentialTest" not in str(error):
             raise

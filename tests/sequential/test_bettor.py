@@ -1,4 +1,4 @@
-"""Kept points and the direction of a bet: projections, renewals, the reservoir."""
+"""A bettor on a stream: projections, renewals, the reservoir; bounded, and blind to what comes."""
 
 from __future__ import annotations
 
@@ -7,35 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from steinball.calibration.wealth import log_wealth
-from steinball.kernels import InverseMultiquadric
-from steinball.sequential.direction import KeptPoints
-from steinball.sequential.stream import SequentialTest
+from steinball.sequential import wealth
+from steinball.sequential.bettor import KeptPoints
 from steinball.stein import SteinKernel
-from steinball.tilts import PolynomialTilt
+from tests.sequential.streams import KERNEL, TILT, a_test, stream
 
 pytestmark = pytest.mark.exact
-Floats = NDArray[np.float64]
-
-KERNEL, TILT = InverseMultiquadric(math.sqrt(2.0)), PolynomialTilt()
-
-
-def score(x: Any) -> Any:
-    return -x
-
-
-def stream(n: int, d: int = 1, share: float = 0.2, place: float = 3.0, seed: int = 0) -> Floats:
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(n, d))
-    x[rng.random(n) < share] = place
-    return x
-
-
-def a_test(model: Any = score, **options: Any) -> SequentialTest:
-    given = {"kernel": KERNEL, "tilt": TILT, "tau": 3.0, "contamination": 0.05, "rng": 0}
-    return SequentialTest(model, **{**given, **options})
 
 
 def test_beyond_the_budget_the_direction_is_projected_on_the_kept_points() -> None:
@@ -64,23 +43,23 @@ def test_the_projected_direction_is_never_longer_than_one(d: int) -> None:
     test = a_test(budget=20)
     for part in np.split(stream(200, d), 20):
         test.update(part)
-        assert test._books is not None
-        direction, kept = test._books.directions[0], test._books.kept
+        assert test._bettor is not None
+        direction, kept = test._bettor.directions[0], test._bettor.kept
         if kept.full:
             weights = np.linalg.solve(direction.factor.T, direction.coordinates)
             points = kept.prepared(direction.stein)
             square = weights @ direction.stein.block(points, points) @ weights
-            assert square <= direction.length() ** 2 * (1.0 + 1e-9)
+            assert square <= direction.square * (1.0 + 1e-9)
 
 
 def test_kept_points_are_renewed_from_the_whole_past() -> None:
     """Points that come late and are of a new kind are among the kept ones after the next renewal."""
     x = np.concatenate([stream(100, 1, 0.0), np.full((100, 1), 7.0)])
     test = a_test(budget=20).update(x)  # renewals at 40, 80 and 160: a quarter of the 160 points before the last are 7
-    assert test._books is not None
-    late = np.sum(test._books.kept.samples == 7.0)
+    assert test._bettor is not None
+    late = np.sum(test._bettor.kept.points[:, 0] == 7.0)
     assert 1 <= late <= 16
-    assert test._books.kept.renewal == 320
+    assert test._bettor.kept.renewal == 320
 
 
 def test_a_reservoir_is_a_uniform_sample_of_the_past() -> None:
@@ -90,7 +69,27 @@ def test_a_reservoir_is_a_uniform_sample_of_the_past() -> None:
     for seed in range(400):
         kept = KeptPoints.empty(10, np.zeros(1))
         for part in (x[:10], x[10:20], x[20:47], x[47:]):
-            kept.add(part, part, np.random.default_rng([seed, len(part)]))
-        counts[kept.spare_samples[:, 0].astype(int)] += 1
+            kept.add(np.stack([part, part], axis=1), np.random.default_rng([seed, len(part)]))
+        counts[kept.spare[:, 0, 0].astype(int)] += 1
     error = math.sqrt(400 * (1 / 6) * (5 / 6))
     assert np.abs(counts - 400 / 6).max() < 5.0 * error
+
+
+def test_kept_points_are_bounded_by_the_budget() -> None:
+    test = a_test(budget=25).update(stream(500, 2))
+    assert test._bettor is not None
+    held = [array for array in test._bettor.arrays().values() if array.ndim]
+    assert max(array.shape[0] for array in held if array.ndim == 2) <= 25
+    assert test._bettor.kept.points.shape == test._bettor.kept.spare.shape == (25, 2, 2)
+    assert sum(array.size for array in held) < 4 * 25 * 2 + 25**2 + 25 + wealth.GRID.size * 20 + 2 * wealth.KEPT + 200
+
+
+@pytest.mark.parametrize("options", [{}, {"strategy": "newton"}, {"budget": 20}, {"burn_in": 10, "kernel": None}])
+def test_points_to_come_change_nothing_that_was(options: dict[str, Any]) -> None:
+    x = stream(90)
+    for cut in (11, 30, 75):
+        other = x.copy()
+        other[cut:] = np.random.default_rng(5).uniform(-5.0, 5.0, size=(90 - cut, 1))
+        first, second = (a_test(**options).update(part) for part in (x, other))
+        np.testing.assert_allclose(first.history[1][:cut], second.history[1][:cut], atol=1e-9)
+        assert not np.allclose(first.history[1][cut:], second.history[1][cut:])

@@ -3,37 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from steinball.kernels import InverseMultiquadric
-from steinball.sequential.stream import SequentialTest
 from steinball.stein import SteinKernel
-from steinball.tilts import PolynomialTilt
+from tests.sequential.streams import KERNEL, TILT, a_test, stream
 
 pytestmark = pytest.mark.exact
-Floats = NDArray[np.float64]
-
-KERNEL, TILT = InverseMultiquadric(math.sqrt(2.0)), PolynomialTilt()
-
-
-def score(x: Any) -> Any:
-    return -x
-
-
-def stream(n: int, d: int = 1, share: float = 0.2, place: float = 3.0, seed: int = 0) -> Floats:
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(n, d))
-    x[rng.random(n) < share] = place
-    return x
-
-
-def a_test(model: Any = score, **options: Any) -> SequentialTest:
-    given = {"kernel": KERNEL, "tilt": TILT, "tau": 3.0, "contamination": 0.05, "rng": 0}
-    return SequentialTest(model, **{**given, **options})
 
 
 def test_the_wealth_is_linear_in_the_payoff_of_the_last_point() -> None:

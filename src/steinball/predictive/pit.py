@@ -1,0 +1,356 @@
+"""PIT intervals of rows under their predictive laws, and the intervals that fresh rows of the model would have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.arrays import Floats, as_numbers
+from steinball.predictive.table import BINS, CELLS, EDGES, Features, cells_of, membership, row_chunks, spread
+
+__all__ = ["Classes", "EdgeIntervals", "Fresh", "Pit", "as_draws", "as_rows", "edge_ends", "fresh_tables",
+           "from_cdf_values", "from_class_probabilities", "from_distribution", "from_draws"]  # fmt: skip
+
+Whole: TypeAlias = NDArray[np.int64]
+LEAST_DRAWS = 19
+_POINTS = EDGES[:, None]
+_LARGE = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeIntervals:
+    """Rows whose PIT intervals are known where they hold an edge of the cells.
+
+    A uniform u belongs to the interval of its row that contains it. If that interval lies inside of one cell, the table
+    cannot tell it from the point u; so a law is given by the intervals around the 19 edges alone.
+
+    Attributes
+    ----------
+    low, high : array, shape (19, n) or (19, 1)
+        The interval of the row that contains each edge, low = high = edge where there is none. One column: all rows
+        have the same intervals.
+
+    Examples
+    --------
+    A coin in every row: u below ½ gives [0, ½], any other u gives [½, 1].
+
+    >>> coin = from_class_probabilities([0, 1], [0.5, 0.5]).fresh
+    >>> drawn = coin.category(np.array([[0.3], [0.6]]), slice(0, 2))[:, 0]
+    >>> coin.low[drawn - 18, [0, 1]].tolist(), coin.high[drawn - 18, [0, 1]].tolist()
+    ([0.0, 0.5], [0.5, 1.0])
+    """
+
+    low: Floats
+    high: Floats
+    outputs = 1
+
+    @property
+    def shared(self) -> bool:
+        """Whether all rows have the same intervals."""
+        return bool(self.low.shape[1] == 1)
+
+    @property
+    def points(self) -> bool:
+        """Whether the table takes every interval for a point, so that N[k, c] is a count."""
+        return bool((self.low == self.high).all())
+
+    def category(self, u: Floats, rows: slice) -> Whole:
+        """Of u (rows, count): its cell 0 … 17, or 18 + e where the interval around edge e contains u."""
+        cell, row = cells_of(u), np.arange(self.low.shape[1])[slice(None) if self.shared else rows, None]
+        left, right = u < self.high[cell, row], u >= self.low[cell + 1, row]
+        return np.where(left | right, CELLS + cell + right, cell)
+
+    def draw(self, rng: np.random.Generator, rows: slice, count: int) -> Whole:
+        """Categories of fresh uniform numbers, shape (rows, count)."""
+        return self.category(rng.random((rows.stop - rows.start, count)), rows)
+
+    def spreads(self, rows: slice) -> Floats:
+        """Cells of every category, shape (1, rows, 37, 18)."""
+        around = slice(None) if self.shared else rows
+        intervals = spread(self.low[:, around].T, self.high[:, around].T)  # (rows, 19, 18)
+        return np.concatenate([np.broadcast_to(np.eye(CELLS), (len(intervals), CELLS, CELLS)), intervals], axis=1)[None]
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Rows that fall into one of J unordered classes: J intervals per row, class j against the rest.
+
+    Attributes
+    ----------
+    probabilities : array, shape (n, J)
+        Predicted probability of each class.
+    """
+
+    probabilities: Floats
+    points = False
+
+    @property
+    def outputs(self) -> int:
+        """One interval per class."""
+        return int(self.probabilities.shape[1])
+
+    def intervals(self, y: Whole, rows: slice = slice(None)) -> tuple[Floats, Floats]:
+        """Intervals of classes y (rows, count): [1 − π_j, 1] for the own class, [0, 1 − π_j] for the others."""
+        rest, own = 1.0 - self.probabilities[rows].T[..., None], y == np.arange(self.outputs)[:, None, None]
+        return np.where(own, rest, 0.0), np.where(own, 1.0, rest)
+
+    def draw(self, rng: np.random.Generator, rows: slice, count: int) -> Whole:
+        """Fresh classes, shape (rows, count)."""
+        upto = np.cumsum(self.probabilities[rows], axis=1)[:, :-1, None]
+        return np.asarray((rng.random((len(upto), 1, count)) >= upto).sum(axis=1))
+
+    def spreads(self, rows: slice) -> Floats:
+        """Cells of every output for every class that may be drawn, shape (J, rows, J, 18)."""
+        return spread(*self.intervals(np.arange(self.outputs)[None], rows))
+
+
+# What draws fresh rows: a category for each, and the cells that each category is spread over.
+Fresh: TypeAlias = EdgeIntervals | Classes
+
+
+@dataclass(frozen=True, eq=False)
+class Pit:
+    """PIT intervals of n rows, [F(y⁻ | x), F(y | x)], and the law of fresh ones.
+
+    Attributes
+    ----------
+    low, high : array, shape (q, n)
+        Ends of the intervals, equal for a continuous law; q = 1, or the number of classes of a nominal response.
+    fresh : Fresh
+        Draws intervals under the model.
+    quantiles : callable or None
+        ``quantiles(levels)`` gives quantiles of every row's law, shape (levels, n).
+    predicted, observed : array of shape (q, n), or None
+        Of classes: probability, and 1 for the class that was seen.
+    """
+
+    low: Floats
+    high: Floats
+    fresh: Fresh
+    quantiles: Callable[[Floats], Floats] | None = None
+    predicted: Floats | None = None
+    observed: Floats | None = None
+
+
+def as_rows(values: Any, name: str, n: int | None = None, low: float = -np.inf, high: float = np.inf) -> Floats:
+    """One number per row, from ``low`` to ``high``."""
+    found = as_numbers(values, name)
+    if found.ndim != 1 or n not in (None, found.size) or not found.size:
+        raise ValueError(f"`{name}` must have shape ({n or 'n'},), one number for each row, got {found.shape}.")
+    bad = np.flatnonzero(np.isnan(found) | (found < low) | (found > high))
+    if bad.size:
+        raise ValueError(f"`{name}` must be numbers in [{low:g}, {high:g}], got {found[bad[0]]} in row {bad[0]}.")
+    return found
+
+
+def as_draws(draws: Any, n: int, name: str = "draws") -> Floats:
+    """Draws of every row, shape (n, S)."""
+    found = as_numbers(draws, name)
+    if found.ndim != 2 or found.shape[0] != n or found.shape[1] < LEAST_DRAWS:
+        hint = "; pass its transpose" if found.ndim == 2 and found.shape[1] == n else ""
+        raise ValueError(f"`{name}` must have shape ({n}, S), S ≥ {LEAST_DRAWS} for each y, got {found.shape}{hint}.")
+    as_rows(found.max(axis=1), name)  # NaN
+    return found
+
+
+def edge_ends(interval: Callable[[float], tuple[Any, Any]], n: int) -> tuple[Floats, Floats]:
+    """Intervals around all edges, edge by edge; float32 for many rows, which moves no row to another cell."""
+    low, high = zip((0.0, 0.0), *map(interval, EDGES[1:-1]), (1.0, 1.0), strict=True)
+    kind: Any = np.float32 if n > _LARGE else np.float64
+    low, high = (np.broadcast_arrays(*map(np.atleast_1d, ends)) for ends in (low, high))
+    return np.array(low, dtype=kind), np.array(high, dtype=kind)
+
+
+def _assemble(y: Floats, ends: tuple[Any, Any], edges: tuple[Floats, Floats], censoring: Any, **more: Any) -> Pit:
+    """Rows with these intervals; ``censoring`` is None or (limits, F below the limits): beyond is one interval."""
+    low, high = (as_rows(np.broadcast_to(end, y.shape), "predictive cdf", y.size, 0.0, 1.0) for end in ends)
+    if censoring is not None:
+        limits = as_rows(censoring[0], "limits", y.size)
+        start = as_rows(censoring[1], "cdf at limits", y.size, 0.0, 1.0)
+        if (y > limits).any():
+            raise ValueError(f"`y` must be at most `limits`, which row {(y > limits).argmax()} is not.")
+        low, high = np.where(y >= limits, start, low), np.where(y >= limits, 1.0, high)
+        beyond = (start < _POINTS) & (_POINTS < 1.0)
+        edges = np.where(beyond, start, edges[0]), np.where(beyond, 1.0, edges[1])
+    return Pit(low[None], np.maximum(low, high)[None], EdgeIntervals(*edges), **more)
+
+
+def from_cdf_values(u: Any, *, at_limits: Any = None) -> Pit:
+    """Rows of continuous laws, given by u = F(y | x).
+
+    Parameters
+    ----------
+    u : array, shape (n,)
+        Predictive distribution function of each row at its y; of a censored row at its limit.
+    at_limits : array, shape (n,), optional
+        Distribution function at the limit at which the row is or would be censored from the right; 1 for none. A row
+        with u = ``at_limits`` is censored.
+
+    Examples
+    --------
+    >>> pit = from_cdf_values([0.2, 0.7], at_limits=[0.7, 0.7])
+    >>> pit.low.tolist(), pit.high.tolist()
+    ([[0.2, 0.7]], [[0.2, 1.0]])
+    """
+    values = as_rows(u, "u", low=0.0, high=1.0)
+    return _assemble(values, (values, values), (_POINTS, _POINTS), None if at_limits is None else (at_limits,) * 2)
+
+
+def from_distribution(y: Any, law: Any, *, step: float | None = None, limits: Any = None) -> Pit:
+    """Rows of a law with vector parameters, such as ``scipy.stats.norm(mean, sd)`` or ``scipy.stats.poisson(rate)``.
+
+    Parameters
+    ----------
+    y : array, shape (n,)
+        Observed values.
+    law : object
+        With ``cdf`` and ``ppf`` that broadcast over rows; with ``pmf`` a law on whole numbers.
+    step : float, optional
+        y of a continuous law is rounded to multiples of it: the interval is that of the rounding cell.
+    limits : array, shape (n,), optional
+        Values at which rows are or would be censored from the right (y = limit means "at least"); infinity for none.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> pit = from_distribution([0, 2], stats.poisson([1.0, 2.0]))
+    >>> pit.low.round(3).tolist(), pit.high.round(3).tolist()
+    ([[0.0, 0.406]], [[0.368, 0.677]])
+    """
+    y, discrete = as_rows(y, "y"), "pmf" in dir(law)
+    grid, origin = (1.0, 0.0) if discrete else (step or 0.0, y[0])
+    below, above = (1.0, 0.0) if discrete else (grid / 2.0, grid / 2.0)
+    off = grid > 0.0 and np.abs(y - origin - grid * np.round((y - origin) / grid)) > 1e-6 * grid
+    if np.any(off):
+        wanted = "be whole numbers for a discrete law" if discrete else f"differ by multiples of `step={grid:g}`"
+        raise ValueError(f"`y` must {wanted}, got {y[np.argmax(off)]:g} in row {np.argmax(off)}.")
+
+    def interval(edge: float) -> tuple[Any, Any]:
+        at = origin + grid * np.round((law.ppf(edge) - origin) / grid)
+        return law.cdf(at - below), law.cdf(at + above)
+
+    ends, edges = (law.cdf(y - below), law.cdf(y + above)), edge_ends(interval, y.size) if grid else (_POINTS, _POINTS)
+    censoring = None if limits is None else (limits, law.cdf(as_rows(limits, "limits", y.size) - below))
+    return _assemble(y, ends, edges, censoring, quantiles=lambda at: law.ppf(at[:, None]))
+
+
+def from_draws(y: Any, draws: Any, rng: np.random.Generator) -> Pit:
+    """Rows with S predictive draws each: the rank r of y among them gives [r/(S + 1), (r + 1)/(S + 1)].
+
+    Parameters
+    ----------
+    y : array, shape (n,)
+        Observed values.
+    draws : array, shape (n, S)
+        At least 19 draws of each row's law, independent of the draws of other rows.
+    rng : Generator
+        Breaks ties.
+
+    Notes
+    -----
+    Exact for every law: y and its draws are exchangeable under the model, so every rank has probability 1/(S + 1).
+
+    Examples
+    --------
+    >>> pit = from_draws([0.5], [np.linspace(0.0, 1.0, 20)], np.random.default_rng(0))
+    >>> pit.low.round(4).tolist(), pit.high.round(4).tolist()
+    ([[0.4762]], [[0.5238]])
+    """
+    y = as_rows(y, "y")
+    draws = as_draws(draws, y.size)
+    size = draws.shape[1] + 1
+    rank = (draws < y[:, None]).sum(axis=1) + rng.integers(0, (draws == y[:, None]).sum(axis=1) + 1)
+
+    def interval(edge: float) -> tuple[float, float]:
+        first = np.floor(edge * size + 1e-9)
+        return first / size, (first + 1.0) / size
+
+    ends = rank / size, (rank + 1.0) / size
+    return _assemble(y, ends, edge_ends(interval, 1), None, quantiles=lambda at: np.quantile(draws, at, axis=1))
+
+
+def from_class_probabilities(y: Any, probabilities: Any, *, ordered: bool = False) -> Pit:
+    """Rows of a classifier or an ordinal model.
+
+    Parameters
+    ----------
+    y : array, shape (n,)
+        Class of each row, 0 … J − 1.
+    probabilities : array, shape (n, J), or (n,) for the probability of class 1
+        Predicted probabilities.
+    ordered : bool
+        Whether the classes have an order; two classes always have one. Unordered classes are compared one against the
+        rest, all at once.
+
+    Examples
+    --------
+    >>> pit = from_class_probabilities([1, 0], [0.25, 0.25])
+    >>> pit.low.tolist(), pit.high.tolist()
+    ([[0.75, 0.0]], [[1.0, 0.75]])
+    """
+    shares, values = as_numbers(probabilities, "probabilities"), as_rows(y, "y")
+    shares = np.column_stack([1.0 - shares, shares]) if shares.ndim == 1 else shares
+    if shares.ndim != 2 or len(shares) != values.size or shares.shape[1] < 2:
+        raise ValueError(f"`probabilities` must have shape ({values.size}, J) or ({values.size},), got {shares.shape}.")
+    if not ((shares >= 0.0).all() and np.allclose(shares.sum(axis=1), 1.0, atol=1e-6)):
+        raise ValueError("`probabilities` must lie in [0, 1] and add up to 1 in every row.")
+    if not np.isin(values, np.arange(shares.shape[1])).all():
+        raise ValueError(f"`y` must be whole numbers 0 … {shares.shape[1] - 1}, the columns of `probabilities`.")
+    classes, row = values.astype(np.int64), np.arange(values.size)
+    if shares.shape[1] > 2 and not ordered:
+        low, high = (end[..., 0] for end in Classes(shares).intervals(classes[:, None]))
+        seen = (classes == np.arange(shares.shape[1])[:, None]).astype(float)
+        return Pit(low, high, Classes(shares), None, shares.T, seen)
+    upto = np.clip(np.column_stack([0.0 * row, np.cumsum(shares[:, :-1], axis=1), 0.0 * row + 1.0]), 0.0, 1.0)
+
+    def interval(edge: float) -> tuple[Floats, Floats]:
+        at = (upto[:, 1:-1] <= edge).sum(axis=1)
+        return upto[row, at], upto[row, at + 1]
+
+    ends = upto[row, classes], upto[row, classes + 1]
+    binary = {"predicted": shares[None, :, 1], "observed": values[None]} if shares.shape[1] == 2 else {}
+    return _assemble(values, ends, edge_ends(interval, row.size), None, **binary)
+
+
+def fresh_tables(fresh: Fresh, features: Features, count: int, rng: np.random.Generator, share: float = 0.0) -> Floats:
+    """Tables of ``count`` samples of the model, (count, q p, 8, 18); rows are left out with probability ``share``."""
+    if isinstance(fresh, EdgeIntervals) and fresh.shared:
+        return _shared_tables(fresh, features.bins, count, rng, share)
+    found = np.zeros((fresh.outputs, BINS * len(features.bins), count * CELLS))
+    for rows in row_chunks(features.n, max(count, 2 * CELLS, fresh.outputs**2)):  # draws, or cells of categories
+        member, drawn = membership(features.bins[:, rows]), fresh.draw(rng, rows, count)
+        kept = rng.random((*drawn.shape, 1)) >= share if share else 1.0
+        for q, cells in enumerate(fresh.spreads(rows)):
+            found[q] += member @ (cells[np.arange(len(drawn))[:, None], drawn] * kept).reshape(len(drawn), -1)
+    return np.moveaxis(found.reshape(*found.shape[:2], count, CELLS), 2, 0).reshape(count, -1, BINS, CELLS)
+
+
+def _shared_tables(fresh: EdgeIntervals, bins: Whole, count: int, rng: np.random.Generator, share: float) -> Floats:
+    """Where all rows have the same intervals, rows are counted by category."""
+    ends, cells = np.unique(np.concatenate([fresh.low, fresh.high, EDGES[:, None]])), fresh.spreads(slice(0, 1))[0, 0]
+    drawn = fresh.category((ends[None, 1:] + ends[None, :-1]) / 2.0, slice(0, 1))[0]
+    chances = (1.0 - share) * np.bincount(drawn, weights=np.diff(ends), minlength=len(cells))
+    draw = _counts_by_pattern if 50 * BINS ** len(bins) < bins.shape[1] else _counts_by_row
+    return np.asarray(draw(bins, np.append(chances, share), count, rng)[..., :-1] @ cells)
+
+
+def _counts_by_pattern(bins: Whole, chances: Floats, count: int, rng: np.random.Generator) -> Whole:
+    """Counts by bin and segment, (count, p, 8, s), from multinomials over the rows that agree in all bins."""
+    shape = (BINS,) * len(bins)
+    sizes = np.bincount(np.ravel_multi_index(tuple(bins), shape), minlength=BINS ** len(bins))
+    counts = rng.multinomial(sizes, chances, size=(count, sizes.size)).reshape(count, *shape, -1)
+    axes = {*range(1, 1 + len(bins))}
+    return np.stack([counts.sum(axis=tuple(axes - {own})) for own in sorted(axes)], axis=1)
+
+
+def _counts_by_row(bins: Whole, chances: Floats, count: int, rng: np.random.Generator) -> Whole:
+    """The same from one segment drawn for every row."""
+    found = np.empty((count, len(bins), BINS * chances.size), dtype=np.int64)
+    for b in range(count):
+        segment = np.searchsorted(np.cumsum(chances)[:-1], rng.random(bins.shape[1]), side="right")
+        found[b] = [np.bincount(own * chances.size + segment, minlength=found.shape[2]) for own in bins]
+    return found.reshape(count, len(bins), BINS, -1)

@@ -1,0 +1,174 @@
+"""Views: real functions of a row, in families that have one vote each."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from steinball.arrays import Floats
+from steinball.regions.source import Function, Rows, Source
+
+__all__ = ["Family", "classifier_family", "column_families", "learned_family", "user_family"]
+
+MOST_PAIRS = 5000
+"""Pairs of columns that are looked at; of more, so many are chosen at random by a seed of their own."""
+
+_WINSORIZED = 3.0  # standard deviations beyond which a row of the pilot part does not steer what is learned
+_SEED = 20230918
+
+
+class Family(NamedTuple):
+    """Views with one vote together.
+
+    Attributes
+    ----------
+    size : int
+        Number of views.
+    values : callable
+        ``values(rows, part)`` gives the views in the slice ``part`` at every row, (views, n).
+    word : callable
+        ``word(t)`` says in words what the view t is.
+    columns : int
+        The first so many views are the user's columns.
+    """
+
+    size: int
+    values: Callable[[Rows, slice], Floats]
+    word: Callable[[int], str]
+    columns: int = 0
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def at(self, rows: Rows, part: slice = slice(None)) -> Floats:
+        """The values at rows; squares of what is far out may be infinite, or NaN, which lies in no region."""
+        return self.values(rows, part)
+
+
+def column_families(source: Source, names: Sequence[str] | None = None) -> list[Family]:
+    """The fixed views of a model: its columns, whole rows, and products of pairs of standardized columns.
+
+    Parameters
+    ----------
+    source : Source
+        The model.
+    names : sequence of str, optional
+        What the columns are called.
+
+    Examples
+    --------
+    >>> [family.word(0) for family in column_families(Source(columns=3), ["height", "weight", "age"])]
+    ['height', 'the sum of squares of all columns', 'product of height and weight']
+    """
+    d = source.columns
+    called = [f"column {j + 1}" for j in range(d)] if names is None else list(names)
+    given = [f"{name} given the columns before it" for name in called[1:]] if source.correlated else []
+
+    def columns(rows: Rows, part: slice) -> Floats:
+        return (np.concatenate([rows.x.T, rows.z[1:]]) if given else rows.x.T)[part]
+
+    family = Family(d + len(given), columns, (called + given).__getitem__, d)
+    return [family, _whole_rows(source), _pairs(called[:1] + (given or called[1:]))] if d > 1 else [family]
+
+
+def _whole_rows(source: Source) -> Family:
+    words = ["the sum of squares of all columns", "the sum of all columns", "the largest of all columns in size"]
+    density = source.log_density
+
+    def values(rows: Rows, part: slice) -> Floats:
+        found = [np.einsum("ij,ij->j", rows.z, rows.z), rows.z.sum(axis=0), np.abs(rows.z).max(axis=0)]
+        return np.stack(found if density is None else [*found, _one_each(density, rows.x, "log_density")])[part]
+
+    words += [] if density is None else ["the log density of the model"]
+    return Family(len(words), values, words.__getitem__)
+
+
+def _pairs(called: Sequence[str]) -> Family:
+    first, second = np.triu_indices(len(called), 1)
+    some = np.sort(np.random.default_rng(_SEED).permutation(len(first))[:MOST_PAIRS])
+    first, second = first[some], second[some]
+
+    def values(rows: Rows, part: slice) -> Floats:
+        return np.asarray(rows.z[first[part]] * rows.z[second[part]])
+
+    return Family(len(some), values, lambda t: f"product of {called[first[t]]} and {called[second[t]]}")
+
+
+def user_family(views: Function | Sequence[Function] | Mapping[str, Function]) -> Family:
+    """The views of a user: functions of rows (n, d) in the user's own columns that give one number a row.
+
+    Examples
+    --------
+    >>> family = user_family({"ratio": lambda x: x[:, 0] / x[:, 1]})
+    >>> family.word(0), family.values(Rows(np.array([[1.0, 2.0]]), np.zeros((2, 1))), slice(None))
+    ('ratio', array([[0.5]]))
+    """
+    listed = views if isinstance(views, (Mapping, list, tuple)) else [views]
+    named = dict(listed) if isinstance(listed, Mapping) else {f"view {k}": f for k, f in enumerate(listed, 1)}
+    if not named or not all(callable(view) for view in named.values()):
+        raise TypeError(f"`views` must be a function, or a list or dictionary of functions, got {views!r}.")
+    words = list(named)
+
+    def values(rows: Rows, part: slice) -> Floats:
+        return np.stack([_one_each(named[word], rows.x, word) for word in words[part]])
+
+    return Family(len(words), values, words.__getitem__)
+
+
+def _one_each(view: Function, x: Floats, name: str) -> Floats:
+    found = np.asarray(view(x.copy()), dtype=np.float64)
+    if found.size != len(x) or np.isnan(found).any():
+        raise ValueError(f"`{name}` must give one number a row, ({len(x)},), got NaN or shape {found.shape}.")
+    return found.reshape(len(x))
+
+
+def learned_family(pilot: Floats) -> Family:
+    r"""Views learned on a pilot part of the rows, to be evaluated on the *other* rows alone.
+
+    With w the pilot rows winsorized at ±3, m their mean and C = wwᵀ/n − I: the directions m and m thresholded at
+    √(2 log d/n), the eigenvectors of C at both ends, and the forms zᵀCz with C and with C thresholded at
+    √((4 log d + 1)/n).
+
+    Parameters
+    ----------
+    pilot : array
+        Standardized coordinates of the pilot rows, (d, n).
+    """
+    w = np.clip(pilot, -_WINSORIZED, _WINSORIZED)
+    d, n = w.shape
+    mean, form, log_d = w.mean(axis=1), w @ w.T / n - np.eye(d), math.log(max(d, 2))
+    large = np.where(np.abs(mean) > math.sqrt(2.0 * log_d / n), mean, 0.0)
+    few = np.where(np.abs(form) > math.sqrt((4.0 * log_d + 1.0) / n), form, 0.0)
+    ends = np.linalg.eigh(form)[1].T[sorted({0, max(d - 2, 0), d - 1})]
+    shifts, forms = [v for v in (mean, large) if v.any()], [f for f in (form, few) if f.any()]
+    words = ["the direction in which the pilot rows lie"] * len(shifts)
+    words += ["a direction in which the pilot rows spread too much or too little"] * len(ends)
+    words += ["a quadratic form that the pilot rows suggest"] * len(forms)
+
+    def values(rows: Rows, part: slice) -> Floats:
+        quadratic = [np.einsum("ij,ij->j", rows.z, form @ rows.z) for form in forms]
+        return np.concatenate([np.stack([*shifts, *ends]) @ rows.z, quadratic])[part]
+
+    return Family(len(words), values, words.__getitem__)
+
+
+def classifier_family(pilot: Floats, source: Source, classifier: Any) -> Family:
+    """The value of a classifier that is fitted to tell pilot rows (d, n) from as many draws of the model.
+
+    ``classifier`` has ``fit(x, y)`` and ``decision_function(x)`` or ``predict_proba(x)``; it is copied.
+    """
+    n = pilot.shape[1]
+    drawn = source.rows(source.draw(n, np.random.default_rng(_SEED)))
+    fitted = copy.deepcopy(classifier)
+    fitted.fit(np.concatenate([pilot.T, drawn.z.T]), np.repeat([1, 0], n))
+
+    def values(rows: Rows, part: slice) -> Floats:
+        try:
+            value = fitted.decision_function(rows.z.T)
+        except AttributeError:
+            value = fitted.predict_proba(rows.z.T)[:, 1]
+        return np.reshape(np.asarray(value, dtype=np.float64), (1, -1))
+
+    return Family(1, values, lambda t: "the value of the classifier")

@@ -1,0 +1,203 @@
+"""A bettor on a stream: the direction in which the past has left the model, from a bounded number of kept points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from steinball.arrays import Floats
+from steinball.calibration.wealth import NO_DIRECTION
+from steinball.sequential.state_file import collect, compare, fill
+from steinball.sequential.wealth import WealthByShare
+from steinball.stein import SteinKernel, SteinPoints
+
+TOGETHER = 64
+"""Points that are taken in at once: they bound the memory of a step."""
+
+_COMPARED, _JITTER = 8, 1e-8
+
+
+@dataclass(eq=False)
+class KeptPoints:
+    """The points that a direction is made of, and a uniform sample of the past to take their place.
+
+    The first ``budget`` points are kept. From then on a reservoir (Vitter 1985) holds as many points, each of the past
+    equally likely; whenever the stream has doubled, the reservoir becomes the kept points. So late arrivals of a new
+    kind are seen, too. All of it depends on the past alone. Points are (n, 2, d): samples, and scores.
+    """
+
+    budget: int
+    points: Floats
+    spare: Floats
+    center: Floats
+    seen: int = 0
+    renewal: int = 0
+    state: ClassVar = ("points", "spare", "center", "seen", "renewal")
+
+    @classmethod
+    def empty(cls, budget: int, center: Floats) -> KeptPoints:
+        """Nothing kept yet; ``center`` (d,) is where coordinates are measured from, for their rounding alone."""
+        nothing = np.empty((0, 2, center.size))
+        return cls(budget, nothing, nothing, center, renewal=2 * budget)
+
+    @property
+    def full(self) -> bool:
+        """Whether directions are projected on the kept points from now on."""
+        return self.seen >= self.budget
+
+    def room(self) -> int:
+        """How many points may come before something changes: the budget is full, or kept points are renewed."""
+        return (self.renewal if self.full else self.budget) - self.seen
+
+    def prepared(self, stein: SteinKernel, first: int | None = None) -> SteinPoints:
+        """The kept points, or the first of them, made ready for blocks."""
+        return stein.prepare(self.points[:first, 0], self.points[:first, 1], self.center)
+
+    def add(self, points: Floats, rng: np.random.Generator) -> None:
+        """Take in at most :meth:`room` points; past the budget by one uniform number each, whatever the batches."""
+        if not self.full:
+            self.points = self.spare = np.concatenate([self.points, points])
+        else:
+            self.spare = self.spare.copy()  # it may be the kept points, too
+            places = (rng.random(len(points)) * (self.seen + 1 + np.arange(len(points)))).astype(np.int64)
+            for i in np.flatnonzero(places < self.budget):
+                self.spare[places[i]] = points[i]
+        self.seen += len(points)
+
+
+@dataclass(eq=False)
+class Direction:
+    r"""S = Σ u(·, x_s) over the past of a stream, in the eyes of one Stein kernel
+
+    .. math:: f_t = \frac{S_{t-1}}{|S_{t-1}|} \text{ while all points are kept}, \qquad
+       f_t = \frac{\Pi S_{t-1}}{|\Pi S_{t-1}|} \text{ beyond},
+
+    where Π projects on the span of the kept points: with L Lᵀ the Gram matrix of the kept points (and a little more on
+    its diagonal, which only shortens f) and k(x) its row for x, ΠS has the coordinates Σ L⁻¹k(x_s). Each point adds its
+    own, so the sum needs no memory of the others.
+    """
+
+    stein: SteinKernel
+    square: float = 0.0
+    trace: float = 0.0
+    factor: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    coordinates: Floats = field(default_factory=lambda: np.empty(0))
+    state: ClassVar = ("square", "trace", "factor", "coordinates")
+
+    def advance(self, kept: KeptPoints, points: Floats) -> Floats:
+        """f_t(x_t) for the next points, (m,), and S with these points in it; NaN where there is no direction."""
+        here = self.stein.prepare(points[:, 0], points[:, 1], kept.center)
+        diagonal = self.stein.diagonal(points[:, 0], points[:, 1])
+        step = self._project if kept.full else self._sum
+        block = self.stein.block(kept.prepared(self.stein), here) if kept.seen else np.empty((0, len(here)))
+        sums, squares = step(block, here, diagonal)
+        traces = self.trace + np.cumsum(diagonal)
+        known = squares > NO_DIRECTION * np.concatenate([[self.trace], traces[:-1]])
+        self.trace = float(traces[-1])
+        values = np.where(known, sums / np.sqrt(np.where(known, squares, 1.0)), np.nan)
+        return np.clip(values, -np.sqrt(diagonal), np.sqrt(diagonal))
+
+    def _sum(self, block: Floats, here: SteinPoints, diagonal: Floats) -> tuple[Floats, Floats]:
+        """⟨S, u(·, x)⟩ and |S|² before each point, with S the sum of all points."""
+        sums = block.sum(axis=0) + np.triu(self.stein.block(here, here), 1).sum(axis=0)
+        squares = np.cumsum(np.concatenate([[self.square], 2.0 * sums + diagonal]))
+        self.square = float(squares[-1])
+        return sums, squares[:-1]
+
+    def _project(self, block: Floats, here: SteinPoints, diagonal: Floats) -> tuple[Floats, Floats]:
+        """⟨ΠS, u(·, x)⟩ and |ΠS|² before each point."""
+        features = solve_triangular(self.factor, block, lower=True, check_finite=False)  # (kept, m)
+        totals = np.cumsum(np.concatenate([self.coordinates[:, None], features], axis=1), axis=1)
+        self.coordinates = totals[:, -1].copy()
+        self.square = float(self.coordinates @ self.coordinates)
+        before = totals[:, :-1]
+        return np.sum(before * features, axis=0), np.sum(before * before, axis=0)
+
+    def weights(self, kept: KeptPoints) -> Floats:
+        """S, or ΠS, as a sum over the kept points."""
+        projected = len(self.coordinates) > 0
+        return solve_triangular(self.factor.T, self.coordinates) if projected else np.ones(kept.seen)
+
+    def project(self, before: SteinPoints, weights: Floats, kept: KeptPoints) -> None:
+        """Other points are kept than ``before``: the sum over those, with ``weights``, is projected on their span."""
+        points = kept.prepared(self.stein)
+        self.factor = _factor(self.stein.block(points, points))
+        self.coordinates = solve_triangular(self.factor, self.stein.block(points, before) @ weights, lower=True)
+        self.square = float(self.coordinates @ self.coordinates)
+
+
+def _factor(gram: Floats) -> Floats:
+    """The Cholesky factor, with as much on the diagonal as it takes: points may coincide."""
+    jitter = _JITTER * float(np.trace(gram)) / len(gram)
+    while True:
+        try:
+            return np.asarray(np.linalg.cholesky(gram + jitter * np.eye(len(gram))))
+        except np.linalg.LinAlgError:
+            jitter *= 100.0
+
+
+@dataclass(eq=False)
+class Bettor:
+    """All that changes while a stream is tested. Every payoff is of a direction that was there before its point."""
+
+    taus: Floats
+    kept: KeptPoints
+    wealth: WealthByShare
+    directions: list[Direction]
+    rng: np.random.Generator
+
+    def check(self, points: Floats) -> None:
+        """Refuse points at which τ is no bound."""
+        for direction, tau in zip(self.directions, self.taus, strict=True):
+            with np.errstate(over="ignore", invalid="ignore"):  # a NaN is refused as no bound holds for it
+                largest = float(direction.stein.diagonal(points[:, 0], points[:, 1]).max(initial=0.0))
+            if not largest <= tau * (1.0 + 1e-9):
+                raise ValueError(
+                    f"`tau={tau:g}` is not an upper bound: u(x, x) reaches {largest:g} in this `batch`. None of it was "
+                    "taken in. Start again with a larger bound, or with a tilt that bounds u."
+                )
+
+    def advance(self, points: Floats, cut: int = 0) -> Floats:
+        """Take in the next points: log W after each, (m,). The first ``cut`` only join the past, without a bet."""
+        start, paths = 0, [np.empty(0)]
+        while start < len(points):
+            part = points[start : start + min(TOGETHER, self.kept.room())]
+            payoffs = np.stack([direction.advance(self.kept, part) for direction in self.directions])
+            payoffs[:, : max(0, cut - start)] = np.nan
+            paths.append(self.wealth.record(payoffs / np.sqrt(self.taus)[:, None]))
+            self._keep(part)
+            start += len(part)
+        return np.concatenate(paths)
+
+    def _keep(self, points: Floats) -> None:
+        kept = self.kept
+        kept.add(points, self.rng)
+        if kept.seen not in (kept.budget, kept.renewal):
+            return
+        sums = [(kept.prepared(direction.stein), direction.weights(kept)) for direction in self.directions]
+        if kept.seen == kept.renewal:
+            kept.points, kept.renewal = kept.spare, 2 * kept.renewal
+        for direction, before in zip(self.directions, sums, strict=True):
+            direction.project(*before, kept)
+
+    def arrays(self) -> dict[str, Any]:
+        """Everything that changes, and u at kept points, as arrays by name."""
+        return {**collect(self._parts()), **self._values()}
+
+    def load(self, arrays: dict[str, Any]) -> None:
+        """Take over what :meth:`arrays` gave, if kernels and tilt are the same: u at kept points tells."""
+        fill(self._parts(), arrays)
+        for name, values in self._values().items():
+            compare(values, arrays[name], "`kernel` or `tilt`")
+
+    def _parts(self) -> dict[str, Any]:
+        directions = {f"direction{j}": direction for j, direction in enumerate(self.directions)}
+        return {"kept": self.kept, "wealth": self.wealth, **directions}
+
+    def _values(self) -> dict[str, Floats]:
+        """u among the first kept points, for each kernel: what tells one kernel from another."""
+        points = [(direction.stein, self.kept.prepared(direction.stein, _COMPARED)) for direction in self.directions]
+        return {f"values{j}": np.asarray(stein.block(few, few)) for j, (stein, few) in enumerate(points)}

@@ -1,0 +1,303 @@
+"""A goodness-of-fit test of a stream: look at it after every point, stop when you like."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from steinball.arrays import Array, Floats, as_seed
+from steinball.sequential import state_file
+from steinball.sequential.bettor import Bettor
+from steinball.sequential.plan import Plan, as_rows, decision_of, dimension_of, scored, scores_at
+from steinball.sequential.wealth import WealthByShare, WealthPath
+from steinball.text import Row, card, count, number, render
+
+_TITLE = "Sequential kernel Stein goodness-of-fit test"
+_SAVED = ("n", "rejected_at", "_dimension")
+
+
+class SequentialTest:
+    r"""Test a stream of points against a model by betting, with a wealth that may be looked at after every point
+
+    .. math:: W_n = \prod_{t \le n} \big( 1 + \lambda_t (f_t(X_t) - \theta) \big), \qquad
+       p_n = \min\Big(1, \frac{1}{\max_{t \le n} W_t}\Big), \qquad f_t, \lambda_t \text{ from the past alone.}
+
+    Parameters
+    ----------
+    model : Model or callable
+        With a score that can be evaluated anywhere.
+    kernel : Kernel, sequence of kernels, or None
+        Fixed before the stream. Of several kernels the wealths are averaged, each against its own radius. By default
+        the inverse multiquadric at the median distance of the ``burn_in`` points, or without them of the model's draws.
+    tilt : Tilt, "auto" or None
+        ``"auto"`` takes center and scale from the model, or where it knows neither from the ``burn_in`` points.
+    tau : "auto", float, or one float per kernel
+        An upper bound of u(x, x); a point above it is an error.
+    contamination, radius : float
+        One of them: the tolerated share ε₀, θ = ε₀√τ; or θ itself, with one kernel.
+    level : float
+        The level α of ``rejected``.
+    budget : int
+        Number of kept points. Up to it the direction is that of all points so far, beyond it its projection on the kept
+        ones. Memory: 2·budget points and budget² numbers for each kernel. Time for a point: budget·(budget + d).
+    burn_in : int
+        That many first points are not bet on: they choose kernel and tilt where these are not given, and are the first
+        to show a direction.
+    strategy : {"mixture", "newton"}
+        How much is bet, as in :class:`steinball.calibration.Betting`.
+    rng : None, int, SeedSequence or Generator
+        For the sample of the past that renews the kept points.
+
+    Attributes
+    ----------
+    n : int
+        Points so far.
+    rejected_at : int or None
+        The point at which the wealth first reached 1/level.
+
+    Notes
+    -----
+    Proved (``docs/theory/betting.md``): if each point, given the past, has a distribution within the ball, the chance
+    that ``rejected`` ever becomes true is at most ``level``, whenever the stream is stopped and whatever the budget.
+    ``contamination_bound`` and ``lower_bound`` hold likewise, at all times at once, where all points have one
+    distribution. Only simulated: power, and what a budget costs of it (``docs/sequential.md``). Computed on the host in
+    float64.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> rng = np.random.default_rng(0)
+    >>> kernel, tilt = sb.kernels.InverseMultiquadric(1.0), sb.tilts.PolynomialTilt()
+    >>> test = SequentialTest(sb.models.Gaussian(), kernel=kernel, tilt=tilt, tau=1.7, contamination=0.05)
+    >>> test.update(rng.normal(size=100)).rejected
+    False
+    >>> test.update(rng.normal(2.0, size=100)).rejected, test.n
+    (True, 200)
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        kernel: Any = None,
+        tilt: Any = "auto",
+        tau: Any = "auto",
+        contamination: float | None = None,
+        radius: float | None = None,
+        level: float = 0.05,
+        budget: int = 500,
+        burn_in: int = 0,
+        strategy: str = "mixture",
+        rng: Any = None,
+    ) -> None:
+        self._model, self._dimension = model, dimension_of(model, radius)
+        self._plan = Plan(kernel, tilt, tau, contamination, radius, level, budget, burn_in, strategy)
+        self._rng = np.random.Generator(np.random.PCG64(as_seed(rng)))
+        self._waiting: Floats | None = None
+        self._bettor: Bettor | None = None
+        self._path, self._unchecked = WealthPath(), False
+        self.level, self.n = self._plan.level, 0
+        self.rejected_at: int | None = None
+
+    # What the stream has shown.
+
+    @property
+    def _wealth(self) -> WealthByShare:
+        return WealthByShare.start(0.0, 1, "newton") if self._bettor is None else self._bettor.wealth
+
+    @property
+    def log_evalue(self) -> float:
+        """log W_n."""
+        return float(self._wealth.now[0])
+
+    @property
+    def evalue(self) -> float:
+        """W_n, the wealth after the last point: what a bettor has made of 1. Infinite beyond the largest float."""
+        return math.exp(self.log_evalue) if self.log_evalue < 709.0 else math.inf
+
+    @property
+    def pvalue(self) -> float:
+        """1/max W so far: it never rises, and may be looked at any time."""
+        return math.exp(-float(self._wealth.best[0]))
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the wealth has ever reached 1/level."""
+        return self.pvalue <= self.level
+
+    @property
+    def contamination_bound(self) -> float:
+        """At confidence 1 − level, at least this share of the distribution is contaminated, at all times at once."""
+        return self._wealth.rejected_share(self.level)
+
+    @property
+    def lower_bound(self) -> float:
+        """The same as a bound on D(Q, P), with one kernel."""
+        tau = 0.0 if self._bettor is None else _plain(self._bettor.taus, "lower_bound")
+        return self.contamination_bound * math.sqrt(tau)
+
+    @property
+    def ksd(self) -> float:
+        """D of the points so far, with one kernel; beyond the budget of its projection, which is not larger."""
+        if self._bettor is None:
+            return math.nan
+        squares = np.array([max(0.0, direction.square) for direction in self._bettor.directions])
+        return float(_plain(np.sqrt(squares), "ksd")) / self.n
+
+    @property
+    def history(self) -> tuple[Any, Floats]:
+        """Numbers of points and log W there, at most 512 of them, evenly spaced."""
+        return self._path.n.copy(), self._path.log_wealth.copy()
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel, or a tuple of them; ``None`` until it is chosen."""
+        kernels = self._plan.kernel
+        return kernels[0] if kernels is not None and len(kernels) == 1 else kernels
+
+    @property
+    def tilt(self) -> Any:
+        """The tilt; ``"auto"`` until it is chosen."""
+        return self._plan.tilt
+
+    @property
+    def tau(self) -> Any:
+        """τ, an array where there are several kernels; NaN until it is known."""
+        return math.nan if self._bettor is None else _plain(self._bettor.taus)
+
+    @property
+    def radius(self) -> Any:
+        """θ, an array where there are several kernels; NaN until it is known."""
+        return math.nan if self._bettor is None else _plain(self._wealth.shares[0] * np.sqrt(self._bettor.taus))
+
+    def summary(self) -> str:
+        """The state of the test for people: a table, and the decision in words."""
+        return render(_TITLE, *self._shown())
+
+    def _shown(self) -> tuple[list[Row], str]:
+        where = f"at point {self.rejected_at}" if self.rejected else "so far"
+        rows: list[Row] = [
+            ("data", count(self.n, "point")),
+            ("wealth", number(self.evalue), "what a bettor has made of 1"),
+            ("p-value", number(self.pvalue), "1 over the largest wealth; valid whenever you stop"),
+        ]
+        return rows, decision_of(self.rejected, where, self._plan, self.contamination_bound)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The wealth over time, by matplotlib (``pip install 'steinball[plot]'``), in ``ax`` or in a new figure."""
+        from steinball.show.further import draw_wealth
+
+        return draw_wealth(*self.history, self.level, self.rejected_at, ax)
+
+    def _repr_html_(self) -> str:
+        rows, sentence = self._shown()
+        word = "REJECTED" if self.rejected else "NOT REJECTED"
+        return card(word, _TITLE, sentence.removeprefix(word).strip(), rows)
+
+    def __repr__(self) -> str:
+        numbers = f"evalue={number(self.evalue)}, pvalue={number(self.pvalue)}"
+        return f"SequentialTest(n={self.n}, {numbers}, rejected={self.rejected})"
+
+    # What comes in.
+
+    def update(self, batch: Any) -> SequentialTest:
+        """Take in the next points, in their order, and return the test itself.
+
+        Parameters
+        ----------
+        batch : array
+            Rows (m, d); (m,) are m points of one dimension, or one point where the dimension is known to be larger. How
+            a stream is cut into batches changes nothing beyond rounding. After an error nothing has been taken in.
+        """
+        rows = as_rows(batch, "batch", self._dimension)
+        if rows.shape[0] == 0:
+            return self
+        model, points = scored(self._model, rows)
+        self._check_model(rows)
+        if self._bettor is None:
+            self._wait(model, points)
+        else:
+            self._advance(self._bettor, points)
+        self._dimension = points.shape[2]
+        return self
+
+    def _wait(self, model: Any, points: Floats) -> None:
+        """Collect the burn-in; once it is there, choose what is open and go on with the rest."""
+        points, cut = points if self._waiting is None else np.concatenate([self._waiting, points]), self._plan.burn_in
+        if len(points) < cut:
+            self._waiting, self.n = points, len(points)
+            return
+        plan = self._plan.chosen(model, points[:cut, 0], points.shape[2])
+        self._advance(plan.start(points[0, 0], self._rng), points, cut)
+        self._plan, self._waiting = plan, None
+
+    def _advance(self, bettor: Bettor, points: Floats, cut: int = 0) -> None:
+        """Take in points, the first ``cut`` of them without a bet."""
+        bettor.check(points)
+        first = bettor.kept.seen + 1
+        path = bettor.advance(points, cut)
+        self._path.add(first, path)
+        reached = np.flatnonzero(np.exp(-path) <= self.level)
+        if self.rejected_at is None and reached.size:
+            self.rejected_at = first + int(reached[0])
+        self._bettor, self.n = bettor, bettor.kept.seen
+
+    # A plain file.
+
+    def save(self, path: Any) -> None:
+        """Write the test to a file of arrays and one text of JSON (``.npz``); the model is not in it."""
+        facts: dict[str, Any] = {name: vars(self)[name] for name in _SAVED}
+        facts["plan"] = {name: state_file.describe(value) for name, value in vars(self._plan).items()}
+        facts["rng"] = self._rng.bit_generator.state
+        arrays = state_file.collect({"path": self._path}) | ({} if self._bettor is None else self._bettor.arrays())
+        waiting = {} if self._waiting is None else {"waiting": self._waiting}
+        state_file.write(path, "SequentialTest", facts, arrays | waiting)
+
+    @classmethod
+    def load(cls, path: Any, model: Any, *, kernel: Any = None, tilt: Any = None) -> SequentialTest:
+        """The test that :meth:`save` wrote, going on as if it had never stopped.
+
+        Parameters
+        ----------
+        path : path
+        model : Model or callable
+            The same model: its scores are compared with the saved ones at the kept points, and another is refused.
+        kernel, tilt
+            Only where they are not of this library; compared likewise.
+        """
+        facts, arrays = state_file.read(path, "SequentialTest")
+        own = {"kernel": kernel, "tilt": tilt}
+        plan = {name: state_file.recall(value, own.get(name), name) for name, value in facts["plan"].items()}
+        test = cls(model, **plan)
+        vars(test).update({name: facts[name] for name in _SAVED})
+        test._rng.bit_generator.state, test._waiting = facts["rng"], arrays.get("waiting")
+        state_file.fill({"path": test._path}, arrays)
+        if "kept.center" in arrays:
+            test._bettor = test._plan.start(arrays["kept.center"], test._rng)
+            test._bettor.load(arrays)
+        test._unchecked = test.n > 0
+        test._check_model(None)
+        return test
+
+    def _check_model(self, rows: Array | None) -> None:
+        """Compare the scores of a loaded test's model with the saved ones: at once, or with the next rows, where the
+        model does not take NumPy arrays."""
+        points = self._waiting if self._bettor is None else self._bettor.kept.points
+        if not self._unchecked or points is None:
+            return
+        try:
+            found = scores_at(self._model, points[:, 0], points[:, 0] if rows is None else rows)
+        except Exception:  # whatever a score of another array library raises
+            if rows is None:
+                return
+            raise
+        state_file.compare(found, points[:, 1], "`model`")
+        self._unchecked = False
+
+
+def _plain(values: Floats, single: str = "") -> Any:
+    if values.size > 1 and single:
+        raise ValueError(f"`{single}` has no single value for several kernels; see `contamination_bound`.")
+    return float(values[0]) if values.size == 1 else values.copy()

@@ -1,0 +1,106 @@
+"""The state of a test or monitor in a plain file: arrays, and one text of JSON. Nothing in it can be run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import steinball.kernels as kernels
+import steinball.tilts as tilts
+from steinball.arrays import Floats, check_kind
+from steinball.files import whole_file
+from steinball.tilts.base import Product
+
+SCHEMA = "steinball.sequential/3"
+
+_OWN = {"type": None}  # a kernel or tilt that is not of this library
+_BUILT_IN: dict[str, Any] = {
+    f"{base.__name__} {name}": kind
+    for base, found in ((kernels.Kernel, vars(kernels)), (tilts.Tilt, {**vars(tilts), "Product": Product}))
+    for name, kind in found.items()
+    if isinstance(kind, type) and issubclass(kind, base)
+}
+_NAMES = {kind: name for name, kind in _BUILT_IN.items()}
+
+
+def describe(part: Any) -> Any:
+    """Built-in kernels, tilts and their parameters as plain values; whatever cannot be written down is left open."""
+    if type(part) in _NAMES:
+        return {"type": _NAMES[type(part)], **{name: describe(value) for name, value in vars(part).items()}}
+    if isinstance(part, (tuple, list, np.ndarray)):
+        return [describe(value) for value in part]
+    return part if part is None or isinstance(part, (str, int, float)) else _OWN
+
+
+def recall(described: Any, given: Any, name: str) -> Any:
+    """What :func:`describe` described: built again, or ``given`` again where it was the user's own."""
+    if json.dumps(_OWN) not in json.dumps(described):
+        return _build(described)
+    if given is None:
+        raise ValueError(f"the test was saved with a `{name}` that is not of this library: pass it to `load` again.")
+    return given
+
+
+def _build(plain: Any) -> Any:
+    if isinstance(plain, list):
+        return [_build(value) for value in plain]
+    if not isinstance(plain, dict):
+        return plain
+    if plain.get("type") not in _BUILT_IN:
+        raise ValueError(f"the file describes no built-in kernel or tilt: {plain!r}.")
+    return _BUILT_IN[plain["type"]](**{name: _build(value) for name, value in plain.items() if name != "type"})
+
+
+def write(path: Any, kind: str, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """The file of a ``kind`` of state, whole or not at all, with a digest of all that it holds."""
+    content = {**arrays, "facts": np.array(json.dumps({"schema": SCHEMA, "kind": kind, **facts}))}
+    with whole_file(path) as file:
+        np.savez(file, digest=np.array(_digest(content)), **content)
+
+
+def read(path: Any, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The facts and arrays of a file, if they are those that were written; anything pickled in it is refused."""
+    check_kind(path, (str, os.PathLike), "path", "the name of a file")
+    with Path(path).open("rb") as file:
+        try:
+            arrays = dict(np.load(file, allow_pickle=False))
+            facts = json.loads(str(arrays.get("facts", "{}")))
+            saved = (facts.get("schema"), facts.get("kind"), str(arrays.pop("digest", None)))
+            if saved != (SCHEMA, kind, _digest(arrays)):
+                raise ValueError(f"its schema is not `{SCHEMA}`, its kind is another, or it was changed")
+        except Exception as error:  # an archive that is broken ends in errors of many kinds
+            raise ValueError(f"`{path}` is not a saved {kind}, or is truncated: {error}.") from error
+    return facts, arrays
+
+
+def _digest(arrays: Mapping[str, Any]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        value = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {value.dtype.str} {np.shape(arrays[name])} ".encode() + value.tobytes())
+    return digest.hexdigest()
+
+
+def collect(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes that each part names in its ``state``, as arrays by name."""
+    return {f"{prefix}.{name}": np.asarray(vars(part)[name]) for prefix, part in parts.items() for name in part.state}
+
+
+def fill(parts: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Give each part back what :func:`collect` took from it."""
+    for prefix, part in parts.items():
+        found = {name: arrays[f"{prefix}.{name}"] for name in part.state}
+        vars(part).update({name: value if value.ndim else value.item() for name, value in found.items()})
+
+
+def compare(found: Floats, saved: Floats, what: str, close: float = 1e-6) -> None:
+    """Refuse what gives other values than the saved ones."""
+    size = float(np.abs(saved).max(initial=0.0))
+    if found.shape != saved.shape or not np.allclose(found, saved, rtol=1e-5, atol=close * size):
+        raise ValueError(f"{what} is not the one that the file was saved with: values at saved rows differ.")
