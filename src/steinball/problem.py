@@ -67,6 +67,9 @@ class Rows:
         What a result says of the rows.
     predictable : bool
         Whether kernel and tilt must not look at the samples: then they are taken from the model.
+    standard : bool
+        Whether the coordinates of the test are such that the model spreads as N(0, I) does: then the length scale is
+        that of N(0, I), fixed in advance.
     unstandardized : (n, d) array, optional
         The samples before the last move, where that standardized them: the score of the model is evaluated there.
 
@@ -84,6 +87,7 @@ class Rows:
     moves: tuple[Move, ...] = ()
     remarks: dict[str, Any] = field(default_factory=dict)
     predictable: bool = False
+    standard: bool = False
     unstandardized: Array | None = None
 
     @classmethod
@@ -116,18 +120,19 @@ class Rows:
             moved = moves.move(private_copy(found.samples), model, below)
             checked = as_second_samples(moved, found.samples, "jumps.move(samples, model, seed)")
             found = dataclasses.replace(found, samples=checked)
-        return found._standardized() if standardize and not found.moves else found
+        return found.standardized() if standardize else found
 
-    def _standardized(self) -> Rows:
-        """The same rows where neither units nor correlations matter, as far as model or data tell these."""
-        model = standardized(self.model, None if self.predictable else self.samples)
-        if model is None:
-            return self
-        move: Standardization = model.move
-        remarks = {**self.remarks, "tested in": move.label}
-        return dataclasses.replace(
-            self, samples=move(self.samples), model=model, moves=(move,), remarks=remarks, unstandardized=self.samples
-        )
+    def standardized(self) -> Rows:
+        """The same rows where neither units nor correlations matter, as far as model or data tell these.
+
+        Base space is such a place already.
+        """
+        found = None if self.moves else standardized(self.model, self.samples, look=not self.predictable)
+        if found is None or found[1].is_identity:
+            return dataclasses.replace(self, standard=found is not None or bool(self.moves))
+        model, move = found
+        moved = {"samples": move(self.samples), "unstandardized": self.samples, "model": model, "moves": (move,)}
+        return dataclasses.replace(self, standard=True, remarks={**self.remarks, "tested in": move.label}, **moved)
 
     def _within(self, outside: str) -> Rows:
         """The rows inside the support of the model, and in base space where the model asks for that."""
@@ -210,8 +215,8 @@ class Rows:
 
     def median_distance(self) -> float:
         """The median distance between samples; where they must not be looked at, between draws of the model; in
-        standardized coordinates and base space that of a normal distribution, which is fixed in advance."""
-        if self.moves:
+        standardized coordinates that of a normal distribution, which is fixed in advance."""
+        if self.standard:
             return standard_distance(int(self.samples.shape[1]))
         if self.predictable:
             return median_of_checked(self._draws("kernel", "InverseMultiquadric(1.0)"))
@@ -248,7 +253,12 @@ class Rows:
         """Whether a kernel and tilt asked for in these words owe nothing to the samples."""
         known = Knowledge(self.model)
         placed = not isinstance(tilt, str) or known.place is not None or known.sampler is not None
-        return self.predictable or (kernel is not None and placed)
+        return self.predictable or (placed and (kernel is not None or self.standard) and not self._by_data)
+
+    @property
+    def _by_data(self) -> bool:
+        """Whether the rows themselves say where they are tested."""
+        return any(isinstance(move, Standardization) and move.by == "the data" for move in self.moves)
 
     def pose(self, kernel: Kernel | None, tilt: Tilt | str | None) -> Problem:
         """The problem of these rows under one kernel."""
@@ -265,11 +275,9 @@ class Rows:
         if self.unstandardized is None:
             return dataclasses.replace(self, samples=within_reach(self.samples))
         near = within_reach(self.unstandardized)
-        return (
-            self
-            if near is self.unstandardized
-            else dataclasses.replace(self, samples=self.moves[-1](near), unstandardized=near)
-        )
+        if near is self.unstandardized:
+            return self
+        return dataclasses.replace(self, samples=self.moves[-1](near), unstandardized=near)
 
     def pose_all(self, kernels: Sequence[Kernel], tilt: Tilt | str | None) -> tuple[Problem, ...]:
         """One problem per kernel; the score is evaluated once, and an automatic tilt suits the kernel in the middle."""

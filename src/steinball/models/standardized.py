@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -12,13 +12,13 @@ import numpy as np
 from steinball.arrays import Array, Floats, OutOfRangeError, like, namespace, to_host
 from steinball.models.base_map import Move
 from steinball.models.gaussian import Gaussian
-from steinball.models.growth import ScoreGrowth
+from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds
 from steinball.models.knowledge import Clusters, Knowledge
 from steinball.models.mixture import GaussianMixture
 from steinball.models.reference import Reference, kept_with
 from steinball.models.student_t import StudentT
 from steinball.models.support import Support
-from steinball.tilts.scatter import Scatter, median_and_scales, robust_scatter
+from steinball.tilts.scatter import Scatter, median_and_scales, robust_scatter_of
 
 _ROWS_PER_COLUMN = 5
 """Rows for each column from which correlations of the data are used; with fewer, their scales alone."""
@@ -31,7 +31,8 @@ class Standardization(Move):
     r"""The affine map :math:`z = R^{-1/2} D^{-1} (x - a)`, with the covariance DRD of x, D diagonal.
 
     Each :math:`z_j` is as close to :math:`(x_j - a_j)/D_j` as uncorrelated columns can be. ``root`` is
-    :math:`D R^{1/2}` and ``inverse`` its inverse, (d, d); or (d,) where columns are scaled alone.
+    :math:`D R^{1/2}` and ``inverse`` its inverse, (d, d); or (d,) where columns are scaled alone. ``by`` says what the
+    covariance is of.
 
     Examples
     --------
@@ -43,20 +44,27 @@ class Standardization(Move):
     center: Floats = field(kw_only=True)
     root: Floats = field(kw_only=True)
     inverse: Floats = field(kw_only=True)
+    by: str = field(default="the model", kw_only=True)
     label: ClassVar[str] = "standardized coordinates"
 
     @classmethod
-    def of(cls, model: Any, scatter: Scatter, support: Support | None = None) -> Standardization:
+    def of(cls, model: Any, scatter: Scatter, support: Support | None = None, by: str = "") -> Standardization:
         """By a center and a covariance; by its diagonal alone where it is diagonal or the model has edges."""
         scales = np.sqrt(np.diag(scatter.covariance))
         correlations = scatter.covariance / scales / scales[:, None]
         apart = correlations - np.diag(np.diag(correlations))
         if support is not None or not apart.any():
-            return cls(model, support, center=scatter.center, root=scales, inverse=1.0 / scales)
+            return cls(model, support, center=scatter.center, root=scales, inverse=1.0 / scales, by=by)
         values, vectors = np.linalg.eigh(correlations)
         half = np.sqrt(np.maximum(values, 1e-12 * values[-1]))
         root, inverse = (vectors * half) @ vectors.T, (vectors / half) @ vectors.T
-        return cls(model, support, center=scatter.center, root=scales[:, None] * root, inverse=inverse / scales)
+        root, inverse = scales[:, None] * root, inverse / scales
+        return cls(model, support, center=scatter.center, root=root, inverse=inverse, by=by)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether z is x."""
+        return self.root.ndim == 1 and bool((self.root == 1.0).all() and (self.center == 0.0).all())
 
     def __call__(self, samples: Array) -> Array:
         """Rows z of rows x."""
@@ -97,7 +105,8 @@ class Standardized:
     Examples
     --------
     >>> from steinball.models import Gaussian
-    >>> model = standardized(Gaussian(1.0, 4.0))
+    >>> move = Standardization.of(None, Scatter(np.ones(1), 4.0 * np.eye(1)))
+    >>> model = Standardized(Gaussian(1.0, 4.0), move)
     >>> model.score(np.array([[1.0]])), model.covariance
     (array([[-1.]]), array([[1.]]))
     """
@@ -195,43 +204,50 @@ class Standardized:
         """The growth of the score, which an affine map does not change."""
         return self.known.growth
 
-    def score_growth(self, center: Floats, precision: Floats) -> list[ScoreGrowth]:
-        """Bounds of \\|s_z\\| by the distance of z from ``center``: those of x in the same metric, times ‖L‖."""
-        inverse = np.diag(self.move.inverse) if self.move.inverse.ndim == 1 else self.move.inverse
-        stretch = float(np.linalg.norm(self.move.as_matrix(), 2))
-        found = self.known.score_growth(self.move.back(center[None, :])[0], inverse.T @ precision @ inverse)
-        return [ScoreGrowth(g.offset * stretch, g.slope * stretch, g.middle * stretch**2) for g in found]
-
-    def __repr__(self) -> str:
-        return f"Standardized({self.model!r})"
-
-
-class StandardizedAlike:
-    """The model of z where it is of the class of the model of x, as of Gaussians, and knows all that the class knows.
-
-    Examples
-    --------
-    >>> from steinball.models import Gaussian
-    >>> standardized(Gaussian([1.0, 2.0], [[4.0, 1.0], [1.0, 4.0]])).radial_score.isotropic_variance
-    1.0
-    """
-
-    def __init__(self, model: Any, move: Standardization, alike: Any) -> None:
-        self.model, self.move, self._alike = model, move, alike
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "_alike":
-            raise AttributeError(name)
-        return getattr(self._alike, name)
-
-    def score(self, z: Array, /) -> Array:
-        """The score ∇log p of z, shape (n, d)."""
-        return self._alike.score(z)
+    @cached_property
+    def _stretch(self) -> float:
+        """‖L‖."""
+        return float(np.linalg.norm(self.move.as_matrix(), 2))
 
     @property
-    def original(self) -> Any:
-        """The object that the user passed."""
-        return Knowledge(self.model).original
+    def score_growth(self) -> Callable[[Floats, Floats], list[ScoreGrowth]] | None:
+        """Bounds of \\|s_z\\| by the distance of z from a center: those of x in the same metric, times ‖L‖."""
+        return self._score_growth if self.known.grows_as is not None else None
+
+    def _score_growth(self, center: Floats, precision: Floats) -> list[ScoreGrowth]:
+        inverse = np.diag(self.move.inverse) if self.move.inverse.ndim == 1 else self.move.inverse
+        found = self.known.score_growth(self.move.back(center[None, :])[0], inverse.T @ precision @ inverse)
+        stretch = self._stretch
+        return [ScoreGrowth(g.offset * stretch, g.slope * stretch, g.middle * stretch**2) for g in found]
+
+    @property
+    def score_bounds(self) -> Callable[[Floats, Floats], Bounds] | None:
+        """Bounds of each coordinate of s_z over boxes, by those of s over boxes around their images."""
+        bounds, root, center = self.known.score_bounds, self.move.as_matrix(), self.move.center
+
+        def moved(lower: Floats, upper: Floats) -> Bounds:
+            low, high = linear_bounds(root, lower, upper)
+            return linear_bounds(root.T, *bounds(low + center, high + center))  # type: ignore[misc]
+
+        return None if bounds is None else moved
+
+    @property
+    def score_lipschitz(self) -> Callable[[Floats, float], Any] | None:
+        """Bounds of ‖∇s_z‖ over balls: ‖L‖² times those of ‖∇s‖ over balls ‖L‖ times as wide."""
+        bound, stretch = self.known.score_lipschitz, self._stretch
+        return None if bound is None else lambda z, radius: stretch**2 * bound(self.move.back(z), stretch * radius)
+
+    def moved_reference(self, found: Reference) -> Reference:
+        """The reference of the model of x as that of z: the model is drawn from once."""
+        if self._moved.get("from") is not found:
+            scores = None if found.scores is None else self.move.pulled(found.scores)
+            self._moved.update({"from": found, "to": Reference(self.move(found.draws), scores)})
+        moved: Reference = self._moved["to"]
+        return moved
+
+    @cached_property
+    def _moved(self) -> dict[str, Any]:
+        return {}
 
     def __repr__(self) -> str:
         return f"Standardized({self.model!r})"
@@ -239,7 +255,7 @@ class StandardizedAlike:
 
 def _alike(model: Any, move: Standardization) -> Any:
     """The model of z in the class of the model of x, where that class is closed under affine maps."""
-    if isinstance(model, Gaussian) and type(model) is Gaussian:
+    if type(model) is Gaussian:
         return Gaussian(move(model.mean[None, :])[0], _rounded(move.shrunk(model.cov)))
     if isinstance(model, StudentT):
         shape = _rounded(move.shrunk(model.covariance))
@@ -259,47 +275,50 @@ def _matrix(draws: Floats) -> Floats:
     return draws[:, None] if draws.ndim == 1 else draws
 
 
-def standardized(model: Any, samples: Array | None = None) -> Any:
-    """The model in standardized coordinates; ``None`` where nothing says where it lies.
+def standardized(model: Any, samples: Array, look: bool = True) -> tuple[Any, Standardization] | None:
+    """The model in standardized coordinates, and how rows come there; ``None`` where nothing says where it lies.
 
     By the location and covariance that the model knows, otherwise by the robust scatter of its draws, kept with the
-    model; otherwise by that of ``samples``, where they may be looked at.
+    model; otherwise by that of ``samples``, where one may ``look`` at them.
     """
-    known = Knowledge(model)
-    if known.evaluable:
-        key, place = (Standardization, type(model)), known.place
-        then, found = kept_with(known.original, key, lambda: (place, _by_model(model, samples)))
-        if not _same_place(then, place):
-            _, found = kept_with(known.original, key, lambda: (place, _by_model(model, samples)), anew=True)
-        if found is not None:
-            return found
-    return None if samples is None else _made(model, _scatter_of_rows(to_host(samples)))
+    found = _by_model(model, samples) if Knowledge(model).evaluable else None
+    if found is None and look:
+        scatter = _checked(_scatter_of_rows(to_host(samples)))
+        move = Standardization.of(None, scatter, Knowledge(model).support, "the data")
+        found = _moved(model, move, _alike(model, move))
+    return found if found is not None and len(found[1].center) == samples.shape[1] else None
 
 
-def _same_place(then: tuple[Floats, Floats] | None, now: tuple[Floats, Floats] | None) -> bool:
-    """Whether the model still lies where it lay when it was standardized."""
-    if then is None or now is None:
-        return then is now
-    return all(np.array_equal(one, other) for one, other in zip(then, now, strict=True))
+def _by_model(model: Any, template: Array) -> tuple[Any, Standardization] | None:
+    """By what the model knows or shows of itself, found once for each state of the model."""
+    known, by = Knowledge(model), "the covariance of the model"
+    state: Any = known.place
+    if state is None:
+        reference = Reference.of(model, template)
+        state, by = None if reference is None else (reference.draws,), "draws of the model"
+    if state is None:
+        return None
+
+    def make() -> tuple[Any, Any]:  # nothing that refers to the model, which would live as long as what is kept
+        scatter = Scatter(*state) if len(state) == 2 else _scatter_of_rows(state[0])
+        move = Standardization.of(None, _checked(scatter), known.support, by)
+        return state, (move, _alike(model, move))
+
+    key = (Standardization, type(model))
+    then, found = kept_with(known.original, key, make)
+    if not all(np.array_equal(one, other) for one, other in zip(then, state, strict=False)):
+        then, found = kept_with(known.original, key, make, anew=True)
+    return _moved(model, *found)
 
 
-def _by_model(model: Any, template: Array | None) -> Any:
-    place = Knowledge(model).place
-    if place is not None:
-        return _made(model, Scatter(*place))
-    reference = Reference.of(model, template)
-    return None if reference is None else _made(model, robust_scatter(reference.draws))
-
-
-def _made(model: Any, scatter: Scatter) -> Standardized | StandardizedAlike:
-    move = Standardization.of(model, _checked(scatter), Knowledge(model).support)
-    alike = _alike(model, move)
-    return Standardized(model, move) if alike is None else StandardizedAlike(model, move, alike)
+def _moved(model: Any, move: Standardization, alike: Any) -> tuple[Any, Standardization]:
+    move = replace(move, model=model)
+    return Standardized(model, move) if alike is None else alike, move
 
 
 def _scatter_of_rows(x: Floats) -> Scatter:
     if len(x) >= _ROWS_PER_COLUMN * x.shape[1]:
-        return robust_scatter(x)
+        return robust_scatter_of(x)
     center, scales = median_and_scales(x)
     return Scatter(center, np.diag(scales**2))
 
