@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,7 +34,7 @@ from steinball.models.base_map import Move
 from steinball.models.base_space import as_tested
 from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference
-from steinball.models.standardized import Standardization, standardized
+from steinball.models.standardized import standardized
 from steinball.models.support import Support, place
 from steinball.stein import SteinKernel, SteinPoints, center_of
 from steinball.tau.edges import check_edges
@@ -194,6 +195,16 @@ class Rows:
         """Whether the rows are tested in base space."""
         return Knowledge(self.model).base_map is not None
 
+    @property
+    def stretch(self) -> float:
+        """How many times as large distances of the user's coordinates are in those of the test, at most."""
+        return math.prod(move.stretch for move in self.moves)
+
+    @property
+    def score_stretch(self) -> float:
+        """How many times as large scores of the user's coordinates are in those of the test, at most."""
+        return math.prod(move.score_stretch for move in self.moves)
+
     def tested(self, places: Floats) -> Array:
         """Places of the user's coordinates, (m, d), where the test sees them, in the library of the samples.
 
@@ -258,7 +269,7 @@ class Rows:
     @property
     def _by_data(self) -> bool:
         """Whether the rows themselves say where they are tested."""
-        return any(isinstance(move, Standardization) and move.by == "the data" for move in self.moves)
+        return any(move.from_data for move in self.moves)
 
     def pose(self, kernel: Kernel | None, tilt: Tilt | str | None) -> Problem:
         """The problem of these rows under one kernel."""
@@ -334,8 +345,11 @@ class Problem:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what a user's model may refuse: such a model is lost, its scores are not."""
-        model = keepable(self.model, self.samples, self.scores)
-        return {"stein": self.stein, "rows": dataclasses.replace(self.rows, model=model), "scores": self.scores}
+        model, rows = keepable(self.model, self.samples, self.scores), self.rows
+        if model is not self.model and rows.moves:
+            first = keepable(rows.moves[0].model, self.samples, self.scores)
+            rows = dataclasses.replace(rows, moves=(dataclasses.replace(rows.moves[0], model=first), *rows.moves[1:]))
+        return {"stein": self.stein, "rows": dataclasses.replace(rows, model=model), "scores": self.scores}
 
     @property
     def samples(self) -> Array:
@@ -408,6 +422,10 @@ class Problem:
     def at(self, samples: Array) -> Problem:
         """The same question about other samples of the same array library, in the coordinates of the test."""
         return Problem.at_scores(self.stein, self.model, samples)
+
+    def at_places(self, samples: Array) -> Problem:
+        """The same question about samples in the user's coordinates."""
+        return self.at(self.rows.tested(to_host(samples)) if self.rows.moves else like(samples, self.samples))
 
     def take(self, rows: NDArray[np.integer], host: bool = False) -> Problem:
         """The same question about some of the rows; ``host``: as NumPy arrays."""

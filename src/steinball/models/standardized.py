@@ -49,17 +49,39 @@ class Standardization(Move):
 
     @classmethod
     def of(cls, model: Any, scatter: Scatter, support: Support | None = None, by: str = "") -> Standardization:
-        """By a center and a covariance; by its diagonal alone where it is diagonal or the model has edges."""
+        """By a center and a covariance; by its diagonal alone where it is diagonal or the model has edges.
+
+        The center of a column with an end is that end: next to it not a digit is lost.
+        """
         scales = np.sqrt(np.diag(scatter.covariance))
+        if support is not None:
+            low, high = support.along(len(scales))
+            center = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, scatter.center))
+            return cls(model, support, center=center, root=scales, inverse=1.0 / scales, by=by)
         correlations = scatter.covariance / scales / scales[:, None]
         apart = correlations - np.diag(np.diag(correlations))
-        if support is not None or not apart.any():
+        if not apart.any():
             return cls(model, support, center=scatter.center, root=scales, inverse=1.0 / scales, by=by)
         values, vectors = np.linalg.eigh(correlations)
         half = np.sqrt(np.maximum(values, 1e-12 * values[-1]))
         root, inverse = (vectors * half) @ vectors.T, (vectors / half) @ vectors.T
         root, inverse = scales[:, None] * root, inverse / scales
         return cls(model, support, center=scatter.center, root=root, inverse=inverse, by=by)
+
+    @property
+    def from_data(self) -> bool:  # type: ignore[override]
+        """Whether the rows themselves say where they are moved."""
+        return self.by == "the data"
+
+    @cached_property
+    def stretch(self) -> float:  # type: ignore[override]
+        """‖L⁻¹‖: how many times as large distances become, at most."""
+        return _norm(self.inverse)
+
+    @cached_property
+    def score_stretch(self) -> float:  # type: ignore[override]
+        """‖L‖: how many times as large scores become, at most."""
+        return _norm(self.root)
 
     @property
     def is_identity(self) -> bool:
@@ -87,6 +109,11 @@ class Standardization(Move):
     def as_matrix(self) -> Floats:
         """The root as a matrix, (d, d)."""
         return np.diag(self.root) if self.root.ndim == 1 else self.root
+
+
+def _norm(matrix: Floats) -> float:
+    """The largest singular value of a matrix, or of the diagonal of one."""
+    return float(np.abs(matrix).max() if matrix.ndim == 1 else np.linalg.norm(matrix, 2))
 
 
 def _times(rows: Array, matrix: Floats) -> Array:
@@ -204,11 +231,6 @@ class Standardized:
         """The growth of the score, which an affine map does not change."""
         return self.known.growth
 
-    @cached_property
-    def _stretch(self) -> float:
-        """‖L‖."""
-        return float(np.linalg.norm(self.move.as_matrix(), 2))
-
     @property
     def score_growth(self) -> Callable[[Floats, Floats], list[ScoreGrowth]] | None:
         """Bounds of \\|s_z\\| by the distance of z from a center: those of x in the same metric, times ‖L‖."""
@@ -217,7 +239,7 @@ class Standardized:
     def _score_growth(self, center: Floats, precision: Floats) -> list[ScoreGrowth]:
         inverse = np.diag(self.move.inverse) if self.move.inverse.ndim == 1 else self.move.inverse
         found = self.known.score_growth(self.move.back(center[None, :])[0], inverse.T @ precision @ inverse)
-        stretch = self._stretch
+        stretch = self.move.score_stretch
         return [ScoreGrowth(g.offset * stretch, g.slope * stretch, g.middle * stretch**2) for g in found]
 
     @property
@@ -234,7 +256,7 @@ class Standardized:
     @property
     def score_lipschitz(self) -> Callable[[Floats, float], Any] | None:
         """Bounds of ‖∇s_z‖ over balls: ‖L‖² times those of ‖∇s‖ over balls ‖L‖ times as wide."""
-        bound, stretch = self.known.score_lipschitz, self._stretch
+        bound, stretch = self.known.score_lipschitz, self.move.score_stretch
         return None if bound is None else lambda z, radius: stretch**2 * bound(self.move.back(z), stretch * radius)
 
     def moved_reference(self, found: Reference) -> Reference:
