@@ -56,7 +56,8 @@ def ksd_test(
         SciPy, torch or NumPyro, a flow, a mixture or kernel density of scikit-learn. A log density comes in through
         :func:`steinball.from_log_density`.
     kernel : Kernel, optional
-        Base kernel; by default the inverse multiquadric at the median distance.
+        Base kernel; by default the inverse multiquadric, in standardized coordinates at the median distance of
+        N(0, I), otherwise at that of the data.
     tilt : Tilt, "auto" or None
         The weight that bounds the Stein kernel. ``"auto"`` centers and scales it by the model or robustly by the data.
     radius : float or Radius
@@ -110,8 +111,9 @@ def ksd_test(
     Notes
     -----
     Guaranteed (paper, Theorem 4): for a kernel and tilt fixed in advance and independent rows, the level holds as
-    n → ∞ for each distribution in the ball. Not guaranteed: uniformity over the ball at a fixed n, and a kernel chosen
-    from the same data, as the default length scale is; simulations in the paper and here show no loss from it.
+    n → ∞ for each distribution in the ball. The defaults are fixed in advance where the model knows its covariance or
+    can be drawn from. Not guaranteed: uniformity over the ball at a fixed n, and coordinates, kernel or tilt from the
+    same data; simulations in the paper and here show no loss from it.
 
     Examples
     --------
@@ -165,7 +167,9 @@ def robust_ksd_test(
 
     Parameters
     ----------
-    x, model, kernel, estimator, level, rng, jumps, outside, standardize, check_model, engine, memory_limit, n_jobs, progress
+    x, model, kernel, estimator, level, rng, jumps, outside, standardize, check_model
+        As in :func:`ksd_test`.
+    engine, memory_limit, n_jobs, progress
         As in :func:`ksd_test`.
     contamination : float
         The tolerated share ε, in [0, 1]. It has no default: how much may be tolerated is part of the question. For
