@@ -263,7 +263,8 @@ class Rows:
     def fixes(self, kernel: Kernel | None, tilt: Tilt | str | None) -> bool:
         """Whether a kernel and tilt asked for in these words owe nothing to the samples."""
         known = Knowledge(self.model)
-        placed = not isinstance(tilt, str) or known.place is not None or known.sampler is not None
+        told = known.place is not None or known.sampler is not None
+        placed = not isinstance(tilt, str) or (told and known.support is None)  # the samples say how wide an edge is
         return self.predictable or (placed and (kernel is not None or self.standard) and not self._by_data)
 
     @property

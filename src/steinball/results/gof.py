@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from steinball.arrays import Array, Floats, as_number, check_level
-from steinball.calibration.deviation import hoeffding
 from steinball.evidence.base import PairSums, three_way_verdict
-from steinball.evidence.bounds import Credibility, credibility, two_sided_interval
+from steinball.evidence.bounds import Credibility, credibility
 from steinball.evidence.ksd import KSDEvidence
 from steinball.explain.changes import Fragility, fragility
 from steinball.explain.removal import Removal, least_removal
@@ -176,9 +175,7 @@ class GofResult(Result):
         >>> 0.0 < low < high
         True
         """
-        level, evidence = self.level if level is None else check_level(level, 0), self._evidence
-        low, high = two_sided_interval(evidence.null, self.ksd, level)
-        return low, hoeffding(self.ksd, self.tau, self.n, level / 2.0) if evidence.rare else high
+        return self._evidence.interval(self.level if level is None else check_level(level, 0))
 
     def credibility(self) -> Credibility:
         """The sample size at which the misfit would be detected in half of all samples (Lindsay and Liu 2009).
