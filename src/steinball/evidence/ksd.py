@@ -247,7 +247,7 @@ class KSDEvidence(Evidence):
     def upper_bound(self, level: float) -> float:
         """An upper bound of the KSD of the population, at both ends of an approximate summary; infinite where it must
         not be called *good enough*."""
-        if self.bounded == "unbounded" or self.doubt:
+        if self.bounded in ("unbounded", "unknown") or self.doubt:
             return math.inf
         ends = self.reading.ends(self.summary, 0.0, level)
         if ends is not None:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from steinball.arrays import Array, Floats, OutOfRangeError, like, namespace, to_host
+from steinball.models.base import score_of
 from steinball.models.base_map import Move
 from steinball.models.gaussian import Gaussian
 from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds
@@ -184,7 +185,7 @@ class Standardized:
     def score(self, z: Array, /) -> Array:
         """The score ∇log p of z, shape (n, d)."""
         x = self.move.back(z)
-        scores = namespace(x).reshape(self.model.score(x), x.shape)
+        scores = namespace(x).reshape(score_of(self.model, x), x.shape)
         return self.move.pulled(scores)
 
     @property

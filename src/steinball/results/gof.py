@@ -74,9 +74,10 @@ class GofResult(Result):
         What the engine says of its work: its rank, bounds on D and on the p-value.
     kernel, tilt
         The base kernel and the tilt used, defaults resolved.
-    bounded : {"proved", "apparent", "unbounded"}
-        Whether u(x, x) is bounded: proved by what the model declares or by τ, as far as rays show it, or not. Where it
-        is not, contamination far out can hide or produce any misfit: ``contamination_bound`` is 0 and the verdict is
+    bounded : {"proved", "apparent", "unknown", "unbounded"}
+        Whether u(x, x) is bounded: proved by what the model declares or by τ, as far as rays show it, unknown where the
+        score is not defined far from the data, or not. Where it is unknown the verdict is never ``"good enough"``; where
+        it is not bounded, contamination far out can hide or produce any misfit: ``contamination_bound`` is 0 and the verdict is
         never ``"good enough"``.
 
     Examples
@@ -134,7 +135,7 @@ class GofResult(Result):
     def verdict(self) -> str:
         """``"misfit"``, ``"good enough"`` or ``"undecided"``."""
         verdict = three_way_verdict(self.rejected, self.upper_bound, self.radius)
-        doubted = self.bounded == "unbounded" or self._doubt
+        doubted = self.bounded in ("unbounded", "unknown") or self._doubt
         return "undecided" if doubted and verdict == "good enough" else verdict
 
     @property
