@@ -36,6 +36,7 @@ from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference
 from steinball.models.standardized import standardized
 from steinball.models.support import Support, place
+from steinball.regions.grid import find_grid
 from steinball.stein import SteinKernel, SteinPoints, center_of
 from steinball.tau.edges import check_edges
 from steinball.tau.tilting import choose_tilt
@@ -140,7 +141,7 @@ class Rows:
         known = Knowledge(self.model)
         move = known.move
         support = known.support if move is None else move.support
-        samples, excluded, remarks = place(self.samples, support, outside)
+        samples, excluded, remarks = place(self.samples, support, outside, _steps)
         if move is None:
             return dataclasses.replace(self, samples=samples, excluded=excluded, remarks=remarks)
         told = {**remarks, "tested in": move.label} if move.label else remarks
@@ -476,6 +477,12 @@ def _in_numpy(model: Model, samples: Array) -> Model:
     if not known.evaluable:
         return model_at(to_host(evaluate_score(model, samples)), to_host(samples))
     return model if known.takes_numpy else JaxModel(model, samples[:1, :])
+
+
+def _steps(x: Floats) -> Floats:
+    """The steps of the grids that the columns of (n, d) were rounded to; 0 where they were not."""
+    found = find_grid(x)
+    return np.zeros(x.shape[1]) if found is None else found.step
 
 
 def within_reach(samples: Array) -> Array:
