@@ -22,7 +22,7 @@ from steinball.models import Gaussian, from_score
 
 __all__ = ["EXPERIMENT", "KNOWN", "MAPS", "STRATEGIES", "sample", "trial"]
 
-SIZE, DRAWS, SHIFT = 100, 199, 0.6
+SIZE, DRAWS, SHIFT = 100, 199, 0.35
 TOLERANCES = (0.0, 0.05)
 STRATEGIES = {"model": "data of the model", "shifted": "the last column shifted"}
 

@@ -127,7 +127,9 @@ def test_on_the_exact_edge_good_enough_is_rare(estimator: str) -> None:
     for seed in range(100):
         rng = np.random.default_rng([17, seed])
         x = np.where(rng.random(n) < share, worst, rng.normal(size=n))
-        result = sb.ksd_test(x, model, radius=sb.Huber(share), calibration=sb.WeightedBootstrap(199), rng=rng, **options)
+        result = sb.ksd_test(
+            x, model, radius=sb.Huber(share), calibration=sb.WeightedBootstrap(199), rng=rng, **options
+        )
         wrong += result.upper_bound <= result.radius
     assert wrong <= 11  # of 100 at .05: more have probability .004
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats
-from steinball.cautions import FewRowsWarning, FittedOnDataWarning, RoundedDataWarning
+from steinball.cautions import DependentRowsWarning, FewRowsWarning, FittedOnDataWarning, RoundedDataWarning
 from steinball.problem import Problem
 from steinball.regions.grid import find_grid
 from steinball.remarks import Remark
@@ -32,6 +33,9 @@ _CHAINS_AT_MOST = 16
 _DRAWS_AT_LEAST = 4  # times the number of chains
 _LEAST_ROUNDED, _LEAST_FITTED = 30, 10
 _COLUMNS_LOOKED_AT = 64
+_LEAST_COPIES, _COPIED = 3, 0.02  # copied rows, and their share, below which nothing is said
+_BY_ROUNDING = 5.0  # times as many ties as rounding lets expect
+_QUARTILES = 2.6  # 1/∫p² of a normal density in quartile ranges
 _OUT_OF_BASE = " and `sb.as_model(model)`, since distances are about the coordinates of the data"
 
 
@@ -67,7 +71,7 @@ def rounded_rows(problem: Problem, displacement: float = 0.0) -> Iterator[Remark
     """
     x = problem.rows.original[:, :_COLUMNS_LOOKED_AT]
     grid = find_grid(x) if len(x) >= _LEAST_ROUNDED else None
-    if grid is None or displacement >= 0.499 * float(np.linalg.norm(grid.step)):
+    if grid is None or displacement >= 0.499 * math.hypot(*grid.step):
         return
     coarse = _coarse(x, grid.step, COARSE_AT_EDGE if problem.rows.original_support is not None else COARSE)
     if not coarse.any():
@@ -120,3 +124,34 @@ def _symmetric(x: Floats, center: Floats) -> bool:
     """Whether the samples are mirror images of each other, as those of a grid are: then nothing was fitted."""
     near = np.sort(x - center, axis=0)
     return bool(np.allclose(near, -near[::-1], atol=1e-9 * max(float(np.abs(near).max()), 1e-300)))
+
+
+def repeated_rows(x: Floats) -> Iterator[Remark]:
+    """A remark where many rows (n, d) occur more than once, which has probability 0 under a density.
+
+    One or two values that many rows share are contamination and no copies; and rounding makes ties, as many as the
+    smallest gap between the values of each column lets expect.
+    """
+    different, counts = np.unique(x, axis=0, return_counts=True)
+    copied = int(np.sum(counts > 1))
+    if copied < max(_LEAST_COPIES, _COPIED * len(x)) or copied <= _BY_ROUNDING * _expected_ties(different):
+        return
+    yield Remark(
+        DependentRowsWarning,
+        f"{copied} of {len(counts)} different rows occur more than once, which independent rows of a density do not: "
+        "rows were copied, joined or drawn with replacement. This test takes each row as a new one, and rejects too "
+        "often where it is not.",
+        "Leave out the copies: `np.unique(x, axis=0)`. Rows that are alike without being equal, such as those of one "
+        "patient or batch, cannot be seen; keep one of each.",
+    )
+
+
+def _expected_ties(x: Floats) -> float:
+    """Pairs of equal rows among n that were rounded to the smallest gap between the values of each column."""
+    share = 1.0
+    for column in x.T:
+        values = np.unique(column)
+        spread = float(np.subtract(*np.quantile(column, [0.75, 0.25])))
+        gap = float(np.diff(values).min(initial=np.inf))
+        share *= min(1.0, gap / (_QUARTILES * spread)) if spread > 0.0 else 1.0
+    return 0.5 * len(x) ** 2 * share

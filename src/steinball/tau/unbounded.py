@@ -92,8 +92,8 @@ def _unknown_kernel(problem: Problem, what: str) -> Iterator[Remark]:
     if why:
         yield Remark(
             UnboundedSteinKernelWarning,
-            f"{what} needs a bounded Stein kernel, and whether u(x, x) is bounded is unknown: the score of the model is "
-            f"not defined far from the samples ({why}).",
+            f"{what} needs a bounded Stein kernel, and whether u(x, x) is bounded is unknown: the score of the model "
+            f"is not defined far from the samples ({why}).",
             "Give a score that is defined everywhere, declare its growth (`sb.from_score(f, growth=1)`), or give a "
             "bound: `tau=3.2`.",
         )
