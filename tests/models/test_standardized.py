@@ -126,7 +126,7 @@ def test_what_the_model_knows_of_itself_is_told_in_those_coordinates() -> None:
     known = Knowledge(of(sb.models.Gaussian(CENTER, COV)))
     np.testing.assert_allclose(known.location, [0.0, 0.0], atol=1e-12)  # type: ignore[arg-type]
     np.testing.assert_allclose(known.covariance, np.eye(2), atol=1e-10)  # type: ignore[arg-type]
-    np.testing.assert_allclose(np.cov(known.draws(4000).T), np.eye(2), atol=0.08)  # type: ignore[union-attr]
+    np.testing.assert_allclose(np.cov(known.draws(4000).T), np.eye(2), atol=0.08)  # type: ignore[arg-type, union-attr]
     assert known.growth == 1.0
     assert known.verified
 
@@ -180,7 +180,7 @@ def test_a_model_is_drawn_from_once() -> None:
     found = Reference.of(rows.model, X)
     assert found is not None
     assert drawn == [len(found.draws)]
-    np.testing.assert_allclose(found.draws, rows.moves[0](Reference.of(model, X).draws))  # type: ignore[union-attr]
+    np.testing.assert_allclose(found.draws, rows.moves[0](Reference.of(model, X).draws))  # type: ignore[arg-type, union-attr]
     np.testing.assert_allclose(found.scores, rows.model.score(found.draws), rtol=1e-8)  # type: ignore[arg-type]
 
 
@@ -218,4 +218,4 @@ def test_a_covariance_of_another_dimension_is_not_used() -> None:
 
 def test_a_frozen_distribution_of_scipy_is_standardized() -> None:
     rows = Rows.of(X, stats.multivariate_normal(CENTER, COV), standardize=True)
-    np.testing.assert_allclose(rows.moves[0].shrunk(COV), np.eye(2), atol=1e-8)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(rows.moves[0].shrunk(COV), np.eye(2), atol=1e-8)  # type: ignore[arg-type, attr-defined]

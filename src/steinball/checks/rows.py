@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats
