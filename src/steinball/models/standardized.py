@@ -84,6 +84,10 @@ class Standardization(Move):
         """‖L‖: how many times as large scores become, at most."""
         return _norm(self.root)
 
+    def of_model(self, model: Any) -> Standardization:
+        """The same map for another model of x."""
+        return replace(self, model=model)
+
     @property
     def is_identity(self) -> bool:
         """Whether z is x."""
@@ -335,7 +339,7 @@ def _by_model(model: Any, template: Array) -> tuple[Any, Standardization] | None
 
 
 def _moved(model: Any, move: Standardization, alike: Any) -> tuple[Any, Standardization]:
-    move = replace(move, model=model)
+    move = move.of_model(model)
     return Standardized(model, move) if alike is None else alike, move
 
 
