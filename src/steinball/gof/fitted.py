@@ -98,7 +98,9 @@ def fit_test(
         There ``ProjectedBootstrap`` decides at the fitted model alone, with a radius that holds to first order in ε.
     kernel : Kernel, optional
         By default the inverse multiquadric at twice the median distance: what remains after a fit is coarser than
-        location and scale. Twice the length scale raised the power against t(4) at n = 100 from .50 to .57.
+        location and scale. Twice the length scale raised the power against t(4) at n = 100 from .50 to .57. Several
+        columns are tested in standardized coordinates, by the covariance of the fit, unless a kernel or tilt is given,
+        something is tolerated, or the fit bounds the influence of a point.
     tilt : Tilt, "needed", "auto" or None
         ``"needed"`` is ``"auto"`` under a tolerance and for families with an edge, and no tilt otherwise.
     level, rng, engine, memory_limit, n_jobs, progress

@@ -107,8 +107,9 @@ class Standardization(Move):
 
     def shrunk(self, covariances: Floats) -> Floats:
         """Covariances (…, d, d) of x as those of z."""
-        inverse = np.diag(self.inverse) if self.inverse.ndim == 1 else self.inverse
-        found = inverse @ covariances @ inverse.T
+        if self.inverse.ndim == 1:
+            return np.asarray(covariances * self.inverse * self.inverse[:, None])
+        found = self.inverse @ covariances @ self.inverse.T
         return np.asarray((found + np.swapaxes(found, -1, -2)) / 2.0)
 
     def as_matrix(self) -> Floats:
