@@ -23,6 +23,7 @@ MODEL = sb.models.Gaussian(dimension=3)
 
 CASES: dict[str, dict[str, Any]] = {
     "standard": {},
+    "as it is": {"standardize": False},
     "robust": {"tilt": "auto", "radius": sb.Huber(0.02)},
     "u-statistic": {"tilt": "auto", "estimator": "u", "level": 0.1},
     "wild": {"tilt": sb.PolynomialTilt(), "calibration": sb.WildBootstrap(99)},
@@ -80,7 +81,17 @@ def test_tau_is_found_in_every_library(xp: Any, tau: Any) -> None:
 def test_scores_may_be_an_array_a_function_or_a_model(xp: Any) -> None:
     x = own(xp, X)
     for model in (-x, lambda x: -x, MODEL):
-        assert run(x, "standard", model).ksd == pytest.approx(run(X, "standard").ksd, rel=1e-10)
+        assert run(x, "as it is", model).ksd == pytest.approx(run(X, "as it is").ksd, rel=1e-10)
+
+
+@DTYPES
+def test_every_library_standardizes_alike(xp: Any, dtype: str, tolerance: float) -> None:
+    cov = np.array([[4.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 100.0]])
+    for model in (sb.models.Gaussian([0.0, 1.0, 2.0], cov), lambda x: -x):
+        wanted, found = run(X, "robust", model), run(own(xp, X, dtype), "robust", model)
+        assert found.details["tested in"] == wanted.details["tested in"] == "standardized coordinates"
+        assert found.ksd == pytest.approx(wanted.ksd, rel=10 * tolerance)
+        assert found.pvalue == wanted.pvalue
 
 
 def test_results_answer_further_questions_in_every_library(xp: Any) -> None:
@@ -149,7 +160,7 @@ def test_torch_scores_by_autograd_work() -> None:
         x = x.detach().requires_grad_(True)
         return torch.autograd.grad(-(x**2).sum() / 2, x)[0]
 
-    assert run(torch.tensor(X), "standard", score).ksd == pytest.approx(run(X, "standard").ksd, rel=1e-12)
+    assert run(torch.tensor(X), "as it is", score).ksd == pytest.approx(run(X, "as it is").ksd, rel=1e-12)
 
 
 # Frames
@@ -169,9 +180,9 @@ def test_frames_are_accepted_as_samples_and_as_scores(kind: int) -> None:
     names = found["details"].pop("columns", None)  # the one thing that a frame adds
     assert found == wanted
     assert names is None or len(names) == X.shape[1]
-    result = run(frame, "standard", -X)
+    result = run(frame, "as it is", -X)
     assert isinstance(result.contributions, np.ndarray)
-    assert result.ksd == run(X, "standard").ksd
+    assert result.ksd == run(X, "as it is").ksd
 
 
 def test_scores_may_be_a_frame() -> None:

@@ -142,7 +142,7 @@ def test_bets_take_kernel_and_tilt_from_the_model() -> None:
     first, second = (sb.robust_ksd_test(x, GAUSSIAN, 0.05, calibration=sb.Betting()) for x in (LINE, 5.0 + 3.0 * LINE))
     assert first.kernel == second.kernel
     assert first.tilt == second.tilt
-    assert sb.robust_ksd_test(5.0 + 3.0 * LINE, GAUSSIAN, 0.05, rng=0).kernel != first.kernel
+    assert sb.robust_ksd_test(5.0 + 3.0 * LINE, GAUSSIAN, 0.05, rng=0, standardize=False).kernel != first.kernel
 
 
 def test_without_a_sampler_the_user_must_give_them() -> None:
@@ -171,3 +171,59 @@ def test_few_samples_of_jax_are_computed_in_numpy_and_the_model_still_sees_jax()
     many = jnp.zeros((SMALL_JAX + 1, 1))
     assert type(Rows.of(many, score).samples) is type(many)
     pickle.loads(pickle.dumps(sb.ksd_test(x, sb.models.Gaussian(dimension=2), rng=0)))
+
+
+def test_a_tilt_whose_width_at_an_edge_comes_from_the_samples_is_not_fixed_in_advance() -> None:
+    x = np.abs(LINE)
+    edged = sb.from_score(lambda x: -x, support=(0, None), sample=lambda n, rng: np.abs(rng.normal(size=(n, 1))))
+    rows = Rows.of(x, edged, standardize=True)
+    assert "EdgeTilt" in repr(rows.choose(None, "auto").tilt)
+    assert not rows.fixes(None, "auto")
+    assert rows.fixes(None, None)
+    assert Rows.of(x, edged, standardize=True, predictable=True).fixes(None, "auto")
+    with pytest.raises(ValueError, match="come from its data"):
+        sb.robust_ksd_test(x, edged, 0.05, tau=50.0, kernel=sb.InverseMultiquadric(1.0), rng=0).fragility()
+
+
+def test_what_is_fixed_in_advance_by_default() -> None:
+    full = sb.models.Gaussian(3.0, 4.0)
+    drawn = sb.from_score(full.score, sample=full.sample)
+    told = {"full": full, "drawn": drawn, "bare": sb.from_score(full.score)}
+    found = {name: Rows.of(LINE, model, standardize=True).fixes(None, "auto") for name, model in told.items()}
+    assert found == {"full": True, "drawn": True, "bare": False}
+    assert not Rows.of(LINE, full).fixes(None, "auto"), "in the coordinates of the data the length scale is theirs"
+
+
+def test_units_and_correlations_change_no_number() -> None:
+    rng, turn = np.random.default_rng(1), np.array([[1.0, 0.0], [900.0, 1000.0]])
+    z = rng.normal([0.0, 0.3], size=(120, 2))
+    for run in (sb.ksd_test, lambda x, model, **options: sb.robust_ksd_test(x, model, 0.03, **options)):
+        plain = run(z, sb.models.Gaussian(dimension=2), rng=0)
+        moved = run(5.0 + z @ turn.T, sb.models.Gaussian([5.0, 5.0], turn @ turn.T), rng=0)
+        assert moved.pvalue == plain.pvalue
+        assert (moved.ksd, moved.tau, moved.radius) == pytest.approx((plain.ksd, plain.tau, plain.radius), rel=1e-8)
+        np.testing.assert_allclose(moved.contributions, plain.contributions, rtol=1e-6, atol=1e-12)
+
+
+def test_what_is_asked_for_in_coordinates_of_the_data_keeps_these() -> None:
+    x, model = 3.0 + 2.0 * LINE, sb.models.Gaussian(3.0, 4.0)
+    asked: list[dict[str, Any]] = [
+        {"kernel": sb.InverseMultiquadric(2.0)}, {"tilt": sb.PolynomialTilt()}, {"tilt": "auto", "tau": 9.0},
+        {"tilt": "auto", "radius": 0.1}, {"tilt": "auto", "radius": sb.Wasserstein(0.1)}, {"standardize": False},
+    ]  # fmt: skip
+    for options in asked:
+        assert "tested in" not in sb.ksd_test(x, model, rng=0, **options).details, options
+    for options in ({}, {"tilt": "auto"}, {"tilt": "auto", "radius": sb.Huber(0.1)}):
+        assert sb.ksd_test(x, model, rng=0, **options).details["tested in"] == "standardized coordinates"
+
+
+def test_distances_of_the_data_are_converted_where_a_result_is_read_again() -> None:
+    x, model, unit = 2.0 * LINE, sb.models.Gaussian(0.0, 4.0), sb.models.Gaussian()
+    moved, plain = (sb.robust_ksd_test(y, m, 0.05, rng=0) for y, m in ((x, model), (LINE, unit)))
+    assert moved.at(radius=sb.Wasserstein(0.2)).radius == pytest.approx(plain.at(radius=sb.Wasserstein(0.1)).radius)
+    other = np.random.default_rng(3).normal(0.5, size=80)
+    for first, second in (
+        (sb.radius.ScoreError(0.01, sb.Huber(0.05)), sb.radius.ScoreError(0.02, sb.Huber(0.05))),
+        (sb.radius.Alternative(2.0 * other), sb.radius.Alternative(other)),
+    ):
+        assert moved.at(radius=first).radius == pytest.approx(plain.at(radius=second).radius, rel=1e-9)

@@ -70,7 +70,8 @@ def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
     for space in SPACES:
         start = time.perf_counter()
         model = model_of(cell["kind"], space)
-        first = robust_ksd_test(x, model, 0.0, calibration=BoundaryBootstrap(DRAWS), rng=seed, progress=False)
+        calibration = BoundaryBootstrap(DRAWS)
+        first = robust_ksd_test(x, model, 0.0, calibration=calibration, rng=seed, standardize=False, progress=False)
         seconds = time.perf_counter() - start
         for tolerance in TOLERANCES:
             result = first.at(contamination=tolerance)

@@ -104,7 +104,7 @@ def _outliers(cell: Cell, rng: np.random.Generator) -> Decisions:
     x[: round(n * share)] = cell["outlier"]
     draws = sb.BoundaryBootstrap(ROBUST_DRAWS)
     model = sb.models.Gaussian(x.mean(), x.var())
-    naive = sb.robust_ksd_test(x, model, 0.05, calibration=draws, check_model=False, rng=rng)
+    naive = sb.robust_ksd_test(x, model, 0.05, calibration=draws, standardize=False, check_model=False, rng=rng)
     if share < 0.05:
         return {"naive": _of(naive)}
     return {
@@ -132,7 +132,7 @@ def _galaxies(cell: Cell, rng: np.random.Generator) -> Decisions:
     first, second = sb.split(x, 0.5, rng)
     standard = sb.ksd_test(
         np.vstack([second, outliers[: len(outliers) // 2]]), fit_kernel_exponential_family(first), check_model=False,
-        tilt="auto", calibration=sb.WeightedBootstrap(DRAWS), rng=rng,
+        tilt="auto", calibration=sb.WeightedBootstrap(DRAWS), standardize=False, rng=rng,
     )  # fmt: skip
     everything = np.vstack([x, outliers])
     rows = rng.permutation(len(everything))[: len(x)]

@@ -74,8 +74,9 @@ def _robust_rows(x: Any, model: Any, jumps: Any, rng: np.random.Generator, cell:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeparatedModesWarning)  # what it warns of is what this experiment shows
         result = ksd_test(
-            x, model, tilt="auto", jumps=jumps, calibration=BoundaryBootstrap(_DRAWS), rng=rng, n_jobs=1, progress=False
-        )
+            x, model, tilt="auto", jumps=jumps, calibration=BoundaryBootstrap(_DRAWS), rng=rng, standardize=False,
+            n_jobs=1, progress=False,
+        )  # fmt: skip
     seconds, strategy = time.perf_counter() - start, STILL if jumps is None else JUMPS
     return [
         result_row(ROBUST, result.at(contamination=e), seconds, cell, tolerance=e, strategy=strategy, exponent=0.5)

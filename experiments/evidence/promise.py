@@ -51,7 +51,7 @@ class Place:
 def _tolerant(model: Any, share: float, **options: Any) -> Ask:
     def ask(x: Floats, seed: int) -> bool:
         given = {"calibration": sb.BoundaryBootstrap(DRAWS), **options}
-        return sb.robust_ksd_test(x, model, share, rng=seed, **given).rejected
+        return sb.robust_ksd_test(x, model, share, rng=seed, standardize=False, **given).rejected
 
     return ask
 
@@ -89,7 +89,7 @@ def _growth() -> dict[str, Place]:
 
     def result(x: Floats, seed: int) -> sb.GofResult:
         options: dict[str, Any] = {"tilt": tilt, "tau": "sample", "calibration": sb.BoundaryBootstrap(DRAWS)}
-        return sb.robust_ksd_test(x, line.model(declared=False), 0.05, rng=seed, **options)
+        return sb.robust_ksd_test(x, line.model(declared=False), 0.05, rng=seed, standardize=False, **options)
 
     certificate = Place(one_far, lambda x, seed: _certified(result(x, seed)), lambda x, seed: _said(result(x, seed)))
     return {
@@ -119,7 +119,7 @@ def _steep() -> dict[str, Place]:
 def _bets(order: str, share: float) -> Ask:
     def ask(x: Floats, seed: int) -> bool:
         calibration = sb.Betting(order=order)
-        return sb.robust_ksd_test(x, Gaussian(), share, calibration=calibration, rng=seed).rejected
+        return sb.robust_ksd_test(x, Gaussian(), share, calibration=calibration, rng=seed, standardize=False).rejected
 
     return ask
 
@@ -154,7 +154,9 @@ def _variation(tau: str | float) -> Ask:
 
     def ask(x: Floats, seed: int) -> bool:
         options: dict[str, Any] = {"tilt": "auto", "calibration": sb.BoundaryBootstrap(DRAWS), "check_model": False}
-        return sb.ksd_test(x, model, radius=sb.TotalVariation(0.05), tau=tau, rng=seed, **options).rejected
+        return sb.ksd_test(
+            x, model, radius=sb.TotalVariation(0.05), tau=tau, rng=seed, standardize=False, **options
+        ).rejected
 
     return ask
 
@@ -170,7 +172,8 @@ def _between(n: int, share: float) -> Place:
         return np.where(rng.random((n, 1)) < share, 0.2, x)
 
     def result(x: Floats, seed: int) -> tuple[sb.GofResult, float]:
-        found = sb.robust_ksd_test(x, _FAR, 0.05, tau="auto", calibration=sb.BoundaryBootstrap(DRAWS), rng=seed)
+        calibration = sb.BoundaryBootstrap(DRAWS)
+        found = sb.robust_ksd_test(x, _FAR, 0.05, tau="auto", calibration=calibration, rng=seed, standardize=False)
         stein = found._evidence.problem.at(np.full((1, 1), 0.2))
         return found, share * float(stein.diagonal[0]) ** 0.5
 
@@ -192,7 +195,8 @@ def _weights_of_modes() -> Place:
     wrong = GaussianMixture([0.95, 0.05], [-6.0, 6.0])
 
     def result(x: Floats, seed: int) -> sb.GofResult:
-        return sb.robust_ksd_test(x, _TWO, 0.1, tau="sample", calibration=sb.BoundaryBootstrap(DRAWS), rng=seed)
+        calibration = sb.BoundaryBootstrap(DRAWS)
+        return sb.robust_ksd_test(x, _TWO, 0.1, tau="sample", calibration=calibration, rng=seed, standardize=False)
 
     def draw(rng: np.random.Generator) -> Floats:
         return np.asarray(wrong.sample(500, rng))
@@ -232,7 +236,9 @@ def _chains() -> dict[str, Place]:
     def ask(d: int, dependence: str | None) -> Ask:
         calibration = sb.WildBootstrap(DRAWS, dependence=dependence)
         return lambda x, seed: (
-            sb.ksd_test(x, Gaussian(dimension=d), tilt="auto", calibration=calibration, rng=seed).rejected
+            sb.ksd_test(
+                x, Gaussian(dimension=d), tilt="auto", calibration=calibration, rng=seed, standardize=False
+            ).rejected
         )
 
     return {
@@ -279,7 +285,7 @@ def _power() -> Place:
 
 def _shapes() -> dict[str, Place]:
     def wide(x: Floats, seed: int) -> bool:
-        return sb.ksd_test(x, Gaussian(dimension=x.shape[1]), rng=seed).rejected
+        return sb.ksd_test(x, Gaussian(dimension=x.shape[1]), rng=seed, standardize=False).rejected
 
     return {
         "A13 (chain, draw) read as (n, d)": Place(

@@ -22,6 +22,7 @@ _FILES = (
     "contamination_bound",
     "equivalence",
     "exact",
+    "affine",
     "base_space",
     "dimensions",
     "fitted",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,7 +26,7 @@ from steinball.arrays import (
     to_host,
 )
 from steinball.jumps.offset import as_jumps
-from steinball.kernels.bandwidth import median_of_checked
+from steinball.kernels.bandwidth import median_of_checked, standard_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import JaxModel, Model, evaluate_score, keepable, model_at, score_of
@@ -33,7 +34,9 @@ from steinball.models.base_map import Move
 from steinball.models.base_space import as_tested
 from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference
+from steinball.models.standardized import standardized
 from steinball.models.support import Support, place
+from steinball.regions.grid import find_grid
 from steinball.stein import SteinKernel, SteinPoints, center_of
 from steinball.tau.edges import check_edges
 from steinball.tau.tilting import choose_tilt
@@ -66,6 +69,11 @@ class Rows:
         What a result says of the rows.
     predictable : bool
         Whether kernel and tilt must not look at the samples: then they are taken from the model.
+    standard : bool
+        Whether the coordinates of the test are such that the model spreads as N(0, I) does: then the length scale is
+        that of N(0, I), fixed in advance.
+    unstandardized : (n, d) array, optional
+        The samples before the last move, where that standardized them: the score of the model is evaluated there.
 
     Examples
     --------
@@ -81,6 +89,8 @@ class Rows:
     moves: tuple[Move, ...] = ()
     remarks: dict[str, Any] = field(default_factory=dict)
     predictable: bool = False
+    standard: bool = False
+    unstandardized: Array | None = None
 
     @classmethod
     def of(
@@ -93,11 +103,12 @@ class Rows:
         seed: Any = None,
         outside: str = "error",
         base: bool = False,
+        standardize: bool = False,
     ) -> Rows:
         """What a user passed, checked once; ``jumps`` move the samples, by random numbers below ``seed``.
 
         ``base`` says that nothing else was asked for in the coordinates of the data, so that a model that is better
-        tested in base space may be.
+        tested in base space may be; ``standardize`` that others are tested in standardized coordinates.
         """
         given = computed(as_samples(x))
         model = as_tested(model, given, base)
@@ -106,19 +117,31 @@ class Rows:
             samples, model = to_host(given), _in_numpy(model, given)
         found = cls(samples, model, given, predictable=predictable)._within(outside)
         moves = as_jumps(jumps, model, found.samples)
-        if moves is None:
-            return found
-        below = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
-        moved = moves.move(private_copy(found.samples), model, below)
-        checked = as_second_samples(moved, found.samples, "jumps.move(samples, model, seed)")
-        return dataclasses.replace(found, samples=checked)
+        if moves is not None:
+            below = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
+            moved = moves.move(private_copy(found.samples), model, below)
+            checked = as_second_samples(moved, found.samples, "jumps.move(samples, model, seed)")
+            found = dataclasses.replace(found, samples=checked)
+        return found.standardized() if standardize else found
+
+    def standardized(self) -> Rows:
+        """The same rows where neither units nor correlations matter, as far as model or data tell these.
+
+        Base space is such a place already.
+        """
+        found = None if self.moves else standardized(self.model, self.samples, look=not self.predictable)
+        if found is None or found[1].is_identity:
+            return dataclasses.replace(self, standard=found is not None or bool(self.moves))
+        model, move = found
+        moved = {"samples": move(self.samples), "unstandardized": self.samples, "model": model, "moves": (move,)}
+        return dataclasses.replace(self, standard=True, remarks={**self.remarks, "tested in": move.label}, **moved)
 
     def _within(self, outside: str) -> Rows:
         """The rows inside the support of the model, and in base space where the model asks for that."""
         known = Knowledge(self.model)
         move = known.move
         support = known.support if move is None else move.support
-        samples, excluded, remarks = place(self.samples, support, outside)
+        samples, excluded, remarks = place(self.samples, support, outside, _steps)
         if move is None:
             return dataclasses.replace(self, samples=samples, excluded=excluded, remarks=remarks)
         told = {**remarks, "tested in": move.label} if move.label else remarks
@@ -173,6 +196,16 @@ class Rows:
         """Whether the rows are tested in base space."""
         return Knowledge(self.model).base_map is not None
 
+    @property
+    def stretch(self) -> float:
+        """How many times as large distances of the user's coordinates are in those of the test, at most."""
+        return math.prod(move.stretch for move in self.moves)
+
+    @property
+    def score_stretch(self) -> float:
+        """How many times as large scores of the user's coordinates are in those of the test, at most."""
+        return math.prod(move.score_stretch for move in self.moves)
+
     def tested(self, places: Floats) -> Array:
         """Places of the user's coordinates, (m, d), where the test sees them, in the library of the samples.
 
@@ -193,7 +226,10 @@ class Rows:
     # Kernel and tilt.
 
     def median_distance(self) -> float:
-        """The median distance between samples; where they must not be looked at, between draws of the model."""
+        """The median distance between samples; where they must not be looked at, between draws of the model; in
+        standardized coordinates that of a normal distribution, which is fixed in advance."""
+        if self.standard:
+            return standard_distance(int(self.samples.shape[1]))
         if self.predictable:
             return median_of_checked(self._draws("kernel", "InverseMultiquadric(1.0)"))
         return median_of_checked(self.samples)
@@ -228,15 +264,33 @@ class Rows:
     def fixes(self, kernel: Kernel | None, tilt: Tilt | str | None) -> bool:
         """Whether a kernel and tilt asked for in these words owe nothing to the samples."""
         known = Knowledge(self.model)
-        placed = not isinstance(tilt, str) or known.place is not None or known.sampler is not None
-        return self.predictable or (kernel is not None and placed)
+        told = known.place is not None or known.sampler is not None
+        placed = not isinstance(tilt, str) or (told and known.support is None)  # the samples say how wide an edge is
+        return self.predictable or (placed and (kernel is not None or self.standard) and not self._by_data)
+
+    @property
+    def _by_data(self) -> bool:
+        """Whether the rows themselves say where they are tested."""
+        return any(move.from_data for move in self.moves)
 
     def pose(self, kernel: Kernel | None, tilt: Tilt | str | None) -> Problem:
         """The problem of these rows under one kernel."""
         stein = self.choose(kernel, tilt)
         tilted = stein.tilt is not None and Knowledge(self.model).evaluable
-        rows = dataclasses.replace(self, samples=within_reach(self.samples)) if tilted else self
-        return Problem(stein, rows, evaluate_score(self.model, rows.samples))
+        rows = self._within_reach() if tilted else self
+        if rows.unstandardized is None:
+            return Problem(stein, rows, evaluate_score(self.model, rows.samples))
+        move: Any = rows.moves[-1]
+        return Problem(stein, rows, move.pulled(evaluate_score(move.model, rows.unstandardized)))
+
+    def _within_reach(self) -> Rows:
+        """The same rows with those that are too far out to be squared moved in."""
+        if self.unstandardized is None:
+            return dataclasses.replace(self, samples=within_reach(self.samples))
+        near = within_reach(self.unstandardized)
+        if near is self.unstandardized:
+            return self
+        return dataclasses.replace(self, samples=self.moves[-1](near), unstandardized=near)
 
     def pose_all(self, kernels: Sequence[Kernel], tilt: Tilt | str | None) -> tuple[Problem, ...]:
         """One problem per kernel; the score is evaluated once, and an automatic tilt suits the kernel in the middle."""
@@ -293,8 +347,11 @@ class Problem:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what a user's model may refuse: such a model is lost, its scores are not."""
-        model = keepable(self.model, self.samples, self.scores)
-        return {"stein": self.stein, "rows": dataclasses.replace(self.rows, model=model), "scores": self.scores}
+        model, rows = keepable(self.model, self.samples, self.scores), self.rows
+        if model is not self.model and rows.moves:
+            first = keepable(rows.moves[0].model, self.samples, self.scores)
+            rows = dataclasses.replace(rows, moves=(dataclasses.replace(rows.moves[0], model=first), *rows.moves[1:]))
+        return {"stein": self.stein, "rows": dataclasses.replace(rows, model=model), "scores": self.scores}
 
     @property
     def samples(self) -> Array:
@@ -368,6 +425,10 @@ class Problem:
         """The same question about other samples of the same array library, in the coordinates of the test."""
         return Problem.at_scores(self.stein, self.model, samples)
 
+    def at_places(self, samples: Array) -> Problem:
+        """The same question about samples in the user's coordinates."""
+        return self.at(self.rows.tested(to_host(samples)) if self.rows.moves else like(samples, self.samples))
+
     def take(self, rows: NDArray[np.integer], host: bool = False) -> Problem:
         """The same question about some of the rows; ``host``: as NumPy arrays."""
         parts = (take_rows(array, rows) for array in (self.samples, self.scores))
@@ -416,6 +477,12 @@ def _in_numpy(model: Model, samples: Array) -> Model:
     if not known.evaluable:
         return model_at(to_host(evaluate_score(model, samples)), to_host(samples))
     return model if known.takes_numpy else JaxModel(model, samples[:1, :])
+
+
+def _steps(x: Floats) -> Floats:
+    """The steps of the grids that the columns of (n, d) were rounded to; 0 where they were not."""
+    found = find_grid(x)
+    return np.zeros(x.shape[1]) if found is None else found.step
 
 
 def within_reach(samples: Array) -> Array:

@@ -68,9 +68,9 @@ def test_draws_are_found_again_after_a_reading_without_them() -> None:
 
 
 def test_a_reading_that_must_not_look_ahead_needs_a_kernel_that_did_not() -> None:
-    looked = sb.ksd_test(X, MODEL, rng=0)
-    with pytest.raises(ValueError, match="must not look ahead"):
-        looked.at(calibration=sb.DeviationBound())
+    for looked in (sb.ksd_test(X, MODEL, rng=0, standardize=False), sb.ksd_test(X, lambda x: -x, rng=0)):
+        with pytest.raises(ValueError, match="must not look ahead"):
+            looked.at(calibration=sb.DeviationBound())
     blind = sb.ksd_test(X, MODEL, calibration=sb.Betting(), **FIXED).at(calibration=sb.DeviationBound(proven=False))
     assert blind.at(calibration=sb.DeviationBound()).pvalue == blind.pvalue
 

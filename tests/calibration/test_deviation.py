@@ -226,11 +226,13 @@ def test_what_the_proof_needs_is_insisted_on_unless_it_is_given_up() -> None:
     with pytest.raises(ValueError, match="must not choose its kernel from the data"):
         sb.ksd_test(x, lambda x: -x, tilt=sb.PolynomialTilt(), calibration=sb.DeviationBound(), tau=4.0)
     with pytest.raises(ValueError, match="must not look ahead"):
-        sb.robust_ksd_test(x, model, 0.05, rng=0).at(calibration=sb.DeviationBound())
+        sb.robust_ksd_test(x, model, 0.05, rng=0, standardize=False).at(calibration=sb.DeviationBound())
     proven = sb.robust_ksd_test(x, model, 0.05, calibration=sb.DeviationBound())
     moved = sb.robust_ksd_test(x + 3.0, model, 0.05, calibration=sb.DeviationBound())
     assert proven.kernel == moved.kernel
-    papers = sb.ksd_test(x, model, tilt="auto", calibration=sb.DeviationBound(proven=False), rng=0)
+    later = sb.robust_ksd_test(x, model, 0.05, tau="auto", rng=0).at(calibration=sb.DeviationBound())
+    assert later.pvalue == proven.pvalue
+    papers = sb.ksd_test(x, model, tilt="auto", calibration=sb.DeviationBound(proven=False), rng=0, standardize=False)
     assert papers.tau_kind == "sample"
     assert papers.kernel != proven.kernel
 

@@ -15,7 +15,7 @@ from scipy.signal import lfilter
 import steinball as sb
 from steinball.calibration.markov import LEAST_EFFECTIVE, MarkovSigns
 from steinball.checks.dependence import autocorrelation_time
-from steinball.problem import pose
+from steinball.problem import Rows
 from steinball.stein import SteinKernel
 
 Floats = NDArray[np.float64]
@@ -60,7 +60,7 @@ def test_signs_start_anew_with_every_chain(chains: Any) -> None:
 @pytest.mark.exact
 def test_auto_is_settled_from_the_rows_before_any_draw() -> None:
     x = chain(1000, 1, 0.7, np.random.default_rng(0))
-    problem = pose(x, MODEL)
+    problem = Rows.of(x, MODEL, standardize=True).pose(None, None)
     time = autocorrelation_time(problem)
     wild, boundary = sb.WildBootstrap(99, dependence="auto"), sb.BoundaryBootstrap(99, "wild", "auto")
     for calibration, stretch in ((wild, 1.0), (boundary, 1.5)):

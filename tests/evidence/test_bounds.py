@@ -22,7 +22,6 @@ from steinball.evidence.bounds import (
     credibility,
     credibility_size,
     direction_error,
-    two_sided_interval,
     upper_bound,
     upper_bound_direction,
 )
@@ -102,9 +101,39 @@ def test_the_bound_in_use_is_the_smaller_one() -> None:
     assert upper_bound(bound, 0.2, 0.05) == bound.upper_bound(0.2, 0.05)
 
 
-def test_an_interval_takes_half_of_the_level_on_each_side() -> None:
-    null = BootstrapNull(np.abs(np.random.default_rng(5).normal(size=999)))
-    assert two_sided_interval(null, 3.0, 0.1) == (null.lower_bound(3.0, 0.05), upper_bound(null, 3.0, 0.05))
+def test_an_interval_has_bounds_at_half_the_level_each() -> None:
+    x = np.random.default_rng(0).normal(0.3, size=150)
+    result = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.05, rng=0)
+    half = result.at(level=0.05)
+    assert result.interval(0.1) == (half.lower_bound, half.upper_bound)
+
+
+def test_the_upper_bound_of_a_u_statistic_lies_above_the_v_statistic() -> None:
+    """√max(0, D²_U) is 0 for data of the model, and what is added to it too little."""
+    for seed in range(5):
+        x = np.random.default_rng(seed).normal(size=100)
+        u, v = (sb.ksd_test(x, sb.models.Gaussian(), estimator=e, tilt="auto", rng=0) for e in ("u", "v"))
+        assert u.upper_bound > v.ksd > u.ksd
+        assert u.interval()[1] >= u.upper_bound
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("estimator", ["u", "v"])
+def test_on_the_exact_edge_good_enough_is_rare(estimator: str) -> None:
+    """A share ε at the worst place: D(Q, P) = ε√τ. The U-statistic's own root called .12–.18 of samples good enough."""
+    kernel, tilt, model, share, n = sb.InverseMultiquadric(1.0), sb.PolynomialTilt(), sb.models.Gaussian(), 0.1, 200
+    grid = np.linspace(0.0, 4.0, 801)[:, None]
+    problem = pose(grid, model, kernel, tilt)
+    worst, wrong = float(grid[np.argmax(problem.diagonal), 0]), 0
+    options: dict[str, Any] = {"kernel": kernel, "tilt": tilt, "tau": "auto", "estimator": estimator}
+    for seed in range(100):
+        rng = np.random.default_rng([17, seed])
+        x = np.where(rng.random(n) < share, worst, rng.normal(size=n))
+        result = sb.ksd_test(
+            x, model, radius=sb.Huber(share), calibration=sb.WeightedBootstrap(199), rng=rng, **options
+        )
+        wrong += result.upper_bound <= result.radius
+    assert wrong <= 11  # of 100 at .05: more have probability .004
 
 
 def test_the_verdict_has_three_values() -> None:
@@ -186,7 +215,7 @@ def credible(x: Vector, radius: float, calibration: Any) -> Credibility:
     options: dict[str, Any] = {"kernel": KERNEL, "tilt": TILT, "rng": 0, "calibration": calibration}
     result = sb.ksd_test(x, sb.models.Gaussian(), radius=radius, **options)
     evidence = result._evidence
-    interval = two_sided_interval(evidence.null, result.ksd, 0.05)
+    interval = result.interval(0.05)
     return credibility(evidence.null, evidence.summary, interval, 0.05, radius)
 
 
@@ -250,7 +279,7 @@ def test_good_enough_is_withheld_where_the_score_cannot_see_the_weights() -> Non
     model = sb.models.GaussianMixture([0.5, 0.5], [-6.0, 6.0])
     x = sb.models.GaussianMixture([0.95, 0.05], [-6.0, 6.0]).sample(500, rng=0)
     with pytest.warns(sb.cautions.SeparatedModesWarning):
-        result = sb.robust_ksd_test(x, model, 0.1, rng=0)
+        result = sb.robust_ksd_test(x, model, 0.1, rng=0, standardize=False)
     assert result.upper_bound <= result.radius
     assert result.verdict == "undecided"
     assert "does not know the weights of its separated modes" in " ".join(result.summary(details=True).split())

@@ -262,12 +262,25 @@ def test_errors_say_what_to_do() -> None:
         sb.ksd_test(x, sb.models.Gaussian(), rng=0, **CURVED).fragility(diameter=-1.0)
 
 
+class Cauchy:
+    """Knows how its score is bounded, and not where it lies."""
+
+    def score(self, x: Any) -> Any:
+        return -2.0 * x / (1.0 + x**2)
+
+    def score_growth(self, center: Any) -> tuple[float, float]:
+        return 1.0, 0.0
+
+
 def test_a_kernel_or_tilt_from_the_data_is_refused() -> None:
     x, model = np.random.default_rng(0).normal(0.8, size=100), sb.models.Gaussian()
-    chosen = sb.robust_ksd_test(x, model, 0.05, rng=0)
+    chosen = sb.robust_ksd_test(x, model, 0.05, rng=0, standardize=False)
     with pytest.raises(ValueError, match=r"come from its data.*kernel=InverseMultiquadric"):
         chosen.fragility()
     fixed = sb.robust_ksd_test(x, model, 0.05, kernel=chosen.kernel, rng=0)
     assert fixed.fragility().rejected, "the model knows its place, so that the tilt owes nothing to the data"
+    assert sb.robust_ksd_test(x, model, 0.05, rng=0).fragility().rejected, "the length scale is fixed in advance"
     with pytest.raises(ValueError, match="come from its data"):
         sb.robust_ksd_test(x, lambda x: -x, 0.05, kernel=chosen.kernel, tau=9.0, rng=0).fragility()
+    with pytest.raises(ValueError, match="come from its data"):  # they say where they are tested
+        sb.ksd_test(x, Cauchy(), radius=sb.Huber(0.05), tau="auto", rng=0).fragility()

@@ -190,3 +190,35 @@ def test_too_few_rows_for_a_tolerance_over_a_family_are_refused(family: str, n: 
     x = np.random.default_rng(0).gamma(2.0, size=n)
     with pytest.raises(ValueError, match=rf"`x` has {n} rows for \d parameters.*needs at least 10"):
         sb.fit_test(x, family, contamination=0.05, rng=0)
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("calibration", [sb.ProjectedBootstrap(99), sb.RefitBootstrap(19)], ids=["projected", "refits"])
+def test_units_and_correlations_change_no_fit(calibration: Any) -> None:
+    """The third column is wrong, and in large units: a test of the data as they are sees the first alone."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(150, 3))
+    z[:, 2] = rng.standard_t(3, size=150)
+    turn = np.array([[1.0, 0.0, 0.0], [9.0, 4.0, 0.0], [0.0, 700.0, 1e4]])
+    plain, moved = (sb.fit_test(x, "normal", calibration=calibration, rng=0) for x in (z, 5.0 + z @ turn.T))
+    assert moved.ksd == pytest.approx(plain.ksd, rel=1e-6)
+    if isinstance(calibration, sb.ProjectedBootstrap):
+        assert moved.pvalue == pytest.approx(plain.pvalue, abs=0.05)
+    names = list(plain.params)
+    means = [moved.params[name] for name in names if name.startswith("mean")]
+    np.testing.assert_allclose(means, (5.0 + z @ turn.T).mean(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(moved.explain().samples, 5.0 + z @ turn.T, rtol=1e-12)
+    assert moved.details["tested in"] == "standardized coordinates"
+
+
+@pytest.mark.exact
+def test_a_fitter_is_tested_in_its_own_coordinates() -> None:
+    def fit(x: Any) -> Any:
+        return sb.models.Gaussian(x.mean(axis=0), np.cov(x.T))
+
+    z, units = np.random.default_rng(0).standard_t(4, size=(100, 2)), np.array([1.0, 1e4])
+    plain, moved = (sb.fit_test(x, fit, calibration=sb.RefitBootstrap(19), rng=0) for x in (z, units * z))
+    assert moved.ksd == pytest.approx(plain.ksd, rel=1e-6)
+    assert moved.pvalue == plain.pvalue
+    kept = sb.fit_test(units * z, fit, kernel=sb.InverseMultiquadric(1e4), calibration=sb.RefitBootstrap(19), rng=0)
+    assert "tested in" not in kept.details

@@ -81,13 +81,16 @@ def test_an_offset_of_a_million_changes_nothing(test: Test, d: int, offset: floa
 def test_units_of_a_millionth_or_a_million_only_rescale_the_answer(
     test: Test, d: int, scale: float, known: bool
 ) -> None:
-    """D has the unit of a score, 1/scale; the p-value has none. With models that know their scale and that do not."""
+    """In coordinates of the data D has the unit of a score, 1/scale; the p-value has none, and nothing that is stated
+    by default. With models that know their scale and that do not."""
     x = grid_normal(40, d)
     model: Any = sb.models.Gaussian(0.0, scale**2, dimension=d) if known else lambda x: -x / scale**2
     plain: Any = sb.models.Gaussian(dimension=d) if known else gaussian
-    here, there = test(x, plain, calibration=FEW, rng=0), test(scale * x, model, calibration=FEW, rng=0)
-    assert scale * stated_numbers(there) == pytest.approx(stated_numbers(here), rel=1e-9)
-    assert there.pvalue == here.pvalue
+    for standardize, unit in ((True, 1.0), (False, scale)):
+        options: dict[str, Any] = {"calibration": FEW, "rng": 0, "standardize": standardize}
+        here, there = test(x, plain, **options), test(scale * x, model, **options)
+        assert unit * stated_numbers(there) == pytest.approx(stated_numbers(here), rel=1e-9)
+        assert there.pvalue == here.pvalue
 
 
 @TESTS
@@ -95,10 +98,12 @@ def test_units_of_a_millionth_or_a_million_only_rescale_the_answer(
 def test_columns_of_very_different_units_are_summed_right(test: Test, columns: tuple[float, ...]) -> None:
     x = np.random.default_rng(0).normal(size=(15, len(columns))) * columns
     model = sb.models.Gaussian(cov=np.square(columns), dimension=len(columns))
-    stated_numbers(test(x, model, calibration=FEW))
-    standard = sb.ksd_test(x, model, calibration=FEW, rng=0)
-    u = imq_stein(x, -x / np.square(columns), standard.kernel.lengthscale)  # type: ignore[attr-defined]
-    assert standard.ksd == pytest.approx(math.sqrt(u.mean()), rel=1e-9)
+    for standardize, units in ((True, np.ones(len(columns))), (False, np.array(columns))):
+        stated_numbers(test(x, model, calibration=FEW, standardize=standardize))
+        standard = sb.ksd_test(x, model, calibration=FEW, rng=0, standardize=standardize)
+        z = x / columns * units
+        u = imq_stein(z, -z / units**2, standard.kernel.lengthscale)  # type: ignore[attr-defined]
+        assert standard.ksd == pytest.approx(math.sqrt(u.mean()), rel=1e-9)
 
 
 # Outliers
@@ -199,7 +204,8 @@ def test_a_constant_column_is_a_column(test: Test, model: Any) -> None:
 @pytest.mark.parametrize("x", [np.ones(10), np.append(np.zeros(80), np.arange(20.0)), np.zeros((7, 4))])
 def test_a_median_distance_of_zero_is_an_error_that_asks_for_a_kernel(test: Test, x: Any) -> None:
     with pytest.raises(ValueError, match=r"median distance is 0.*kernel=InverseMultiquadric\(lengthscale=1.0\)"):
-        test(x, gaussian)
+        test(x, gaussian, standardize=False)
+    stated_numbers(test(x, gaussian, calibration=FEW))  # by default the length scale does not come from the data
     stated_numbers(test(x, gaussian, kernel=KERNEL, calibration=FEW))
     stated_numbers(test(x, gaussian, kernel=KERNEL, calibration=FEW, tau="optimized"))
 
@@ -225,7 +231,7 @@ def test_a_thousand_dimensions(test: Test) -> None:
         result = test(x, model, calibration=FEW, rng=0)
         stated_numbers(result)
         assert not result.rejected
-    lengthscale = sb.ksd_test(x, gaussian, calibration=FEW).kernel.lengthscale  # type: ignore[attr-defined]
+    lengthscale = sb.ksd_test(x, gaussian, calibration=FEW, standardize=False).kernel.lengthscale  # type: ignore[attr-defined]
     assert sb.ksd(x, gaussian) == pytest.approx(math.sqrt(imq_stein(x, -x, lengthscale).mean()), rel=1e-10)
 
 

@@ -107,12 +107,20 @@ def test_the_worked_example_of_the_papers_code() -> None:
 
 def test_the_default_kernel_is_the_inverse_multiquadric_at_the_median_distance() -> None:
     distances = [np.linalg.norm(X[i] - X[j]) for i in range(30) for j in range(i)]
-    default = sb.ksd_test(X, -X, calibration=FEW, rng=0)
+    default = sb.ksd_test(X, -X, calibration=FEW, rng=0, standardize=False)
     # 435 pairs: an odd number, so the median is one of them
     assert default.kernel == sb.InverseMultiquadric(default.kernel.lengthscale)  # type: ignore[attr-defined]
     assert default.kernel.lengthscale == pytest.approx(np.median(distances), rel=1e-12)  # type: ignore[attr-defined]
     explicit = sb.ksd_test(X, -X, kernel=sb.InverseMultiquadric(float(np.median(distances))), calibration=FEW, rng=0)
     assert default.ksd == pytest.approx(explicit.ksd, rel=1e-12)
+
+
+def test_in_standardized_coordinates_the_length_scale_is_that_of_a_normal_distribution() -> None:
+    z = np.random.default_rng(0).normal(size=(2, 200_000, X.shape[1]))
+    median = float(np.median(np.linalg.norm(z[0] - z[1], axis=1)))
+    for model in (-X, sb.models.Gaussian(np.ones(X.shape[1]), 9.0)):
+        default = sb.ksd_test(X, model, calibration=FEW, rng=0)
+        assert default.kernel.lengthscale == pytest.approx(median, rel=0.01)  # type: ignore[attr-defined]
 
 
 def test_the_robust_test_is_the_test_with_a_huber_ball_and_an_automatic_tilt() -> None:

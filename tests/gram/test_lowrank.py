@@ -470,3 +470,13 @@ def test_the_rank_is_raised_until_the_decision_is_settled(monkeypatch: pytest.Mo
     summary = LowRankGram(problem, 400, decides=decided).summarise(request)
     assert 1 <= sum(share > 1e-5 for share in shares) == len(shares) - 1
     assert summary.details["residual_share"] == shares[-1] < 1e-5
+
+
+@pytest.mark.parametrize("estimator", ["v", "u"])
+@pytest.mark.parametrize("d", [1, 8])
+def test_contributions_sum_to_the_statistic(estimator: str, d: int) -> None:
+    x = np.random.default_rng(0).normal(0.05, size=(1500, d))
+    options: dict[str, Any] = {"calibration": sb.WeightedBootstrap(19), "estimator": estimator, "rng": 0}
+    found = sb.ksd_test(x, sb.models.Gaussian(dimension=d), engine="lowrank", **options)
+    assert found.engine == "lowrank"
+    assert float(found.contributions.sum()) == pytest.approx(found.squared_ksd, rel=1e-9, abs=1e-15)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import steinball as sb
 from steinball.models import Gaussian, Model, from_log_density, from_score, in_base_space
 from steinball.models.base import ScoreArray, ScoreFunction, as_model, evaluate_score, model_at, source_of_draws
 from steinball.models.knowledge import Knowledge
@@ -291,3 +292,47 @@ def test_a_source_of_draws_needs_no_score() -> None:
     assert "gamma" in repr(source_of_draws(in_base_space(gamma)))
     with pytest.raises(TypeError, match="must be"):
         source_of_draws(3.0)
+
+
+def network(x: Any) -> Any:
+    """A score in single precision, as a network of torch has it."""
+    if x.dtype != np.float32:
+        raise RuntimeError("mat1 and mat2 must have the same dtype, but got Double and Float")
+    return -x
+
+
+def test_a_model_of_single_precision_gets_it() -> None:
+    scores = evaluate_score(ScoreFunction(network), X)
+    assert scores.dtype == np.float64
+    np.testing.assert_allclose(scores, -X, rtol=1e-6)
+
+
+def test_an_error_that_is_not_about_dtypes_is_not_answered_by_a_cast() -> None:
+    calls = []
+
+    def flaky(x: Any) -> Any:
+        calls.append(x.dtype)
+        if len(calls) == 1:
+            raise ConnectionError("the server is away")
+        return -x
+
+    with pytest.raises(ConnectionError, match="the server is away"):
+        evaluate_score(ScoreFunction(flaky), X)
+    assert calls == [np.float64]
+
+    def wrong(x: Any) -> Any:
+        raise ValueError("shapes (3,2) and (3,) not aligned")
+
+    with pytest.raises(ValueError, match="not aligned"):
+        evaluate_score(ScoreFunction(wrong), X)
+
+
+def test_a_cast_that_would_move_the_points_is_refused() -> None:
+    times = 1.7e9 + 3600.0 * np.random.default_rng(0).normal(size=(50, 1))
+    with pytest.raises(ValueError, match=r"single precision only, and rounding to it moves `samples` by up to 0\.0"):
+        evaluate_score(ScoreFunction(network), times)
+    with pytest.raises(ValueError, match="single precision only"):
+        sb.ksd_test(times, network, rng=0)
+    assert evaluate_score(ScoreFunction(network), times - 1.7e9).shape == (50, 1)
+    exact = np.float32(times).astype(np.float64)
+    assert evaluate_score(ScoreFunction(network), exact).shape == (50, 1), "what is single precision loses nothing"

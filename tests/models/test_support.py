@@ -94,3 +94,27 @@ def test_a_model_is_asked_for_its_support() -> None:
     assert Knowledge(Callable()).support is None
     with pytest.raises(ValueError, match="`support` must be"):
         _ = Knowledge(Wrong()).support
+
+
+def test_points_rounded_onto_an_edge_go_to_the_middle_of_their_half_cell() -> None:
+    x = np.array([[0.0, 3.0], [0.1, 2.0], [0.1, 1.0]])
+    support = Support.of([(0.0, None), (None, 3.0)])
+    inside, excluded, remarks = place(x, support, steps=lambda rows: np.array([0.1, 1.0]))
+    np.testing.assert_allclose(inside, [[0.025, 2.75], [0.1, 2.0], [0.1, 1.0]])
+    assert remarks == {"moved off the edge": 1}
+    assert not excluded.size
+    alone, _, _ = place(x, support)
+    assert 0.0 < alone[0, 0] < 1e-60
+
+
+def test_as_many_on_the_edge_as_rounding_explains_are_not_refused() -> None:
+    rng = np.random.default_rng(0)
+    x = np.round(rng.exponential(size=(200, 1)) / 0.3) * 0.3
+    assert (x == 0.0).mean() > 0.1
+    support, steps = Support.of((0, None)), lambda rows: np.array([0.3])
+    assert place(x, support, steps=steps)[2]["moved off the edge"] == int((x == 0.0).sum())
+    with pytest.raises(ValueError, match="too many to be rounding"):
+        place(x, support)
+    x[:150] = 0.0
+    with pytest.raises(ValueError, match="too many to be rounding"):
+        place(x, support, steps=steps)

@@ -72,3 +72,57 @@ def test_wrong_arguments_are_refused(options: dict[str, Any], message: str) -> N
         a_test(**options)
     with pytest.raises(TypeError, match="score function"):
         a_test(np.zeros((3, 1)))
+
+
+UNITS = np.array([1.0, 1e4])
+
+
+def test_units_of_the_columns_change_nothing() -> None:
+    x = np.random.default_rng(0).normal([0.0, 0.7], 1.0, size=(150, 2))
+    plain, scaled, kept = (
+        SequentialTest(sb.models.Gaussian(sd=units), contamination=0.02, standardize=standardize).update(units * x)
+        for units, standardize in ((np.ones(2), True), (UNITS, True), (UNITS, False))
+    )
+    assert scaled.log_evalue == pytest.approx(plain.log_evalue, rel=1e-6)
+    assert kept.log_evalue != pytest.approx(plain.log_evalue, rel=0.1)
+
+
+def test_the_burn_in_says_the_units_where_the_model_does_not() -> None:
+    x = np.random.default_rng(0).normal([0.0, 0.7], 1.0, size=(150, 2))
+    plain, scaled = (
+        SequentialTest(Bounded(unit), contamination=0.02, tilt=None, burn_in=30).update(unit * x) for unit in (1.0, 1e4)
+    )
+    assert scaled.log_evalue == pytest.approx(plain.log_evalue, rel=1e-6)
+    assert scaled.tau == pytest.approx(plain.tau, rel=1e-6)
+    assert plain.log_evalue > 1.0
+
+
+class Bounded:
+    """A bounded score in a given unit, whose place nobody says."""
+
+    def __init__(self, unit: float) -> None:
+        self.unit = unit
+
+    def score(self, x: Any) -> Any:
+        return -np.tanh(x / self.unit) / self.unit
+
+    def score_growth(self, center: Any) -> tuple[float, float]:
+        return 2.0**0.5 / self.unit, 0.0
+
+
+def test_correlated_columns_are_told_apart() -> None:
+    """Both means are off by three standard deviations of the difference, which the sum hides."""
+    rng, cov = np.random.default_rng(0), np.array([[1.0, 0.998], [0.998, 1.0]])
+    x = rng.multivariate_normal([0.2, -0.2], cov, size=300)
+    model = sb.models.Gaussian([0.0, 0.0], cov)
+    assert SequentialTest(model, contamination=0.05).update(x).rejected
+
+
+def test_a_saved_test_goes_on_in_its_coordinates(tmp_path: Any) -> None:
+    x = UNITS * np.random.default_rng(0).normal([0.0, 0.5], 1.0, size=(80, 2))
+    model, path = sb.models.Gaussian(sd=UNITS), tmp_path / "state.npz"
+    whole = SequentialTest(model, contamination=0.02).update(x)
+    SequentialTest(model, contamination=0.02).update(x[:50]).save(path)
+    assert SequentialTest.load(path, model).update(x[50:]).log_evalue == pytest.approx(whole.log_evalue, rel=1e-12)
+    with pytest.raises(ValueError, match="is not the one"):
+        SequentialTest.load(path, sb.models.Gaussian(sd=2.0 * UNITS))

@@ -92,13 +92,35 @@ def test_radii_that_need_no_bound_are_not_warned_about(radius: Any) -> None:
     run(X, gaussian, radius=radius)
 
 
-def test_a_score_that_fails_far_out_is_no_reason_to_warn_or_to_stop() -> None:
-    """Nothing is known about the growth of a score that is not defined so far away."""
+def test_a_score_that_fails_far_out_is_no_reason_to_stop() -> None:
+    """Whether a score grows that is not defined so far away is unknown; two finite decades show something."""
 
     def score(x: Any) -> Any:
         if np.abs(x).max() > 1e3:
             raise ArithmeticError("outside the domain")
         return -x
 
-    run(X, score, radius=sb.Huber(0.05))
+    with pytest.warns(UnboundedSteinKernelWarning, match=r"is unknown.*ArithmeticError: outside the domain"):
+        run(X, score, radius=sb.Huber(0.05))
     run(X, lambda x: -np.sinh(x) / np.cosh(x), radius=sb.Huber(0.05))  # inf/inf beyond 710
+
+
+def interpolated(x: Any) -> Any:
+    """A score that somebody knows on a grid, and nowhere else."""
+    if np.abs(x).max() > 100.0:
+        raise ValueError("A value in x_new is above the interpolation range.")
+    return -x - 4.0 * x**3
+
+
+@pytest.mark.parametrize("score", [interpolated, lambda x: np.where(np.abs(x) > 20.0, np.nan, -x)])
+def test_a_score_that_is_not_defined_far_out_is_unknown_and_not_bounded(score: Any) -> None:
+    x = np.random.default_rng(0).normal(size=300) * 0.5
+    with pytest.warns(UnboundedSteinKernelWarning, match=r"is unknown: the score of the model is not defined far"):
+        result = sb.robust_ksd_test(x, score, 0.3, rng=0)
+    assert (result.bounded, result.tau_kind) == ("unknown", "sample")
+    assert result.verdict == "undecided"
+    with pytest.warns(UnboundedSteinKernelWarning, match="is unknown"):
+        assert sb.robust_ksdagg_test(x, score, 0.3, rng=0).bounded == "unknown"
+    declared = sb.from_score(score, growth=3.0)
+    assert result.tilt.exponent >= (1.5 if score is interpolated else 0.5), "as fast as it grows where it is defined"
+    assert sb.robust_ksd_test(x, declared, 0.3, rng=0).bounded == "proved"

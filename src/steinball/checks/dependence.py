@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Floats, check_resamples, to_host
 from steinball.cautions import DependentRowsWarning
+from steinball.checks.rows import repeated_rows
 from steinball.gram.base import GramSummary
 from steinball.models.gaussian import Gaussian
 from steinball.problem import Problem, pose
@@ -98,6 +99,7 @@ def dependent_rows(problem: Problem, summary: GramSummary) -> Iterator[Remark]:
 
     A first look at 16 n pairs costs a small share of a test; the random orders are asked only where it is suspicious.
     """
+    yield from repeated_rows(problem.rows.original)
     if len(problem) < _LEAST_ROWS:
         return
     yield from _remark(_looked_at(problem, summary))

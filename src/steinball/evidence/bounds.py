@@ -115,20 +115,6 @@ def upper_bound(null: BoundingNull, ksd: float, level: float) -> float:
     return own if null.draws is None else min(own, upper_bound_direction(ksd, null.draws, level))
 
 
-def two_sided_interval(null: BoundingNull, ksd: float, level: float) -> tuple[float, float]:
-    """A confidence interval for D(Q, P): one-sided bounds at half of ``level`` each.
-
-    Examples
-    --------
-    >>> from steinball.calibration import BootstrapNull
-    >>> null = BootstrapNull(np.abs(np.random.default_rng(0).normal(size=999)))
-    >>> low, high = two_sided_interval(null, 3.0, 0.05)
-    >>> low < 3.0 < high
-    True
-    """
-    return null.lower_bound(ksd, level / 2.0), upper_bound(null, ksd, level / 2.0)
-
-
 def credibility_size(
     null: Null, squared_ksd: float, scatter: float, n: int, level: float, radius: float = 0.0
 ) -> float:
@@ -254,7 +240,7 @@ def credibility(
     null, summary
         Of the test.
     interval : (float, float)
-        For D(Q, P), from :func:`two_sided_interval`.
+        For D(Q, P), two-sided.
     level, radius : float
         α and θ.
 
@@ -269,8 +255,7 @@ def credibility(
     >>> x = np.random.default_rng(0).normal(0.5, size=300)
     >>> result = sb.ksd_test(x, sb.models.Gaussian(), rng=0)
     >>> evidence = result._evidence
-    >>> interval = two_sided_interval(evidence.null, result.ksd, 0.05)
-    >>> 20 < credibility(evidence.null, evidence.summary, interval, 0.05).size < 80
+    >>> 20 < credibility(evidence.null, evidence.summary, result.interval(), 0.05).size < 80
     True
     """
     n, unbiased, rows = len(summary), summary.unbiased_mean, to_host(summary.row_means)

@@ -195,7 +195,7 @@ class RobustAggregationEvidence(KernelsEvidence):
     def bounded(self) -> str:
         """What is known of sup u(x, x) < ∞, for the kernel of which least is known."""
         found = {boundedness(problem, tau) for problem, tau in zip(self.problems, self.taus, strict=True)}
-        return next(kind for kind in ("unbounded", "apparent", "proved") if kind in found)
+        return next(kind for kind in ("unbounded", "unknown", "apparent", "proved") if kind in found)
 
     def radii(self, tolerated: Radius) -> Floats:
         """θ of every kernel."""

@@ -54,6 +54,11 @@ class KSDDecision(Decision):
     contamination_bound: float
 
 
+def v_statistic(summary: GramSummary) -> float:
+    """D by the V-statistic."""
+    return math.sqrt(max(0.0, summary.mean))
+
+
 @dataclass(frozen=True, eq=False)
 class Reading:
     """How sums over pairs become a decision: calibration, τ and estimator.
@@ -92,13 +97,17 @@ class Reading:
             squared_ksd=self.squared_ksd(summary),
             ksd=ksd,
             lower_bound=null.lower_bound(ksd, level),
-            upper_bound=self.upper_bound(null, ksd, len(summary), level),
+            upper_bound=self.upper_bound(null, summary, level),
             contamination_bound=null.share_bound(ksd, level, self.tau.value) if self.tau.value > 0.0 else 0.0,
         )
 
-    def upper_bound(self, null: BoundingNull, ksd: float, n: int, level: float) -> float:
-        """An upper bound of the KSD of the population at confidence 1 − ``level``."""
-        return hoeffding(ksd, self.tau.value, n, level) if self.rare else upper_bound(null, ksd, level)
+    def upper_bound(self, null: BoundingNull, summary: GramSummary, level: float) -> float:
+        """An upper bound of the KSD of the population at confidence 1 − ``level``: above the V-statistic.
+
+        √max(0, D²_U) is 0 for half of all samples near the model, and a bound above it misses too often.
+        """
+        ksd = v_statistic(summary)
+        return hoeffding(ksd, self.tau.value, len(summary), level) if self.rare else upper_bound(null, ksd, level)
 
     def ends(self, summary: GramSummary, radius: float, level: float) -> tuple[KSDDecision, KSDDecision] | None:
         """The decisions most and least inclined to reject within the bounds of ``summary``, if it has bounds."""
@@ -115,9 +124,9 @@ class Reading:
         """The upper bound of the KSD that holds for every D and all draws between two ends: the largest D, and the
         largest quantile or standard error."""
         null = self.null(dataclasses.replace(unfavorable, mean=favorable.mean))
-        least, ksd = self.null(favorable).draws, self.ksd(favorable)
+        least, ksd = self.null(favorable).draws, v_statistic(favorable)
         if self.rare or null.draws is None or least is None:
-            return self.upper_bound(null, ksd, len(favorable), level)
+            return self.upper_bound(null, favorable, level)
         return min(null.upper_bound(ksd, level), upper_bound_between(ksd, least, null.draws, level))
 
     def grade(self, summary: GramSummary, radius: float, level: float) -> str:
@@ -240,12 +249,17 @@ class KSDEvidence(Evidence):
     def upper_bound(self, level: float) -> float:
         """An upper bound of the KSD of the population, at both ends of an approximate summary; infinite where it must
         not be called close."""
-        if self.bounded == "unbounded" or self.doubt:
+        if self.bounded in ("unbounded", "unknown") or self.doubt:
             return math.inf
         ends = self.reading.ends(self.summary, 0.0, level)
         if ends is not None:
             return max(end.upper_bound for end in ends)
-        return self.reading.upper_bound(self.null, self.distance(), len(self.summary), level)
+        return self.reading.upper_bound(self.null, self.summary, level)
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """A two-sided confidence interval for the KSD of the population: bounds at half of ``level`` each."""
+        above = self.reading.upper_bound(self.null, self.summary, level / 2.0)
+        return self.null.lower_bound(self.distance(), level / 2.0), above
 
     def decidable(self, level: float) -> bool:
         """A U-statistic whose quantile is negative rejects nothing (paper, App. C)."""

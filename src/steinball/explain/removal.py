@@ -233,7 +233,7 @@ def least_removal(problem: Problem, threshold: float, *, progress: bool | str = 
     >>> result = sb.ksd_test(x, sb.models.Gaussian(), tilt="auto", radius=sb.Huber(0.02), rng=0)
     >>> removal = result.least_removal()
     >>> bool((x[removal.ranked] == 3.0).all()), round(removal.share, 2)
-    (True, 0.08)
+    (True, 0.07)
     """
     check_show(progress)
     n, rho = len(problem), threshold

@@ -46,6 +46,7 @@ def ksdagg_test(
     n_resamples_level: int = 2000,
     n_bisections: int = 50,
     rng: Any = None,
+    standardize: bool = True,
     check_model: bool = True,
     engine: str = "auto",
     memory_limit: int | str | None = None,
@@ -65,10 +66,11 @@ def ksdagg_test(
 
     Parameters
     ----------
-    x, model, tilt, level, rng, check_model, memory_limit, n_jobs, progress
+    x, model, tilt, level, rng, standardize, check_model, memory_limit, n_jobs, progress
         As in :func:`steinball.ksd_test`.
     kernels : sequence of kernels, "median" or None
-        The collection. By default the paper's: inverse multiquadrics with ℓ² = 2λ², λ² ∈ {.01, .1, 1, 10, 100}.
+        The collection. By default the paper's: inverse multiquadrics with ℓ² = 2λ², λ² ∈ {.01, .1, 1, 10, 100}, in
+        standardized coordinates; kernels of your own are about the coordinates of the data, which are kept then.
         ``"median"``: inverse multiquadrics at 2ⁱ times the median distance, i = −5, …, 5, the kind of collection that
         the authors of the test use.
     n_resamples, n_resamples_level : int
@@ -99,7 +101,9 @@ def ksdagg_test(
     counts = check_resamples(n_resamples), check_resamples(n_resamples_level, "n_resamples_level")
     n_bisections, calibration = check_resamples(n_bisections, "n_bisections"), WildBootstrap(sum(counts))
     settings = Settings(engine, memory_limit, n_jobs, progress)
-    asked = Specification(0.0, calibration, None, rng, settings, tilt=tilt, check_model=check_model)
+    asked = Specification(
+        0.0, calibration, None, rng, settings, tilt=tilt, check_model=check_model, standardize=standardize
+    )
     rows = asked.prepare(x, model, kernels)
     chosen = paper_kernels() if kernels is None else collection(kernels, rows)
     level = check_level(level, *_scarcer(counts, len(chosen)))
@@ -168,6 +172,7 @@ def robust_ksdagg_test(
     level: float = 0.05,
     rng: Any = None,
     outside: str = "error",
+    standardize: bool = True,
     check_model: bool = True,
     engine: str = "auto",
     memory_limit: int | str | None = None,
@@ -188,7 +193,7 @@ def robust_ksdagg_test(
 
     Parameters
     ----------
-    x, model, tilt, tau, level, rng, outside, check_model, memory_limit, n_jobs, progress
+    x, model, tilt, tau, level, rng, outside, standardize, check_model, memory_limit, n_jobs, progress
         As in :func:`steinball.robust_ksd_test`; ``tau`` is by default ``"best"``, for bets an upper bound.
     contamination : float
         The tolerated share ε₀. It has no default: give it, or ``radius``.
@@ -230,7 +235,7 @@ def robust_ksdagg_test(
     settings = Settings(engine, memory_limit, n_jobs, progress)
     asked = Specification(
         tolerated, calibration, level, rng, settings, None, lambda rows: _around_median(kernels, rows), tilt, tau,
-        outside=outside, check_model=check_model,
+        outside=outside, check_model=check_model, standardize=standardize,
     )  # fmt: skip
     evidence, record = assess_kernels(x, model, asked, kernels)
     fixed: dict[str, Any] = {

@@ -71,6 +71,7 @@ class Specification:
     jumps: Any = None
     outside: str = "error"
     check_model: bool = True
+    standardize: bool = True
 
     def __post_init__(self) -> None:
         calibration, seed = as_calibration(self.calibration), as_seed(self.rng)
@@ -84,8 +85,12 @@ class Specification:
     def prepare(self, x: Any, model: Any, kernel_given: Any = None) -> Rows:
         """The rows where they are tested; refused where calibration or tolerance do not go with them."""
         kernel = self.kernel if kernel_given is None else kernel_given
-        base = in_no_coordinates(kernel, self.tilt, self.tau) and self.radius.invariant and self.jumps is None
-        words = {"jumps": self.jumps, "seed": self.rng, "outside": self.outside, "base": base}
+        base, free = (
+            in_no_coordinates(asked, self.tilt, self.tau) and self.radius.invariant
+            for asked in (kernel, None if isinstance(kernel, str) else kernel)  # "median" is in no coordinates
+        )
+        words = {"jumps": self.jumps, "seed": self.rng, "outside": self.outside}
+        words |= {"base": base and self.jumps is None, "standardize": free and self.standardize}
         rows = Rows.of(x, model, predictable=self.calibration.predictable, **words)
         check_isolated(self.radius, len(rows.excluded))
         check_every_row(self.calibration, len(rows.excluded))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -38,7 +38,9 @@ from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model
 from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
-from steinball.problem import Problem, Rows, within_reach
+from steinball.models.moved_family import MovedFamily
+from steinball.models.standardized import Standardization, Standardized, standardized
+from steinball.problem import Problem, Rows, in_no_coordinates, within_reach
 from steinball.radius import Huber, Radius
 from steinball.record import Record, recorded
 from steinball.results.fitted import FitResult
@@ -96,7 +98,9 @@ def fit_test(
         There ``ProjectedBootstrap`` decides at the fitted model alone, with a radius that holds to first order in ε.
     kernel : Kernel, optional
         By default the inverse multiquadric at twice the median distance: what remains after a fit is coarser than
-        location and scale. Twice the length scale raised the power against t(4) at n = 100 from .50 to .57.
+        location and scale. Twice the length scale raised the power against t(4) at n = 100 from .50 to .57. Several
+        columns are tested in standardized coordinates, by the covariance of the fit, unless a kernel or tilt is given,
+        something is tolerated, or the fit bounds the influence of a point.
     tilt : Tilt, "needed", "auto" or None
         ``"needed"`` is ``"auto"`` under a tolerance and for families with an edge, and no tilt otherwise.
     level, rng, engine, memory_limit, n_jobs, progress
@@ -129,7 +133,8 @@ def fit_test(
     settings = Settings(engine, memory_limit, n_jobs, progress)
     shared: dict[str, Any] = {"level": level, "rng": seed, "settings": settings}
     known = {name: float(value) for name, value in (known_params or {}).items()}
-    task = _Task(samples, found, kernel, tilt, share, known, shared)
+    task = _Task(samples, found, kernel, tilt, share, known, shared).standardized(fit)
+    found = task.family
     if isinstance(found, Fitter):
         return task.refitted(found, fit, calibration)
     estimator = as_estimator(fit, share)
@@ -149,6 +154,31 @@ class _Task:
     share: float
     known: dict[str, float]
     shared: dict[str, Any]
+    given: Array | None = None
+
+    def standardized(self, fit: Any) -> _Task:
+        """The same in coordinates in which neither units nor correlations matter: those of the fit.
+
+        On the line, with a tolerance and for a fit by the KSD the coordinates are those of the data.
+        """
+        x, family = self.host, self.family
+        free = in_no_coordinates(self.kernel, self.tilt) and self.share == 0.0 and x.shape[1] > 1
+        if not free or (fit is not None and as_estimator(fit, 0.0).bounded_influence):
+            return self
+        model = family.fit(x) if isinstance(family, Fitter) else family.model(family.fit(x))
+        found = standardized(model, self.samples)
+        if found is None or found[1].is_identity or found[1].support is not None:
+            return self
+        moved: Family | Fitter = (
+            Fitter(partial(_fit_moved, family.fit, found[1]), family.label)
+            if isinstance(family, Fitter)
+            else MovedFamily(family, found[1])
+        )
+        return replace(self, samples=found[1](self.samples), family=moved, given=self.samples)
+
+    def _rows(self, model: Model) -> Rows:
+        """The rows as the user passed them, with a model that moves them where it is stated."""
+        return Rows.of(self.samples if self.given is None else self.given, model)
 
     @property
     def host(self) -> Floats:
@@ -161,7 +191,7 @@ class _Task:
         tilt = self.tilt
         if isinstance(tilt, str) and tilt == "needed":
             tilt = "auto" if edge or self.share > 0.0 else None
-        return Rows.of(self.samples, model).choose(wide if self.kernel is None else self.kernel, tilt)
+        return self._rows(model).choose(wide if self.kernel is None else self.kernel, tilt)
 
     def _assess(self, problem: Problem, calibration: Calibration, radius: Radius) -> tuple[KSDEvidence, Record]:
         tau = "best" if self.share > 0.0 else "sample"
@@ -173,7 +203,7 @@ class _Task:
         return assess_problem(problem, asked)
 
     def _pose(self, model: Model, stein: SteinKernel) -> Problem:
-        return Rows.of(self.samples, model).pose(stein.kernel, stein.tilt)
+        return self._rows(model).pose(stein.kernel, stein.tilt)
 
     def _result(
         self, found: tuple[KSDEvidence, Record], radius: Radius, about: dict[str, Any], **more: Any
@@ -288,6 +318,12 @@ def _again(
     shared = {**task.shared, "level": check_level(level)}
     found = vars(replace(task, share=share, shared=shared).over_the_family(family, estimator, calibration))
     return {name: value for name, value in found.items() if name != "_record"}
+
+
+def _fit_moved(fit: Callable[[Floats], Model], move: Standardization, z: Floats) -> Model:
+    """The model of z that is fitted where the data come from."""
+    model = fit(move.back(z))
+    return Standardized(model, move.of_model(model))
 
 
 def _refit_model(family: Family, estimator: Estimator, stein: SteinKernel, x: Floats) -> Model:

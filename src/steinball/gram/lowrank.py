@@ -144,6 +144,7 @@ def _summary(factor: PivotedCholesky, projections: Projections, residual: tuple[
     rows = sum(xp.matmul(panel, like(total, samples)) for panel, total in zip(factor.panels, totals, strict=True))
     row_means = (rows + like(factor.residual, samples)) / n
     estimate, least, most = (low + r for r in residual)
+    row_means = row_means + (estimate - float(to_host(row_means).mean()))  # what R adds beside its diagonal, evenly
     forms, linear = projections.squares / n**2, projections.linear / n**2
     slack = draw_slack(factor.residual, forms.size, projections.spread)
     double = dtype_name(samples) == "float64"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.spatial.distance import pdist
+from scipy.special import chdtri
 
 from steinball.arrays import Array, Floats, as_samples, check_resamples, to_host
 from steinball.kernels.base import as_metric, metric_root
@@ -44,6 +47,17 @@ def median_distance(samples: Array, metric: Floats | None = None, *, subsample_s
     if metric is not None and len(metric) != x.shape[1]:
         raise ValueError(f"`metric` is {metric.shape}, but `samples` has {x.shape[1]} columns.")
     return median_of_checked(x, metric, check_resamples(subsample_seed, "subsample_seed", least=0))
+
+
+def standard_distance(dimension: int) -> float:
+    """The median distance between two points of N(0, I) in so many dimensions.
+
+    Examples
+    --------
+    >>> round(standard_distance(1), 4), round(standard_distance(50), 2)
+    (0.9539, 9.93)
+    """
+    return math.sqrt(2.0 * float(chdtri(dimension, 0.5)))
 
 
 def median_of_checked(samples: Array, metric: Floats | None = None, subsample_seed: int = 0) -> float:

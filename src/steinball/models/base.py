@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Number
@@ -34,6 +35,10 @@ _ACCEPTED = (
     "an array of scores ∇log p at the samples, a function that returns them, or an object with `score(x)`; "
     'a bare log density comes in by `sb.from_log_density(f, backend="jax" | "torch" | "numerical")`'
 )
+_ABOUT_DTYPES = re.compile(r"\bdtypes?\b|scalar type|data type|input type|\bdouble\b|\bfloat(32|64)\b", re.IGNORECASE)
+_ROUNDING = 1e-3
+"""The largest share of the spread of a column by which single precision may move a point."""
+
 _BACKENDS = {"torch": "torch", "pyro": "torch", "jax": "jax", "numpyro": "jax", "distrax": "jax"}
 
 
@@ -345,23 +350,32 @@ def _refuse_excluded_points(model: Model, x: Array, scores: Any) -> None:
 
 
 def score_of(model: Model, x: Array) -> Array:
-    """``model.score(x)``; in single precision where the model fails in double and does not fail in that.
+    """``model.score(x)``; in single precision where the model says that double is the wrong dtype.
 
     The model gets a copy, since it may work in place.
     """
     try:
         return model.score(private_copy(x))
-    except Exception:
-        if dtype_name(x) != "float64":
+    except (TypeError, ValueError, RuntimeError) as error:
+        if dtype_name(x) != "float64" or not _ABOUT_DTYPES.search(str(error)):
             raise
-        xp = namespace(x)
-        try:
-            scores = model.score(xp.astype(x, xp.float32))
-        except Exception:  # not a matter of precision: the first error is the one that tells
-            scores = None
-        if scores is None:
-            raise
-        return xp.astype(scores, x.dtype)
+    xp = namespace(x)
+    narrow = xp.astype(x, xp.float32)
+    _refuse_rounding(x, narrow)
+    return xp.astype(model.score(narrow), x.dtype)
+
+
+def _refuse_rounding(x: Array, narrow: Array) -> None:
+    """Refuse single precision where it moves points by more than a thousandth of their spread, as far from 0 it does."""
+    wide, moved = to_host(x), np.abs(to_host(narrow).astype(np.float64) - to_host(x))
+    spread = np.median(np.abs(wide - np.median(wide, axis=0)), axis=0)
+    share = np.max(moved, axis=0)[spread > 0.0] / spread[spread > 0.0]
+    if share.size and share.max() > _ROUNDING:
+        raise ValueError(
+            f"`model` takes single precision only, and rounding to it moves `samples` by up to {share.max():.2g} of "
+            "their spread. Subtract a constant from the data, and from what the model expects; or give a model in "
+            "double precision, such as `network.double()`."
+        )
 
 
 def same_array(x: Any, y: Array) -> bool:

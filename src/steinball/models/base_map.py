@@ -36,6 +36,12 @@ class Move(ABC):
     support: Support | None = None
     label: ClassVar[str] = ""
     """What a result says of where the rows are tested; empty where nothing need be said."""
+    from_data: ClassVar[bool] = False
+    """Whether the rows themselves say where they are moved."""
+    stretch: ClassVar[float] = 1.0
+    """How many times as large distances become, at most."""
+    score_stretch: ClassVar[float] = 1.0
+    """How many times as large scores become, at most."""
 
     @abstractmethod
     def __call__(self, samples: Array) -> Array:

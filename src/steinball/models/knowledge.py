@@ -241,6 +241,11 @@ class Knowledge:
         said = self._attribute("move")
         return said if isinstance(said, Move) else None
 
+    @property
+    def moved_reference(self) -> Callable[[Any], Any] | None:
+        """How the reference of the model that :attr:`move` is from becomes that of this one."""
+        return self._method("moved_reference")
+
     def draws(self, n: int) -> Floats | None:
         """``n`` draws with a seed of our own, the same every time, shape (n, d) on the host."""
         try:
@@ -269,7 +274,12 @@ class Knowledge:
         said = self._attribute("growth")
         if isinstance(said, (int, float)) and not isinstance(said, bool) and math.isfinite(said):
             return float(said)
-        return None if self._method("score_growth") is None else 1.0
+        return None if self.grows_as is None else 1.0
+
+    @property
+    def grows_as(self) -> Callable[..., Any] | None:
+        """Its own ``score_growth``, which :meth:`score_growth` asks."""
+        return self._method("score_growth")
 
     @property
     def radial_score(self) -> RadialScore | None:
@@ -292,7 +302,7 @@ class Knowledge:
 
         A method that does not take ``precision`` answers in Euclidean distance, and is stretched.
         """
-        method = self._method("score_growth")
+        method = self.grows_as
         if method is None:
             return ()
         measured = "precision" in inspect.signature(method).parameters

@@ -89,6 +89,9 @@ def _found(model: Any, template: Array | None) -> Reference | str | None:
     known = Knowledge(model)
     if known.sampler is None or not known.evaluable:
         return None
+    if known.moved_reference is not None and known.move is not None:
+        found = _found(known.move.model, template)
+        return known.moved_reference(found) if isinstance(found, Reference) else found
     key = (Reference, type(model))
     found = kept_with(known.original, key, lambda: _made(model, template))
     if isinstance(found, Reference) and not _still_true(found, model, template):

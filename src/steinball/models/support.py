@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ Floats = NDArray[np.float64]
 
 OUTSIDE = ("error", "contaminated")
 _ROUNDED_SHARE, _ROUNDED_POINTS = 0.05, 3
+_TIMES_THE_NEXT = 5.0  # a density that rises toward its edge puts more into the last half cell than into the next
 _ULPS = 4096.0  # how many roundings away from an edge a point is put that was rounded onto it
 
 
@@ -93,6 +95,20 @@ class Support:
             x = np.where(np.isfinite(ends), inner, x)
         return x
 
+    def within_cells(self, x: Floats, step: Floats) -> Floats:
+        """Rows with coordinates on an edge moved to the middle of the half cell that was rounded onto it."""
+        for ends, sign in zip(self.along(x.shape[1]), (1.0, -1.0), strict=True):
+            x = np.where(np.isfinite(ends) & (x == ends), ends + sign * 0.25 * step, x)
+        return x
+
+    def expected_on_edge(self, x: Floats, step: Floats) -> float:
+        """How many rows rounding may have put on an edge: a few times as many as it put on the next value."""
+        found = 0.0
+        for ends, sign in zip(self.along(x.shape[1]), (1.0, -1.0), strict=True):
+            beside = np.isfinite(ends) & (step > 0.0) & (np.abs(x - ends - sign * step) < 1e-6 * step)
+            found += _TIMES_THE_NEXT * float(beside.any(axis=1).sum())
+        return found
+
     def rows_inside(self, x: Floats) -> Floats:
         """The rows of ``x`` that lie inside; one point of the box where there are none."""
         inside = x[(self.distance(x) > 0.0).all(axis=1)]
@@ -108,11 +124,15 @@ def _pair(low: Any, high: Any) -> tuple[float, float]:
 
 
 def place(
-    samples: Array, support: Support | None, outside: str = "error"
+    samples: Array,
+    support: Support | None,
+    outside: str = "error",
+    steps: Callable[[Floats], Floats] | None = None,
 ) -> tuple[Array, NDArray[np.intp], dict[str, int]]:
     """The samples inside a support, the places of the others among all, and what a result says of them.
 
-    Points outside are refused or set apart, points on an edge moved off it.
+    Points outside are refused or set apart, points on an edge moved off it: where ``steps`` finds that the columns are
+    rounded, by a quarter of their step, since half a cell of the grid was rounded onto the edge.
 
     Examples
     --------
@@ -132,9 +152,10 @@ def place(
             f"at least 2 of `samples` must lie within the support {support} of the model, got {sum(~out)}."
         )
     edge = support.on_edge(x)
-    if edge.sum() > max(_ROUNDED_POINTS, _ROUNDED_SHARE * len(x)):
+    step = steps(x[~out]) if steps is not None and edge.any() else np.zeros(x.shape[1])
+    if edge.sum() > max(_ROUNDED_POINTS, _ROUNDED_SHARE * len(x), support.expected_on_edge(x[~out], step)):
         raise ValueError(_on_edge(edge, support))
-    rows, inner = np.flatnonzero(~out), support.off_edges(x[~out], dtype_name(samples))
+    rows, inner = np.flatnonzero(~out), support.off_edges(support.within_cells(x[~out], step), dtype_name(samples))
     if (inner != x[~out]).any():
         samples = like(inner, samples)
     elif out.any():

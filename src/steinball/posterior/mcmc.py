@@ -17,7 +17,6 @@ from steinball.kernels.base import Kernel
 from steinball.models.base import model_at
 from steinball.models.knowledge import Knowledge
 from steinball.posterior.draws import Draws, as_reading, read
-from steinball.posterior.standardized import Standardized, spread_of
 from steinball.problem import Rows
 from steinball.radius.contamination import Huber
 from steinball.record import recorded
@@ -130,8 +129,8 @@ def mcmc_test(
     chain_axis : {0, 1}, optional
         For arrays of three axes, mappings and states: 0 for (chain, draw, ...), 1 for (draw, chain, ...).
     kernel, tilt, level, rng, engine, memory_limit, n_jobs, progress
-        As in :func:`robust_ksd_test`, in units of the draws' own spread: every parameter is divided by its median
-        absolute deviation first.
+        As in :func:`robust_ksd_test`; a kernel or tilt is stated in standardized coordinates, in which the draws are
+        always tested.
     tau : optional
         As in :func:`robust_ksd_test`; by default ``"sample"`` where no contamination is tolerated.
     calibration : Calibration, optional
@@ -164,8 +163,7 @@ def mcmc_test(
     """
     contamination = check_share(contamination, "contamination")
     case = read(draws, model, scores, as_reading(parameters, chains, chain_axis))
-    posterior = _standardized(case.draws, case.model)
-    rows = Rows.of(case.draws.values, posterior)
+    rows = _rows(case.draws, case.model)
     problem = rows.pose(kernel, tilt)
     time = autocorrelation_time(problem, case.draws.lengths)
     if calibration is None:
@@ -182,12 +180,12 @@ def mcmc_test(
     return MCMCResult.of(evidence, asked.radius, asked.level, record, **about, **effective)
 
 
-def _standardized(draws: Draws, model: Any) -> Standardized:
-    """The model in units of the draws' spread; its score at the draws is computed here, once."""
+def _rows(draws: Draws, model: Any) -> Rows:
+    """The draws in standardized coordinates."""
     found = model_at(model, draws.values)
     if Knowledge(found).base_map is not None:
         raise TypeError(f"`model` lives in base space, and draws are tested as they are. Pass the model of {found!r}.")
-    return Standardized(found, *spread_of(draws.values), draws.values)
+    return Rows.of(draws.values, found, standardize=True)
 
 
 def _default(contamination: float, draws: Draws) -> Calibration:

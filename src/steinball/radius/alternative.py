@@ -66,7 +66,7 @@ def _moved(problem: Problem, samples: Array, name: str) -> Problem:
     ours, theirs = samples.shape[1], problem.samples.shape[1]
     if ours != theirs:
         raise ValueError(f"`samples` of the alternative have {ours} columns, the samples tested {theirs}.")
-    return problem.at(samples)
+    return problem.at_places(samples)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -153,8 +153,10 @@ class ChiSquared(Radius):
         return tau.value * chernoff_upper(found / tau.value, m, 1.0 - self.confidence)
 
     def _largest_eigenvalue(self, problem: Problem) -> float:
-        draws = Knowledge(problem.model).needed_draws(self.n_draws) if self.draws is None else self.draws
-        there = problem.at(like(draws, problem.samples))
+        if self.draws is None:
+            there = problem.at(like(Knowledge(problem.model).needed_draws(self.n_draws), problem.samples))
+        else:
+            there = problem.at_places(self.draws)
         return largest_eigenvalue(to_host(there.stein.block(there.points, there.points)))
 
     def __call__(self, problem: Problem, tau: Supremum) -> float:

@@ -67,7 +67,8 @@ class Wasserstein(Radius):
 
     def __call__(self, problem: Problem, tau: Supremum) -> float:
         """L W₁, at most √τ."""
-        return within_all(self.constant(problem).value * self.distance, tau) if self.distance > 0.0 else 0.0
+        farthest = self.distance * problem.rows.stretch
+        return within_all(self.constant(problem).value * farthest, tau) if farthest > 0.0 else 0.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,4 +123,5 @@ class ScoreError(Radius):
 
     def __call__(self, problem: Problem, tau: Supremum) -> float:
         """θ₀ + √h(0) δ."""
-        return float(self.base(problem, tau)) + math.sqrt(kernel_constants(problem.stein.kernel)[0]) * self.delta
+        height = math.sqrt(kernel_constants(problem.stein.kernel)[0])
+        return float(self.base(problem, tau)) + height * self.delta * problem.rows.score_stretch

@@ -137,7 +137,7 @@ class RobustAggregatedResult(KernelsResult):
         Of every kernel: D, θ, τ, and its (D − θ)/q; for bets the logarithm of its largest wealth.
     tau_kind, engine, kernels, tilt
         How it was computed.
-    bounded : {"proved", "apparent", "unbounded"}
+    bounded : {"proved", "apparent", "unknown", "unbounded"}
         As in :class:`steinball.GofResult`; that of the kernel of which least is known.
     details : dict
         How many points lay outside the support of the model, and how many on its edge.

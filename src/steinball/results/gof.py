@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from steinball.arrays import Array, Floats, as_number, check_level
-from steinball.calibration.deviation import hoeffding
 from steinball.evidence.base import CLOSE, PairSums, three_way_verdict
-from steinball.evidence.bounds import Credibility, credibility, two_sided_interval
+from steinball.evidence.bounds import Credibility, credibility
 from steinball.evidence.ksd import KSDEvidence
 from steinball.explain.changes import Fragility, fragility
 from steinball.explain.removal import Removal, least_removal
@@ -75,10 +74,11 @@ class GofResult(Result):
         What the engine says of its work: its rank, bounds on D and on the p-value.
     kernel, tilt
         The base kernel and the tilt used, defaults resolved.
-    bounded : {"proved", "apparent", "unbounded"}
-        Whether u(x, x) is bounded: proved by what the model declares or by τ, as far as rays show it, or not. Where it
-        is not, contamination far out can hide or produce any misfit: ``contamination_bound`` is 0 and the verdict is
-        never ``"close in KSD"``.
+    bounded : {"proved", "apparent", "unknown", "unbounded"}
+        Whether u(x, x) is bounded: proved by what the model declares or by τ, as far as rays show it, unknown where the
+        score is not defined far from the data, or not. Where it is unknown the verdict is never ``"close in KSD"``;
+        where it is not bounded, contamination far out can hide or produce any misfit: ``contamination_bound`` is 0 and
+        the verdict is never ``"close in KSD"``.
 
     Examples
     --------
@@ -135,7 +135,7 @@ class GofResult(Result):
     def verdict(self) -> str:
         """``"misfit"``, ``"close in KSD"`` or ``"undecided"``."""
         verdict = three_way_verdict(self.rejected, self.upper_bound, self.radius, CLOSE)
-        doubted = self.bounded == "unbounded" or self._doubt
+        doubted = self.bounded in ("unbounded", "unknown") or self._doubt
         return "undecided" if doubted and verdict == CLOSE else verdict
 
     @property
@@ -176,9 +176,7 @@ class GofResult(Result):
         >>> 0.0 < low < high
         True
         """
-        level, evidence = self.level if level is None else check_level(level, 0), self._evidence
-        low, high = two_sided_interval(evidence.null, self.ksd, level)
-        return low, hoeffding(self.ksd, self.tau, self.n, level / 2.0) if evidence.rare else high
+        return self._evidence.interval(self.level if level is None else check_level(level, 0))
 
     def credibility(self) -> Credibility:
         """The sample size at which the misfit would be detected in half of all samples (Lindsay and Liu 2009).

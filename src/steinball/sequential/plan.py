@@ -16,7 +16,7 @@ from steinball.kernels.base import Kernel
 from steinball.models.base import Model, evaluate_score, model_at, source_of_draws
 from steinball.models.base_space import bring_stream
 from steinball.models.knowledge import Knowledge
-from steinball.problem import Problem, Rows
+from steinball.problem import Problem, Rows, in_no_coordinates
 from steinball.results.base import OF_DISTRIBUTION, decided, tolerated
 from steinball.sequential.bettor import Bettor, Direction, KeptPoints
 from steinball.sequential.detector import DrawnColumns, ExactColumns
@@ -59,6 +59,11 @@ def scored(model: Any, rows: Array) -> tuple[Model, Floats]:
     found = model_at(model, rows)
     rows = bring_stream(rows, found)
     return found, np.stack([arrays.to_host(rows), arrays.to_host(evaluate_score(found, rows))], axis=1)
+
+
+def moved(points: Floats, move: Any) -> Floats:
+    """Points (n, 2, d) in standardized coordinates, where there is a move into these."""
+    return points if move is None else np.stack([move(points[:, 0]), move.pulled(points[:, 1])], axis=1)
 
 
 def scores_at(model: Any, samples: Floats, template: Array) -> Floats:
@@ -105,6 +110,7 @@ class Plan:
     budget: int
     burn_in: int
     strategy: str
+    standardize: bool = True
 
     def __post_init__(self) -> None:
         self.kernel, self.tilt = _as_kernels(self.kernel), _as_tilt(self.tilt)
@@ -115,13 +121,20 @@ class Plan:
         self.burn_in = arrays.check_resamples(self.burn_in, "burn_in", least=0)
         arrays.check_choice(self.strategy, "strategy", STRATEGIES)
 
-    def chosen(self, model: Model, burnt: Floats, dimension: int) -> Plan:
-        """The plan with kernels, tilt and τ by the model, or by points ``burnt`` (m, d) that are not bet on."""
+    def chosen(self, model: Model, burnt: Floats, dimension: int) -> tuple[Plan, Any]:
+        """The plan with kernels, tilt and τ by the model, or by points ``burnt`` (m, d) that are not bet on; and how
+        points come into standardized coordinates, where they are tested there."""
         few = len(burnt) < 2
         subject = Rows(np.zeros((1, dimension)) if few else burnt, model, predictable=few)
+        if self.standardize and self.radius is None and in_no_coordinates(self.kernel, self.tilt, self.tau):
+            subject = subject.standardized()
+        move = subject.moves[0] if subject.moves else None
         first = subject.choose((self.kernel or (None,))[0], self.tilt)
         found = replace(self, kernel=self.kernel or (first.kernel,), tilt=first.tilt)
-        return replace(found, tau=found._bounds(model, burnt, dimension)) if isinstance(self.tau, str) else found
+        if isinstance(self.tau, str):
+            burnt = burnt if move is None or not len(burnt) else move(burnt)
+            found = replace(found, tau=found._bounds(subject.model, burnt, dimension))
+        return found, move
 
     def _bounds(self, model: Model, burnt: Floats, dimension: int) -> tuple[float, ...]:
         """τ by a search that begins at draws, at burnt points, at the model's location, or at the origin."""

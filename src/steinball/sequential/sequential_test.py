@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import Array, Floats, as_seed
+from steinball.models.standardized import Standardization
 from steinball.sequential import state_file
 from steinball.sequential.bettor import Bettor
-from steinball.sequential.plan import Plan, as_rows, decision_of, dimension_of, scored, scores_at
+from steinball.sequential.plan import Plan, as_rows, decision_of, dimension_of, moved, scored, scores_at
 from steinball.sequential.wealth import WealthByShare, WealthPath
 from steinball.text import Row, card, count, number, render
 
 _TITLE = "Sequential kernel Stein goodness-of-fit test"
 _SAVED = ("n", "rejected_at", "_dimension")
+_MOVE = ("center", "root", "inverse")
 
 
 class SequentialTest:
@@ -30,7 +32,8 @@ class SequentialTest:
         With a score that can be evaluated anywhere.
     kernel : Kernel, sequence of kernels, or None
         Fixed before the stream. Of several kernels the wealths are averaged, each against its own radius. By default
-        the inverse multiquadric at the median distance of the ``burn_in`` points, or without them of the model's draws.
+        the inverse multiquadric at the median distance of N(0, I), in standardized coordinates; without these at that
+        of the ``burn_in`` points, or of the model's draws.
     tilt : Tilt, "auto" or None
         ``"auto"`` takes center and scale from the model, or where it knows neither from the ``burn_in`` points.
     tau : "auto", float, or one float per kernel
@@ -47,6 +50,10 @@ class SequentialTest:
         to show a direction.
     strategy : {"mixture", "newton"}
         How much is bet, as in :class:`steinball.calibration.Betting`.
+    standardize : bool
+        Whether points are tested in standardized coordinates, as in :func:`steinball.ksd_test`: by the model's
+        covariance or draws, or where it has neither by the ``burn_in`` points. A kernel, a tilt, a number for ``tau``
+        or a ``radius`` is about the coordinates of the data, which are kept then.
     rng : None, int, SeedSequence or Generator
         For the sample of the past that renews the kept points.
 
@@ -90,13 +97,15 @@ class SequentialTest:
         budget: int = 500,
         burn_in: int = 0,
         strategy: str = "mixture",
+        standardize: bool = True,
         rng: Any = None,
     ) -> None:
         self._model, self._dimension = model, dimension_of(model, radius)
-        self._plan = Plan(kernel, tilt, tau, contamination, radius, level, budget, burn_in, strategy)
+        self._plan = Plan(kernel, tilt, tau, contamination, radius, level, budget, burn_in, strategy, standardize)
         self._rng = np.random.Generator(np.random.PCG64(as_seed(rng)))
         self._waiting: Floats | None = None
         self._bettor: Bettor | None = None
+        self._move: Standardization | None = None
         self._path, self._unchecked = WealthPath(), False
         self.level, self.n = self._plan.level, 0
         self.rejected_at: int | None = None
@@ -219,7 +228,7 @@ class SequentialTest:
         if self._bettor is None:
             self._wait(model, points)
         else:
-            self._advance(self._bettor, points)
+            self._advance(self._bettor, moved(points, self._move))
         self._dimension = points.shape[2]
         return self
 
@@ -229,9 +238,10 @@ class SequentialTest:
         if len(points) < cut:
             self._waiting, self.n = points, len(points)
             return
-        plan = self._plan.chosen(model, points[:cut, 0], points.shape[2])
+        plan, move = self._plan.chosen(model, points[:cut, 0], points.shape[2])
+        points = moved(points, move)
         self._advance(plan.start(points[0, 0], self._rng), points, cut)
-        self._plan, self._waiting = plan, None
+        self._plan, self._move, self._waiting = plan, move, None
 
     def _advance(self, bettor: Bettor, points: Floats, cut: int = 0) -> None:
         """Take in points, the first ``cut`` of them without a bet."""
@@ -253,7 +263,8 @@ class SequentialTest:
         facts["rng"] = self._rng.bit_generator.state
         arrays = state_file.collect({"path": self._path}) | ({} if self._bettor is None else self._bettor.arrays())
         waiting = {} if self._waiting is None else {"waiting": self._waiting}
-        state_file.write(path, "SequentialTest", facts, arrays | waiting)
+        move = {} if self._move is None else {f"move.{name}": vars(self._move)[name] for name in _MOVE}
+        state_file.write(path, "SequentialTest", facts, arrays | waiting | move)
 
     @classmethod
     def load(cls, path: Any, model: Any, *, kernel: Any = None, tilt: Any = None) -> SequentialTest:
@@ -277,6 +288,8 @@ class SequentialTest:
         if "kept.center" in arrays:
             test._bettor = test._plan.start(arrays["kept.center"], test._rng)
             test._bettor.load(arrays)
+        if "move.root" in arrays:
+            test._move = Standardization(model, **{name: arrays[f"move.{name}"] for name in _MOVE})
         test._unchecked = test.n > 0
         test._check_model(None)
         return test
@@ -288,12 +301,13 @@ class SequentialTest:
         if not self._unchecked or points is None:
             return
         try:
-            found = scores_at(self._model, points[:, 0], points[:, 0] if rows is None else rows)
+            places = points[:, 0] if self._move is None else self._move.back(points[:, 0])
+            found = scores_at(self._model, places, places if rows is None else rows)
         except Exception:  # whatever a score of another array library raises
             if rows is None:
                 return
             raise
-        state_file.compare(found, points[:, 1], "`model`")
+        state_file.compare(found if self._move is None else self._move.pulled(found), points[:, 1], "`model`")
         self._unchecked = False
 
 

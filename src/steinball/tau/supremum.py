@@ -14,7 +14,7 @@ from steinball.remarks import Remark
 from steinball.tau.boxes import MOST_BOXES
 from steinball.tau.certificate import Supremum, UncertifiedError, best_upper_bound
 from steinball.tau.search import Ball, Box, largest_known, localized, optimized
-from steinball.tau.unbounded import grows
+from steinball.tau.unbounded import grows, why_unknown
 
 if TYPE_CHECKING:
     from steinball.problem import Problem
@@ -37,7 +37,8 @@ def find_supremum(tau: Any, problem: Problem) -> Supremum:
         ``"certified"``; where the model gives no certificate it is the sample maximum, with the
         reason. ``"best"`` is the upper bound where that is exact or at most 25 % above a
         value that is attained; otherwise the largest of samples, draws of the model and a search, of the kind
-        ``"largest found"``; where u(x, x) has no bound, or the model is an array of scores, the sample maximum.
+        ``"largest found"``; where u(x, x) has no bound, where the score is not defined far from the samples, or the
+        model is an array of scores, the sample maximum.
     problem : Problem
         Samples, model, kernel and tilt.
     """
@@ -72,7 +73,7 @@ def _best(problem: Problem, sample: float) -> Supremum:
     found = largest_known(problem, enough)
     if bound is not None and found >= enough:
         return bound
-    if not problem.evaluable or grows(problem):
+    if not problem.evaluable or grows(problem) or why_unknown(problem):
         return Supremum(sample, "sample")
     return Supremum(found, "largest found")
 

@@ -73,17 +73,21 @@ def growth_rate(model: Any, samples: Array) -> float | None:
         return known.growth
     if not known.evaluable:
         return None
-    points = ray_points(model, samples)
-    try:
-        with np.errstate(all="ignore"):
-            sizes = np.abs(_finite_scores_along(model, points, samples)).max(axis=2)
-            logs = np.log10(np.maximum(sizes, 1e-300))
-    except Exception:  # the user's score need not be defined so far out: then nothing is known
-        return None
+    with np.errstate(all="ignore"):
+        decades = [_scores_at(model, shell, samples) for shell in ray_points(model, samples)]
+        logs = np.log10(np.maximum(np.abs(decades).max(axis=2), 1e-300))
     rates = [rate for rate in (_last_slope(ray) for ray in logs.T) if rate is not None]
     if not rates:
         return None
     return math.inf if max(rates) > STEEPEST else max(rates)
+
+
+def _scores_at(model: Any, points: Floats, template: Array) -> Floats:
+    """Scores at (m, d) points; NaN where the model has none so far out."""
+    try:
+        return _finite_scores_along(model, points, template)
+    except Exception:  # a user's score need not be defined so far out, and says so in its own way
+        return np.full(points.shape, np.nan)
 
 
 def _finite_scores_along(model: Any, points: Floats, template: Array) -> Floats:
@@ -112,7 +116,7 @@ def is_tamed(model: Any, samples: Array, power: float) -> bool:
             logs = to_host(log_density(private_copy(like(points.reshape(-1, points.shape[-1]), samples)))).reshape(
                 sizes.shape
             )
-    except Exception:
+    except Exception:  # a density or score that fails far out is not known to be tamed
         return False
     with np.errstate(invalid="ignore"):
         together = np.where(np.isneginf(logs), -np.inf, power * logs + sizes)

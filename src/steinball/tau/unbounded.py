@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from steinball.arrays import to_host
+from steinball.arrays import like, to_host
 from steinball.cautions import UnboundedSteinKernelWarning
+from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
 from steinball.remarks import Remark
 from steinball.tau.certificate import Supremum, is_certain
@@ -21,9 +22,13 @@ if TYPE_CHECKING:
     from steinball.problem import Problem
 
 
-Boundedness = Literal["proved", "apparent", "unbounded"]
+_FAR_OUT = 1e4, 1e6  # in distances of the farthest sample
+_SECOND = 1  # the second decade of rays: two decades show whether something grows
+
+Boundedness = Literal["proved", "apparent", "unknown", "unbounded"]
 """``"proved"``: by a certificate, a bound that was given, or a declared growth. ``"apparent"``: rays show no growth,
-and prove nothing. ``"unbounded"``: u(x, x) visibly grows without limit."""
+and prove nothing. ``"unknown"``: the score is not defined far from the samples, so that nothing shows whether u(x, x)
+grows. ``"unbounded"``: u(x, x) visibly grows without limit."""
 
 
 def boundedness(problem: Problem, tau: Supremum) -> Boundedness:
@@ -44,7 +49,7 @@ def boundedness(problem: Problem, tau: Supremum) -> Boundedness:
         return "proved"
     if grows(problem):
         return "unbounded"
-    return "proved" if tau.is_upper_bound else "apparent"
+    return "proved" if tau.is_upper_bound else "unknown" if why_unknown(problem) else "apparent"
 
 
 def _is_declared(problem: Problem) -> bool:
@@ -67,6 +72,7 @@ def unbounded_kernel(problem: Problem, what: str) -> Iterator[Remark]:
     samples is taken to be growing.
     """
     if not grows(problem):
+        yield from _unknown_kernel(problem, what)
         return
     remedy = (
         "Use a tilt: `tilt=PolynomialTilt()` or `tilt='auto'`"
@@ -79,6 +85,38 @@ def unbounded_kernel(problem: Problem, what: str) -> Iterator[Remark]:
         "outliers can exceed any radius.",
         f"{remedy}, or state a radius on the KSD scale: `radius=0.1`.",
     )
+
+
+def _unknown_kernel(problem: Problem, what: str) -> Iterator[Remark]:
+    why = why_unknown(problem)
+    if why:
+        yield Remark(
+            UnboundedSteinKernelWarning,
+            f"{what} needs a bounded Stein kernel, and whether u(x, x) is bounded is unknown: the score of the model "
+            f"is not defined far from the samples ({why}).",
+            "Give a score that is defined everywhere, declare its growth (`sb.from_score(f, growth=1)`), or give a "
+            "bound: `tau=3.2`.",
+        )
+
+
+def why_unknown(problem: Problem) -> str:
+    """Why nothing shows whether u(x, x) grows, though the model has a score function; empty where something does."""
+    if not problem.evaluable or _is_certain(problem) or _is_declared(problem) or grows(problem):
+        return ""
+    return problem.once("why unknown", lambda: _failure_along_rays(problem))
+
+
+def _failure_along_rays(problem: Problem) -> str:
+    """What the score raised far out, or that it is not finite even a hundred median distances from the center."""
+    shells = ray_points(problem.model, problem.samples)
+    if not shells.shape[1]:
+        return ""
+    try:
+        with np.errstate(all="ignore"):
+            found = [to_host(score_of(problem.model, like(shells[k], problem.samples))) for k in (-1, _SECOND)]
+    except Exception as error:  # whatever the user's score raises where it is not defined; it is told
+        return f"{type(error).__name__}: {error}"[:200]
+    return "" if any(np.isfinite(values).any() for values in found) else "it is not finite there"
 
 
 def grows(problem: Problem) -> bool:
@@ -100,9 +138,9 @@ def _grows_along_rays(problem: Problem) -> bool:
     try:
         # Beyond every sample: an outlier at 10⁸ must not hide that u grows.
         with np.errstate(all="ignore"):
-            values = problem.diagonal_at(np.vstack([cloud.rays(length * cloud.reach) for length in (1e4, 1e6)]))
+            values = problem.diagonal_at(np.vstack([cloud.rays(length * cloud.reach) for length in _FAR_OUT]))
         near, far = (float(part[np.isfinite(part)].max(initial=0.0)) for part in np.split(values, 2))
-    except Exception:  # the user's score need not be defined so far out: then nothing is known
+    except Exception:  # the user's score need not be defined so far out: that is unknown, and no growth
         return False
     return far > 3.0 * max(near, float(to_host(problem.diagonal).max()))
 
@@ -123,7 +161,7 @@ def _overflows(problem: Problem) -> bool:
     try:
         with np.errstate(all="ignore"):
             values = problem.diagonal_at(points.reshape(-1, points.shape[-1])).reshape(points.shape[:2]).T
-    except Exception:  # the user's score need not be defined so far out: then nothing is known
+    except Exception:  # the user's score need not be defined so far out: that is unknown, and no growth
         return False
     largest = float(to_host(problem.diagonal).max())
     finite = [ray[: np.argmin(np.append(np.isfinite(ray), False))] for ray in values]

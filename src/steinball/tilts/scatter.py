@@ -74,7 +74,11 @@ def robust_scatter(samples: Array) -> Scatter:
     True
     >>> tilt = PolynomialTilt(center=found.center, precision=found.precision)
     """
-    x = np.asarray(to_host(as_samples(samples)), dtype=np.float64)
+    return robust_scatter_of(np.asarray(to_host(as_samples(samples)), dtype=np.float64))
+
+
+def robust_scatter_of(x: Floats) -> Scatter:
+    """:func:`robust_scatter` of rows that were checked, (n, d) on the host."""
     center, scales = median_and_scales(x)
     root, z = np.diag(scales), (x - center) / scales  # x = center + root z
     for _ in range(_ROUNDS):

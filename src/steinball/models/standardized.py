@@ -1,0 +1,358 @@
+"""Standardized coordinates, in which neither the units of the columns nor their correlations matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from steinball.arrays import Array, Floats, OutOfRangeError, like, namespace, to_host
+from steinball.models.base import score_of
+from steinball.models.base_map import Move
+from steinball.models.gaussian import Gaussian
+from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds
+from steinball.models.knowledge import Clusters, Knowledge
+from steinball.models.mixture import GaussianMixture
+from steinball.models.reference import Reference, kept_with
+from steinball.models.student_t import StudentT
+from steinball.models.support import Support
+from steinball.tilts.scatter import Scatter, median_and_scales, robust_scatter_of
+
+_ROWS_PER_COLUMN = 5
+"""Rows for each column from which correlations of the data are used; with fewer, their scales alone."""
+
+_LARGEST = 1e100
+
+
+@dataclass(frozen=True, eq=False)
+class Standardization(Move):
+    r"""The affine map :math:`z = R^{-1/2} D^{-1} (x - a)`, with the covariance DRD of x, D diagonal.
+
+    Each :math:`z_j` is as close to :math:`(x_j - a_j)/D_j` as uncorrelated columns can be. ``root`` is
+    :math:`D R^{1/2}` and ``inverse`` its inverse, (d, d); or (d,) where columns are scaled alone. ``by`` says what the
+    covariance is of.
+
+    Examples
+    --------
+    >>> move = Standardization.of(None, Scatter(np.array([1.0, 0.0]), np.diag([4.0, 1.0])))
+    >>> move(np.array([[5.0, 1.0]])), move.back(np.array([[2.0, 1.0]]))
+    (array([[2., 1.]]), array([[5., 1.]]))
+    """
+
+    center: Floats = field(kw_only=True)
+    root: Floats = field(kw_only=True)
+    inverse: Floats = field(kw_only=True)
+    by: str = field(default="the model", kw_only=True)
+    label: ClassVar[str] = "standardized coordinates"
+
+    @classmethod
+    def of(cls, model: Any, scatter: Scatter, support: Support | None = None, by: str = "") -> Standardization:
+        """By a center and a covariance; by its diagonal alone where it is diagonal or the model has edges.
+
+        The center of a column with an end is that end: next to it not a digit is lost.
+        """
+        scales = np.sqrt(np.diag(scatter.covariance))
+        if support is not None:
+            low, high = support.along(len(scales))
+            center = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, scatter.center))
+            return cls(model, support, center=center, root=scales, inverse=1.0 / scales, by=by)
+        correlations = scatter.covariance / scales / scales[:, None]
+        apart = correlations - np.diag(np.diag(correlations))
+        if not apart.any():
+            return cls(model, support, center=scatter.center, root=scales, inverse=1.0 / scales, by=by)
+        values, vectors = np.linalg.eigh(correlations)
+        half = np.sqrt(np.maximum(values, 1e-12 * values[-1]))
+        root, inverse = (vectors * half) @ vectors.T, (vectors / half) @ vectors.T
+        root, inverse = scales[:, None] * root, inverse / scales
+        return cls(model, support, center=scatter.center, root=root, inverse=inverse, by=by)
+
+    @property
+    def from_data(self) -> bool:  # type: ignore[override]
+        """Whether the rows themselves say where they are moved."""
+        return self.by == "the data"
+
+    @cached_property
+    def stretch(self) -> float:  # type: ignore[override]
+        """‖L⁻¹‖: how many times as large distances become, at most."""
+        return _norm(self.inverse)
+
+    @cached_property
+    def score_stretch(self) -> float:  # type: ignore[override]
+        """‖L‖: how many times as large scores become, at most."""
+        return _norm(self.root)
+
+    def of_model(self, model: Any) -> Standardization:
+        """The same map for another model of x."""
+        return replace(self, model=model)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether z is x."""
+        return self.root.ndim == 1 and bool((self.root == 1.0).all() and (self.center == 0.0).all())
+
+    def __call__(self, samples: Array) -> Array:
+        """Rows z of rows x."""
+        return _times(samples - like(self.center, samples), self.inverse)
+
+    def back(self, standard: Array) -> Array:
+        """Rows x of rows z."""
+        return like(self.center, standard) + _times(standard, self.root)
+
+    def pulled(self, scores: Array) -> Array:
+        """Scores of z from scores of x: rows Lᵀs, with L the root."""
+        return _times(scores, self.root.T)
+
+    def shrunk(self, covariances: Floats) -> Floats:
+        """Covariances (…, d, d) of x as those of z."""
+        if self.inverse.ndim == 1:
+            return np.asarray(covariances * self.inverse * self.inverse[:, None])
+        found = self.inverse @ covariances @ self.inverse.T
+        return np.asarray((found + np.swapaxes(found, -1, -2)) / 2.0)
+
+    def as_matrix(self) -> Floats:
+        """The root as a matrix, (d, d)."""
+        return np.diag(self.root) if self.root.ndim == 1 else self.root
+
+
+def _norm(matrix: Floats) -> float:
+    """The largest singular value of a matrix, or of the diagonal of one."""
+    return float(np.abs(matrix).max() if matrix.ndim == 1 else np.linalg.norm(matrix, 2))
+
+
+def _times(rows: Array, matrix: Floats) -> Array:
+    """A v for each row v, with A a matrix or the diagonal of one."""
+    if matrix.ndim == 1:
+        return rows * like(matrix, rows)
+    return namespace(rows).matmul(rows, like(np.ascontiguousarray(matrix.T), rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Standardized:
+    r"""The model of z, where x = a + L z comes from ``model``: :math:`s_z(z) = L^\top s(a + L z)`.
+
+    What the model knows of itself is known of z.
+
+    Examples
+    --------
+    >>> from steinball.models import Gaussian
+    >>> move = Standardization.of(None, Scatter(np.ones(1), 4.0 * np.eye(1)))
+    >>> model = Standardized(Gaussian(1.0, 4.0), move)
+    >>> model.score(np.array([[1.0]])), model.covariance
+    (array([[-1.]]), array([[1.]]))
+    """
+
+    model: Any
+    move: Standardization
+
+    @cached_property
+    def known(self) -> Knowledge:
+        """What the model of x knows of itself."""
+        return Knowledge(self.model)
+
+    @property
+    def original(self) -> Any:
+        """The object that the user passed."""
+        return self.known.original
+
+    @property
+    def dimension(self) -> int:
+        """The number d of columns."""
+        return len(self.move.center)
+
+    @property
+    def evaluable(self) -> bool:
+        """Whether the score is known at points other than the samples."""
+        return self.known.evaluable
+
+    @property
+    def unknown_elsewhere(self) -> str:
+        """Why it is not."""
+        return self.known.unknown_elsewhere
+
+    @property
+    def verified(self) -> bool:
+        """Whether score and sampler of the model are known to fit each other."""
+        return self.known.verified
+
+    @property
+    def derived(self) -> bool:
+        """Whether the score is the derivative of the log density by construction."""
+        return self.known.derived
+
+    @property
+    def takes_numpy(self) -> bool:
+        """Whether NumPy arrays are welcome."""
+        return self.known.takes_numpy
+
+    def score(self, z: Array, /) -> Array:
+        """The score ∇log p of z, shape (n, d)."""
+        x = self.move.back(z)
+        scores = namespace(x).reshape(score_of(self.model, x), x.shape)
+        return self.move.pulled(scores)
+
+    @property
+    def log_density(self) -> Callable[[Array], Array] | None:
+        """The log density of z up to a constant."""
+        density = self.known.log_density
+        return None if density is None else lambda z: density(self.move.back(z))
+
+    @property
+    def sample(self) -> Callable[[int, np.random.Generator], Floats] | None:
+        """Draws of z."""
+        sampler = self.known.sampler
+        return None if sampler is None else lambda n, rng: self.move(_matrix(to_host(sampler(n, rng))))
+
+    @property
+    def location(self) -> Floats | None:
+        """The center of z."""
+        found = self.known.location
+        return None if found is None else np.asarray(self.move(found[None, :])[0])
+
+    @property
+    def covariance(self) -> Floats | None:
+        """The covariance of z."""
+        found = self.known.covariance
+        return None if found is None else self.move.shrunk(found)
+
+    @property
+    def support(self) -> Support | None:
+        """The ends of the model, in units of its spread."""
+        found = self.known.support
+        if found is None:
+            return None
+        low, high = (self.move(np.asarray(ends)[None, :])[0] for ends in found.along(self.dimension))
+        return Support(tuple(zip(low.tolist(), high.tolist(), strict=True)))
+
+    @property
+    def modes(self) -> Clusters | None:
+        """The separated modes that the model knows of."""
+        found = self.known.clusters
+        return None if found is None else Clusters(self.move(found.locations), self.move.shrunk(found.covariances))
+
+    @property
+    def growth(self) -> float | None:
+        """The growth of the score, which an affine map does not change."""
+        return self.known.growth
+
+    @property
+    def score_growth(self) -> Callable[[Floats, Floats], list[ScoreGrowth]] | None:
+        """Bounds of \\|s_z\\| by the distance of z from a center: those of x in the same metric, times ‖L‖."""
+        return self._score_growth if self.known.grows_as is not None else None
+
+    def _score_growth(self, center: Floats, precision: Floats) -> list[ScoreGrowth]:
+        inverse = np.diag(self.move.inverse) if self.move.inverse.ndim == 1 else self.move.inverse
+        found = self.known.score_growth(self.move.back(center[None, :])[0], inverse.T @ precision @ inverse)
+        stretch = self.move.score_stretch
+        return [ScoreGrowth(g.offset * stretch, g.slope * stretch, g.middle * stretch**2) for g in found]
+
+    @property
+    def score_bounds(self) -> Callable[[Floats, Floats], Bounds] | None:
+        """Bounds of each coordinate of s_z over boxes, by those of s over boxes around their images."""
+        bounds, root, center = self.known.score_bounds, self.move.as_matrix(), self.move.center
+
+        def moved(lower: Floats, upper: Floats) -> Bounds:
+            low, high = linear_bounds(root, lower, upper)
+            return linear_bounds(root.T, *bounds(low + center, high + center))  # type: ignore[misc]
+
+        return None if bounds is None else moved
+
+    @property
+    def score_lipschitz(self) -> Callable[[Floats, float], Any] | None:
+        """Bounds of ‖∇s_z‖ over balls: ‖L‖² times those of ‖∇s‖ over balls ‖L‖ times as wide."""
+        bound, stretch = self.known.score_lipschitz, self.move.score_stretch
+        return None if bound is None else lambda z, radius: stretch**2 * bound(self.move.back(z), stretch * radius)
+
+    def moved_reference(self, found: Reference) -> Reference:
+        """The reference of the model of x as that of z: the model is drawn from once."""
+        if self._moved.get("from") is not found:
+            scores = None if found.scores is None else self.move.pulled(found.scores)
+            self._moved.update({"from": found, "to": Reference(self.move(found.draws), scores)})
+        moved: Reference = self._moved["to"]
+        return moved
+
+    @cached_property
+    def _moved(self) -> dict[str, Any]:
+        return {}
+
+    def __repr__(self) -> str:
+        return f"Standardized({self.model!r})"
+
+
+def _alike(model: Any, move: Standardization) -> Any:
+    """The model of z in the class of the model of x, where that class is closed under affine maps."""
+    if type(model) is Gaussian:
+        return Gaussian(move(model.mean[None, :])[0], _rounded(move.shrunk(model.cov)))
+    if isinstance(model, StudentT):
+        shape = _rounded(move.shrunk(model.covariance))
+        return StudentT(model.df, move(model.location[None, :])[0], shape=shape)
+    if isinstance(model, GaussianMixture):
+        return GaussianMixture(model.weights, move(model.means), move.shrunk(model.cov))
+    return None
+
+
+def _rounded(covariance: Floats) -> Floats:
+    """The identity where rounding alone is between: closed forms are for round models."""
+    unit = np.eye(len(covariance))
+    return unit if np.allclose(covariance, unit, rtol=0.0, atol=1e-8) else covariance
+
+
+def _matrix(draws: Floats) -> Floats:
+    return draws[:, None] if draws.ndim == 1 else draws
+
+
+def standardized(model: Any, samples: Array, look: bool = True) -> tuple[Any, Standardization] | None:
+    """The model in standardized coordinates, and how rows come there; ``None`` where nothing says where it lies.
+
+    By the location and covariance that the model knows, otherwise by the robust scatter of its draws, kept with the
+    model; otherwise by that of ``samples``, where one may ``look`` at them.
+    """
+    found = _by_model(model, samples) if Knowledge(model).evaluable else None
+    if found is None and look:
+        scatter = _checked(_scatter_of_rows(to_host(samples)))
+        move = Standardization.of(None, scatter, Knowledge(model).support, "the data")
+        found = _moved(model, move, _alike(model, move))
+    return found if found is not None and len(found[1].center) == samples.shape[1] else None
+
+
+def _by_model(model: Any, template: Array) -> tuple[Any, Standardization] | None:
+    """By what the model knows or shows of itself, found once for each state of the model."""
+    known, by = Knowledge(model), "the covariance of the model"
+    state: Any = known.place
+    if state is None:
+        reference = Reference.of(model, template)
+        state, by = None if reference is None else (reference.draws,), "draws of the model"
+    if state is None:
+        return None
+
+    def make() -> tuple[Any, Any]:  # nothing that refers to the model, which would live as long as what is kept
+        scatter = Scatter(*state) if len(state) == 2 else _scatter_of_rows(state[0])
+        move = Standardization.of(None, _checked(scatter), known.support, by)
+        return state, (move, _alike(model, move))
+
+    key = (Standardization, type(model))
+    then, found = kept_with(known.original, key, make)
+    if not all(np.array_equal(one, other) for one, other in zip(then, state, strict=False)):
+        then, found = kept_with(known.original, key, make, anew=True)
+    return _moved(model, *found)
+
+
+def _moved(model: Any, move: Standardization, alike: Any) -> tuple[Any, Standardization]:
+    move = move.of_model(model)
+    return Standardized(model, move) if alike is None else alike, move
+
+
+def _scatter_of_rows(x: Floats) -> Scatter:
+    if len(x) >= _ROWS_PER_COLUMN * x.shape[1]:
+        return robust_scatter_of(x)
+    center, scales = median_and_scales(x)
+    return Scatter(center, np.diag(scales**2))
+
+
+def _checked(scatter: Scatter) -> Scatter:
+    scales = np.sqrt(np.diag(scatter.covariance))
+    if not ((scales > 1.0 / _LARGEST) & (scales < _LARGEST)).all():
+        raise OutOfRangeError(f"the spread of the model is {scales.min():g} to {scales.max():g}: change its units.")
+    return scatter

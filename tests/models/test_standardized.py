@@ -1,0 +1,221 @@
+"""Rows and models in standardized coordinates."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import steinball as sb
+from steinball.arrays import Floats
+from steinball.models.base import ScoreArray
+from steinball.models.knowledge import Knowledge
+from steinball.models.reference import Reference
+from steinball.models.standardized import Standardization, Standardized, standardized
+from steinball.problem import Rows
+from steinball.tilts.scatter import Scatter
+
+pytestmark = pytest.mark.exact
+
+CENTER = np.array([3.0, -1.0])
+COV = np.array([[100.0, 0.9], [0.9, 0.01]])
+X = np.random.default_rng(0).multivariate_normal(CENTER, COV, size=200)
+MOVE = Standardization.of(None, Scatter(CENTER, COV))
+
+
+class Shown:
+    """A model that can be drawn from and says nothing else."""
+
+    def score(self, x: Any) -> Any:
+        return -(x - CENTER) @ np.linalg.inv(COV)
+
+    def sample(self, n: int, rng: Any) -> Floats:
+        return np.asarray(rng.multivariate_normal(CENTER, COV, size=n))
+
+
+def of(model: Any, move: Standardization = MOVE) -> Standardized:
+    return Standardized(model, move)
+
+
+def test_the_move_takes_the_covariance_to_the_identity_and_comes_back() -> None:
+    np.testing.assert_allclose(MOVE.shrunk(COV), np.eye(2), atol=1e-10)
+    np.testing.assert_allclose(MOVE.back(MOVE(X)), X, rtol=1e-10)
+    np.testing.assert_allclose(MOVE.as_matrix() @ MOVE.as_matrix().T, COV, rtol=1e-10)
+    z = (X - CENTER) / np.sqrt(np.diag(COV))
+    assert np.corrcoef(MOVE(X)[:, 0], z[:, 0])[0, 1] > 0.5  # a column stays what it was, as far as it can
+
+
+def test_units_of_the_columns_do_not_matter() -> None:
+    units = np.array([1e-3, 1e4])
+    other = Standardization.of(None, Scatter(CENTER * units, COV * np.outer(units, units)))
+    np.testing.assert_allclose(other(X * units), MOVE(X), rtol=1e-9)
+
+
+def test_the_score_is_the_gradient_of_the_log_density_of_z() -> None:
+    model = of(sb.models.StudentT(5.0, CENTER, shape=2.0 * COV))
+    z, h = np.array([[0.3, -1.2]]), 1e-6
+    assert model.log_density is not None
+    slopes = [(model.log_density(z + h * e) - model.log_density(z - h * e))[0] / (2.0 * h) for e in np.eye(2)]
+    np.testing.assert_allclose(model.score(z)[0], slopes, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        sb.models.Gaussian(CENTER, COV),
+        sb.models.StudentT(5.0, CENTER, 2.0, shape=COV),
+        sb.models.GaussianMixture([0.3, 0.7], [CENTER, CENTER + 2.0], [COV, 2.0 * COV]),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_models_of_closed_classes_stay_in_their_class_and_agree_with_the_general_form(model: Any) -> None:
+    found = standardized(model, X)
+    assert found is not None
+    alike, move = found
+    assert type(alike) is type(model)
+    z = move(X)
+    np.testing.assert_allclose(alike.score(z), of(model, move).score(z), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(np.diag(alike.covariance), 1.0, rtol=1e-7)
+
+
+def test_a_model_without_covariance_is_standardized_by_its_draws() -> None:
+    found = standardized(Shown(), X, look=False)
+    assert found is not None
+    np.testing.assert_allclose(found[1].shrunk(COV), np.eye(2), atol=0.15)
+    assert found[1].by == "draws of the model"
+
+
+def test_a_bare_score_is_standardized_by_the_data_unless_these_must_not_be_looked_at() -> None:
+    found = standardized(sb.from_score(lambda x: -x), X)
+    assert found is not None
+    assert found[1].by == "the data"
+    np.testing.assert_allclose(found[1].shrunk(COV), np.eye(2), atol=0.5)
+    assert standardized(sb.from_score(lambda x: -x), X, look=False) is None
+
+
+def test_few_rows_tell_scales_and_no_correlations() -> None:
+    found = standardized(sb.from_score(lambda x: -x), X[:9])
+    assert found is not None
+    assert found[1].root.ndim == 1
+
+
+def test_a_model_with_edges_is_scaled_column_by_column() -> None:
+    edged = sb.from_score(lambda x: -x, support=[(-100.0, None), (None, None)])
+    found = standardized(edged, X)
+    assert found is not None
+    model, move = found
+    assert move.root.ndim == 1
+    support = Knowledge(model).support
+    assert support is not None
+    assert support.ends[0][0] == pytest.approx((-100.0 - move.center[0]) / move.root[0])
+
+
+def test_scores_that_are_known_at_the_draws_only_stay_so() -> None:
+    model = of(ScoreArray(X, -X))
+    assert not Knowledge(model).evaluable
+    rows = Rows.of(X, ScoreArray(X, -X), standardize=True)
+    problem = rows.pose(None, None)
+    np.testing.assert_allclose(problem.scores, rows.moves[0].pulled(-X))  # type: ignore[attr-defined]
+
+
+def test_what_the_model_knows_of_itself_is_told_in_those_coordinates() -> None:
+    known = Knowledge(of(sb.models.Gaussian(CENTER, COV)))
+    np.testing.assert_allclose(known.location, [0.0, 0.0], atol=1e-12)  # type: ignore[arg-type]
+    np.testing.assert_allclose(known.covariance, np.eye(2), atol=1e-10)  # type: ignore[arg-type]
+    np.testing.assert_allclose(np.cov(known.draws(4000).T), np.eye(2), atol=0.08)  # type: ignore[arg-type, union-attr]
+    assert known.growth == 1.0
+    assert known.verified
+
+
+def test_modes_move_along() -> None:
+    apart = of(sb.models.GaussianMixture([0.5, 0.5], [CENTER - 50.0, CENTER + 50.0], [COV] * 2))
+    assert apart.modes is not None
+    np.testing.assert_allclose(apart.modes.locations, MOVE(np.stack([CENTER - 50.0, CENTER + 50.0])))
+    np.testing.assert_allclose(apart.modes.covariances, [np.eye(2)] * 2, atol=1e-10)
+
+
+def test_a_model_that_knows_nothing_says_nothing() -> None:
+    known = Knowledge(of(sb.from_score(lambda x: -x)))
+    said = (known.location, known.covariance, known.sampler, known.log_density, known.support, known.clusters)
+    assert said == (None,) * 6
+    assert (known.growth, known.score_bounds, known.score_lipschitz) == (None, None, None)
+    assert known.score_growth(np.zeros(2), np.eye(2)) == ()
+
+
+def test_bounds_of_the_score_hold_at_many_points() -> None:
+    model = of(sb.models.GaussianMixture([0.3, 0.7], [CENTER, CENTER + 2.0], [COV, 2.0 * COV]))
+    known, rng = Knowledge(model), np.random.default_rng(1)
+    low, high = np.array([[-1.0, 0.5]]), np.array([[0.5, 2.0]])
+    z = rng.uniform(low, high, size=(500, 2))
+    assert known.score_bounds is not None
+    assert known.score_lipschitz is not None
+    least, most = known.score_bounds(low, high)
+    scores = model.score(z)
+    assert ((scores >= least - 1e-9) & (scores <= most + 1e-9)).all()
+    slope = known.score_lipschitz(np.zeros((1, 2)), 2.0)[0]
+    near = rng.normal(size=(200, 2)) * 0.5
+    steps = np.linalg.norm(np.diff(model.score(near), axis=0), axis=1) / np.linalg.norm(np.diff(near, axis=0), axis=1)
+    assert (steps <= slope * (1.0 + 1e-9)).all()
+    far, center = 10.0 * rng.normal(size=(500, 2)), np.array([0.5, -0.5])
+    precision = np.array([[2.0, 0.3], [0.3, 1.0]])
+    distance = np.sqrt(np.einsum("ni,ij,nj->n", far - center, precision, far - center))
+    for growth in known.score_growth(center, precision):
+        assert (np.linalg.norm(model.score(far), axis=1) <= growth.at(distance) * (1.0 + 1e-9)).all()
+
+
+def test_a_model_is_drawn_from_once() -> None:
+    drawn = []
+
+    class Counted(Shown):
+        def sample(self, n: int, rng: Any) -> Floats:
+            drawn.append(n)
+            return super().sample(n, rng)
+
+    model = Counted()
+    rows = Rows.of(X, model, standardize=True)
+    found = Reference.of(rows.model, X)
+    assert found is not None
+    assert drawn == [len(found.draws)]
+    np.testing.assert_allclose(found.draws, rows.moves[0](Reference.of(model, X).draws))  # type: ignore[arg-type, union-attr]
+    np.testing.assert_allclose(found.scores, rows.model.score(found.draws), rtol=1e-8)  # type: ignore[arg-type]
+
+
+def test_a_model_that_has_changed_is_standardized_anew() -> None:
+    class Moving(Shown):
+        location, covariance = CENTER, COV
+
+    model = Moving()
+    first = Rows.of(X, model, standardize=True)
+    model.covariance = 4.0 * COV
+    second = Rows.of(X, model, standardize=True)
+    np.testing.assert_allclose(first.samples, 2.0 * second.samples, rtol=1e-8)
+
+
+def test_what_is_kept_does_not_keep_the_model_alive() -> None:
+    model = Shown()
+    Rows.of(X, model, standardize=True)
+    reference = weakref.ref(model)
+    del model
+    gc.collect()
+    assert reference() is None
+
+
+def test_rows_of_a_round_model_are_left_where_they_are() -> None:
+    rows = Rows.of(X, sb.models.Gaussian(dimension=2), standardize=True)
+    assert rows.standard
+    assert rows.moves == ()
+    assert rows.samples is rows.given
+
+
+def test_a_covariance_of_another_dimension_is_not_used() -> None:
+    with pytest.raises(ValueError, match="has dimension 1 but"):
+        sb.ksd_test(X, sb.models.Gaussian(0.0, 4.0), rng=0)
+
+
+def test_a_frozen_distribution_of_scipy_is_standardized() -> None:
+    rows = Rows.of(X, stats.multivariate_normal(CENTER, COV), standardize=True)
+    np.testing.assert_allclose(rows.moves[0].shrunk(COV), np.eye(2), atol=1e-8)  # type: ignore[arg-type, attr-defined]
