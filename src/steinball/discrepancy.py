@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Array, OutOfRangeError, as_second_samples, check_choice, namespace, to_host
+from steinball.arrays import Array, OutOfRangeError, as_second_samples, namespace, to_host
+from steinball.gram.base import check_estimator
 from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.kernels.base import Kernel
@@ -39,11 +40,6 @@ def ksd(
     check_estimator(estimator)
     summary = DenseGram(Rows.of(x, model).pose(kernel, tilt)).summarise(Request())
     return math.sqrt(max(0.0, summary.mean if estimator == "v" else summary.unbiased_mean))
-
-
-def check_estimator(estimator: str) -> str:
-    """``estimator``, if it names one."""
-    return check_choice(estimator, "estimator", ("v", "u"))
 
 
 def targeted_ksd(x: Any, y: Any, model: Any, *, kernel: Kernel | None = None, tilt: Tilt | str | None = None) -> float:

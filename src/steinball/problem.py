@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from steinball.arrays import (
     Array,
     Floats,
+    as_number,
     as_samples,
     as_second_samples,
     computed,
@@ -33,7 +34,7 @@ from steinball.models.base import JaxModel, Model, evaluate_score, keepable, mod
 from steinball.models.base_map import Move
 from steinball.models.base_space import as_tested
 from steinball.models.knowledge import Knowledge
-from steinball.models.reference import Reference
+from steinball.models.reference import Reference, known_of
 from steinball.models.standardized import standardized
 from steinball.models.support import Support, place
 from steinball.regions.grid import find_grid
@@ -116,7 +117,7 @@ class Rows:
         if is_small_jax(given):
             samples, model = to_host(given), _in_numpy(model, given)
         found = cls(samples, model, given, predictable=predictable)._within(outside)
-        moves = as_jumps(jumps, model, found.samples)
+        moves = None if jumps is None else as_jumps(jumps, model, found.samples)
         if moves is not None:
             below = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))
             moved = moves.move(private_copy(found.samples), model, below)
@@ -141,7 +142,9 @@ class Rows:
         known = Knowledge(self.model)
         move = known.move
         support = known.support if move is None else move.support
-        samples, excluded, remarks = place(self.samples, support, outside, _steps)
+        samples, excluded, remarks = self.samples, self.excluded, self.remarks
+        if support is not None:
+            samples, excluded, remarks = place(samples, support, outside, _steps)
         if move is None:
             return dataclasses.replace(self, samples=samples, excluded=excluded, remarks=remarks)
         told = {**remarks, "tested in": move.label} if move.label else remarks
@@ -247,29 +250,50 @@ class Rows:
                 f"`kernel` must be a kernel of `steinball.kernels`, e.g. InverseMultiquadric(1.0), got {kernel!r}."
             )
         chosen = self._tilt(tilt, kernel)
-        check_edges(chosen, self.model, self.samples)
+        if Knowledge(self.model).support is not None:
+            check_edges(chosen, self.model, self.samples)
         return SteinKernel(kernel, chosen)
 
     def _tilt(self, tilt: Tilt | str | None, kernel: Kernel) -> Tilt | None:
         if isinstance(tilt, str):
             if tilt != "auto":
                 raise ValueError(f'`tilt` must be a tilt, None or "auto", got {tilt!r}.')
-            return choose_tilt(self._around(), self.model, kernel)
+            if self.by_data or Knowledge(self.model).support is not None:
+                return choose_tilt(self._around(), self.model, kernel)
+            return self._kept_tilt(kernel)
         if not (tilt is None or isinstance(tilt, Tilt)):
             raise TypeError(
                 f"`tilt` must be a tilt of `steinball.tilts`, e.g. PolynomialTilt(), or None, got {tilt!r}."
             )
         return tilt
 
+    def _kept_tilt(self, kernel: Kernel) -> Tilt | None:
+        """The tilt for a model that tells its own place, chosen once; a power of the density holds the model."""
+        key = "tilt", kernel, self.predictable, int(self.samples.shape[1])
+
+        def choose() -> tuple[Tilt | None] | None:
+            found = choose_tilt(self._around(), self.model, kernel)
+            return None if Knowledge(found).log_density is not None else (found,)
+
+        kept = known_of(self.model, key, choose, self.samples) if self._placed else None
+        return choose_tilt(self._around(), self.model, kernel) if kept is None else kept[0]
+
+    @property
+    def _placed(self) -> bool:
+        """Whether the model itself says where it lies."""
+        known = Knowledge(self.model)
+        return known.place is not None or known.sampler is not None
+
     def fixes(self, kernel: Kernel | None, tilt: Tilt | str | None) -> bool:
         """Whether a kernel and tilt asked for in these words owe nothing to the samples."""
         known = Knowledge(self.model)
-        told = known.place is not None or known.sampler is not None
-        placed = not isinstance(tilt, str) or (told and known.support is None)  # the samples say how wide an edge is
-        return self.predictable or (placed and (kernel is not None or self.standard) and not self._by_data)
+        placed = not isinstance(tilt, str) or (
+            self._placed and known.support is None
+        )  # the samples say how wide an edge is
+        return self.predictable or (placed and (kernel is not None or self.standard) and not self.by_data)
 
     @property
-    def _by_data(self) -> bool:
+    def by_data(self) -> bool:
         """Whether the rows themselves say where they are tested."""
         return any(move.from_data for move in self.moves)
 
@@ -442,6 +466,23 @@ class Problem:
         scores = score_of(self.model, there)
         values = to_host(self.stein.diagonal(there, namespace(there).reshape(scores, x.shape)))
         return values if self.support is None else np.where(self.support.outside(x), np.nan, values)
+
+    def efficiency(self, tau: float) -> float:
+        """E u(X, X) / τ: the share of a point's largest possible weight that an ordinary point has.
+
+        Under the model where it can be drawn from, otherwise over the samples. A value near 1 wastes nothing; one near
+        0 says that the radius is set by points that neither model nor data show.
+
+        Examples
+        --------
+        >>> from steinball.models import Gaussian
+        >>> from steinball.tilts import PolynomialTilt
+        >>> narrow = Gaussian(0.0, 0.01)
+        >>> round(pose([0.0, 0.1], narrow, InverseMultiquadric(0.1), PolynomialTilt()).efficiency(10000.0), 2)
+        0.02
+        """
+        tau, values = as_number(tau, "tau", low=0.0, open_low=True), self.diagonal_at_reference()
+        return float((to_host(self.diagonal) if values is None else values).mean()) / tau
 
     def diagonal_at_reference(self) -> Floats | None:
         """u(x, x) at the draws of the reference, shape (4096,); ``None`` where there is none or a score is not finite.

@@ -178,8 +178,6 @@ def _has_a_meaning(entry: Entry, value: Value) -> bool:
 
 
 def _wrong_number(entry: Entry, result: Any) -> str | None:
-    if entry.name == "features.tilt_efficiency" and result == np.inf:
-        return None  # a share of a bound that is not one, and next to 0
     if isinstance(result, float) and not (np.isfinite(result) and result >= 0.0):
         return f"the answer is {result!r}"
     return None

@@ -128,8 +128,6 @@ SPECIAL: dict[str, Maker] = {
     "RobustAggregatedResult.at.radius": lambda s: None,
     "GofResult.at.calibration": lambda s: None,
     "features.Ball.radius": lambda s: 3.0,
-    "features.tilt_efficiency.problem": _problem,
-    "features.tilt_efficiency.tau": lambda s: 2.0,
     "radius.diameter.problem": _problem,
     "radius.diameter.tau": lambda s: sb.tau.Supremum(2.0, "given"),
     "radius.lipschitz_constant.problem": _problem,

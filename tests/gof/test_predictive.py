@@ -23,7 +23,8 @@ def normal(seed: int = 0, n: int = N) -> Floats:
 
 @pytest.mark.exact
 def test_exactly_one_of_the_two_words_is_given() -> None:
-    for words in ({}, {"contamination": 0.05, "tolerance": 0.05}):
+    questions: list[dict[str, Any]] = [{}, {"contamination": 0.05, "tolerance": 0.05}]
+    for words in questions:
         with pytest.raises(TypeError, match="give `contamination` or `tolerance`"):
             sb.predictive_test(X + normal(), (X, 1.0), **words)
 

@@ -15,7 +15,7 @@ import steinball as sb
 import steinball.tilts
 from steinball.problem import pose
 from steinball.tau.supremum import find_supremum
-from steinball.tau.tilting import base_tilt, choose_tilt, growth_rate, is_tamed, ray_points, tilt_efficiency
+from steinball.tau.tilting import base_tilt, choose_tilt, growth_rate, is_tamed, ray_points
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact
@@ -37,7 +37,7 @@ def problem(model: Any, lengthscale: float, tilt: Any = "auto") -> Any:
 
 
 def efficiency(posed: Any) -> float:
-    return tilt_efficiency(posed, find_supremum("auto", posed).value)
+    return float(posed.efficiency(find_supremum("auto", posed).value))
 
 
 @pytest.mark.parametrize(("d", "lengthscale", "scale"), [(1, 1.0, 1.0), (3, 2.0, 0.5), (50, 1.0, 1.0), (50, 10.0, 3.0)])
@@ -151,7 +151,7 @@ def test_otherwise_the_data_place_it_robustly(model: Any) -> None:
     x = np.random.default_rng(1).normal(size=(40, 2))
     posed = pose(x, model, sb.InverseMultiquadric(1.0), "auto")
     assert posed.stein.tilt == base_tilt(x)
-    assert tilt_efficiency(posed, 2.0) == pytest.approx(float(posed.diagonal.mean()) / 2.0, rel=1e-12)
+    assert posed.efficiency(2.0) == pytest.approx(float(posed.diagonal.mean()) / 2.0, rel=1e-12)
 
 
 def test_a_score_that_fails_at_the_draws_leaves_the_plain_tilt() -> None:

@@ -122,5 +122,6 @@ def test_a_score_that_is_not_defined_far_out_is_unknown_and_not_bounded(score: A
     with pytest.warns(UnboundedSteinKernelWarning, match="is unknown"):
         assert sb.robust_ksdagg_test(x, score, 0.3, rng=0).bounded == "unknown"
     declared = sb.from_score(score, growth=3.0)
-    assert result.tilt.exponent >= (1.5 if score is interpolated else 0.5), "as fast as it grows where it is defined"
+    tilt: Any = result.tilt
+    assert tilt.exponent >= (1.5 if score is interpolated else 0.5), "as fast as it grows where it is defined"
     assert sb.robust_ksd_test(x, declared, 0.3, rng=0).bounded == "proved"

@@ -21,7 +21,7 @@ class StatsModels(Adapter):
 
     def prediction(self, thing: Any, y: Any, features: Any) -> Prediction | None:
         """The law of every row that a result was fitted to; ``None`` for anything but a result."""
-        model = thing.model if "model" in dir(thing) else None
+        model: Any = thing.model if "model" in dir(thing) else None
         if "endog" not in dir(model):
             return None
         self._check_rows(model, np.asarray(y), model.endog)

@@ -121,6 +121,8 @@ def radius_of(
 def doubts(radius: Radius, calibration: Calibration, problem: Problem, tau: Supremum) -> Iterator[Remark]:
     """Remarks where a bounded Stein kernel or an upper bound of u(x, x) is needed and there is none."""
     yield from uncertified(tau)
+    if tau.is_proved:
+        return
     if radius.needs_bounded:
         yield from unbounded_kernel(problem, f"`{radius!r}`")
     elif calibration.needs_upper_bound:

@@ -18,7 +18,7 @@ from steinball.cautions import (
 )
 from steinball.jumps.modes import SEPARATION, count_groups
 from steinball.models.knowledge import Knowledge
-from steinball.models.reference import kept_with, sampler_failure
+from steinball.models.reference import kept_with, known_of, sampler_failure
 from steinball.models.score_check import check_score, undeclared_edges
 from steinball.problem import Problem
 from steinball.remarks import Remark
@@ -153,7 +153,7 @@ def _rare_features(share: float) -> Remark:
 
 def separated_modes(problem: Problem) -> Iterator[Remark]:
     """A remark that a test of this model without jumps says nothing about the weights of its modes."""
-    groups = count_groups(problem.model)
+    groups = known_of(problem.model, "groups", lambda: count_groups(problem.model), problem.samples)
     if groups is not None and groups > 1:
         yield Remark(
             SeparatedModesWarning,

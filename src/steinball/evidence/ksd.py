@@ -34,7 +34,6 @@ from steinball.radius.base import FixedRadius, Radius
 from steinball.radius.contamination import Huber
 from steinball.remarks import Remark
 from steinball.tau.certificate import Supremum
-from steinball.tau.tilting import tilt_efficiency
 from steinball.tau.unbounded import Boundedness, boundedness
 
 _VISITS = 10.0
@@ -171,7 +170,7 @@ class KSDEvidence(Evidence):
     @cached_property
     def bounded(self) -> Boundedness:
         """What is known of sup u(x, x) < ∞."""
-        return boundedness(self.problem, self.tau)
+        return "proved" if self.tau.is_proved else boundedness(self.problem, self.tau)
 
     @cached_property
     def reading(self) -> Reading:
@@ -187,7 +186,7 @@ class KSDEvidence(Evidence):
     def visits(self) -> float:
         """n E_P u(X, X) / τ: about how many of n points of the model lie where a point weighs most (over the data,
         where the model has no sampler)."""
-        return len(self.summary) * tilt_efficiency(self.problem, self.tau.value) if self.tau.value > 0 else 0.0
+        return len(self.summary) * self.problem.efficiency(self.tau.value) if self.tau.value > 0 else 0.0
 
     @property
     def rare(self) -> bool:

@@ -22,10 +22,9 @@ from steinball.calibration.combination import (
 from steinball.checks.dependence import dependent_rows
 from steinball.checks.model import contradictions, mistaken_score, separated_modes
 from steinball.checks.rows import few_rows, rounded_rows, rows_of_the_fit
-from steinball.discrepancy import check_estimator
 from steinball.evidence.kernels import RobustAggregationEvidence
 from steinball.evidence.ksd import KSDEvidence, Reading
-from steinball.gram.base import Gram, GramSummary
+from steinball.gram.base import Gram, GramSummary, check_estimator
 from steinball.gram.choose import DENSE_UP_TO, Settings, make_gram
 from steinball.gram.isolated import with_isolated
 from steinball.gram.request import Request
@@ -168,7 +167,7 @@ def gram_of(
     """The engine for the pairs of one problem, points that the model excludes among them."""
     gram = make_gram(problem, request, calibration.n_resamples, settings, decides)
     rows = problem.rows
-    return gram if tau is None else with_isolated(gram, rows.n, rows.excluded, tau.value)
+    return with_isolated(gram, rows.n, rows.excluded, tau.value) if tau is not None and len(rows.excluded) else gram
 
 
 def summarise_all(

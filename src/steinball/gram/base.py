@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, OutOfRangeError, like, namespace, to_host
+from steinball.arrays import Array, Floats, OutOfRangeError, check_choice, like, namespace, to_host
 from steinball.gram.prefix import PrefixNorms, PrefixSums
 from steinball.gram.request import Request
 from steinball.gram.weights import ChainedWeights, Chunk, Weights
@@ -189,6 +189,11 @@ class Gram(Protocol):
 
     def summarise(self, request: Request) -> GramSummary:
         """All that ``request`` asks for, in one pass; an engine that cannot answer refuses it by name."""
+
+
+def check_estimator(estimator: str) -> str:
+    """``estimator``, if it names one."""
+    return check_choice(estimator, "estimator", ("v", "u"))
 
 
 def check_rows(row_means: Array) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.spatial.distance import pdist
@@ -49,6 +50,7 @@ def median_distance(samples: Array, metric: Floats | None = None, *, subsample_s
     return median_of_checked(x, metric, check_resamples(subsample_seed, "subsample_seed", least=0))
 
 
+@lru_cache
 def standard_distance(dimension: int) -> float:
     """The median distance between two points of N(0, I) in so many dimensions.
 

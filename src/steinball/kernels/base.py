@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -87,15 +88,16 @@ class Kernel(ABC):
         """The Gram matrix :math:`h(x_i, y_j)`, shape (n, m), for samples (n, d) and (m, d)."""
         return self.profile(squared_distances(x, y, self.metric))[0]
 
+    @cached_property
     def _key(self) -> tuple[Any, ...]:
-        fields = (getattr(self, f.name) for f in dataclasses.fields(self))  # type: ignore[arg-type]
-        return (type(self), *(f.tobytes() if isinstance(f, np.ndarray) else f for f in fields))
+        fields = [getattr(self, f.name) for f in dataclasses.fields(self)]  # type: ignore[arg-type]
+        return (type(self), *[f.tobytes() if isinstance(f, np.ndarray) else f for f in fields])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Kernel) and self._key() == other._key()
+        return isinstance(other, Kernel) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self._key)
 
     def __add__(self, other: Any) -> Kernel:
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented

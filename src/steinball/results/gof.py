@@ -18,7 +18,6 @@ from steinball.kernels.base import Kernel
 from steinball.radius.base import Radius
 from steinball.record import Record
 from steinball.results.base import Result, measured, tolerated, unbounded_words, unseen, whose
-from steinball.tau.tilting import tilt_efficiency
 from steinball.text import Row, count, describe, number, percent
 from steinball.tilts import Tilt
 
@@ -142,7 +141,7 @@ class GofResult(Result):
     def efficiency(self) -> float:
         """E u(X, X) / τ under the model (over the data where it has no sampler): how much of a point's largest possible
         weight an ordinary point has. Near 0, the radius is set by places that neither model nor data visit."""
-        return tilt_efficiency(self._evidence.problem, self.tau)
+        return self._evidence.problem.efficiency(self.tau)
 
     @property
     def contributions(self) -> Array:

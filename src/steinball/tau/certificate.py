@@ -43,6 +43,11 @@ class Supremum:
         """Whether u(x, x) ≤ value for every x, so that statements about the distribution follow."""
         return is_upper_bound(self.kind)
 
+    @property
+    def is_proved(self) -> bool:
+        """Whether this library has proved that u(x, x) ≤ value for every x."""
+        return self.kind in ("closed form", "certified")
+
 
 def is_upper_bound(kind: str) -> bool:
     """Whether numbers of this kind hold for every x, not only where somebody has looked."""

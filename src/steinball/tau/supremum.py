@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from steinball.arrays import as_number, dtype_name, to_host
 from steinball.cautions import UncertifiedSupremumWarning
 from steinball.gram.base import check_rows
+from steinball.models.reference import known_of
 from steinball.remarks import Remark
 from steinball.tau.boxes import MOST_BOXES
 from steinball.tau.certificate import Supremum, UncertifiedError, best_upper_bound
@@ -87,7 +88,9 @@ def _automatic(problem: Problem, sample: float) -> Supremum:
 
 def _proven(problem: Problem, sample: float, boxes: int = MOST_BOXES) -> Supremum:
     """The best upper bound, or :class:`UncertifiedError`; one below an attained value is an error of somebody's."""
-    found = best_upper_bound(problem, boxes)
+    found = _bound(problem, boxes)
+    if isinstance(found, str):
+        raise UncertifiedError(found)
     slack = 1e-9 if dtype_name(problem.samples) == "float64" else 1e-4
     if found.value < sample * (1.0 - slack):
         raise RuntimeError(
@@ -110,6 +113,21 @@ def uncertified(tau: Supremum) -> Iterator[Remark]:
         "Give a bound (`tau=3.2`), give the model a method `score_growth(center)` that returns (A, B) with "
         '|s(x)| ≤ A + B|x − center|, or ask for tau="sample" to use it without this warning.',
     )
+
+
+def _bound(problem: Problem, boxes: int) -> Supremum | str:
+    """The best upper bound, or why there is none; found once for a model that does not stand where the rows say."""
+
+    def find() -> Supremum | str:
+        try:
+            return best_upper_bound(problem, boxes)
+        except UncertifiedError as reason:
+            return str(reason)
+
+    if problem.rows.by_data:
+        return find()
+    key = "bound", problem.stein.kernel, problem.stein.tilt, boxes, problem.samples.shape[1]
+    return known_of(problem.model, key, find, problem.samples)
 
 
 def _given(tau: Any, sample: float) -> float:

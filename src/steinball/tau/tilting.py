@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from steinball.arrays import (
     Array,
-    as_number,
     like,
     namespace,
     private_copy,
@@ -31,7 +30,7 @@ from steinball.tilts import PolynomialTilt, PowerTilt, Tilt
 from steinball.tilts.scatter import median_and_scales
 
 if TYPE_CHECKING:
-    from steinball.problem import Problem
+    pass
 
 
 Floats = NDArray[np.float64]
@@ -258,30 +257,6 @@ def base_tilt(samples: Array, model: Any = None, exponent: float = 0.5) -> Polyn
         return _standardizing_tilt(*place, exponent)
     center, scales = median_and_scales(to_host(samples))
     return _standardizing_tilt(center, np.diag(scales**2), exponent)
-
-
-def tilt_efficiency(problem: Problem, tau: float) -> float:
-    """E u(X, X) / τ: the share of a point's largest possible weight that an ordinary point has.
-
-    Under the model where it can be sampled, with draws of a fixed seed; otherwise over the samples. A value near 1
-    wastes nothing; one near 0 says that the radius is set by points that neither model nor data show.
-
-    Examples
-    --------
-    >>> from steinball.problem import pose
-    >>> from steinball.kernels import InverseMultiquadric
-    >>> from steinball.models import Gaussian
-    >>> from steinball.tau.supremum import find_supremum
-    >>> narrow = Gaussian(0.0, 0.01)
-    >>> problem = pose([0.0, 0.1], narrow, InverseMultiquadric(0.1), PolynomialTilt())
-    >>> round(tilt_efficiency(problem, find_supremum("auto", problem).value), 2)
-    0.02
-    >>> problem = pose([0.0, 0.1], narrow, InverseMultiquadric(0.1), "auto")
-    >>> round(tilt_efficiency(problem, find_supremum("auto", problem).value), 2)
-    0.86
-    """
-    tau, values = as_number(tau, "tau", low=0.0, open_low=True), problem.diagonal_at_reference()
-    return float((to_host(problem.diagonal) if values is None else values).mean()) / tau
 
 
 def _standardizing_tilt(center: Matrix, covariance: Matrix, exponent: float) -> PolynomialTilt:
