@@ -36,7 +36,8 @@ from steinball.models.knowledge import Knowledge
 from steinball.models.registry import read_model
 from steinball.radius.contamination import Huber
 from steinball.record import recorded
-from steinball.results.base import OF_DISTRIBUTION, OF_POINTS, Result, measured
+from steinball.results.base import Result
+from steinball.results.words import OF_DISTRIBUTION, OF_POINTS, measured
 from steinball.text import Row, count, describe, number
 
 

@@ -14,7 +14,8 @@ from steinball.jumps.offset import ModeJumps, as_jumps
 from steinball.models.base import model_at
 from steinball.radius.contamination import Huber
 from steinball.record import Record, recorded
-from steinball.results.base import OF_DISTRIBUTION, Result
+from steinball.results.base import Result
+from steinball.results.words import OF_DISTRIBUTION
 from steinball.text import Row, describe, number, short
 
 

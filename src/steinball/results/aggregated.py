@@ -13,7 +13,8 @@ from steinball.evidence.kernels import AggregationEvidence, KernelsEvidence, Rob
 from steinball.kernels.base import Kernel, unit_kernel
 from steinball.radius.base import Radius
 from steinball.record import Record
-from steinball.results.base import Lengthscales, Result, measured, unbounded_words, unseen, whose
+from steinball.results.base import Lengthscales, Result, unseen
+from steinball.results.words import measured, unbounded_words, whose
 from steinball.text import Row, count, describe, number
 from steinball.tilts import Tilt
 

@@ -20,13 +20,15 @@ from steinball.radius.base import FixedRadius, Radius, as_radius
 from steinball.radius.contamination import Huber
 from steinball.record import Record
 from steinball.remarks import give
-from steinball.tau.certificate import is_upper_bound
+from steinball.results.words import (
+    CONTAMINATED,
+    OF_POINTS,
+    UNPROVED,
+    decided,
+    plain,
+    tolerated,
+)
 from steinball.text import Row, brief, card, count, describe, number, percent, render, short, spaced
-
-CONTAMINATED = "Contaminated means: does not come from the model."
-OF_POINTS = "of these points are contaminated"
-OF_DISTRIBUTION = "of the distribution they come from is contaminated"
-UNPROVED = "This does not prove the model"
 
 
 class Lengthscales(NamedTuple):
@@ -239,7 +241,7 @@ class Result(Decision, ABC):
         What is not finite is ``None``, tuples are lists, kernels and tilts are texts.
         """
         names = (part.name for part in dataclasses.fields(self) if not part.name.startswith("_"))
-        values = {name: _plain(getattr(self, name)) for name in ("rejected", "verdict", *names)}
+        values = {name: plain(getattr(self, name)) for name in ("rejected", "verdict", *names)}
         return {"schema": self.schema, **values}
 
     def __repr__(self) -> str:
@@ -421,29 +423,6 @@ class Result(Decision, ABC):
         return OF_POINTS
 
 
-def decided(
-    rejected: bool, where: str, tolerated: str, words: tuple[str, str, str] = ("the data", "the model", UNPROVED)
-) -> str:
-    """The decision in a sentence, and what does not follow from it; ``words`` are subject, object and the latter."""
-    subject, target, unproved = words
-    if rejected:
-        return f"REJECTED {where}: {subject} contradict {target}{', even ' * bool(tolerated)}{tolerated}."
-    found = f"NOT REJECTED {where}: {subject} do not contradict {target} {tolerated}".rstrip()
-    return f"{found}. {unproved}."
-
-
-def tolerated(contamination: float | None, radius: float = 0.0) -> str:
-    """The tolerance, a share or else a distance, as a part of that sentence; empty where nothing is tolerated."""
-    if contamination is None:
-        return f"up to a distance of {number(radius)}" if radius > 0 else ""
-    return f"if up to {percent(contamination)} of them may be contaminated" if contamination > 0 else ""
-
-
-def measured(name: str, distance: float, radius: float) -> str:
-    """A distance, and what was tolerated of it."""
-    return f"{name} {short(distance)}" + f" (tolerated {short(radius)})" * (radius > 0.0)
-
-
 def unseen(result: Result, bounded: str) -> str:
     """What could not have been detected, in a sentence; empty where that is not known or not asked."""
     if bounded == "unbounded":
@@ -459,25 +438,3 @@ def unseen(result: Result, bounded: str) -> str:
     if math.isinf(share):
         return "No share of contamination could have been detected (power one half)."
     return f"Contamination below about {percent(float(f'{share:.2g}'))} could not have been detected (power one half)."
-
-
-def unbounded_words(bounded: str) -> str:
-    """What cannot be said where u(x, x) is not bounded; empty elsewhere."""
-    return "u(x, x) grows without limit, so no share of contamination can be bounded." if bounded == "unbounded" else ""
-
-
-def whose(tau_kind: str) -> str:
-    """What the bound on contamination is about: of these points it holds when τ is at least their largest u(x, x)."""
-    if is_upper_bound(tau_kind):
-        return OF_DISTRIBUTION
-    return f"{OF_POINTS}, if contamination lies within the stated region" if tau_kind == "localized" else OF_POINTS
-
-
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    return {key: _plain(part) for key, part in value.items()} if isinstance(value, dict) else repr(value)

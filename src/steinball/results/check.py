@@ -9,9 +9,10 @@ from steinball.evidence.base import CLOSE, PairSums, three_way_verdict
 from steinball.evidence.check import CheckEvidence
 from steinball.explain.explanation import Explanation
 from steinball.explain.regions import Profile, RegionExplanation
-from steinball.results.base import Result, whose
+from steinball.results.base import Result
 from steinball.results.gof import GofResult
 from steinball.results.regions import RegionResult, SharesResult
+from steinball.results.words import whose
 from steinball.text import Row, count, number, percent
 
 _KSD = "distance"

@@ -17,7 +17,8 @@ from steinball.explain.removal import Removal, least_removal
 from steinball.kernels.base import Kernel
 from steinball.radius.base import Radius
 from steinball.record import Record
-from steinball.results.base import Result, measured, tolerated, unbounded_words, unseen, whose
+from steinball.results.base import Result, unseen
+from steinball.results.words import measured, tolerated, unbounded_words, whose
 from steinball.text import Row, count, describe, number, percent
 from steinball.tilts import Tilt
 

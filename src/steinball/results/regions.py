@@ -22,7 +22,8 @@ from steinball.explain.regions import (
 from steinball.radius.base import Radius
 from steinball.radius.contamination import TotalVariation
 from steinball.regions.counted import Region
-from steinball.results.base import OF_DISTRIBUTION, Result
+from steinball.results.base import Result
+from steinball.results.words import OF_DISTRIBUTION
 from steinball.text import Row, count, number, percent
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from steinball.arrays import Floats
 from steinball.files import write_whole
 from steinball.record import versions
-from steinball.results.base import CONTAMINATED, Result
+from steinball.results.base import Result
+from steinball.results.words import CONTAMINATED
 from steinball.show.panels import data_panel, legend, region_panel, tolerance_panel
 from steinball.show.predictive import pit_panel, table_panel
 from steinball.show.scene import Scene
