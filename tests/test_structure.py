@@ -465,6 +465,7 @@ TESTED_ELSEWHERE = {
     "results/aggregated.py": "gof/test_aggregated.py: the result of that test",
     "results/check.py": "gof/test_check.py: the result of that test",
     "results/regions.py": "gof/test_regions.py: the result of that test",
+    "results/words.py": "test_base.py, test_summary.py: what every result says",
     "show/further.py": "test_pictures.py: every picture is drawn",
     "show/panels.py": "test_page.py: the page that is made of them",
     "show/regions.py": "test_pictures.py: every picture is drawn",

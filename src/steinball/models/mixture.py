@@ -30,8 +30,7 @@ from steinball.models.gaussian import (
 from steinball.models.growth import Bounds, MixtureSlopes, ScoreGrowth, linear_bounds, unit_root
 from steinball.models.knowledge import Clusters
 
-_STARTS, _STEPS, _ENOUGH = 8, 500, 1e-6
-_LEAST = 1e-3  # of the variance of the data: no component shrinks onto a point
+_STARTS, _STEPS, _ENOUGH, _LEAST = 8, 500, 1e-6, 1e-3  # no component shrinks below _LEAST of the variance
 
 Parts = tuple[Floats, Floats, Floats]
 """Weights (k,), means (k, d) and covariances (k, d, d)."""
