@@ -20,8 +20,8 @@ from steinball.comparison.embeddings import kernel_means, number_of_draws
 
 ROWS = 100_000
 CLOSED, DRAWN = 5.0, 60.0
-"""Most seconds of a comparison in closed form, and by draws: these take two passes over rows and draws, 0.4 for pairs of
-draws, and at most 0.3 for the extremes of the preference."""
+"""Most seconds of a comparison in closed form, and by draws: these take two passes over rows and draws, 0.4 for pairs
+of draws, and at most 0.3 for the extremes of the preference."""
 
 FEEDS = {1: 1e5, 50: 1e4}
 """Columns of a feed, and the rows a second that a monitor must take in."""
