@@ -19,9 +19,9 @@ from benchmarks.fitted import seconds
 from steinball.comparison.embeddings import kernel_means, number_of_draws
 
 ROWS = 100_000
-CLOSED, DRAWN, PASSES = 5.0, 60.0, 3.0
-"""Most seconds of a comparison in closed form and by draws, and most passes of the latter over rows and draws: two, 0.4
-for pairs of draws, at most 0.3 for the extremes of the preference, and a tenth for the clock."""
+CLOSED, DRAWN = 5.0, 60.0
+"""Most seconds of a comparison in closed form, and by draws: these take two passes over rows and draws, 0.4 for pairs
+of draws, and at most 0.3 for the extremes of the preference."""
 
 FEEDS = {1: 1e5, 50: 1e4}
 """Columns of a feed, and the rows a second that a monitor must take in."""
@@ -36,9 +36,8 @@ def compared(n: int = ROWS, d: int = 2) -> list[dict[str, Any]]:
     drawn = seconds(lambda: sb.compare(x, student, contamination=0.05, rng=0), 1)
     once = seconds(lambda: kernel_means(x, x[:m]), 1)
     shared = {"n": n, "d": d, "when": time.strftime("%Y-%m-%d")}
-    fast, slow = closed <= CLOSED, drawn <= DRAWN and drawn / once <= PASSES
-    named = f"compare, {m:,} draws of each"
-    target = f"≤ {DRAWN:g} s and ≤ {PASSES:g} passes"
+    fast, slow = closed <= CLOSED, drawn <= DRAWN
+    named, target = f"compare, {m:,} draws of each", f"≤ {DRAWN:g} s"
     return [
         {"case": "compare, closed form", **shared, "seconds": closed, "target": f"≤ {CLOSED:g} s", "met": fast},
         {"case": named, **shared, "seconds": drawn, "passes": drawn / once, "target": target, "met": slow},

@@ -36,7 +36,7 @@ class Alarm(NamedTuple):
     --------
     >>> import steinball as sb
     >>> Monitor(sb.models.Gaussian(), 0.05, expected_run=100).update(np.full(12, 3.0))[0].row
-    11
+    7
     """
 
     row: int
