@@ -167,6 +167,19 @@ def test_bounds_of_the_score_hold_at_many_points() -> None:
         assert (np.linalg.norm(model.score(far), axis=1) <= growth.at(distance) * (1.0 + 1e-9)).all()
 
 
+def test_bounds_of_a_round_model_are_attained() -> None:
+    """s_z = −z where the standard deviation is 10 in both columns: nothing is lost, and nothing is missing."""
+    wide = Standardization.of(None, Scatter(CENTER, 100.0 * np.eye(2)))
+    known = Knowledge(of(sb.models.Gaussian(CENTER, 100.0), wide))
+    assert known.score_lipschitz is not None
+    assert known.score_lipschitz(np.zeros((1, 2)), 1.0)[0] == pytest.approx(1.0)
+    (growth,) = known.score_growth(np.zeros(2), np.eye(2))
+    assert (growth.offset, growth.slope) == pytest.approx((0.0, 1.0), abs=1e-12)
+    assert known.score_bounds is not None
+    low, high = known.score_bounds(np.array([[-1.0, 0.0]]), np.array([[2.0, 1.0]]))
+    np.testing.assert_allclose([low[0], high[0]], [[-2.0, -1.0], [1.0, 0.0]], atol=1e-12)
+
+
 def test_a_model_is_drawn_from_once() -> None:
     drawn = []
 
