@@ -204,6 +204,19 @@ def test_dependent_rows_are_warned_of() -> None:
 
 
 @pytest.mark.exact
+def test_rows_that_coincide_and_limits_for_all_rows_are_read() -> None:
+    coins = np.random.default_rng(0).random(N) < 0.5
+    assert not sb.predictive_test(coins, np.full((N, 2), 0.5), contamination=0.05, **QUICK).rejected
+    assert sb.predictive_test(X + 1e6, (X, 1.0), contamination=0.05, **QUICK).rejected
+    limited = np.minimum(X + normal(), 0.5)
+    results = [
+        sb.predictive_test(limited, (X, 1.0), {"x": X}, contamination=0.0, censoring=limits, **QUICK)
+        for limits in (0.5, np.full(N, 0.5))
+    ]
+    assert results[0].pvalue == results[1].pvalue > 0.05
+
+
+@pytest.mark.exact
 def test_the_proven_p_value_is_larger() -> None:
     y = X + 1.15 * normal()
     plain, proven = (
