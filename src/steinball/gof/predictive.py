@@ -127,8 +127,8 @@ def predictive_test(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(0.0, 4.0, size=400)
     >>> y = rng.normal(x, 0.5 + 0.5 * x)
-    >>> print(sb.predictive_test(y, (x, 1.5), {"dose": x}, contamination=0.05, rng=0).region)
-    For dose between 0.001203 and 2.216 (200 rows) the prediction is too wide: 70.5 % of the rows lie in its central half.
+    >>> print(sb.predictive_test(y, (x, 1.5), {"dose": x}, contamination=0.05, rng=0).region.partition(":")[0])
+    For dose between 0.001203 and 2.216 (200 rows) the prediction is too wide
     """
     tolerated = tolerated_set(contamination, tolerance)
     n_resamples = check_resamples(n_resamples)
