@@ -64,7 +64,7 @@ def test_a_page_and_a_picture_are_written(command: Command, file: str, tmp_path:
         (["--contamination", "5%"], "give `--y`"),
         (["--y", "y", "--contamination", "5%"], "give `--mean` and `--sd`"),
         (["--y", "y", "--mean", "yhat", "--draws", "draw_*", "--contamination", "5%"], "not both"),
-        (["--y", "y", "--mean", "yhat", "--sd", "s"], "give one of `--contamination`"),
+        (["--y", "y", "--mean", "yhat", "--sd", "s"], "give one of `--contamination 5%`"),
         ([*COLUMNS, "--contamination", "0", "--require", "good-enough"], "above 0"),
         ([*COLUMNS, "--contamination", "0", "--require", "best"], "must be good-enough"),
         (["--y", "z", "--mean", "yhat", "--sd", "s", "--contamination", "0"], "there is no column `z`"),

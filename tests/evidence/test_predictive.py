@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,16 @@ def test_p_values_are_the_largest_of_the_null_up_to_the_share(result: Any) -> No
     shares = SHARES[SHARES <= 0.05]
     plain = evidence.null("any").pvalues(evidence.tables, shares)
     np.testing.assert_allclose(evidence.pvalues(sb.Huber(0.0), shares), np.maximum.accumulate(plain))
-    between = evidence.pvalues(sb.Huber(0.0), np.array([0.031]))
-    assert between[0] == evidence.pvalues(sb.Huber(0.0), np.array([0.04]))[0]  # the next share of the grid
+    found = evidence.pvalues(sb.Huber(0.0), evidence.grid)
+    rises = int(np.flatnonzero(np.diff(found) > 0.0)[0])
+    middle = evidence.grid[rises : rises + 2].mean()
+    assert evidence.pvalues(sb.Huber(0.0), np.array([middle]))[0] == found[rises + 1]  # the next share of the grid
+
+
+def test_a_p_value_that_falls_is_replaced_by_the_largest_before(result: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    evidence = dataclasses.replace(result._evidence)
+    monkeypatch.setattr(type(evidence), "_pvalues", lambda self, rows, shares: 0.5 - 0.3 * shares)
+    np.testing.assert_array_equal(evidence.pvalues(sb.Huber(0.0), np.array([0.0, 0.3, 1.0])), 0.5)
 
 
 def test_the_share_bound_is_the_last_rejected_share(result: Any) -> None:

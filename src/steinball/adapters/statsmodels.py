@@ -21,9 +21,9 @@ class StatsModels(Adapter):
 
     def prediction(self, thing: Any, y: Any, features: Any) -> Prediction | None:
         """The law of every row that a result was fitted to; ``None`` for anything but a result."""
-        model: Any = thing.model if "model" in dir(thing) else None
-        if "endog" not in dir(model):
+        if "model" not in dir(thing) or "endog" not in dir(thing.model):
             return None
+        model = thing.model
         self._check_rows(model, np.asarray(y), model.endog)
         names = [str(name) for name in (model.exog_names or ())] if model.exog is not None else []
         columns = dict(zip(names, np.asarray(model.exog).T, strict=False)) if names else {}

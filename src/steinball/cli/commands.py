@@ -157,8 +157,9 @@ def run_predictive(options: PredictionCheck) -> int:
         outcome.check_files(output)
         table, columns = read_predictions(file, options.predicted)
         table = table.drawn(file.max_rows, question.seed)
-        settings: dict[str, Any] = {"rows": options.simulation.rows, "n_resamples": options.simulation.resamples}
-        result = sb.predictive_test(**columns.read(table), **shares, **settings, level=level, rng=question.seed)
+        settings: dict[str, Any] = {**shares, "level": level, "rng": question.seed, **vars(options.simulation)}
+        settings["n_resamples"] = settings.pop("resamples")
+        result = sb.predictive_test(**columns.read(table), **settings)
         result = result._called(outcome.command_line(table), ())
         outcome.write_files(output, result, table, Path(file.data).name)
         outcome.print_result(output, result, table)
