@@ -2,5 +2,6 @@
 
 from steinball.datasets.contamination import contaminate
 from steinball.datasets.galaxies import load_galaxies
+from steinball.datasets.wages import load_wages
 
-__all__ = ["contaminate", "load_galaxies"]
+__all__ = ["contaminate", "load_galaxies", "load_wages"]
