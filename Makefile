@@ -1,6 +1,6 @@
 # Plain make, Python >= 3.11 with venv and pip: nothing else is assumed. Every target makes its own environment.
 #
-#   make demo         the robust test on the galaxy velocities             (light environment, .venv-demo)
+#   make demo         two models of weekly wages, checked                  (light environment, .venv-demo)
 #   make test         the whole suite                                      (full environment, .venv)
 #   make test-adapters  models and draws of other libraries, on those     (.venv-adapters)
 #   make test-lowest  the suite on the lowest versions that are allowed    (.venv-lowest)

@@ -248,7 +248,6 @@ def test_asking_would_be_seen() -> None:
 # libraries ask those: they are not counted.
 ASKERS = {"arrays.py", "frames.py", "models/knowledge.py", "models/autodiff.py"}
 PROBES = {
-    "cli/demo.py": (1, "a table over fields by name"),
     "cli/outcome.py": (1, "what the terminal can do"),
     "cli/specs.py": (3, "a name in a user's file, and whether it is a model"),
     "tau/moments.py": (1, "fields of its own dataclass, by name"),

@@ -312,7 +312,7 @@ class State:
 
 @dataclass(frozen=True)
 class Demo:
-    """Test a model of galaxy velocities, with and without outliers, by the standard and the robust test.
+    """Check two models of weekly wages: one is good enough, one is a misfit.
 
     output : FOLDER
         where to put the picture and the report; a new folder by default

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -176,6 +177,30 @@ def test_rows_in_their_order_are_warned_of() -> None:
 
 
 @pytest.mark.calibration
+def test_rounded_rows_far_from_zero_are_read_in_their_own_units() -> None:
+    """The search for dependence once clipped one column at 20 of its own units, where all rows were equal."""
+    heights = np.round(170.0 + 7.0 * normal(400)[:, 0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DependentRowsWarning)
+        assert sb.check(heights, stats.norm(170.0, 7.0), tolerance=0.15).verdict == "good enough"
+    with pytest.warns(DependentRowsWarning):
+        sb.check(np.sort(heights), stats.norm(170.0, 7.0), tolerance=0.15)
+
+
+def test_a_tolerated_difference_is_answered_by_a_difference_and_not_by_a_share_of_contamination() -> None:
+    x = 1.5 * normal(2000)
+    for found in (sb.region_test(x, stats.norm(), tolerance=0.02), sb.check(x, stats.norm(), tolerance=0.02, rng=0)):
+        low = 100 * found.difference_interval[0]
+        assert f"in some region the shares of data and model differ by at least {low:.3g}"[:-1] in text_of(found)
+        assert "ontaminat" not in text_of(found)
+        assert "is contaminated" in text_of(found.at(contamination=0.02))
+
+
+def text_of(result: Any) -> str:
+    """The summary without line breaks."""
+    return " ".join(str(result).split())
+
+
 def test_blame_names_the_bad_rows_and_no_others() -> None:
     found = sb.region_test(outliers(), NORMAL, contamination=0.01).explain(top=100)
     assert sorted(found.points.tolist()) == list(range(0, 500, 25))
@@ -191,6 +216,9 @@ def test_names_of_columns_are_in_the_words() -> None:
     assert found.verdict == "misfit"
     assert "height" in found.region or "weight" in found.region or "all columns" in found.region
     assert "height=" in found.explain().values(0)
+    checked = sb.check(frame[["height"]], NORMAL, tolerance=0.02, rng=0)
+    assert checked.region.startswith("Where height is ")
+    assert checked.region in text_of(checked)
 
 
 @pytest.mark.exact

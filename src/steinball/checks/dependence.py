@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,11 +10,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from steinball.arrays import Floats, check_resamples, to_host
 from steinball.cautions import DependentRowsWarning
 from steinball.checks.rows import repeated_rows
 from steinball.gram.base import GramSummary
+from steinball.kernels import InverseMultiquadric
 from steinball.models.gaussian import Gaussian
 from steinball.problem import Problem, pose
 from steinball.remarks import Remark
@@ -69,7 +72,6 @@ _ENTRIES = 2**15  # rows times columns that are looked at, but 128 rows at least
 _SUSPICIOUS = 3.0  # standard errors below which no permutation is worth its time
 _WORTH_A_LOOK = 2.5  # the same for the first look, whose standard errors are rougher
 _LEAST_ROWS = 20
-_FAR = 20.0
 _TOGETHER = np.array([2, 4, 8, 16])  # lags that are also added up: weak dependence that lasts
 _WINDOW = 5.0  # Sokal's: lags are summed up to this many times the time that they add up to
 
@@ -105,11 +107,18 @@ def dependent_rows(problem: Problem, summary: GramSummary) -> Iterator[Remark]:
     yield from _remark(_looked_at(problem, summary))
 
 
-def dependent_values(z: Floats) -> Iterator[Remark]:
-    """The same for standardized rows (n, d) alone, by the Stein features of the standard normal distribution."""
-    if len(z) >= _LEAST_ROWS:
-        with np.errstate(over="ignore", invalid="ignore"):
-            yield from _remark(find_dependence(pose(np.clip(z, -_FAR, _FAR), Gaussian(np.zeros(z.shape[1])), None)))
+def dependent_values(values: Floats) -> Iterator[Remark]:
+    """The same for rows (n, d) in any units: the normal scores of their ranks against the standard normal."""
+    n, d = values.shape
+    if n >= _LEAST_ROWS:
+        scores = np.stack([ndtri(_middle_ranks(column) / n) for column in values.T], axis=1)
+        yield from _remark(find_dependence(pose(scores, Gaussian(np.zeros(d)), InverseMultiquadric(math.sqrt(d)))))
+
+
+def _middle_ranks(column: Floats) -> Floats:
+    """The ranks less one half; equal values have one rank, the mean of theirs."""
+    ordered = np.sort(column)
+    return (np.searchsorted(ordered, column, "left") + np.searchsorted(ordered, column, "right")) / 2.0
 
 
 def _remark(found: Dependence | None) -> Iterator[Remark]:

@@ -44,7 +44,7 @@ def run(options: Any) -> int:
 
 
 def run_demo(options: Demo) -> int:
-    """``steinball demo``: both tests of a model of galaxy velocities."""
+    """``steinball demo``: two models of weekly wages, one of which is good enough."""
     with outcome.ending():
         outcome.show(demonstrate(options.output))
     return NOT_REJECTED

@@ -69,7 +69,7 @@ class TotalVariation(Radius):
     """
 
     distance: float
-    sized_by, axis, in_percent = "distance", "tolerated total variation", True
+    sized_by, axis, in_percent = "distance", "tolerated difference of shares", True
     closed_under_moves = True
     invariant = True
 

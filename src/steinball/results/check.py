@@ -81,7 +81,9 @@ class CheckResult(SharesResult):
     def region(self) -> str:
         """The region that decides, in words; empty where only scores were compared."""
         regions = self.parts.get("regions")
-        return regions.region if isinstance(regions, RegionResult) else ""
+        if not isinstance(regions, RegionResult):
+            return ""
+        return regions._called(self._record.call, self._columns).region
 
     def _finding(self) -> str:
         distance = self.parts.get(_KSD)

@@ -114,6 +114,14 @@ class SharesResult(Result):
             f"{count(_rounded(self.rows_needed))} rows like these would"
         )
 
+    def _concession(self) -> str:
+        """The least difference that is proved; where contamination is tolerated, the least share of it."""
+        low = math.floor(1e4 * self.difference_interval[0]) / 1e4
+        if self.tolerance is None or not math.isfinite(self.difference_bound):
+            return super()._concession()
+        where = f"At confidence {percent(1 - self.level)}, in some region the shares of data and model differ by"
+        return f"{where} at least {points(low)}." if low > 0.0 else ""
+
     def _measured(self) -> str:
         low, high = self.difference_interval
         return f"largest difference of shares {100 * low:.3g} to {points(high)}" if math.isfinite(high) else ""
