@@ -246,7 +246,7 @@ def test_draws_take_exactly_the_values_of_the_enumerated_signs() -> None:
     x = np.array([[-1.0], [0.2], [0.9], [2.5]])
     kernel = sb.InverseMultiquadric(1.0)
     u = SteinKernel(kernel)(x, -x, x, -x)
-    result = sb.ksd_test(x, -x, kernel=kernel, calibration=sb.WildBootstrap(2000), rng=0)
+    result = sb.ksd_test(x, sb.from_scores(-x), kernel=kernel, calibration=sb.WildBootstrap(2000), rng=0)
     assert result.draws is not None
     values = [np.sqrt(max(0.0, np.array(w) @ u @ np.array(w))) / 4 for w in product((-1, 1), repeat=4)]
     nearest = np.abs(result.draws[:, None] - np.array(values)).argmin(axis=1)
@@ -260,7 +260,7 @@ def test_draws_that_repeat_the_statistic_count_as_ties(n: int) -> None:
     rng = np.random.default_rng(n)
     for _ in range(20):
         x = rng.normal(loc=3.0, size=(n, 3))
-        result = sb.ksd_test(x, -x, calibration=sb.WildBootstrap(500), rng=rng)
+        result = sb.ksd_test(x, sb.from_scores(-x), calibration=sb.WildBootstrap(500), rng=rng)
         assert result.draws is not None
         equal = np.isclose(result.draws, result.ksd, rtol=1e-9, atol=0.0)
         assert equal.mean() > 0.5 * 2.0 ** (1 - n)

@@ -73,7 +73,7 @@ def test_what_has_no_answer_says_why() -> None:
     with pytest.raises(ValueError, match="`kind` must have 1 columns"):
         robust(x).smallest_detectable([[0.0, 1.0]])
     with pytest.raises(TypeError, match="`kind` at points needs the score there"):
-        sb.ksd_test(x, -x, tilt=sb.PolynomialTilt(), rng=0).smallest_detectable([1.0])
+        sb.ksd_test(x, sb.from_scores(-x), tilt=sb.PolynomialTilt(), rng=0).smallest_detectable([1.0])
 
 
 def test_what_no_share_can_show_is_infinite() -> None:

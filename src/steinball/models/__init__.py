@@ -9,7 +9,7 @@ from steinball.cautions import (
     WrongScoreWarning,
 )
 from steinball.models.autodiff import from_log_density
-from steinball.models.base import Model, as_model, from_score
+from steinball.models.base import Model, as_model, from_score, from_scores
 from steinball.models.base_space import in_base_space
 from steinball.models.boltzmann import GaussianBernoulliRBM
 from steinball.models.gaussian import Gaussian
@@ -37,5 +37,6 @@ __all__ = [
     "check_score",
     "from_log_density",
     "from_score",
+    "from_scores",
     "in_base_space",
 ]
