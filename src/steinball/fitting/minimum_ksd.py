@@ -192,9 +192,11 @@ class Minimum:
 
     def influence(self, points: Floats) -> Floats:
         """How n times a share of mass at each of ``points`` moves the parameters, (m, p): minus A⁻¹ times its slope."""
-        at = ScoreDistance.of(points, self.stein)
+        at, free = ScoreDistance.of(points, self.stein), self.family.inside(self.params)
         slopes = self.distance.slopes(at, self._pieces(points), self._pieces(self.distance.x))
-        return np.asarray(-solve_positive(self.curvature, slopes.T, 0.0).T @ self._jacobian().T)
+        moves = np.zeros_like(slopes)
+        moves[:, free] = -solve_positive(self.curvature[np.ix_(free, free)], slopes[:, free].T, 0.0).T
+        return np.asarray(moves @ self._jacobian().T)
 
 
 def minimize_ksd(family: Family, x: Floats, stein: SteinKernel, ridge: float = 0.0) -> Minimum:
@@ -223,13 +225,18 @@ def _closed_form(family: ExponentialFamily, distance: ScoreDistance, stein: Stei
 
 
 def _gauss_newton(family: Family, distance: ScoreDistance, stein: SteinKernel) -> Minimum:
-    """Steps to the minimum of the linearized problem, halved until D² falls, in units that are those of no data."""
+    """Steps to the minimum of the linearized problem, halved until D² falls, in units that are those of no data.
+
+    A coordinate at the edge of the family stays there as long as D² falls beyond it.
+    """
     x, start = distance.x, family.start(distance.x)
     working, units = family.to_working(start), family.working_units(start, x)
     value = distance.objective(family.score(start, x))
     for _ in range(_STEPS):
         curvature, slope = _expansion(family, distance, working, units)
-        step = -solve_positive(curvature, slope, 1e-12 * float(np.trace(curvature)))
+        free = (working > family.least) | (slope < 0.0)
+        step, inner = np.zeros_like(slope), curvature[np.ix_(free, free)]
+        step[free] = -solve_positive(inner, slope[free], 1e-12 * float(np.trace(inner)))
         working, value, moved = _descend(family, distance, working, value, step, units)
         if moved <= _ENOUGH:
             break
@@ -255,7 +262,7 @@ def _descend(
     family: Family, distance: ScoreDistance, working: Floats, value: float, step: Floats, units: Floats
 ) -> tuple[Floats, float, float]:
     for _ in range(_HALVINGS):
-        tried = working + units * step
+        tried = np.maximum(working + units * step, family.least)
         with np.errstate(all="ignore"):
             found = _value(family, distance, tried)
         if found < value:
