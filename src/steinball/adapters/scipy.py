@@ -195,6 +195,11 @@ class SciPyFamily(Family):
         low, high = np.quantile(x, [0.05, 0.95])
         return self.fit(x[(x[:, 0] >= low) & (x[:, 0] <= high)])
 
+    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
+        """The affine map from one location and scale to the others."""
+        here, there = self._whole(own), self._whole(target)
+        return np.asarray(there["loc"] + there["scale"] * (x - here["loc"]) / here["scale"])
+
     def margins(self, params: Floats, x: Floats) -> Floats:
         return np.asarray(self.distribution.cdf(x, **self._whole(params)))
 

@@ -45,6 +45,8 @@ class FittedModel:
     choose : callable, optional
         Kernel and tilt for other data and the model fitted on them, as they were chosen for these; ``None`` where they
         do not depend on the data.
+    match : callable, optional
+        Moves other data so that their fit is the fitted model, as far as the family allows it.
     settings : Settings
         How the work over pairs is done.
 
@@ -65,7 +67,8 @@ class FittedModel:
     influence: Floats | None = None
     contaminated: bool = False
     choose: Callable[[Floats, Model], SteinKernel] | None = None
-    settings: Settings = Settings()
+    match: Callable[[Floats], Floats] | None = None
+    settings: Settings = field(default_factory=Settings)
 
 
 class FittedCalibration(Calibration):
@@ -108,6 +111,7 @@ class Refits:
     def _ksd(self, b: int) -> float:
         fitted, problem, support = self.fitted, self.problem, self.problem.support
         draws = Knowledge(fitted.model).needed_draws(len(problem), generator_at(self.seed, b))
+        draws = draws if fitted.match is None else fitted.match(draws)
         draws = draws if support is None else support.off_edges(draws)
         model = fitted.refit(draws)
         stein = problem.stein if fitted.choose is None else fitted.choose(draws, model)
@@ -132,10 +136,12 @@ class RefitBootstrap(FittedCalibration):
     Assumed: a sampler, and an estimator under which the distribution of D moves continuously with the parameters. It
     needs neither parameter scores nor an influence function, so that it goes with any estimator. For a tolerance of 0.
 
-    Where a move and a change of the unit of the data turn one member of the family into another and the fit follows,
-    D has the same distribution under all members (normal on the line, exponential). The draws are then draws of D
-    itself, and the level is exact at every n: it is at most :math:`\lfloor \alpha (B + 1) \rfloor / (B + 1)`. For
-    other families the level is simulated (``docs/evidence``).
+    Where a map of the data, such as a change of their unit, turns a member of the family into another one, a sample
+    :math:`x^{(b)}` is mapped to the fit of the data before anything else. For maximum likelihood in the normal family
+    of any dimension, the log-normal and the exponential one it is then a draw of the data given their sufficient
+    statistic. The level is exact at every n, whatever the kernel: at most
+    :math:`\lfloor \alpha (B + 1) \rfloor / (B + 1)` (``docs/theory/fitted.md``). In other families the level is
+    simulated (``docs/evidence``).
 
     Examples
     --------

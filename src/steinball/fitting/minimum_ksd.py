@@ -14,7 +14,8 @@ from steinball.models.differences import difference_jacobian
 from steinball.models.family import ExponentialFamily, Family
 from steinball.stein import SteinKernel
 
-_PAIRS_AT_ONCE = 2**22  # entries of the kernel matrix held at once: 32 MB
+KEPT = 2**22  # entries of a kernel matrix that is kept: 32 MB
+PAIRS_AT_ONCE = 2**20  # entries of one that is formed in blocks, some arrays at a time: 8 MB each
 _STEPS, _HALVINGS, _ENOUGH = 100, 30, 1e-10
 
 
@@ -66,7 +67,7 @@ class ScoreDistance:
 
     def _blocks(self, points: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
         """φ and φ′ between blocks of ``points`` and all of x."""
-        step = max(1, _PAIRS_AT_ONCE // len(self))
+        step = max(1, PAIRS_AT_ONCE // len(self))
         for part in (slice(start, start + step) for start in range(0, len(points), step)):
             value, slope, _ = self.kernel.profile(squared_distances(points[part], self.x, self.kernel.metric))
             yield part, value, slope
@@ -74,7 +75,7 @@ class ScoreDistance:
     @cached_property
     def _values(self) -> Floats | None:
         """φ between all points, where it is small enough to be kept."""
-        if len(self) ** 2 > _PAIRS_AT_ONCE:
+        if len(self) ** 2 > KEPT:
             return None
         return np.concatenate([value for _, value, _ in self._blocks(self.x)])
 
@@ -110,7 +111,7 @@ class ScoreDistance:
         last = (scores + self.shift)[:, :, None]
         columns = last if basis is None else np.concatenate([basis, last], axis=2)  # (n, d, q)
         squares, linear = np.zeros((2, len(self.rows), columns.shape[2], columns.shape[2]))
-        pairs, step = np.argwhere(columns.any(axis=0)), max(1, _PAIRS_AT_ONCE // self.rows.size)
+        pairs, step = np.argwhere(columns.any(axis=0)), max(1, PAIRS_AT_ONCE // self.rows.size)
         for some in (pairs[start : start + step] for start in range(0, len(pairs), step)):
             weighted = self.weights[:, some[:, 0]] * columns[:, some[:, 0], some[:, 1]]
             smoothed = self.smooth((weighted[:, None, :] * self.rows.T[:, :, None]).reshape(len(self), -1))

@@ -21,7 +21,7 @@ from steinball.arrays import (
     take_rows,
     to_host,
 )
-from steinball.calibration import BoundaryBootstrap, Calibration, ProjectedBootstrap, RefitBootstrap
+from steinball.calibration import BoundaryBootstrap, Calibration, ProjectedBootstrap, RefitBootstrap, WildBootstrap
 from steinball.calibration.combination import as_calibration
 from steinball.calibration.fitted import FittedCalibration, FittedModel
 from steinball.calibration.projected import least_rows
@@ -29,7 +29,7 @@ from steinball.evidence.ksd import FamilyEvidence, KSDEvidence
 from steinball.fitting.estimators import Estimate, Estimator, MaximumLikelihood, as_estimator
 from steinball.fitting.families import Fitter, as_family
 from steinball.fitting.first_order import FirstOrder
-from steinball.fitting.profile import EXCLUSION, closest_member
+from steinball.fitting.profile import EXCLUSION, check_memory, closest_member
 from steinball.gof.assess import Specification, assess_problem
 from steinball.gram.choose import Settings
 from steinball.kernels.bandwidth import median_of_checked
@@ -81,11 +81,13 @@ def fit_test(
     Parameters
     ----------
     x : array
-        Observations, shape (n, d), or (n,) for d = 1. The rows must be independent.
+        Observations, shape (n, d), or (n,) for d = 1. The rows must be independent; for a series give
+        ``calibration=WildBootstrap(999, dependence="auto")``.
     family : str, distribution of SciPy, estimator
         ``"normal"`` (any d), ``"student-t"``, ``"exponential"``, ``"gamma"``, ``"lognormal"``, ``"weibull"``,
-        ``"mixture:3"``; a distribution of SciPy that is not frozen, such as ``scipy.stats.norm``; an estimator of scikit-learn; a function
-        or an object with ``fit(x)`` that returns a model; or a :class:`steinball.fitting.Family`.
+        ``"mixture:3"``; a distribution of SciPy that is not frozen, such as ``scipy.stats.norm``; an estimator of
+        scikit-learn; a function or an object with ``fit(x)`` that returns a model; or a
+        :class:`steinball.fitting.Family`.
     contamination : float
         The tolerated share ε.
     known_params : mapping, optional
@@ -94,7 +96,9 @@ def fit_test(
         :class:`~steinball.fitting.MaximumLikelihood` by default; under a tolerance
         :class:`~steinball.fitting.MinimumKSD`, since then the influence of a point must be bounded.
     calibration : Calibration, optional
-        :class:`ProjectedBootstrap` where parameter scores are known, otherwise :class:`RefitBootstrap`. Under a
+        :class:`ProjectedBootstrap` where parameter scores are known; ``RefitBootstrap(199)`` where they are not, and
+        below 60 rows, or 10 for each parameter, where fits are quick (not for mixtures). ``WildBootstrap`` with
+        ``dependence`` is ``ProjectedBootstrap`` with that dependence. Under a
         tolerance ``BoundaryBootstrap(999)`` at every member of the family: the family is rejected when each of them is.
         There ``ProjectedBootstrap`` decides at the fitted model alone, with a radius that holds to first order in ε.
     kernel : Kernel, optional
@@ -233,6 +237,7 @@ class _Task:
             None if estimator.minimizes_ksd else pulls,
             contaminated=self.share > 0.0,
             choose=choose,
+            match=partial(_matched, family, estimator, choose, estimate.params),
             settings=self.shared["settings"],
         )
         radius = self._radius(estimator, estimate, family)
@@ -260,15 +265,17 @@ class _Task:
                 f"`x` has {len(self.host)} rows for {len(family.names)} parameters; a tolerance over a family needs at "
                 f"least {least}. Use more rows or a smaller family, or `contamination=0` with RefitBootstrap(199)."
             )
+        check_memory(self.host, self.shared["settings"])
         steep = family.model(family.steepest(family.start(self.host)))
         stein = self._chosen(self.samples, steep, family.support is not None)
         estimate = estimator.estimate(family, self.host, stein)
         chosen = as_calibration(BoundaryBootstrap(999) if calibration is None else calibration)
-        if not chosen.n_resamples:
+        if not chosen.n_resamples or chosen.needs_sampler:
             raise TypeError(
                 f"`calibration={chosen!r}` makes no bootstrap draws, by which members of a family are compared. Use "
                 "BoundaryBootstrap(999) or WeightedBootstrap(999)."
             )
+        chosen = chosen.for_rows(self._pose(family.model(estimate.params), stein))
         found = closest_member(family, self.host, stein, estimate.params, self.share, chosen, self.shared["rng"])
         radius = Huber(self.share)
         evidence, record = self._assess(self._pose(family.model(found.params), stein), chosen, radius)
@@ -310,19 +317,31 @@ def _again(
     return {name: value for name, value in found.items() if name != "_record"}
 
 
-def _refit_model(
-    family: Family, estimator: Estimator, choose: Callable[[Array, Model | None], SteinKernel], x: Floats
-) -> Model:
-    if isinstance(estimator, MaximumLikelihood):  # which needs no kernel
-        return family.model(family.fit(x))
-    return family.model(estimator.params(family, x, choose(x, None)))
+_Choose = Callable[[Array, Model | None], SteinKernel]
+
+
+def _refitted(family: Family, estimator: Estimator, choose: _Choose, x: Floats) -> Floats:
+    """The parameters of other data; maximum likelihood needs no kernel."""
+    return family.fit(x) if isinstance(estimator, MaximumLikelihood) else estimator.params(family, x, choose(x, None))
+
+
+def _refit_model(family: Family, estimator: Estimator, choose: _Choose, x: Floats) -> Model:
+    return family.model(_refitted(family, estimator, choose, x))
+
+
+def _matched(family: Family, estimator: Estimator, choose: _Choose, params: Floats, x: Floats) -> Floats:
+    return family.matched(x, _refitted(family, estimator, choose, x), params)
 
 
 def _as_fitted(calibration: Calibration) -> FittedCalibration:
+    """A calibration that knows of the fit; signs for dependent rows are projected like the weights of others."""
+    if isinstance(calibration, WildBootstrap) and calibration.dependence is not None:
+        return ProjectedBootstrap(calibration.n_resamples, calibration.dependence, calibration.chains)
     if not isinstance(calibration, FittedCalibration):
         raise TypeError(
             f"`calibration={calibration!r}` does not know that the model was fitted on these data, and would hardly "
-            "ever reject. Use ProjectedBootstrap(999) or RefitBootstrap(199)."
+            "ever reject. Use ProjectedBootstrap(999) or RefitBootstrap(199); for rows that depend on each other "
+            'ProjectedBootstrap(999, dependence="auto").'
         )
     return calibration
 

@@ -329,10 +329,21 @@ def evaluate_score(model: Model, x: Array) -> Array:
     >>> evaluate_score(ScoreFunction(lambda x: -x[:, 0]), np.array([[1.0], [2.0]])).shape
     (2, 1)
     """
+    _refuse_network(model, x)
     scores = score_of(model, x)
     _refuse_excluded_points(model, x, scores)
     # A copy of ours: a model may write its next scores into the same memory.
     return private_copy(_without_graph(as_scores(scores, x, "model.score(samples)")))
+
+
+def _refuse_network(model: Model, x: Array) -> None:
+    """Refuse rows of another library than torch for a network of torch, whose own error does not say what to do."""
+    network = model.function if isinstance(model, ScoreFunction) else model
+    is_network = any(kind.__module__.startswith("torch.nn") for kind in type(network).__mro__)
+    if is_network and not array_api_compat.is_torch_array(x):
+        raise TypeError(
+            "`model` is a network of torch, and `samples` are of another library. Pass `torch.as_tensor(samples)`."
+        )
 
 
 def _refuse_excluded_points(model: Model, x: Array, scores: Any) -> None:

@@ -99,6 +99,13 @@ class Family(ABC):
         """Parameters and their standard errors by the names that a user knows."""
         return dict(zip(self.names, zip(params.tolist(), errors.tolist(), strict=True), strict=True))
 
+    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
+        """Data whose fit is ``own`` moved so that their fit is ``target``, as far as moving a member gives another one.
+
+        By default the data themselves.
+        """
+        return x
+
     def steepest(self, params: Floats) -> Floats:
         """Parameters of a member near ``params`` whose score grows as fast as any member's: tilts must bound it."""
         return params
@@ -221,6 +228,9 @@ class Restricted(Family):
 
     def start(self, x: Floats) -> Floats:
         return np.asarray(self.family.start(x)[self._free])
+
+    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
+        return self.family.matched(x, self._whole(own), self._whole(target))
 
     def steepest(self, params: Floats) -> Floats:
         return np.asarray(self.family.steepest(self._whole(params))[self._free])

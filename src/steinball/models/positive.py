@@ -171,6 +171,10 @@ class GammaFamily(ExponentialFamily):
             shape *= math.exp(-rest / (1.0 - shape * float(polygamma(1, shape))))
         return np.array([shape, mean / shape])
 
+    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
+        """The change of unit from one mean to the other; none where the scale is known."""
+        return x if own[1] == target[1] else np.asarray(x * (np.prod(target) / np.prod(own)))
+
     def margins(self, params: Floats, x: Floats) -> Floats:
         return np.asarray(gammainc(params[0], x / params[1]))
 
@@ -215,6 +219,10 @@ class LogNormalFamily(ExponentialFamily):
         if not logs.std() > 0.0:
             raise ValueError("`x` must not be constant to fit a log-normal distribution.")
         return np.array([logs.mean(), logs.std()])
+
+    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
+        """The affine map of the logarithms."""
+        return np.asarray(np.exp(target[0] + target[1] * (np.log(x) - own[0]) / own[1]))
 
     def margins(self, params: Floats, x: Floats) -> Floats:
         return np.asarray(ndtr((np.log(x) - params[0]) / params[1]))
@@ -275,6 +283,10 @@ class WeibullFamily(Family):
                 break
         top = float(logs.max())
         return np.array([shape, math.exp(top + math.log(np.mean(np.exp(shape * (logs - top)))) / shape)])
+
+    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
+        """The affine map of the logarithms."""
+        return np.asarray(target[1] * (x / own[1]) ** (own[0] / target[0]))
 
     def steepest(self, params: Floats) -> Floats:
         """A member with half as large a shape again, since the score grows like x^(k − 1)."""

@@ -204,19 +204,22 @@ class StudentFamily(Family):
         return np.array([0.2, center, spread if spread > 0.0 else max(float(x.std()), 1e-300)])
 
     def fit(self, x: Floats) -> Floats:
-        """The maximum-likelihood parameters: the best of searches from a normal and from a heavy tail."""
+        """The maximum-likelihood parameters: from the best of three starts, with light and heavy tails."""
         _, center, spread = self.start(x)
         if not x.std() > 0.0:
             raise ValueError("`x` must not be constant to fit a student-t distribution.")
         z = (x[:, 0] - center) / spread
         bounds = [(0.0, _MOST), (None, None), (None, None)]
         options = {"ftol": 1e-13, "gtol": 1e-9}
-        starts = ([0.02, z.mean(), np.log(z.std())], [0.2, 0.0, 0.0])
-        found = min((minimize(_loss, s, (z,), "L-BFGS-B", True, bounds=bounds, options=options) for s in starts),
-                    key=lambda run: float(run.fun))  # fmt: skip
-        inverse, loc, log_scale = found.x
+        starts = ([0.02, z.mean(), np.log(z.std())], [0.2, 0.0, 0.0], [1.0, 0.0, -0.3])
+        start = min(starts, key=lambda at: _loss(np.array(at), z)[0])
+        inverse, loc, log_scale = minimize(_loss, start, (z,), "L-BFGS-B", True, bounds=bounds, options=options).x
         inverse = inverse if inverse > _NORMAL else 0.0
         return np.array([inverse, center + spread * loc, spread * np.exp(log_scale)])
+
+    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
+        """The affine map from one location and scale to the others."""
+        return np.asarray(target[1] + target[2] * (x - own[1]) / own[2])
 
     def steepest(self, params: Floats) -> Floats:
         """The normal member, whose score is not bounded."""
@@ -239,7 +242,7 @@ class StudentFamily(Family):
         slope = -(1.0 + inverse) * (1.0 - inverse * z * z) / below / below  # of the score in z, times the scale
         by_tail = -z * (1.0 - z) * (1.0 + z) / below / below
         by_scale = (1.0 + inverse) * z / below - z * slope
-        return np.stack([by_tail, -slope / scale, by_scale], axis=2) / scale
+        return np.asarray(np.stack([by_tail, -slope / scale, by_scale], axis=2) / scale)
 
     def parameter_scores(self, params: Floats, x: Floats) -> Floats:
         inverse, loc, scale = params
