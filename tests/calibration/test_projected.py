@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 import steinball as sb
 from steinball import fitting
@@ -83,7 +85,9 @@ def test_refusals_name_the_remedy() -> None:
     with pytest.raises(ValueError, match=r"needs parameter scores.*RefitBootstrap"):
         sb.fit_test(X, lambda x: sb.models.Gaussian(x.mean(), x.var()), calibration=sb.ProjectedBootstrap(99), rng=0)
     with pytest.raises(ValueError, match="needs at least 18"):
-        sb.fit_test(np.random.default_rng(0).normal(size=(9, 3)), "normal", rng=0)
+        sb.fit_test(
+            np.random.default_rng(0).normal(size=(9, 3)), "normal", calibration=sb.ProjectedBootstrap(99), rng=0
+        )
 
 
 @pytest.mark.exact
@@ -112,3 +116,43 @@ def test_the_level_holds_where_the_naive_test_never_rejects(family: str, dimensi
         naive += result.at(calibration=sb.WeightedBootstrap(99)).rejected
     assert rejected <= 12
     assert naive <= 2
+
+
+def series(n: int, rng: np.random.Generator) -> np.ndarray:
+    noise = rng.normal(size=n)
+    noise[1:] *= np.sqrt(1.0 - 0.6**2)
+    return 3.0 + 2.0 * lfilter([1.0], [1.0, -0.6], noise)
+
+
+@pytest.mark.exact
+def test_signs_for_dependent_rows_are_projected_like_other_weights() -> None:
+    x = series(200, np.random.default_rng(0))[:, None]
+    options: dict[str, Any] = {"kernel": KERNEL, "rng": 0}
+    result: Any = sb.fit_test(x, "normal", calibration=sb.ProjectedBootstrap(50, dependence=8.0), level=0.1, **options)
+    same: Any = sb.fit_test(x, "normal", calibration=sb.WildBootstrap(50, dependence=8.0), level=0.1, **options)
+    np.testing.assert_array_equal(result.draws, same.draws)
+    family = as_family("normal", 1)
+    params = family.fit(x)
+    problem = pose(x, family.model(params), KERNEL)
+    u = np.asarray(problem.stein(x, problem.scores, x, problem.scores))
+    s, w = family.parameter_scores(params, x), weights_of(result)
+    assert set(np.unique(w)) == {-1.0, 1.0}
+    turned = w - (s @ np.linalg.solve(s.T @ s, s.T @ w.T)).T
+    gamma = result._evidence.calibration.projection.inflation
+    np.testing.assert_allclose(result.draws**2, gamma * np.sum((turned @ u) * turned, axis=1) / 200**2, rtol=1e-8)
+
+
+@pytest.mark.calibration
+def test_a_series_is_fitted_as_the_warning_advises() -> None:
+    """40 normal series with correlation .6: none of the advice is refused, and at most 6 are rejected at level .05."""
+    rng, advised, naive = np.random.default_rng(1), 0, 0
+    for seed in range(40):
+        x = series(300, rng)
+        advised += sb.fit_test(x, "normal", calibration=sb.WildBootstrap(199, dependence="auto"), rng=seed).rejected
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            naive += sb.fit_test(x, "normal", calibration=sb.ProjectedBootstrap(199), rng=seed).rejected
+    assert advised <= 6
+    assert naive > advised
+    robust = sb.fit_test(x, "normal", contamination=0.05, calibration=sb.BoundaryBootstrap(99, "wild", "auto"), rng=0)
+    assert not robust.rejected

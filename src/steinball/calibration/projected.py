@@ -8,10 +8,10 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steinball.arrays import Floats, check_resamples, like, to_host
-from steinball.calibration.base import tie_tolerance
+from steinball.calibration.base import Calibration, tie_tolerance
 from steinball.calibration.boundary import BoundaryNull
 from steinball.calibration.fitted import FittedCalibration, FittedModel
-from steinball.calibration.markov import Length, MarkovCalibration
+from steinball.calibration.markov import Length, MarkovCalibration, WildBootstrap
 from steinball.calibration.weighted import centered_counts
 from steinball.checks.dependence import Chains
 from steinball.gram.base import GramSummary
@@ -228,3 +228,16 @@ def leverage_ratio(summary: GramSummary, scores: Floats) -> float:
     squares = diagonal - 2.0 * np.einsum("ip,pi->i", products, pseudo) + np.einsum("ip,pi->i", scores, inner)
     squares = np.maximum(squares, 0.0)
     return float(np.sum(squares / (1.0 - leverages)) / np.sum(squares)) if squares.any() else 1.0
+
+
+def as_fitted(calibration: Calibration) -> FittedCalibration:
+    """A calibration that knows of the fit; signs for dependent rows are projected like the weights of others."""
+    if isinstance(calibration, WildBootstrap) and calibration.dependence is not None:
+        return ProjectedBootstrap(calibration.n_resamples, calibration.dependence, calibration.chains)
+    if not isinstance(calibration, FittedCalibration):
+        raise TypeError(
+            f"`calibration={calibration!r}` does not know that the model was fitted on these data, and would hardly "
+            "ever reject. Use ProjectedBootstrap(999) or RefitBootstrap(199); for rows that depend on each other "
+            'ProjectedBootstrap(999, dependence="auto").'
+        )
+    return calibration

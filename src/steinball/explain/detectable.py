@@ -37,8 +37,8 @@ class Detectable:
     --------
     >>> print(Detectable(0.14, 0.13, 0.14, "worst", 0.05))
     Even where it shows most, contamination below about 14 % would be missed more
-    often than not: a test at level 0.05 finds that share in half of all samples (13 %
-    to 14 %, approximately).
+    often than not: a test at level 0.05 finds that share in half of all samples (13
+    % to 14 %, approximately).
     """
 
     share: float

@@ -21,10 +21,10 @@ from steinball.arrays import (
     take_rows,
     to_host,
 )
-from steinball.calibration import BoundaryBootstrap, Calibration, ProjectedBootstrap, RefitBootstrap, WildBootstrap
+from steinball.calibration import BoundaryBootstrap, Calibration, ProjectedBootstrap, RefitBootstrap
 from steinball.calibration.combination import as_calibration
 from steinball.calibration.fitted import FittedCalibration, FittedModel
-from steinball.calibration.projected import least_rows
+from steinball.calibration.projected import as_fitted, least_rows
 from steinball.evidence.ksd import FamilyEvidence, KSDEvidence
 from steinball.fitting.estimators import Estimate, Estimator, MaximumLikelihood, as_estimator
 from steinball.fitting.families import Fitter, as_family
@@ -207,7 +207,7 @@ class _Task:
             )
         model = fitter.fit(self.host)
         choose = partial(self._chosen, edge=Knowledge(model).support is not None)
-        chosen = _as_fitted(RefitBootstrap() if calibration is None else calibration)
+        chosen = as_fitted(RefitBootstrap() if calibration is None else calibration)
         about: dict[str, Any] = {"family": fitter.label, "fit": "its own"}
         fitted = FittedModel(model, fitter.fit, choose=choose, settings=self.shared["settings"])
         return self._calibrated(fitted, choose(self.samples, model), chosen, Huber(0.0), about)
@@ -241,7 +241,7 @@ class _Task:
             settings=self.shared["settings"],
         )
         radius = self._radius(estimator, estimate, family)
-        chosen = self._default(family) if calibration is None else _as_fitted(calibration)
+        chosen = self._default(family) if calibration is None else as_fitted(calibration)
         about = self._described(family, estimator, estimate, first_order=self.share > 0.0)
         return self._calibrated(fitted, stein, chosen, radius, about)
 
@@ -331,19 +331,6 @@ def _refit_model(family: Family, estimator: Estimator, choose: _Choose, x: Float
 
 def _matched(family: Family, estimator: Estimator, choose: _Choose, params: Floats, x: Floats) -> Floats:
     return family.matched(x, _refitted(family, estimator, choose, x), params)
-
-
-def _as_fitted(calibration: Calibration) -> FittedCalibration:
-    """A calibration that knows of the fit; signs for dependent rows are projected like the weights of others."""
-    if isinstance(calibration, WildBootstrap) and calibration.dependence is not None:
-        return ProjectedBootstrap(calibration.n_resamples, calibration.dependence, calibration.chains)
-    if not isinstance(calibration, FittedCalibration):
-        raise TypeError(
-            f"`calibration={calibration!r}` does not know that the model was fitted on these data, and would hardly "
-            "ever reject. Use ProjectedBootstrap(999) or RefitBootstrap(199); for rows that depend on each other "
-            'ProjectedBootstrap(999, dependence="auto").'
-        )
-    return calibration
 
 
 def split(x: Any, fraction: float = 0.5, rng: Any = None) -> tuple[Array, Array]:
