@@ -163,6 +163,23 @@ def test_signs_are_a_function_that_can_be_compared() -> None:
     assert sb.WildBootstrap(9, dependence=3, chains=[2, 4]) == sb.WildBootstrap(9, 3.0, (2, 4))
 
 
+@pytest.mark.exact
+def test_the_autocorrelation_time_gives_back_what_centering_takes() -> None:
+    """From the whole double-centered matrix: Sokal's window, and a division by 1 − 2K/n, which is .83 here."""
+    x = chain(300, 1, 0.7, np.random.default_rng(8))
+    problem = pose(x, MODEL, sb.InverseMultiquadric(1.0))
+    u = np.asarray(problem.stein(x, -x, x, -x))
+    means = u.mean(axis=0)
+    g = u - means - means[:, None] + means.mean()
+    total, time, lag = 1.0, 1.0, 0
+    while lag < max(16, 5.0 * time):
+        lag += 1
+        total += 2.0 * np.diagonal(g, lag).mean() / (np.trace(u) / 300 - means.mean())
+        time = total / (1.0 - 2.0 * lag / 300)
+    assert autocorrelation_time(problem) == pytest.approx(time, rel=1e-6)
+    assert time > 1.1 * total
+
+
 def rejections(calibration: Any, d: int, rho: float, repeats: int, **options: Any) -> tuple[float, float]:
     """How often a true model is rejected at n = 500, and how often the chain is called too short."""
     rng, model = np.random.default_rng([17, d]), sb.models.Gaussian(np.zeros(d))
