@@ -290,6 +290,7 @@ def test_weights_that_draws_change_are_counted_as_they_are_used(calibration: Bou
     else:
         used = (w - w.mean(axis=1, keepdims=True)) / np.sqrt(1.0 - 16.0 / 120.0)
     np.testing.assert_allclose(result._evidence.null.draws, np.abs(used @ x) / 120, rtol=1e-5)  # features are x
+    np.testing.assert_allclose(calibration.applied(w), used, rtol=1e-12)
     found, sums = result.fragility(), -np.cumsum(np.sort(-np.abs(used), axis=1), axis=1)
 
     def survives(k: int) -> bool:
