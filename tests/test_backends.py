@@ -80,7 +80,7 @@ def test_tau_is_found_in_every_library(xp: Any, tau: Any) -> None:
 
 def test_scores_may_be_an_array_a_function_or_a_model(xp: Any) -> None:
     x = own(xp, X)
-    for model in (-x, lambda x: -x, MODEL):
+    for model in (sb.from_scores(-x), lambda x: -x, MODEL):
         assert run(x, "as it is", model).ksd == pytest.approx(run(X, "as it is").ksd, rel=1e-10)
 
 
@@ -115,7 +115,7 @@ def test_what_is_not_finite_is_refused_in_every_library(xp: Any) -> None:
     with pytest.raises(ValueError, match=r"`samples` must be finite, but 1 of 56 rows.*row 5"):
         run(own(xp, bad), "standard")
     with pytest.raises(ValueError, match=r"must be finite, but 1 of 56 rows.*row 5"):
-        run(own(xp, X), "standard", own(xp, bad))
+        run(own(xp, X), "standard", sb.from_scores(own(xp, bad)))
 
 
 def test_an_overflow_is_named_in_every_library(xp: Any) -> None:
@@ -127,7 +127,7 @@ def test_an_overflow_is_named_in_every_library(xp: Any) -> None:
 
 def test_the_users_arrays_are_not_written_to(xp: Any) -> None:
     x, scores = own(xp, X), own(xp, -X)
-    sb.robust_ksd_test(x, scores, 0.05, calibration=B, tilt=sb.PolynomialTilt())
+    sb.robust_ksd_test(x, sb.from_scores(scores), 0.05, calibration=B, tilt=sb.PolynomialTilt())
     assert np.array_equal(to_host(x), X)
     assert np.array_equal(to_host(scores), -X)
 
@@ -137,7 +137,7 @@ def test_a_numpy_score_of_another_library_is_refused(xp: Any) -> None:
     if isinstance(x, np.ndarray):
         return
     with pytest.raises(TypeError, match="return scores from the same array library"):
-        run(x, "standard", -X)
+        run(x, "standard", sb.from_scores(-X))
 
 
 # torch
@@ -180,7 +180,7 @@ def test_frames_are_accepted_as_samples_and_as_scores(kind: int) -> None:
     names = found["details"].pop("columns", None)  # the one thing that a frame adds
     assert found == wanted
     assert names is None or len(names) == X.shape[1]
-    result = run(frame, "as it is", -X)
+    result = run(frame, "as it is", sb.from_scores(-X))
     assert isinstance(result.contributions, np.ndarray)
     assert result.ksd == run(X, "as it is").ksd
 
@@ -188,7 +188,7 @@ def test_frames_are_accepted_as_samples_and_as_scores(kind: int) -> None:
 def test_scores_may_be_a_frame() -> None:
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     for scores in (pandas.DataFrame(-X), polars.DataFrame(-X)):
-        assert run(X, "standard", scores).ksd == run(X, "standard", -X).ksd
+        assert run(X, "standard", sb.from_scores(scores)).ksd == run(X, "standard", sb.from_scores(-X)).ksd
 
 
 def test_a_series_is_one_column() -> None:

@@ -112,7 +112,9 @@ def sample_of(n: int, d: int = 3) -> Floats:
 
 def run(x: Floats, n_jobs: int | None = None) -> Any:
     """The model is a plain array of scores, so that nothing but arrays needs to travel."""
-    return sb.ksd_test(x, -x, engine="blocked", rng=0, calibration=WeightedBootstrap(499), n_jobs=n_jobs)
+    return sb.ksd_test(
+        x, sb.from_scores(-x), engine="blocked", rng=0, calibration=WeightedBootstrap(499), n_jobs=n_jobs
+    )
 
 
 def assert_same(result: Any, serial: Any) -> None:
@@ -167,7 +169,7 @@ def test_linear_algebra_on_a_worker_runs_on_one_thread(client: Any) -> None:
 
 def _cell(seed: int) -> tuple[float, int, int]:
     x = np.random.default_rng(seed).normal(size=(300, 2))
-    return sb.ksd_test(x, -x, engine="blocked", rng=seed).pvalue, os.getpid(), available_jobs(None)
+    return sb.ksd_test(x, sb.from_scores(-x), engine="blocked", rng=seed).pvalue, os.getpid(), available_jobs(None)
 
 
 def test_whole_tests_run_on_the_workers_without_cutting_themselves_up(cluster: Any, client: Any) -> None:
@@ -225,7 +227,7 @@ def test_an_error_on_a_worker_reaches_the_user(client: Any) -> None:
     scores = -x
     scores[500] = 1e200
     with joblib.parallel_config(backend="dask"), pytest.raises(FloatingPointError, match="overflows"):
-        sb.ksd_test(x, scores, engine="blocked", rng=0)
+        sb.ksd_test(x, sb.from_scores(scores), engine="blocked", rng=0)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from steinball.discrepancy import ksd, targeted_ksd
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern
 from steinball.kernels.bandwidth import median_distance
+from steinball.models import from_scores
 from steinball.problem import pose
 from steinball.stein import SteinKernel
 from steinball.tau.tilting import base_tilt
@@ -56,7 +57,7 @@ def test_a_negative_u_statistic_has_the_root_zero() -> None:
 
 def test_defaults_are_the_median_distance_and_no_tilt() -> None:
     x = np.random.default_rng(0).normal(size=(30, 2))
-    assert ksd(x, minus) == ksd(x, -x, kernel=InverseMultiquadric(median_distance(x)), tilt=None)
+    assert ksd(x, minus) == ksd(x, from_scores(-x), kernel=InverseMultiquadric(median_distance(x)), tilt=None)
     assert ksd(x, minus, tilt="auto") == ksd(x, minus, tilt=base_tilt(x))
 
 
@@ -211,7 +212,7 @@ def test_two_samples_must_belong_together() -> None:
     with pytest.raises(TypeError, match="`samples` is a numpy array but `y` is a torch array"):
         targeted_ksd(x, pytest.importorskip("torch").zeros((3, 2)), minus)
     with pytest.raises(ValueError, match="a score array knows the score only at the samples"):
-        targeted_ksd(x, x + 1.0, -x)
+        targeted_ksd(x, x + 1.0, from_scores(-x))
 
 
 def test_overflow_is_an_error_and_not_a_nan() -> None:

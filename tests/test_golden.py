@@ -45,7 +45,7 @@ def problem_of(case: dict[str, Any], xp: Any = np) -> Problem:
     x, spec = np.array(case["X"]), case["kernel"]
     tilt = PolynomialTilt(spec["b"], spec["loc"], spec["a"]) if spec["type"] == "Tilted" else None
     scores = xp.asarray(np.array(case["score"]))
-    return pose(xp.asarray(x), scores, kernel_of(spec, x), tilt)
+    return pose(xp.asarray(x), sb.from_scores(scores), kernel_of(spec, x), tilt)
 
 
 @pytest.mark.backend
@@ -94,7 +94,9 @@ def test_a_score_function_gives_what_its_scores_give(name: str) -> None:
     options: Any = {"kernel": problem.stein.kernel, "tilt": problem.stein.tilt}
     assert sb.ksd(case["X"], model_score(case), **options) == pytest.approx(case["vstat"] ** 0.5, rel=RTOL)
     expected = max(0.0, case["ustat"]) ** 0.5
-    assert sb.ksd(case["X"], case["score"], estimator="u", **options) == pytest.approx(expected, rel=RTOL)
+    assert sb.ksd(case["X"], sb.from_scores(case["score"]), estimator="u", **options) == pytest.approx(
+        expected, rel=RTOL
+    )
 
 
 @pytest.fixture

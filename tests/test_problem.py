@@ -167,7 +167,7 @@ def test_few_samples_of_jax_are_computed_in_numpy_and_the_model_still_sees_jax()
     problem = Rows.of(x, score).pose(None, "auto")
     assert isinstance(problem.samples, np.ndarray)
     assert set(seen) == {type(x)}
-    assert isinstance(Rows.of(x, -x).pose(None, None).scores, np.ndarray)
+    assert isinstance(Rows.of(x, sb.from_scores(-x)).pose(None, None).scores, np.ndarray)
     many = jnp.zeros((SMALL_JAX + 1, 1))
     assert type(Rows.of(many, score).samples) is type(many)
     pickle.loads(pickle.dumps(sb.ksd_test(x, sb.models.Gaussian(dimension=2), rng=0)))

@@ -21,7 +21,7 @@ from steinball.arrays import to_host
 from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern
-from steinball.models.base import ScoreFunction
+from steinball.models.base import ScoreFunction, from_scores
 from steinball.problem import Problem, pose
 from steinball.stein import SteinKernel, center_of
 from steinball.tilts import PolynomialTilt, PowerTilt, Tilt
@@ -455,7 +455,7 @@ def test_a_problem_asks_the_same_question_elsewhere() -> None:
     stein = SteinKernel(InverseMultiquadric(1.0), PolynomialTilt(0.5, 0.3, 1.4))
     problem = Problem.at_scores(stein, ScoreFunction(score), x, score(x))
     assert problem.evaluable
-    assert not pose(x, score(x)).evaluable
+    assert not pose(x, from_scores(score(x))).evaluable
     np.testing.assert_array_equal(problem.at(y).scores, score(y))
     np.testing.assert_allclose(problem.diagonal_at(y), np.diag(gram(stein, y, score(y))), rtol=1e-12)
     np.testing.assert_allclose(problem.at(y).diagonal, problem.diagonal_at(y), rtol=1e-15)

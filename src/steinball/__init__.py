@@ -46,7 +46,15 @@ from steinball.gof import (
 )
 from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
-from steinball.models import as_model, check_score, from_draws, from_log_density, from_score, in_base_space
+from steinball.models import (
+    as_model,
+    check_score,
+    from_draws,
+    from_log_density,
+    from_score,
+    from_scores,
+    in_base_space,
+)
 from steinball.planning import power, sample_size
 from steinball.posterior import mcmc_test
 from steinball.radius import (
@@ -116,6 +124,7 @@ __all__ = [
     "from_draws",
     "from_log_density",
     "from_score",
+    "from_scores",
     "in_base_space",
     "jumps",
     "kernels",

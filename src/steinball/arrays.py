@@ -105,6 +105,7 @@ def _as_float_array(x: Any, name: str) -> Array:
             x = np.asarray(x)
         except ValueError:
             raise ValueError(f"`{name}` must be a rectangular array of numbers; its rows differ in length.") from None
+    _refuse_without_numbers(x, name)
     xp = namespace(x)
     if isinstance(x, np.ndarray):
         x = _plain_numpy(x, name)
@@ -113,6 +114,18 @@ def _as_float_array(x: Any, name: str) -> Array:
     if not xp.isdtype(x.dtype, ("real floating", "integral")):
         raise TypeError(f"`{name}` must hold real numbers, got dtype {dtype_name(x)}.")
     return _standard_float(x, xp, name)
+
+
+def _refuse_without_numbers(x: Array, name: str) -> None:
+    """Refuse arrays that stand for numbers which are not there: of Dask, inside `jax.jit`, on torch's meta device."""
+    if _library(x) == "dask":
+        raise TypeError(f"`{name}` is a Dask array, whose numbers are not in memory yet. Pass `{name}.compute()`.")
+    if "Tracer" in type(x).__name__:
+        raise TypeError(
+            f"`{name}` is traced by JAX and holds no numbers. Call this outside of `jax.jit`, `vmap` and `grad`."
+        )
+    if array_api_compat.is_torch_array(x) and x.device.type == "meta":
+        raise TypeError(f"`{name}` is on torch's meta device, which holds no numbers. Put it on a CPU or GPU.")
 
 
 def _plain_numpy(x: NDArray[Any], name: str) -> NDArray[Any]:

@@ -30,7 +30,7 @@ from steinball.jumps.offset import as_jumps
 from steinball.kernels.bandwidth import median_of_checked, standard_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
-from steinball.models.base import JaxModel, Model, evaluate_score, keepable, model_at, score_of
+from steinball.models.base import JaxModel, Model, evaluate_score, from_scores, keepable, model_at, score_of
 from steinball.models.base_map import Move
 from steinball.models.base_space import as_tested
 from steinball.models.knowledge import Knowledge
@@ -516,7 +516,7 @@ def _in_numpy(model: Model, samples: Array) -> Model:
     """The model for samples of JAX that are computed in NumPy, since they are few."""
     known = Knowledge(model)
     if not known.evaluable:
-        return model_at(to_host(evaluate_score(model, samples)), to_host(samples))
+        return model_at(from_scores(to_host(evaluate_score(model, samples))), to_host(samples))
     return model if known.takes_numpy else JaxModel(model, samples[:1, :])
 
 

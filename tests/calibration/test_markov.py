@@ -15,7 +15,7 @@ from scipy.signal import lfilter
 import steinball as sb
 from steinball.calibration.markov import LEAST_EFFECTIVE, MarkovSigns
 from steinball.checks.dependence import autocorrelation_time
-from steinball.problem import Rows
+from steinball.problem import Rows, pose
 from steinball.stein import SteinKernel
 
 Floats = NDArray[np.float64]
@@ -163,6 +163,23 @@ def test_signs_are_a_function_that_can_be_compared() -> None:
     assert sb.WildBootstrap(9, dependence=3, chains=[2, 4]) == sb.WildBootstrap(9, 3.0, (2, 4))
 
 
+@pytest.mark.exact
+def test_the_autocorrelation_time_gives_back_what_centering_takes() -> None:
+    """From the whole double-centered matrix: Sokal's window, and a division by 1 − 2K/n, which is .83 here."""
+    x = chain(300, 1, 0.7, np.random.default_rng(8))
+    problem = pose(x, MODEL, sb.InverseMultiquadric(1.0))
+    u = np.asarray(problem.stein(x, -x, x, -x))
+    means = u.mean(axis=0)
+    g = u - means - means[:, None] + means.mean()
+    total, time, lag = 1.0, 1.0, 0
+    while lag < max(16, 5.0 * time):
+        lag += 1
+        total += 2.0 * np.diagonal(g, lag).mean() / (np.trace(u) / 300 - means.mean())
+        time = total / (1.0 - 2.0 * lag / 300)
+    assert autocorrelation_time(problem) == pytest.approx(time, rel=1e-6)
+    assert time > 1.1 * total
+
+
 def rejections(calibration: Any, d: int, rho: float, repeats: int, **options: Any) -> tuple[float, float]:
     """How often a true model is rejected at n = 500, and how often the chain is called too short."""
     rng, model = np.random.default_rng([17, d]), sb.models.Gaussian(np.zeros(d))
@@ -246,7 +263,7 @@ def test_draws_take_exactly_the_values_of_the_enumerated_signs() -> None:
     x = np.array([[-1.0], [0.2], [0.9], [2.5]])
     kernel = sb.InverseMultiquadric(1.0)
     u = SteinKernel(kernel)(x, -x, x, -x)
-    result = sb.ksd_test(x, -x, kernel=kernel, calibration=sb.WildBootstrap(2000), rng=0)
+    result = sb.ksd_test(x, sb.from_scores(-x), kernel=kernel, calibration=sb.WildBootstrap(2000), rng=0)
     assert result.draws is not None
     values = [np.sqrt(max(0.0, np.array(w) @ u @ np.array(w))) / 4 for w in product((-1, 1), repeat=4)]
     nearest = np.abs(result.draws[:, None] - np.array(values)).argmin(axis=1)
@@ -260,7 +277,7 @@ def test_draws_that_repeat_the_statistic_count_as_ties(n: int) -> None:
     rng = np.random.default_rng(n)
     for _ in range(20):
         x = rng.normal(loc=3.0, size=(n, 3))
-        result = sb.ksd_test(x, -x, calibration=sb.WildBootstrap(500), rng=rng)
+        result = sb.ksd_test(x, sb.from_scores(-x), calibration=sb.WildBootstrap(500), rng=rng)
         assert result.draws is not None
         equal = np.isclose(result.draws, result.ksd, rtol=1e-9, atol=0.0)
         assert equal.mean() > 0.5 * 2.0 ** (1 - n)

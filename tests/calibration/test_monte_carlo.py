@@ -167,7 +167,7 @@ def test_what_is_missing_is_named() -> None:
     with pytest.raises(TypeError, match=r"no `sample\(n, rng\)`"):
         sb.robust_ksd_test(x, lambda x: -x, 0.05, calibration=MonteCarlo(99))
     with pytest.raises(TypeError, match="draws whole samples"):
-        sb.robust_ksd_test(x, -x, 0.05, tau=2.0, kernel=KERNEL, tilt=TILT, calibration=MonteCarlo(99))
+        sb.robust_ksd_test(x, sb.from_scores(-x), 0.05, tau=2.0, kernel=KERNEL, tilt=TILT, calibration=MonteCarlo(99))
     with pytest.raises(ValueError, match="needs an upper bound"):
         sb.robust_ksd_test(x, MODEL, 0.05, tau="sample", calibration=MonteCarlo(99))
     with pytest.raises(ValueError, match="does not hold over the set"):

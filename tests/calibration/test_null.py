@@ -119,7 +119,9 @@ def test_pvalue_at_most_level_is_statistic_above_threshold(
 def test_a_result_rejects_exactly_when_pvalue_and_threshold_say_so(seed: int, level: float, radius: float) -> None:
     rng = np.random.default_rng(seed)
     x = rng.normal(loc=rng.normal(), size=(6, 1))
-    result = sb.ksd_test(x, -x, calibration=sb.WeightedBootstrap(59), level=level, radius=radius, rng=rng)
+    result = sb.ksd_test(
+        x, sb.from_scores(-x), calibration=sb.WeightedBootstrap(59), level=level, radius=radius, rng=rng
+    )
     assert result.rejected == (result.pvalue <= result.level) == (result.statistic > result.threshold)
 
 
@@ -164,7 +166,7 @@ def test_u_statistics_follow_the_rule_on_the_squared_scale(shift: float) -> None
 def test_a_negative_quantile_never_rejects_at_any_level_asked_later() -> None:
     """App. C: the root of a negative quantile does not exist; then nothing is rejected, also by ``at``."""
     x = np.linspace(-1.5, 1.6, 20)[:, None]
-    result = sb.ksd_test(x, -x, estimator="u", calibration=sb.WeightedBootstrap(199), rng=3)
+    result = sb.ksd_test(x, sb.from_scores(-x), estimator="u", calibration=sb.WeightedBootstrap(199), rng=3)
     assert result.draws is not None
     squares = np.sign(result.draws) * result.draws**2
     seen = set()
@@ -181,7 +183,7 @@ def test_a_negative_quantile_never_rejects_at_any_level_asked_later() -> None:
 def test_a_small_pvalue_alone_does_not_reject_a_u_statistic() -> None:
     """All draws negative: p is 1/(B + 1), yet the quantile has no root."""
     x = np.array([[2.0], [2.5]])
-    result = sb.ksd_test(x, -x, estimator="u", calibration=sb.WeightedBootstrap(99), rng=0, level=0.4)
+    result = sb.ksd_test(x, sb.from_scores(-x), estimator="u", calibration=sb.WeightedBootstrap(99), rng=0, level=0.4)
     assert result.draws is not None
     assert (result.draws <= 0.0).all()
     assert result.pvalue == 0.01
@@ -199,17 +201,20 @@ def test_an_unreachable_level_is_an_error_that_says_how_many_draws_are_needed(n_
     least = math.ceil(1 / level - 1e-9) - 1
     message = rf"`n_resamples={n_resamples}` cannot reach `level={level:g}`.*at least {least}"
     with pytest.raises(ValueError, match=message):
-        sb.ksd_test(x, -x, calibration=sb.WeightedBootstrap(n_resamples), level=level)
+        sb.ksd_test(x, sb.from_scores(-x), calibration=sb.WeightedBootstrap(n_resamples), level=level)
     with pytest.raises(ValueError, match="cannot reach"):
-        sb.ksd_test(x, -x, calibration=sb.WeightedBootstrap(n_resamples), level=0.5).at(level=level)
-    assert sb.ksd_test(x, -x, calibration=sb.WeightedBootstrap(least), level=level, rng=0).n_resamples == least
+        sb.ksd_test(x, sb.from_scores(-x), calibration=sb.WeightedBootstrap(n_resamples), level=0.5).at(level=level)
+    assert (
+        sb.ksd_test(x, sb.from_scores(-x), calibration=sb.WeightedBootstrap(least), level=level, rng=0).n_resamples
+        == least
+    )
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 1.5, math.nan, math.inf])
 def test_levels_outside_of_zero_to_a_half_are_refused(level: float) -> None:
     x = np.linspace(-1.0, 1.0, 10)
     with pytest.raises(ValueError, match="`level`"):
-        sb.ksd_test(x, -x, level=level)
+        sb.ksd_test(x, sb.from_scores(-x), level=level)
 
 
 @pytest.mark.parametrize("count", [0, -1])

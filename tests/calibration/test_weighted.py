@@ -104,7 +104,7 @@ def test_draws_are_the_double_sum_of_the_paper() -> None:
     kernel, tilt = sb.InverseMultiquadric(1.3), sb.PolynomialTilt(0.5)
     u = SteinKernel(kernel, tilt)(x, -x, x, -x)
     options: dict[str, Any] = {"kernel": kernel, "tilt": tilt, "calibration": sb.WeightedBootstrap(70), "rng": 5}
-    biased, unbiased = (sb.ksd_test(x, -x, estimator=kind, **options) for kind in "vu")
+    biased, unbiased = (sb.ksd_test(x, sb.from_scores(-x), estimator=kind, **options) for kind in "vu")
     assert biased.draws is not None
     assert unbiased.draws is not None
     for b, w in enumerate(rows(9, 70, seed=as_seed(5))):
@@ -121,7 +121,7 @@ BOOTSTRAPS = [sb.WeightedBootstrap(99), sb.WildBootstrap(99)]
 
 
 def draws(rng: Any, calibration: Any) -> NDArray[np.float64]:
-    found = sb.ksd_test(X, -X, calibration=calibration, rng=rng).draws
+    found = sb.ksd_test(X, sb.from_scores(-X), calibration=calibration, rng=rng).draws
     assert found is not None
     return found
 
@@ -164,4 +164,4 @@ def test_none_is_fresh_every_time_and_nothing_global_is_read_or_set(calibration:
 @pytest.mark.parametrize("rng", [np.random.RandomState(0), -1, "seed", 1.5, np.random])
 def test_other_kinds_of_rng_are_refused(rng: Any) -> None:
     with pytest.raises(TypeError, match="`rng` must be None, a"):
-        sb.ksd_test(X, -X, rng=rng)
+        sb.ksd_test(X, sb.from_scores(-X), rng=rng)

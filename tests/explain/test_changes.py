@@ -284,3 +284,36 @@ def test_a_kernel_or_tilt_from_the_data_is_refused() -> None:
         sb.robust_ksd_test(x, lambda x: -x, 0.05, kernel=chosen.kernel, tau=9.0, rng=0).fragility()
     with pytest.raises(ValueError, match="come from its data"):  # they say where they are tested
         sb.ksd_test(x, Cauchy(), radius=sb.Huber(0.05), tau="auto", rng=0).fragility()
+
+
+@pytest.mark.parametrize(
+    "calibration", [BoundaryBootstrap(99, "wild", 8.0), BoundaryBootstrap(99, "scaled")], ids=["dependent", "scaled"]
+)
+def test_weights_that_draws_change_are_counted_as_they_are_used(calibration: BoundaryBootstrap) -> None:
+    """Signs for dependent rows are centered and stretched, others scaled: raw weights gave 22 where 16 was true.
+
+    The draws move by no more than T(K)Δ/n with the weights of the definition, and by more than with those drawn.
+    """
+    rng = np.random.default_rng(3)
+    x = np.clip(rng.normal(0.35, 0.4, size=120), -1.0, 1.0)
+    result: Any = run(x, calibration, 0.02, LINEAR)
+    w: Any = weights_of(result)
+    if calibration.dependence is None:
+        used = w / np.sqrt(np.mean(w**2, axis=1, keepdims=True))
+    else:
+        used = (w - w.mean(axis=1, keepdims=True)) / np.sqrt(1.0 - 16.0 / 120.0)
+    np.testing.assert_allclose(result._evidence.null.draws, np.abs(used @ x) / 120, rtol=1e-5)  # features are x
+    applied: Any = calibration.applied(w)
+    np.testing.assert_allclose(applied, used, rtol=1e-12)
+    found, sums = result.fragility(), -np.cumsum(np.sort(-np.abs(used), axis=1), axis=1)
+
+    def survives(k: int) -> bool:
+        step = 2.0 * np.sqrt(result.tau) / 120
+        moved = step * (sums[:, k - 1] if k else np.zeros(99))
+        low, high = result._evidence.null.critical_range(result.level, result.radius, k * step, moved)
+        rejected = result.ksd - k * step > high
+        return bool(rejected if result.rejected else result.ksd + k * step <= max(result.radius, low))
+
+    assert found.changes == max(k for k in range(121) if survives(k))
+    raw = _largest_sums(result._evidence.summary.weights)
+    assert not np.allclose(raw(5), sums[:, 4])

@@ -88,7 +88,7 @@ def test_what_cannot_be_a_place_is_refused() -> None:
 
 def test_scores_alone_give_everything_but_the_witness_elsewhere() -> None:
     x = np.random.default_rng(0).normal(0.5, size=(60, 1))
-    found = sb.ksd_test(x, -x, rng=0).explain()
+    found = sb.ksd_test(x, sb.from_scores(-x), rng=0).explain()
     assert np.isfinite(found.places.surplus).all()
     with pytest.raises(TypeError, match="the witness function needs the score away from the samples"):
         found.witness([0.0])

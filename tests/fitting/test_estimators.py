@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import steinball as sb
 from steinball import fitting
 from steinball.fitting import Estimator, MaximumLikelihood, MedianMAD, MinimumKSD
 from steinball.fitting.estimators import as_estimator
 from steinball.kernels import InverseMultiquadric
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt
+from tests.fitting.conftest import case
 
 as_family: Any = fitting.as_family
 pytestmark = pytest.mark.exact
@@ -57,3 +59,36 @@ def test_what_does_not_fit_is_refused(fit: Any, contamination: float, words: str
 def test_median_and_mad_are_for_the_normal_family() -> None:
     with pytest.raises(ValueError, match="for the normal family on the line, got gamma"):
         MedianMAD().params(as_family("gamma", 1), np.ones((3, 1)), STEIN)
+
+
+def test_standard_errors_of_maximum_likelihood_hold_where_the_family_is_wrong() -> None:
+    """The mean of 350 rows, 8 of them at −99.9, and exponential data in a normal family: sd/√n, and the bootstrap's."""
+    rng = np.random.default_rng(0)
+    x = np.append(rng.normal(17.0, 3.0, 342), np.full(8, -99.9))
+    fit = sb.fit_test(x, "normal", rng=0)
+    assert fit.standard_errors["mean"] == pytest.approx(x.std() / np.sqrt(350), rel=1e-6)
+    y = rng.exponential(size=400)
+    found = sb.fit_test(y, "normal", rng=0).standard_errors
+    draws = [rng.choice(y, 400) for _ in range(400)]
+    assert found["mean"] == pytest.approx(np.std([draw.mean() for draw in draws]), rel=0.15)
+    assert found["sd"] == pytest.approx(np.std([draw.std() for draw in draws]), rel=0.15)
+
+
+@pytest.mark.parametrize("name", ["gamma", "weibull", "student-t", "lognormal"])
+def test_the_influence_of_maximum_likelihood_is_what_one_more_point_does(name: str) -> None:
+    family, x, _ = case(name)
+    estimate = MaximumLikelihood().estimate(family, x, STEIN)
+    points = np.quantile(x, [0.1, 0.9])[:, None]
+    more = [family.fit(np.vstack([np.repeat(x, 20, axis=0), point[None]])) for point in points]
+    moved = (np.array(more) - estimate.params) * (20 * len(x) + 1)
+    np.testing.assert_allclose(estimate.influence(points), moved, rtol=0.02, atol=0.02 * np.abs(moved).max())
+
+
+def test_a_parameter_at_the_edge_of_its_family_is_not_fitted() -> None:
+    """Light tails: the t is the normal distribution, and its location and scale have the errors of that."""
+    x = np.random.default_rng(1).uniform(size=200)
+    student, normal = (sb.fit_test(x, family, rng=0) for family in ("student-t", "normal"))
+    assert student.params["df"] == np.inf
+    assert student.standard_errors["loc"] == pytest.approx(normal.standard_errors["mean"], rel=1e-4)
+    assert student.pvalue == pytest.approx(normal.pvalue, abs=0.01)
+    assert "df inf (at the edge of the family)" in str(student)

@@ -85,3 +85,20 @@ def test_where_no_member_is_a_candidate_the_fit_is_tested() -> None:
     np.testing.assert_array_equal(found.params, start)
     assert found.apart is not None
     assert found.apart > found.margin
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.3])
+def test_the_margin_is_the_share_and_massart_s_bound(share: float) -> None:
+    """150 rows, one column, β = .001: √(log(2000)/300) = .1592 beside the share, once."""
+    assert search_of("normal", share).margin == pytest.approx(share + 0.159174, abs=1e-5)
+
+
+def test_the_search_goes_as_far_as_it_must() -> None:
+    """A third of the rows far out: the closest member lies many steps from fit and start, and is much closer."""
+    family, x, _ = case("normal")
+    x = np.where(np.arange(150)[:, None] % 3 == 0, x + 12.0, x)
+    weights = gather(CALIBRATION.request(150, as_seed(0)).weights, 150).astype(float)
+    search = MemberSearch(family, ScoreDistance.of(x, stein_of("normal"), weights), stein_of("normal"), 0.3)
+    starts = (family.start(x), family.fit(x))
+    found = closest_member(family, x, stein_of("normal"), family.fit(x), 0.3, CALIBRATION, 0).params
+    assert search.excess(found) < min(search.excess(start) for start in starts) - 0.01

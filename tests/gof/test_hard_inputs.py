@@ -70,8 +70,10 @@ def test_an_offset_of_a_million_changes_nothing(test: Test, d: int, offset: floa
     there = test(x + offset, sb.models.Gaussian(offset, dimension=d), calibration=FEW, rng=0)
     assert stated_numbers(there) == pytest.approx(stated_numbers(here), rel=1e-9)
     assert there.pvalue == here.pvalue
-    scores = test(x + offset, -x, calibration=FEW, rng=0)
-    assert stated_numbers(scores)[0] == pytest.approx(stated_numbers(test(x, -x, calibration=FEW, rng=0))[0], rel=1e-9)
+    scores = test(x + offset, sb.from_scores(-x), calibration=FEW, rng=0)
+    assert stated_numbers(scores)[0] == pytest.approx(
+        stated_numbers(test(x, sb.from_scores(-x), calibration=FEW, rng=0))[0], rel=1e-9
+    )
 
 
 @TESTS
@@ -164,7 +166,7 @@ def test_what_cannot_be_squared_is_an_overflow_by_name_without_a_tilt(test: Test
         with pytest.raises(FloatingPointError, match=r"overflows at 1 of 30 points \(first: row 3\).*rescale"):
             test(x, gaussian, kernel=KERNEL, tilt=None, tau=tau, calibration=calibration)
     with pytest.raises(FloatingPointError, match=r"overflows at 1 of 30 points \(first: row 3\).*rescale"):
-        test(x, np.array(-x), kernel=KERNEL, tilt=TILT, calibration=FEW)
+        test(x, sb.from_scores(-x), kernel=KERNEL, tilt=TILT, calibration=FEW)
 
 
 # Points that coincide
@@ -178,9 +180,12 @@ KERNELS = [KERNEL, sb.kernels.Gaussian(1.2), sb.Matern(1.2, 1.5), sb.Matern(1.2,
 def test_repeating_every_point_leaves_the_statistic(d: int, kernel: Any, dtype: Any) -> None:
     """D² is a mean over all pairs; duplicates are at distance 0 exactly, also where distances are expanded."""
     x = np.random.default_rng(1).normal(size=(12, d)).astype(dtype)
-    once, often = sb.ksd(x, -x, kernel=kernel), sb.ksd(np.repeat(x, 5, axis=0), -np.repeat(x, 5, axis=0), kernel=kernel)
+    once, often = (
+        sb.ksd(x, sb.from_scores(-x), kernel=kernel),
+        sb.ksd(np.repeat(x, 5, axis=0), sb.from_scores(-np.repeat(x, 5, axis=0)), kernel=kernel),
+    )
     assert often == pytest.approx(once, rel=1e-10 if dtype is np.float64 else 1e-4)
-    assert sb.ksd(x.astype(float), -x.astype(float), kernel=kernel) == pytest.approx(once, rel=1e-4)
+    assert sb.ksd(x.astype(float), sb.from_scores(-x.astype(float)), kernel=kernel) == pytest.approx(once, rel=1e-4)
 
 
 @TESTS
@@ -270,7 +275,7 @@ def test_samples_that_are_not_finite_are_refused_by_row(test: Test, value: float
     with pytest.raises(ValueError, match=message):
         test(x, gaussian)
     with pytest.raises(ValueError, match=message):
-        test(x, np.zeros_like(x))
+        test(x, sb.from_scores(np.zeros_like(x)))
 
 
 @TESTS
@@ -279,8 +284,8 @@ def test_scores_that_are_not_finite_are_refused_by_row(test: Test, value: float)
     x = grid_normal(20, 2)
     scores = -x
     scores[7, 0] = value
-    with pytest.raises(ValueError, match=r"`model` must be finite, but 1 of 20 rows.*first: row 7"):
-        test(x, scores)
+    with pytest.raises(ValueError, match=r"`scores` must be finite, but 1 of 20 rows.*first: row 7"):
+        test(x, sb.from_scores(scores))
     with pytest.raises(ValueError, match=r"`model.score\(samples\)` must be finite, but 1 of 20 rows"):
         test(x, lambda x: scores)
 
@@ -324,7 +329,7 @@ def test_what_is_no_table_of_numbers_is_refused(test: Test, x: Any, error: type[
 @pytest.mark.parametrize("shape", [(20, 3), (19, 2), (2, 20), (20,), (20, 2, 1), ()])
 def test_scores_of_another_shape_are_refused(test: Test, shape: tuple[int, ...]) -> None:
     x = grid_normal(20, 2)
-    for model in (np.zeros(shape), lambda x: np.zeros(shape)):
+    for model in (sb.from_scores(np.zeros(shape)), lambda x: np.zeros(shape)):
         with pytest.raises(ValueError, match=r"must have the shape of `samples`, \(20, 2\), got"):
             test(x, model)
 
@@ -369,12 +374,12 @@ def test_samples_and_scores_must_come_from_one_library(test: Test, samples_in: s
     x = grid_normal(20, 2)
     data, scores = move(x, samples_in), move(-x, scores_in)
     if samples_in == scores_in:
-        stated_numbers(test(data, scores, calibration=FEW))
+        stated_numbers(test(data, sb.from_scores(scores), calibration=FEW))
         return
     message = (
         f"`samples` is a {samples_in} array but .* is a {scores_in} array; return scores from the same array library"
     )
-    for model in (scores, lambda _: scores):
+    for model in (sb.from_scores(scores), lambda _: scores):
         with pytest.raises(TypeError, match=message):
             test(data, model)
 
@@ -382,9 +387,11 @@ def test_samples_and_scores_must_come_from_one_library(test: Test, samples_in: s
 @TESTS
 def test_either_may_be_in_single_precision_and_is_widened(test: Test) -> None:
     x = grid_normal(20, 2)
-    exact = test(x, -x, calibration=FEW, rng=0, tilt=TILT).ksd
+    exact = test(x, sb.from_scores(-x), calibration=FEW, rng=0, tilt=TILT).ksd
     for samples, scores in ((x.astype(np.float32), -x), (x, (-x).astype(np.float32))):
-        assert test(samples, scores, calibration=FEW, rng=0, tilt=TILT).ksd == pytest.approx(exact, rel=1e-6)
+        assert test(samples, sb.from_scores(scores), calibration=FEW, rng=0, tilt=TILT).ksd == pytest.approx(
+            exact, rel=1e-6
+        )
 
 
 @pytest.mark.parametrize(

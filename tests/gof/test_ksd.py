@@ -107,11 +107,13 @@ def test_the_worked_example_of_the_papers_code() -> None:
 
 def test_the_default_kernel_is_the_inverse_multiquadric_at_the_median_distance() -> None:
     distances = [np.linalg.norm(X[i] - X[j]) for i in range(30) for j in range(i)]
-    default = sb.ksd_test(X, -X, calibration=FEW, rng=0, standardize=False)
+    default = sb.ksd_test(X, sb.from_scores(-X), calibration=FEW, rng=0, standardize=False)
     # 435 pairs: an odd number, so the median is one of them
     assert default.kernel == sb.InverseMultiquadric(default.kernel.lengthscale)  # type: ignore[attr-defined]
     assert default.kernel.lengthscale == pytest.approx(np.median(distances), rel=1e-12)  # type: ignore[attr-defined]
-    explicit = sb.ksd_test(X, -X, kernel=sb.InverseMultiquadric(float(np.median(distances))), calibration=FEW, rng=0)
+    explicit = sb.ksd_test(
+        X, sb.from_scores(-X), kernel=sb.InverseMultiquadric(float(np.median(distances))), calibration=FEW, rng=0
+    )
     assert default.ksd == pytest.approx(explicit.ksd, rel=1e-12)
 
 
@@ -145,7 +147,7 @@ def test_no_tolerance_is_the_tilted_test_and_no_tilt_the_standard_one() -> None:
 
 @pytest.mark.parametrize(
     "model",
-    [-X, (-X).tolist(), lambda x: -x, sb.models.Gaussian(dimension=3)],
+    [sb.from_scores(-X), sb.from_scores((-X).tolist()), lambda x: -x, sb.models.Gaussian(dimension=3)],
     ids=["array", "list", "function", "model"],
 )
 def test_every_form_of_a_model_gives_the_same_test(model: Any) -> None:
@@ -160,14 +162,14 @@ def test_every_form_of_a_model_gives_the_same_test(model: Any) -> None:
 
 def test_one_column_may_be_a_vector() -> None:
     x = X[:, 0]
-    vector = sb.ksd_test(x, -x, calibration=FEW, rng=0).to_dict()
-    assert vector == sb.ksd_test(x[:, None], -x[:, None], calibration=FEW, rng=0).to_dict()
+    vector = sb.ksd_test(x, sb.from_scores(-x), calibration=FEW, rng=0).to_dict()
+    assert vector == sb.ksd_test(x[:, None], sb.from_scores(-x[:, None]), calibration=FEW, rng=0).to_dict()
     assert vector == sb.ksd_test(x, lambda x: -x[:, 0], calibration=FEW, rng=0).to_dict()
 
 
 def test_the_order_of_the_points_does_not_matter_for_the_statistic() -> None:
     order = np.random.default_rng(0).permutation(30)
-    assert sb.ksd(X[order], -X[order]) == pytest.approx(sb.ksd(X, -X), rel=1e-12)
+    assert sb.ksd(X[order], sb.from_scores(-X[order])) == pytest.approx(sb.ksd(X, sb.from_scores(-X)), rel=1e-12)
 
 
 def test_the_arguments_are_those_of_the_contract() -> None:
@@ -184,7 +186,7 @@ def test_the_arguments_are_those_of_the_contract() -> None:
 def test_samples_scores_and_settings_are_left_as_they_were() -> None:
     x, scores = X.copy(), -X
     before = np.geterr()
-    sb.robust_ksd_test(x, scores, 0.05, calibration=FEW, tilt=sb.PolynomialTilt())
+    sb.robust_ksd_test(x, sb.from_scores(scores), 0.05, calibration=FEW, tilt=sb.PolynomialTilt())
     assert np.array_equal(x, X)
     assert np.array_equal(scores, -X)
     assert np.geterr() == before

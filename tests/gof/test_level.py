@@ -157,7 +157,7 @@ def test_the_mutants_differ_from_the_method_by_what_they_say_and_by_nothing_else
     x = next(samples(100, 1))
 
     def ksd(changed: Kernel) -> float:
-        return sb.ksd(x, -x, kernel=changed, tilt=TILT)
+        return sb.ksd(x, sb.from_scores(-x), kernel=changed, tilt=TILT)
 
     # φ, φ′ and r²φ″ all halved are the kernel halved; one alone is another function.
     every = Halved(Halved(Halved(kernel(1), 0), 1), 2)

@@ -14,7 +14,7 @@ from steinball.arrays import Floats
 
 N = 300
 X = np.random.default_rng(5).uniform(-2.0, 2.0, size=N)
-QUICK = {"n_resamples": 59, "rng": 0}
+QUICK: dict[str, Any] = {"n_resamples": 59, "rng": 0}
 
 
 @pytest.fixture(autouse=True)

@@ -111,7 +111,7 @@ def test_what_cannot_be_done_is_said() -> None:
     with pytest.raises(ValueError, match=r"d ≤ 3; got d = 4\. Use `robust_ksd_test`"):
         sharp_huber_test(x, Gaussian(dimension=4), 0.05)
     with pytest.raises(TypeError, match="away from the samples"):
-        sharp_huber_test(x[:, :1], -x[:, :1], 0.05)
+        sharp_huber_test(x[:, :1], sb.from_scores(-x[:, :1]), 0.05)
     with pytest.raises(TypeError, match="give `score_lipschitz`"):
         sharp_huber_test(x[:, :1], lambda x: -x, 0.05)
     assert sharp_huber_test(x[:, :1], lambda x: -x, 0.05, score_lipschitz=1.0, rng=0).pvalue > 0.05

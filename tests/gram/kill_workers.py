@@ -223,7 +223,9 @@ def sample(n: int = 1500) -> Floats:
 
 
 def run_test(x: Floats, n_jobs: int | None = None) -> Any:
-    return sb.ksd_test(x, -x, engine="blocked", rng=0, calibration=WeightedBootstrap(199), n_jobs=n_jobs)
+    return sb.ksd_test(
+        x, sb.from_scores(-x), engine="blocked", rng=0, calibration=WeightedBootstrap(199), n_jobs=n_jobs
+    )
 
 
 def same(result: Any, serial: Any) -> bool:

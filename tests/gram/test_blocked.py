@@ -16,6 +16,7 @@ from steinball.arrays import to_host
 from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.gram import BlockedGram, DenseGram, GramSummary, Request
 from steinball.kernels import InverseMultiquadric
+from steinball.models import from_scores
 from steinball.problem import Problem, pose
 from steinball.stein import center_of
 from steinball.tilts import PolynomialTilt
@@ -138,7 +139,7 @@ def test_far_outliers_in_one_strip_cost_the_others_no_digit(far: float, four_ter
     x = np.random.default_rng(4).normal(size=(128, 3)) + 5.0
     x[40:44] = far * np.array([1.0, -1.0, 0.5])
     x[41] += 1e-3  # two outliers that are close together
-    problem = pose(x, -x, InverseMultiquadric(1.3), PolynomialTilt())
+    problem = pose(x, from_scores(-x), InverseMultiquadric(1.3), PolynomialTilt())
     strips = [problem.stein.prepare(x[k : k + 32], problem.scores[k : k + 32], center_of(x)) for k in range(0, 128, 32)]
     assert [points.sides is None for points in strips] == [False, far > 100.0, False, False]
     weights = list(draws(128))
@@ -153,8 +154,8 @@ def test_an_offset_of_a_million_changes_nothing(four_term: FourTerm) -> None:
     """Points are centered before distances are expanded, by one center for all strips."""
     x = np.random.default_rng(5).normal(size=(96, 3))
     shifted = x + 2.0**20
-    near = BlockedGram(pose(x, -x, InverseMultiquadric(1.3)), 32, n_jobs=1).summarise(asked(96))
-    far = BlockedGram(pose(shifted, -x, InverseMultiquadric(1.3)), 32, n_jobs=1).summarise(asked(96))
+    near = BlockedGram(pose(x, from_scores(-x), InverseMultiquadric(1.3)), 32, n_jobs=1).summarise(asked(96))
+    far = BlockedGram(pose(shifted, from_scores(-x), InverseMultiquadric(1.3)), 32, n_jobs=1).summarise(asked(96))
     equal(far, near, rtol=1e-9)
     check_against(near, four_term(x, -x, 1.3), list(draws(96)))
 
@@ -233,7 +234,7 @@ def test_overflow_is_an_error_that_names_the_remedy(jobs: int) -> None:
     x = np.random.default_rng(12).normal(size=(100, 1))
     x[60] = 1e200
     with pytest.raises(FloatingPointError, match=r"overflows at 100 of 100 points.*use a tilt"):
-        BlockedGram(pose(x, -x, InverseMultiquadric(1.0)), 16, n_jobs=jobs).summarise(asked(100))
+        BlockedGram(pose(x, from_scores(-x), InverseMultiquadric(1.0)), 16, n_jobs=jobs).summarise(asked(100))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -242,4 +243,4 @@ def test_draws_that_overflow_are_an_error_where_the_statistic_does_not(jobs: int
     scores = -x
     scores[60] = 1e154
     with pytest.raises(FloatingPointError, match="bootstrap draws of the Stein kernel overflow"):
-        BlockedGram(pose(x, scores, InverseMultiquadric(1.0)), 16, n_jobs=jobs).summarise(asked(100, 500))
+        BlockedGram(pose(x, from_scores(scores), InverseMultiquadric(1.0)), 16, n_jobs=jobs).summarise(asked(100, 500))

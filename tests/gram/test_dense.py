@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from steinball.arrays import to_host
 from steinball.gram import DenseGram, GramSummary, Request
 from steinball.kernels import Gaussian, InverseMultiquadric
+from steinball.models import from_scores
 from steinball.problem import pose
 from steinball.tilts import PolynomialTilt
 
@@ -117,7 +118,7 @@ def test_overflow_is_an_error_that_names_the_row(tilt: PolynomialTilt | None) ->
     """Scores that are known at the samples alone cannot be moved within reach by a tilt."""
     x = np.array([[0.0], [1.0], [1e200]])
     with pytest.raises(FloatingPointError, match=r"the Stein kernel overflows at . of 3 points .*use a tilt"):
-        DenseGram(pose(x, -x, InverseMultiquadric(1.0), tilt)).summarise(Request())
+        DenseGram(pose(x, from_scores(-x), InverseMultiquadric(1.0), tilt)).summarise(Request())
 
 
 def test_draws_that_overflow_are_an_error_too() -> None:

@@ -252,6 +252,6 @@ def test_a_score_that_cannot_be_integrated_is_refused() -> None:
     x = np.array([[-1.0], [-2.0]])
     with pytest.raises(ValueError, match=r"could not be integrated to 1e-06 along 2 of 2 jumps. Give the model a"):
         log_ratio_along_paths(Bare(lambda x: -1.0 / (x - 0.1)), x, -x, x)
-    scores = sb.models.base.as_model(-x, x)
+    scores = sb.as_model(sb.from_scores(-x), x)
     with pytest.raises(TypeError, match="away from the samples; `model` is an array of scores"):
         ModeJumps([-1.0, 1.0]).move(x, scores, SEED_PATH)

@@ -11,7 +11,15 @@ from scipy import stats
 
 import steinball as sb
 from steinball.models import Gaussian, Model, from_log_density, from_score, in_base_space
-from steinball.models.base import ScoreArray, ScoreFunction, as_model, evaluate_score, model_at, source_of_draws
+from steinball.models.base import (
+    ScoreArray,
+    ScoreFunction,
+    as_model,
+    evaluate_score,
+    from_scores,
+    model_at,
+    source_of_draws,
+)
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import Support
 
@@ -63,7 +71,7 @@ def test_a_function_is_a_score_everywhere() -> None:
 @pytest.mark.backend
 def test_an_array_of_any_library_is_the_score_at_the_samples(xp: Any) -> None:
     x = xp.asarray(X)
-    model = as_model(-2.0 * x, x)
+    model = as_model(from_scores(-2.0 * x), x)
     assert isinstance(model, ScoreArray)
     scores = model.score(x + 0.0)  # an equal array, not the same one
     assert array_api_compat.array_namespace(scores) is array_api_compat.array_namespace(x)
@@ -80,7 +88,7 @@ def test_an_array_of_any_library_is_the_score_at_the_samples(xp: Any) -> None:
 )
 def test_a_score_array_is_silent_about_all_other_points(elsewhere: Any) -> None:
     with pytest.raises(ValueError, match="pass a score function"):
-        as_model(-X, X).score(elsewhere)
+        as_model(from_scores(-X), X).score(elsewhere)
 
 
 @pytest.mark.exact
@@ -93,9 +101,9 @@ def test_lists_frames_and_flat_arrays_are_score_arrays() -> None:
         pandas.DataFrame(-X, columns=["score", "b"]),
         polars.DataFrame(-X, schema=["score", "b"]),
     ):
-        np.testing.assert_array_equal(as_model(scores, X).score(X), -X)
+        np.testing.assert_array_equal(as_model(from_scores(scores), X).score(X), -X)
     column = X[:, :1]
-    np.testing.assert_array_equal(as_model(-X[:, 0], column).score(column), -column)
+    np.testing.assert_array_equal(as_model(from_scores(-X[:, 0]), column).score(column), -column)
 
 
 @pytest.mark.exact
@@ -106,34 +114,36 @@ def test_samples_are_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("samples were checked again")
 
     monkeypatch.setattr("steinball.models.base.as_samples", refuse)
-    model = model_at(-X, X)
+    model = model_at(from_scores(-X), X)
     assert isinstance(model, ScoreArray)
     assert model.samples is X
 
 
 @pytest.mark.exact
 def test_a_user_s_own_samples_are_checked() -> None:
-    assert as_model([-1.0, 2.0], [1.0, -2.0]).samples.shape == (2, 1)  # type: ignore[attr-defined]
+    assert as_model(from_scores([-1.0, 2.0]), [1.0, -2.0]).samples.shape == (2, 1)  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match="`samples` must be finite"):
-        as_model(-X, np.full_like(X, np.nan))
+        as_model(from_scores(-X), np.full_like(X, np.nan))
 
 
 @pytest.mark.exact
 def test_the_repr_of_a_score_array_is_its_shape() -> None:
-    assert repr(as_model(-X, X)) == "ScoreArray(shape=(6, 2))"
+    assert repr(as_model(from_scores(-X), X)) == "ScoreArray(shape=(6, 2))"
 
 
 @pytest.mark.exact
 @pytest.mark.parametrize("model", [None, "gaussian", 1.5, np.float64(1.5), True, {"mean": 0}, object()])
 def test_what_is_no_model_at_all_is_told_what_is_accepted(model: Any) -> None:
-    with pytest.raises(TypeError, match=r"`model` must be an array of scores.*sb\.from_log_density\(f, backend="):
+    with pytest.raises(
+        TypeError, match=r"`model` must be a function that returns scores.*sb\.from_log_density\(f, backend="
+    ):
         as_model(model, X)
 
 
 @pytest.mark.exact
 def test_an_array_of_scores_needs_its_samples() -> None:
     with pytest.raises(TypeError, match="an array of scores, which says nothing without its `samples`"):
-        as_model(-X)
+        as_model(from_scores(-X))
 
 
 @pytest.mark.exact
@@ -180,8 +190,8 @@ def test_a_model_of_another_dimension_is_refused_before_it_is_evaluated() -> Non
 
 @pytest.mark.exact
 def test_a_score_array_of_another_shape_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"`model` must have the shape of `samples`, \(6, 2\), got \(2, 6\)"):
-        as_model(-X.T, X)
+    with pytest.raises(ValueError, match=r"`scores` must have the shape of `samples`, \(6, 2\), got \(2, 6\)"):
+        as_model(from_scores(-X.T), X)
 
 
 @pytest.mark.backend
@@ -232,7 +242,7 @@ def test_the_graph_of_a_torch_network_is_dropped() -> None:
     x = torch.tensor(X)
     assert network(x).requires_grad
     assert not evaluate_score(as_model(network, x), x).requires_grad
-    assert not as_model(network(x), x).score(x).requires_grad
+    assert not as_model(from_scores(network(x)), x).score(x).requires_grad
 
 
 # Supports, and what has no score
@@ -336,3 +346,24 @@ def test_a_cast_that_would_move_the_points_is_refused() -> None:
     assert evaluate_score(ScoreFunction(network), times - 1.7e9).shape == (50, 1)
     exact = np.float32(times).astype(np.float64)
     assert evaluate_score(ScoreFunction(network), exact).shape == (50, 1), "what is single precision loses nothing"
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("array", [-X, (-X).tolist(), X[:3]])
+def test_a_bare_array_is_no_model_and_the_error_says_what_to_write(array: Any) -> None:
+    words = r"sb.from_scores\(array\)`.*sb.region_test\(x, sb.from_draws\(array\)\).*sb.predictive_test"
+    for call in (lambda: as_model(array, X), lambda: sb.ksd_test(X, array), lambda: sb.ksdagg_test(X, array)):
+        with pytest.raises(TypeError, match=words):
+            call()
+
+
+@pytest.mark.exact
+def test_functions_and_arrays_of_scores_are_sent_to_each_other() -> None:
+    with pytest.raises(TypeError, match=r"Use `sb.from_score\(function\)`"):
+        from_scores(lambda x: -x)
+    with pytest.raises(TypeError, match=r"sb.from_scores\(array\)"):
+        from_score(-X)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="one row per sample, got 3"):
+        from_scores(3.0)
+    assert "from_scores" in (from_score.__doc__ or "")
+    assert "from_score`" in (from_scores.__doc__ or "")

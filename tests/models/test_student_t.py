@@ -9,7 +9,10 @@ import pytest
 from scipy import stats
 
 from steinball.arrays import dtype_name, namespace, to_host
-from steinball.models.student_t import StudentFamily, StudentT
+from steinball.models.differences import difference_jacobian
+from steinball.models.family import Restricted
+from steinball.models.gaussian import Gaussian
+from steinball.models.student_t import StudentFamily, StudentT, _loss, _tail_score
 
 jax = pytest.importorskip("jax")
 jax.config.update("jax_enable_x64", True)
@@ -149,9 +152,61 @@ def test_libraries_agree(xp: Any, dtype: str) -> None:
         np.testing.assert_allclose(to_host(value), expected, rtol=tolerance, atol=tolerance)
 
 
-def test_normal_data_end_at_the_largest_degrees_of_freedom() -> None:
-    """Uniform data have lighter tails than any member: the likelihood rises with the degrees of freedom."""
-    df, loc, scale = StudentFamily().fit(np.random.default_rng(0).uniform(-1.0, 1.0, (300, 1)))
-    assert 50.0 < df <= 200.0 + 1e-9
-    assert abs(loc) < 0.1
-    assert 0.4 < scale < 0.8
+def test_light_tails_end_at_the_normal_distribution() -> None:
+    """Uniform data have lighter tails than any member: the likelihood rises to the edge of the family."""
+    x = np.random.default_rng(0).uniform(-1.0, 1.0, (300, 1))
+    inverse, loc, scale = params = StudentFamily().fit(x)
+    assert inverse == 0.0
+    np.testing.assert_allclose([loc, scale], [x.mean(), x.std()], rtol=1e-5)
+    assert isinstance(StudentFamily().model(params), Gaussian)
+    assert StudentFamily().inside(params).tolist() == [False, True, True]
+    assert not StudentFamily().free_scores(params, x)[:, 0].any()
+
+
+Z = np.array([-30.0, -2.0, -0.4, 0.0, 0.7, 3.0, 1e4])
+FEW_DF = [0.0, 1e-7, 1e-5, 9.9e-4, 1.1e-3, 0.03, 0.2, 1.0, 4.0]
+
+
+@pytest.mark.parametrize("inverse", FEW_DF)
+def test_the_loss_is_the_log_density_of_scipy_and_its_slopes_are_derivatives(inverse: float) -> None:
+    """The series for large ν meet the closed forms: log densities to 1e-12, slopes against differences."""
+    at = np.array([inverse, 0.3, 0.4])
+    theirs = (stats.norm(0.3, np.exp(0.4)) if inverse == 0.0 else stats.t(1 / inverse, 0.3, np.exp(0.4))).logpdf(Z)
+    assert _loss(at, Z)[0] == pytest.approx(-theirs.mean(), rel=1e-11 if inverse != 1e-7 else 1e-8)
+    z = Z[np.abs(Z) < 40.0]
+    for k, step in ((1, 1e-6), (2, 1e-6), (0, 1e-5 * max(inverse, 1e-3))):
+        up, down = (_loss(at + sign * step * np.eye(3)[k], z)[0] for sign in (1.0, -1.0))
+        if k or inverse > step:
+            assert _loss(at, z)[1][k] == pytest.approx((up - down) / (2.0 * step), rel=1e-4, abs=1e-7)
+
+
+@pytest.mark.parametrize("inverse", [0.0, 1e-5, 0.2, 2.0])
+def test_the_jacobian_of_the_score_is_its_derivative(inverse: float) -> None:
+    family, x = StudentFamily(), np.array([[-3.0], [0.1], [2.0], [50.0]])
+    working = np.array([max(inverse, 1e-4), 0.3, 0.2])
+    found = family.score_jacobian(working, x, np.ones(3))
+    wanted = difference_jacobian(lambda at: family.score(family.from_working(at), x), working)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-7)
+    params = np.array([inverse, 0.3, 1.2])
+    np.testing.assert_allclose(family.score(params, x), family.model(params).score(x), rtol=1e-12)
+
+
+def test_at_the_normal_the_tail_score_is_the_fourth_moment() -> None:
+    np.testing.assert_allclose(_tail_score(0.0, Z), (Z**4 - 2.0 * Z**2 - 1.0) / 4.0, rtol=1e-12)
+
+
+def test_degrees_of_freedom_are_reported_and_known() -> None:
+    family = StudentFamily()
+    shown = family.reported(np.array([0.25, 1.0, 2.0]), np.array([0.05, 0.1, 0.2]))
+    assert shown == {"df": (4.0, pytest.approx(0.8)), "loc": (1.0, 0.1), "scale": (2.0, 0.2)}
+    normal = family.reported(np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.1, 0.2]))["df"]
+    assert normal[0] == np.inf
+    assert np.isnan(normal[1])
+    known = Restricted(family, {"df": 5.0})
+    assert known.names == ("loc", "scale")
+    assert list(known.reported(np.array([1.0, 2.0]), np.array([0.1, 0.2]))) == ["loc", "scale"]
+    assert known.model(np.array([1.0, 2.0])).df == 5.0
+    with pytest.raises(ValueError, match=r"known_params\['df'\]` must be positive"):
+        Restricted(family, {"df": -1.0})
+    with pytest.raises(ValueError, match="the family has df, loc, scale"):
+        Restricted(family, {"nu": 3.0})

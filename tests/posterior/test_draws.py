@@ -153,7 +153,7 @@ def test_scores_of_every_shape_follow_the_draws() -> None:
         ({"x": X}, (-rows).tolist(), Reading()),
     ):
         case = read(draws, None, scores, reading)
-        np.testing.assert_array_equal(np.asarray(case.model), -case.draws.values)
+        np.testing.assert_array_equal(np.asarray(case.model.scores), -case.draws.values)
 
 
 def test_scores_that_can_be_in_two_orders_are_refused() -> None:
@@ -165,7 +165,7 @@ def test_scores_that_can_be_in_two_orders_are_refused() -> None:
         ):
             read(draws, None, -turned.reshape(-1, 2), Reading(chain_axis=1))
     one = read(X[:1].swapaxes(0, 1), None, -X[0], Reading(chain_axis=1))
-    np.testing.assert_array_equal(one.model, -one.draws.values)
+    np.testing.assert_array_equal(one.model.scores, -one.draws.values)
 
 
 @pytest.mark.parametrize(
@@ -202,4 +202,4 @@ State.__module__ = "blackjax.mcmc.hmc"
 def test_states_against_another_model_are_tested_against_that() -> None:
     states = State(X[0], np.zeros(50), -X[0])
     assert read(states, GAUSSIAN, None, Reading()).model is GAUSSIAN
-    np.testing.assert_array_equal(read(states, None, None, Reading()).model, -X[0])
+    np.testing.assert_array_equal(read(states, None, None, Reading()).model.scores, -X[0])

@@ -66,7 +66,7 @@ def test_an_alternative_inside_the_noise_has_radius_zero() -> None:
 
 def test_an_alternative_needs_the_score_elsewhere_and_the_same_columns() -> None:
     with pytest.raises(TypeError, match="`Alternative` needs the score at its own samples"):
-        run(X, -X, radius=sb.Alternative(X + 1.0))
+        run(X, sb.from_scores(-X), radius=sb.Alternative(X + 1.0))
     with pytest.raises(ValueError, match="alternative have 2 columns, the samples tested 1"):
         run(X, gaussian, radius=sb.Alternative(X.reshape(-1, 2)))
     with pytest.raises(ValueError, match="`samples of the alternative` must be finite"):

@@ -143,7 +143,7 @@ def test_an_unbounded_stein_kernel_is_warned_about(radius: Any) -> None:
 
 
 def test_what_needs_the_score_elsewhere_says_so() -> None:
-    known = pose(X, -X, sb.InverseMultiquadric(1.0), TILT)
+    known = pose(X, sb.from_scores(-X), sb.InverseMultiquadric(1.0), TILT)
     for radius, name in (
         (r.ChiSquared(0.1, draws=X), "ChiSquared"),
         (r.LikeModel(sb.models.Gaussian(dimension=2)), "LikeModel"),

@@ -210,9 +210,15 @@ def test_the_summary_is_a_title_a_table_and_the_decision_in_words(result: Result
 HEADLINES = {"misfit": "MISFIT", "close in KSD": "CLOSE IN KSD", "undecided": "UNDECIDED"}
 
 
+def after_the_fit(result: Result) -> str:
+    """The summary, without the line in which a fit says its parameters."""
+    fitted = result._fit_line() if isinstance(result, sb.FitResult) else ""
+    return result.summary().removeprefix(fitted).lstrip("\n")
+
+
 @EACH
 def test_the_summary_is_four_lines_and_begins_with_the_verdict(result: Result) -> None:
-    lines = result.summary().split("\n")
+    lines = after_the_fit(result).split("\n")
     assert 2 <= len(lines) <= 4
     assert max(map(len, lines)) <= BRIEF_WIDTH
     tolerant = result._tolerance_words() != ""
@@ -227,7 +233,7 @@ def test_the_summary_is_four_lines_and_begins_with_the_verdict(result: Result) -
     conceded = "At confidence 95 %, at least" in " ".join(result.summary().split())
     assert conceded == (result.rejected and result.contamination_bound > 0.0)
     words = " ".join(result.summary().split())
-    assert words.count("Contaminated means") == any(word in words for word in ("contaminated", "Contamination below"))
+    assert words.count("Contaminated means") == any(word in words for word in ("contaminated", "ontamination "))
     assert str(result) == result.summary()
 
 
@@ -236,7 +242,7 @@ def test_the_html_view_escapes_what_users_name(result: Result, monkeypatch: pyte
     monkeypatch.setattr(type(result), "title", "<script>alert('&')</script>")
     page = result._repr_html_()
     assert page.startswith('<div class="steinball-card"')
-    assert f">{result.summary().partition(' at level')[0]}</span>" in page  # the verdict
+    assert f">{after_the_fit(result).partition(' at level')[0]}</span>" in page  # the verdict
     assert "<pre" not in page
     assert "&lt;script&gt;" in page
     assert "<script" not in page

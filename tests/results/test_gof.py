@@ -164,7 +164,7 @@ def test_the_draws_that_a_result_shows_are_a_copy() -> None:
 @pytest.mark.parametrize("d", [1, 4])
 def test_contributions_sum_to_the_squared_statistic(estimator: str, d: int) -> None:
     x = np.random.default_rng(d).normal(size=(60, d))
-    result = sb.ksd_test(x, -x, estimator=estimator, **OPTIONS)
+    result = sb.ksd_test(x, sb.from_scores(-x), estimator=estimator, **OPTIONS)
     assert result.contributions.shape == (60,)
     assert float(result.contributions.sum()) == pytest.approx(result.squared_ksd, rel=1e-10)
 
@@ -174,7 +174,7 @@ def test_a_contribution_is_the_row_of_its_point(estimator: str) -> None:
     x = np.random.default_rng(0).normal(size=(12, 2))
     kernel = sb.InverseMultiquadric(1.0)
     u = SteinKernel(kernel, OPTIONS["tilt"])(x, -x, x, -x)
-    result = sb.ksd_test(x, -x, kernel=kernel, estimator=estimator, **OPTIONS)
+    result = sb.ksd_test(x, sb.from_scores(-x), kernel=kernel, estimator=estimator, **OPTIONS)
     rows = u.sum(axis=1) / 144 if estimator == "v" else (u.sum(axis=1) - np.diag(u)) / 132
     assert result.contributions == pytest.approx(rows, rel=1e-10, abs=1e-14)
 
@@ -209,14 +209,14 @@ def test_the_contamination_bound_is_zero_where_nothing_is_rejected() -> None:
 
 def test_the_contamination_bound_is_zero_under_an_infinite_threshold() -> None:
     x = np.linspace(-1.5, 1.6, 20)[:, None]
-    result = sb.ksd_test(x, -x, estimator="u", calibration=sb.WeightedBootstrap(199), rng=3, level=0.5)
+    result = sb.ksd_test(x, sb.from_scores(-x), estimator="u", calibration=sb.WeightedBootstrap(199), rng=3, level=0.5)
     assert math.isinf(result.threshold)
     assert result.contamination_bound == 0.0
 
 
 def test_the_contamination_bound_is_at_most_one() -> None:
     x = np.full(50, 3.0)
-    result = sb.ksd_test(x, -x, kernel=sb.InverseMultiquadric(1.0), **OPTIONS)
+    result = sb.ksd_test(x, sb.from_scores(-x), kernel=sb.InverseMultiquadric(1.0), **OPTIONS)
     assert result.contamination_bound == pytest.approx(1.0, rel=1e-6)
     assert result.contamination_bound <= 1.0
 
@@ -278,7 +278,9 @@ def test_the_dictionary_is_plain_whatever_the_samples_were(dtype: Any) -> None:
 
 def test_what_is_absent_or_infinite_is_null() -> None:
     x = np.linspace(-1.5, 1.6, 20)[:, None]
-    found = sb.ksd_test(x, -x, estimator="u", calibration=sb.WeightedBootstrap(199), rng=3, level=0.5).to_dict()
+    found = sb.ksd_test(
+        x, sb.from_scores(-x), estimator="u", calibration=sb.WeightedBootstrap(199), rng=3, level=0.5
+    ).to_dict()
     assert found["threshold"] is found["tilt"] is found["contamination"] is None
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 

@@ -31,7 +31,7 @@ def mixed(n: int = 120, bad: int = 30) -> Any:
 RESULTS: dict[str, Callable[[], Result]] = {
     "robust": lambda: sb.robust_ksd_test(mixed(), MODEL, 0.05, rng=0),
     "standard": lambda: sb.ksd_test(mixed(), lambda x: -x, rng=0),
-    "scores alone": lambda: sb.ksd_test(mixed(), -mixed(), rng=0),
+    "scores alone": lambda: sb.ksd_test(mixed(), sb.from_scores(-mixed()), rng=0),
     "u-statistic": lambda: sb.robust_ksd_test(mixed(), MODEL, 0.05, estimator="u", rng=0),
     "bets": lambda: sb.robust_ksd_test(mixed(), MODEL, 0.05, calibration=sb.Betting(), rng=0),
     "bound": lambda: sb.robust_ksd_test(mixed(), MODEL, 0.05, calibration=sb.DeviationBound(), rng=0),

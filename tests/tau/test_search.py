@@ -191,7 +191,7 @@ def test_tau_of_a_region_may_be_below_the_sample() -> None:
 def test_scores_known_only_at_the_samples_cannot_be_maximized(tau: Any) -> None:
     x = sample()
     with pytest.raises(TypeError, match=r'needs the score away from the samples.*tau="sample"'):
-        tau_of(tau, x, -x)
+        tau_of(tau, x, sb.from_scores(-x))
 
 
 @pytest.mark.parametrize("region", [Ball(1.0, [0.0, 0.0]), Box([0.0, 0.0], 1.0), Box(0.0, [1.0, 1.0])], ids=repr)

@@ -138,7 +138,7 @@ def test_single_precision_data_are_not_refused_for_rounding() -> None:
     ("model", "tilt", "reason"),
     [
         (lambda x: -x, TILT, "nothing is known of how the model's score grows"),
-        (-sample(), TILT, "nothing is known of how the model's score grows"),
+        (sb.from_scores(-sample()), TILT, "nothing is known of how the model's score grows"),
         (sb.models.Gaussian(), None, "without a tilt u\\(x, x\\) grows with the score"),
         (sb.models.Gaussian(), sb.PolynomialTilt(0.3), "the tilt's exponent 0.3 is too small"),
     ],
@@ -240,7 +240,7 @@ def closed_form_of_the_gaussian(problem: Problem) -> float:
 
 def test_where_nothing_more_is_known_the_sample_speaks() -> None:
     x = np.random.default_rng(0).normal(size=(50, 1))
-    scores = pose(x, -x, None, PolynomialTilt())
+    scores = pose(x, sb.from_scores(-x), None, PolynomialTilt())
     assert find_supremum("best", scores) == find_supremum("sample", scores)
     growing = pose(x, lambda x: -x, None, None)
     assert find_supremum("best", growing) == find_supremum("sample", growing), "u(x, x) has no largest value"

@@ -18,7 +18,7 @@ from steinball.models.family import Family
 from steinball.models.gaussian import Gaussian
 from steinball.models.kernel_density import KernelDensity
 from steinball.models.registry import Adapter, class_names
-from steinball.models.student_t import StudentT
+from steinball.models.student_t import StudentFamily, StudentT
 from steinball.models.support import Support
 
 _TRIED = (-1.5, -0.4, 0.3, 0.7, 1.3, 2.0, 3.0)
@@ -53,8 +53,9 @@ class SciPy(Adapter):
         is_new = class_names(thing) & {"UnivariateDistribution", "_ProbabilityDistribution"}
         return line_model(New(thing), dimension) if is_new else None
 
-    def family(self, thing: Any, dimension: int, known: Mapping[str, float]) -> SciPyFamily | None:
-        """The family of a continuous distribution whose parameters are not frozen."""
+    def family(self, thing: Any, dimension: int, known: Mapping[str, float]) -> Family | None:
+        """The family of a continuous distribution whose parameters are not frozen; our own of Student's t, in which
+        the normal distribution is a member."""
         if type(thing).__name__ == "rv_continuous_frozen":
             raise TypeError(
                 f"`family` is a frozen distribution, whose parameters are known: test it by `sb.ksd_test`; or pass the "
@@ -64,7 +65,7 @@ class SciPy(Adapter):
             return None
         if dimension != 1:
             raise ValueError(f"`family={thing.name}` is on the line, but `x` has {dimension} columns. Use one column.")
-        return SciPyFamily(thing, known)
+        return StudentFamily() if thing.name == "t" else SciPyFamily(thing, known)
 
 
 def _refuse_sets(name: str) -> None:
@@ -193,6 +194,11 @@ class SciPyFamily(Family):
         """The fit to the bulk: between the quantiles of 5 and 95 %."""
         low, high = np.quantile(x, [0.05, 0.95])
         return self.fit(x[(x[:, 0] >= low) & (x[:, 0] <= high)])
+
+    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
+        """The affine map from one location and scale to the others."""
+        here, there = self._whole(own), self._whole(target)
+        return np.asarray(there["loc"] + there["scale"] * (x - here["loc"]) / here["scale"])
 
     def margins(self, params: Floats, x: Floats) -> Floats:
         return np.asarray(self.distribution.cdf(x, **self._whole(params)))

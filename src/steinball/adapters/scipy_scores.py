@@ -128,7 +128,7 @@ SCORES: dict[str, ClosedScore] = {
 SHAPE_SCORES: dict[str, Callable[..., Floats]] = {
     "gamma": lambda z, a: GammaFamily().parameter_scores(np.array([a, 1.0]), z)[:, :1],
     "lognorm": lambda z, s: LogNormalFamily().parameter_scores(np.array([0.0, s]), z)[:, 1:],
-    "t": lambda z, df: StudentFamily().parameter_scores(np.array([df, 0.0, 1.0]), z)[:, :1],
+    "t": lambda z, df: -StudentFamily().parameter_scores(np.array([1.0 / df, 0.0, 1.0]), z)[:, :1] / df**2,
     "weibull_min": lambda z, c: WeibullFamily().parameter_scores(np.array([c, 1.0]), z)[:, :1],
 }
 """∂ log p / ∂ of the shapes at a column z, (n, 1) to (n, k), where a family of our own has it, by the name of SciPy."""

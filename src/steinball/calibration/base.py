@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, dtype_name
+from steinball.arrays import Array, Floats, dtype_name
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.problem import Problem
@@ -219,6 +219,10 @@ class Calibration(ABC):
     @abstractmethod
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BoundingNull:
         """The null distribution that the answers to its request give, or a bound in τ."""
+
+    def applied(self, weights: Floats) -> Floats | None:
+        """Rows of drawn weights, (B, n), as the draws use them; ``None`` where they are used as they were drawn."""
+        return None
 
     def joint(self, summaries: Sequence[GramSummary], taus: Sequence[Supremum]) -> JointNull:
         """The null distribution over several kernels, from one summary for each, all with the same weights."""

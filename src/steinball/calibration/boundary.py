@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import check_choice, check_resamples
+from steinball.arrays import Floats, check_choice, check_resamples
 from steinball.calibration.base import (
     BoundingNull,
     JointNull,
@@ -20,7 +20,7 @@ from steinball.calibration.base import (
     largest_count,
     tie_tolerance,
 )
-from steinball.calibration.markov import Length, MarkovCalibration, centered
+from steinball.calibration.markov import Length, MarkovCalibration, centered, check_length
 from steinball.calibration.weighted import centered_counts
 from steinball.checks.dependence import Chains
 from steinball.gram.base import GramSummary
@@ -307,6 +307,17 @@ class BoundaryBootstrap(MarkovCalibration):
     def joint(self, summaries: Sequence[GramSummary], taus: Sequence[Supremum]) -> BoundaryJointNull:
         """The largest excess over a radius, by draws that share their weights."""
         return BoundaryJointNull.of([self._centered(summary) for summary in summaries])
+
+    def applied(self, weights: Floats) -> Floats | None:
+        """Scaled to a mean square of 1, or centered where signs depend on each other."""
+        if self.scheme == "scaled":
+            share = np.mean(np.square(weights), axis=1, keepdims=True)
+            return np.asarray(weights / np.sqrt(np.where(share > 0.0, share, 1.0)))
+        if self.dependence is None:
+            return None
+        n = weights.shape[1]
+        share = 1.0 - 2.0 * check_length(self.dependence, n) / n
+        return np.asarray((weights - weights.mean(axis=1, keepdims=True)) / np.sqrt(share))
 
     def _centered(self, summary: GramSummary) -> GramSummary:
         if self.scheme == "scaled":

@@ -13,11 +13,12 @@ import numpy as np
 from steinball.arrays import Floats, check_resamples, generator_at, like
 from steinball.calibration.base import BootstrapNull, Calibration, tie_tolerance
 from steinball.gram.base import GramSummary
-from steinball.gram.dense import DenseGram
+from steinball.gram.choose import Settings, make_gram
 from steinball.gram.request import Request
 from steinball.models.base import Model
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
+from steinball.stein import SteinKernel
 from steinball.tau.certificate import Supremum
 
 if TYPE_CHECKING:
@@ -41,6 +42,13 @@ class FittedModel:
         the KSD itself.
     contaminated : bool
         Whether some of the data may be anything, so that expectations must be over draws of the model.
+    choose : callable, optional
+        Kernel and tilt for other data and the model fitted on them, as they were chosen for these; ``None`` where they
+        do not depend on the data.
+    match : callable, optional
+        Moves other data so that their fit is the fitted model, as far as the family allows it.
+    settings : Settings
+        How the work over pairs is done.
 
     Examples
     --------
@@ -58,6 +66,9 @@ class FittedModel:
     scores: Callable[[Floats], Floats] | None = None
     influence: Floats | None = None
     contaminated: bool = False
+    choose: Callable[[Floats, Model], SteinKernel] | None = None
+    match: Callable[[Floats], Floats] | None = None
+    settings: Settings = field(default_factory=Settings)
 
 
 class FittedCalibration(Calibration):
@@ -98,17 +109,20 @@ class Refits:
         return self.known[b]
 
     def _ksd(self, b: int) -> float:
-        problem, support = self.problem, self.problem.support
-        draws = Knowledge(self.fitted.model).needed_draws(len(problem), generator_at(self.seed, b))
+        fitted, problem, support = self.fitted, self.problem, self.problem.support
+        draws = Knowledge(fitted.model).needed_draws(len(problem), generator_at(self.seed, b))
+        draws = draws if fitted.match is None else fitted.match(draws)
         draws = draws if support is None else support.off_edges(draws)
-        model, samples = self.fitted.refit(draws), like(draws, problem.samples)
-        again = Problem.at_scores(problem.stein, model, samples)
-        return math.sqrt(max(0.0, DenseGram(again).summarise(Request()).mean))
+        model = fitted.refit(draws)
+        stein = problem.stein if fitted.choose is None else fitted.choose(draws, model)
+        again = Problem.at_scores(stein, model, like(draws, problem.samples))
+        summary = make_gram(again, Request(), 0, replace(fitted.settings, progress=False)).summarise(Request())
+        return math.sqrt(max(0.0, summary.mean))
 
 
 @dataclass(frozen=True)
 class RefitBootstrap(FittedCalibration):
-    r"""The parametric bootstrap: samples of the fitted model, each with a fit of its own
+    r"""The parametric bootstrap: samples of the fitted model, each with a fit, kernel and tilt of its own
 
     .. math:: x^{(b)} \sim P_{\hat\eta}, \qquad D_b = D\left(x^{(b)}, P_{\hat\eta(x^{(b)})}\right).
 
@@ -120,8 +134,14 @@ class RefitBootstrap(FittedCalibration):
     Notes
     -----
     Assumed: a sampler, and an estimator under which the distribution of D moves continuously with the parameters. It
-    needs neither parameter scores nor an influence function, so that it goes with any estimator. Kernel and tilt are
-    those of the data. For a tolerance of 0.
+    needs neither parameter scores nor an influence function, so that it goes with any estimator. For a tolerance of 0.
+
+    Where a map of the data, such as a change of their unit, turns a member of the family into another one, a sample
+    :math:`x^{(b)}` is mapped to the fit of the data before anything else. For maximum likelihood in the normal family
+    of any dimension, the log-normal and the exponential one it is then a draw of the data given their sufficient
+    statistic. The level is exact at every n, whatever the kernel: at most
+    :math:`\lfloor \alpha (B + 1) \rfloor / (B + 1)` (``docs/theory/fitted.md``). In other families the level is
+    simulated (``docs/evidence``).
 
     Examples
     --------

@@ -8,12 +8,14 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steinball.arrays import Floats, check_resamples, like, to_host
-from steinball.calibration.base import tie_tolerance
+from steinball.calibration.base import Calibration, tie_tolerance
 from steinball.calibration.boundary import BoundaryNull
 from steinball.calibration.fitted import FittedCalibration, FittedModel
+from steinball.calibration.markov import Length, MarkovCalibration, WildBootstrap
 from steinball.calibration.weighted import centered_counts
+from steinball.checks.dependence import Chains
 from steinball.gram.base import GramSummary
-from steinball.gram.dense import DenseGram
+from steinball.gram.choose import DENSE_UP_TO, Settings, make_gram
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
 from steinball.models.knowledge import Knowledge
@@ -21,6 +23,7 @@ from steinball.problem import Problem
 from steinball.tau.certificate import Supremum
 
 _MOST_DRAWS, _ALTOGETHER, _EXPECTED = 256, 512, 1024
+_DEFAULT = Settings()
 
 
 def least_rows(parameters: int) -> int:
@@ -50,7 +53,7 @@ class Projection:
 
 
 @dataclass(frozen=True)
-class ProjectedBootstrap(FittedCalibration):
+class ProjectedBootstrap(MarkovCalibration, FittedCalibration):
     r"""The weighted bootstrap for a fitted model: its draws without what the fit would have taken up
 
     .. math:: D_b^2 = \frac{\gamma}{n^2} \tilde w^\top U \tilde w, \qquad \tilde w = w - S c, \qquad
@@ -64,12 +67,18 @@ class ProjectedBootstrap(FittedCalibration):
     ----------
     n_resamples : int
         Number of draws B.
+    dependence, chains
+        For rows that depend on each other, such as a series: the weights w are then the signs of
+        :class:`WildBootstrap`, where both are explained. ``None`` are the multinomial weights of independent rows.
 
     Notes
     -----
     Assumed: a regular family with one support for all parameters, an estimator with the stated influence function, and
     independent observations. Then the level holds as n → ∞ (``docs/theory/fitted.md``). A length scale and tilt chosen
-    from the data have no effect of first order.
+    from the data have no effect of first order. A parameter at the edge of its family is one that was not fitted.
+
+    With ``dependence`` the linearization is the same for stationary, weakly dependent rows, and the signs imitate a
+    mean of dependent features; the level is simulated only (``docs/theory/fitted.md``).
 
     γ corrects for p/n, since residuals from p directions are too short. It is the larger of :math:`(n / (n - p))^2` and
     the mean of :math:`|r_i|^2 / (1 - h_i)` over that of :math:`|r_i|^2`, with r the projected features and h the
@@ -87,12 +96,15 @@ class ProjectedBootstrap(FittedCalibration):
     """
 
     n_resamples: int = 999
+    dependence: Length = None
+    chains: Chains = 1
     projection: Projection | None = field(default=None, repr=False, compare=False)
     label: ClassVar[str] = "projected bootstrap"
     estimators: ClassVar[tuple[str, ...]] = ("v",)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))
+        self._check_dependence()
 
     def for_fit(self, fitted: FittedModel, problem: Problem, seed: np.random.SeedSequence) -> Self:
         """The same for this fit; refused where no parameter scores are known."""
@@ -120,6 +132,8 @@ class ProjectedBootstrap(FittedCalibration):
         """Rows W − 1, and products with the parameter scores."""
         if self.projection is None:
             raise self._unfitted()
+        if self.dependence is not None:
+            return replace(self._markov_request(n, seed, start), directions=self.projection.scores)
         weights = WeightStream(centered_counts, n, seed, start, self.n_resamples)
         return Request(weights, directions=self.projection.scores)
 
@@ -158,7 +172,9 @@ def _expected(fitted: FittedModel, problem: Problem, scale: Floats) -> tuple[Flo
     assert fitted.scores is not None
     scores = fitted.scores(draws) / scale
     scores = (scores - scores.mean(axis=0)) * (n / _EXPECTED)
-    across = to_host(stein(here.samples, here.scores, there.samples, there.scores)) @ scores
+    blocks = (slice(start, start + _EXPECTED) for start in range(0, n, _EXPECTED))
+    rows = [to_host(stein(here.samples[b, :], here.scores[b, :], there.samples, there.scores)) @ scores for b in blocks]
+    across = np.concatenate(rows)
     return across, scores.T @ to_host(stein(there.samples, there.scores, there.samples, there.scores)) @ scores
 
 
@@ -173,7 +189,8 @@ def _floats(summary: GramSummary) -> list[Floats]:
 def _inflation(fitted: FittedModel, problem: Problem, scores: Floats) -> float:
     """γ: the correction of squared draws for p/n."""
     n, p = scores.shape
-    return float(max((n / (n - p)) ** 2, _leverages_of_the_model(fitted, problem, p) or _ratio(problem, scores)))
+    found = _leverages_of_the_model(fitted, problem, p) or _ratio(problem, scores, fitted.settings)
+    return float(max((n / (n - p)) ** 2, found))
 
 
 def _leverages_of_the_model(fitted: FittedModel, problem: Problem, p: int) -> float | None:
@@ -193,8 +210,10 @@ def _leverages_of_the_model(fitted: FittedModel, problem: Problem, p: int) -> fl
     return 1.0 + (float(np.mean(found)) - 1.0) * size / n
 
 
-def _ratio(problem: Problem, scores: Floats) -> float:
-    return leverage_ratio(DenseGram(problem).summarise(Request(directions=scores)), scores)
+def _ratio(problem: Problem, scores: Floats, settings: Settings = _DEFAULT) -> float:
+    request = Request(directions=scores)
+    exact = replace(settings, engine="dense" if len(problem) <= DENSE_UP_TO else "blocked", progress=False)
+    return leverage_ratio(make_gram(problem, request, 0, exact).summarise(request), scores)
 
 
 def leverage_ratio(summary: GramSummary, scores: Floats) -> float:
@@ -205,7 +224,20 @@ def leverage_ratio(summary: GramSummary, scores: Floats) -> float:
     products, diagonal = to_host(summary.direction_products), to_host(summary.diagonal)
     pseudo = np.linalg.pinv(scores)  # (p, n)
     leverages = np.clip(np.einsum("ip,pi->i", scores, pseudo), 0.0, 1.0 - 1e-6)
-    inner = pseudo @ (products @ np.linalg.solve(scores.T @ scores, scores.T))
+    inner = pseudo @ (products @ pseudo)
     squares = diagonal - 2.0 * np.einsum("ip,pi->i", products, pseudo) + np.einsum("ip,pi->i", scores, inner)
     squares = np.maximum(squares, 0.0)
     return float(np.sum(squares / (1.0 - leverages)) / np.sum(squares)) if squares.any() else 1.0
+
+
+def as_fitted(calibration: Calibration) -> FittedCalibration:
+    """A calibration that knows of the fit; signs for dependent rows are projected like the weights of others."""
+    if isinstance(calibration, WildBootstrap) and calibration.dependence is not None:
+        return ProjectedBootstrap(calibration.n_resamples, calibration.dependence, calibration.chains)
+    if not isinstance(calibration, FittedCalibration):
+        raise TypeError(
+            f"`calibration={calibration!r}` does not know that the model was fitted on these data, and would hardly "
+            "ever reject. Use ProjectedBootstrap(999) or RefitBootstrap(199); for rows that depend on each other "
+            'ProjectedBootstrap(999, dependence="auto").'
+        )
+    return calibration

@@ -9,6 +9,7 @@ import numpy as np
 
 from steinball.arrays import Array, Floats, as_samples, as_scores, check_resamples, like, take_rows, to_host
 from steinball.checks.dependence import as_chains, autocorrelation_time, chain_lengths, chain_starts, find_dependence
+from steinball.models.base import from_scores
 from steinball.problem import pose
 
 REMAINING = 0.01
@@ -67,7 +68,7 @@ def thin(x: Any, scores: Any = None, *, chains: Any = 1, step: int | str = "auto
 
 def _step(samples: Array, scores: Array | None, chains: Any) -> int:
     _refuse_stuck(to_host(samples))
-    problem = pose(samples, _normal_scores(samples) if scores is None else scores)
+    problem = pose(samples, from_scores(_normal_scores(samples) if scores is None else scores))
     if not find_dependence(problem).dependent:
         return 1
     time = autocorrelation_time(problem, chains)

@@ -250,7 +250,7 @@ def python_file(text: str | None) -> str | None:
 
 
 def _load_model(text: str) -> Any:
-    """The score function, model or array of scores that ``file.py:name`` is.
+    """The score function or model that ``file.py:name`` is; scores at the rows are `sb.from_scores(array)` there.
 
     A function counts as a score. One whose name starts with ``log`` is refused, and one that does not return the shape
     of its argument too: it may be a log density, and that has its own option.

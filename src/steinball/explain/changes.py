@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,8 +109,9 @@ def fragility(evidence: KSDEvidence, decision: Any, diameter: float | None = Non
     Notes
     -----
     Proved (``docs/theory/explanations.md``) for a kernel, tilt, τ and radius that stay as they are: a length scale or
-    a tilt taken from the data would move with them. The weights of the draws are those that were drawn; the adversary
-    may know them. It is a lower bound: the points that really flip the decision may be several times as many.
+    a tilt taken from the data would move with them. The weights v of the draws are those that the draws use, centered
+    or scaled where the calibration does that; the adversary may know them. It is a lower bound: the points that really
+    flip the decision may be several times as many.
 
     Examples
     --------
@@ -158,7 +159,10 @@ def _largest(survives: Survives, n: int) -> int:
 
 def _survivor(evidence: KSDEvidence, decision: Any, step: float) -> Survives:
     """Whether the decision survives K changes, each of which moves D by at most ``step`` = Δ/n."""
-    null, largest_sums = evidence.null, _largest_sums(evidence.summary.weights)
+    null, weights = evidence.null, evidence.summary.weights
+    changed = [evidence.calibration.applied(np.asarray(chunk, dtype=np.float64)) for chunk in weights]
+    used = [chunk for chunk in changed if chunk is not None]
+    largest_sums = _largest_sums_of_numbers(used) if used else _largest_sums(weights)
 
     def survives(k: int) -> bool:
         critical = null.critical_range(decision.level, decision.radius, k * step, step * largest_sums(k))
@@ -172,6 +176,13 @@ def _survivor(evidence: KSDEvidence, decision: Any, step: float) -> Survives:
         return bool(decision.ksd + k * step <= max(decision.radius, critical[0]))
 
     return survives
+
+
+def _largest_sums_of_numbers(weights: Sequence[Floats]) -> Callable[[int], Floats]:
+    """T_b(K) for every draw b, of weights that are no whole numbers."""
+    sizes = np.concatenate([-np.sort(-np.abs(chunk), axis=1) for chunk in weights])
+    sums = np.cumsum(np.hstack([np.zeros((len(sizes), 1)), sizes]), axis=1)
+    return lambda k: np.asarray(sums[:, min(k, sizes.shape[1])])
 
 
 def _largest_sums(weights: Weights) -> Callable[[int], Floats]:

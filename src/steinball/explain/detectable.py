@@ -36,9 +36,9 @@ class Detectable:
     Examples
     --------
     >>> print(Detectable(0.14, 0.13, 0.14, "worst", 0.05))
-    Contamination below about 14 % could not have been detected: where it shows most,
-    a test at level 0.05 finds that share in half of all samples (13 % to 14 %,
-    approximately).
+    Even where it shows most, contamination below about 14 % would be missed more
+    often than not: a test at level 0.05 finds that share in half of all samples (13
+    % to 14 %, approximately).
     """
 
     share: float
@@ -49,15 +49,14 @@ class Detectable:
 
     def summary(self) -> str:
         """In words."""
-        where = "where it shows most" if self.kind == "worst" else "at the given points"
+        where = "Even where it shows most" if self.kind == "worst" else "At the given points"
         if math.isinf(self.share):
-            return wrap(
-                f"No share of contamination could have been detected {where}, at level {self.level:g}.", indent=0
-            )
+            missed = "any share of contamination would be missed more often than not"
+            return wrap(f"{where}, {missed}, at level {self.level:g}.", indent=0)
         return wrap(
-            f"Contamination below about {percent(self.share)} could not have been detected: {where}, a test at level "
-            f"{self.level:g} finds that share in half of all samples ({percent(self.low)} to {percent(self.high)}, "
-            "approximately).",
+            f"{where}, contamination below about {percent(self.share)} would be missed more often than not: a test at "
+            f"level {self.level:g} finds that share in half of all samples ({percent(self.low)} to "
+            f"{percent(self.high)}, approximately).",
             indent=0,
         )
 
@@ -159,7 +158,9 @@ def _solve(sums: PairSums, length: float, values: Floats, diagonal: Floats) -> A
     scatter = max(0.0, float(diagonal.mean() - np.square(values).mean())) / len(sums) if sums.estimator == "v" else 0.0
     if not math.isfinite(sums.critical):
         return (math.inf,) * 3
-    low, high = math.sqrt(max(0.0, sums.critical**2 - scatter)) / length, sums.critical / length
+    root = math.sqrt(scatter)  # the square of a large radius is no float
+    low = math.sqrt(max(0.0, sums.critical - root)) * math.sqrt(sums.critical + root) / length
+    high = sums.critical / length
     share = low if sums.radius == 0.0 else (low + high) / 2.0
     return tuple(end if end <= 1.0 else math.inf for end in (low, high, share))  # type: ignore[return-value]
 

@@ -312,5 +312,6 @@ def fit_minimum_ksd(
     stein = Rows.of(samples, found.model(found.start(samples))).choose(kernel, tilt)
     minimum = minimize_ksd(found, samples, stein)
     errors = np.sqrt(np.sum(minimum.influence(samples) ** 2, axis=0)) / len(samples)
-    params, errors_by_name = (dict(zip(found.names, v.tolist(), strict=True)) for v in (minimum.params, errors))
+    shown = found.reported(minimum.params, errors)
+    params, errors_by_name = ({name: pair[k] for name, pair in shown.items()} for k in (0, 1))
     return MinimumKSDFit(params, errors_by_name, found.model(minimum.params), minimum)

@@ -13,6 +13,7 @@ import numpy as np
 
 from steinball.arrays import Floats
 from steinball.fitting.minimum_ksd import minimize_ksd
+from steinball.models.differences import difference_jacobian
 from steinball.models.family import Family
 from steinball.stein import SteinKernel
 
@@ -22,6 +23,8 @@ _QUARTILE = 0.6744897501960817
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """Fitted parameters (p,), and their influence function, (m, d) to (m, p): n times what a point moves them by.
+
+    ``pulls`` (n, p) are what bootstrap draws take for the influences of the data, where these are not the best choice.
 
     Examples
     --------
@@ -34,6 +37,7 @@ class Estimate:
 
     params: Floats
     influence: Callable[[Floats], Floats]
+    pulls: Floats | None = None
 
     def standard_errors(self, x: Floats) -> Floats:
         """The sandwich estimate of the standard errors, from the influences of the data."""
@@ -75,7 +79,11 @@ class Estimator(ABC):
 
 @dataclass(frozen=True)
 class MaximumLikelihood(Estimator):
-    r"""Maximum likelihood, with the influence function :math:`\psi = (S^\top S / n)^{-1} s`.
+    r"""Maximum likelihood, with the influence function :math:`\psi = H^{-1} s`, H minus the mean slope of the scores s.
+
+    Standard errors from it hold also where the family is wrong. Bootstrap draws take
+    :math:`(S^\top S / n)^{-1} s` in its place, the regression on the parameter scores S of the data, which is the same
+    in the limit where the family is right.
 
     Examples
     --------
@@ -92,10 +100,11 @@ class MaximumLikelihood(Estimator):
 
     def estimate(self, family: Family, x: Floats, stein: SteinKernel) -> Estimate:
         params = family.fit(x)
-        scores = family.parameter_scores(params, x)
-        scale = np.maximum(np.sqrt(np.mean(scores * scores, axis=0)), 1e-300)
-        inverse = np.linalg.pinv((scores / scale).T @ (scores / scale) / len(x)) / scale / scale[:, None]
-        return Estimate(params, partial(_turned_scores, family, params, inverse))
+        scores = family.free_scores(params, x)
+        inverse = _inverse(scores.T @ scores / len(x))
+        slopes = _mean_slope(family, params, x)
+        turn = inverse if slopes is None else _inverse(slopes)
+        return Estimate(params, partial(_turned_scores, family, params, turn), scores @ inverse)
 
 
 @dataclass(frozen=True)
@@ -145,7 +154,28 @@ class MedianMAD(Estimator):
 
 
 def _turned_scores(family: Family, params: Floats, inverse: Floats, points: Floats) -> Floats:
-    return np.asarray(family.parameter_scores(params, points) @ inverse)
+    return np.asarray(family.free_scores(params, points) @ inverse)
+
+
+def _inverse(matrix: Floats) -> Floats:
+    """The pseudo-inverse of a positive semi-definite matrix, after its rows and columns have lost their units."""
+    scale = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    return np.asarray(np.linalg.pinv(matrix / scale / scale[:, None], hermitian=True) / scale / scale[:, None])
+
+
+def _mean_slope(family: Family, params: Floats, x: Floats) -> Floats | None:
+    """Minus the mean derivative of the parameter scores, by differences; ``None`` where it is not positive definite."""
+    free = family.inside(params)
+    root = np.sqrt(np.mean(family.free_scores(params, x) ** 2, axis=0))
+    units = np.where(root > 0.0, 1.0 / np.where(root > 0.0, root, 1.0), 1.0)
+    found = np.zeros((len(params), len(params)))
+    with np.errstate(all="ignore"):
+        whole = -difference_jacobian(lambda at: family.parameter_scores(at, x).mean(axis=0), params, units)
+    part = ((whole + whole.T) / 2.0 * units * units[:, None])[np.ix_(free, free)]
+    if not np.isfinite(part).all() or (part.size and np.linalg.eigvalsh(part)[0] <= 1e-6 * np.abs(part).max()):
+        return None
+    found[np.ix_(free, free)] = part
+    return found / units / units[:, None]
 
 
 def _median_influence(center: float, spread: float, points: Floats) -> Floats:

@@ -19,9 +19,18 @@ from steinball.models.positive import GammaFamily, LogNormalFamily, WeibullFamil
 from steinball.models.registry import Fit, read_family
 from steinball.models.student_t import StudentFamily
 
-FAMILIES = ("normal", "student-t", "gamma", "lognormal", "weibull", "mixture:k")
+FAMILIES = ("normal", "student-t", "exponential", "gamma", "lognormal", "weibull", "mixture:k")
+
+
+def _exponential() -> Family:
+    found = Restricted(GammaFamily(), {"shape": 1.0})
+    found.label, found.fixed = "exponential", ()
+    return found
+
+
 _ON_THE_LINE: Mapping[str, Callable[[], Family]] = {
     "student-t": StudentFamily,
+    "exponential": _exponential,
     "gamma": GammaFamily,
     "lognormal": LogNormalFamily,
     "weibull": WeibullFamily,
@@ -43,7 +52,8 @@ def as_family(family: Any, dimension: int, known_params: Mapping[str, float] | N
     Parameters
     ----------
     family : str, Family, distribution of SciPy, or object with ``fit``
-        A name of ``"normal"``, ``"student-t"``, ``"gamma"``, ``"lognormal"``, ``"weibull"`` and ``"mixture:3"``.
+        A name of ``"normal"``, ``"student-t"``, ``"exponential"``, ``"gamma"``, ``"lognormal"``, ``"weibull"`` and
+        ``"mixture:3"``.
     dimension : int
         d.
     known_params : mapping, optional

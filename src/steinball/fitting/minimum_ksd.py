@@ -14,7 +14,8 @@ from steinball.models.differences import difference_jacobian
 from steinball.models.family import ExponentialFamily, Family
 from steinball.stein import SteinKernel
 
-_PAIRS_AT_ONCE = 2**22  # entries of the kernel matrix held at once: 32 MB
+KEPT = 2**22  # entries of a kernel matrix that is kept: 32 MB
+PAIRS_AT_ONCE = 2**20  # entries of one that is formed in blocks, some arrays at a time: 8 MB each
 _STEPS, _HALVINGS, _ENOUGH = 100, 30, 1e-10
 
 
@@ -66,7 +67,7 @@ class ScoreDistance:
 
     def _blocks(self, points: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
         """φ and φ′ between blocks of ``points`` and all of x."""
-        step = max(1, _PAIRS_AT_ONCE // len(self))
+        step = max(1, PAIRS_AT_ONCE // len(self))
         for part in (slice(start, start + step) for start in range(0, len(points), step)):
             value, slope, _ = self.kernel.profile(squared_distances(points[part], self.x, self.kernel.metric))
             yield part, value, slope
@@ -74,7 +75,7 @@ class ScoreDistance:
     @cached_property
     def _values(self) -> Floats | None:
         """φ between all points, where it is small enough to be kept."""
-        if len(self) ** 2 > _PAIRS_AT_ONCE:
+        if len(self) ** 2 > KEPT:
             return None
         return np.concatenate([value for _, value, _ in self._blocks(self.x)])
 
@@ -110,7 +111,7 @@ class ScoreDistance:
         last = (scores + self.shift)[:, :, None]
         columns = last if basis is None else np.concatenate([basis, last], axis=2)  # (n, d, q)
         squares, linear = np.zeros((2, len(self.rows), columns.shape[2], columns.shape[2]))
-        pairs, step = np.argwhere(columns.any(axis=0)), max(1, _PAIRS_AT_ONCE // self.rows.size)
+        pairs, step = np.argwhere(columns.any(axis=0)), max(1, PAIRS_AT_ONCE // self.rows.size)
         for some in (pairs[start : start + step] for start in range(0, len(pairs), step)):
             weighted = self.weights[:, some[:, 0]] * columns[:, some[:, 0], some[:, 1]]
             smoothed = self.smooth((weighted[:, None, :] * self.rows.T[:, :, None]).reshape(len(self), -1))
@@ -192,9 +193,11 @@ class Minimum:
 
     def influence(self, points: Floats) -> Floats:
         """How n times a share of mass at each of ``points`` moves the parameters, (m, p): minus A⁻¹ times its slope."""
-        at = ScoreDistance.of(points, self.stein)
+        at, free = ScoreDistance.of(points, self.stein), self.family.inside(self.params)
         slopes = self.distance.slopes(at, self._pieces(points), self._pieces(self.distance.x))
-        return np.asarray(-solve_positive(self.curvature, slopes.T, 0.0).T @ self._jacobian().T)
+        moves = np.zeros_like(slopes)
+        moves[:, free] = -solve_positive(self.curvature[np.ix_(free, free)], slopes[:, free].T, 0.0).T
+        return np.asarray(moves @ self._jacobian().T)
 
 
 def minimize_ksd(family: Family, x: Floats, stein: SteinKernel, ridge: float = 0.0) -> Minimum:
@@ -223,13 +226,18 @@ def _closed_form(family: ExponentialFamily, distance: ScoreDistance, stein: Stei
 
 
 def _gauss_newton(family: Family, distance: ScoreDistance, stein: SteinKernel) -> Minimum:
-    """Steps to the minimum of the linearized problem, halved until D² falls, in units that are those of no data."""
+    """Steps to the minimum of the linearized problem, halved until D² falls, in units that are those of no data.
+
+    A coordinate at the edge of the family stays there as long as D² falls beyond it.
+    """
     x, start = distance.x, family.start(distance.x)
     working, units = family.to_working(start), family.working_units(start, x)
     value = distance.objective(family.score(start, x))
     for _ in range(_STEPS):
         curvature, slope = _expansion(family, distance, working, units)
-        step = -solve_positive(curvature, slope, 1e-12 * float(np.trace(curvature)))
+        free = (working > family.least) | (slope < 0.0)
+        step, inner = np.zeros_like(slope), curvature[np.ix_(free, free)]
+        step[free] = -solve_positive(inner, slope[free], 1e-12 * float(np.trace(inner)))
         working, value, moved = _descend(family, distance, working, value, step, units)
         if moved <= _ENOUGH:
             break
@@ -255,7 +263,7 @@ def _descend(
     family: Family, distance: ScoreDistance, working: Floats, value: float, step: Floats, units: Floats
 ) -> tuple[Floats, float, float]:
     for _ in range(_HALVINGS):
-        tried = working + units * step
+        tried = np.maximum(working + units * step, family.least)
         with np.errstate(all="ignore"):
             found = _value(family, distance, tried)
         if found < value:

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Floats, as_seed, to_host
+from steinball.arrays import Floats, MemoryLimitError, as_seed, to_host
 from steinball.calibration.base import Calibration, draw_quantile
 from steinball.calibration.boundary import moved_to_the_edge
 from steinball.fitting.first_order import far_and_near
-from steinball.fitting.minimum_ksd import ScoreDistance
+from steinball.fitting.minimum_ksd import KEPT, PAIRS_AT_ONCE, ScoreDistance
+from steinball.gram.choose import Settings
+from steinball.gram.memory import in_words
 from steinball.gram.weights import gather
 from steinball.models.family import ExponentialFamily, Family
 from steinball.stein import SteinKernel
@@ -28,6 +30,17 @@ _LEVEL = 0.05
 
 EXCLUSION = 1e-3
 """β: the probability that the right member is not among the candidates, by which the level may be exceeded."""
+
+
+def check_memory(x: Floats, settings: Settings) -> None:
+    """Refuse a search that would need more memory than a user allows."""
+    n, d = x.shape
+    needed = 8 * (min(n * n, KEPT) + 12 * PAIRS_AT_ONCE + 6 * n * d * (_SEARCH_DRAWS + 1))
+    if needed > (limit := settings.limit(x, needed)):
+        raise MemoryLimitError(
+            f"a search over the family for {n} rows needs about {in_words(needed)}, more than the "
+            f"{in_words(limit)} that `memory_limit` allows. Allow more, or test fewer rows."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +69,13 @@ class MemberSearch:
     def constants(self) -> tuple[Floats, Floats]:
         """What does not depend on the scores: the forms of U at scores that cancel those of the tilt."""
         where = self.distance
-        scores = -where.shift
-        matrix = to_host(self.stein(where.x, scores, where.x, scores))
-        return np.sum((where.rows @ matrix) * where.rows, axis=1), where.rows @ matrix.sum(axis=1)
+        x, scores, rows = where.x, -where.shift, where.rows
+        squares, sums, step = np.zeros(len(rows)), np.zeros(len(x)), max(1, PAIRS_AT_ONCE // len(x))
+        for part in (slice(start, start + step) for start in range(0, len(x), step)):
+            matrix = to_host(self.stein(x[part], scores[part], x, scores))
+            squares += np.sum((rows[:, part] @ matrix) * rows, axis=1)
+            sums[part] = matrix.sum(axis=1)
+        return squares, rows @ sums
 
     @cached_property
     def probes(self) -> Floats:

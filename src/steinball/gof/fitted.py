@@ -24,12 +24,12 @@ from steinball.arrays import (
 from steinball.calibration import BoundaryBootstrap, Calibration, ProjectedBootstrap, RefitBootstrap
 from steinball.calibration.combination import as_calibration
 from steinball.calibration.fitted import FittedCalibration, FittedModel
-from steinball.calibration.projected import least_rows
+from steinball.calibration.projected import as_fitted, least_rows
 from steinball.evidence.ksd import FamilyEvidence, KSDEvidence
-from steinball.fitting.estimators import Estimate, Estimator, as_estimator
+from steinball.fitting.estimators import Estimate, Estimator, MaximumLikelihood, as_estimator
 from steinball.fitting.families import Fitter, as_family
 from steinball.fitting.first_order import FirstOrder
-from steinball.fitting.profile import EXCLUSION, closest_member
+from steinball.fitting.profile import EXCLUSION, check_memory, closest_member
 from steinball.gof.assess import Specification, assess_problem
 from steinball.gram.choose import Settings
 from steinball.kernels.bandwidth import median_of_checked
@@ -46,6 +46,9 @@ from steinball.record import Record, recorded
 from steinball.results.fitted import FitResult
 from steinball.stein import SteinKernel
 from steinball.tilts import Tilt
+
+_REFITS, _FEW_ROWS, _ROWS_EACH, _MOST_REFITTED = 199, 60, 10, 1000
+"""Refits by default, below so many rows, or so many for each parameter, but never above the last number of rows."""
 
 _WIDER = 2.0
 """The length scale in median distances: location and scale are fitted, and what is left to see is coarser than them."""
@@ -80,11 +83,13 @@ def fit_test(
     Parameters
     ----------
     x : array
-        Observations, shape (n, d), or (n,) for d = 1. The rows must be independent.
+        Observations, shape (n, d), or (n,) for d = 1. The rows must be independent; for a series give
+        ``calibration=WildBootstrap(999, dependence="auto")``.
     family : str, distribution of SciPy, estimator
-        ``"normal"`` (any d), ``"student-t"``, ``"gamma"``, ``"lognormal"``, ``"weibull"``, ``"mixture:3"``; a
-        distribution of SciPy that is not frozen, such as ``scipy.stats.norm``; an estimator of scikit-learn; a function
-        or an object with ``fit(x)`` that returns a model; or a :class:`steinball.fitting.Family`.
+        ``"normal"`` (any d), ``"student-t"``, ``"exponential"``, ``"gamma"``, ``"lognormal"``, ``"weibull"``,
+        ``"mixture:3"``; a distribution of SciPy that is not frozen, such as ``scipy.stats.norm``; an estimator of
+        scikit-learn; a function or an object with ``fit(x)`` that returns a model; or a
+        :class:`steinball.fitting.Family`.
     contamination : float
         The tolerated share ε.
     known_params : mapping, optional
@@ -93,7 +98,9 @@ def fit_test(
         :class:`~steinball.fitting.MaximumLikelihood` by default; under a tolerance
         :class:`~steinball.fitting.MinimumKSD`, since then the influence of a point must be bounded.
     calibration : Calibration, optional
-        :class:`ProjectedBootstrap` where parameter scores are known, otherwise :class:`RefitBootstrap`. Under a
+        :class:`ProjectedBootstrap` where parameter scores are known; ``RefitBootstrap(199)`` where they are not, and
+        below 60 rows, or 10 for each parameter, where fits are quick (not for mixtures). ``WildBootstrap`` with
+        ``dependence`` is ``ProjectedBootstrap`` with that dependence. Under a
         tolerance ``BoundaryBootstrap(999)`` at every member of the family: the family is rejected when each of them is.
         There ``ProjectedBootstrap`` decides at the fitted model alone, with a radius that holds to first order in ε.
     kernel : Kernel, optional
@@ -185,13 +192,19 @@ class _Task:
         """The samples as NumPy."""
         return to_host(self.samples)
 
-    def _chosen(self, model: Model, edge: bool) -> SteinKernel:
-        """Kernel and tilt around a model."""
-        wide = InverseMultiquadric(_WIDER * median_of_checked(self.samples))
+    def _chosen(self, x: Array, model: Model, edge: bool) -> SteinKernel:
+        """Kernel and tilt for data x around a model."""
+        kernel = InverseMultiquadric(_WIDER * median_of_checked(x)) if self.kernel is None else self.kernel
         tilt = self.tilt
         if isinstance(tilt, str) and tilt == "needed":
             tilt = "auto" if edge or self.share > 0.0 else None
-        return self._rows(model).choose(wide if self.kernel is None else self.kernel, tilt)
+        rows = Rows.of(x, model) if self.given is None else Rows(x, model)  # x is where the model is stated
+        return rows.choose(kernel, tilt)
+
+    def _default(self, family: Family) -> FittedCalibration:
+        """Refitting where the projection is not exact enough and fits are quick: small samples, many parameters."""
+        few = min(max(_FEW_ROWS, _ROWS_EACH * len(family.names)), _MOST_REFITTED)
+        return RefitBootstrap(_REFITS) if family.quick and len(self.host) < few else ProjectedBootstrap()
 
     def _assess(self, problem: Problem, calibration: Calibration, radius: Radius) -> tuple[KSDEvidence, Record]:
         tau = "best" if self.share > 0.0 else "sample"
@@ -224,10 +237,11 @@ class _Task:
                 "`sb.robust_ksd_test` (`sb.split`)."
             )
         model = fitter.fit(self.host)
-        stein = self._chosen(model, Knowledge(model).support is not None)
-        chosen = _as_fitted(RefitBootstrap() if calibration is None else calibration)
+        choose = partial(self._chosen, edge=Knowledge(model).support is not None)
+        chosen = as_fitted(RefitBootstrap() if calibration is None else calibration)
         about: dict[str, Any] = {"family": fitter.label, "fit": "its own"}
-        return self._calibrated(FittedModel(model, fitter.fit), stein, chosen, Huber(0.0), about)
+        fitted = FittedModel(model, fitter.fit, choose=choose, settings=self.shared["settings"])
+        return self._calibrated(fitted, choose(self.samples, model), chosen, Huber(0.0), about)
 
     def _calibrated(
         self,
@@ -243,22 +257,32 @@ class _Task:
 
     def at_the_fit(self, family: Family, estimator: Estimator, calibration: Calibration | None) -> FitResult:
         """A decision at the fitted model."""
-        first = family.model(family.start(self.host) if estimator.bounded_influence else family.fit(self.host))
-        stein = self._chosen(first, family.support is not None)
+        choose = partial(self._stein, family, estimator)
+        stein = choose(self.samples, None)
         estimate = estimator.estimate(family, self.host, stein)
-        model = family.model(estimate.params)
-        influence = None if estimator.minimizes_ksd else estimate.influence(self.host)
+        pulls = estimate.influence(self.host) if estimate.pulls is None else estimate.pulls
         fitted = FittedModel(
-            model,
-            partial(_refit_model, family, estimator, stein),
-            partial(family.parameter_scores, estimate.params),
-            influence,
+            family.model(estimate.params),
+            partial(_refit_model, family, estimator, choose),
+            partial(family.free_scores, estimate.params),
+            None if estimator.minimizes_ksd else pulls,
             contaminated=self.share > 0.0,
+            choose=choose,
+            match=partial(_matched, family, estimator, choose, estimate.params),
+            settings=self.shared["settings"],
         )
         radius = self._radius(estimator, estimate, family)
-        chosen = _as_fitted(ProjectedBootstrap() if calibration is None else calibration)
+        chosen = self._default(family) if calibration is None else as_fitted(calibration)
         about = self._described(family, estimator, estimate, first_order=self.share > 0.0)
         return self._calibrated(fitted, stein, chosen, radius, about)
+
+    def _stein(self, family: Family, estimator: Estimator, x: Array, model: Model | None) -> SteinKernel:
+        """Kernel and tilt for data x: around a robust first fit where the estimator is robust, else around the fit."""
+        if estimator.bounded_influence:
+            model = family.model(family.start(to_host(x)))
+        elif model is None or not isinstance(estimator, MaximumLikelihood):
+            model = family.model(family.fit(to_host(x)))
+        return self._chosen(x, model, family.support is not None)
 
     def _radius(self, estimator: Estimator, estimate: Estimate, family: Family) -> Radius:
         if self.share == 0.0 or estimator.minimizes_ksd:  # then what a point adds is a projection of its feature
@@ -272,19 +296,23 @@ class _Task:
                 f"`x` has {len(self.host)} rows for {len(family.names)} parameters; a tolerance over a family needs at "
                 f"least {least}. Use more rows or a smaller family, or `contamination=0` with RefitBootstrap(199)."
             )
-        stein = self._chosen(family.model(family.steepest(family.start(self.host))), family.support is not None)
+        check_memory(self.host, self.shared["settings"])
+        steep = family.model(family.steepest(family.start(self.host)))
+        stein = self._chosen(self.samples, steep, family.support is not None)
         estimate = estimator.estimate(family, self.host, stein)
         chosen = as_calibration(BoundaryBootstrap(999) if calibration is None else calibration)
-        if not chosen.n_resamples:
+        if not chosen.n_resamples or chosen.needs_sampler:
             raise TypeError(
                 f"`calibration={chosen!r}` makes no bootstrap draws, by which members of a family are compared. Use "
                 "BoundaryBootstrap(999) or WeightedBootstrap(999)."
             )
+        chosen = chosen.for_rows(self._pose(family.model(estimate.params), stein))
         found = closest_member(family, self.host, stein, estimate.params, self.share, chosen, self.shared["rng"])
         radius = Huber(self.share)
         evidence, record = self._assess(self._pose(family.model(found.params), stein), chosen, radius)
         again = partial(_again, self, family, estimator, calibration)
-        closest = dict(zip(family.names, found.params.tolist(), strict=True))
+        shown = family.reported(found.params, np.zeros_like(found.params))
+        closest = {name: value for name, (value, _) in shown.items()}
         margins = None
         if found.apart is not None:
             pvalue = min(evidence.decide(radius, self.shared["level"])["pvalue"], EXCLUSION)
@@ -293,12 +321,12 @@ class _Task:
         return self._result((evidence, record), radius, about, search=again, margins=margins)
 
     def _described(self, family: Family, estimator: Estimator, estimate: Estimate, **more: Any) -> dict[str, Any]:
-        errors = estimate.standard_errors(self.host)
+        shown = family.reported(estimate.params, estimate.standard_errors(self.host))
         return {
             "family": family.label,
             "fit": estimator.label,
-            "params": dict(zip(family.names, estimate.params.tolist(), strict=True)),
-            "standard_errors": dict(zip(family.names, errors.tolist(), strict=True)),
+            "params": {name: value for name, (value, _) in shown.items()},
+            "standard_errors": {name: error for name, (_, error) in shown.items()},
             "known_params": self.known,
             "_numerical": family.numerical,
             **more,
@@ -326,17 +354,20 @@ def _fit_moved(fit: Callable[[Floats], Model], move: Standardization, z: Floats)
     return Standardized(model, move.of_model(model))
 
 
-def _refit_model(family: Family, estimator: Estimator, stein: SteinKernel, x: Floats) -> Model:
-    return family.model(estimator.params(family, x, stein))
+_Choose = Callable[[Array, Model | None], SteinKernel]
 
 
-def _as_fitted(calibration: Calibration) -> FittedCalibration:
-    if not isinstance(calibration, FittedCalibration):
-        raise TypeError(
-            f"`calibration={calibration!r}` does not know that the model was fitted on these data, and would hardly "
-            "ever reject. Use ProjectedBootstrap(999) or RefitBootstrap(199)."
-        )
-    return calibration
+def _refitted(family: Family, estimator: Estimator, choose: _Choose, x: Floats) -> Floats:
+    """The parameters of other data; maximum likelihood needs no kernel."""
+    return family.fit(x) if isinstance(estimator, MaximumLikelihood) else estimator.params(family, x, choose(x, None))
+
+
+def _refit_model(family: Family, estimator: Estimator, choose: _Choose, x: Floats) -> Model:
+    return family.model(_refitted(family, estimator, choose, x))
+
+
+def _matched(family: Family, estimator: Estimator, choose: _Choose, params: Floats, x: Floats) -> Floats:
+    return family.matched(x, _refitted(family, estimator, choose, x), params)
 
 
 def split(x: Any, fraction: float = 0.5, rng: Any = None) -> tuple[Array, Array]:

@@ -1,7 +1,7 @@
 """Models: what the data should look like, by a score and where possible a log density and a sampler."""
 
 from steinball.models.autodiff import from_log_density
-from steinball.models.base import Model, as_model, from_score
+from steinball.models.base import Model, as_model, from_score, from_scores
 from steinball.models.base_space import in_base_space
 from steinball.models.boltzmann import GaussianBernoulliRBM
 from steinball.models.draws import Draws, from_draws
@@ -26,5 +26,6 @@ __all__ = [
     "from_draws",
     "from_log_density",
     "from_score",
+    "from_scores",
     "in_base_space",
 ]

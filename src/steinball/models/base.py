@@ -32,8 +32,8 @@ from steinball.models.support import Support
 from steinball.text import shown
 
 _ACCEPTED = (
-    "an array of scores ∇log p at the samples, a function that returns them, or an object with `score(x)`; "
-    'a bare log density comes in by `sb.from_log_density(f, backend="jax" | "torch" | "numerical")`'
+    "a function that returns scores ∇log p, `sb.from_scores(array)` of scores at the samples, or an object with "
+    '`score(x)`; a bare log density comes in by `sb.from_log_density(f, backend="jax" | "torch" | "numerical")`'
 )
 _ABOUT_DTYPES = re.compile(r"\bdtypes?\b|scalar type|data type|input type|\bdouble\b|\bfloat(32|64)\b", re.IGNORECASE)
 _ROUNDING = 1e-3
@@ -108,6 +108,8 @@ def from_score(
 ) -> ScoreFunction:
     r"""The model of a score function, with where its density ends and what else is known of it.
 
+    For scores that are known at the rows alone, as an array, there is :func:`from_scores`.
+
     Parameters
     ----------
     score : callable
@@ -134,7 +136,8 @@ def from_score(
     False
     """
     if not callable(score):
-        raise TypeError(f"`score` must be a function (n, d) -> (n, d), got {score!r}.")
+        instead = " Scores at the rows themselves come in by `sb.from_scores(array)`." if is_array_like(score) else ""
+        raise TypeError(f"`score` must be a function (n, d) -> (n, d), got {score!r}.{instead}")
     _refuse_by_name(score)
     return ScoreFunction(score, *as_extras(support, sample, log_density, growth))
 
@@ -148,9 +151,33 @@ def as_extras(support: Any, sample: Any, log_density: Any, growth: Any) -> tuple
     return None if support is None else Support.of(support), sample, log_density, growth
 
 
+def from_scores(scores: Any) -> ScoreArray:
+    """The model whose scores ∇log p are known at exactly the tested rows, as an array.
+
+    Where the score is a function, :func:`from_score` says more: tests then look at the model away from the rows.
+
+    Parameters
+    ----------
+    scores : array
+        ∇log p at each row of the samples, in their order: shape (n, d), or (n,) for d = 1; of the same array library.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import steinball as sb
+    >>> x = np.random.default_rng(0).normal(size=(200, 1))
+    >>> sb.ksd_test(x, from_scores(-x), rng=0).rejected
+    False
+    """
+    if not is_array_like(scores):
+        instead = " Use `sb.from_score(function)`." if callable(scores) else ""
+        raise TypeError(f"`scores` must be an array of scores, one row per sample, got {shown(scores)}.{instead}")
+    return ScoreArray(None, scores)
+
+
 @dataclass(frozen=True, eq=False)
 class ScoreArray:
-    """Scores that are known at given samples, and nowhere else.
+    """Scores that are known at given samples, and nowhere else; :func:`model_at` supplies samples that are None.
 
     ``lost`` describes the model that the scores come from, where it could not be pickled along with its result.
 
@@ -163,12 +190,14 @@ class ScoreArray:
            [-2.]])
     """
 
-    samples: Array
+    samples: Array | None
     scores: Array
     lost: str = ""
     evaluable: ClassVar[bool] = False
 
     def score(self, x: Array, /) -> Array:
+        if self.samples is None:
+            return as_scores(self.scores, x)
         if x is self.samples or same_array(x, self.samples):
             return self.scores
         if self.lost:
@@ -189,7 +218,7 @@ class ScoreArray:
         return lost if self.lost else "`model` is an array of scores"
 
     def __repr__(self) -> str:
-        return self.lost or f"ScoreArray(shape={tuple(self.scores.shape)})"
+        return self.lost or f"ScoreArray(shape={np.shape(self.scores)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,13 +265,13 @@ def as_model(model: Any, samples: Any = None) -> Model:
 
     Parameters
     ----------
-    model : array, callable, Model or an object of another library
-        Scores at ``samples`` (shape (n, d), or (n,) when d = 1), a function that returns them, or a
-        :class:`Model`, which is used as it is. A frozen distribution of SciPy, a distribution of torch or NumPyro, a
+    model : callable, Model or an object of another library
+        A function that returns scores, :func:`from_scores` of their values at ``samples``, or a :class:`Model`, which
+        is used as it is. A frozen distribution of SciPy, a distribution of torch or NumPyro, a
         flow, a fitted mixture or kernel density of scikit-learn comes with all that it knows: its score, sampler,
         support, place. Anything else is an error that says what to do.
     samples : array, optional
-        Shape (n, d), or (n,) for d = 1. An array of scores cannot do without.
+        Shape (n, d), or (n,) for d = 1. Scores at the samples cannot do without.
 
     Examples
     --------
@@ -251,7 +280,7 @@ def as_model(model: Any, samples: Any = None) -> Model:
     >>> as_model(stats.norm(1.0, 2.0))
     Gaussian(mean=1, cov=4)
     >>> x = np.array([[1.0], [2.0]])
-    >>> as_model(-x, x)
+    >>> as_model(from_scores(-x), x)
     ScoreArray(shape=(2, 1))
     """
     return model_at(model, None if samples is None else as_samples(samples, least=1))
@@ -260,8 +289,8 @@ def as_model(model: Any, samples: Any = None) -> Model:
 def model_at(model: Any, samples: Array | None) -> Model:
     """:func:`as_model` where the samples were checked on their way in, as all tests do; they are kept as they are."""
     _refuse_what_is_no_model(model)
-    if is_array_like(model):
-        return _score_array(model, samples)
+    if isinstance(model, ScoreArray) and model.samples is None:
+        return _at_samples(model.scores, samples)
     _refuse_by_name(model)
     columns = None if samples is None else int(samples.shape[1])
     found = model if Knowledge(model).has_score else read_model(model, columns)
@@ -295,10 +324,10 @@ def source_of_draws(model: Any, columns: int | None = None) -> Any:
     return model if own else model_at(model, None)
 
 
-def _score_array(scores: Any, samples: Array | None) -> ScoreArray:
+def _at_samples(scores: Any, samples: Array | None) -> ScoreArray:
     if samples is None:
         raise TypeError("`model` is an array of scores, which says nothing without its `samples`; pass them as well.")
-    return ScoreArray(samples, _without_graph(as_scores(scores, samples, "model")))
+    return ScoreArray(samples, _without_graph(as_scores(scores, samples)))
 
 
 def _check_takes_points(function: Callable[..., Any]) -> None:
@@ -325,10 +354,21 @@ def evaluate_score(model: Model, x: Array) -> Array:
     >>> evaluate_score(ScoreFunction(lambda x: -x[:, 0]), np.array([[1.0], [2.0]])).shape
     (2, 1)
     """
+    _refuse_network(model, x)
     scores = score_of(model, x)
     _refuse_excluded_points(model, x, scores)
     # A copy of ours: a model may write its next scores into the same memory.
     return private_copy(_without_graph(as_scores(scores, x, "model.score(samples)")))
+
+
+def _refuse_network(model: Model, x: Array) -> None:
+    """Refuse rows of another library than torch for a network of torch, whose own error does not say what to do."""
+    network = model.function if isinstance(model, ScoreFunction) else model
+    is_network = any(kind.__module__.startswith("torch.nn") for kind in type(network).__mro__)
+    if is_network and not array_api_compat.is_torch_array(x):
+        raise TypeError(
+            "`model` is a network of torch, and `samples` are of another library. Pass `torch.as_tensor(samples)`."
+        )
 
 
 def _refuse_excluded_points(model: Model, x: Array, scores: Any) -> None:
@@ -405,6 +445,12 @@ def _refuse_what_is_no_model(model: Any) -> None:
         raise TypeError(f"`model` must be an instance, got the class {name}; make one: `{name}(...)`.")
     if model is None or isinstance(model, (str, bytes, Number, dict)):
         raise TypeError(f"`model` must be {_ACCEPTED}; got {model!r}.")
+    if is_array_like(model):
+        raise TypeError(
+            f"`model` is an array of shape {np.shape(model)}, and an array does not say what it is. For scores ∇log p "
+            "at the rows write `sb.from_scores(array)`; for a second sample `sb.region_test(x, sb.from_draws(array))`; "
+            "for predictions of each row `sb.predictive_test(y, predictions)`."
+        )
 
 
 def _refuse_by_name(model: Any) -> None:

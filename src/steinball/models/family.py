@@ -37,6 +37,8 @@ class Family(ABC):
         Whether the parameter scores are finite differences.
     fixed : tuple of str
         Parameters that were known when the family was made, and are not fitted.
+    quick : bool
+        Whether a fit takes milliseconds, so that small samples are tested by some hundred fits.
 
     Examples
     --------
@@ -51,6 +53,7 @@ class Family(ABC):
     support: Support | None = None
     numerical: bool = False
     fixed: tuple[str, ...] = ()
+    quick: bool = True
 
     @abstractmethod
     def model(self, params: Floats) -> Model:
@@ -71,6 +74,37 @@ class Family(ABC):
     def score(self, params: Floats, x: Floats) -> Floats:
         """∇ log p at each row of ``x``, shape (n, d)."""
         return to_host(self.model(params).score(x)).reshape(x.shape)
+
+    @property
+    def least(self) -> Floats:
+        """The least values of the coordinates without constraints that a member may have, (p,)."""
+        return np.full(len(self.names), -np.inf)
+
+    def inside(self, params: Floats) -> NDArray[np.bool_]:
+        """Which parameters could have moved both ways, (p,): not those at the edge of the family.
+
+        A parameter that is held at its least value takes up nothing of the data, like one that is known.
+        """
+        return np.asarray(self.to_working(params) > self.least)
+
+    def free_scores(self, params: Floats, x: Floats) -> Floats:
+        """The parameter scores, with 0 for parameters at the edge of the family."""
+        return np.where(self.inside(params), self.parameter_scores(params, x), 0.0)
+
+    def internal(self, known: Mapping[str, float]) -> dict[str, float]:
+        """Known parameters by the names of the family, from those that a user gives."""
+        return dict(known)
+
+    def reported(self, params: Floats, errors: Floats) -> dict[str, tuple[float, float]]:
+        """Parameters and their standard errors by the names that a user knows."""
+        return dict(zip(self.names, zip(params.tolist(), errors.tolist(), strict=True), strict=True))
+
+    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
+        """Data whose fit is ``own`` moved so that their fit is ``target``, as far as moving a member gives another one.
+
+        By default the data themselves.
+        """
+        return x
 
     def steepest(self, params: Floats) -> Floats:
         """Parameters of a member near ``params`` whose score grows as fast as any member's: tilts must bound it."""
@@ -166,24 +200,37 @@ class Restricted(Family):
     """
 
     def __init__(self, family: Family, known: Mapping[str, float]) -> None:
-        _check_known(family, known)
+        known = _checked(family, known)
         self.family, self.label, self.support, self.numerical = family, family.label, family.support, family.numerical
         self._free = np.array([name not in known for name in family.names])
         self._values = np.array([known.get(name, np.nan) for name in family.names])
         self.names = tuple(name for name in family.names if name not in known)
         self.positive = tuple(family._logarithmic[self._free].tolist())
-        self.fixed = (*family.fixed, *known)
+        self.fixed, self.quick = (*family.fixed, *known), family.quick
 
     def _whole(self, params: Floats) -> Floats:
         whole = self._values.copy()
         whole[self._free] = params
         return whole
 
+    @property
+    def least(self) -> Floats:
+        return np.asarray(self.family.least[self._free])
+
+    def reported(self, params: Floats, errors: Floats) -> dict[str, tuple[float, float]]:
+        whole = np.zeros(len(self._values))
+        whole[self._free] = errors
+        found = list(self.family.reported(self._whole(params), whole).items())
+        return {name: value for (name, value), free in zip(found, self._free, strict=True) if free}
+
     def model(self, params: Floats) -> Model:
         return self.family.model(self._whole(params))
 
     def start(self, x: Floats) -> Floats:
         return np.asarray(self.family.start(x)[self._free])
+
+    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
+        return self.family.matched(x, self._whole(own), self._whole(target))
 
     def steepest(self, params: Floats) -> Floats:
         return np.asarray(self.family.steepest(self._whole(params))[self._free])
@@ -195,14 +242,16 @@ class Restricted(Family):
         return np.asarray(self.family.parameter_scores(self._whole(params), x)[:, self._free])
 
 
-def _check_known(family: Family, known: Mapping[str, float]) -> None:
-    for wrong in (name for name in known if name not in family.names):
-        raise ValueError(f"`known_params` names `{wrong}`, but the family has {', '.join(family.names)}.")
+def _checked(family: Family, given: Mapping[str, float]) -> dict[str, float]:
+    known, names = family.internal(given), list(family.reported(*np.zeros((2, len(family.names)))))
+    for wrong in (name for name in given if name not in (*names, *family.names)):
+        raise ValueError(f"`known_params` names `{wrong}`, but the family has {', '.join(names)}.")
     if len(family.names) > 3:
         raise ValueError(f"`known_params` cannot be given for {family.label}, whose parameters constrain each other.")
     for name, positive in zip(family.names, family._logarithmic, strict=True):
         if positive and name in known and not known[name] > 0.0:
             raise ValueError(f"`known_params[{name!r}]` must be positive, got {known[name]}.")
+    return known
 
 
 def maximum_likelihood(family: Family, x: Floats, start: Floats) -> Floats:

@@ -378,6 +378,12 @@ class NormalFamily(ExponentialFamily):
         offset = x - x.mean(axis=0)
         return self._params(x.mean(axis=0), offset.T @ offset / n)
 
+    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
+        """The affine map from one mean and covariance to the others."""
+        (mean, cov), (there, wanted) = self._moments(own), self._moments(target)
+        z = np.linalg.solve(np.linalg.cholesky(cov), (x - mean).T)
+        return np.asarray(there + (np.linalg.cholesky(wanted) @ z).T)
+
     def parameter_scores(self, params: Floats, x: Floats) -> Floats:
         mean, cov = self._moments(params)
         scores = moment_scores(x, mean, np.asarray(np.linalg.inv(cov), dtype=np.float64))

@@ -328,6 +328,8 @@ class MixtureFamily(Family):
     array([ 0.3, -3. ,  0.9,  2. ,  1.1])
     """
 
+    quick = False
+
     def __init__(self, components: int, dimension: int) -> None:
         self.components, self.dimension = components, dimension
         self.label = f"mixture of {components} normal distributions"

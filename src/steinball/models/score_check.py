@@ -24,7 +24,7 @@ from steinball.arrays import (
     to_host,
 )
 from steinball.models.autodiff import check_rows, one_per_row
-from steinball.models.base import as_model, model_at, score_of
+from steinball.models.base import ScoreArray, as_model, model_at, score_of
 from steinball.models.diagnoses import Ending, Mistake, find_endings, missing_jacobian, wrong_matrix
 from steinball.models.differences import numerical_gradient
 from steinball.models.knowledge import Knowledge
@@ -96,7 +96,8 @@ def check_score(
     ScoreCheck(ok=False, worst_error=2)
       The sign is flipped: the score is minus the gradient of the log density.
     """
-    rtol, model = as_number(rtol, "rtol", low=0.0), model if is_array_like(model) else as_model(model)
+    rtol, model = as_number(rtol, "rtol", low=0.0), model.scores if isinstance(model, ScoreArray) else model
+    model = model if is_array_like(model) else as_model(model)
     log_density = _find_log_density(model, log_density)
     x = _find_points(model, x)
     claimed = model if is_array_like(model) else score_of(model_at(model, x), x)

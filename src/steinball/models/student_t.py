@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import betaln, digamma, gammaln, stdtr
+from scipy.optimize import minimize
+from scipy.special import betaln, digamma, gammaln, ndtr, stdtr
 
 from steinball.arrays import Array, Floats, as_number, like, namespace
 from steinball.models.base_map import normal_of
 from steinball.models.family import Family
-from steinball.models.gaussian import Covariance, as_points, as_vector, common_dimension, set_fields
+from steinball.models.gaussian import Covariance, Gaussian, as_points, as_vector, common_dimension, set_fields
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds
 
-_MOST = 200.0  # degrees of freedom beyond which no sample tells the family from the normal one
+_MOST = 5.0  # of 1/ν: a fifth of a degree of freedom
+_NORMAL = 1e-9  # 1/ν below which the member is the normal one
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,38 +165,140 @@ class StudentT:
 
 
 class StudentFamily(Family):
-    """Student's t on the line, with unknown degrees of freedom, location and scale.
+    r"""Student's t on the line, with unknown degrees of freedom ν, location and scale; the normal is a member of it.
+
+    The parameter is :math:`\kappa = 1/\nu \in [0, 5]`, with the score
+
+    .. math:: s(x) = -\frac{1 + \kappa}{\sigma} \cdot \frac{z}{1 + \kappa z^2}, \qquad z = (x - \mu) / \sigma,
+
+    so that κ = 0 is N(μ, σ²), a member like any other. Results speak of the degrees of freedom, ``df``.
 
     Examples
     --------
     >>> x = StudentT(5.0, 1.0, 2.0).sample(4000, rng=0)
     >>> StudentFamily().fit(x).round(1)
-    array([4.9, 0.9, 2. ])
+    array([0.2, 0.9, 2. ])
+    >>> StudentFamily().fit(np.linspace(-1.0, 1.0, 50)[:, None]).round(2)
+    array([0.  , 0.  , 0.59])
     """
 
     label = "student-t"
-    names, positive = ("df", "loc", "scale"), (True, False, True)
+    names, positive = ("1/df", "loc", "scale"), (False, False, True)
 
     def from_working(self, working: Floats) -> Floats:
-        """The parameters, with at most 200 degrees of freedom and at least a fifth."""
-        limited = np.clip(working[0], np.log(0.2), np.log(_MOST))
-        return super().from_working(np.concatenate([[limited], working[1:]]))
+        """The parameters, with 1/ν between 0 and 5."""
+        return super().from_working(np.concatenate([np.clip(working[:1], 0.0, _MOST), working[1:]]))
 
-    def model(self, params: Floats) -> StudentT:
-        return StudentT(*params)
+    @property
+    def least(self) -> Floats:
+        """The normal distribution is at the edge of the family."""
+        return np.array([0.0, -np.inf, -np.inf])
+
+    def model(self, params: Floats) -> StudentT | Gaussian:
+        inverse, loc, scale = params
+        return StudentT(1.0 / inverse, loc, scale) if inverse > _NORMAL else Gaussian(loc, scale * scale)
 
     def start(self, x: Floats) -> Floats:
         """Five degrees of freedom at median and median absolute deviation."""
         center = float(np.median(x))
         spread = 1.376 * float(np.median(np.abs(x - center)))
-        return np.array([5.0, center, spread if spread > 0.0 else max(float(x.std()), 1e-300)])
+        return np.array([0.2, center, spread if spread > 0.0 else max(float(x.std()), 1e-300)])
+
+    def fit(self, x: Floats) -> Floats:
+        """The maximum-likelihood parameters: from the best of three starts, with light and heavy tails."""
+        _, center, spread = self.start(x)
+        if not x.std() > 0.0:
+            raise ValueError("`x` must not be constant to fit a student-t distribution.")
+        z = (x[:, 0] - center) / spread
+        bounds = [(0.0, _MOST), (None, None), (None, None)]
+        options = {"ftol": 1e-13, "gtol": 1e-9}
+        starts = ([0.02, z.mean(), np.log(z.std())], [0.2, 0.0, 0.0], [1.0, 0.0, -0.3])
+        start = min(starts, key=lambda at: _loss(np.array(at), z)[0])
+        inverse, loc, log_scale = minimize(_loss, start, (z,), "L-BFGS-B", True, bounds=bounds, options=options).x
+        inverse = inverse if inverse > _NORMAL else 0.0
+        return np.array([inverse, center + spread * loc, spread * np.exp(log_scale)])
+
+    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
+        """The affine map from one location and scale to the others."""
+        return np.asarray(target[1] + target[2] * (x - own[1]) / own[2])
+
+    def steepest(self, params: Floats) -> Floats:
+        """The normal member, whose score is not bounded."""
+        return np.concatenate([[0.0], params[1:]])
 
     def margins(self, params: Floats, x: Floats) -> Floats:
-        return np.asarray(stdtr(params[0], (x - params[1]) / params[2]))
+        inverse, z = params[0], (x - params[1]) / params[2]
+        return np.asarray(stdtr(1.0 / inverse, z) if inverse > _NORMAL else ndtr(z))
+
+    def score(self, params: Floats, x: Floats) -> Floats:
+        inverse, loc, scale = params
+        z = (x - loc) / scale
+        return np.asarray(-(1.0 + inverse) / scale * z / (1.0 + inverse * z * z))
+
+    def score_jacobian(self, working: Floats, x: Floats, units: Floats) -> Floats:
+        """In closed form: differences would step over the edge of the family."""
+        inverse, loc, scale = self.from_working(working)
+        z = (x - loc) / scale
+        below = 1.0 + inverse * z * z
+        slope = -(1.0 + inverse) * (1.0 - inverse * z * z) / below / below  # of the score in z, times the scale
+        by_tail = -z * (1.0 - z) * (1.0 + z) / below / below
+        by_scale = (1.0 + inverse) * z / below - z * slope
+        return np.asarray(np.stack([by_tail, -slope / scale, by_scale], axis=2) / scale)
 
     def parameter_scores(self, params: Floats, x: Floats) -> Floats:
-        df, loc, scale = params
+        inverse, loc, scale = params
         z = (x[:, 0] - loc) / scale
-        ratio = (df + 1.0) * z / (df + z * z)
-        by_df = digamma((df + 1.0) / 2.0) - digamma(df / 2.0) - 1.0 / df - np.log1p(z * z / df) + ratio * z / df
-        return np.stack([0.5 * by_df, ratio / scale, (ratio * z - 1.0) / scale], axis=1)
+        ratio = (1.0 + inverse) * z / (1.0 + inverse * z * z)
+        return np.stack([_tail_score(inverse, z), ratio / scale, (ratio * z - 1.0) / scale], axis=1)
+
+    def internal(self, known: Mapping[str, float]) -> dict[str, float]:
+        """Degrees of freedom that are known, as 1/ν."""
+        if "df" in known and not known["df"] > 0.0:
+            raise ValueError(f"`known_params['df']` must be positive, got {known['df']}.")
+        return {("1/df" if name == "df" else name): 1.0 / v if name == "df" else v for name, v in known.items()}
+
+    def reported(self, params: Floats, errors: Floats) -> dict[str, tuple[float, float]]:
+        """Degrees of freedom in place of 1/ν; infinite for the normal distribution, with an error that is not known."""
+        inverse, error = float(params[0]), float(errors[0])
+        df = (1.0 / inverse, error / inverse**2) if inverse > 0.0 else (math.inf, math.nan)
+        return {"df": df, **{n: v for n, v in super().reported(params, errors).items() if n != "1/df"}}
+
+
+def _loss(at: Floats, z: Floats) -> tuple[float, Floats]:
+    """Minus the mean log density of rows z, and its slope, at 1/ν, location and log scale."""
+    inverse, loc, log_scale = at
+    y = (z - loc) * np.exp(-log_scale)
+    value = _log_constant(inverse) - log_scale - 0.5 * (1.0 + inverse) * _log_over(inverse, y)
+    ratio = (1.0 + inverse) * y / (1.0 + inverse * y * y)
+    slopes = _tail_score(inverse, y).mean(), (ratio * np.exp(-log_scale)).mean(), (ratio * y - 1.0).mean()
+    return -float(np.mean(value)), -np.array(slopes)
+
+
+def _log_over(inverse: float, y: Floats) -> Floats:
+    """log(1 + κy²)/κ, which is y² at κ = 0."""
+    t = inverse * y * y
+    return np.where(t < 1e-8, y * y * (1.0 - t / 2.0), np.log1p(t) / max(inverse, 1e-300))
+
+
+def _log_constant(inverse: float) -> float:
+    """The log density of the standard t at 0: −½ log 2π − κ/4 + κ³/24 − … for small κ."""
+    if inverse < 1e-3:
+        return -0.5 * math.log(2.0 * math.pi) - inverse / 4.0 + inverse**3 / 24.0
+    nu = 1.0 / inverse
+    return float(gammaln(0.5) - betaln(nu / 2.0, 0.5) - 0.5 * math.log(nu * math.pi))
+
+
+def _tail_score(inverse: float, z: Floats) -> Floats:
+    r"""∂ log p / ∂κ at z, :math:`c'(\kappa) + z^4 g(t)/2 - z^2/(2(1 + t))`, :math:`g(t) = (\log(1+t) - t/(1+t))/t^2`.
+
+    With t = κz²; at κ = 0 it is (z⁴ − 2z² − 1)/4.
+    """
+    t = inverse * z * z
+    near = 0.5 + t * (-2.0 / 3.0 + t * (3.0 / 4.0 - t * 4.0 / 5.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = np.where(t < 1e-4, near, (np.log1p(t) - t / (1.0 + t)) / (t * t))
+    constant = -0.25 + inverse * inverse / 8.0
+    if inverse >= 1e-3:
+        nu = 1.0 / inverse
+        constant = -0.5 * nu * nu * float(digamma((nu + 1.0) / 2.0) - digamma(nu / 2.0) - 1.0 / nu)
+    return np.asarray(constant + 0.5 * z**4 * apart - 0.5 * z * z / (1.0 + t))

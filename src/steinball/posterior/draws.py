@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from steinball.adapters.posterior import Layout, NamedDraws, Reading
 from steinball.arrays import Array, Floats, as_samples, check_kind, computed, is_array, namespace, to_host
 from steinball.checks.dependence import as_chains, chain_lengths, chain_starts
+from steinball.models.base import from_scores
 from steinball.models.registry import is_posterior, read_draws, read_posterior
 
 _STUCK_SHARE, _STUCK_DRAWS = 0.25, 20
@@ -117,7 +118,7 @@ def _read_ordered(_: Any, named: NamedDraws, model: Any, scores: Any, reading: R
     one = len(rows) == 1 and reading.chain_axis is None
     found = Draws.of(rows[0], reading, names) if one else Draws.of(rows, replace(reading, chain_axis=None), names)
     if model is None and scores is None and named.scores is not None:
-        return Case(found, layout.pack(named.scores).reshape(len(found), -1))
+        return Case(found, from_scores(layout.pack(named.scores).reshape(len(found), -1)))
     return _against(found, model, scores, reading)
 
 
@@ -140,7 +141,7 @@ def _against(draws: Draws, model: Any, scores: Any, reading: Reading) -> Case:
             "`model` or `scores` is needed: draws alone do not say what they should be draws of. Pass a PyMC or "
             "BridgeStan model, a score function, or the gradients of the log density at the draws as `scores`."
         )
-    return Case(draws, _rows_of(scores, draws, reading))
+    return Case(draws, from_scores(_rows_of(scores, draws, reading)))
 
 
 def _rows_of(scores: Any, draws: Draws, reading: Reading) -> Any:

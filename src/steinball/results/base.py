@@ -424,7 +424,7 @@ class Result(Decision, ABC):
 
 
 def unseen(result: Result, bounded: str) -> str:
-    """What could not have been detected, in a sentence; empty where that is not known or not asked."""
+    """What contamination would be missed, in a sentence; empty where that is not known or not asked."""
     if bounded == "unbounded":
         return (
             "One far point can have any effect, because u(x, x) is not bounded here."
@@ -436,5 +436,6 @@ def unseen(result: Result, bounded: str) -> str:
         return ""
     share = result.smallest_detectable().share
     if math.isinf(share):
-        return "No share of contamination could have been detected (power one half)."
-    return f"Contamination below about {percent(float(f'{share:.2g}'))} could not have been detected (power one half)."
+        return "Even where it shows most, any share of contamination would be missed more often than not."
+    least = percent(float(f"{share:.2g}"))
+    return f"Even where it shows most, contamination below about {least} would be missed more often than not."

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from steinball.explain.detectable import Detectable
 from steinball.results.gof import GofResult
-from steinball.text import Row, number, percent
+from steinball.text import BRIEF_WIDTH, Row, count, number, percent, short
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -67,6 +70,35 @@ class FitResult(GofResult):
         """With the name of the family."""
         return f"{'Robust' if self.radius > 0 else 'Kernel'} Stein test of a fitted family: {self.family}"
 
+    def summary(self, details: bool = False) -> str:
+        """The fit in a line, and then the result as of every test; ``details=True``: a table of everything."""
+        return super().summary(details) if details else f"{self._fit_line()}\n{super().summary()}"
+
+    def _fit_line(self) -> str:
+        """The family, its parameters with their standard errors, and n."""
+        shown = list(self.params)[:_MOST_ROWS]
+        told = [f"{name} {short(self.params[name])}{self._error(name)}" for name in shown]
+        told += [f"{name} {short(value)} (known)" for name, value in self.known_params.items()]
+        more = len(self.params) - len(shown)
+        told += [f"and {more} more"] if more else []
+        line = f"{self.family}, n = {count(self.n)}{': ' if told else ''}{', '.join(told)}"
+        return textwrap.fill(line, BRIEF_WIDTH, subsequent_indent="  ")
+
+    def _error(self, name: str) -> str:
+        """A standard error, where there is one: a parameter at the edge of its family has none."""
+        error = self.standard_errors[name]
+        return f" ± {short(error)}" if math.isfinite(error) else " (at the edge of the family)"
+
+    def smallest_detectable(self, kind: Any = "worst") -> Detectable:
+        """Refused: contamination moves the fit along, and what would still be seen is not known."""
+        raise TypeError(
+            "`smallest_detectable` is for a model that is known: contamination moves a fitted one along. Simulate it "
+            "by `steinball.power`."
+        )
+
+    def _unseen(self) -> str:
+        return ""
+
     def rows(self) -> list[Row]:
         """The table of the summary: parameters first."""
         rows = [row for row in super().rows() if row[0] != ""]  # an interval for D would need a model that is known
@@ -78,7 +110,7 @@ class FitResult(GofResult):
     def _fitted_rows(self) -> list[Row]:
         shown = list(self.params)[:_MOST_ROWS]
         rows: list[Row] = [("fit", self.fit)]
-        rows += [(name, number(self.params[name]), f"± {number(self.standard_errors[name])}") for name in shown]
+        rows += [(name, number(self.params[name]), self._error(name).strip()) for name in shown]
         if len(self.params) > _MOST_ROWS:
             rows.append(("", f"and {len(self.params) - _MOST_ROWS} more parameters"))
         rows += [(name, number(value), "known") for name, value in self.known_params.items()]

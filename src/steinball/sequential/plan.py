@@ -47,7 +47,7 @@ def as_rows(batch: Any, name: str, dimension: int | None) -> Array:
 
 def dimension_of(model: Any, radius: Any) -> int | None:
     """The number of columns of a model that can be tested, where it says so."""
-    if arrays.is_array_like(model):
+    if not Knowledge(model).evaluable or arrays.is_array_like(model):
         raise TypeError("`model` must have a score for points still to come: pass a score function, not an array.")
     if radius is not None and Knowledge(model).base_map is not None:
         raise ValueError("`radius` is a distance, which means nothing in base space; give `contamination`.")

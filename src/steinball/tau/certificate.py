@@ -129,6 +129,8 @@ def largest_cubic(value: float, slope: float, steepness: float, curvature: float
 
     Its derivative is a parabola open below, so the maximum is at the larger root, or at an end.
     """
+    size = max(abs(slope), abs(steepness))  # whose square may be no float in some units
+    value, slope, steepness = value * size * size, slope / size, steepness / size
     linear = 4.0 * slope * steepness - 2.0 * steepness**2
     constant = 2.0 * slope * steepness - slope**2 + curvature / value
     under_root = linear**2 + 12.0 * steepness**2 * constant
