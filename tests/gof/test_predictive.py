@@ -195,7 +195,7 @@ def test_refits_find_a_bend_and_keep_the_level_of_least_squares() -> None:
 
     def rejected(seed: int) -> bool:
         y = x + normal(seed, 80)
-        settings = {"contamination": 0.0, "refit": least_squares, "n_resamples": 19, "rng": seed}
+        settings: dict[str, Any] = {"contamination": 0.0, "refit": least_squares, "n_resamples": 19, "rng": seed}
         return sb.predictive_test(y, least_squares(y), {"x": x}, **settings).rejected
 
     assert rate(rejected, 8) <= 0.25
