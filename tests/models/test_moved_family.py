@@ -24,7 +24,7 @@ X = np.random.default_rng(0).multivariate_normal([3.0, -1.0], COV, size=300)
 def test_parameters_are_those_of_the_data_and_scores_those_of_z(name: str) -> None:
     family = as_family(name, 2)
     assert isinstance(family, Family)
-    x = X if name == "normal" else np.where(np.arange(len(X))[:, None] % 2 == 0, X, X + [60.0, 0.0])
+    x = X if name == "normal" else np.where(np.arange(len(X))[:, None] % 2 == 0, X, X + np.array([60.0, 0.0]))
     moved, z = MovedFamily(family, MOVE), MOVE(x)
     params = moved.fit(z)
     np.testing.assert_allclose(params, family.fit(x), rtol=1e-4, atol=1e-6)
