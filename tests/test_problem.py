@@ -191,6 +191,8 @@ def test_what_is_fixed_in_advance_by_default() -> None:
     told = {"full": full, "drawn": drawn, "bare": sb.from_score(full.score)}
     found = {name: Rows.of(LINE, model, standardize=True).fixes(None, "auto") for name, model in told.items()}
     assert found == {"full": True, "drawn": True, "bare": False}
+    assert not Rows.of(LINE, told["bare"], standardize=True).fixes(None, None), "the data say where they are tested"
+    assert Rows.of(LINE, told["bare"], standardize=True, predictable=True).moves == (), "they must not be looked at"
     assert not Rows.of(LINE, full).fixes(None, "auto"), "in the coordinates of the data the length scale is theirs"
 
 
