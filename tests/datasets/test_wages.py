@@ -15,7 +15,8 @@ pytestmark = pytest.mark.exact
 
 def test_the_wages_are_those_of_the_survey() -> None:
     wages = load_wages()
-    assert (wages.shape, wages.dtype) == ((25631, 1), np.float64)
+    assert wages.shape == (25631, 1)
+    assert wages.dtype == np.float64
     assert (wages.min(), wages.max()) == (50.39, 18777.2)
     assert int((wages == 712.25).sum()) == 808
     assert wages.sum() == pytest.approx(16408004.26)
