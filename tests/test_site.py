@@ -107,17 +107,16 @@ def test_the_figure_of_the_decision_page_is_what_its_script_draws() -> None:
     assert (DOCS / "images" / "which-test.svg").read_text(encoding="utf-8") == draw()
 
 
-def test_the_report_on_the_first_page_is_of_the_test_on_that_page(tmp_path: Path) -> None:
+def test_the_report_on_the_first_page_is_of_the_check_on_that_page(tmp_path: Path) -> None:
     extension = DOCS / "_ext" / "live_report.py"
     page = runpy.run_path(str(extension))["write_report"](tmp_path)
     text = (DOCS / "getting-started.md").read_text(encoding="utf-8")
     assert f'src="{page.relative_to(tmp_path)}"' in text
     code = extension.read_text(encoding="utf-8")
-    for start in ("rng = ", "clean = ", "x = ", "model = "):
+    for start in ("rng = ", r"heights\[", "heights = np", "heights = rng", "model = ", "result = "):
         (line,) = re.findall(rf"(?m)^    ({start}.*)$", code)
         assert line in text
-    assert "sb.robust_ksd_test(x, model, contamination=0.15, rng=1)" in code
-    assert "sb.robust_ksd_test(x, model, contamination=0.15, rng=1)" in text
+    assert "result = sb.check(heights, model, contamination=0.1, rng=0)" in code
 
 
 def test_links_to_pages_outside_the_site_are_turned_to_their_copies() -> None:

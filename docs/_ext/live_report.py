@@ -6,19 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 import steinball as sb
 
 
 def write_report(folder: Path) -> Path:
-    """The report of the first test of docs/getting-started.md, as ``folder/live/first-test.html``."""
+    """The report of the first check of docs/getting-started.md, as ``folder/live/first-check.html``."""
     (folder / "live").mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(0)
-    clean = rng.normal(size=(400, 2))
-    x = sb.datasets.contaminate(clean, 0.125, [2.0, 2.0], rng)
-    model = sb.models.Gaussian(mean=[0.0, 0.0], cov=1.0)
-    result = sb.robust_ksd_test(x, model, contamination=0.15, rng=1)
-    return Path(result.report(folder / "live" / "first-test.html", title="A first test"))
+    heights = np.round(rng.normal(170.0, 7.0, size=2000), 1)
+    heights[::40] = np.round(heights[::40] / 2.54, 1)  # every 40th in inches
+    heights = rng.permutation(heights)
+    model = stats.norm(170.0, 7.0)
+    result = sb.check(heights, model, contamination=0.1, rng=0)
+    return Path(result.report(folder / "live" / "first-check.html", title="A first check"))
 
 
 def after_the_build(app: Any, error: Exception | None) -> None:

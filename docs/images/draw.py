@@ -1,4 +1,4 @@
-"""Draw the pictures of the README, of docs/pictures.md, docs/further-pictures.md, docs/compare.md and docs/monitor.md.
+"""Draw the pictures of the README, docs/index.md, pictures.md, further-pictures.md, compare.md and monitor.md.
 
 ``python docs/images/draw.py``, always the same bytes.
 """
@@ -12,19 +12,21 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 import steinball as sb
+from steinball.cli.demo import tell
 from steinball.show.pictures import save_axes, save_picture
 
 HERE = Path(__file__).parent
 
 
 def main() -> None:
-    """One column with a group that does not belong, and two columns."""
+    """The wages against a model, one column with a group that does not belong, and two columns."""
+    save_picture(tell().good, HERE / "overview.png", dpi=90)
     rng = np.random.default_rng(0)
     one = rng.normal(size=500)
     one[:60] = rng.normal(3.0, 0.3, size=60)
     rng.shuffle(one)
     result = sb.robust_ksd_test(one, sb.models.Gaussian(), 0.05, rng=1)
-    save_picture(result, HERE / "overview.png", dpi=90)
+    save_picture(result, HERE / "one-column.png", dpi=90)
     draw_further(result)
     two = rng.normal(size=(600, 2))
     two[:60] = rng.normal([2.2, -2.0], 0.3, size=(60, 2))

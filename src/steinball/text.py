@@ -53,8 +53,9 @@ def brief(sentences: Sequence[str], numbers: Sequence[str]) -> str:
 
 
 def short(value: float) -> str:
-    """A number in three digits."""
-    return f"{value:.3g}"
+    """A number in three digits; thousands are written out."""
+    digits = f"{value:.3g}"
+    return f"{value:,.0f}" if "e+0" in digits and abs(value) < 1e6 else digits
 
 
 def _line(row: Row, labels: int, values: int) -> str:

@@ -107,7 +107,7 @@ class SharesResult(Result):
         return super()._finding()
 
     def _but(self) -> str:
-        if not math.isfinite(self.rows_needed):
+        if not self.n < self.rows_needed < math.inf:  # draws of the model can be the shorter sample
             return "the data do not show that the model is that close"
         return (
             f"they are too few to show that no share differs by more than {points(self._share)}: about "
