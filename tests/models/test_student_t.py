@@ -205,7 +205,8 @@ def test_degrees_of_freedom_are_reported_and_known() -> None:
     known = Restricted(family, {"df": 5.0})
     assert known.names == ("loc", "scale")
     assert list(known.reported(np.array([1.0, 2.0]), np.array([0.1, 0.2]))) == ["loc", "scale"]
-    assert known.model(np.array([1.0, 2.0])).df == 5.0
+    member: Any = known.model(np.array([1.0, 2.0]))
+    assert member.df == 5.0
     with pytest.raises(ValueError, match=r"known_params\['df'\]` must be positive"):
         Restricted(family, {"df": -1.0})
     with pytest.raises(ValueError, match="the family has df, loc, scale"):
