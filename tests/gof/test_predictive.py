@@ -141,7 +141,7 @@ def rate(test: Callable[[int], bool], repeats: int) -> float:
     ("words", "most"),
     [({"contamination": 0.0}, 4), ({"contamination": 0.05}, 1), ({"tolerance": 0.05}, 0)],
 )
-def test_a_true_model_is_rejected_no_more_often_than_the_level(words: dict[str, float], most: int) -> None:
+def test_a_true_model_is_rejected_no_more_often_than_the_level(words: dict[str, Any], most: int) -> None:
     """5 % of the rows lie far away where 5 % are tolerated; 10 repeats, of which more than four are rejected by an
     exact test once in 10,000 times."""
 

@@ -51,10 +51,10 @@ def ksd_test(
     x : array
         Observations, shape (n, d), or (n,) for d = 1. NumPy, torch, JAX, CuPy, or a pandas or polars frame. The rows
         must be independent; where they look otherwise, a ``DependentRowsWarning`` says so (``docs/chains.md``).
-    model : Model, callable, array or an object of another library
-        A model with a ``score`` method, a function ``score(x) -> (n, d)``, or the scores at ``x``; a distribution of
-        SciPy, torch or NumPyro, a flow, a mixture or kernel density of scikit-learn. A log density comes in through
-        :func:`steinball.from_log_density`.
+    model : Model, callable or an object of another library
+        A model with a ``score`` method, a function ``score(x) -> (n, d)``, or the scores at ``x``,
+        :func:`steinball.from_scores`; a distribution of SciPy, torch or NumPyro, a flow, a mixture or kernel density of
+        scikit-learn. A log density comes in through :func:`steinball.from_log_density`.
     kernel : Kernel, optional
         Base kernel; by default the inverse multiquadric, in standardized coordinates at the median distance of
         N(0, I), otherwise at that of the data.

@@ -133,8 +133,10 @@ class SharesResult(Result):
         return ""
 
     def _detectable(self) -> str:
-        if not math.isfinite(self.rows_needed):
-            return "Nothing is tolerated, or more than is tolerated is proved: no number of rows shows a good model."
+        if self.rejected or not self.n < self.rows_needed < math.inf:
+            return (
+                f"{self._differs().capitalize()}." if self._differs() else "Nothing is known of differences of shares."
+            )
         rows = count(_rounded(self.rows_needed))
         return f"About {rows} rows like these show, in most samples, that the model is good enough."
 
