@@ -13,8 +13,9 @@ from scipy import stats
 from scipy.signal import lfilter
 
 import steinball as sb
-from steinball.calibration.markov import LEAST_EFFECTIVE, MarkovSigns, slow_excess
-from steinball.checks.dependence import autocorrelation_time
+from steinball.calibration.markov import LEAST_EFFECTIVE, MarkovSigns
+from steinball.cautions import DependentRowsWarning
+from steinball.checks.dependence import autocorrelation_time, slow_excess
 from steinball.problem import Rows, pose
 from steinball.stein import SteinKernel
 
@@ -190,7 +191,7 @@ def long_memory(n: int, d: float, rng: np.random.Generator) -> Floats:
 
 
 @pytest.mark.calibration
-def test_long_and_hidden_memory_is_refused_and_short_memory_is_not() -> None:
+def test_long_and_hidden_memory_is_warned_of_and_short_memory_is_not() -> None:
     """Ten series of 2,000 rows each: ARFIMA(.4) and 15 % of AR(.98) under noise, against AR(.5) and AR(.9)."""
     rng, said = np.random.default_rng(5), {"long": 0, "hidden": 0, "short": 0}
     for _ in range(10):
@@ -198,11 +199,11 @@ def test_long_and_hidden_memory_is_refused_and_short_memory_is_not() -> None:
         cases = {"long": [long_memory(2000, 0.4, rng)], "hidden": [hidden]}
         cases["short"] = [chain(2000, 1, rho, rng) for rho in (0.5, 0.9)]
         for name, series in cases.items():
-            said[name] += sum(slow_excess(pose(x, MODEL, sb.InverseMultiquadric(1.0)), 1) > 3.0 for x in series)
+            said[name] += sum(slow_excess(pose(x, MODEL, sb.InverseMultiquadric(1.0)), 1) > 4.0 for x in series)
     assert said["long"] >= 9
     assert said["hidden"] >= 9
     assert said["short"] <= 1
-    with pytest.raises(ValueError, match=r"slower than their autocorrelation time.*that you can defend"):
+    with pytest.warns(DependentRowsWarning, match=r"slower than an autoregression explains.*that you can defend"):
         sb.ksd_test(hidden, MODEL, calibration=sb.WildBootstrap(99, dependence="auto"), rng=0)
 
 
@@ -213,7 +214,9 @@ def rejections(calibration: Any, d: int, rho: float, repeats: int, **options: An
     for seed in range(repeats):
         x = chain(500, d, rho, rng)
         try:
-            rejected += sb.ksd_test(x, model, calibration=calibration, rng=seed, **options).rejected
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DependentRowsWarning)
+                rejected += sb.ksd_test(x, model, calibration=calibration, rng=seed, **options).rejected
         except ValueError:
             refused += 1
     return rejected / repeats, refused / repeats
@@ -222,13 +225,10 @@ def rejections(calibration: Any, d: int, rho: float, repeats: int, **options: An
 @pytest.mark.calibration
 @pytest.mark.parametrize(("rho", "d"), [(0.5, 1), (0.5, 5), (0.9, 1), (0.9, 5)])
 def test_the_level_is_kept_on_chains(rho: float, d: int) -> None:
-    """80 repeats at level .05: .06 to .10 in larger simulations, where independent signs reject .2 to 1.
-
-    Chance calls one or two in a hundred series slower than an autoregression.
-    """
+    """80 repeats at level .05: .06 to .10 in larger simulations, where independent signs reject .2 to 1."""
     rejected, refused = rejections(sb.WildBootstrap(199, dependence="auto"), d, rho, 80)
     assert rejected <= 0.15
-    assert refused <= (0.05 if rho == 0.5 else 0.25)
+    assert refused <= (0.0 if rho == 0.5 else 0.25)
 
 
 @pytest.mark.calibration

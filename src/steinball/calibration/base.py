@@ -200,6 +200,11 @@ class Calibration(ABC):
         return True
 
     @property
+    def searched_chains(self) -> Any:
+        """Chains whose length of dependence is found in the rows; ``None`` for most calibrations."""
+        return None
+
+    @property
     def needs_every_row(self) -> bool:
         """Few calibrations look at the places of rows."""
         return False

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats, as_number, check_resamples
+from steinball.arrays import as_number, check_resamples
 from steinball.calibration.base import BootstrapNull, Calibration
 from steinball.checks.dependence import Chains, as_chains, autocorrelation_time, chain_starts
 from steinball.gram.base import GramSummary
@@ -23,9 +23,6 @@ Length = float | str | None
 LEAST_EFFECTIVE = 20
 """The least n/τ at which a length of signs is taken from the data, here and in ``mcmc_test``: there the level was kept
 in simulations. A larger bound would do worse: it keeps those samples whose τ is underestimated."""
-
-
-_LANDMARKS, _LEADING, _LEAST_ROWS, _EXCESSIVE = 256, 3, 200, 3.0
 
 
 def as_length(dependence: Length, chains: Chains) -> Length:
@@ -43,47 +40,10 @@ def as_length(dependence: Length, chains: Chains) -> Length:
     return as_number(dependence, "dependence", low=1.0)
 
 
-def slow_excess(problem: Problem, chains: Chains) -> float:
-    r"""How much the slowest waves of the rows exceed those of an autoregression of order one, in standard errors
-
-    .. math:: z = \sqrt m \left( \frac1m \sum_{j \le m} I(j/n) - 1 \right), \qquad m = \lfloor \sqrt n \rfloor,
-
-    with I the periodogram of the residuals over their variance; the largest of the three leading coordinates of the
-    Stein features. Long memory, and memory that noise hides, have such waves; a window over lags does not find them.
-    """
-    n, host = len(problem), problem.take(np.arange(len(problem)), host=True)
-    some = host.points.take(np.linspace(0, n - 1, min(n, _LANDMARKS)).astype(np.intp))
-    block = host.stein.block(some, some)
-    mean = block.mean(axis=0)
-    vectors = np.linalg.eigh(block - mean - mean[:, None] + mean.mean())[1][:, -_LEADING:]
-    parts = (host.points.rows(start, min(start + 4096, n)) for start in range(0, n, 4096))
-    rows = np.concatenate([host.stein.block(part, some) @ vectors for part in parts])
-    starts = chain_starts(n, chains)[1:]
-    return max(_slow_waves(np.concatenate([z - z.mean() for z in np.split(column, starts)])) for column in rows.T)
-
-
-def _slow_waves(z: Floats) -> float:
-    size = float(z @ z)
-    if not size > 0.0:
-        return 0.0
-    rest = z[1:] - float(z[1:] @ z[:-1]) / size * z[:-1]
-    m, spread = int(np.sqrt(len(rest))), float(rest @ rest)
-    waves = np.abs(np.fft.rfft(rest)[1 : m + 1]) ** 2
-    return float(np.sqrt(m) * (waves.mean() / spread - 1.0)) if spread > 0.0 else 0.0
-
-
 def length_of(problem: Problem, chains: Chains, stretch: float = 1.0) -> float:
-    """``stretch`` times τ (n/τ)^(1/3), τ the autocorrelation time of the Stein features; refused where n/τ < 20, and
-    where slow waves exceed what such a time explains."""
+    """``stretch`` times τ (n/τ)^(1/3), τ the autocorrelation time of the Stein features; refused where n/τ < 20."""
     n = len(problem)
     time = autocorrelation_time(problem, chains)
-    if n >= _LEAST_ROWS and (excess := slow_excess(problem, chains)) > _EXCESSIVE:
-        raise ValueError(
-            f'`dependence="auto"` found waves of the rows that are slower than their autocorrelation time of about '
-            f"{time:.3g} explains ({excess:.2g} standard errors): long memory, a trend, or a slow part below noise. "
-            "No length of signs found in these rows would keep the level. Give `dependence` a number of rows that you "
-            "can defend, or keep rows far apart (`sb.thin`)."
-        )
     if n / time < LEAST_EFFECTIVE:
         raise ValueError(
             f'`dependence="auto"` needs at least {LEAST_EFFECTIVE} times the autocorrelation time of the rows, which '
@@ -154,6 +114,11 @@ class MarkovCalibration(Calibration):
     chains: Chains
 
     stretch: ClassVar[float] = 1.0
+
+    @property
+    def searched_chains(self) -> Chains | None:
+        """Chains whose length of dependence is found in the rows."""
+        return self.chains if self.dependence == "auto" else None
 
     @property
     def independent_rows(self) -> bool:

@@ -296,3 +296,48 @@ def _row_means(problem: Problem) -> Floats:
     some = problem.points.take(np.linspace(0, n - 1, min(n, _ROWS)).astype(np.intp))
     parts = [problem.points.rows(start, min(start + 4096, n)) for start in range(0, n, 4096)]
     return np.concatenate([problem.stein.block(part, some).mean(axis=1) for part in parts])
+
+
+_LANDMARKS, _LEADING, _LEAST_SLOW, _EXCESSIVE = 256, 3, 200, 4.0
+
+
+def slow_memory(problem: Problem, chains: Chains) -> Iterator[Remark]:
+    """A remark where waves of the rows are slower than their autocorrelation explains, so that no length of signs that
+    is found in the rows keeps the level."""
+    if len(problem) >= _LEAST_SLOW and (excess := slow_excess(problem, chains)) > _EXCESSIVE:
+        yield Remark(
+            DependentRowsWarning,
+            f"the rows have waves that are slower than an autoregression explains ({excess:.2g} standard errors): long "
+            "memory, a trend, a slow part below noise, or several time scales. The length of dependence that is found "
+            "in the rows may be too short, and a true model then rejected too often.",
+            "Give `dependence` a number of rows that you can defend, or keep rows far apart (`sb.thin`).",
+        )
+
+
+def slow_excess(problem: Problem, chains: Chains) -> float:
+    r"""How much the slowest waves of the rows exceed those of an autoregression of order one, in standard errors
+
+    .. math:: z = \sqrt m \left( \frac1m \sum_{j \le m} I(j/n) - 1 \right), \qquad m = \lfloor \sqrt n \rfloor,
+
+    with I the periodogram of the residuals over their variance; the largest of the three leading coordinates of the
+    Stein features. Long memory, and memory that noise hides, have such waves; a window over lags does not find them.
+    """
+    n, host = len(problem), problem.take(np.arange(len(problem)), host=True)
+    some = host.points.take(np.linspace(0, n - 1, min(n, _LANDMARKS)).astype(np.intp))
+    block = host.stein.block(some, some)
+    mean = block.mean(axis=0)
+    vectors = np.linalg.eigh(block - mean - mean[:, None] + mean.mean())[1][:, -_LEADING:]
+    parts = (host.points.rows(start, min(start + 4096, n)) for start in range(0, n, 4096))
+    rows = np.concatenate([host.stein.block(part, some) @ vectors for part in parts])
+    starts = chain_starts(n, chains)[1:]
+    return max(_slow_waves(np.concatenate([z - z.mean() for z in np.split(column, starts)])) for column in rows.T)
+
+
+def _slow_waves(z: Floats) -> float:
+    size = float(z @ z)
+    if not size > 0.0:
+        return 0.0
+    rest = z[1:] - float(z[1:] @ z[:-1]) / size * z[:-1]
+    m, spread = int(np.sqrt(len(rest))), float(rest @ rest)
+    waves = np.abs(np.fft.rfft(rest)[1 : m + 1]) ** 2
+    return float(np.sqrt(m) * (waves.mean() / spread - 1.0)) if spread > 0.0 else 0.0

@@ -19,7 +19,7 @@ from steinball.calibration.combination import (
     doubts,
     radius_of,
 )
-from steinball.checks.dependence import dependent_rows
+from steinball.checks.dependence import dependent_rows, slow_memory
 from steinball.checks.model import contradictions, mistaken_score, separated_modes
 from steinball.checks.rows import few_rows, rounded_rows, rows_of_the_fit
 from steinball.evidence.kernels import RobustAggregationEvidence
@@ -117,6 +117,8 @@ def assess_problem(problem: Problem, asked: Specification, fixed: bool = False) 
     summary = gram.summarise(request)
     if calibration.independent_rows:
         remarks += dependent_rows(problem, summary)
+    elif (chains := asked.calibration.searched_chains) is not None:
+        remarks += slow_memory(problem, chains)
     moved, predictable = asked.jumps is not None, fixed or calibration.predictable
     facts = calibration, asked.rng, tau, asked.estimator, moved, predictable
     return KSDEvidence(problem, gram, request, summary, *facts), Record(warnings=tuple(give(remarks)))
