@@ -1,4 +1,4 @@
-"""Columns of different units, and correlated ones: the same rates (docs/guarantees.md)."""
+"""Columns of different units, and correlated ones: the same rates (docs/theory/affine.md)."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _equal(results: Results) -> Iterator[Finding]:
 EXPERIMENT = Experiment(
     name="affine",
     title="units and correlations of columns",
-    reference="docs/guarantees.md",
+    reference="docs/theory/affine.md",
     setup=(
         f"n = {SIZE}, d = 3, x = U z with z normal; kernel, tilt and τ are the defaults of `robust_ksd_test`; {DRAWS} "
         f"draws, read by the weighted bootstrap at ε₀ = 0 and by the boundary bootstrap, scaled, with a tolerance; "
