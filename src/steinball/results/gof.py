@@ -76,9 +76,9 @@ class GofResult(Result):
         The base kernel and the tilt used, defaults resolved.
     bounded : {"proved", "apparent", "unknown", "unbounded"}
         Whether u(x, x) is bounded: proved by what the model declares or by τ, as far as rays show it, unknown where the
-        score is not defined far from the data, or not. Where it is unknown the verdict is never ``"good enough"``; where
-        it is not bounded, contamination far out can hide or produce any misfit: ``contamination_bound`` is 0 and the verdict is
-        never ``"good enough"``.
+        score is not defined far from the data, or not. Where it is unknown the verdict is never ``"good enough"``;
+        where it is not bounded, contamination far out can hide or produce any misfit: ``contamination_bound`` is 0 and
+        the verdict is never ``"good enough"``.
 
     Examples
     --------
