@@ -66,7 +66,7 @@ def kept_with(owner: Any, key: Any, make: Callable[[], T], anew: bool = False) -
     place = _KEPT.get(name)
     if place is None or place[0]() is not owner:
         try:
-            place = weakref.ref(owner, lambda _: _KEPT.pop(name, None)), {}
+            place = weakref.ref(owner, lambda _, kept=_KEPT: kept.pop(name, None)), {}  # globals may be gone
         except TypeError:
             return make()
         _KEPT[name] = place
