@@ -115,6 +115,7 @@ def test_the_upper_bound_of_a_u_statistic_lies_above_the_v_statistic() -> None:
         x = np.random.default_rng(seed).normal(size=100)
         u, v = (sb.ksd_test(x, sb.models.Gaussian(), estimator=e, tilt="auto", rng=0) for e in ("u", "v"))
         assert u.upper_bound > v.ksd > u.ksd
+        assert u.upper_bound == pytest.approx(upper_bound(u._evidence.null, v.ksd, 0.05))
         assert u.interval()[1] >= u.upper_bound
 
 

@@ -406,7 +406,7 @@ def score_of(model: Model, x: Array) -> Array:
 
 
 def _refuse_rounding(x: Array, narrow: Array) -> None:
-    """Refuse single precision where it moves points by more than a thousandth of their spread: far from 0 it does."""
+    """Refuse single precision where it moves points by more than a thousandth of their spread, far from 0."""
     wide, moved = to_host(x), np.abs(to_host(narrow).astype(np.float64) - to_host(x))
     spread = np.median(np.abs(wide - np.median(wide, axis=0)), axis=0)
     share = np.max(moved, axis=0)[spread > 0.0] / spread[spread > 0.0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -67,7 +68,7 @@ def kept_with(owner: Any, key: Any, make: Callable[[], T], anew: bool = False) -
     place = _KEPT.get(name)
     if place is None or place[0]() is not owner:
         try:
-            place = weakref.ref(owner, lambda _: _KEPT.pop(name, None)), {}
+            place = weakref.ref(owner, partial(_forget, _KEPT, name)), {}
         except TypeError:
             return make()
         _KEPT[name] = place
@@ -94,6 +95,11 @@ def known_of(model: Any, key: Any, make: Callable[[], T], template: Array | None
     except TypeError:  # a kernel with a matrix, for instance
         return make()
     return make() if state is None else kept_with(known.original, (type(model).__name__, state, key), make)
+
+
+def _forget(kept: dict[int, Any], name: int, owner: Any) -> None:
+    """Drop what was kept with an owner; ``kept`` is passed on, since globals may be gone when the interpreter ends."""
+    kept.pop(name, None)
 
 
 def sampler_failure(model: Any, template: Array | None = None) -> str:
