@@ -10,7 +10,7 @@ import pytest
 
 import steinball as sb
 from steinball.kernels import Gaussian, InverseMultiquadric
-from steinball.text import WIDTH, card, count, describe, percent, render, spaced, table, wrap
+from steinball.text import WIDTH, card, count, describe, percent, render, short, spaced, table, wrap
 from steinball.tilts import PolynomialTilt
 
 pytestmark = pytest.mark.exact
@@ -23,6 +23,11 @@ def test_a_lower_bound_is_never_rounded_up() -> None:
     assert percent(0.05) == "5 %"
     for share in np.random.default_rng(0).uniform(0, 1, 200):
         assert float(percent(share, down=True).split()[0]) <= 100 * share
+
+
+def test_short_numbers_have_three_digits_and_thousands_are_written_out() -> None:
+    assert [short(value) for value in (0.12345, 12.345, 999.4, 999.6)] == ["0.123", "12.3", "999", "1,000"]
+    assert [short(value) for value in (2374.15, -18777.2, 2e7, 1e-9)] == ["2,374", "-18,777", "2e+07", "1e-09"]
 
 
 def test_kernels_and_tilts_are_described_shortly() -> None:

@@ -196,6 +196,22 @@ def test_a_tolerated_difference_is_answered_by_a_difference_and_not_by_a_share_o
         assert "is contaminated" in text_of(found.at(contamination=0.02))
 
 
+def test_fewer_rows_than_there_are_are_not_asked_for() -> None:
+    """A second sample as short as the data is what makes the bound wide."""
+    rows, draws = normal(600, 2, seed=1), normal(600, 2, seed=2)
+    found = sb.check(rows, sb.from_draws(draws), tolerance=0.2)
+    assert found.verdict == "undecided"
+    assert found.rows_needed < found.n
+    assert "rows like these would" not in text_of(found)
+    assert "rows like these would" in text_of(found.at(tolerance=0.05))
+
+
+def test_another_contamination_is_said_to_be_answered_by_binomial_tails() -> None:
+    found = sb.check(np.round(10.0 * normal(300)), stats.norm(0.0, 10.0), contamination=0.1)
+    assert "monte carlo" in text_of(found)
+    assert "binomial tails" in text_of(found.at(contamination=0.2))
+
+
 def text_of(result: Any) -> str:
     """The summary without line breaks."""
     return " ".join(str(result).split())

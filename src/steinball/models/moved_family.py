@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from steinball.arrays import Floats
@@ -29,7 +31,7 @@ class MovedFamily(Family):
     def __init__(self, family: Family, move: Standardization) -> None:
         self.family, self.move = family, move
         self.label, self.names, self.positive = family.label, family.names, family.positive
-        self.numerical, self.fixed = family.numerical, family.fixed
+        self.numerical, self.fixed, self.quick = family.numerical, family.fixed, family.quick
 
     def model(self, params: Floats) -> Model:
         model = self.family.model(params)
@@ -40,6 +42,19 @@ class MovedFamily(Family):
 
     def fit(self, x: Floats) -> Floats:
         return self.family.fit(self.move.back(x))
+
+    @property
+    def least(self) -> Floats:
+        return self.family.least
+
+    def internal(self, known: Mapping[str, float]) -> dict[str, float]:
+        return self.family.internal(known)
+
+    def reported(self, params: Floats, errors: Floats) -> dict[str, tuple[float, float]]:
+        return self.family.reported(params, errors)
+
+    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
+        return self.move(self.family.matched(self.move.back(x), own, target))
 
     def parameter_scores(self, params: Floats, x: Floats) -> Floats:
         return self.family.parameter_scores(params, self.move.back(x))

@@ -107,7 +107,7 @@ class CheckResult(SharesResult):
         return super()._measured() if "regions" in self._tests else self.parts[_KSD]._measured()
 
     def _calibrated(self) -> str:
-        return f"{len(self._tests)} tests" if len(self._tests) > 1 else next(iter(self._tests.values()))._calibrated()
+        return f"{len(self._tests)} tests" if len(self._tests) > 1 else self._leading._calibrated()
 
     def explain(self, data: Any = None, top: int = 10) -> RegionExplanation | Explanation:  # type: ignore[override]
         """The region that is short of rows and the rows that the model does not explain; where only scores were
