@@ -54,7 +54,7 @@ class MovedFamily(Family):
         return self.family.reported(params, errors)
 
     def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
-        return self.move(self.family.matched(self.move.back(x), own, target))
+        return np.asarray(self.move(self.family.matched(self.move.back(x), own, target)))
 
     def parameter_scores(self, params: Floats, x: Floats) -> Floats:
         return self.family.parameter_scores(params, self.move.back(x))
