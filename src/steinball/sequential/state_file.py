@@ -6,15 +6,18 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import steinball.kernels as kernels
+import steinball.kernels.base as algebra
 import steinball.tilts as tilts
 from steinball.arrays import Floats, check_kind
 from steinball.files import whole_file
+from steinball.kernels.base import Kernel
 from steinball.tilts.base import Product
 
 SCHEMA = "steinball.sequential/3"
@@ -22,7 +25,7 @@ SCHEMA = "steinball.sequential/3"
 _OWN = {"type": None}  # a kernel or tilt that is not of this library
 _BUILT_IN: dict[str, Any] = {
     f"{base.__name__} {name}": kind
-    for base, found in ((kernels.Kernel, vars(kernels)), (tilts.Tilt, {**vars(tilts), "Product": Product}))
+    for base, found in ((Kernel, vars(kernels) | vars(algebra)), (tilts.Tilt, {**vars(tilts), "Product": Product}))
     for name, kind in found.items()
     if isinstance(kind, type) and issubclass(kind, base)
 }
@@ -32,7 +35,7 @@ _NAMES = {kind: name for name, kind in _BUILT_IN.items()}
 def describe(part: Any) -> Any:
     """Built-in kernels, tilts and their parameters as plain values; whatever cannot be written down is left open."""
     if type(part) in _NAMES:
-        return {"type": _NAMES[type(part)], **{name: describe(value) for name, value in vars(part).items()}}
+        return {"type": _NAMES[type(part)], **{f.name: describe(vars(part)[f.name]) for f in fields(part)}}
     if isinstance(part, (tuple, list, np.ndarray)):
         return [describe(value) for value in part]
     return part if part is None or isinstance(part, (str, int, float)) else _OWN

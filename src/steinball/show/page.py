@@ -241,7 +241,8 @@ def _panels(scene: Scene, told: Sequence[str]) -> str:
         keys = f'<p class="legend">{legend(scene.view)}</p>\n'
         figures.append(_figure(keys + data_panel(scene), f"The data against the model. {notes}"))
     if "regions" in told:
-        figures.append(_figure(region_panel(scene.profile), f"The view that decides. {scene.profile.caption}"))
+        caption = f"Shaded is the region that is most short of rows. {scene.profile.caption}"
+        figures.append(_figure(region_panel(scene.profile), caption))
     if "table" in told:
         where = vars(scene.result)["words"]
         figures.append(_figure(table_panel(scene.result), f"Rows over expected rows: {_COLORED} {where}"))

@@ -16,7 +16,7 @@ def draw_regions(found: Profile, ax: Any = None) -> Any:
     ax, theme = canvas(ax)
     edges, data, model = found.bars
     for k, (low, high) in enumerate(found.spans):
-        label = "region that decides" if k == 0 else None
+        label = "most short of rows" if k == 0 else None
         ax.axvspan(low, high, color=theme.blamed, alpha=theme.tint, linewidth=0, label=label)
     ax.stairs(data, edges, fill=True, color=theme.data, alpha=0.55, label="data")
     ax.stairs(model, edges, color=theme.model, linewidth=2, label="model")
