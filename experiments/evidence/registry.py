@@ -29,7 +29,6 @@ _FILES = (
     "comparison",
     "monitor",
     "regions",
-    "predictive",
 )  # fmt: skip
 
 _HEAD = """# Evidence for what goes beyond the paper

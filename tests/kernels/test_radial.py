@@ -13,6 +13,7 @@ from scipy.special import gamma, kv
 import steinball.kernels
 from steinball.arrays import to_host
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern
+from steinball.kernels.base import Product, Scaled, Sum
 
 pytestmark = pytest.mark.exact
 torch = pytest.importorskip("torch")
