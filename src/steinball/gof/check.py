@@ -15,7 +15,7 @@ from steinball.evidence.ksd import KSDEvidence
 from steinball.evidence.regions import RegionEvidence
 from steinball.gof.fitted import fit_test
 from steinball.gof.ksd import ksd_test, robust_ksd_test
-from steinball.gof.regions import region_evidence, region_remarks, region_result, tolerated_set
+from steinball.gof.regions import region_evidence, region_remarks, region_result, tolerated_set, with_learned
 from steinball.models.base import model_at
 from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
@@ -42,6 +42,8 @@ def check(
     *,
     contamination: float | None = None,
     tolerance: float | None = None,
+    learn: bool = False,
+    classifier: Any = None,
     level: float = 0.05,
     rng: Any = None,
 ) -> CheckResult:
@@ -64,6 +66,9 @@ def check(
         ``tolerance``.
     tolerance : float, optional
         In no region may the shares of data and model differ by more.
+    learn, classifier : bool, object
+        Whether views are learned on a random half of the rows and looked at on the other half, and a classifier that
+        learns as well (:func:`region_test`).
     level : float
         The probability of a false statement, at most.
     rng : None, int, SeedSequence or Generator
@@ -99,12 +104,15 @@ def check(
     'good enough'
     """
     tolerated, level, seed = tolerated_set(contamination, tolerance), check_level(level), as_seed(rng)
+    reading, learn = None if _is_family(model) else _reading(model, x), learn or classifier is not None
+    if learn and reading is None:
+        raise TypeError("`learn` and `classifier` compare shares in regions: they need a model that can be drawn from.")
     if _is_family(model):
         return _checked({"distance": _fitted(x, model, tolerated, level, seed)}, tolerated, level, {})
-    reading = _reading(model, x)
     tests: dict[str, Result] = {}
     if reading is not None:
         evidence = region_evidence(reading, tolerated, None, "auto", _DRAWS)
+        evidence = with_learned(evidence, tolerated, classifier, "auto", seed, _DRAWS) if learn else evidence
         tests["regions"] = region_result(evidence, tolerated, level, Record())
     why = _without_scores(model, reading)
     if why is None:
