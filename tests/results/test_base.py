@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import steinball as sb
@@ -51,6 +52,7 @@ TESTS: dict[str, Callable[[Any], Result]] = {
     "region": lambda x: sb.region_test(x, MODEL, contamination=0.05),
     "region-tolerance": lambda x: sb.region_test(x, MODEL, tolerance=0.05),
     "check": lambda x: sb.check(x, MODEL, contamination=0.05, rng=0),
+    "columns": lambda x: sb.check(pd.DataFrame({"a": x, "b": x}), {"a": MODEL}, contamination=0.05, rng=0),
     "check-score": lambda x: sb.check(x, lambda y: -y, contamination=0.05, rng=0),
     "mode-weights": lambda x: sb.mode_weights_test(np.where(np.arange(len(x)) < len(x) / 2, x + 6.0, x - 6.0), MODES),
 }
