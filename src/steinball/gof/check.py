@@ -134,13 +134,7 @@ class Learner(NamedTuple):
 
 
 def _check(
-    x: Any,
-    model: Any,
-    tolerated: Radius,
-    level: float,
-    seed: SeedSequence,
-    learner: Learner,
-    calibration: str = "auto",
+    x: Any, model: Any, tolerated: Radius, level: float, seed: SeedSequence, learner: Learner, calibration: str = "auto"
 ) -> CheckResult:
     """The check of rows with one model."""
     reading = None if _is_family(model) else _reading(model, x)

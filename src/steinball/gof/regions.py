@@ -93,7 +93,7 @@ def region_test(
         Whether views are learned as well, on a random half of the rows, and looked at on the other half: directions in
         which the rows are shifted or spread, and quadratic forms. Then p = min(1, 2 min(p of fixed views, p of learned
         ones)), and bounds are the larger ones at half of the level. In two columns and more. By default not: *good
-        enough* would need more than twice as many rows, since learned views are looked at on half of them (in 5 columns
+        enough* would need about twice as many rows, since learned views are looked at on half of them (in 5 columns
         and 3,000 rows, a tolerance of 0.05 was certified in 0.67 of samples of the model without, in none with them).
     classifier : object, optional
         A classifier with ``fit(x, y)`` and ``decision_function(x)`` or ``predict_proba(x)``, as those of scikit-learn.
