@@ -178,14 +178,19 @@ def test_a_frame_is_checked_by_column(library: str) -> None:
 
 @pytest.mark.exact
 def test_columns_share_the_level_by_holm() -> None:
-    found = sb.check(people(), TALL | {"height": stats.norm(171, 8)}, contamination=0.01, rng=0)
+    found = sb.check(people(), TALL | {"height": stats.norm(172, 8)}, contamination=0.01, rng=0)
     assert isinstance(found, sb.ColumnsResult)
     own = {name: part.pvalue for name, part in found.parts.items()}
     first, second, third = sorted(own, key=lambda name: own[name])
     steps = [3.0 * own[first], 2.0 * own[second], own[third]]
     expected = dict(zip((first, second, third), np.minimum(1.0, np.maximum.accumulate(steps)), strict=True))
     assert found.pvalues == pytest.approx(expected)
-    assert found.pvalue == min(found.pvalues.values())
+    assert found.pvalue == min(found.pvalues.values()) < 0.5
+    at, before = (found.at(level=factor * found.pvalue) for factor in (1.0, 0.99))
+    assert isinstance(at, sb.ColumnsResult)
+    assert isinstance(before, sb.ColumnsResult)
+    assert (at.verdict, at.verdicts[first], before.verdict) == ("misfit", "misfit", "undecided")
+    assert before.verdicts[first] == "undecided"
     highs = [part._evidence.upper_bound(0.05 / 3) for part in found.parts.values()]
     assert found.difference_bound == max(highs)
     edge = max(highs) + 1e-9
