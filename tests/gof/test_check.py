@@ -178,7 +178,8 @@ def test_a_frame_is_checked_by_column(library: str) -> None:
 
 @pytest.mark.exact
 def test_columns_share_the_level_by_holm() -> None:
-    found = sb.check(people(), TALL | {"height": stats.norm(172, 8)}, contamination=0.01, rng=0)
+    wrong = {"height": stats.norm(172, 8), "visits": stats.poisson(4.3)}
+    found = sb.check(people(), TALL | wrong, contamination=0.01, rng=0)
     assert isinstance(found, sb.ColumnsResult)
     own = {name: part.pvalue for name, part in found.parts.items()}
     first, second, third = sorted(own, key=lambda name: own[name])
@@ -191,6 +192,10 @@ def test_columns_share_the_level_by_holm() -> None:
     assert isinstance(before, sb.ColumnsResult)
     assert (at.verdict, at.verdicts[first], before.verdict) == ("misfit", "misfit", "undecided")
     assert before.verdicts[first] == "undecided"
+    later = found.at(level=found.pvalues[second])
+    assert isinstance(later, sb.ColumnsResult)
+    assert later.verdicts[second] == "misfit"
+    assert own[second] > later.level / 3.0  # by Holm's second step, not by its first
     highs = [part._evidence.upper_bound(0.05 / 3) for part in found.parts.values()]
     assert found.difference_bound == max(highs)
     edge = max(highs) + 1e-9
