@@ -71,7 +71,15 @@ from steinball.radius import (
     TotalVariation,
     Wasserstein,
 )
-from steinball.results import CheckResult, ComparisonResult, FitResult, GofResult, PredictiveResult, RegionResult
+from steinball.results import (
+    CheckResult,
+    ColumnsResult,
+    ComparisonResult,
+    FitResult,
+    GofResult,
+    PredictiveResult,
+    RegionResult,
+)
 from steinball.sequential import Alarm, Monitor, SequentialTest
 from steinball.tilts import PolynomialTilt
 
@@ -82,6 +90,7 @@ __all__ = [
     "BoundaryBootstrap",
     "CheckResult",
     "ChiSquared",
+    "ColumnsResult",
     "ComparisonResult",
     "DensityBand",
     "DeviationBound",

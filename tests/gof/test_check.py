@@ -134,7 +134,8 @@ def _problem_cases() -> dict[str, tuple[Any, Floats, float]]:
 @pytest.mark.parametrize("word", ["contamination", "tolerance"])
 def test_good_enough_is_not_said_of_what_plainly_does_not_fit(name: str, word: str) -> None:
     model, x, share = _problem_cases()[name]
-    assert sb.check(x, model, **{word: share}, rng=0).verdict == "misfit"
+    tolerated: dict[str, Any] = {word: share}
+    assert sb.check(x, model, **tolerated, rng=0).verdict == "misfit"
 
 
 @pytest.mark.exact
@@ -146,3 +147,116 @@ def test_json_has_both_parts_and_the_call_is_recorded() -> None:
     assert "steinball.check(" in found._record.call
     assert "contamination=0.05" in found._record.call
     assert "CheckResult(rejected=False" in repr(found)
+
+
+def people(n: int = 600) -> Any:
+    rng = np.random.default_rng(0)
+    columns = {"height": rng.normal(170.0, 8.0, n), "visits": rng.poisson(4.0, n), "sex": rng.choice(["f", "m"], n)}
+    return pytest.importorskip("pandas").DataFrame(columns)
+
+
+TALL: dict[str, Any] = {"height": stats.norm(170, 8), "visits": stats.poisson(4.0), "sex": {"f": 0.5, "m": 0.5}}
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_frame_is_checked_by_column(library: str) -> None:
+    frame = people() if library == "pandas" else pytest.importorskip("polars").from_pandas(people())
+    found = sb.check(frame, TALL, tolerance=0.1, rng=0)
+    assert isinstance(found, sb.ColumnsResult)
+    assert found.verdicts == dict.fromkeys(TALL, "good enough")
+    assert found.verdict == "good enough"
+    assert (found.n, found.dimension) == (600, 3)
+    wrong = sb.check(frame, TALL | {"visits": stats.poisson(2.0)}, tolerance=0.1, rng=0)
+    assert wrong.verdict == "misfit"
+    assert isinstance(wrong, sb.ColumnsResult)
+    assert wrong.verdicts == dict.fromkeys(TALL, "good enough") | {"visits": "misfit"}
+    assert wrong.region.startswith("Where visits is ")
+    assert f"{wrong.region} Misfits, of 3 columns: visits." in text_of(wrong)
+    assert wrong.explain(frame).names == ("visits",)
+
+
+@pytest.mark.exact
+def test_columns_share_the_level_by_holm() -> None:
+    wrong = {"height": stats.norm(172, 8), "visits": stats.poisson(4.3)}
+    found = sb.check(people(), TALL | wrong, contamination=0.01, rng=0)
+    assert isinstance(found, sb.ColumnsResult)
+    own = {name: part.pvalue for name, part in found.parts.items()}
+    first, second, third = sorted(own, key=lambda name: own[name])
+    steps = [3.0 * own[first], 2.0 * own[second], own[third]]
+    expected = dict(zip((first, second, third), np.minimum(1.0, np.maximum.accumulate(steps)), strict=True))
+    assert found.pvalues == pytest.approx(expected)
+    assert found.pvalue == min(found.pvalues.values()) < 0.5
+    at, before = (found.at(level=factor * found.pvalue) for factor in (1.0, 0.99))
+    assert isinstance(at, sb.ColumnsResult)
+    assert isinstance(before, sb.ColumnsResult)
+    assert (at.verdict, at.verdicts[first], before.verdict) == ("misfit", "misfit", "undecided")
+    assert before.verdicts[first] == "undecided"
+    later = found.at(level=found.pvalues[second])
+    assert isinstance(later, sb.ColumnsResult)
+    assert later.verdicts[second] == "misfit"
+    assert own[second] > later.level / 3.0  # by Holm's second step, not by its first
+    highs = [part._evidence.upper_bound(0.05 / 3) for part in found.parts.values()]
+    assert found.difference_bound == max(highs)
+    edge = max(highs) + 1e-9
+    assert found.at(tolerance=edge).verdict == "good enough"
+    assert found.at(tolerance=edge - 2e-9).verdict == "undecided"
+    bounds = [part.at(level=0.05 / 3).contamination_bound for part in found.parts.values()]
+    assert found.contamination_bound == max(bounds)
+
+
+@pytest.mark.exact
+def test_many_columns_and_small_levels_are_not_limited_by_draws() -> None:
+    pandas = pytest.importorskip("pandas")
+    x = normal(300, 60)
+    x[:, 7] += 1.0
+    frame = pandas.DataFrame(x, columns=[f"c{j}" for j in range(60)])
+    found = sb.check(
+        frame, {f"c{j}": stats.norm() for j in (7, *range(20, 29))}, contamination=0.05, level=0.004, rng=0
+    )
+    assert isinstance(found, sb.ColumnsResult)
+    assert [name for name, verdict in found.verdicts.items() if verdict == "misfit"] == ["c7"]
+
+
+@pytest.mark.exact
+def test_columns_that_are_not_there_and_errors_of_one_column_are_named() -> None:
+    with pytest.raises(ValueError, match="`x` must have one column `age`"):
+        sb.check(people(), TALL | {"age": stats.norm()}, tolerance=0.1)
+    with pytest.raises(TypeError, match="`x` must be a frame of pandas, polars or pyarrow"):
+        sb.check(normal(100, 3), TALL, tolerance=0.1)
+    with pytest.raises(TypeError, match="column `height`: `tolerance` is about a model"):
+        sb.check(people(), TALL | {"height": "normal"}, tolerance=0.1)
+    with pytest.raises(TypeError, match="column `sex`: "):
+        sb.check(people(), {"sex": stats.norm()}, tolerance=0.1)
+
+
+@pytest.mark.exact
+def test_a_column_with_a_score_alone_is_never_good_enough() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"regions": normal(3000)[:, 0], "distance": normal(3000, seed=1)[:, 0]})
+    found = sb.check(frame, {"regions": NORMAL, "distance": lambda x: -x}, contamination=0.2, rng=0)
+    assert isinstance(found, sb.ColumnsResult)
+    assert found.verdicts == {"regions": "good enough", "distance": "close in KSD"}
+    assert found.verdict == "undecided"
+    assert "good enough: regions; close in KSD: distance" in text_of(found)
+
+
+@pytest.mark.exact
+def test_a_dictionary_of_numbers_stays_categories() -> None:
+    found = sb.check(people()["sex"], {"f": 0.5, "m": np.float64(0.5)}, tolerance=0.1)
+    assert not isinstance(found, sb.ColumnsResult)
+    assert found.verdict == "good enough"
+
+
+@pytest.mark.exact
+def test_a_check_learns_views() -> None:
+    model = sb.models.Gaussian(np.zeros(3))
+    found = sb.check(normal(200, 3), model, contamination=0.05, learn=True, rng=0)
+    alone = sb.region_test(normal(200, 3), model, contamination=0.05, learn=True, rng=0)
+    assert "on a random half of the rows" in found.details["learned"]
+    assert found.parts["regions"].n == alone.n
+    assert found.difference_bound > sb.check(normal(200, 3), model, contamination=0.05, rng=0).difference_bound
+
+
+def text_of(result: Any) -> str:
+    return " ".join(str(result).split())

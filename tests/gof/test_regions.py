@@ -256,3 +256,138 @@ def test_the_level_is_kept_by_what_the_door_chooses() -> None:
             x = np.where(rng.random(100) < 0.05, place, rng.normal(size=100))
             rejected[place] += sb.region_test(x, model, contamination=0.05).rejected
     assert max(rejected.values()) <= 200 * 0.05 + 3 * np.sqrt(200 * 0.05 * 0.95)
+
+
+PLANE = sb.models.Gaussian(np.zeros(3))
+
+
+class Told:
+    """A linear classifier that remembers what it was told of each class."""
+
+    def fit(self, x: Floats, y: Floats) -> None:
+        self.rows, self.drawn = x[y == 1], x[y == 0]
+        self.direction = self.rows.mean(axis=0) - self.drawn.mean(axis=0)
+
+    def decision_function(self, x: Floats) -> Floats:
+        return np.asarray(x @ self.direction)
+
+
+class Constant(Told):
+    def decision_function(self, x: Floats) -> Floats:
+        return np.ones(len(x))
+
+
+def learned_with(monkeypatch: pytest.MonkeyPatch, model: Any, x: Floats) -> tuple[sb.results.RegionResult, Told]:
+    """A result with a classifier, and the copy of it that was taught."""
+    taught = Told()
+    monkeypatch.setattr(Told, "__deepcopy__", lambda self, memo: taught, raising=False)
+    return sb.region_test(x, model, contamination=0.05, classifier=Told(), n_resamples=199, rng=0), taught
+
+
+@pytest.mark.exact
+def test_learned_views_share_the_level_with_the_fixed_ones() -> None:
+    x = normal(300, 3) + np.array([0.4, 0.5, 0.3])
+    found = sb.region_test(x, PLANE, contamination=0.05, learn=True, rng=0)
+    fixed, learned = found._evidence.parts
+    alone = sb.region_test(x, PLANE, contamination=0.05)
+    assert found.pvalue == 2.0 * min(alone.pvalue, learned.pvalue("contamination", 0.05)) < 1.0
+    assert fixed.pvalue("contamination", 0.05) == alone.pvalue
+    assert found.difference_interval == (
+        max(part.bound("tolerance", 0.025) for part in (fixed, learned)),
+        max(part.upper_bound(0.025) for part in (fixed, learned)),
+    )
+    assert found.contamination_bound == max(part.bound("contamination", 0.025) for part in (fixed, learned)) > 0.0
+    assert found.difference_interval[0] > 0.0
+    later = found.at(tolerance=0.02, level=0.1)
+    parts = [part.pvalue("tolerance", 0.02) for part in (fixed, learned)]
+    assert later.pvalue == min(1.0, 2.0 * min(parts))
+    assert later.rejected == (later.pvalue <= 0.1)
+    assert found.views == alone.views + learned.views
+    assert "150 rows" in found.details["learned"]
+    assert found.at(tolerance=0.9).rows_needed > alone.at(tolerance=0.9).rows_needed
+
+
+@pytest.mark.exact
+def test_the_split_follows_rng_and_nothing_else_does() -> None:
+    x = 1.1 * normal(200, 3)
+    first, again, other = (sb.region_test(x, PLANE, contamination=0.02, learn=True, rng=seed) for seed in (1, 1, 2))
+    assert first.to_dict() == again.to_dict()
+    one, two = (found._evidence.learned for found in (first, other))
+    assert one is not None
+    assert two is not None
+    assert one.reading.rows.tolist() != two.reading.rows.tolist()
+    assert first._evidence.parts[0].pvalue("contamination", 0.02) == other._evidence.parts[0].pvalue(
+        "contamination", 0.02
+    )
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("drawn", [False, True])
+def test_what_is_learned_on_is_not_looked_at(monkeypatch: pytest.MonkeyPatch, drawn: bool) -> None:
+    model = sb.from_draws(normal(3000, 2, seed=1)) if drawn else Sampled()
+    x = normal(100, 2)
+    found, taught = learned_with(monkeypatch, model, x)
+    learned = found._evidence.learned
+    assert learned is not None
+    seen = learned.reading.source.rows(learned.reading.rows).z.T
+    rows = np.concatenate([taught.rows, seen])
+    assert np.unique(rows, axis=0).shape == (100, 2)
+    assert len(taught.rows) == len(seen) == len(taught.drawn) == 50
+    if drawn:
+        left = learned.reading.source.draws
+        assert left is not None
+        own = found._evidence.reading.source.draws
+        assert own is not None
+        assert len(left) == len(own) - 50
+        assert not set(map(tuple, learned.reading.source.rows(left).z.T)) & set(map(tuple, taught.drawn))
+
+
+@pytest.mark.calibration
+def test_a_slanted_shift_is_found_by_learned_views_and_described() -> None:
+    d = 12
+    slant = np.where(np.arange(d) % 2 == 0, 1.0, -1.0) / np.sqrt(d)
+    x = normal(400, d) + 0.7 * slant
+    model = sb.models.Gaussian(np.zeros(d))
+    found = sb.region_test(x, model, contamination=0.05, learn=True, calibration="bound", rng=0)
+    assert found.verdict == "misfit"
+    assert found._evidence.parts[0].pvalue("contamination", 0.05) > 0.05
+    assert found.region.startswith("Where a direction in which the other half of the rows is shifted (mostly column")
+    assert "half of the rows is shifted" in found._profile().name
+    assert len(found._profile().data) == 200
+    assert found.explain().short == found.region
+
+
+@pytest.mark.exact
+def test_learning_needs_something_to_learn() -> None:
+    with pytest.raises(ValueError, match="`learn` must be False for one column"):
+        sb.region_test(normal(100), NORMAL, contamination=0.05, learn=True)
+    with pytest.raises(ValueError, match="`learn` must be False for one column"):
+        sb.region_test([0, 1] * 50, {0: 0.5, 1: 0.5}, contamination=0.05, classifier=Told())
+    with pytest.raises(ValueError, match=r"at least 20 rows, .* got 19"):
+        sb.region_test(normal(19, 3), PLANE, contamination=0.05, learn=True)
+    for model in (lambda x: -x, "normal"):
+        with pytest.raises(TypeError, match="need a model that can be drawn from"):
+            sb.check(normal(100, 2), model, contamination=0.05, learn=True)
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("classifier", [Told(), Constant()])
+def test_a_classifier_of_one_column_and_rows_far_out(classifier: Any) -> None:
+    x = normal(200)
+    x[:3] = 1e200
+    assert not sb.region_test(x, NORMAL, contamination=0.1, classifier=classifier, n_resamples=199, rng=0).rejected
+    wide = normal(60, 3)
+    wide[0] = 1e200
+    assert not sb.check(wide, PLANE, contamination=0.1, classifier=classifier, rng=0).rejected
+
+
+@pytest.mark.calibration
+def test_learned_views_keep_the_level() -> None:
+    """60 samples with 5 % of bad rows in one place: at most .05 + 3 standard errors are rejected."""
+    rejected, model = 0, sb.models.Gaussian(np.zeros(5))
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        x = np.where(rng.random((80, 1)) < 0.05, 2.0, rng.normal(size=(80, 5)))
+        found = sb.region_test(x, model, contamination=0.05, learn=True, n_resamples=199, rng=seed)
+        rejected += found._evidence.parts[1].pvalue("contamination", 0.05) <= 0.05
+    assert rejected <= 60 * 0.05 + 3 * np.sqrt(60 * 0.05 * 0.95)

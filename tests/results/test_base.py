@@ -17,6 +17,7 @@ import pytest
 
 import steinball as sb
 from steinball.evidence.base import Decision
+from steinball.gof.check import _together
 from steinball.results import Result
 from steinball.results.regions import SharesResult
 from steinball.text import BRIEF_WIDTH, WIDTH
@@ -51,6 +52,7 @@ TESTS: dict[str, Callable[[Any], Result]] = {
     "region": lambda x: sb.region_test(x, MODEL, contamination=0.05),
     "region-tolerance": lambda x: sb.region_test(x, MODEL, tolerance=0.05),
     "check": lambda x: sb.check(x, MODEL, contamination=0.05, rng=0),
+    "columns": lambda x: _together({"a": sb.check(x, MODEL, contamination=0.05, rng=0)}, sb.Huber(0.05), 0.05),
     "check-score": lambda x: sb.check(x, lambda y: -y, contamination=0.05, rng=0),
     "mode-weights": lambda x: sb.mode_weights_test(np.where(np.arange(len(x)) < len(x) / 2, x + 6.0, x - 6.0), MODES),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,24 +39,43 @@ class RegionEvidence(Evidence):
         (theorems B and F of docs/theory/regions.md).
     reading : Reading
         The model as regions see it.
+    learned : RegionEvidence or None
+        The same of views that were learned on one half of the rows, at the other half. Each of both gets half of the
+        level: p = min(1, 2 min p), and all bounds are the larger ones at half of the level (union bound).
     """
 
     counted: Counted
     null: Null | None
     reading: Reading
+    learned: RegionEvidence | None = None
     _found: dict[Any, Any] = field(default_factory=dict)
 
     @property
+    def parts(self) -> list[RegionEvidence]:
+        """The fixed views alone, and the learned ones where there are any."""
+        return [self] if self.learned is None else [self._fixed, self.learned]
+
+    @cached_property
+    def _fixed(self) -> RegionEvidence:
+        return replace(self, learned=None, _found={})
+
+    @property
+    def views(self) -> int:
+        """Number of views."""
+        return sum(part.counted.design.views for part in self.parts)
+
+    @property
     def n_resamples(self) -> int:  # type: ignore[override]
-        """Number of replicates; 0 without a simulation."""
-        return 0 if self.null is None else len(self.null.statistics)
+        """Number of replicates that the level asks for; 0 without a simulation, half where the level is halved."""
+        found = [0 if part.null is None else len(part.null.statistics) for part in self.parts]
+        return 0 if 0 in found else max(found) // len(found)
 
     def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated set and level."""
         question, share = question_of(tolerated), float(tolerated.amount or 0.0)
         exact, low, high = self._simulated(question, share), self.bound("tolerance", level), self.upper_bound(level)
-        pvalue, views = self.pvalue(question, share), self.counted.design.views
-        statistic, threshold = self._scale(exact, share, pvalue, level)
+        pvalue = self.pvalue(question, share)
+        statistic, threshold = self._scale(exact and self.learned is None, share, pvalue, level)
         return {
             "statistic": statistic,
             "threshold": threshold,
@@ -66,9 +85,9 @@ class RegionEvidence(Evidence):
             "tolerance": share if question == "tolerance" else None,
             "contamination_bound": self.bound("contamination", level),
             "difference_interval": (low, high),
-            "rows_needed": rows_needed(share, low, views) if share > 0.0 else math.inf,
+            "rows_needed": self.rows_needed(share, low),
             "calibration": "MonteCarlo" if exact else "BinomialTails",
-            "n_resamples": self.n_resamples if exact else 0,
+            "n_resamples": len(self.null.statistics) if exact and self.null is not None else 0,
             "_region": self.region(question, share),
             "_tolerated": tolerated,
         }
@@ -89,6 +108,8 @@ class RegionEvidence(Evidence):
 
     def pvalue(self, question: Question, share: float) -> float:
         """The p-value at one share: simulated where it was simulated, otherwise the largest up to there."""
+        if self.learned is not None:
+            return min(1.0, 2.0 * min(part.pvalue(question, share) for part in self.parts))
         if self._simulated(question, share):
             assert self.null is not None
             return self.counted.pvalue(self.null)
@@ -106,15 +127,37 @@ class RegionEvidence(Evidence):
 
     def bound(self, question: Question, level: float) -> float:
         """The share of contamination, or the difference of shares, that the rows prove at confidence 1 − level."""
+        if self.learned is not None:
+            return max(part.bound(question, level / 2.0) for part in self.parts)
         return float(self._once(("bound", question, level), lambda: self.counted.bound(question, level)))
 
     def upper_bound(self, level: float) -> float:
         """No region's shares differ by more, at confidence 1 − level."""
+        if self.learned is not None:
+            return max(part.upper_bound(level / 2.0) for part in self.parts)
         return float(self._once(("upper", level), lambda: self.counted.upper(level)))
 
+    def rows_needed(self, share: float, low: float) -> float:
+        """About so many rows of a true model show that no share differs by more; learned views see half of them."""
+        if share <= 0.0:
+            return math.inf
+        found = [rows_needed(share, low, part.counted.design.views) for part in self.parts]
+        return max(len(found) * found[-1], found[0])
+
     def region(self, question: Question, share: float) -> Region:
-        """The region that decides."""
+        """The region that decides; families of learned views are numbered behind all others."""
+        if self.learned is not None:
+            part = min(self.parts, key=lambda part: part.pvalue(question, share))
+            found, fixed = part.region(question, share), len(self.counted.design.cuts)
+            return found if part is not self.learned else replace(found, family=found.family + fixed)
         return self._once(("region", question, share), lambda: self.counted.region(question, share))  # type: ignore[no-any-return]
+
+    def part_of(self, region: Region) -> tuple[RegionEvidence, int]:
+        """The part that a region is from, and the number of its family there."""
+        fixed = len(self.counted.design.cuts)
+        if self.learned is None or region.family < fixed:
+            return self, region.family
+        return self.learned, region.family - fixed
 
     def _once(self, key: Any, make: Any) -> Any:
         if key not in self._found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats
 from steinball.evidence.base import PairSums
 from steinball.explain.coordinates import coordinate_shares
+from steinball.explain.improbable import improbable_rows
 from steinball.explain.influence import Influence, far_points, leave_one_out
 from steinball.explain.witness import Places, SteinWitness
 from steinball.frames import Labels, labels_of
@@ -82,6 +84,13 @@ class Explanation:
     samples: Floats = field(repr=False)
     _witness: SteinWitness = field(repr=False)
 
+    @cached_property
+    def improbable(self) -> NDArray[np.intp]:
+        """Rows where the model has next to nothing, the least probable first: by integrals of the score along lines
+        (:func:`steinball.explain.improbable.improbable_rows`). Empty where they cannot be found so."""
+        problem = self._witness.sums.problem
+        return np.asarray(self._witness.sums.rows[improbable_rows(problem)])
+
     def witness(self, grid: Any) -> Floats:
         """The witness function at each row of ``grid``: positive where there are more data than the model expects,
         negative where there are fewer (:class:`steinball.explain.SteinWitness`); NaN outside the support."""
@@ -143,22 +152,27 @@ class Explanation:
         parts = f"; by coordinate{self._space}: {shares}" if many else ""
         found = [f"D = {number(self.ksd)}{parts}.", where]
         if len(single):
-            named = ", ".join(self.label(i) for i in single[:_LISTED].tolist())
-            who = f"{count(len(single), 'point')} ({named}{', …' * (len(single) > _LISTED)})"
-            found.append(f"Without any single one of {who} the decision would be the other one.")
-        return found + self._alone()
+            found.append(f"Without any single one of {self._some(single)} the decision would be the other one.")
+        return found + self._nothing() + self._alone()
 
     @property
     def _space(self) -> str:
         """Where distances were measured, where that is not in the coordinates of the data."""
         return " in base space" if self._witness.sums.problem.rows.in_base_space else ""
 
+    def _some(self, rows: NDArray[np.intp]) -> str:
+        named = ", ".join(self.label(i) for i in rows[:_LISTED].tolist()) + ", …" * (len(rows) > _LISTED)
+        return f"{count(len(rows), 'point')} ({named})"
+
+    def _nothing(self) -> list[str]:
+        rows = self.improbable
+        return [f"Where the model has next to nothing: {self._some(rows)}."] if len(rows) else []
+
     def _alone(self) -> list[str]:
         if not len(self.far):
             return []
-        named = ", ".join(self.label(i) for i in self.far[:_LISTED].tolist()) + ", …" * (len(self.far) > _LISTED)
         share = percent(float(self.shares(self.far).sum()))
-        return [f"Far from all others{self._space}: {count(len(self.far), 'point')} ({named}), {share} of D² together."]
+        return [f"Far from all others{self._space}: {self._some(self.far)}, {share} of D² together."]
 
     def _place(self, place: Floats) -> str:
         inside = ", ".join(number(value) for value in place[:_COLUMNS]) + ", …" * (len(place) > _COLUMNS)
@@ -182,11 +196,12 @@ class Explanation:
         """A plain dictionary for JSON: of the listed points all, of the others nothing."""
         names = dict(zip(self.names, self.coordinates.tolist(), strict=True))
         return {
-            "schema": "steinball.explanation/1",
+            "schema": "steinball.explanation/2",
             "rejected": self.rejected,
             "ksd": self.ksd,
             "points": [self._point(i) for i in self.points.tolist()],
             "far": [self._point(i) for i in self.far.tolist()],
+            "improbable": self.improbable.tolist(),
             "flips": self.influence.flips.tolist(),
             "names": list(self.names),
             "coordinates": list(names.values()) if len(names) < len(self.names) else names,

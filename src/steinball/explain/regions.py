@@ -251,12 +251,13 @@ def profile(
     evidence: RegionEvidence, region: Region, names: tuple[str, ...], question: Question, share: float
 ) -> Profile:
     """What the picture of a region is drawn from."""
-    design, reading = evidence.counted.design, evidence.reading
-    cut, source = design.cuts[region.family], reading.source
+    part, family = evidence.part_of(region)
+    design, reading = part.counted.design, part.reading
+    cut, source = design.cuts[family], reading.source
     at = slice(region.view, region.view + 1)
     drawn = source.draw(_DRAWN, np.random.default_rng(0)) if source.draws is None else source.draws[:_DRAWN]
     data, model = (cut.family.at(source.rows(rows), at)[0] for rows in (reading.rows, drawn))
-    expected, observed = _arc_shares(cut, evidence.counted.below[region.family], region.view, design.n)
+    expected, observed = _arc_shares(cut, part.counted.below[family], region.view, design.n)
     name = _view_words(evidence, region, names) or "x"
     caption = f"{place_words(evidence, region, names)} {shares_words(region, question, share)}."
     floor = partial(floor_of, question, share=share)

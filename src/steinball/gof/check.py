@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Number
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import SeedSequence
 
 from steinball.arrays import as_samples, as_seed, check_level, generator_at, take_rows
 from steinball.calibration import BoundaryBootstrap
 from steinball.cautions import RemovalWarning
-from steinball.evidence.check import CheckEvidence
+from steinball.evidence.check import CheckEvidence, ColumnsEvidence
 from steinball.evidence.ksd import KSDEvidence
 from steinball.evidence.regions import RegionEvidence
+from steinball.frames import frame_columns
 from steinball.gof.fitted import fit_test
 from steinball.gof.ksd import ksd_test, robust_ksd_test
-from steinball.gof.regions import region_evidence, region_remarks, region_result, tolerated_set
+from steinball.gof.regions import region_evidence, region_remarks, region_result, tolerated_set, with_learned
 from steinball.models.base import model_at
 from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
@@ -25,7 +30,7 @@ from steinball.record import Record, recorded
 from steinball.regions.reading import Reading, read
 from steinball.remarks import give
 from steinball.results.base import Result
-from steinball.results.check import CheckResult
+from steinball.results.check import CheckResult, ColumnsResult
 from steinball.results.gof import GofResult
 from steinball.tau.certificate import is_upper_bound
 
@@ -33,6 +38,7 @@ MOST_PAIRED = 10_000
 """Rows whose pairs are compared where regions see all rows."""
 
 _DRAWS = 1999
+_COLUMNS = 9  # below the seed of a check, the seeds of its columns
 
 
 @recorded
@@ -42,6 +48,8 @@ def check(
     *,
     contamination: float | None = None,
     tolerance: float | None = None,
+    learn: bool = False,
+    classifier: Any = None,
     level: float = 0.05,
     rng: Any = None,
 ) -> CheckResult:
@@ -58,12 +66,16 @@ def check(
     model : object
         Whatever you have: a distribution of SciPy, torch or NumPyro, a mixture, a flow, a model or function of your
         own (a score, :func:`from_log_density`), draws of a simulator (:func:`from_draws`), a dictionary
-        ``{category: probability}``, or the name of a family whose parameters are fitted (``"normal"``).
+        ``{category: probability}``, or the name of a family whose parameters are fitted (``"normal"``). For a frame
+        also a dictionary ``{column: model}``: each column that it names is checked with its own model.
     contamination : float, optional
         Some rows are garbage, up to this share, and the others are an honest sample of the model. Give this or
         ``tolerance``.
     tolerance : float, optional
         In no region may the shares of data and model differ by more.
+    learn, classifier : bool, object
+        Whether views are learned on a random half of the rows and looked at on the other half, and a classifier that
+        learns as well (:func:`region_test`).
     level : float
         The probability of a false statement, at most.
     rng : None, int, SeedSequence or Generator
@@ -71,7 +83,7 @@ def check(
 
     Returns
     -------
-    CheckResult
+    CheckResult, or :class:`ColumnsResult` for one model a column
 
     Notes
     -----
@@ -80,7 +92,8 @@ def check(
     statements can be false, and either is with probability at most ``level``. A model that has a score alone is at best
     *close in KSD*: a small distance, which differences of shares may still hide behind. Rows that were rounded are
     compared by regions alone, since a score knows nothing of grids. Beyond 10,000 rows the pairs of a random 10,000 are
-    compared. Theorems and simulations: ``docs/theory/regions.md``.
+    compared. One model a column: Holm's procedure over the columns, whatever depends on what. Theorems and simulations:
+    ``docs/theory/regions.md``.
 
     See Also
     --------
@@ -99,12 +112,41 @@ def check(
     'good enough'
     """
     tolerated, level, seed = tolerated_set(contamination, tolerance), check_level(level), as_seed(rng)
+    learner = Learner(learn or classifier is not None, classifier)
+    if not _of_columns(model):
+        return _check(x, model, tolerated, level, seed, learner)
+    columns = _columns(x, model)
+    calibration = "auto" if len(columns) <= level * (_DRAWS + 1) / 2.0 else "bound"
+    parts = {}
+    for k, (name, values, own) in enumerate(columns):
+        below = SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, _COLUMNS, k))
+        with _naming(name):
+            found = _check(values, own, tolerated, level, below, learner, calibration)
+        parts[name] = found._called("", (name,))
+    return _together(parts, tolerated, level)
+
+
+class Learner(NamedTuple):
+    """Whether views are learned, and by which classifier."""
+
+    learns: bool
+    classifier: Any
+
+
+def _check(
+    x: Any, model: Any, tolerated: Radius, level: float, seed: SeedSequence, learner: Learner, calibration: str = "auto"
+) -> CheckResult:
+    """The check of rows with one model."""
+    reading = None if _is_family(model) else _reading(model, x)
+    if learner.learns and reading is None:
+        raise TypeError("`learn` and `classifier` compare shares in regions: they need a model that can be drawn from.")
     if _is_family(model):
         return _checked({"distance": _fitted(x, model, tolerated, level, seed)}, tolerated, level, {})
-    reading = _reading(model, x)
     tests: dict[str, Result] = {}
     if reading is not None:
-        evidence = region_evidence(reading, tolerated, None, "auto", _DRAWS)
+        evidence = region_evidence(reading, tolerated, None, calibration, _DRAWS)
+        if learner.learns:
+            evidence = with_learned(evidence, tolerated, learner.classifier, calibration, seed, _DRAWS)
         tests["regions"] = region_result(evidence, tolerated, level, Record())
     why = _without_scores(model, reading)
     if why is None:
@@ -117,6 +159,54 @@ def check(
         assert reading is not None
     remarks = [] if "distance" in tests or reading is None else give(region_remarks(reading))
     return _checked(tests, tolerated, level, said | _details(tests), tuple(remarks))
+
+
+def _of_columns(model: Any) -> bool:
+    """Whether it is a dictionary of models; one of numbers gives the probabilities of categories."""
+    return isinstance(model, Mapping) and not all(isinstance(value, Number) for value in model.values())
+
+
+def _columns(x: Any, model: Mapping[Any, Any]) -> list[tuple[str, Any, Any]]:
+    """Name, values and model of each column that is checked."""
+    found = frame_columns(x)
+    if found is None:
+        raise TypeError(
+            "`x` must be a frame of pandas, polars or pyarrow where `model` is a dictionary of one model a column, "
+            f"got {type(x).__name__}. The probabilities of a dictionary of categories are numbers."
+        )
+    names = [name for name, _ in found]
+    for name in map(str, model):
+        if names.count(name) != 1:
+            raise ValueError(f"`x` must have one column `{name}`, which `model` names, got {', '.join(names)}.")
+    values = dict(found)
+    return [
+        (str(key), list(values[str(key)]) if isinstance(own, Mapping) else values[str(key)], own)
+        for key, own in model.items()
+    ]
+
+
+@contextmanager
+def _naming(column: str) -> Iterator[None]:
+    """Errors that say which column they are about."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"column `{column}`: {error}") from error
+
+
+def _together(parts: dict[str, CheckResult], tolerated: Radius, level: float) -> ColumnsResult:
+    """One result of all columns."""
+    evidence = ColumnsEvidence({name: part._evidence for name, part in parts.items()})
+    warned = tuple(f"{name}: {text}" for name, part in parts.items() for text in part._record.warnings)
+    return ColumnsResult(
+        **evidence.decide(tolerated, evidence.checked_level(level)),
+        n=next(iter(parts.values())).n,
+        dimension=len(parts),
+        n_resamples=evidence.n_resamples,
+        _evidence=evidence,
+        _tests=dict(parts),
+        _record=Record(warnings=warned),
+    )
 
 
 def _is_family(model: Any) -> bool:
@@ -158,7 +248,7 @@ def _without_scores(model: Any, reading: Reading | None) -> str | None:
     return f"not compared, since {outside} of the rows lie outside the support of the model" if outside else None
 
 
-def _paired(x: Any, reading: Reading | None, seed: np.random.SeedSequence) -> tuple[Any, dict[str, Any]]:
+def _paired(x: Any, reading: Reading | None, seed: SeedSequence) -> tuple[Any, dict[str, Any]]:
     """The rows whose pairs are compared: all, or beside regions a random part of very many."""
     samples = as_samples(x)
     if reading is None or len(reading.rows) <= MOST_PAIRED:
@@ -168,7 +258,7 @@ def _paired(x: Any, reading: Reading | None, seed: np.random.SeedSequence) -> tu
 
 
 def _distance(
-    rows: Any, model: Any, tolerated: Radius, level: float, seed: np.random.SeedSequence, alone: bool
+    rows: Any, model: Any, tolerated: Radius, level: float, seed: SeedSequence, alone: bool
 ) -> GofResult | None:
     """The test of scores: the paper's set for contamination, total variation for differences of shares.
 
@@ -184,7 +274,7 @@ def _distance(
     return found if alone or is_upper_bound(found.tau_kind) else None
 
 
-def _fitted(x: Any, family: Any, tolerated: Radius, level: float, seed: np.random.SeedSequence) -> Result:
+def _fitted(x: Any, family: Any, tolerated: Radius, level: float, seed: SeedSequence) -> Result:
     if tolerated.contamination is None:
         raise TypeError(
             "`tolerance` is about a model whose parameters are known: of a family, give `contamination`, or fit it on "

@@ -21,7 +21,14 @@ from steinball.regions.design import MOST_DRAWS, Design
 from steinball.regions.grid import find_grid
 from steinball.regions.null import Null, affordable_draws, simulate
 from steinball.regions.source import Sampler, Source, from_probabilities, from_sampler, from_second_sample
-from steinball.regions.views import Family, column_families, user_family
+from steinball.regions.views import (
+    Family,
+    classifier_family,
+    column_families,
+    learned_family,
+    taught,
+    user_family,
+)
 
 SLOW = 10_000
 """Rows a second below which a sampler gives one pool in place of fresh replicates."""
@@ -97,10 +104,28 @@ class Reading:
     def design(self, views: Any = None) -> Design:
         """Views, cuts and arcs for these rows."""
         families = None if views is None else _families(self.source, views)
+        return self._kept(("design", _key(views)), lambda: self._built(families))
+
+    def _built(self, families: list[Family] | None) -> Design:
         draws = MOST_DRAWS if self.speed >= SLOW else max(2_000, int(_SECONDS * self.speed))
-        return self._kept(
-            ("design", _key(views)), lambda: Design.build(self.source, len(self.rows), families, draws=draws)
-        )
+        return Design.build(self.source, len(self.rows), families, draws=draws)
+
+    def learned(self, rng: np.random.Generator, classifier: Any = None) -> tuple[Reading, Design]:
+        """Views learned on a random half of the rows, and the other half, on which they are looked at.
+
+        Nothing of this is kept with the model. Draws of a second sample that teach a ``classifier`` give no cuts.
+        """
+        order, source = rng.permutation(len(self.rows)), self.source
+        first, second = np.split(order, [len(order) // 2])
+        pilot = source.rows(self.rows[first]).z
+        families = [learned_family(pilot)] if len(pilot) > 1 else []
+        if classifier is not None:
+            families.append(classifier_family(pilot, source, classifier))
+            draws = source.draws
+            source = source if draws is None else replace(source, draws=draws[taught(draws, len(first)) :])
+        passed = None if self.passed is None else self.passed[second]
+        half = replace(self, owner=None, source=source, rows=self.rows[second], passed=passed)
+        return half, half._built(families)
 
     def null(self, design: Design, share: float, views: Any, calibration: str, wanted: int) -> Null | None:
         """The simulated null at a tolerated contamination; ``None`` where binomial tails serve instead."""

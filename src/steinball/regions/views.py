@@ -12,12 +12,13 @@ import numpy as np
 from steinball.arrays import Floats
 from steinball.regions.source import Function, Rows, Source
 
-__all__ = ["Family", "classifier_family", "column_families", "learned_family", "user_family"]
+__all__ = ["Family", "classifier_family", "column_families", "learned_family", "taught", "user_family"]
 
 MOST_PAIRS = 5000
 """Pairs of columns that are looked at; of more, so many are chosen at random by a seed of their own."""
 
 _WINSORIZED = 3.0  # standard deviations beyond which a row of the pilot part does not steer what is learned
+_FAR = 1e6  # standard deviations beyond which a classifier is told this number
 _SEED = 20230918
 
 
@@ -136,16 +137,16 @@ def learned_family(pilot: Floats) -> Family:
     pilot : array
         Standardized coordinates of the pilot rows, (d, n).
     """
-    w = np.clip(pilot, -_WINSORIZED, _WINSORIZED)
+    w = np.clip(np.nan_to_num(pilot), -_WINSORIZED, _WINSORIZED)
     d, n = w.shape
     mean, form, log_d = w.mean(axis=1), w @ w.T / n - np.eye(d), math.log(max(d, 2))
     large = np.where(np.abs(mean) > math.sqrt(2.0 * log_d / n), mean, 0.0)
     few = np.where(np.abs(form) > math.sqrt((4.0 * log_d + 1.0) / n), form, 0.0)
     ends = np.linalg.eigh(form)[1].T[sorted({0, max(d - 2, 0), d - 1})]
     shifts, forms = [v for v in (mean, large) if v.any()], [f for f in (form, few) if f.any()]
-    words = ["the direction in which the pilot rows lie"] * len(shifts)
-    words += ["a direction in which the pilot rows spread too much or too little"] * len(ends)
-    words += ["a quadratic form that the pilot rows suggest"] * len(forms)
+    words = [f"a direction in which the other half of the rows is shifted ({_mostly(v)})" for v in shifts]
+    words += [f"a direction in which the other half of the rows spreads most or least ({_mostly(v)})" for v in ends]
+    words += ["a quadratic form that the other half of the rows suggests"] * len(forms)
 
     def values(rows: Rows, part: slice) -> Floats:
         quadratic = [np.einsum("ij,ij->j", rows.z, form @ rows.z) for form in forms]
@@ -154,21 +155,40 @@ def learned_family(pilot: Floats) -> Family:
     return Family(len(words), values, words.__getitem__)
 
 
+def _mostly(direction: Floats) -> str:
+    """The columns that a direction mostly goes along: up to three, of at least half of the largest weight."""
+    size = np.abs(direction)
+    some = [j for j in np.argsort(-size, kind="stable")[:3].tolist() if 2.0 * size[j] >= size.max()]
+    return f"mostly column{'s' * (len(some) > 1)} {', '.join(str(j + 1) for j in sorted(some))}"
+
+
+def taught(draws: Floats, n: int) -> int:
+    """How many draws of a second sample teach a classifier beside n pilot rows: at most half of them."""
+    return min(n, len(draws) // 2)
+
+
 def classifier_family(pilot: Floats, source: Source, classifier: Any) -> Family:
     """The value of a classifier that is fitted to tell pilot rows (d, n) from as many draws of the model.
 
     ``classifier`` has ``fit(x, y)`` and ``decision_function(x)`` or ``predict_proba(x)``; it is copied.
     """
-    n = pilot.shape[1]
-    drawn = source.rows(source.draw(n, np.random.default_rng(_SEED)))
+    n, draws = pilot.shape[1], source.draws
+    drawn = source.draw(n, np.random.default_rng(_SEED)) if draws is None else draws[: taught(draws, n)]
     fitted = copy.deepcopy(classifier)
-    fitted.fit(np.concatenate([pilot.T, drawn.z.T]), np.repeat([1, 0], n))
+    fitted.fit(np.concatenate([_near(pilot), _near(source.rows(drawn).z)]), np.repeat([1, 0], [n, len(drawn)]))
+
+    def value(x: Floats) -> Any:
+        try:
+            return fitted.decision_function(x)
+        except AttributeError:
+            return fitted.predict_proba(x)[:, 1]
 
     def values(rows: Rows, part: slice) -> Floats:
-        try:
-            value = fitted.decision_function(rows.z.T)
-        except AttributeError:
-            value = fitted.predict_proba(rows.z.T)[:, 1]
-        return np.reshape(np.asarray(value, dtype=np.float64), (1, -1))
+        return _one_each(value, _near(rows.z), "classifier")[None][part]
 
     return Family(1, values, lambda t: "the value of the classifier")
+
+
+def _near(z: Floats) -> Floats:
+    """Standardized coordinates (d, n) as the rows (n, d) of a classifier, finite also where a row is far out."""
+    return np.clip(np.nan_to_num(z.T), -_FAR, _FAR)

@@ -2,7 +2,7 @@
 
 from steinball.results.aggregated import AggregatedResult, RobustAggregatedResult
 from steinball.results.base import Result
-from steinball.results.check import CheckResult
+from steinball.results.check import CheckResult, ColumnsResult
 from steinball.results.comparison import ComparisonResult
 from steinball.results.fitted import FitResult
 from steinball.results.gof import GofResult
@@ -12,6 +12,7 @@ from steinball.results.regions import RegionResult
 __all__ = [
     "AggregatedResult",
     "CheckResult",
+    "ColumnsResult",
     "ComparisonResult",
     "FitResult",
     "GofResult",

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from steinball.evidence.base import CLOSE, PairSums, three_way_verdict
-from steinball.evidence.check import CheckEvidence
+from steinball.evidence.base import CLOSE, GOOD_ENOUGH, PairSums, three_way_verdict
+from steinball.evidence.check import CheckEvidence, ColumnsEvidence
 from steinball.explain.explanation import Explanation
 from steinball.explain.regions import Profile, RegionExplanation
 from steinball.results.base import Result
 from steinball.results.gof import GofResult
 from steinball.results.regions import RegionResult, SharesResult
 from steinball.results.words import whose
-from steinball.text import Row, count, number, percent
+from steinball.text import Row, count, number, percent, short
 
 _KSD = "distance"
 
@@ -152,3 +152,125 @@ class CheckResult(SharesResult):
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON, with those of the tests under ``parts``."""
         return super().to_dict() | {"parts": {name: part.to_dict() for name, part in self.parts.items()}}
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ColumnsResult(CheckResult):
+    """The result of :func:`steinball.check` of a frame with one model a column: a Result, and more.
+
+    Attributes
+    ----------
+    verdict : {"misfit", "good enough", "undecided"}
+        ``"misfit"`` where a column is, by Holm's procedure; ``"good enough"`` where all columns are, each at
+        ``level`` divided by their number.
+    pvalue : float
+        The smallest of the adjusted p-values.
+    pvalues, verdicts : dict
+        Holm's adjusted p-value and the verdict of each column.
+    parts : dict
+        The check of each column by itself, at ``level``.
+    difference_interval, contamination_bound : pair of float, float
+        The largest over the columns, at ``level`` divided by their number.
+
+    Notes
+    -----
+    With probability at least 1 − ``level`` no column is falsely called a misfit, and with the same probability none is
+    falsely called good enough. The verdict of the whole is false with probability at most ``level``. Nothing is said of
+    how columns depend on each other: for that give one model of all columns.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, steinball as sb
+    >>> from scipy import stats
+    >>> rng = np.random.default_rng(0)
+    >>> people = pd.DataFrame({"height": rng.normal(170.0, 8.0, 500), "visits": rng.poisson(4.0, 500)})
+    >>> models = {"height": stats.norm(170, 8), "visits": stats.poisson(3.0)}
+    >>> sb.check(people, models, contamination=0.05, rng=0).verdicts
+    {'height': 'undecided', 'visits': 'misfit'}
+    """
+
+    _evidence: ColumnsEvidence  # type: ignore[assignment]
+
+    schema: ClassVar[str] = "steinball.columns/1"
+    _has_sums: ClassVar[bool] = False
+
+    @property
+    def pvalues(self) -> dict[str, float]:
+        """Holm's adjusted p-value of each column."""
+        return self._evidence.adjusted(self._tolerated)
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        """The verdict of each column."""
+        return self._evidence.verdicts(self._tolerated, self.level)
+
+    @property
+    def verdict(self) -> str:
+        """``"misfit"``, ``"good enough"`` or ``"undecided"``."""
+        if self.rejected:
+            return "misfit"
+        return GOOD_ENOUGH if set(self.verdicts.values()) == {GOOD_ENOUGH} else "undecided"
+
+    @property
+    def _leading(self) -> CheckResult:
+        """The check of the column with the smallest p-value."""
+        return min(self.parts.values(), key=lambda part: part.pvalue)  # type: ignore[return-value]
+
+    @property
+    def region(self) -> str:
+        """The region that decides, in words; empty where only scores of that column were compared."""
+        return self._leading.region
+
+    def _named(self, verdict: str) -> str:
+        return ", ".join(name for name, found in self.verdicts.items() if found == verdict)
+
+    def _finding(self) -> str:
+        if self.verdict == GOOD_ENOUGH:
+            return SharesResult._finding(self)
+        rows, words, models = f"The {count(self.n, 'row')}", self._tolerance_words(), count(self.dimension, "model")
+        if self.rejected:
+            first = self.region or f"{rows} contradict a model{', even ' * bool(words)}{words}."
+            return f"{first} Misfits, of {count(self.dimension, 'column')}: {self._named('misfit')}."
+        found = "; ".join(f"{verdict}: {self._named(verdict)}" for verdict in dict.fromkeys(self.verdicts.values()))
+        return f"{rows} contradict none of {models}{' ' * bool(words)}{words}; {found}."
+
+    def _unseen(self) -> str:
+        return ""
+
+    def _whose(self) -> str:
+        return self._leading._whose()
+
+    def _measured(self) -> str:
+        return SharesResult._measured(self)
+
+    def _calibrated(self) -> str:
+        return f"{count(self.dimension, 'column')}, Holm"
+
+    def explain(self, data: Any = None, top: int = 10) -> RegionExplanation | Explanation:  # type: ignore[override]
+        """Why, of the column with the smallest p-value; of another one by ``result.parts[name].explain()``."""
+        return self._leading.explain(data, top)
+
+    def _sums(self) -> tuple[PairSums, ...]:
+        return self._leading._sums()
+
+    def _profile(self) -> Profile | None:
+        return self._leading._profile()
+
+    @property
+    def title(self) -> str:
+        """Which test it was."""
+        return "Check of each column with a model of its own"
+
+    def rows(self) -> list[Row]:
+        """The table of the summary."""
+        found: list[Row] = [("data", f"{count(self.n, 'row')} in {count(self.dimension, 'column')}")]
+        found.append(("tolerated", self._tolerance().removeprefix("tolerated: ")))
+        adjusted, parts = self.pvalues, self.parts
+        for name, verdict in self.verdicts.items():
+            words = f"p-value {short(parts[name].pvalue)}, {short(adjusted[name])} by Holm"
+            found.append((name, verdict, words))
+        return [*found, ("p-value", number(self.pvalue), "the smallest by Holm")]
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain dictionary for JSON, with the checks of the columns under ``parts``."""
+        return super().to_dict() | {"pvalues": self.pvalues, "verdicts": self.verdicts}
