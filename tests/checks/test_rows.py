@@ -153,3 +153,11 @@ def test_lumps_rounded_numbers_and_chains_are_not_called_copies() -> None:
         warnings.simplefilter("error")
         stuck = np.repeat(rng.normal(size=200), 3)
         sb.ksd_test(stuck, sb.models.Gaussian(), calibration=sb.WildBootstrap(99, dependence="auto"), rng=0)
+
+
+def test_favorite_values_are_no_copies() -> None:
+    """A fifth of the wages and more are whole thousands; a file that is joined to itself is still found."""
+    wages = sb.datasets.load_wages()[:8000]
+    assert not list(repeated_rows(wages))
+    copied = np.repeat(np.random.default_rng(0).normal(size=(300, 1)), 5, axis=0)
+    assert list(repeated_rows(copied))
