@@ -454,7 +454,7 @@ TESTED_ELSEWHERE = {
     "evidence/check.py": "gof/test_check.py: the test that decides by it",
     "evidence/kernels.py": "gof/test_aggregated.py, gof/test_robust_aggregated.py: the tests that decide by it",
     "evidence/ksd.py": "results/test_gof.py: the decision of a result",
-    "evidence/means.py": "gof/test_sharp_huber.py, gof/test_mmd.py: the tests that decide by it",
+    "evidence/means.py": "gof/test_mode_weights.py, gof/test_mmd.py: the tests that decide by it",
     "evidence/regions.py": "gof/test_regions.py: the test that decides by it",
     "gof/assess.py": "test_every_combination.py and test_problem.py: every test goes through it",
     "gram/base.py": "test_engines_agree.py: what every engine answers",

@@ -41,7 +41,6 @@ from steinball.gof import (
     region_test,
     robust_ksd_test,
     robust_ksdagg_test,
-    sharp_huber_test,
     split,
 )
 from steinball.gram.choose import predict_cost
@@ -144,7 +143,6 @@ __all__ = [
     "robust_ksd_test",
     "robust_ksdagg_test",
     "sample_size",
-    "sharp_huber_test",
     "split",
     "targeted_ksd",
     "tau",

@@ -46,8 +46,6 @@ TESTS: dict[str, Callable[[Any], Result]] = {
     ),
     "dcmmd": lambda x: sb.dcmmd_test(x, MODEL, contamination=0.01, **FEW),
     "mmd-dev": lambda x: sb.mmd_dev_test(x, MODEL, contamination=0.01, rng=0),
-    "sharp": lambda x: sb.sharp_huber_test(x, MODEL, 0.05, rng=0),
-    "sharp-asymptotic": lambda x: sb.sharp_huber_test(x, MODEL, 0.05, method="asymptotic", rng=0),
     "region": lambda x: sb.region_test(x, MODEL, contamination=0.05),
     "region-tolerance": lambda x: sb.region_test(x, MODEL, tolerance=0.05),
     "check": lambda x: sb.check(x, MODEL, contamination=0.05, rng=0),
@@ -182,7 +180,7 @@ def test_the_calibration_is_named_like_a_class(result: Result) -> None:
 
 
 def test_the_same_calibration_has_the_same_name_in_every_result() -> None:
-    names = [RESULTS[f"{name}-clean"].calibration for name in ("robust", "robust-ksdagg", "betting", "sharp")]
+    names = [RESULTS[f"{name}-clean"].calibration for name in ("robust", "robust-ksdagg", "betting", "mode-weights")]
     assert names == ["BoundaryBootstrap", "BoundaryBootstrap", "Betting", "Betting"]
     assert RESULTS["robust-ksdagg-betting-clean"].calibration == "Betting"
 
