@@ -70,7 +70,15 @@ from steinball.radius import (
     TotalVariation,
     Wasserstein,
 )
-from steinball.results import CheckResult, ComparisonResult, FitResult, GofResult, PredictiveResult, RegionResult
+from steinball.results import (
+    CheckResult,
+    ComparisonResult,
+    FitResult,
+    GofResult,
+    PredictiveResult,
+    RegionFitResult,
+    RegionResult,
+)
 from steinball.sequential import Alarm, Monitor, SequentialTest
 from steinball.tilts import PolynomialTilt
 
@@ -99,6 +107,7 @@ __all__ = [
     "PredictiveResult",
     "ProjectedBootstrap",
     "RefitBootstrap",
+    "RegionFitResult",
     "RegionResult",
     "ScoreError",
     "SequentialTest",

@@ -38,6 +38,7 @@ TESTS: dict[str, Callable[[Any], Result]] = {
     "mcmc": lambda x: sb.mcmc_test(x, MODEL, rng=0),
     "fit": lambda x: sb.fit_test(x, "normal", calibration=sb.ProjectedBootstrap(99), rng=0),
     "fit-robust": lambda x: sb.fit_test(x, "normal", contamination=0.01, calibration=BOUNDARY, rng=0),
+    "fit-regions": lambda x: sb.fit_test(x, "normal", contamination=0.01),
     "ksdagg": lambda x: sb.ksdagg_test(x, MODEL, n_resamples_level=99, **FEW),
     "robust-ksdagg": lambda x: sb.robust_ksdagg_test(x, MODEL, 0.05, calibration=BOUNDARY, rng=0),
     "robust-ksdagg-betting": lambda x: sb.robust_ksdagg_test(x, MODEL, 0.05, calibration=sb.Betting(), rng=0),
@@ -210,7 +211,7 @@ HEADLINES = {"misfit": "MISFIT", "close in KSD": "CLOSE IN KSD", "undecided": "U
 
 def after_the_fit(result: Result) -> str:
     """The summary, without the line in which a fit says its parameters."""
-    fitted = result._fit_line() if isinstance(result, sb.FitResult) else ""
+    fitted = result._fit_line() if isinstance(result, sb.FitResult | sb.RegionFitResult) else ""
     return result.summary().removeprefix(fitted).lstrip("\n")
 
 

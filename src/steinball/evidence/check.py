@@ -13,7 +13,6 @@ from steinball.evidence.base import CLOSE, GOOD_ENOUGH, Evidence
 from steinball.evidence.ksd import KSDEvidence
 from steinball.evidence.regions import RegionEvidence
 from steinball.radius.base import Radius
-from steinball.regions.counted import rows_needed
 
 _HAIR = 1e-12
 
@@ -62,9 +61,7 @@ class CheckEvidence(Evidence):
         }
         if self.regions is not None:
             low, high = self.regions.bound("tolerance", level), self.regions.upper_bound(level)
-            views = self.regions.counted.design.views
-            fields["difference_interval"] = (low, high)
-            fields["rows_needed"] = rows_needed(share, low, views) if share > 0.0 else math.inf
+            fields |= {"difference_interval": (low, high), "rows_needed": self.regions.needed(share, level)}
         return fields
 
     def _share_bound(self, tolerated: Radius, level: float) -> float:

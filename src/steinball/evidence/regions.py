@@ -55,7 +55,7 @@ class RegionEvidence(Evidence):
         """The numbers of one tolerated set and level."""
         question, share = question_of(tolerated), float(tolerated.amount or 0.0)
         exact, low, high = self._simulated(question, share), self.bound("tolerance", level), self.upper_bound(level)
-        pvalue, views = self.pvalue(question, share), self.counted.design.views
+        pvalue = self.pvalue(question, share)
         statistic, threshold = self._scale(exact, share, pvalue, level)
         return {
             "statistic": statistic,
@@ -66,7 +66,7 @@ class RegionEvidence(Evidence):
             "tolerance": share if question == "tolerance" else None,
             "contamination_bound": self.bound("contamination", level),
             "difference_interval": (low, high),
-            "rows_needed": rows_needed(share, low, views) if share > 0.0 else math.inf,
+            "rows_needed": self.needed(share, level),
             "calibration": "MonteCarlo" if exact else "BinomialTails",
             "n_resamples": self.n_resamples if exact else 0,
             "_region": self.region(question, share),
@@ -111,6 +111,11 @@ class RegionEvidence(Evidence):
     def upper_bound(self, level: float) -> float:
         """No region's shares differ by more, at confidence 1 − level."""
         return float(self._once(("upper", level), lambda: self.counted.upper(level)))
+
+    def needed(self, share: float, level: float) -> float:
+        """About so many rows of a true model show that no share differs by more; infinite where no number does."""
+        low, views = self.bound("tolerance", level), self.counted.design.views
+        return rows_needed(share, low, views) if share > 0.0 else math.inf
 
     def region(self, question: Question, share: float) -> Region:
         """The region that decides."""

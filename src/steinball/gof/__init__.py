@@ -9,13 +9,21 @@ from steinball.gof.mmd import MMDResult, dcmmd_test, mmd_dev_test
 from steinball.gof.mode_weights import SharpResult, mode_weights_test
 from steinball.gof.predictive import predictive_test
 from steinball.gof.regions import region_test
-from steinball.results import AggregatedResult, CheckResult, FitResult, RegionResult, RobustAggregatedResult
+from steinball.results import (
+    AggregatedResult,
+    CheckResult,
+    FitResult,
+    RegionFitResult,
+    RegionResult,
+    RobustAggregatedResult,
+)
 
 __all__ = [
     "AggregatedResult",
     "CheckResult",
     "FitResult",
     "MMDResult",
+    "RegionFitResult",
     "RegionResult",
     "RobustAggregatedResult",
     "SharpResult",

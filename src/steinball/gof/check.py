@@ -27,6 +27,7 @@ from steinball.remarks import give
 from steinball.results.base import Result
 from steinball.results.check import CheckResult
 from steinball.results.gof import GofResult
+from steinball.results.region_fit import RegionFitResult
 from steinball.tau.certificate import is_upper_bound
 
 MOST_PAIRED = 10_000
@@ -100,7 +101,9 @@ def check(
     """
     tolerated, level, seed = tolerated_set(contamination, tolerance), check_level(level), as_seed(rng)
     if _is_family(model):
-        return _checked({"distance": _fitted(x, model, tolerated, level, seed)}, tolerated, level, {})
+        fitted = _fitted(x, model, tolerated, level, seed)
+        name = "regions" if isinstance(fitted, RegionFitResult) else "distance"
+        return _checked({name: fitted}, tolerated, level, _details({name: fitted}))
     reading = _reading(model, x)
     tests: dict[str, Result] = {}
     if reading is not None:
