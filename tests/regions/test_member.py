@@ -114,9 +114,12 @@ def test_the_smaller_lump_is_found_where_so_much_may_be_contaminated() -> None:
     assert abs(best.params[0]) < 1.0
 
 
-def test_rows_that_are_all_alike_are_refused() -> None:
-    with pytest.raises(ValueError, match="gives no start for the search"):
+def test_rows_that_are_all_alike_or_outside_the_support_are_refused() -> None:
+    with pytest.raises(ValueError, match="give no start for the search"):
         closest_member(family("normal"), Column.of(np.full((30, 1), 2.0)), 0.05, 499)
+    found, x = family("gamma"), -np.arange(1.0, 31.0)[:, None]
+    with pytest.raises(ValueError, match="lie where its members have a density"):
+        closest_member(found, Column.of(x, None, found.support), 0.05, 499)
 
 
 def test_a_family_without_free_parameters_is_its_one_member() -> None:

@@ -211,7 +211,10 @@ def closest_member(family: Family, column: Column, share: float, draws: int) -> 
     starts = [first] if first is not None else []
     starts += _further_starts(search)
     if not starts:
-        raise ValueError(f"`x` gives no start for the search in the family {family.label}: are its values all alike?")
+        raise ValueError(
+            f"the values of `x` give no start for the search in the family {family.label}: they must differ, lie "
+            "where its members have a density, and be of a size that can be squared."
+        )
     starts.sort(key=lambda start: search.surprise(start[0]))
     for working, units in starts[:_RESTARTS]:
         search.descend(working, units, _SHARP)
@@ -236,6 +239,8 @@ def _further_starts(search: MemberSearch) -> list[tuple[Floats, Floats]]:
 
 def _start(family: Family, x: Floats) -> tuple[Floats, Floats] | None:
     """The robust start of some rows; ``None`` where they give none."""
+    if not len(x):
+        return None
     try:
         with np.errstate(all="ignore"):
             params = family.start(x)
