@@ -38,7 +38,6 @@ TESTS = {
     "robust_ksd_test": lambda x, f: sb.robust_ksd_test(x, f, 0.05, rng=0).pvalue,
     "robust_ksdagg_test": lambda x, f: sb.robust_ksdagg_test(x, f, 0.05, rng=0).pvalue,
     "ksdagg_test": lambda x, f: sb.ksdagg_test(x, f, rng=0).pvalue,
-    "sharp_huber_test": lambda x, f: sb.sharp_huber_test(x, f, 0.05, score_lipschitz=1.0, rng=0).pvalue,
     "ksd": lambda x, f: sb.ksd(x, f),
     "optimized": lambda x, f: sb.ksd_test(x, f, tilt="auto", tau="optimized", rng=0).tau,
     "an edge": lambda x, f: sb.robust_ksd_test(np.abs(x), from_score(f, (0, None)), 0.05, rng=0).pvalue,

@@ -41,7 +41,6 @@ from steinball.gof import (
     region_test,
     robust_ksd_test,
     robust_ksdagg_test,
-    sharp_huber_test,
     split,
 )
 from steinball.gram.choose import predict_cost
@@ -78,6 +77,7 @@ from steinball.results import (
     FitResult,
     GofResult,
     PredictiveResult,
+    RegionFitResult,
     RegionResult,
 )
 from steinball.sequential import Alarm, Monitor, SequentialTest
@@ -109,6 +109,7 @@ __all__ = [
     "PredictiveResult",
     "ProjectedBootstrap",
     "RefitBootstrap",
+    "RegionFitResult",
     "RegionResult",
     "ScoreError",
     "SequentialTest",
@@ -153,7 +154,6 @@ __all__ = [
     "robust_ksd_test",
     "robust_ksdagg_test",
     "sample_size",
-    "sharp_huber_test",
     "split",
     "targeted_ksd",
     "tau",

@@ -15,6 +15,8 @@ import steinball as sb
 from steinball.arrays import generator_at
 from steinball.fitting import as_family
 
+fit_test: Any = sb.fit_test  # of one or the other result
+
 pytestmark = pytest.mark.exact
 RNG = np.random.default_rng(8)
 
@@ -33,21 +35,19 @@ X = np.random.default_rng(0).normal(1.0, 2.0, size=(40, 1))
 
 
 def test_a_draw_is_the_ksd_of_a_sample_from_its_own_fit() -> None:
-    result: Any = sb.fit_test(X, "normal", calibration=sb.RefitBootstrap(19), rng=0)
+    result: Any = fit_test(X, "normal", calibration=sb.RefitBootstrap(19), rng=0)
     refits = result._evidence.calibration.refits
     draws = result.model.sample(40, generator_at(refits.seed, 3))
     moved = X.mean() + X.std() * (draws - draws.mean()) / draws.std()  # to the fit of the data
     again = sb.models.Gaussian(moved.mean(), moved.var())
     kernel = sb.InverseMultiquadric(2.0 * sb.kernels.median_distance(moved))
     assert math.isclose(result.draws[3], sb.ksd(moved, again, kernel=kernel), rel_tol=1e-9)
-    given: Any = sb.fit_test(X, "normal", calibration=sb.RefitBootstrap(19), kernel=sb.InverseMultiquadric(3.0), rng=0)
+    given: Any = fit_test(X, "normal", calibration=sb.RefitBootstrap(19), kernel=sb.InverseMultiquadric(3.0), rng=0)
     assert math.isclose(given.draws[3], sb.ksd(moved, again, kernel=given.kernel), rel_tol=1e-9)
 
 
 def test_refits_go_with_any_function_and_extend() -> None:
-    result: Any = sb.fit_test(
-        X, lambda x: sb.models.Gaussian(x.mean(), x.var()), calibration=sb.RefitBootstrap(19), rng=0
-    )
+    result: Any = fit_test(X, lambda x: sb.models.Gaussian(x.mean(), x.var()), calibration=sb.RefitBootstrap(19), rng=0)
     more = result.extend(20)
     np.testing.assert_array_equal(more.draws[:19], result.draws)
     assert more.n_resamples == len(more.draws) == 39
@@ -56,9 +56,9 @@ def test_refits_go_with_any_function_and_extend() -> None:
 
 def test_a_tolerance_and_a_model_without_a_sampler_are_refused() -> None:
     with pytest.raises(ValueError, match="does not hold over the set behind"):
-        sb.fit_test(X, "normal", contamination=0.05, calibration=sb.RefitBootstrap(19), rng=0)
+        fit_test(X, "normal", contamination=0.05, calibration=sb.RefitBootstrap(19), rng=0)
     with pytest.raises(ValueError, match="has no `sample"):
-        sb.fit_test(X, lambda x: sb.from_score(lambda y: x.mean() - y), calibration=sb.RefitBootstrap(19), rng=0)
+        fit_test(X, lambda x: sb.from_score(lambda y: x.mean() - y), calibration=sb.RefitBootstrap(19), rng=0)
 
 
 @pytest.mark.calibration
@@ -70,7 +70,7 @@ def test_the_level_holds_the_warp_speed_way() -> None:
     statistics, draws = [], []
     for seed in range(150):
         x = np.random.default_rng(seed).normal(size=50)
-        result: Any = sb.fit_test(x, "normal", calibration=sb.RefitBootstrap(1), level=0.5, rng=seed)
+        result: Any = fit_test(x, "normal", calibration=sb.RefitBootstrap(1), level=0.5, rng=seed)
         statistics.append(result.ksd * math.sqrt(50.0))
         draws.append(float(result.draws[0]) * math.sqrt(50.0))
     assert np.sum(np.array(statistics) > np.quantile(draws, 0.95)) <= 17
@@ -107,8 +107,8 @@ def test_a_known_scale_is_not_moved() -> None:
 def test_small_samples_are_refitted_and_large_ones_projected() -> None:
     normal = np.random.default_rng(3).normal(size=(100, 10))
     for x, kind in ((normal[:59, 0], "Refit"), (normal[:60, 0], "Projected"), (normal, "Refit")):
-        assert type(sb.fit_test(x, "normal", rng=0)._evidence.calibration).__name__.startswith(kind)
-    mixture = sb.fit_test(np.r_[normal[:25, 0], 3.0 + normal[25:50, 0]], "mixture:2", rng=0)
+        assert type(fit_test(x, "normal", rng=0)._evidence.calibration).__name__.startswith(kind)
+    mixture = fit_test(np.r_[normal[:25, 0], 3.0 + normal[25:50, 0]], "mixture:2", rng=0)
     assert type(mixture._evidence.calibration).__name__.startswith("Projected")  # its fits take long
 
 

@@ -30,7 +30,7 @@ TESTS: dict[str, Callable[[Any], Any]] = {
     "bound": lambda x: sb.robust_ksd_test(x, MODEL, 0.05, calibration=sb.DeviationBound(), rng=0),
     "aggregated": lambda x: sb.robust_ksdagg_test(x, MODEL, 0.05, calibration=sb.BoundaryBootstrap(199), rng=0),
     "mmd": lambda x: sb.dcmmd_test(x, MODEL, contamination=0.05, n_resamples=199, rng=0),
-    "sharp": lambda x: sb.sharp_huber_test(x, MODEL, 0.05, rng=0),
+    "weights": lambda x: sb.mode_weights_test(x, sb.models.GaussianMixture([0.5, 0.5], [-6.0, 6.0]), 0.05),
 }
 
 

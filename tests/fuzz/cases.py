@@ -43,7 +43,7 @@ _ALIASES = {
     "result": ("fragility",),
 }
 _COMMANDS = 0.06
-_WIDE = {"ksd_test", "robust_ksd_test", "ksd", "robust_ksdagg_test", "sharp_huber_test", "SequentialTest.update"}
+_WIDE = {"ksd_test", "robust_ksd_test", "ksd", "robust_ksdagg_test", "SequentialTest.update"}
 
 
 class TimeOutError(BaseException):

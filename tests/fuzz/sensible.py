@@ -152,8 +152,6 @@ SPECIAL: dict[str, Maker] = {
     "fitting.minimum_ksd_coefficients.tilt": lambda s: sb.PolynomialTilt(),
     "fitting.fit_kernel_exponential_family.tilt": lambda s: sb.PolynomialTilt(),
     "SteinKernel.tilt": lambda s: sb.PolynomialTilt(),
-    "sharp_huber_test.kernel": lambda s: sb.kernels.Gaussian(1.0),
-    "sharp_huber_test.model": lambda s: sb.models.Gaussian(dimension=s.dimension),
     "mode_weights_test.model": lambda s: _mixture(s.dimension),
     "fit_test.calibration": lambda s: s.pick(sb.ProjectedBootstrap(39), sb.RefitBootstrap(39)),
     "fitting.as_family.dimension": lambda s: s.dimension,

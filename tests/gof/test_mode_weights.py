@@ -6,12 +6,38 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
+from steinball.evidence.means import BoundedMean, MeansEvidence
 from steinball.gof.mode_weights import _deficits, _floors, mode_weights_test
 from steinball.jumps import ModeJumps
 from steinball.models import Gaussian, GaussianMixture
+from steinball.radius import Huber
 
 pytestmark = pytest.mark.exact
+
+
+@pytest.mark.parametrize("contamination", [0.0, 0.1, 0.4])
+def test_the_mean_of_the_evalue_is_one_at_the_edge(contamination: float) -> None:
+    # Two values, 1 and low, with mean ε: the expectation is a binomial sum.
+    n, low = 12, -1.5
+    share = (contamination - low) / (1.0 - low)
+    total = 0.0
+    for k in range(n + 1):
+        values = BoundedMean(np.repeat([1.0, low], [k, n - k]), low)
+        total += stats.binom.pmf(k, n, share) * np.exp(values.log_evalue(contamination))
+    assert abs(total - 1.0) < 1e-10
+
+
+def test_the_conceded_share_is_where_the_pvalue_crosses_the_level() -> None:
+    values = BoundedMean(np.random.default_rng(0).uniform(-0.4, 1.0, size=400), -0.4)
+    for method in ("betting", "asymptotic"):
+        evidence = MeansEvidence((values,), method)
+        bound = evidence.bound(0.05)
+        assert 0.1 < bound < values.values.mean()
+        assert evidence.pvalue(bound - 1e-6) <= 0.05 < evidence.pvalue(bound + 1e-6)
+        pvalues = evidence.pvalues(Huber(0.0), np.linspace(0.0, 1.0, 30))
+        assert np.all(np.diff(pvalues) >= 0.0)
 
 
 def test_functions_of_the_weights_have_mean_zero_and_stay_below_one() -> None:

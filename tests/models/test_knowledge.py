@@ -52,7 +52,6 @@ def test_our_own_models_say_all_that_their_kind_can(model: Any) -> None:
     assert draws.shape == (7, d)
     assert (known.place is None) == isinstance(model, (GaussianBernoulliRBM, KernelExponentialFamily))
     assert (known.radial_score is None) == (not isinstance(model, (Gaussian, StudentT)))
-    assert (known.score_lipschitz is None) == (not isinstance(model, (Gaussian, GaussianMixture)))
 
 
 def test_the_place_of_a_model_is_its_location_and_covariance() -> None:

@@ -39,6 +39,7 @@ TESTS: dict[str, Callable[[Any], Result]] = {
     "mcmc": lambda x: sb.mcmc_test(x, MODEL, rng=0),
     "fit": lambda x: sb.fit_test(x, "normal", calibration=sb.ProjectedBootstrap(99), rng=0),
     "fit-robust": lambda x: sb.fit_test(x, "normal", contamination=0.01, calibration=BOUNDARY, rng=0),
+    "fit-regions": lambda x: sb.fit_test(x, "normal", contamination=0.01),
     "ksdagg": lambda x: sb.ksdagg_test(x, MODEL, n_resamples_level=99, **FEW),
     "robust-ksdagg": lambda x: sb.robust_ksdagg_test(x, MODEL, 0.05, calibration=BOUNDARY, rng=0),
     "robust-ksdagg-betting": lambda x: sb.robust_ksdagg_test(x, MODEL, 0.05, calibration=sb.Betting(), rng=0),
@@ -47,8 +48,6 @@ TESTS: dict[str, Callable[[Any], Result]] = {
     ),
     "dcmmd": lambda x: sb.dcmmd_test(x, MODEL, contamination=0.01, **FEW),
     "mmd-dev": lambda x: sb.mmd_dev_test(x, MODEL, contamination=0.01, rng=0),
-    "sharp": lambda x: sb.sharp_huber_test(x, MODEL, 0.05, rng=0),
-    "sharp-asymptotic": lambda x: sb.sharp_huber_test(x, MODEL, 0.05, method="asymptotic", rng=0),
     "region": lambda x: sb.region_test(x, MODEL, contamination=0.05),
     "region-tolerance": lambda x: sb.region_test(x, MODEL, tolerance=0.05),
     "check": lambda x: sb.check(x, MODEL, contamination=0.05, rng=0),
@@ -184,7 +183,7 @@ def test_the_calibration_is_named_like_a_class(result: Result) -> None:
 
 
 def test_the_same_calibration_has_the_same_name_in_every_result() -> None:
-    names = [RESULTS[f"{name}-clean"].calibration for name in ("robust", "robust-ksdagg", "betting", "sharp")]
+    names = [RESULTS[f"{name}-clean"].calibration for name in ("robust", "robust-ksdagg", "betting", "mode-weights")]
     assert names == ["BoundaryBootstrap", "BoundaryBootstrap", "Betting", "Betting"]
     assert RESULTS["robust-ksdagg-betting-clean"].calibration == "Betting"
 
@@ -214,7 +213,7 @@ HEADLINES = {"misfit": "MISFIT", "close in KSD": "CLOSE IN KSD", "undecided": "U
 
 def after_the_fit(result: Result) -> str:
     """The summary, without the line in which a fit says its parameters."""
-    fitted = result._fit_line() if isinstance(result, sb.FitResult) else ""
+    fitted = result._fit_line() if isinstance(result, sb.FitResult | sb.RegionFitResult) else ""
     return result.summary().removeprefix(fitted).lstrip("\n")
 
 

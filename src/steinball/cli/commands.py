@@ -278,6 +278,8 @@ def _family(samples: Any, options: GoodnessOfFit) -> Any:
         raise ValueError(f"`--fit` tests a family with fitted parameters and goes without `{name}`.")
     name = method.calibration or ("boundary" if share else "projected")
     calibration = _calibration(name, method.resamples, _FOR_FAMILIES, " with `--fit`")
+    if share and method.calibration is None and method.resamples == Method.resamples:
+        calibration = None  # `fit_test` chooses: regions in one column
     settings = _settings(options.tolerance, method, options.work)
     settings |= {"calibration": calibration, "kernel": _kernel(method, samples)}
     family = load(model.fit) if python_file(model.fit) else model.fit

@@ -140,7 +140,7 @@ class ColumnsEvidence(JointEvidence):
         parts = self.parts
         if any(part.close == CLOSE for part in parts):
             return math.inf
-        return max(part.upper_bound(level / len(parts)) for part in parts)
+        return float(max(part.upper_bound(level / len(parts)) for part in parts))
 
     def adjusted(self, tolerated: Radius) -> dict[str, float]:
         """Holm's adjusted p-value of each column."""

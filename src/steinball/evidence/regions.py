@@ -85,7 +85,7 @@ class RegionEvidence(Evidence):
             "tolerance": share if question == "tolerance" else None,
             "contamination_bound": self.bound("contamination", level),
             "difference_interval": (low, high),
-            "rows_needed": self.rows_needed(share, low),
+            "rows_needed": self.needed(share, level),
             "calibration": "MonteCarlo" if exact else "BinomialTails",
             "n_resamples": len(self.null.statistics) if exact and self.null is not None else 0,
             "_region": self.region(question, share),
@@ -137,12 +137,14 @@ class RegionEvidence(Evidence):
             return max(part.upper_bound(level / 2.0) for part in self.parts)
         return float(self._once(("upper", level), lambda: self.counted.upper(level)))
 
-    def rows_needed(self, share: float, low: float) -> float:
-        """About so many rows of a true model show that no share differs by more; learned views see half of them."""
-        if share <= 0.0:
-            return math.inf
-        found = [rows_needed(share, low, part.counted.design.views) for part in self.parts]
-        return max(len(found) * found[-1], found[0])
+    def needed(self, share: float, level: float) -> float:
+        """About so many rows of a true model show that no share differs by more; learned views see half of them.
+
+        Infinite where no number does.
+        """
+        low = self.bound("tolerance", level)
+        found = [rows_needed(share, low, part.counted.design.views) for part in self.parts] if share > 0.0 else []
+        return max(len(found) * found[-1], found[0]) if found else math.inf
 
     def region(self, question: Question, share: float) -> Region:
         """The region that decides; families of learned views are numbered behind all others."""

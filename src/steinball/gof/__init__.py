@@ -9,14 +9,21 @@ from steinball.gof.mmd import MMDResult, dcmmd_test, mmd_dev_test
 from steinball.gof.mode_weights import SharpResult, mode_weights_test
 from steinball.gof.predictive import predictive_test
 from steinball.gof.regions import region_test
-from steinball.gof.sharp_huber import sharp_huber_test
-from steinball.results import AggregatedResult, CheckResult, FitResult, RegionResult, RobustAggregatedResult
+from steinball.results import (
+    AggregatedResult,
+    CheckResult,
+    FitResult,
+    RegionFitResult,
+    RegionResult,
+    RobustAggregatedResult,
+)
 
 __all__ = [
     "AggregatedResult",
     "CheckResult",
     "FitResult",
     "MMDResult",
+    "RegionFitResult",
     "RegionResult",
     "RobustAggregatedResult",
     "SharpResult",
@@ -32,6 +39,5 @@ __all__ = [
     "region_test",
     "robust_ksd_test",
     "robust_ksdagg_test",
-    "sharp_huber_test",
     "split",
 ]

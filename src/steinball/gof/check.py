@@ -32,6 +32,7 @@ from steinball.remarks import give
 from steinball.results.base import Result
 from steinball.results.check import CheckResult, ColumnsResult
 from steinball.results.gof import GofResult
+from steinball.results.region_fit import RegionFitResult
 from steinball.tau.certificate import is_upper_bound
 
 MOST_PAIRED = 10_000
@@ -141,7 +142,9 @@ def _check(
     if learner.learns and reading is None:
         raise TypeError("`learn` and `classifier` compare shares in regions: they need a model that can be drawn from.")
     if _is_family(model):
-        return _checked({"distance": _fitted(x, model, tolerated, level, seed)}, tolerated, level, {})
+        fitted = _fitted(x, model, tolerated, level, seed)
+        name = "regions" if isinstance(fitted, RegionFitResult) else "distance"
+        return _checked({name: fitted}, tolerated, level, _details({name: fitted}))
     tests: dict[str, Result] = {}
     if reading is not None:
         evidence = region_evidence(reading, tolerated, None, calibration, _DRAWS)

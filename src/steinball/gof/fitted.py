@@ -31,6 +31,7 @@ from steinball.fitting.families import Fitter, as_family
 from steinball.fitting.first_order import FirstOrder
 from steinball.fitting.profile import EXCLUSION, check_memory, closest_member
 from steinball.gof.assess import Specification, assess_problem
+from steinball.gof.families import by_regions, region_fit
 from steinball.gram.choose import Settings
 from steinball.kernels.bandwidth import median_of_checked
 from steinball.kernels.base import Kernel
@@ -44,6 +45,7 @@ from steinball.problem import Problem, Rows, in_no_coordinates, within_reach
 from steinball.radius import Huber, Radius
 from steinball.record import Record, recorded
 from steinball.results.fitted import FitResult
+from steinball.results.region_fit import RegionFitResult
 from steinball.stein import SteinKernel
 from steinball.tilts import Tilt
 
@@ -71,7 +73,7 @@ def fit_test(
     memory_limit: int | str | None = None,
     n_jobs: int | None = None,
     progress: bool | str = "auto",
-) -> FitResult:
+) -> FitResult | RegionFitResult:
     r"""Test whether some member of a family fits, up to a share of contamination; its parameters are fitted.
 
     .. math:: H_0: Q = (1 - \varepsilon') P_\eta + \varepsilon' R \quad
@@ -115,10 +117,15 @@ def fit_test(
 
     Returns
     -------
-    FitResult
+    FitResult or RegionFitResult
+        The latter under a tolerance in one column, unless ``fit``, ``calibration``, ``kernel`` or ``tilt`` is given.
 
     Notes
     -----
+    Under a tolerance a family in one column with known distribution functions and at most four parameters is tested by
+    regions: p = sup over the members of the p-value of :func:`region_test`, which is exact at every n if the search
+    misses no better member (``docs/theory/regions.md``, theorem D); it restarts before it rejects.
+
     The calibrations say what they assume. Under a tolerance the test is conservative, because the right member is among
     the candidates. A test at the fitted model with Huber's radius looks right and is wrong: the fit drifts to members
     with a small radius (``docs/fitted-models.md``).
@@ -140,6 +147,10 @@ def fit_test(
     settings = Settings(engine, memory_limit, n_jobs, progress)
     shared: dict[str, Any] = {"level": level, "rng": seed, "settings": settings}
     known = {name: float(value) for name, value in (known_params or {}).items()}
+    free = kernel is None and fit is None and calibration is None and isinstance(tilt, str) and tilt == "needed"
+    if share > 0.0 and free and isinstance(found, Family) and by_regions(found, to_host(samples)):
+        _check_rows(len(samples), found)
+        return region_fit(to_host(samples), found, share, check_level(level), known)
     task = _Task(samples, found, kernel, tilt, share, known, shared).standardized(fit)
     found = task.family
     if isinstance(found, Fitter):
@@ -291,11 +302,7 @@ class _Task:
 
     def over_the_family(self, family: Family, estimator: Estimator, calibration: Calibration | None) -> FitResult:
         """A decision over every member: at the one that is closest to being tolerated."""
-        if len(self.host) < (least := least_rows(len(family.names))):
-            raise ValueError(
-                f"`x` has {len(self.host)} rows for {len(family.names)} parameters; a tolerance over a family needs at "
-                f"least {least}. Use more rows or a smaller family, or `contamination=0` with RefitBootstrap(199)."
-            )
+        _check_rows(len(self.host), family)
         check_memory(self.host, self.shared["settings"])
         steep = family.model(family.steepest(family.start(self.host)))
         stein = self._chosen(self.samples, steep, family.support is not None)
@@ -331,6 +338,14 @@ class _Task:
             "_numerical": family.numerical,
             **more,
         }
+
+
+def _check_rows(n: int, family: Family) -> None:
+    if n < (least := least_rows(len(family.names))):
+        raise ValueError(
+            f"`x` has {n} rows for {len(family.names)} parameters; a tolerance over a family needs at least {least}. "
+            "Use more rows or a smaller family, or `contamination=0` with RefitBootstrap(199)."
+        )
 
 
 def _again(

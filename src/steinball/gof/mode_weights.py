@@ -128,7 +128,12 @@ def mode_weights_test(
     -----
     Proved (``docs/theory/many-modes.md``): with ``method="betting"`` the level holds for every n and uniformly over
     Huber's model, whatever the modes. It sees the masses of the modes and nothing else: combine it with a KSD test for
-    their shapes. No bound of a supremum is needed, no kernel, no split, no randomness.
+    their shapes. No bound of a supremum is needed, no kernel, no split, no randomness. It is for models that cannot be
+    drawn from: with a sampler or a distribution function :func:`steinball.region_test` sees weights and shapes alike.
+
+    See Also
+    --------
+    region_test : for models that can be drawn from.
 
     Examples
     --------

@@ -193,13 +193,14 @@ def region_result(evidence: RegionEvidence, tolerated: Radius, level: float, rec
         n=len(reading.rows),
         dimension=reading.source.columns,
         views=evidence.views,
-        details=_details(reading) | _learned_words(evidence.learned),
+        details=region_details(reading) | _learned_words(evidence.learned),
         _evidence=evidence,
         _record=record,
     )
 
 
-def _details(reading: Reading) -> dict[str, Any]:
+def region_details(reading: Reading) -> dict[str, Any]:
+    """Where the rows were compared, what they were rounded to, and how the null was obtained."""
     said: dict[str, Any] = {"compared in": reading.space} if reading.space else {}
     if reading.source.grid is not None:
         steps = ", ".join(f"{step:.3g}" for step in np.unique(reading.source.grid.step) if step > 0.0)
@@ -217,6 +218,7 @@ def _learned_words(learned: RegionEvidence | None) -> dict[str, Any]:
 
 
 def region_remarks(reading: Reading) -> Iterator[Remark]:
+    """What has to be said of the rows."""
     n, d = reading.rows.shape
     if n < d:
         yield from few_rows(reading.rows)

@@ -57,11 +57,10 @@ class Model(Protocol):
     ``covariance``, shape (d, d), which center and scale the tilt. With ``score_growth(center)``, a pair (A, B) such
     that \|s(x)\| ≤ A + B\|x − center\| for every x, the supremum of the Stein kernel gets a certified upper bound
     (:class:`steinball.models.growth.ScoreGrowth`); ``score_bounds(lower, upper)``, NumPy bounds of each coordinate of
-    the score over boxes, rows (m, d), sharpens it in up to three dimensions. ``score_lipschitz(centers, radius)``
-    bounds ‖∇s‖ over balls, for :func:`steinball.sharp_huber_test`; ``modes``, a :class:`steinball.jumps.Modes`, is for
-    jumps. ``support``, a pair (low, high) or one per column with ``None`` for infinite, says where the density ends;
-    ``growth`` is r with \|s(x)\| = O(1 + \|x\|^r). ``takes_numpy = True`` says that NumPy arrays are welcome whatever
-    library the samples are of.
+    the score over boxes, rows (m, d), sharpens it in up to three dimensions. ``modes``, a
+    :class:`steinball.jumps.Modes`, is for jumps. ``support``, a pair (low, high) or one per column with ``None`` for
+    infinite, says where the density ends; ``growth`` is r with \|s(x)\| = O(1 + \|x\|^r). ``takes_numpy = True`` says
+    that NumPy arrays are welcome whatever library the samples are of.
 
     Examples
     --------

@@ -264,10 +264,6 @@ class Gaussian:
         """The smallest and largest of each coordinate of the score over boxes, shapes (m, d)."""
         return linear_bounds(-self._factor.inverse, lower - self.mean, upper - self.mean)
 
-    def score_lipschitz(self, centers: Floats, radius: float) -> Floats:
-        """‖∇s‖ = ‖Σ⁻¹‖ over balls, the same for all, shape (n,)."""
-        return np.full(len(centers), 1.0 / np.linalg.eigvalsh(self.covariance)[0])
-
     def log_density(self, x: Array) -> Array:
         """log p at each row of ``x``, normalized, shape (n,)."""
         x = as_points(x, self.dimension)

@@ -94,50 +94,6 @@ class RadialScore:
         return np.asarray(self.rate * self.steepness**0.5 * far)
 
 
-@dataclass(frozen=True, eq=False)
-class MixtureSlopes:
-    r"""‖∇s‖ of a Gaussian mixture over a ball: with :math:`b_j = \Sigma_j^{-1}(y - \mu_j)` and shares r,
-
-    .. math:: \nabla s = -\sum_j r_j \Sigma_j^{-1} + \mathrm{Cov}_r(b), \qquad
-       \|\mathrm{Cov}_r(b)\| \le \sum_j r_j |b_j - b_*|^2,
-
-    a difference of two positive matrices, so at most the larger of their norms. ``*`` is the component that is largest
-    at the center; :math:`\log(r_j / r_*)` changes by at most ρ·max|b_j − b_*| over a ball of radius ρ. No weight is 0.
-
-    Examples
-    --------
-    >>> slopes = MixtureSlopes(np.full(2, 0.5), np.array([[-9.0], [9.0]]), np.ones((2, 1, 1)))
-    >>> slopes.most(np.array([[-9.0], [0.0]]), 0.0)
-    array([  1., 324.])
-    """
-
-    weights: Floats
-    means: Floats
-    covariances: Floats
-
-    @cached_property
-    def _precisions(self) -> Floats:
-        return np.asarray(np.linalg.inv(self.covariances), dtype=np.float64)
-
-    @cached_property
-    def _changes(self) -> Floats:
-        """‖Σ_i⁻¹ − Σ_j⁻¹‖, shape (k, k)."""
-        apart = self._precisions[:, None] - self._precisions[None, :]
-        return np.asarray(np.linalg.norm(apart, axis=(2, 3), ord=2))
-
-    def most(self, centers: Floats, radius: float) -> Floats:
-        """Bounds over balls around rows of ``centers``, shape (n,)."""
-        offsets = centers[:, None, :] - self.means
-        pulls = np.einsum("kij,nkj->nki", self._precisions, offsets)
-        heights = np.log(self.weights) + 0.5 * np.linalg.slogdet(self._precisions)[1]
-        logs = heights - 0.5 * np.einsum("nki,nki->nk", offsets, pulls)
-        top, rows = np.argmax(logs, axis=1), np.arange(len(centers))
-        apart = np.linalg.norm(pulls - pulls[rows, top][:, None, :], axis=2) + self._changes[top] * radius
-        shares = np.exp(np.minimum(0.0, logs - logs[rows, top][:, None] + radius * apart))
-        spread = np.minimum(np.sum(shares * apart**2, axis=1), np.max(apart, axis=1) ** 2)
-        return np.asarray(np.maximum(np.linalg.eigvalsh(self._precisions).max(), spread))
-
-
 def unit_root(precision: Floats | None, dimension: int) -> Floats:
     """A matrix T that takes the unit ball onto (x − a)ᵀM(x − a) ≤ 1: M = (T Tᵀ)⁻¹."""
     if precision is None:

@@ -292,11 +292,6 @@ class Knowledge:
         """Bounds of each coordinate of the score over boxes."""
         return self._method("score_bounds")
 
-    @property
-    def score_lipschitz(self) -> Callable[[Floats, float], Any] | None:
-        """Bounds of ‖∇s‖ over balls, from their centers (n, d) and radius."""
-        return self._method("score_lipschitz")
-
     def score_growth(self, center: Floats, precision: Floats) -> tuple[ScoreGrowth, ...]:
         """Bounds of \\|s\\| by the distance from ``center`` in the metric ``precision``; none where it says nothing.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +26,7 @@ from steinball.models.gaussian import (
     set_fields,
     unpacked,
 )
-from steinball.models.growth import Bounds, MixtureSlopes, ScoreGrowth, linear_bounds, unit_root
+from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds, unit_root
 from steinball.models.knowledge import Clusters
 
 _STARTS, _STEPS, _ENOUGH, _LEAST = 8, 500, 1e-6, 1e-3  # no component shrinks below _LEAST of the variance
@@ -212,14 +211,6 @@ class GaussianMixture:
         low, high = (np.stack([part[side] for part in parts], axis=1) for side in (0, 1))  # (m, k, d)
         least, most = self._share_bounds(inverses, (lower + upper) / 2.0, (upper - lower) / 2.0)
         return -_largest_mean(-low, least, most), _largest_mean(high, least, most)
-
-    def score_lipschitz(self, centers: Floats, radius: float) -> Floats:
-        """Bounds of ‖∇s‖ over balls around rows of ``centers``, shape (n,)."""
-        return self._slopes.most(centers, radius)
-
-    @cached_property
-    def _slopes(self) -> MixtureSlopes:
-        return MixtureSlopes(self.weights[self.weights > 0.0], *self.components)
 
     def _share_bounds(self, inverses: Floats, middle: Floats, half: Floats) -> Bounds:
         """Bounds of the responsibilities over boxes, shapes (m, k): 1 over the sum of odds against a component."""

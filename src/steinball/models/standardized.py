@@ -259,12 +259,6 @@ class Standardized:
 
         return None if bounds is None else moved
 
-    @property
-    def score_lipschitz(self) -> Callable[[Floats, float], Any] | None:
-        """Bounds of ‖∇s_z‖ over balls: ‖L‖² times those of ‖∇s‖ over balls ‖L‖ times as wide."""
-        bound, stretch = self.known.score_lipschitz, self.move.score_stretch
-        return None if bound is None else lambda z, radius: stretch**2 * bound(self.move.back(z), stretch * radius)
-
     def moved_reference(self, found: Reference) -> Reference:
         """The reference of the model of x as that of z: the model is drawn from once."""
         if self._moved.get("from") is not found:

@@ -7,6 +7,7 @@ from steinball.results.comparison import ComparisonResult
 from steinball.results.fitted import FitResult
 from steinball.results.gof import GofResult
 from steinball.results.predictive import PredictiveExplanation, PredictiveResult
+from steinball.results.region_fit import RegionFitResult
 from steinball.results.regions import RegionResult
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "GofResult",
     "PredictiveExplanation",
     "PredictiveResult",
+    "RegionFitResult",
     "RegionResult",
     "Result",
     "RobustAggregatedResult",

@@ -10,7 +10,9 @@ from steinball.evidence.check import CheckEvidence, ColumnsEvidence
 from steinball.explain.explanation import Explanation
 from steinball.explain.regions import Profile, RegionExplanation
 from steinball.results.base import Result
+from steinball.results.fitted import FitResult
 from steinball.results.gof import GofResult
+from steinball.results.region_fit import RegionFitResult
 from steinball.results.regions import RegionResult, SharesResult
 from steinball.results.words import whose
 from steinball.text import Row, count, number, percent, short
@@ -85,10 +87,16 @@ class CheckResult(SharesResult):
             return ""
         return regions._called(self._record.call, self._columns).region
 
+    def summary(self, details: bool = False) -> str:
+        """As of every test; of a family, the fit in a line before it."""
+        leading, found = self._leading, super().summary(details)
+        fitted = isinstance(leading, (FitResult, RegionFitResult)) and not details
+        return f"{leading._fit_line()}\n{found}" if fitted else found  # type: ignore[attr-defined]
+
     def _finding(self) -> str:
         distance = self.parts.get(_KSD)
-        if isinstance(distance, GofResult) and "regions" not in self._tests:
-            return distance._finding()
+        if len(self._tests) == 1:
+            return self._leading._called(self._record.call, self._columns)._finding()
         if self.rejected and isinstance(distance, GofResult) and self._decides == _KSD:
             also = f" {self._differs().capitalize()}." if self._differs() else ""
             tolerated = f", even {self._tolerance_words()}" if self._tolerance_words() else ""
