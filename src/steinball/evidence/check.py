@@ -96,7 +96,7 @@ class CheckEvidence(JointEvidence):
         if self.regions is not None:
             low, high = self.regions.bound("tolerance", level), self.regions.upper_bound(level)
             fields["difference_interval"] = (low, high)
-            fields["rows_needed"] = self.regions.rows_needed(float(tolerated.amount or 0.0), low)
+            fields["rows_needed"] = self.regions.needed(float(tolerated.amount or 0.0), level)
         return fields
 
     def _share_bound(self, part: Evidence, tolerated: Radius, level: float) -> float:
