@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import re
 import runpy
 from collections.abc import Iterator
@@ -44,29 +43,6 @@ def test_every_page_is_in_exactly_one_table_of_contents() -> None:
     listed = [entry for page in PAGES for entry in entries(page)]
     assert [entry for entry in listed if not entry.exists()] == []
     assert sorted(listed) == [page for page in PAGES if page != DOCS / "index.md"]
-
-
-def rows(text: str) -> float:
-    """How many rows of text a page fills on the site, about."""
-    total, code = 0.0, False
-    for line in text.splitlines():
-        if line.startswith("```"):
-            code, total = not code, total + 0.6
-        elif code:
-            total += 0.85
-        elif line.startswith("!["):
-            total += 20.0
-        elif line.startswith("|"):
-            total += 1.4 * math.ceil(len(line) / 120)
-        else:
-            total += 2.0 if line.startswith("#") else max(len(line) / 105, 1.0 if line.strip() else 0.5)
-    return total
-
-
-@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
-def test_a_guide_page_fits_on_two_screens(page: Path) -> None:
-    if page.name != "benchmarks.md":  # tables of measurements
-        assert rows(page.read_text(encoding="utf-8")) <= TWO_SCREENS
 
 
 def public() -> dict[str, Any]:

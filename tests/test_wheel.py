@@ -62,7 +62,12 @@ def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(built: Path)
     names = set(zipfile.ZipFile(wheel).namelist())
     information = f"steinball-{steinball.__version__}.dist-info/"
     sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src").rglob("*.py")}
-    data = {"steinball/datasets/galaxies.csv", "steinball/datasets/nile.csv", "steinball/py.typed"}
+    data = {
+        "steinball/datasets/galaxies.csv",
+        "steinball/datasets/nile.csv",
+        "steinball/datasets/wages.csv",
+        "steinball/py.typed",
+    }
     data |= {"steinball/show/page.css", "steinball/show/page.js"}
     assert {name for name in names if not name.startswith(information)} == sources | data
     assert not any("experiments" in name or "benchmarks" in name or "tests" in name for name in names)

@@ -46,7 +46,7 @@ def test_positions_and_gradients_become_rows() -> None:
     draws, scores = read_states(state(X), Reading(chain_axis=0))
     assert draws.parameters == ("mu", "theta[0]", "theta[1]", "theta[2]")
     assert draws.lengths == (40, 40, 40)
-    np.testing.assert_array_equal(scores, -X.reshape(-1, 4))
+    np.testing.assert_array_equal(scores.scores, -X.reshape(-1, 4))
     turned = read_states(state(X.swapaxes(0, 1)), Reading(chain_axis=1))
     np.testing.assert_array_equal(turned[0].values, draws.values)
     np.testing.assert_array_equal(turned[1], scores)

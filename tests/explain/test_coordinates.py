@@ -105,5 +105,5 @@ def test_many_points_are_represented_by_some(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_distance_of_zero_is_shared_evenly() -> None:
-    problem = pose(np.zeros((4, 2)), np.zeros((4, 2)), sb.InverseMultiquadric(1e12))
+    problem = pose(np.zeros((4, 2)), sb.from_scores(np.zeros((4, 2))), sb.InverseMultiquadric(1e12))
     assert coordinate_shares(problem).sum() == pytest.approx(1.0)

@@ -120,7 +120,7 @@ def test_the_default_kernel_is_the_inverse_multiquadric_at_the_median_distance()
 def test_in_standardized_coordinates_the_length_scale_is_that_of_a_normal_distribution() -> None:
     z = np.random.default_rng(0).normal(size=(2, 200_000, X.shape[1]))
     median = float(np.median(np.linalg.norm(z[0] - z[1], axis=1)))
-    for model in (-X, sb.models.Gaussian(np.ones(X.shape[1]), 9.0)):
+    for model in (sb.from_scores(-X), sb.models.Gaussian(np.ones(X.shape[1]), 9.0)):
         default = sb.ksd_test(X, model, calibration=FEW, rng=0)
         assert default.kernel.lengthscale == pytest.approx(median, rel=0.01)  # type: ignore[attr-defined]
 

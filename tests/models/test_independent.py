@@ -43,7 +43,7 @@ def test_columns_that_are_none_are_refused() -> None:
         sb.models.Independent([])
     with pytest.raises(ValueError, match="entry 1 is Gaussian"):
         sb.models.Independent([stats.norm(), sb.models.Gaussian([0.0, 0.0])])
-    with pytest.raises(TypeError, match="an array of scores"):
+    with pytest.raises(TypeError, match="does not say what it is"):
         sb.models.Independent([np.zeros(3)])
     with pytest.raises(ValueError, match="`model` has dimension 3"):
         sb.ksd_test(np.zeros((5, 2)), MODEL)

@@ -72,7 +72,7 @@ def test_it_shows_itself(result: ComparisonResult) -> None:
     assert "far/also <near>: also <near>" in repr(result)
     assert "also &lt;near&gt;" in result._repr_html_()
     assert "also <near>" not in result._repr_html_()
-    assert result._record.call.startswith("steinball.compare(<200 numbers>, {'near': Gaussian(mean=0.1, cov=1)")
+    assert result._record.call.startswith("steinball.compare(<200 numbers>, {'near': Gaussian(mean=0.1, cov=1")
     assert "rng=0" in result._record.call
     table = result.summary(details=True)
     assert all(words in table for words in ("Comparison of 3 models", "closed form", "no difference shown, p-value"))

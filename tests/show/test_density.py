@@ -65,7 +65,7 @@ def test_two_columns_of_many_are_drawn_from_the_model() -> None:
 def test_what_cannot_be_known_is_not_drawn() -> None:
     x = np.random.default_rng(0).normal(size=(9, 3))
     assert shape_of(posed(x, lambda x: -x), (0, 1), np.array([[-3.0] * 2, [3.0] * 2])) is None
-    assert shape_of(posed(x[:, 0], -x[:, 0]), (0,), WINDOW) is None  # scores at the samples alone
+    assert shape_of(posed(x[:, 0], sb.from_scores(-x[:, 0])), (0,), WINDOW) is None  # scores at the samples alone
 
     def fails(x: object) -> object:
         if len(x) != 9:  # type: ignore[arg-type]

@@ -56,7 +56,7 @@ class FittedModel:
     >>> def fit(x):
     ...     return sb.models.Gaussian(mean=x.mean(), sd=x.std())
     >>> x = np.random.default_rng(0).normal(size=(100, 1))
-    >>> fitted = sb.calibration.FittedModel(fit(x), refit=fit)
+    >>> fitted = FittedModel(fit(x), refit=fit)
     >>> fitted.refit(x + 1.0).mean - fitted.model.mean
     array([1.])
     """
@@ -77,7 +77,7 @@ class FittedCalibration(Calibration):
     Examples
     --------
     >>> import steinball as sb
-    >>> all(isinstance(made, sb.calibration.FittedCalibration) for made in (
+    >>> all(isinstance(made, FittedCalibration) for made in (
     ...     sb.ProjectedBootstrap(999), sb.RefitBootstrap(199)))
     True
     """

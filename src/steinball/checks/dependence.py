@@ -298,7 +298,7 @@ def _row_means(problem: Problem) -> Floats:
     return np.concatenate([problem.stein.block(part, some).mean(axis=1) for part in parts])
 
 
-_LANDMARKS, _LEADING, _LEAST_SLOW, _EXCESSIVE = 256, 3, 200, 4.0
+_LANDMARKS, _LEADING, _LEAST_SLOW, _EXCESSIVE = 256, 3, 200, 5.0
 
 
 def slow_memory(problem: Problem, chains: Chains) -> Iterator[Remark]:

@@ -146,7 +146,7 @@ def credibility_size(
 
     Examples
     --------
-    >>> from steinball.calibration import DeviationNull
+    >>> from steinball.calibration.deviation import DeviationNull
     >>> null = DeviationNull(tau=1.0, n=100)
     >>> round(credibility_size(null, 0.04, 0.0, 100, 0.05)), round(100 * null.threshold(0.05, 0.0) ** 2 / 0.04)
     (297, 297)

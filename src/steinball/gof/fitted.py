@@ -139,7 +139,7 @@ def fit_test(
     True
     >>> result = sb.fit_test(x, "gamma", rng=0)
     >>> result.rejected, round(result.params["shape"], 1), round(result.standard_errors["shape"], 1)
-    (False, 3.2, 0.2)
+    (False, 3.2, 0.3)
     """
     samples, share, seed = computed(as_samples(x)), check_share(contamination, "contamination"), as_seed(rng)
     samples = within_reach(samples) if share > 0.0 else samples
