@@ -183,7 +183,7 @@ def test_libraries_do_not_mix() -> None:
 def test_devices_do_not_mix() -> None:
     torch = pytest.importorskip("torch")
     here, there = torch.zeros((3, 2)), torch.zeros((3, 2), device="meta")
-    with pytest.raises(ValueError, match="`samples` is on device cpu but `scores` on meta; put both on one device"):
+    with pytest.raises(TypeError, match="`scores` is on torch's meta device, which holds no numbers"):
         as_scores(there, here)
 
 

@@ -49,7 +49,7 @@ def test_positions_and_gradients_become_rows() -> None:
     np.testing.assert_array_equal(scores.scores, -X.reshape(-1, 4))
     turned = read_states(state(X.swapaxes(0, 1)), Reading(chain_axis=1))
     np.testing.assert_array_equal(turned[0].values, draws.values)
-    np.testing.assert_array_equal(turned[1], scores)
+    np.testing.assert_array_equal(turned[1].scores, scores.scores)
     assert read_states(state(X[0]), Reading())[0].lengths == (40,)
 
 

@@ -156,8 +156,10 @@ def test_lumps_rounded_numbers_and_chains_are_not_called_copies() -> None:
 
 
 def test_favorite_values_are_no_copies() -> None:
-    """A fifth of the wages and more are whole thousands; a file that is joined to itself is still found."""
-    wages = sb.datasets.load_wages()[:8000]
-    assert not list(repeated_rows(wages))
+    """Many wages are whole thousands; a file that is joined to itself is still found, and so is a resample."""
+    for n in (500, 8000):
+        assert not list(repeated_rows(sb.datasets.load_wages()[:n]))
+    rng = np.random.default_rng(0)
+    assert list(repeated_rows(rng.normal(size=(1000, 1))[rng.integers(0, 1000, 1000)]))
     copied = np.repeat(np.random.default_rng(0).normal(size=(300, 1)), 5, axis=0)
     assert list(repeated_rows(copied))

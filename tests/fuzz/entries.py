@@ -16,7 +16,7 @@ import steinball as sb
 MADE_BY_THE_LIBRARY = {
     "BettingJointNull", "BettingNull", "BootstrapNull", "BoundaryJointNull", "BoundaryNull", "Concession", "Detectable",
     "DeviationNull", "Ellipsoid", "Estimate", "Explanation", "FitResult", "FittedModel", "Fragility", "GofResult",
-    "CheckResult", "RegionFitResult", "RegionResult",
+    "CheckResult", "ColumnsResult", "ComparisonResult", "PredictiveResult", "RegionFitResult", "RegionResult",
     "Influence", "MinimumKSDFit", "ModelMoments", "MonteCarloNull", "Places", "Power", "Removal", "RemovalNull",
     "SampleSize", "SteinWitness", "Supremum", "ToleranceCurve",
 }  # fmt: skip

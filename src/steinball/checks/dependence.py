@@ -250,6 +250,7 @@ def _calibrated(near: _Neighbors) -> Dependence:
     return Dependence(lag, largest, (1 + reached) / (1 + N_PERMUTATIONS))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def autocorrelation_time(problem: Problem, chains: Chains = 1) -> float:
     r"""The integrated autocorrelation time of the Stein features along the rows
 

@@ -34,7 +34,7 @@ _DRAWS_AT_LEAST = 4  # times the number of chains
 _LEAST_ROUNDED, _LEAST_FITTED = 30, 10
 _COLUMNS_LOOKED_AT = 64
 _LEAST_COPIES, _COPIED = 3, 0.02  # copied rows, and their share, below which nothing is said
-_HEAP, _HEAPED = 20, 0.2  # rows of a favorite value, and the share of rows that name one
+_FAVORITES, _HEAP, _HEAPED = 3, 10, 2.5  # favorite values, and how often each occurs: copies occur about equally often
 _BY_ROUNDING = 5.0  # times as many ties as rounding lets expect
 _QUARTILES = 2.6  # 1/∫p² of a normal density in quartile ranges
 _OUT_OF_BASE = " and `sb.as_model(model)`, since distances are about the coordinates of the data"
@@ -138,10 +138,10 @@ def repeated_rows(x: Floats) -> Iterator[Remark]:
     gap between the values of each column lets expect; favorite values, which very many rows name, are heaps.
     """
     different, counts = np.unique(x, axis=0, return_counts=True)
-    copied, heaped = int(np.sum(counts > 1)), int(counts[counts > _HEAP].sum())
+    copied, frequent = int(np.sum(counts > 1)), np.sort(counts)[-_FAVORITES:]
     if copied < max(_LEAST_COPIES, _COPIED * len(x)) or copied <= _BY_ROUNDING * _expected_ties(different):
         return
-    if np.sum(counts > _HEAP) > 2 and heaped > _HEAPED * len(x):
+    if frequent[0] > max(_HEAP, _HEAPED * counts[counts > 1].mean()):
         return
     yield Remark(
         DependentRowsWarning,

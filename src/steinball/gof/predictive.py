@@ -158,7 +158,7 @@ def _result(evidence: PredictiveEvidence, tolerated: Radius, level: float) -> Pr
         **evidence.decide(tolerated, level),
         n=evidence.features.n,
         dimension=len(evidence.features.columns),
-        calibration="refits" if evidence.redraw and not tolerated.amount else "simulated rows",
+        calibration="Refits" if evidence.redraw and not tolerated.amount else "SimulatedRows",
         n_resamples=evidence.n_resamples,
         bad_rows=evidence.rows,
         fitted=evidence.prediction.fitted,
