@@ -14,9 +14,9 @@ import pytest
 from scipy.special import ndtri
 
 import steinball as sb
-from steinball.adapters import registry
 from steinball.adapters.posterior import NamedDraws, Posterior, Reading
 from steinball.arrays import Floats
+from steinball.models import registry
 
 pytestmark = pytest.mark.exact
 

@@ -167,7 +167,7 @@ def test_a_family_is_fitted_on_rows_that_are_not_compared() -> None:
     [
         ("normal", lambda rng: rng.normal(2.0, 3.0, 600), [2.0, 3.0]),
         ("gamma", lambda rng: rng.gamma(3.0, 2.0, 600), [3.0, 2.0]),
-        ("student-t", lambda rng: 1.0 + rng.standard_t(6, 600), [6.0, 1.0, 1.0]),
+        ("student-t", lambda rng: 1.0 + rng.standard_t(6, 600), [1.0 / 6.0, 1.0, 1.0]),
         (
             "mixture:2",
             lambda rng: np.where(rng.random(600) < 0.3, -3.0, 2.0) + rng.normal(size=600),

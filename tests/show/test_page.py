@@ -162,7 +162,8 @@ def opened(tab: Browser, result: Result, path: Path, **options: Any) -> Result:
 
 
 def shown(result: Result) -> tuple[str, str]:
-    return result.summary().partition(" at level")[0], f"{result.pvalue:.4g}"
+    verdict = result.summary().partition(" at level")[0].splitlines()[-1]  # a fit says its parameters first
+    return verdict, f"{result.pvalue:.4g}"
 
 
 @pytest.mark.browser

@@ -12,7 +12,7 @@ from steinball.explain.regions import points
 from steinball.predictive.finding import Finding
 from steinball.results.base import Result
 from steinball.results.regions import SharesResult
-from steinball.text import Row, card, count, number, percent, render, table
+from steinball.text import Row, card, count, number, percent, render, spaced, table
 
 _FITTED = {
     "": "a law for each row, fitted to other rows or to none",
@@ -206,7 +206,7 @@ class PredictiveResult(SharesResult):
         return f"if up to {percent(self.tolerance)} of them may have been changed" if self.tolerance else ""
 
     def _calibrated(self) -> str:
-        return f"{self.calibration}, {count(self.n_resamples, 'draw')}"
+        return f"{spaced(self.calibration)}, {count(self.n_resamples, 'draw')}"
 
     def _whose(self) -> str:
         return "of the rows are contaminated" if self.tolerance is None else "of the rows would have to be changed"
