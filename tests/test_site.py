@@ -24,11 +24,6 @@ LISTED = re.compile(r"(?ms)^\.\. currentmodule:: (\S+)\n(.*?)^```")
 BUILT = ("../_project/",)
 """Pages that the build copies from the root of the repository."""
 
-TWO_SCREENS = 92.0
-"""Rows of text that a guide page may have, as :func:`rows` counts them: about the 1,600 pixels of two screens.
-
-``python -m tests.site_heights`` measures the built site itself, in a browser."""
-
 
 def entries(page: Path) -> Iterator[Path]:
     """The pages that a page has in its tables of contents."""

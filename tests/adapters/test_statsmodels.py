@@ -98,7 +98,7 @@ def test_refits_are_fits_to_the_simulated_values(sm: Any) -> None:
 def test_results_know_that_they_were_fitted_to_these_rows(sm: Any) -> None:
     y = Y["normal"]
     result = sb.predictive_test(y, sm.OLS(y, X).fit(), contamination=0.0, n_resamples=39, rng=0)
-    assert (result.fitted, result.calibration) == ("same-rows", "refits")
+    assert (result.fitted, result.calibration) == ("same-rows", "Refits")
     assert result.features == ("x1", "x2", "prediction", "row")
     with pytest.warns(sb.cautions.FittedOnDataWarning, match=r"statsmodels\.api\.RLM"):
         sb.predictive_test(y, sm.OLS(y, X).fit(), contamination=0.05, n_resamples=39, rng=0)
