@@ -208,8 +208,7 @@ def test_a_family_has_a_slider_for_the_level_alone(name: str, tab: Browser, tmp_
     for level in (0.01, 0.05, 0.1, 0.2):
         tab.run(f"{SET}('level', {level})")
         assert read(tab) == shown(result.at(level=level))
-    own = result.at(contamination=result.contamination)
-    assert (own.pvalue, own.radius) == (result.pvalue, result.radius)  # type: ignore[attr-defined]
+    assert result.at(level=result.level).to_dict() == result.to_dict()
 
 
 @pytest.mark.browser
