@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -262,7 +262,16 @@ def _sampled(model: Any, rows: Floats) -> tuple[Source, float]:
     if density is None or known.radial_score is not None or d == 1:
         return source, speed
     template = known.evaluated_in(rows)
-    return replace(source, log_density=lambda x: to_host(density(like(x, template)))), speed
+    view = partial(_log_density, density, template)
+    try:
+        view(rows[:2])
+    except Exception:  # one view among others: a network of single precision, for instance, does not take these rows
+        return source, speed
+    return replace(source, log_density=view), speed
+
+
+def _log_density(density: Callable[[Array], Array], template: Array, x: Floats) -> Floats:
+    return to_host(density(like(x, template)))
 
 
 def _named(sampler: Any) -> Sampler:
