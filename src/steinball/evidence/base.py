@@ -18,6 +18,7 @@ from steinball.radius.base import Radius
 from steinball.radius.contamination import Huber
 from steinball.remarks import Remark
 
+_HAIR = 1e-12
 GOOD_ENOUGH = "good enough"
 CLOSE = "close in KSD"
 """The best that a test of scores can say: a small distance does not make shares of rows alike."""
@@ -38,6 +39,19 @@ def three_way_verdict(rejected: bool, upper: float, limit: float, close: str = G
     if rejected:
         return "misfit"
     return close if limit > 0.0 and upper <= limit else "undecided"
+
+
+def surprise(pvalue: float, level: float) -> tuple[float, float]:
+    """−log p, and what it must exceed where a p-value alone decides; the p-value decides, not the rounding of it.
+
+    Examples
+    --------
+    >>> statistic, threshold = surprise(0.05, 0.05)
+    >>> statistic > threshold
+    True
+    """
+    limit = -math.log(level)
+    return abs(math.log(max(pvalue, 1e-300))), limit - _HAIR * (1.0 + abs(limit))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

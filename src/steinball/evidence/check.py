@@ -11,12 +11,10 @@ import numpy as np
 
 from steinball.arrays import Floats
 from steinball.comparison.pairs import holm
-from steinball.evidence.base import CLOSE, GOOD_ENOUGH, Evidence
+from steinball.evidence.base import CLOSE, GOOD_ENOUGH, Evidence, surprise
 from steinball.evidence.ksd import KSDEvidence
 from steinball.evidence.regions import RegionEvidence
 from steinball.radius.base import Radius
-
-_HAIR = 1e-12
 
 
 class JointEvidence(Evidence):
@@ -35,10 +33,11 @@ class JointEvidence(Evidence):
 
     def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated set and level."""
-        pvalue, limit, each = self.pvalue(tolerated), -math.log(level), level / len(self.parts)
+        pvalue, each = self.pvalue(tolerated), level / len(self.parts)
+        statistic, threshold = surprise(pvalue, level)
         return {
-            "statistic": abs(math.log(max(pvalue, 1e-300))),
-            "threshold": limit - _HAIR * (1.0 + abs(limit)),
+            "statistic": statistic,
+            "threshold": threshold,
             "pvalue": pvalue,
             "level": level,
             "contamination": tolerated.contamination,

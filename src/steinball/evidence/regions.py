@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import Floats
-from steinball.evidence.base import Evidence
+from steinball.evidence.base import Evidence, surprise
 from steinball.radius.base import Radius
 from steinball.regions.counted import Counted, Region, rows_needed
 from steinball.regions.null import Null
@@ -98,8 +98,7 @@ class RegionEvidence(Evidence):
     def _scale(self, exact: bool, share: float, pvalue: float, level: float) -> tuple[float, float]:
         """A statistic and its threshold: the surprise −log p of the region that decides, and what rejects."""
         if not exact:
-            limit = -math.log(level)
-            return abs(math.log(max(pvalue, 1e-300))), limit - _HAIR * (1.0 + abs(limit))
+            return surprise(pvalue, level)
         assert self.null is not None
         allowed = math.floor(level * (self.n_resamples + 1) + _HAIR)
         extremes = np.sort(-self.null.statistics)[::-1]
@@ -175,7 +174,7 @@ class RegionEvidence(Evidence):
         """The same kind of set."""
         return tolerated
 
-    @cached_property
+    @property
     def whole_numbers(self) -> bool:
         """Whether the values are counts or categories."""
         return self.reading.source.discrete

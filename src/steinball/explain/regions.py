@@ -90,6 +90,13 @@ def shares_words(region: Region, question: str, share: float) -> str:
     return f"{expected}; there are {percent(region.observed)}"
 
 
+def region_sentence(
+    evidence: RegionEvidence, region: Region, names: tuple[str, ...], question: Question, share: float
+) -> str:
+    """Where a region is, and its shares."""
+    return f"{place_words(evidence, region, names)} {shares_words(region, question, share)}."
+
+
 def points(difference: float) -> str:
     """A difference of shares in percentage points."""
     return f"{100.0 * difference:.3g} points"
@@ -226,12 +233,9 @@ class Profile:
         low, high = self.window
         many = round(high - low) if self.whole and high - low <= _BARS else _BARS
         edges = np.linspace(low, high, many + 1)
-        data, model = (np.histogram(values[np.isfinite(values)], edges)[0] / len(values) for values in self._values)
+        both = self.data, self.model
+        data, model = (np.histogram(values[np.isfinite(values)], edges)[0] / len(values) for values in both)
         return edges, data, model
-
-    @property
-    def _values(self) -> tuple[Floats, Floats]:
-        return self.data, self.model
 
     @property
     def beyond(self) -> tuple[int, int]:
@@ -259,7 +263,7 @@ def profile(
     data, model = (cut.family.at(source.rows(rows), at)[0] for rows in (reading.rows, drawn))
     expected, observed = _arc_shares(cut, part.counted.below[family], region.view, design.n)
     name = _view_words(evidence, region, names) or "x"
-    caption = f"{place_words(evidence, region, names)} {shares_words(region, question, share)}."
+    caption = region_sentence(evidence, region, names, question, share)
     floor = partial(floor_of, question, share=share)
     shown = reading.labels, evidence.whole_numbers, floor, caption
     return Profile(name, data, model, region, expected, observed, *shown)

@@ -27,7 +27,7 @@ from steinball.models.knowledge import Knowledge
 from steinball.models.registry import class_names
 from steinball.radius.base import Radius
 from steinball.record import Record, recorded
-from steinball.regions.reading import Reading, read
+from steinball.regions.reading import Reading, read_where_drawn
 from steinball.remarks import give
 from steinball.results.base import Result
 from steinball.results.check import CheckResult, ColumnsResult
@@ -138,7 +138,7 @@ def _check(
     x: Any, model: Any, tolerated: Radius, level: float, seed: SeedSequence, learner: Learner, calibration: str = "auto"
 ) -> CheckResult:
     """The check of rows with one model."""
-    reading = None if _is_family(model) else _reading(model, x)
+    reading = None if _is_family(model) else read_where_drawn(model, x)
     if learner.learns and reading is None:
         raise TypeError("`learn` and `classifier` compare shares in regions: they need a model that can be drawn from.")
     if _is_family(model):
@@ -218,21 +218,6 @@ def _is_family(model: Any) -> bool:
     return isinstance(model, (str, Family)) or ("rv_continuous" in names and "rv_histogram" not in names)
 
 
-def _reading(model: Any, x: Any) -> Reading | None:
-    """The model as regions see it; ``None`` where it has a score and can neither be drawn from nor integrated."""
-    known = Knowledge(model)
-    if isinstance(model, dict) or known.second_sample is not None or known.is_discrete:
-        return read(model, x)
-    found = model if known.sampler or known.base_map or known.cdf else _as_model(model, x)
-    knows = Knowledge(found)
-    drawn = knows.sampler is not None or knows.to_base is not None or knows.base_map is not None
-    return read(model, x) if drawn or knows.cdf is not None else None
-
-
-def _as_model(model: Any, x: Any) -> Any:
-    return model_at(model, as_samples(x))
-
-
 def _without_scores(model: Any, reading: Reading | None) -> str | None:
     """Why scores are not compared; ``None`` where they are, empty where there is nothing to say."""
     if reading is None:
@@ -245,7 +230,7 @@ def _without_scores(model: Any, reading: Reading | None) -> str | None:
     alone = not (known.has_score or known.density_method or known.base_map)
     if alone and (known.sampler is not None or known.cdf is not None):
         return ""
-    found = Knowledge(_as_model(model, reading.given))
+    found = Knowledge(model_at(model, reading.given))
     support = found.support if found.base_map is None else found.base_map.support
     outside = 0 if support is None else int(support.outside(reading.given).sum())
     return f"not compared, since {outside} of the rows lie outside the support of the model" if outside else None

@@ -154,7 +154,7 @@ class Reading:
 
 
 def read(model: Any, x: Any, rounded: bool = True) -> Reading:
-    """A model and data as regions see them.
+    """A model and data as regions see them; refused where the model can neither be drawn from nor integrated.
 
     Parameters
     ----------
@@ -172,19 +172,36 @@ def read(model: Any, x: Any, rounded: bool = True) -> Reading:
     >>> read(stats.poisson(3.0), [1, 2, 4]).source.discrete, read({"a": 0.5, "b": 0.5}, ["b", "a", "c"]).rows.ravel()
     (True, array([ 1.,  0., -1.]))
     """
+    found = read_where_drawn(model, x, rounded)
+    if found is None:
+        raise TypeError(
+            f"`model` must be something that can be drawn from, and {model!r} cannot: give it `sample(n, rng)`, pass "
+            "draws of it, `sb.from_draws(draws)`, or test its score, `sb.robust_ksd_test`."
+        )
+    return found
+
+
+def read_where_drawn(model: Any, x: Any, rounded: bool = True) -> Reading | None:
+    """The same; ``None`` for a model that has a score alone."""
     if isinstance(model, Mapping):
         return _categories(model, x)
     rows = to_host(as_samples(x))
     known = Knowledge(model)
-    if (draws := known.second_sample) is not None:
-        _same_columns(draws.shape[1], rows)
-        found = Reading(model, _KEPT.get(model, "source", lambda: from_second_sample(draws)), rows)
-    elif known.is_discrete:
+    if known.is_discrete:
         return _counts(model, rows)
-    else:
-        found = _continuous(model, rows)
-    grid = find_grid(rows) if rounded and not found.space else None
-    return found if grid is None else replace(found, source=replace(found.source, grid=grid))
+    grid, found = find_grid(rows), _of_draws(model, known.second_sample, rows)
+    found = found or _continuous(model, rows, grid is None)
+    if found is None or grid is None or found.space or not rounded:
+        return found
+    return replace(found, source=replace(found.source, grid=grid))
+
+
+def _of_draws(model: Any, draws: Floats | None, rows: Floats) -> Reading | None:
+    """The model that draws are all that is known of; ``None`` for every other one."""
+    if draws is None:
+        return None
+    _same_columns(draws.shape[1], rows)
+    return Reading(model, _KEPT.get(model, "source", lambda: from_second_sample(draws)), rows)
 
 
 def _same_columns(dimension: int | None, rows: Floats) -> None:
@@ -211,25 +228,25 @@ def _counts(model: Any, rows: Floats) -> Reading:
     return Reading(model, Source(cdf=known.cdf, quantile=known.quantile, discrete=True), rows)
 
 
-def _continuous(model: Any, rows: Floats) -> Reading:
-    """By the distribution function in one column, in base space where a model prefers that, otherwise by draws."""
+def _continuous(model: Any, rows: Floats, smooth: bool) -> Reading | None:
+    """By the distribution function in one column, in base space where a model prefers that and rows are not rounded,
+    otherwise by draws; ``None`` without any of them."""
     found = _with_sampler(model, rows)
     known, d = Knowledge(found), rows.shape[1]
     owner, base = known.original, known.base_map
+    if known.sampler is None and known.to_base is None and base is None and known.cdf is None:
+        return None
     _same_columns(known.dimension, rows)
     to_base = base.model.to_base if base is not None else known.to_base
     if d == 1 and to_base is not None:
         return Reading(owner, Source(cdf=lambda x: _normal_cdf(to_base, x)), rows)
     if d == 1 and known.cdf is not None:
         return Reading(owner, Source(cdf=known.cdf, quantile=known.quantile), rows)
-    if to_base is not None and (base is not None or known.prefers_base) and find_grid(rows) is None:
+    if to_base is not None and (base is not None or known.prefers_base) and smooth:
         normal = Source(d, lambda n, rng: rng.normal(size=(n, d)))
         return Reading(owner, normal, to_host(to_base(rows)), space="base space", passed=rows)
     if known.sampler is None:
-        raise TypeError(
-            f"`model` must be something that can be drawn from, and {found!r} cannot: give it `sample(n, rng)`, pass "
-            "draws of it, `sb.from_draws(draws)`, or test its score, `sb.robust_ksd_test`."
-        )
+        return None
     source, speed = _KEPT.get(owner, ("source", d), lambda: _sampled(found, rows))
     return Reading(owner, source, rows, speed=speed)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 from steinball.evidence.base import CLOSE, GOOD_ENOUGH, PairSums, three_way_verdict
@@ -54,7 +55,7 @@ class CheckResult(SharesResult):
     schema: ClassVar[str] = "steinball.check/1"
     _shown: ClassVar[tuple[str, ...]] = ("verdict",)
 
-    @property
+    @cached_property
     def parts(self) -> dict[str, Result]:
         """The results of the tests that were made, at the same tolerance and level."""
         return {

@@ -14,10 +14,9 @@ from steinball.explain.regions import (
     Profile,
     RegionExplanation,
     explain_regions,
-    place_words,
     points,
     profile,
-    shares_words,
+    region_sentence,
 )
 from steinball.radius.base import Radius
 from steinball.radius.contamination import TotalVariation
@@ -186,7 +185,8 @@ class RegionResult(SharesResult):
     @property
     def region(self) -> str:
         """The region that decides, in words."""
-        return region_sentence(self._evidence, self._tolerated, self._columns)
+        question, share = question_of(self._tolerated), self._share
+        return region_sentence(self._evidence, self._evidence.region(question, share), self._columns, question, share)
 
     def explain(self, data: Any = None, top: int = 10) -> RegionExplanation:  # type: ignore[override]
         """The region that is short of rows, and the rows that the model does not explain.
@@ -205,9 +205,8 @@ class RegionResult(SharesResult):
         return explain_regions(self._evidence, self.region, self.level, data, top, self._columns)
 
     def _profile(self) -> Profile:
-        evidence = self._evidence
-        region = evidence.region(question_of(self._tolerated), self._share)
-        return profile(evidence, region, self._columns, question_of(self._tolerated), self._share)
+        question, share = question_of(self._tolerated), self._share
+        return profile(self._evidence, self._evidence.region(question, share), self._columns, question, share)
 
     @property
     def title(self) -> str:
@@ -227,13 +226,6 @@ class RegionResult(SharesResult):
             ("contaminated", f"≥ {percent(self.contamination_bound, down=True)}", "of the rows' distribution"),
             ("p-value", number(self.pvalue), self._calibrated()),
         ]
-
-
-def region_sentence(evidence: RegionEvidence, tolerated: Radius, names: tuple[str, ...]) -> str:
-    """The region that decides and its shares, in a sentence."""
-    question, share = question_of(tolerated), float(tolerated.amount or 0.0)
-    region = evidence.region(question, share)
-    return f"{place_words(evidence, region, names)} {shares_words(region, question, share)}."
 
 
 def _rounded(size: float) -> float:
