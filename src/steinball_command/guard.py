@@ -141,7 +141,7 @@ def message_of(error: BaseException) -> str:
     """The type and the text of an error in one line; the text may be the user's own code, and fail."""
     try:
         text = " ".join(str(error).split())
-    except Exception:
+    except Exception:  # the text of an error may be made by the user's own code
         text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

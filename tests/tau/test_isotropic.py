@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.problem import Problem, pose
+from steinball.problem import pose
 from steinball.tau.certificate import Supremum
 from steinball.tau.isotropic import IsotropicCase, diameter, kernel_constants
 from steinball.tau.lipschitz import feature_slopes, lipschitz_constant
+from tests.tau.posed import METRIC, TAU, TILT, distance, problem
 
 pytestmark = pytest.mark.exact
 
@@ -54,27 +55,6 @@ def test_second_derivatives_of_kernels_at_zero(kernel: Any, second: float) -> No
     assert found == pytest.approx(4 * second, rel=2e-7)
     assert value == 1.0
     assert first == pytest.approx(-2 * float(kernel.profile(np.zeros(1))[1][0]))
-
-
-X = np.random.default_rng(5).normal(size=(60, 2))
-TAU = Supremum(2.25, "given")
-TILT = sb.PolynomialTilt(0.5)
-
-
-def problem(model: Any = None, kernel: Any = None, tilt: Any = TILT, x: Any = X) -> Problem:
-    return pose(x, (lambda x: -x) if model is None else model, kernel or sb.InverseMultiquadric(1.3), tilt)
-
-
-def distance(here: Problem, x: Any, y: Any) -> Any:
-    """|φ(x) − φ(y)| row by row."""
-    both = here.at(np.vstack([x, y])).points
-    n = len(x)
-    first, second = both.rows(0, n), both.rows(n, 2 * n)
-    pairs = here.stein.pairs
-    return np.sqrt(np.maximum(pairs(first, first) + pairs(second, second) - 2 * pairs(first, second), 0.0))
-
-
-METRIC = np.array([[2.0, 0.5], [0.5, 1.0]])
 
 
 @pytest.mark.parametrize(("dimension", "lengthscale"), [(1, 1.0), (2, 1.7), (10, 4.5), (10, 1.0)])

@@ -10,31 +10,11 @@ import pytest
 
 import steinball as sb
 from steinball import radius as r
-from steinball.problem import Problem, pose
-from steinball.tau.certificate import Supremum
 from steinball.tau.lipschitz import feature_slopes, lipschitz_constant
+from tests.tau.posed import METRIC, TAU, X, distance, problem
 
 pytestmark = pytest.mark.exact
 
-X = np.random.default_rng(5).normal(size=(60, 2))
-TAU = Supremum(2.25, "given")
-TILT = sb.PolynomialTilt(0.5)
-
-
-def problem(model: Any = None, kernel: Any = None, tilt: Any = TILT, x: Any = X) -> Problem:
-    return pose(x, (lambda x: -x) if model is None else model, kernel or sb.InverseMultiquadric(1.3), tilt)
-
-
-def distance(here: Problem, x: Any, y: Any) -> Any:
-    """|φ(x) − φ(y)| row by row."""
-    both = here.at(np.vstack([x, y])).points
-    n = len(x)
-    first, second = both.rows(0, n), both.rows(n, 2 * n)
-    pairs = here.stein.pairs
-    return np.sqrt(np.maximum(pairs(first, first) + pairs(second, second) - 2 * pairs(first, second), 0.0))
-
-
-METRIC = np.array([[2.0, 0.5], [0.5, 1.0]])
 CASES: dict[str, dict[str, Any]] = {
     "multiquadric": {},
     "gaussian kernel": {"kernel": sb.kernels.Gaussian(0.8)},

@@ -8,42 +8,15 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import steinball as sb
 from steinball.models import Gaussian
 from steinball.problem import pose
 from steinball.tau import Ball, Box
-from steinball.tau.certificate import Supremum
 from steinball.tau.supremum import find_supremum
+from tests.tau.posed import closed_form, sample, tau_of, u_of
 
 pytestmark = pytest.mark.exact
-
-
-def closed_form(d: int, lengthscale2: float) -> tuple[float, float]:
-    """sup u(x, x) and where, for N(0, I), inverse multiquadric (exponent ½), tilt exponent ½, center 0, scale 1.
-
-    With v = 1/(1 + |x|²) and c = d/ℓ², u(x, x) = 1 + (1 + c)v − v² − v³, largest at v = min(1, (√(4 + 3c) − 1)/3).
-    """
-    c = d / lengthscale2
-    v = min(1.0, (math.sqrt(4 + 3 * c) - 1) / 3)
-    return 1 + (1 + c) * v - v**2 - v**3, math.sqrt(1 / v - 1)
-
-
-def u_of(x: Any, exponent: float = 0.5, lengthscale2: float = 2.0) -> Any:
-    """u(x, x) for N(0, 1): (w s + w′)² + w²/ℓ² with w = (1 + x²)^(−b), differentiated by hand."""
-    w = (1 + x**2) ** -exponent
-    slope = -2 * exponent * x * (1 + x**2) ** (-exponent - 1)
-    return (-w * x + slope) ** 2 + w**2 / lengthscale2
-
-
-def tau_of(tau: Any, x: Any, model: Any = None, *, lengthscale2: float = 2.0, exponent: float = 0.5) -> Supremum:
-    kernel, tilt = sb.InverseMultiquadric(math.sqrt(lengthscale2)), sb.PolynomialTilt(exponent)
-    return find_supremum(tau, pose(x, (lambda x: -x) if model is None else model, kernel, tilt))
-
-
-def sample(n: int = 50, d: int = 1, seed: int = 0) -> NDArray[np.float64]:
-    return np.random.default_rng(seed).normal(size=(n, d))
 
 
 def test_the_supremum_of_the_paper() -> None:
