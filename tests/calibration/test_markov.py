@@ -202,7 +202,7 @@ def test_the_level_is_kept_on_chains(rho: float, d: int) -> None:
     """80 repeats at level .05: .06 to .10 in larger simulations, where independent signs reject .2 to 1."""
     rejected, refused = rejections(sb.WildBootstrap(199, dependence="auto"), d, rho, 80)
     assert rejected <= 0.15
-    assert refused <= (0.0 if rho == 0.5 else 0.25)
+    assert refused <= (0.03 if rho == 0.5 else 0.25)
 
 
 @pytest.mark.calibration

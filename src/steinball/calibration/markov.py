@@ -41,10 +41,11 @@ def as_length(dependence: Length, chains: Chains) -> Length:
     return as_number(dependence, "dependence", low=1.0)
 
 
-def length_of(problem: Problem, chains: Chains, stretch: float = 1.0) -> float:
+def length_of(problem: Problem, chains: Chains, stretch: float = 1.0, centered: bool = False) -> float:
     """``stretch`` times τ (n/τ)^(1/3), τ the autocorrelation time of the Stein features, or longer for a slow part.
 
-    Refused where n/τ < 20, and where the memory of the rows grows with the window.
+    Refused where n/τ < 20, and where the memory of the rows grows with the window. Long signs that are centered do not
+    keep the level of such rows, so that ``centered`` ones are refused wherever it may grow.
     """
     n = len(problem)
     time = autocorrelation_time(problem, chains)
@@ -55,14 +56,15 @@ def length_of(problem: Problem, chains: Chains, stretch: float = 1.0) -> float:
             "can defend."
         )
     memory = find_memory(problem, chains)
-    if memory.long:
+    if memory.long or (centered and memory.undecided):
         raise ValueError(
             '`dependence="auto"` needs rows that forget: these have waves that are slower than an autoregression '
             f"explains ({memory.excess:.2g} standard errors), as long memory and trends have, so that no length that "
             f"is found in the n = {n} rows keeps the level. Give `dependence` a number of rows that you can defend, "
             "run the chain longer, or keep rows far apart (`sb.thin(x, step=...)`)."
         )
-    return float(min(max(stretch * time * (n / time) ** (1.0 / 3.0), memory.length), 0.25 * n))
+    slow = memory.length if memory.has_time or not centered else 1.0
+    return float(min(max(stretch * time * (n / time) ** (1.0 / 3.0), slow), 0.25 * n))
 
 
 def check_length(length: Length, n: int) -> float:
@@ -126,6 +128,7 @@ class MarkovCalibration(Calibration):
     chains: Chains
 
     stretch: ClassVar[float] = 1.0
+    centers: ClassVar[bool] = False
 
     @property
     def searched_chains(self) -> Chains | None:
@@ -146,7 +149,8 @@ class MarkovCalibration(Calibration):
         """With a number in place of ``dependence="auto"``."""
         if self.dependence != "auto":
             return self
-        return replace(self, dependence=length_of(problem, self.chains, self.stretch))  # type: ignore[type-var]
+        length = length_of(problem, self.chains, self.stretch, self.centers)
+        return replace(self, dependence=length)  # type: ignore[type-var]
 
     def _check_dependence(self) -> None:
         """What a user passed for ``chains`` and ``dependence``, in their place."""

@@ -21,7 +21,7 @@ LONGEST = 0.14
 All signs of a draw are then equal with probability exp(−1/.28) = .03, and no p-value is below that; with .17 none would
 be below .05, and nothing rejected."""
 
-_SUSPECTED, _CERTAIN, _SAID = 1.0, 2.0, 4.0  # standard errors at which signs are lengthened, rows refused, users told
+_SUSPECTED, _CERTAIN, _SAID = 1.0, 3.0, 4.0  # standard errors at which signs are lengthened, rows refused, users told
 _NEARLY_EQUAL, _CLEARLY = 1.0, 3.0  # log likelihood by which noise and an autoregression must exceed long memory
 _LEAST_EFFECTIVE = 20.0  # as `LEAST_EFFECTIVE` of calibration/markov.py
 _LEAST_ROWS, _LEAST_CHAIN = 200, 16
@@ -50,7 +50,7 @@ class Memory:
 
     Examples
     --------
-    >>> Memory(1000, 0.3, 2.0, 9.0, 200.0).length, Memory(1000, 3.0, 0.2, 9.0, 200.0).long
+    >>> Memory(1000, 0.3, 2.0, 9.0, 200.0).length, Memory(1000, 3.5, 0.2, 9.0, 200.0).long
     (1.0, True)
     """
 
@@ -63,15 +63,25 @@ class Memory:
     @property
     def long(self) -> bool:
         """Whether no length of signs keeps the level: the memory grows with the window, or outlasts the rows."""
-        outlasts = self.lead > _CLEARLY and self.effective < _LEAST_EFFECTIVE
+        outlasts = self.has_time and self.effective < _LEAST_EFFECTIVE
         return self.excess > _CERTAIN and (self.lead < _NEARLY_EQUAL or outlasts)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether the slow part is an autoregression, clearly, rather than one whose time grows with n."""
+        return self.lead > _CLEARLY
+
+    @property
+    def undecided(self) -> bool:
+        """Whether there is a slow part, and it is not clear that it has a time."""
+        return self.excess > _CERTAIN and not self.has_time
 
     @property
     def length(self) -> float:
         """How long signs must stay alike for the slow part: t (n/t)^(1/3) with its own time t, .14 n at most."""
         if not self.excess > _SUSPECTED:
             return 1.0
-        known = self.lead > _CLEARLY and self.time < self.n
+        known = self.has_time and self.time < self.n
         return min(LONGEST * self.n, self.time * (self.n / self.time) ** (1.0 / 3.0) if known else math.inf)
 
 
