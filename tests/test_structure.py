@@ -40,6 +40,7 @@ ROOMS = (
     "stein",
     "gram",
     "tau",
+    "rows",
     "problem",
     "checks",
     "discrepancy",

@@ -16,7 +16,8 @@ import steinball as sb
 from steinball.calibration.markov import LEAST_EFFECTIVE, MarkovSigns
 from steinball.cautions import DependentRowsWarning
 from steinball.checks.dependence import autocorrelation_time
-from steinball.problem import Rows, pose
+from steinball.problem import Problem, pose
+from steinball.rows import Rows
 from steinball.stein import SteinKernel
 
 Floats = NDArray[np.float64]
@@ -61,7 +62,7 @@ def test_signs_start_anew_with_every_chain(chains: Any) -> None:
 @pytest.mark.exact
 def test_auto_is_settled_from_the_rows_before_any_draw() -> None:
     x = chain(1000, 1, 0.7, np.random.default_rng(0))
-    problem = Rows.of(x, MODEL, standardize=True).pose(None, None)
+    problem = Problem.of(Rows.of(x, MODEL, standardize=True), None, None)
     time = autocorrelation_time(problem)
     wild, boundary = sb.WildBootstrap(99, dependence="auto"), sb.BoundaryBootstrap(99, "wild", "auto")
     for calibration, stretch in ((wild, 1.0), (boundary, 1.5)):

@@ -16,7 +16,8 @@ from steinball.models.base import ScoreArray
 from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference
 from steinball.models.standardized import Standardization, Standardized, standardized
-from steinball.problem import Rows
+from steinball.problem import Problem
+from steinball.rows import Rows
 from steinball.tilts.scatter import Scatter
 
 pytestmark = pytest.mark.exact
@@ -118,7 +119,7 @@ def test_scores_that_are_known_at_the_draws_only_stay_so() -> None:
     model = of(ScoreArray(X, -X))
     assert not Knowledge(model).evaluable
     rows = Rows.of(X, ScoreArray(X, -X), standardize=True)
-    problem = rows.pose(None, None)
+    problem = Problem.of(rows, None, None)
     np.testing.assert_allclose(problem.scores, rows.moves[0].pulled(-X))  # type: ignore[attr-defined]
 
 

@@ -27,7 +27,7 @@ from steinball.kernels import InverseMultiquadric, Kernel
 from steinball.models.base import Model
 from steinball.models.family import ExponentialFamily, Family
 from steinball.models.kernel_exponential import KernelExponentialFamily
-from steinball.problem import Rows
+from steinball.rows import Rows
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt, Tilt
 

@@ -41,11 +41,12 @@ from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
 from steinball.models.moved_family import MovedFamily
 from steinball.models.standardized import Standardization, Standardized, standardized
-from steinball.problem import Problem, Rows, in_no_coordinates, within_reach
+from steinball.problem import Problem
 from steinball.radius import Huber, Radius
 from steinball.record import Record, recorded
 from steinball.results.fitted import FitResult
 from steinball.results.region_fit import RegionFitResult
+from steinball.rows import Rows, in_no_coordinates, within_reach
 from steinball.stein import SteinKernel
 from steinball.tilts import Tilt
 
@@ -227,7 +228,7 @@ class _Task:
         return assess_problem(problem, asked)
 
     def _pose(self, model: Model, stein: SteinKernel) -> Problem:
-        return self._rows(model).pose(stein.kernel, stein.tilt)
+        return Problem.of(self._rows(model), stein.kernel, stein.tilt)
 
     def _result(
         self, found: tuple[KSDEvidence, Record], radius: Radius, about: dict[str, Any], **more: Any

@@ -17,10 +17,11 @@ from steinball.kernels.base import Kernel
 from steinball.models.base import model_at
 from steinball.models.knowledge import Knowledge
 from steinball.posterior.draws import Draws, as_reading, read
-from steinball.problem import Rows
+from steinball.problem import Problem
 from steinball.radius.contamination import Huber
 from steinball.record import recorded
 from steinball.results.gof import GofResult
+from steinball.rows import Rows
 from steinball.text import Row, count
 from steinball.tilts import Tilt
 
@@ -164,7 +165,7 @@ def mcmc_test(
     contamination = check_share(contamination, "contamination")
     case = read(draws, model, scores, as_reading(parameters, chains, chain_axis))
     rows = _rows(case.draws, case.model)
-    problem = rows.pose(kernel, tilt)
+    problem = Problem.of(rows, kernel, tilt)
     time = autocorrelation_time(problem, case.draws.lengths)
     if calibration is None:
         check_worth(case.draws, time)

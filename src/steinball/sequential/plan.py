@@ -16,8 +16,9 @@ from steinball.kernels.base import Kernel
 from steinball.models.base import Model, evaluate_score, model_at, source_of_draws
 from steinball.models.base_space import bring_stream
 from steinball.models.knowledge import Knowledge
-from steinball.problem import Problem, Rows, in_no_coordinates
+from steinball.problem import Problem
 from steinball.results.words import OF_DISTRIBUTION, decided, tolerated
+from steinball.rows import Rows, in_no_coordinates
 from steinball.sequential.bettor import Bettor, Direction, KeptPoints
 from steinball.sequential.detector import DrawnColumns, ExactColumns
 from steinball.sequential.wealth import WealthByShare

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats
 from steinball.evidence.base import PairSums
 from steinball.explain.explanation import Explanation
-from steinball.problem import Rows
+from steinball.rows import Rows
 from steinball.show.density import Shape, shape_of
 
 MOST = 2_000
