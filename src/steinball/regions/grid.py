@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
 from steinball.arrays import Floats
+from steinball.models.base_map import normal_of
 
-__all__ = ["Grid", "find_grid"]
+__all__ = ["Grid", "find_grid", "spread_over_cells"]
 
 ON_GRID = 0.75
 """The share of rows that must lie on a grid: contaminated rows may lie anywhere."""
 
 _VISIBLE = 0.02  # steps whose product with √n is below this share of the spread cannot be seen by any region
 _QUANTILES = np.array([0.25, 0.1, 0.02, 0.0])  # the first of these that differs from its mirror gives the spread
+_NEAR = 1e6  # spreads from the median within which steps are looked for
 _LOOKED_AT = 4096  # rows that are enough to see a grid
 _PRECISIONS = (1e-15, 2e-7)  # relative errors of decimals in float64, and in float64 that was float32
 _DECIMALS = np.sort(np.outer([1.0, 2.0, 2.5, 5.0], 10.0 ** np.arange(-12, 13)).ravel())[::-1]
@@ -67,7 +71,8 @@ def find_grid(x: Floats) -> Grid | None:
     >>> find_grid(x), find_grid(x.round(1)).step, find_grid(2.54 * x.round()).step.round(12)
     (None, array([0.1]), array([2.54]))
     """
-    found = [_column_grid(column) for column in x.T]
+    with np.errstate(over="ignore", invalid="ignore"):  # differences of values at ±1e308 are no steps
+        found = [_column_grid(column) for column in x.T]
     if not any(step for step, _ in found):
         return None
     step, offset = np.array(found, dtype=np.float64).T
@@ -80,13 +85,14 @@ def _column_grid(x: Floats) -> tuple[float, float]:
     values, times = np.unique(x, return_counts=True)
     low, high = np.quantile(x, [_QUANTILES, 1.0 - _QUANTILES])
     spread = float(next(iter((high - low)[high > low]), 0.0))
-    best, twice = (0.0, 0.0), values[times > 1]
+    near = np.abs(values - np.median(x)) <= _NEAR * spread  # a row far out is no place to count steps from
+    best, twice = (0.0, 0.0), values[near & (times > 1)]
     others = x[x != values[np.argmax(times)]]  # one value that most rows share lies on every grid
     for precision in _PRECISIONS if len(values) > 2 else ():
         error = precision * (float(np.abs(np.median(x))) + 10.0 * spread)
         least = max(_VISIBLE * spread / math.sqrt(n), 100.0 * error)
         steps = [(step, 0.0) for step in _DECIMALS if step <= 4.0 * spread]
-        steps += [(_divisor(v - v[0], error), float(v[0])) for v in (twice, values) if len(v) > 2]
+        steps += [(_divisor(v - v[0], error), float(v[0])) for v in (twice, values[near]) if len(v) > 2]
         for step, offset in steps:
             if step >= max(least, 1.01 * best[0]):
                 away = np.abs(others - offset - step * np.round((others - offset) / step))
@@ -102,3 +108,32 @@ def _divisor(differences: Floats, error: float) -> float:
         rest = np.abs(differences - step * np.round(differences / step))
         left = rest[rest > 8.0 * error] if step > 100.0 * error else left[:0]
     return step
+
+
+def spread_over_cells(
+    x: Floats, mapped: Floats, ends: tuple[Floats, Floats], to_base: Callable[[Floats], Floats]
+) -> Floats:
+    r"""Normal values of rounded rows of one column, each from a random place of the cell that was rounded to it
+
+    .. math:: z = \Phi^{-1}(F(a) + V (F(b) - F(a))), \qquad V \sim U(0, 1), \quad x = (a + b)/2,
+
+    with the distribution function F of the model: standard normal, exactly, where rows of the model were rounded to the
+    nearest value. Cells stop at the ``ends`` of the support. Rows x (n, 1) that are not rounded stay where they are
+    ``mapped``.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).normal(size=(400, 1)).round()
+    >>> z = spread_over_cells(x, x, (np.array([-np.inf]), np.array([np.inf])), lambda x: x)
+    >>> len(np.unique(x)), len(np.unique(z)), bool((np.abs(z - x) <= 0.5).all())
+    (7, 400, True)
+    """
+    grid = find_grid(x)
+    if grid is None:
+        return mapped
+    middle = grid.round(x)
+    first, last = (to_base(np.clip(middle + side * grid.step, *ends)) for side in (-0.5, 0.5))
+    place = np.random.default_rng(0).random(x.shape)  # the same rows are given the same places
+    below, above = (ndtr(sign * first) + place * (ndtr(sign * last) - ndtr(sign * first)) for sign in (1.0, -1.0))
+    on_grid = np.abs(x - middle) <= 1e-6 * grid.step
+    return np.where(on_grid, normal_of(below, above), mapped)
