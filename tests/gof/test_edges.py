@@ -170,7 +170,7 @@ def test_exponential_data_rounded_to_a_hundredth_keep_the_level() -> None:
 
 
 def test_exponential_data_rounded_to_a_half_keep_the_level() -> None:
-    """Each row at a random place of its cell; in the middle of it all samples of 500 are rejected."""
+    """Evenly over their cells; in the middles of them all samples of 500 are rejected."""
     count = 0
     for seed in range(40):
         rng = np.random.default_rng([15, seed])

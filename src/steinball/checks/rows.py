@@ -42,8 +42,8 @@ _LUMPS = (
     "before they were rounded."
 )
 _SPREAD = (
-    "each is tested at a random place of the cell that rounding to the nearest value takes to it. Counts, and numbers "
-    "that were cut off, such as ages in whole years, come from other cells."
+    "they are tested evenly over the cells that rounding to the nearest value takes to them. Counts, and numbers that "
+    "were cut off, such as ages in whole years, come from other cells."
 )
 _OUT_OF_BASE = " and `sb.as_model(model)`, since distances are about the coordinates of the data"
 
