@@ -137,7 +137,7 @@ def spread_over_cells(
     >>> x = np.random.default_rng(0).normal(size=(400, 1)).round()
     >>> z = spread_over_cells(x, x, (np.array([-np.inf]), np.array([np.inf])), lambda x: x)
     >>> len(np.unique(x)), len(np.unique(z)), bool((np.abs(z - x) <= 0.5).all())
-    (7, 400, True)
+    (8, 400, True)
     """
     grid = find_grid(x)
     if grid is None:
