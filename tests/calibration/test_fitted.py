@@ -55,7 +55,7 @@ def test_refits_go_with_any_function_and_extend() -> None:
 
 
 def test_a_tolerance_and_a_model_without_a_sampler_are_refused() -> None:
-    with pytest.raises(ValueError, match="does not hold over the set behind"):
+    with pytest.raises(ValueError, match="`calibration` cannot be given with `contamination"):
         fit_test(X, "normal", contamination=0.05, calibration=sb.RefitBootstrap(19), rng=0)
     with pytest.raises(ValueError, match="has no `sample"):
         fit_test(X, lambda x: sb.from_score(lambda y: x.mean() - y), calibration=sb.RefitBootstrap(19), rng=0)

@@ -40,8 +40,6 @@ class FittedModel:
     influence : (n, p) array, optional
         Influence of every point on the parameters. ``None``, where ``scores`` are known, says that the fit minimizes
         the KSD itself.
-    contaminated : bool
-        Whether some of the data may be anything, so that expectations must be over draws of the model.
     choose : callable, optional
         Kernel and tilt for other data and the model fitted on them, as they were chosen for these; ``None`` where they
         do not depend on the data.
@@ -65,7 +63,6 @@ class FittedModel:
     refit: Callable[[Floats], Model]
     scores: Callable[[Floats], Floats] | None = None
     influence: Floats | None = None
-    contaminated: bool = False
     choose: Callable[[Floats, Model], SteinKernel] | None = None
     match: Callable[[Floats], Floats] | None = None
     settings: Settings = field(default_factory=Settings)

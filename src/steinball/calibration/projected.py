@@ -22,7 +22,7 @@ from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
 from steinball.tau.certificate import Supremum
 
-_MOST_DRAWS, _ALTOGETHER, _EXPECTED = 256, 512, 1024
+_MOST_DRAWS, _ALTOGETHER = 256, 512
 _DEFAULT = Settings()
 
 
@@ -40,16 +40,11 @@ def least_rows(parameters: int) -> int:
 @dataclass(frozen=True, eq=False)
 class Projection:
     r"""Parameter scores S (n, p) at the points, influences Ψ (n, p) or ``None``, and what the squares of draws are
-    multiplied by.
-
-    ``expected`` are n E[u(xᵢ, Y) s(Y)], (n, p), and n² E[s(Y) u(Y, Y′) s(Y′)ᵀ], (p, p), over draws of the model: they
-    stand in for U S and SᵀUS where outliers may have any scores.
-    """
+    multiplied by."""
 
     scores: Floats
     influence: Floats | None
     inflation: float = 1.0
-    expected: tuple[Floats, Floats] | None = None
 
 
 @dataclass(frozen=True)
@@ -123,10 +118,7 @@ class ProjectedBootstrap(MarkovCalibration, FittedCalibration):
             )
         influence = None if fitted.influence is None else fitted.influence * scale
         inflation = _inflation(fitted, problem, scores / scale)
-        expected = None
-        if fitted.contaminated and influence is not None:
-            expected = _expected(fitted, problem, scale)
-        return replace(self, projection=Projection(scores / scale, influence, inflation, expected))
+        return replace(self, projection=Projection(scores / scale, influence, inflation))
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Rows W − 1, and products with the parameter scores."""
@@ -152,30 +144,12 @@ def _projected(summary: GramSummary, projection: Projection) -> tuple[Floats, Fl
     """w̃ᵀUw̃/n² and w̃ᵀU1/n² for every row of the weights, inflated."""
     n, s, products = len(summary), projection.scores, to_host(summary.direction_products)
     gram, toward = s.T @ products, s.T @ to_host(summary.row_means) * n
-    if projection.expected is not None:
-        products, gram = projection.expected
-        toward = products.sum(axis=0)
     rows = np.concatenate([chunk @ np.hstack([products, _pulled(s, projection)]) for chunk in _floats(summary)])
     along, pulled = rows[:, : s.shape[1]], rows[:, s.shape[1] :]
     c = np.linalg.lstsq(gram, along.T, rcond=None)[0].T if projection.influence is None else pulled
     squares = summary.quadratic_forms + (np.sum((c @ gram) * c, axis=1) - 2.0 * np.sum(c * along, axis=1)) / n**2
     linear = summary.linear_forms - c @ toward / n**2
     return projection.inflation * squares, np.sqrt(projection.inflation) * linear
-
-
-def _expected(fitted: FittedModel, problem: Problem, scale: Floats) -> tuple[Floats, Floats]:
-    """What stands in for U S and SᵀUS, by draws of the model."""
-    n, stein, library = len(problem), problem.stein, Knowledge(fitted.model).evaluated_in(problem.samples)
-    draws = Knowledge(fitted.model).needed_draws(_EXPECTED)
-    draws = draws if problem.support is None else problem.support.off_edges(draws)
-    there, here = (problem.at(like(points, library)) for points in (draws, problem.host_samples))
-    assert fitted.scores is not None
-    scores = fitted.scores(draws) / scale
-    scores = (scores - scores.mean(axis=0)) * (n / _EXPECTED)
-    blocks = (slice(start, start + _EXPECTED) for start in range(0, n, _EXPECTED))
-    rows = [to_host(stein(here.samples[b, :], here.scores[b, :], there.samples, there.scores)) @ scores for b in blocks]
-    across = np.concatenate(rows)
-    return across, scores.T @ to_host(stein(there.samples, there.scores, there.samples, there.scores)) @ scores
 
 
 def _pulled(scores: Floats, projection: Projection) -> Floats:

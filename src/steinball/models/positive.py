@@ -288,10 +288,6 @@ class WeibullFamily(Family):
         """The affine map of the logarithms."""
         return np.asarray(target[1] * (x / own[1]) ** (own[0] / target[0]))
 
-    def steepest(self, params: Floats) -> Floats:
-        """A member with half as large a shape again, since the score grows like x^(k − 1)."""
-        return params * [1.5, 1.0]
-
     def margins(self, params: Floats, x: Floats) -> Floats:
         return np.asarray(-np.expm1(-((x / params[1]) ** params[0])))
 

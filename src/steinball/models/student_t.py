@@ -222,10 +222,6 @@ class StudentFamily(Family):
         """The affine map from one location and scale to the others."""
         return np.asarray(target[1] + target[2] * (x - own[1]) / own[2])
 
-    def steepest(self, params: Floats) -> Floats:
-        """The normal member, whose score is not bounded."""
-        return np.concatenate([[0.0], params[1:]])
-
     def margins(self, params: Floats, x: Floats) -> Floats:
         inverse, z = params[0], (x - params[1]) / params[2]
         return np.asarray(stdtr(1.0 / inverse, z) if inverse > _NORMAL else ndtr(z))
