@@ -44,7 +44,7 @@ def of(model: Any, move: Standardization = MOVE) -> Standardized:
 def test_the_move_takes_the_covariance_to_the_identity_and_comes_back() -> None:
     np.testing.assert_allclose(MOVE.shrunk(COV), np.eye(2), atol=1e-10)
     np.testing.assert_allclose(MOVE.back(MOVE(X)), X, rtol=1e-10)
-    np.testing.assert_allclose(MOVE.as_matrix() @ MOVE.as_matrix().T, COV, rtol=1e-10)
+    np.testing.assert_allclose(MOVE.root @ MOVE.root.T, COV, rtol=1e-10)
     z = (X - CENTER) / np.sqrt(np.diag(COV))
     assert np.corrcoef(MOVE(X)[:, 0], z[:, 0])[0, 1] > 0.5  # a column stays what it was, as far as it can
 
