@@ -12,8 +12,7 @@ from scipy import stats
 import steinball as sb
 from steinball import fitting
 from steinball.adapters.scipy import SciPyFamily
-from steinball.adapters.scipy_distribution import Frozen, ScipyDistribution
-from steinball.adapters.scipy_scores import SCORES
+from steinball.adapters.scipy_distribution import SCORES, Frozen, ScipyDistribution
 from steinball.models.differences import numerical_gradient
 from steinball.models.knowledge import Knowledge
 from steinball.models.student_t import StudentFamily

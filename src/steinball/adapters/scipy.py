@@ -9,8 +9,7 @@ import numpy as np
 from scipy import stats
 
 from steinball.adapters.density import refuse_set
-from steinball.adapters.scipy_distribution import Frozen, New, ends_of, line_model, shapes_of
-from steinball.adapters.scipy_scores import SCORES, SHAPE_SCORES
+from steinball.adapters.scipy_distribution import SCORES, SHAPE_SCORES, Frozen, New, ends_of, line_model, shapes_of
 from steinball.arrays import Floats
 from steinball.models.base import Model, refuse_discrete
 from steinball.models.differences import difference_jacobian

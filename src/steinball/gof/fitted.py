@@ -39,7 +39,7 @@ from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model
 from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
-from steinball.models.moved_family import MovedFamily
+from steinball.models.standardized import MovedFamily
 from steinball.models.standardized import Standardization, Standardized, standardized
 from steinball.problem import Problem, Rows, in_no_coordinates, within_reach
 from steinball.radius import Huber, Radius

@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from steinball.arrays import Array, Floats, OutOfRangeError, like, namespace, to_host
-from steinball.models.base import score_of
+from steinball.models.base import Model, score_of
 from steinball.models.base_map import Move
+from steinball.models.family import Family
 from steinball.models.gaussian import Gaussian
 from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds
 from steinball.models.knowledge import Clusters, Knowledge
@@ -316,3 +317,51 @@ def _checked(scatter: Scatter) -> Scatter:
     if not ((scales > 1.0 / _LARGEST) & (scales < _LARGEST)).all():
         raise OutOfRangeError(f"the spread of the model is {scales.min():g} to {scales.max():g}: change its units.")
     return scatter
+
+
+_ABOUT_MEMBERS = ("label", "names", "positive", "numerical", "fixed", "quick")
+_ABOUT_PARAMETERS = ("internal", "reported", "steepest", "to_working", "from_working", "working_jacobian")
+
+
+class MovedFamily(Family):
+    r"""The densities of :math:`z = L^{-1}(x - a)` for x of a family: the same parameters, and rows z.
+
+    Parameter scores are those of x, because :math:`\log p_z(z) = \log p_x(a + L z) + \log \det L`.
+
+    Examples
+    --------
+    >>> from steinball.fitting import as_family
+    >>> from steinball.tilts.scatter import Scatter
+    >>> move = Standardization.of(None, Scatter(np.array([5.0, 0.0]), np.diag([4.0, 1.0])))
+    >>> x = np.random.default_rng(0).normal([5.0, 0.0], [2.0, 1.0], size=(100, 2))
+    >>> normal = as_family("normal", 2)
+    >>> bool(np.allclose(MovedFamily(normal, move).fit(move(x)), normal.fit(x)))
+    True
+    """
+
+    def __init__(self, family: Family, move: Standardization) -> None:
+        self.family, self.move = family, move
+        vars(self).update({name: getattr(family, name) for name in _ABOUT_MEMBERS + _ABOUT_PARAMETERS})
+
+    def model(self, params: Floats) -> Model:
+        model = self.family.model(params)
+        return Standardized(model, self.move.of_model(model))
+
+    def start(self, x: Floats) -> Floats:
+        return self.family.start(self.move.back(x))
+
+    def fit(self, x: Floats) -> Floats:
+        return self.family.fit(self.move.back(x))
+
+    @property
+    def least(self) -> Floats:
+        return self.family.least
+
+    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
+        return np.asarray(self.move(self.family.matched(self.move.back(x), own, target)))
+
+    def parameter_scores(self, params: Floats, x: Floats) -> Floats:
+        return self.family.parameter_scores(params, self.move.back(x))
+
+    def margins(self, params: Floats, x: Floats) -> Floats | None:
+        return self.family.margins(params, self.move.back(x))
