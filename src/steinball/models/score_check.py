@@ -28,6 +28,21 @@ from steinball.models.base import ScoreArray, as_model, model_at, score_of
 from steinball.models.differences import numerical_gradient
 from steinball.models.knowledge import Knowledge
 
+# What to say, the score that the mistake would give, and how much it magnifies errors of the gradient.
+Mistake = tuple[str, Floats, float]
+Values = Callable[[Floats], Floats]
+Density = Callable[[Array], Array]
+
+_AFFINE = 1e-5
+_REACH = 10.0 ** np.arange(-3, 5)
+_NEAR = (1e-4, 1e-7)
+_BISECTIONS = 80
+_FACTORS = {
+    -1.0: "The sign is flipped: the score is minus the gradient of the log density.",
+    2.0: "The score is twice the gradient of the log density: a factor 1/2 is missing.",
+    0.5: "The score is half the gradient of the log density: a factor 2 is missing.",
+}
+
 
 @dataclass(frozen=True)
 class ScoreCheck:
@@ -58,9 +73,7 @@ class ScoreCheck:
         return f"ScoreCheck(ok={self.ok}, worst_error={self.worst_error:.2g})\n  {self.message}"
 
 
-def check_score(
-    model: Any, x: Array = None, *, log_density: Callable[[Array], Array] | None = None, rtol: float = 1e-4
-) -> ScoreCheck:
+def check_score(model: Any, x: Array = None, *, log_density: Density | None = None, rtol: float = 1e-4) -> ScoreCheck:
     r"""Compare a score with numerical derivatives of the log density,
 
     .. math:: s_j(x) = \partial_j \log p(x),
@@ -97,7 +110,9 @@ def check_score(
     """
     rtol, model = as_number(rtol, "rtol", low=0.0), model.scores if isinstance(model, ScoreArray) else model
     model = model if is_array_like(model) else as_model(model)
-    log_density = _find_log_density(model, log_density)
+    log_density = Knowledge(model).log_density if log_density is None else log_density
+    if not callable(log_density):
+        raise TypeError("`model` has no `log_density` to compare its score with; pass `log_density=`.")
     x = _find_points(model, x)
     claimed = model if is_array_like(model) else score_of(model_at(model, x), x)
     try:
@@ -113,12 +128,12 @@ def check_score(
     return _with_endings(found, model, log_density, x)
 
 
-def undeclared_edges(model: Any, log_density: Callable[[Array], Array], x: Array) -> list[Ending]:
+def undeclared_edges(model: Any, log_density: Density, x: Array) -> list[Ending]:
     """Where the density ends beyond the points, unless the model declares where."""
     return [] if Knowledge(model).support is not None else find_endings(_on_host(log_density, x), to_host(x))
 
 
-def _with_endings(found: ScoreCheck, model: Any, log_density: Callable[[Array], Array], x: Array) -> ScoreCheck:
+def _with_endings(found: ScoreCheck, model: Any, log_density: Density, x: Array) -> ScoreCheck:
     """A right score is not enough where the density ends and the model does not say so."""
     try:
         endings = undeclared_edges(model, log_density, x) if found.ok else []
@@ -130,19 +145,12 @@ def _with_endings(found: ScoreCheck, model: Any, log_density: Callable[[Array], 
     return replace(found, ok=False, message=f"{found.message} But: {endings[0].finding} {remedy}")
 
 
-def _on_host(log_density: Callable[[Array], Array], x: Array) -> Callable[[NDArray[Any]], Floats]:
+def _on_host(log_density: Density, x: Array) -> Callable[[NDArray[Any]], Floats]:
     def values(points: NDArray[Any]) -> Floats:
         there = like(points, x)
         return to_host(one_per_row(log_density(private_copy(there)), there))
 
     return values
-
-
-def _find_log_density(model: Any, log_density: Callable[[Array], Array] | None) -> Callable[[Array], Array]:
-    found = Knowledge(model).log_density if log_density is None else log_density
-    if not callable(found):
-        raise TypeError("`model` has no `log_density` to compare its score with; pass `log_density=`.")
-    return found
 
 
 def _find_points(model: Any, x: Array) -> Array:
@@ -154,7 +162,7 @@ def _find_points(model: Any, x: Array) -> Array:
     return as_samples(sampler(25, np.random.default_rng(0)), "x", least=1)
 
 
-def _numerical_score(log_density: Callable[[Array], Array], x: Array) -> tuple[Floats, Floats, Floats]:
+def _numerical_score(log_density: Density, x: Array) -> tuple[Floats, Floats, Floats]:
     """The log density (n,), its gradient (n, d) and the error of that; points are of the library of ``x``."""
     host, values = to_host(x).astype(np.dtype(dtype_name(x))), _on_host(log_density, x)
     here = values(host)
@@ -215,10 +223,7 @@ def _mistakes(x: Floats, scores: Floats, values: Floats, gradient: Floats) -> It
 def _wrong_factor(scores: Floats, gradient: Floats) -> Iterator[Mistake]:
     if not scores.any():
         yield "The score is zero everywhere.", np.zeros_like(scores), 1.0
-    known = {-1.0: "The sign is flipped: the score is minus the gradient of the log density."}
-    known[2.0] = "The score is twice the gradient of the log density: a factor 1/2 is missing."
-    known[0.5] = "The score is half the gradient of the log density: a factor 2 is missing."
-    for factor, text in known.items():
+    for factor, text in _FACTORS.items():
         yield text, factor * gradient, abs(factor)
     weight = float((gradient**2).sum())
     if scores.size >= 3 and weight > 0.0:
@@ -239,7 +244,8 @@ def _offset(scores: Floats, gradient: Floats) -> Iterator[Mistake]:
 def _wrong_order(scores: Floats, gradient: Floats) -> Iterator[Mistake]:
     n, d = scores.shape
     if d > 1:
-        order = _match_columns(scores, gradient)
+        cost = [[np.abs(s - g).sum() for g in gradient.T] for s in scores.T]
+        order = linear_sum_assignment(np.array(cost))[1]  # the nearest columns, each used once
         shown = f": they hold {order.tolist()}" if d <= 12 else ""
         yield f"The coordinates of the score are in another order{shown}.", gradient[:, order], 1.0
         text = "The score is transposed: (d, n) values were arranged as (n, d)."
@@ -249,26 +255,9 @@ def _wrong_order(scores: Floats, gradient: Floats) -> Iterator[Mistake]:
         yield "The rows of the score are in another order than those of `x`.", gradient[order], 1.0
 
 
-def _match_columns(scores: Floats, gradient: Floats) -> NDArray[np.intp]:
-    """For every column of the scores the column of the gradient that is nearest, each used once."""
-    cost = np.array([[np.abs(s - g).sum() for g in gradient.T] for s in scores.T])
-    return np.asarray(linear_sum_assignment(cost)[1])
-
-
 def _transposed_shape(claimed: Any, x: Array) -> str:
     shape = tuple(claimed.shape) if is_array(claimed) else ()
     return " It looks transposed." if shape == tuple(x.shape)[::-1] and shape != tuple(x.shape) else ""
-
-
-Mistake = tuple[str, Floats, float]
-"""What to say, the score that the mistake would give, and how much it magnifies errors of the gradient."""
-
-Values = Callable[[Floats], Floats]
-
-_AFFINE = 1e-5
-_REACH = 10.0 ** np.arange(-3, 5)
-_NEAR = (1e-4, 1e-7)
-_BISECTIONS = 80
 
 
 def missing_jacobian(x: Floats, scores: Floats, gradient: Floats) -> Iterator[Mistake]:
@@ -322,14 +311,14 @@ def _wrong_covariance(x: Floats, mean: Floats, precision: Floats) -> Iterator[Mi
     covariance = np.linalg.inv(precision)
     whitener = np.linalg.inv(np.linalg.cholesky((covariance + covariance.T) / 2.0))
     once = "The score has one factor of the inverse covariance where it needs both: the data are whitened once."
-    wrong = {
-        "The score has the covariance in place of its inverse.": covariance,
-        "A factor of the covariance is transposed: L⁻¹L⁻ᵀ in place of L⁻ᵀL⁻¹.": whitener @ whitener.T,
-        once: whitener.T,
-        f"{once} ": whitener,
-    }
-    for text, matrix in wrong.items():
-        yield text.strip(), -(x - mean) @ matrix, float(np.linalg.norm(matrix @ covariance, 2))
+    wrong = [
+        ("The score has the covariance in place of its inverse.", covariance),
+        ("A factor of the covariance is transposed: L⁻¹L⁻ᵀ in place of L⁻ᵀL⁻¹.", whitener @ whitener.T),
+        (once, whitener.T),
+        (once, whitener),
+    ]
+    for text, matrix in wrong:
+        yield text, -(x - mean) @ matrix, float(np.linalg.norm(matrix @ covariance, 2))
 
 
 class Ending(NamedTuple):
@@ -350,13 +339,8 @@ class Ending(NamedTuple):
 
 def find_endings(log_density: Values, x: Floats) -> list[Ending]:
     """Ends of the density beyond the points ``x`` at which it vanishes no faster than the distance from them."""
-    found = []
-    for column in range(x.shape[1]):
-        for sign in (-1.0, 1.0):
-            ending = _ending(log_density, x, column, sign)
-            if ending is not None and ending.order <= 1.02:
-                found.append(ending)
-    return found
+    found = (_ending(log_density, x, column, sign) for column in range(x.shape[1]) for sign in (-1.0, 1.0))
+    return [ending for ending in found if ending is not None and ending.order <= 1.02]
 
 
 def _ending(log_density: Values, x: Floats, column: int, sign: float) -> Ending | None:
