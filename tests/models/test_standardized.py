@@ -13,7 +13,7 @@ from scipy import stats
 import steinball as sb
 from steinball.arrays import Floats
 from steinball.fitting import as_family
-from steinball.models.base import ScoreArray
+from steinball.models.array_models import ScoreArray
 from steinball.models.differences import difference_jacobian
 from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge

@@ -12,7 +12,7 @@ import numpy as np
 from steinball.arrays import Floats, to_host
 from steinball.models.autodiff import DifferentiatedDensity
 from steinball.models.base import refuse_discrete
-from steinball.models.base_map import normal_of
+from steinball.models.base_space import normal_of
 from steinball.models.gaussian import Gaussian
 from steinball.models.mixture import GaussianMixture
 from steinball.models.registry import class_names

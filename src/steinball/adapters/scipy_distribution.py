@@ -12,7 +12,7 @@ from scipy.special import log_ndtr
 
 from steinball.adapters.density import refuse_angle, refuse_columns
 from steinball.arrays import Array, Floats, like, to_host
-from steinball.models.base_map import normal_of
+from steinball.models.base_space import normal_of
 from steinball.models.differences import numerical_gradient
 from steinball.models.gaussian import Gaussian, as_points
 from steinball.models.positive import GammaFamily, LogNormalFamily, WeibullFamily

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from steinball.arrays import Array, Floats, like, to_host
-from steinball.models.base_map import rosenblatt
+from steinball.models.base_space import rosenblatt
 from steinball.models.gaussian import Covariance, as_points, set_fields
 from steinball.models.growth import ScoreGrowth, unit_root
 

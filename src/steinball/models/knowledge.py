@@ -11,9 +11,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from steinball.arrays import Array, Floats, as_numbers, to_host
-from steinball.models.base_map import BaseMap, Move
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, unit_root
-from steinball.models.support import Support
+from steinball.models.support import Move, Support
 
 T = TypeVar("T")
 
@@ -67,6 +66,10 @@ class Knowledge:
     """
 
     model: Any
+
+    def asked(self, name: str) -> Any:
+        """What is known under a name of this class."""
+        return getattr(self, name)
 
     def _attribute(self, name: str) -> Any:
         try:
@@ -214,7 +217,7 @@ class Knowledge:
     prefers_base = Said[bool](bool, False)
 
     #: How data come into base space, where the model is stated there.
-    base_map = Said[BaseMap | None](BaseMap)
+    base_map = Said[Move | None](Move)
 
     #: How places of the data's coordinates come to those that the model is stated in, where these are others.
     move = Said[Move | None](Move)

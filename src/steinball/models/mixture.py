@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr
 
 from steinball.arrays import Array, Floats, as_numbers, like, namespace
-from steinball.models.base_map import rosenblatt
+from steinball.models.base_space import rosenblatt
 from steinball.models.differences import difference_jacobian
 from steinball.models.family import Family, maximum_likelihood
 from steinball.models.gaussian import (

@@ -23,8 +23,9 @@ from steinball.arrays import (
     private_copy,
     to_host,
 )
+from steinball.models.array_models import ScoreArray
 from steinball.models.autodiff import check_rows, one_per_row
-from steinball.models.base import ScoreArray, as_model, model_at, score_of
+from steinball.models.base import as_model, model_at, score_of
 from steinball.models.differences import numerical_gradient
 from steinball.models.knowledge import Knowledge
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from steinball.arrays import Array, Floats, OutOfRangeError, like, namespace, to_host
 from steinball.models.base import Model, score_of
-from steinball.models.base_map import Move
 from steinball.models.family import Family
 from steinball.models.gaussian import Gaussian
 from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds
@@ -19,7 +18,7 @@ from steinball.models.knowledge import Clusters, Knowledge
 from steinball.models.mixture import GaussianMixture
 from steinball.models.reference import Reference, kept_with
 from steinball.models.student_t import StudentT
-from steinball.models.support import Support
+from steinball.models.support import Move, Support
 from steinball.tilts.scatter import Scatter, median_and_scales, robust_scatter_of
 
 _ROWS_PER_COLUMN = 5
@@ -157,7 +156,7 @@ class Standardized:
     def __getattr__(self, name: str) -> Any:
         if name not in _UNMOVED:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(self.known, name)
+        return self.known.asked(name)
 
     @property
     def dimension(self) -> int:
@@ -319,10 +318,6 @@ def _checked(scatter: Scatter) -> Scatter:
     return scatter
 
 
-_ABOUT_MEMBERS = ("label", "names", "positive", "numerical", "fixed", "quick")
-_ABOUT_PARAMETERS = ("internal", "reported", "steepest", "to_working", "from_working", "working_jacobian")
-
-
 class MovedFamily(Family):
     r"""The densities of :math:`z = L^{-1}(x - a)` for x of a family: the same parameters, and rows z.
 
@@ -341,7 +336,12 @@ class MovedFamily(Family):
 
     def __init__(self, family: Family, move: Standardization) -> None:
         self.family, self.move = family, move
-        vars(self).update({name: getattr(family, name) for name in _ABOUT_MEMBERS + _ABOUT_PARAMETERS})
+        self.label, self.names, self.positive = family.label, family.names, family.positive
+        self.numerical, self.fixed, self.quick = family.numerical, family.fixed, family.quick
+        # What is about parameters alone is that of the family itself.
+        vars(self).update(internal=family.internal, reported=family.reported, steepest=family.steepest)
+        vars(self).update(to_working=family.to_working, from_working=family.from_working)
+        vars(self).update(working_jacobian=family.working_jacobian)
 
     def model(self, params: Floats) -> Model:
         model = self.family.model(params)

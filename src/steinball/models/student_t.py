@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import betaln, digamma, gammaln, ndtr, stdtr
 
 from steinball.arrays import Array, Floats, as_number, like, namespace
-from steinball.models.base_map import normal_of
+from steinball.models.base_space import normal_of
 from steinball.models.family import Family
 from steinball.models.gaussian import Covariance, Gaussian, as_points, as_vector, common_dimension, set_fields
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds
