@@ -9,7 +9,15 @@ import numpy as np
 from scipy import stats
 
 from steinball.adapters.density import refuse_set
-from steinball.adapters.scipy_distribution import SCORES, SHAPE_SCORES, Frozen, New, ends_of, line_model, shapes_of
+from steinball.adapters.scipy_distribution import (
+    SCORES,
+    SHAPE_SCORES,
+    ends_of,
+    line_model,
+    read_frozen,
+    read_new,
+    shapes_of,
+)
 from steinball.arrays import Floats
 from steinball.models.base import Model, refuse_discrete
 from steinball.models.differences import difference_jacobian
@@ -46,11 +54,11 @@ class SciPy(Adapter):
         _refuse_sets(kind.removesuffix("_frozen"))
         _refuse_families(thing)
         if kind == "rv_continuous_frozen":
-            return line_model(Frozen(thing), dimension)
+            return line_model(read_frozen(thing), dimension)
         if "DiscreteDistribution" in class_names(thing):
             refuse_discrete(kind)
         is_new = class_names(thing) & {"UnivariateDistribution", "_ProbabilityDistribution"}
-        return line_model(New(thing), dimension) if is_new else None
+        return line_model(read_new(thing), dimension) if is_new else None
 
     def family(self, thing: Any, dimension: int, known: Mapping[str, float]) -> Family | None:
         """The family of a continuous distribution whose parameters are not frozen; our own of Student's t, in which
@@ -164,7 +172,7 @@ class SciPyFamily(Family):
         return None if np.isinf(found).all() else Support.of(found[0].tolist())
 
     def model(self, params: Floats) -> Model:
-        return line_model(Frozen(self.distribution(**self._whole(params))), 1)  # type: ignore[no-any-return]
+        return line_model(read_frozen(self.distribution(**self._whole(params))), 1)  # type: ignore[no-any-return]
 
     def fit(self, x: Floats) -> Floats:
         """SciPy's own fit, with the known parameters fixed."""
