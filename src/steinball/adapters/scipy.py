@@ -9,21 +9,14 @@ import numpy as np
 from scipy import stats
 
 from steinball.adapters.density import refuse_set
-from steinball.adapters.scipy_distribution import (
-    SCORES,
-    SHAPE_SCORES,
-    ends_of,
-    line_model,
-    read_frozen,
-    read_new,
-    shapes_of,
-)
+from steinball.adapters.scipy_distribution import SCORES, ends_of, line_model, read_frozen, read_new, shapes_of
 from steinball.arrays import Floats
 from steinball.models.base import Model, refuse_discrete
 from steinball.models.differences import difference_jacobian
 from steinball.models.family import Family
 from steinball.models.gaussian import Gaussian
 from steinball.models.kernel_density import KernelDensity
+from steinball.models.positive import GammaFamily, LogNormalFamily, WeibullFamily
 from steinball.models.registry import Adapter, class_names
 from steinball.models.student_t import StudentFamily, StudentT
 from steinball.models.support import Support
@@ -41,6 +34,15 @@ _CURVED = {
     "rotations": ("special_ortho_group", "ortho_group", "unitary_group"),
 }
 """Sets that are no box of the space that points are written in, and distributions on them."""
+
+
+SHAPE_SCORES: dict[str, Callable[..., Floats]] = {
+    "gamma": lambda z, a: GammaFamily().parameter_scores(np.array([a, 1.0]), z)[:, :1],
+    "lognorm": lambda z, s: LogNormalFamily().parameter_scores(np.array([0.0, s]), z)[:, 1:],
+    "t": lambda z, df: -StudentFamily().parameter_scores(np.array([1.0 / df, 0.0, 1.0]), z)[:, :1] / df**2,
+    "weibull_min": lambda z, c: WeibullFamily().parameter_scores(np.array([c, 1.0]), z)[:, :1],
+}
+"""∂ log p / ∂ of the shapes at a column z, (n, 1) to (n, k), where a family of our own has it, by the name of SciPy."""
 
 
 class SciPy(Adapter):

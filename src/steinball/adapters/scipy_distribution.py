@@ -15,8 +15,7 @@ from steinball.arrays import Array, Floats, like, to_host
 from steinball.models.base_space import normal_of
 from steinball.models.differences import numerical_gradient
 from steinball.models.gaussian import Gaussian, as_points
-from steinball.models.positive import GammaFamily, LogNormalFamily, WeibullFamily
-from steinball.models.student_t import StudentFamily, StudentT
+from steinball.models.student_t import StudentT
 from steinball.models.support import Support
 
 Number = float | Floats
@@ -131,15 +130,6 @@ SCORES: dict[str, ClosedScore] = {
     "weibull_min": ClosedScore(_weibull, lambda c: max(c - 1.0, 0.0)),
 }
 """By the name of SciPy."""
-
-SHAPE_SCORES: dict[str, Callable[..., Floats]] = {
-    "gamma": lambda z, a: GammaFamily().parameter_scores(np.array([a, 1.0]), z)[:, :1],
-    "lognorm": lambda z, s: LogNormalFamily().parameter_scores(np.array([0.0, s]), z)[:, 1:],
-    "t": lambda z, df: -StudentFamily().parameter_scores(np.array([1.0 / df, 0.0, 1.0]), z)[:, :1] / df**2,
-    "weibull_min": lambda z, c: WeibullFamily().parameter_scores(np.array([c, 1.0]), z)[:, :1],
-}
-"""∂ log p / ∂ of the shapes at a column z, (n, 1) to (n, k), where a family of our own has it, by the name of SciPy."""
-
 
 _QUARTILES, _NORMAL_QUARTILES = (0.25, 0.75), 1.3489795003921634
 

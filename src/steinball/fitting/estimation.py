@@ -143,8 +143,7 @@ def minimum_ksd_coefficients(
     jacobians = as_numbers(basis_jacobians, "basis_jacobians")
     check_kind(kernel, Kernel, "kernel", "a kernel of `steinball.kernels`")
     _check_shapes(x, s, jacobians)
-    if tilt is not None:
-        check_kind(tilt, Tilt, "tilt", "a tilt of `steinball.tilts` or None")
+    check_kind(tilt, (Tilt, type(None)), "tilt", "a tilt of `steinball.tilts` or None")
     with np.errstate(over="ignore", invalid="ignore"):
         quadratic, linear = ScoreDistance.of(x, SteinKernel(kernel, tilt)).expansion(s, jacobians)
     if not (np.isfinite(quadratic).all() and np.isfinite(linear).all()):

@@ -91,14 +91,12 @@ def _directions(whitened: Floats) -> Floats:
 
 def _next_to_edges(x: Floats, support: Support) -> list[Floats]:
     """Rows of the data moved next to each finite end, column by column."""
-    low, high = support.along(x.shape[1])
-    rows = x[:: -(-len(x) // 16)]
+    rows, near = x[:: -(-len(x) // 16)] if x.shape[1] > 1 else x[:1], np.geomspace(1e-8, 1.0, 60)
     found = []
-    for ends, sign in ((low, 1.0), (high, -1.0)):
+    for ends, sign in zip(support.along(x.shape[1]), (1.0, -1.0), strict=True):
         for j in np.flatnonzero(np.isfinite(ends)):
+            moved = np.tile(rows, (len(near), 1))
             usual = float(np.median(np.abs(x[:, j] - ends[j])))
-            for near in np.geomspace(1e-8, 1.0, 60):
-                moved = rows[:1].copy() if x.shape[1] == 1 else rows.copy()
-                moved[:, j] = ends[j] + sign * near * usual
-                found.append(moved)
+            moved[:, j] = ends[j] + sign * np.repeat(near, len(rows)) * usual
+            found.append(moved)
     return found

@@ -162,13 +162,7 @@ class Closest:
 
 
 def closest_member(
-    family: Family,
-    x: Floats,
-    stein: SteinKernel,
-    start: Floats,
-    share: float,
-    calibration: Calibration,
-    rng: Any,
+    family: Family, x: Floats, stein: SteinKernel, start: Floats, share: float, calibration: Calibration, rng: Any
 ) -> Closest:
     """The member of the least D − θ − q, searched for from the fit and from the robust start."""
     weights = gather(calibration.request(len(x), as_seed(rng)).weights, len(x))[:_SEARCH_DRAWS]

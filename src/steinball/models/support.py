@@ -143,10 +143,7 @@ class Move(ABC):
 
 
 def place(
-    samples: Array,
-    support: Support | None,
-    outside: str = "error",
-    steps: Callable[[Floats], Floats] | None = None,
+    samples: Array, support: Support | None, outside: str = "error", steps: Callable[[Floats], Floats] | None = None
 ) -> tuple[Array, NDArray[np.intp], dict[str, int]]:
     """The samples inside a support, the places of the others among all, and what a result says of them.
 
