@@ -39,10 +39,6 @@ class ClosedScore(NamedTuple):
         return None if any(rate is None for rate in rates) else max(rates)  # type: ignore[type-var]
 
 
-def _zero(z: Floats, *_: Number) -> Floats:
-    return np.zeros_like(z)
-
-
 def _weibull(z: Floats, c: Number) -> Floats:
     return np.asarray((c - 1.0) / z - c * z ** (np.asarray(c) - 1.0))
 
@@ -69,10 +65,6 @@ def _johnson(z: Floats, a: Number, b: Number) -> Floats:
     return np.asarray(-z / root / root - b * (a + b * np.arcsinh(z)) / root)
 
 
-def _least_one(beta: float) -> float | None:
-    return beta - 1.0 if beta >= 1.0 else None
-
-
 def _student(z: Floats, df: Number = 1.0) -> Floats:
     return np.asarray(-(df + 1.0) * z / (df + z * z))
 
@@ -95,7 +87,7 @@ SCORES: dict[str, ClosedScore] = {
     "fisk": ClosedScore(_log_logistic, 0.0),
     "gamma": _GAMMA,
     "genpareto": ClosedScore(lambda z, c: -(1.0 + c) / (1.0 + c * z), 0.0),
-    "gennorm": ClosedScore(_general_normal, _least_one),
+    "gennorm": ClosedScore(_general_normal, lambda beta: beta - 1.0 if beta >= 1.0 else None),
     "gumbel_l": ClosedScore(lambda z: 1.0 - np.exp(z), None),
     "gumbel_r": ClosedScore(lambda z: np.exp(-z) - 1.0, None),
     "halfcauchy": ClosedScore(_student, 0.0),
@@ -125,7 +117,7 @@ SCORES: dict[str, ClosedScore] = {
     "t": ClosedScore(_student, 0.0),
     "truncexpon": ClosedScore(lambda z, *_: -np.ones_like(z), 0.0),
     "truncnorm": _NORMAL,
-    "uniform": ClosedScore(_zero, 0.0),
+    "uniform": ClosedScore(np.zeros_like, 0.0),
     "weibull_max": ClosedScore(lambda z, c: -_weibull(-z, c), lambda c: max(c - 1.0, 0.0)),
     "weibull_min": ClosedScore(_weibull, lambda c: max(c - 1.0, 0.0)),
 }

@@ -28,8 +28,7 @@ from steinball.calibration.projected import as_fitted, least_rows
 from steinball.evidence.ksd import FamilyEvidence, KSDEvidence
 from steinball.fitting.estimators import Estimate, Estimator, MaximumLikelihood, as_estimator
 from steinball.fitting.families import Fitter, as_family
-from steinball.fitting.first_order import FirstOrder
-from steinball.fitting.profile import EXCLUSION, check_memory, closest_member
+from steinball.fitting.tolerance import EXCLUSION, FirstOrder, check_memory, closest_member
 from steinball.gof.assess import Specification, assess_problem
 from steinball.gof.families import by_regions, region_fit
 from steinball.gram.choose import Settings
@@ -39,8 +38,7 @@ from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model
 from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
-from steinball.models.standardized import MovedFamily
-from steinball.models.standardized import Standardization, Standardized, standardized
+from steinball.models.standardized import MovedFamily, Standardization, Standardized, standardized
 from steinball.problem import Problem, Rows, in_no_coordinates, within_reach
 from steinball.radius import Huber, Radius
 from steinball.record import Record, recorded

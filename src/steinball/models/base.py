@@ -249,7 +249,11 @@ def model_at(model: Any, samples: Array | None) -> Model:
     columns = None if samples is None else int(samples.shape[1])
     found = model if Knowledge(model).has_score else read_model(model, columns)
     if found is not None:
-        _check_dimension(Knowledge(found).dimension, columns)
+        dimension = Knowledge(found).dimension
+        if dimension is not None and columns is not None and dimension != columns:
+            raise ValueError(
+                f"`model` has dimension {dimension} but `samples` has {columns} columns; rows are observations."
+            )
         return found  # type: ignore[no-any-return]
     _refuse_what_has_no_score(model)
     if not callable(model):
@@ -369,13 +373,6 @@ def _refuse_rounding(x: Array, narrow: Array) -> None:
 def _without_graph(scores: Array) -> Array:
     # A torch network returns its whole graph along with the scores; nothing later differentiates through it.
     return scores.detach() if array_api_compat.is_torch_array(scores) else scores
-
-
-def _check_dimension(dimension: int | None, columns: int | None) -> None:
-    if dimension is not None and columns is not None and dimension != columns:
-        raise ValueError(
-            f"`model` has dimension {dimension} but `samples` has {columns} columns; rows are observations."
-        )
 
 
 def _refuse_what_is_no_model(model: Any) -> None:
