@@ -111,6 +111,7 @@ def test_the_search_goes_as_far_as_it_must() -> None:
 
 
 as_family: Any = fitting.as_family
+FAMILY, STEIN = as_family("normal", 1), SteinKernel(InverseMultiquadric(2.0), PolynomialTilt())
 
 
 def quantiles(n: int) -> np.ndarray:
