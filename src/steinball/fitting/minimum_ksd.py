@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -182,20 +183,20 @@ class Minimum:
         return np.asarray(moves @ self._jacobian().T)
 
 
-def minimize_ksd(family: Family, x: Floats, stein: SteinKernel, ridge: float = 0.0) -> Minimum:
+def minimize_ksd(family: Family, x: Floats, stein: SteinKernel) -> Minimum:
     """The member of a family with the least KSD: in closed form for exponential families, by Gauss and Newton else."""
     distance = ScoreDistance.of(x, stein)
     if isinstance(family, ExponentialFamily):
-        return _closed_form(family, distance, stein, ridge)
+        return _closed_form(family, distance, stein)
     return _gauss_newton(family, distance, stein)
 
 
-def _closed_form(family: ExponentialFamily, distance: ScoreDistance, stein: SteinKernel, ridge: float) -> Minimum:
+def _closed_form(family: ExponentialFamily, distance: ScoreDistance, stein: SteinKernel) -> Minimum:
     x = distance.x
     by = family.origin(x)  # data far from 0 would cost the moments their digits
     near = replace(distance, x=x - by)
     curvature, linear = near.expansion(family.base_score(near.x), family.score_basis(near.x))
-    coordinates = -solve_positive(curvature, linear, ridge)
+    coordinates = -solve_positive(curvature, linear, 0.0)
     params = family.from_natural(coordinates)
     if not np.isfinite(params).all():
         raise ValueError(
@@ -246,20 +247,12 @@ def _descend(
 ) -> tuple[Floats, float, float]:
     for _ in range(_HALVINGS):
         tried = np.maximum(working + units * step, family.least)
-        with np.errstate(all="ignore"):
-            found = _value(family, distance, tried)
-        if found < value:
-            return tried, found, float(np.abs(step).max())
+        with np.errstate(all="ignore"), suppress(ValueError, FloatingPointError):  # outside the family
+            found = distance.objective(family.score(family.from_working(tried), distance.x))
+            if -np.inf < found < value:
+                return tried, found, float(np.abs(step).max())
         step = step / 2.0
     return working, value, 0.0
-
-
-def _value(family: Family, distance: ScoreDistance, working: Floats) -> float:
-    try:
-        found = distance.objective(family.score(family.from_working(working), distance.x))
-    except (ValueError, FloatingPointError):
-        return np.inf
-    return found if np.isfinite(found) else np.inf
 
 
 def solve_positive(matrix: Floats, right: Floats, ridge: float) -> Floats:

@@ -36,8 +36,7 @@ from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model
 from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
-from steinball.models.moved_family import MovedFamily
-from steinball.models.standardized import Standardization, Standardized, standardized
+from steinball.models.standardized import MovedFamily, Standardization, Standardized, standardized
 from steinball.problem import Problem
 from steinball.radius import Huber
 from steinball.record import recorded

@@ -11,7 +11,7 @@ from scipy.special import digamma, gammainc, gammaln, ndtr, polygamma
 
 from steinball.arrays import Array, Floats, namespace
 from steinball.models.family import ExponentialFamily, Family
-from steinball.models.gaussian import as_points
+from steinball.models.gaussian import BuiltIn, as_points
 from steinball.models.support import Support
 
 _HALF_LINE = Support.of((0, None))
@@ -19,11 +19,9 @@ _NEWTON, _STEPS = 5, 60
 
 
 @dataclass(frozen=True)
-class _OnHalfLine:
+class _OnHalfLine(BuiltIn):
     dimension: ClassVar[int] = 1
     support: ClassVar[Support] = _HALF_LINE
-    takes_numpy: ClassVar[bool] = True
-    verified: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
