@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 from steinball.arrays import as_number
 from steinball.problem import Problem
-from steinball.radius.base import FixedRadius, Radius, as_radius, within_all
+from steinball.radius.base import Radius, within_all
 from steinball.tau.certificate import Supremum
 from steinball.tau.isotropic import kernel_constants
 from steinball.tau.lipschitz import lipschitz_constant
@@ -42,10 +41,10 @@ class Wasserstein(Radius):
     lipschitz: float | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "distance", as_number(self.distance, "distance", low=0.0))
+        distance = as_number(self.distance, "distance", low=0.0)
+        self._declare(distance=distance, displacement=distance)
         if self.lipschitz is not None:
-            object.__setattr__(self, "lipschitz", as_number(self.lipschitz, "lipschitz", low=0.0))
-        self._declare(displacement=self.distance)
+            self._declare(lipschitz=as_number(self.lipschitz, "lipschitz", low=0.0))
 
     @classmethod
     def rounding(cls, spacing: float, dimension: int = 1, lipschitz: float | None = None) -> Wasserstein:
@@ -71,11 +70,11 @@ class Wasserstein(Radius):
         return within_all(self.constant(problem).value * farthest, tau) if farthest > 0.0 else 0.0
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class ScoreError(Radius):
-    r"""A score that is itself approximate, on top of any other tolerance
+    r"""A score that is itself approximate, to be added to any other tolerance θ₀
 
-    .. math:: \theta = \theta_0 + \sqrt{h(0)} \, \delta, \qquad
+    .. math:: \theta = \sqrt{h(0)} \, \delta, \qquad
        \delta \ge \mathbb{E} \left| w(X) (\hat s(X) - s(X)) \right|,
 
     where ŝ is the score that the test uses and s the exact one: a fitted network, a subsampled likelihood, finite
@@ -86,42 +85,20 @@ class ScoreError(Radius):
     delta : float
         δ ≥ 0, under the exact model: then θ₀ may be any radius computed, as it is, with ŝ. (A bound under the law of
         the data serves a θ₀ that was computed with s.)
-    base : Radius or float
-        θ₀, 0 by default; ``Huber(0.05) + ScoreError(0.01)`` says the same as ``ScoreError(0.01, base=Huber(0.05))``.
 
     Examples
     --------
-    >>> ScoreError(0.01)
-    ScoreError(delta=0.01)
+    >>> from steinball.radius import Huber
+    >>> Huber(0.05) + ScoreError(0.01)
+    Huber(contamination=0.05) + ScoreError(delta=0.01)
     """
 
     delta: float
-    base: Any = 0.0
+    needs_bounded = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", as_number(self.delta, "delta", low=0.0))
-        base = as_radius(self.base)
-        object.__setattr__(self, "base", base)
-        self._declare(
-            needs_bounded=base.needs_bounded,
-            anchored=base.anchored,
-            kernel_specific=base.kernel_specific,
-            displacement=base.displacement,
-        )  # the score error itself is none of these
-
-    def __repr__(self) -> str:
-        base = "" if self.base == FixedRadius(0.0) else f", base={self.base!r}"
-        return f"ScoreError(delta={self.delta!r}{base})"
-
-    def kind(self, problem: Problem, tau: Supremum) -> str:
-        """That of the radius below it."""
-        return str(self.base.kind(problem, tau))
-
-    def trusts(self, tau: Supremum) -> bool:
-        """As the radius below it."""
-        return bool(self.base.trusts(tau))
+        self._declare(delta=as_number(self.delta, "delta", low=0.0))
 
     def __call__(self, problem: Problem, tau: Supremum) -> float:
-        """θ₀ + √h(0) δ."""
-        height = math.sqrt(kernel_constants(problem.stein.kernel)[0])
-        return float(self.base(problem, tau)) + height * self.delta * problem.rows.score_stretch
+        """√h(0) δ."""
+        return math.sqrt(kernel_constants(problem.stein.kernel)[0]) * self.delta * problem.rows.score_stretch
