@@ -25,21 +25,6 @@ LEAST_EFFECTIVE = 20
 in simulations. A larger bound would do worse: it keeps those samples whose τ is underestimated."""
 
 
-def as_length(dependence: Length, chains: Chains) -> Length:
-    """What a user passed as ``dependence``, checked with what ``chains`` goes with it."""
-    if dependence is None:
-        if chains != 1:
-            raise ValueError(
-                f'`chains={chains!r}` is for rows that depend on each other. Give `dependence="auto"` with it.'
-            )
-        return None
-    if isinstance(dependence, str):
-        if dependence != "auto":
-            raise ValueError(f'`dependence` must be None, "auto" or a number of rows, got {dependence!r}.')
-        return dependence
-    return as_number(dependence, "dependence", low=1.0)
-
-
 def length_of(problem: Problem, chains: Chains, stretch: float = 1.0) -> float:
     """``stretch`` times τ (n/τ)^(1/3), τ the autocorrelation time of the Stein features; refused where n/τ < 20."""
     n = len(problem)
@@ -136,10 +121,22 @@ class MarkovCalibration(Calibration):
             return self
         return replace(self, dependence=length_of(problem, self.chains, self.stretch))  # type: ignore[type-var]
 
+    def __post_init__(self) -> None:
+        vars(self).update(n_resamples=check_resamples(self.n_resamples))
+        self._check_dependence()
+
     def _check_dependence(self) -> None:
         """What a user passed for ``chains`` and ``dependence``, in their place."""
-        object.__setattr__(self, "chains", as_chains(self.chains))
-        object.__setattr__(self, "dependence", as_length(self.dependence, self.chains))
+        dependence, chains = self.dependence, as_chains(self.chains)
+        if dependence is None and chains != 1:
+            raise ValueError(
+                f'`chains={chains!r}` is for rows that depend on each other. Give `dependence="auto"` with it.'
+            )
+        if isinstance(dependence, str) and dependence != "auto":
+            raise ValueError(f'`dependence` must be None, "auto" or a number of rows, got {dependence!r}.')
+        if not (dependence is None or isinstance(dependence, str)):
+            dependence = as_number(dependence, "dependence", low=1.0)
+        vars(self).update(dependence=dependence, chains=chains)
 
     def _markov_request(self, n: int, seed: np.random.SeedSequence, start: int) -> Request:
         """Draws from ``start`` on of the signs of a chain, after a check of chains and length."""
@@ -201,10 +198,6 @@ class WildBootstrap(MarkovCalibration):
     dependence: Length = None
     chains: Chains = 1
     label: ClassVar[str] = "wild bootstrap"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))
-        self._check_dependence()
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Rows of signs."""

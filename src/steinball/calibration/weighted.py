@@ -51,7 +51,7 @@ class WeightedBootstrap(Calibration):
     label: ClassVar[str] = "weighted bootstrap"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))
+        vars(self).update(n_resamples=check_resamples(self.n_resamples))
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Rows W − 1, each summing to 0."""

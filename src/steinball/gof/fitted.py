@@ -23,8 +23,7 @@ from steinball.arrays import (
 )
 from steinball.calibration import BoundaryBootstrap, Calibration, ProjectedBootstrap, RefitBootstrap
 from steinball.calibration.combination import as_calibration
-from steinball.calibration.fitted import FittedCalibration, FittedModel
-from steinball.calibration.projected import as_fitted, least_rows
+from steinball.calibration.fitted import FittedCalibration, FittedModel, as_fitted, least_rows
 from steinball.evidence.ksd import FamilyEvidence, KSDEvidence
 from steinball.fitting.estimators import Estimate, Estimator, MaximumLikelihood, as_estimator
 from steinball.fitting.families import Fitter, as_family
