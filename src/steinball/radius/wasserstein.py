@@ -9,8 +9,7 @@ from steinball.arrays import as_number
 from steinball.problem import Problem
 from steinball.radius.base import Radius, within_all
 from steinball.tau.certificate import Supremum
-from steinball.tau.isotropic import kernel_constants
-from steinball.tau.lipschitz import lipschitz_constant
+from steinball.tau.isotropic import kernel_constants, lipschitz_constant
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Wasserstein(Radius):
     distance : float
         W₁ ≥ 0, in the units of the data (Euclidean).
     lipschitz : float, optional
-        An upper bound of L that you know. By default :func:`~steinball.tau.lipschitz.lipschitz_constant`: a closed
+        An upper bound of L that you know. By default :func:`~steinball.tau.isotropic.lipschitz_constant`: a closed
         form for an isotropic Gaussian under its own tilt, elsewhere *optimized*, a lower bound of L that is usually
         sharp, so that the radius is then no proved one (:meth:`kind` says which).
 
