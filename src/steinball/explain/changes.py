@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +13,13 @@ import numpy as np
 from steinball.arrays import Floats, as_number
 from steinball.evidence.ksd import KSDEvidence
 from steinball.gram.weights import Weights
-from steinball.text import count, percent, wrap
+from steinball.text import Summarized, count, percent, wrap
 
 Survives = Callable[[int], bool]
 
 
 @dataclass(frozen=True)
-class Fragility:
+class Fragility(Summarized):
     """How many replaced points a decision provably survives.
 
     Attributes
@@ -73,9 +74,6 @@ class Fragility:
             indent=0,
         )
 
-    def __str__(self) -> str:
-        return self.summary()
-
 
 def fragility(evidence: KSDEvidence, decision: Any, diameter: float | None = None) -> Fragility:
     r"""How many points can be replaced without changing the decision of a test: a proved lower bound.
@@ -126,8 +124,10 @@ def fragility(evidence: KSDEvidence, decision: Any, diameter: float | None = Non
     tau, n = evidence.tau.value, len(evidence.summary)
     width = 2.0 * math.sqrt(tau) if diameter is None else as_number(diameter, "diameter", low=0.0, open_low=True)
     survives = _survivor(evidence, decision, width / n)
+    # The decision survives 0 changes, and none beyond the first number of them that it does not survive.
+    changes = bisect_left(range(1, n + 1), True, key=lambda k: not survives(k))
     margin = abs(decision.ksd - decision.radius - decision.threshold)
-    return Fragility(_largest(survives, n), decision.rejected, margin, width, n, decision.calibration)
+    return Fragility(changes, decision.rejected, margin, width, n, decision.calibration)
 
 
 def _check(evidence: KSDEvidence) -> None:
@@ -146,15 +146,6 @@ def _check(evidence: KSDEvidence) -> None:
         raise ValueError('`fragility` is about V-statistics: use estimator="v".')
     if evidence.summary.grade != "exact":
         raise ValueError('`fragility` needs every pair of points: use engine="blocked".')
-
-
-def _largest(survives: Survives, n: int) -> int:
-    """The largest K ≤ n with survives(K), which holds at 0 and no longer beyond the first K where it fails."""
-    low, high = 0, n + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if survives(middle) else (low, middle)
-    return low
 
 
 def _survivor(evidence: KSDEvidence, decision: Any, step: float) -> Survives:

@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, as_samples, like, to_host
+from steinball.arrays import Floats, as_samples, like, to_host
 from steinball.evidence.base import PairSums
-from steinball.problem import Problem
 from steinball.stein import SteinPoints
-from steinball.text import percent, wrap
+from steinball.text import Summarized, percent, wrap
 
 _DRAWS = 512
 
 
 @dataclass(frozen=True)
-class Detectable:
+class Detectable(Summarized):
     """The share of contamination that a test of this size detects in half of all samples; approximate.
 
     Attributes
@@ -60,9 +59,6 @@ class Detectable:
             indent=0,
         )
 
-    def __str__(self) -> str:
-        return self.summary()
-
 
 def smallest_detectable(kernels: Sequence[PairSums], level: float, kind: Any = "worst") -> Detectable:
     r"""The smallest contamination that a test detects in half of all samples, from its own draws
@@ -102,7 +98,11 @@ def smallest_detectable(kernels: Sequence[PairSums], level: float, kind: Any = "
     worst = isinstance(kind, str)
     if worst and kind != "worst":
         raise ValueError(f'`kind` must be "worst" or an array of points, got {kind!r}.')
-    _check(kernels[0])
+    if math.isnan(kernels[0].critical):
+        raise TypeError(
+            "this test does not decide by D alone, so that no share of contamination follows from its threshold. Use "
+            "`steinball.power`, which simulates."
+        )
     answers = [_worst(sums) if worst else _at(sums, kind) for sums in kernels]
     low, high, share = (min(ends) for ends in zip(*answers, strict=True))
     return Detectable(share, low, high, "worst" if worst else "points", level)
@@ -110,14 +110,6 @@ def smallest_detectable(kernels: Sequence[PairSums], level: float, kind: Any = "
 
 Answer = tuple[float, float, float]
 """Low, high and the estimate."""
-
-
-def _check(sums: PairSums) -> None:
-    if math.isnan(sums.critical):
-        raise TypeError(
-            "this test does not decide by D alone, so that no share of contamination follows from its threshold. Use "
-            "`steinball.power`, which simulates."
-        )
 
 
 def _worst(sums: PairSums) -> Answer:
@@ -145,7 +137,7 @@ def _at(sums: PairSums, kind: Any) -> Answer:
     places = as_samples(kind, "kind", least=1)
     if places.shape[1] != problem.samples.shape[1]:
         raise ValueError(f"`kind` must have {problem.samples.shape[1]} columns, got shape {tuple(places.shape)}.")
-    there, points = _prepared(problem, problem.rows.tested(to_host(places))), _typical(sums)
+    there, points = problem.at(problem.rows.tested(to_host(places))).points, _typical(sums)
     length = math.sqrt(max(0.0, float(to_host(problem.stein.block(there, there)).mean())))
     if length == 0.0:
         return (math.inf,) * 3
@@ -165,17 +157,12 @@ def _solve(sums: PairSums, length: float, values: Floats, diagonal: Floats) -> A
     return tuple(end if end <= 1.0 else math.inf for end in (low, high, share))  # type: ignore[return-value]
 
 
-def _prepared(problem: Problem, places: Array) -> SteinPoints:
-    return problem.at(places).points
-
-
 def _typical(sums: PairSums) -> SteinPoints:
     """What the model looks like: its draws, or where it cannot be sampled the data."""
-    problem = sums.problem
-    reference = problem.reference
+    problem, reference = sums.problem, sums.problem.reference
     if reference is None:
         return problem.points
     try:
-        return _prepared(problem, like(reference.draws[:_DRAWS], problem.samples))
+        return problem.at(like(reference.draws[:_DRAWS], problem.samples)).points
     except Exception:  # a user's score need not be defined at its own draws: what is known is known
         return problem.points

@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Floats
 from steinball.evidence.base import PairSums
-from steinball.explain.coordinates import coordinate_shares
-from steinball.explain.improbable import improbable_rows
-from steinball.explain.influence import Influence, far_points, leave_one_out
+from steinball.explain.influence import Influence, coordinate_shares, far_points, improbable_rows, leave_one_out
 from steinball.explain.witness import Places, SteinWitness
 from steinball.frames import Labels, labels_of
-from steinball.text import Row, card, count, number, percent, render, table
+from steinball.text import Row, Summarized, card, count, number, percent, render, table
 
 OUTSIDE = "outside the support of the model"
 """What is said of a point that the model excludes, in place of its values."""
@@ -26,7 +24,7 @@ _COLUMNS, _LISTED = 3, 5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Explanation:
+class Explanation(Summarized):
     """Which points, coordinates and places the distance D of the data from the model is made of.
 
     It describes this sample under the kernel of the test, where there are several under the leading one; it is not a
@@ -87,9 +85,9 @@ class Explanation:
     @cached_property
     def improbable(self) -> NDArray[np.intp]:
         """Rows where the model has next to nothing, the least probable first: by integrals of the score along lines
-        (:func:`steinball.explain.improbable.improbable_rows`). Empty where they cannot be found so."""
-        problem = self._witness.sums.problem
-        return np.asarray(self._witness.sums.rows[improbable_rows(problem)])
+        (:func:`steinball.explain.influence.improbable_rows`). Empty where they cannot be found so."""
+        sums = self._witness.sums
+        return np.asarray(sums.rows[improbable_rows(sums.problem)])
 
     def witness(self, grid: Any) -> Floats:
         """The witness function at each row of ``grid``: positive where there are more data than the model expects,
@@ -104,11 +102,10 @@ class Explanation:
         return self._witness.along(self._coordinate(j), grid, at)
 
     def _coordinate(self, j: int | str) -> int:
-        known = dict(zip(self.names, range(len(self.names)), strict=True))
-        found = known.get(j) if isinstance(j, str) else j if -len(self.names) <= j < len(self.names) else None
-        if found is None:
-            raise ValueError(f"`j` must be one of the {len(self.names)} coordinates or its name, got {j!r}.")
-        return int(found)
+        d = len(self.names)
+        if not (j in self.names if isinstance(j, str) else -d <= j < d):
+            raise ValueError(f"`j` must be one of the {d} coordinates or its name, got {j!r}.")
+        return self.names.index(j) if isinstance(j, str) else int(j)
 
     def label(self, row: int) -> str:
         """What a row is called."""
@@ -145,15 +142,17 @@ class Explanation:
     def _sentences(self) -> list[str]:
         order = np.argsort(-self.coordinates, kind="stable")[:_LISTED]
         shares = ", ".join(f"{self.names[j]} {percent(float(self.coordinates[j]))}" for j in order)
-        many, single = len(self.coordinates) > 1, self.influence.flips
-        where = (
-            f"Too many points near {self._place(self.places.surplus)}, too few near {self._place(self.places.lack)}."
-        )
-        parts = f"; by coordinate{self._space}: {shares}" if many else ""
-        found = [f"D = {number(self.ksd)}{parts}.", where]
-        if len(single):
+        parts = f"; by coordinate{self._space}: {shares}" if len(self.coordinates) > 1 else ""
+        surplus, lack = self._place(self.places.surplus), self._place(self.places.lack)
+        found = [f"D = {number(self.ksd)}{parts}.", f"Too many points near {surplus}, too few near {lack}."]
+        if len(single := self.influence.flips):
             found.append(f"Without any single one of {self._some(single)} the decision would be the other one.")
-        return found + self._nothing() + self._alone()
+        if len(rows := self.improbable):
+            found.append(f"Where the model has next to nothing: {self._some(rows)}.")
+        if len(self.far):
+            share = percent(float(self.shares(self.far).sum()))
+            found.append(f"Far from all others{self._space}: {self._some(self.far)}, {share} of D² together.")
+        return found
 
     @property
     def _space(self) -> str:
@@ -164,22 +163,9 @@ class Explanation:
         named = ", ".join(self.label(i) for i in rows[:_LISTED].tolist()) + ", …" * (len(rows) > _LISTED)
         return f"{count(len(rows), 'point')} ({named})"
 
-    def _nothing(self) -> list[str]:
-        rows = self.improbable
-        return [f"Where the model has next to nothing: {self._some(rows)}."] if len(rows) else []
-
-    def _alone(self) -> list[str]:
-        if not len(self.far):
-            return []
-        share = percent(float(self.shares(self.far).sum()))
-        return [f"Far from all others{self._space}: {self._some(self.far)}, {share} of D² together."]
-
     def _place(self, place: Floats) -> str:
         inside = ", ".join(number(value) for value in place[:_COLUMNS]) + ", …" * (len(place) > _COLUMNS)
         return inside if len(place) == 1 else f"({inside})"
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def _repr_html_(self) -> str:
         heads = ("", "share of D²", "D without it", *(self.names[j] for j in self._shown()))
