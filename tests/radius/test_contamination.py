@@ -101,3 +101,14 @@ def test_the_data_do_not_enter_the_operator_norm() -> None:
     model = sb.models.Gaussian()
     first, second = (problem(model, x=x) for x in (PLANE[:, :1], 100.0 + PLANE[:, :1]))
     assert r.ChiSquared(0.1)(first, TAU) == pytest.approx(r.ChiSquared(0.1)(second, TAU), rel=1e-9)
+
+
+def test_the_score_error_grows_with_the_kernel() -> None:
+    assert r.ScoreError(0.2)(problem(kernel=4.0 * sb.InverseMultiquadric(1.0)), TAU) == pytest.approx(0.4)
+
+
+def test_rounding_is_half_a_cell_diagonal() -> None:
+    assert r.Wasserstein.rounding(0.5, 4).distance == 0.5
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(500, 4))
+    assert np.linalg.norm(np.round(x / 0.5) * 0.5 - x, axis=1).max() <= 0.5

@@ -5,9 +5,8 @@ from steinball.calibration.betting import Betting
 from steinball.calibration.boundary import BoundaryBootstrap
 from steinball.calibration.deviation import DeviationBound
 from steinball.calibration.fitted import ProjectedBootstrap, RefitBootstrap
-from steinball.calibration.markov import WildBootstrap
 from steinball.calibration.monte_carlo import MonteCarlo
-from steinball.calibration.weighted import WeightedBootstrap
+from steinball.calibration.weighted import WeightedBootstrap, WildBootstrap
 
 __all__ = [
     "Betting",

@@ -14,8 +14,7 @@ import numpy as np
 from steinball.arrays import Floats, check_resamples, generator_at, like, to_host
 from steinball.calibration.base import BootstrapNull, Calibration, tie_tolerance
 from steinball.calibration.boundary import BoundaryNull, boundary_draws
-from steinball.calibration.markov import Length, MarkovCalibration, WildBootstrap
-from steinball.calibration.weighted import centered_counts
+from steinball.calibration.weighted import Length, MarkovCalibration, WildBootstrap, centered_counts
 from steinball.checks.dependence import Chains
 from steinball.gram.base import GramSummary
 from steinball.gram.choose import DENSE_UP_TO, Settings, make_gram

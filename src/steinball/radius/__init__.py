@@ -3,8 +3,15 @@
 from steinball.radius.alternative import Alternative, LikeModel
 from steinball.radius.band import DensityBand, StudentTails
 from steinball.radius.base import FixedRadius, Radius
-from steinball.radius.contamination import ChiSquared, Hellinger, Huber, KullbackLeibler, TotalVariation
-from steinball.radius.wasserstein import ScoreError, Wasserstein
+from steinball.radius.contamination import (
+    ChiSquared,
+    Hellinger,
+    Huber,
+    KullbackLeibler,
+    ScoreError,
+    TotalVariation,
+    Wasserstein,
+)
 
 __all__ = [
     "Alternative",
