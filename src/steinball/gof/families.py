@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import Floats
-from steinball.calibration.projected import least_rows
+from steinball.calibration.fitted import least_rows
 from steinball.evidence.families import FamilyRegionEvidence
 from steinball.fitting.families import Fitter
 from steinball.gof.regions import region_details, region_remarks

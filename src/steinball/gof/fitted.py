@@ -22,8 +22,7 @@ from steinball.arrays import (
     to_host,
 )
 from steinball.calibration import Calibration, ProjectedBootstrap, RefitBootstrap
-from steinball.calibration.fitted import FittedCalibration, FittedModel
-from steinball.calibration.projected import as_fitted
+from steinball.calibration.fitted import FittedCalibration, FittedModel, as_fitted
 from steinball.evidence.ksd import FamilyEvidence, KSDEvidence
 from steinball.fitting.estimators import Estimate, Estimator, MaximumLikelihood, as_estimator
 from steinball.fitting.families import Fitter, as_family

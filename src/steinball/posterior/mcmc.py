@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from steinball.arrays import check_share
 from steinball.calibration import BoundaryBootstrap, Calibration, WildBootstrap
 from steinball.calibration.combination import as_calibration
-from steinball.calibration.markov import LEAST_EFFECTIVE
+from steinball.calibration.weighted import LEAST_EFFECTIVE
 from steinball.checks.dependence import autocorrelation_time
 from steinball.gof.assess import Specification, assess_problem
 from steinball.gram.choose import Settings
