@@ -118,7 +118,7 @@ def test_distances_of_the_data_are_converted_where_a_result_is_read_again() -> N
     assert moved.at(radius=sb.Wasserstein(0.2)).radius == pytest.approx(plain.at(radius=sb.Wasserstein(0.1)).radius)
     other = np.random.default_rng(3).normal(0.5, size=80)
     for first, second in (
-        (sb.radius.ScoreError(0.01, sb.Huber(0.05)), sb.radius.ScoreError(0.02, sb.Huber(0.05))),
+        (sb.Huber(0.05) + sb.ScoreError(0.01), sb.Huber(0.05) + sb.ScoreError(0.02)),
         (sb.radius.Alternative(2.0 * other), sb.radius.Alternative(other)),
     ):
         assert moved.at(radius=first).radius == pytest.approx(plain.at(radius=second).radius, rel=1e-9)

@@ -27,6 +27,7 @@ _FILES = (
     "base_space",
     "dimensions",
     "fitted",
+    "families",
     "comparison",
     "monitor",
     "regions",

@@ -28,12 +28,11 @@ from steinball.kernels.bandwidth import median_of_checked, standard_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import JaxModel, Model, evaluate_score, from_scores, model_at
-from steinball.models.base_map import BaseMap, Move
-from steinball.models.base_space import as_tested
+from steinball.models.base_space import BaseMap, as_tested
 from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference, known_of
 from steinball.models.standardized import standardized
-from steinball.models.support import Support, place
+from steinball.models.support import Move, Support, place
 from steinball.regions.grid import find_grid, spread_over_cells
 from steinball.stein import SteinKernel, center_of
 from steinball.tau.edges import check_edges

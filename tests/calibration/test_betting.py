@@ -366,8 +366,6 @@ def test_wrong_arguments_are_refused() -> None:
         Betting().null(replace(summary, prefix_sums=None), given_tau(), "v")
     with pytest.raises(ValueError, match="strategy"):
         Betting(strategy="martingale")
-    with pytest.raises(ValueError, match="strategy"):
-        log_wealth(np.zeros(3), 0.0, 1.0, "martingale")
     with pytest.raises(ValueError, match="n_orders"):
         Betting(n_orders=0)
     with pytest.raises(ValueError, match="reference"):

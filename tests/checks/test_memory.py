@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 import steinball as sb
-from steinball.calibration import markov
-from steinball.calibration.markov import length_of
+from steinball.calibration import weighted
+from steinball.calibration.weighted import length_of
 from steinball.cautions import DependentRowsWarning
 from steinball.checks import memory
 from steinball.checks.memory import Memory, find_memory
@@ -156,7 +156,7 @@ def test_centered_signs_are_not_lengthened_where_memory_may_be_long(monkeypatch:
     problem = problem_of(np.random.default_rng(0).normal(size=400))
     plain = length_of(problem, 1)
     for excess, lead, wild, boundary in ((2.0, 2.0, 56.0, plain), (2.0, 4.0, 56.0, 56.0), (3.5, 2.0, 56.0, None)):
-        monkeypatch.setattr(markov, "find_memory", lambda *_, z=excess, a=lead: Memory(400, z, a, 99.0, 200.0))
+        monkeypatch.setattr(weighted, "find_memory", lambda *_, z=excess, a=lead: Memory(400, z, a, 99.0, 200.0))
         assert length_of(problem, 1) == pytest.approx(wild)
         if boundary is None:
             with pytest.raises(ValueError, match="needs rows that forget"):

@@ -31,12 +31,9 @@ def _symmetric(cov: Any) -> Floats:
 def _mixture(fitted: Any) -> GaussianMixture:
     """The mixture with the fitted parameters; of a Bayesian mixture the density that its own ``sample`` draws from."""
     weights, means = np.asarray(fitted.weights_, dtype=np.float64), np.asarray(fitted.means_, dtype=np.float64)
-    k, d = means.shape
-    cov = np.asarray(fitted.covariances_, dtype=np.float64)
-    if fitted.covariance_type == "diag":
-        cov = np.stack([np.diag(row) for row in cov])
-    elif fitted.covariance_type == "spherical":
-        cov = cov[:, None, None] * np.eye(d)
+    (k, d), cov = means.shape, np.asarray(fitted.covariances_, dtype=np.float64)
+    if fitted.covariance_type in ("diag", "spherical"):
+        cov = cov.reshape(k, -1, 1) * np.eye(d)
     elif fitted.covariance_type == "tied":
         cov = np.broadcast_to(cov, (k, d, d))
     return GaussianMixture(weights / weights.sum(), means, _symmetric(cov))

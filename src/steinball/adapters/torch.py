@@ -49,15 +49,11 @@ def sample(target: Any, n: int, rng: Any = None, *, by_shape: bool = True, sever
     return to_host(draws[0] if several else draws).reshape(n, -1)
 
 
-def _tensor(x: Floats) -> Any:
-    return torch.tensor(x)
-
-
 TORCH = Conventions(
     backend="torch",
     log_prob=log_prob,
     sample=sample,
-    array=_tensor,
+    array=torch.tensor,
     weights=attrgetter("mixture_distribution.probs"),
     as_columns="torch.distributions.Independent(model, 1)",
     repeated="torch.distributions.Independent(model.expand([{}]), 1)",
@@ -77,7 +73,7 @@ def module_model(model: Any, original: Any, sampler: Sampler | None = None, base
         dimension=dimension,
         sample=None if dimension is None else sampler,
         name=type(original).__name__,
-        base=base,
+        to_base=base,
         original=original,
     )
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from steinball.arrays import Floats
 
 STRATEGIES = ("mixture", "newton")
 
@@ -91,8 +90,6 @@ def log_wealth(
     >>> np.exp(log_wealth(np.array([np.nan, 1.0, 1.0]), 0.0, 1.0)).round(3)
     array([1.   , 1.576, 2.585])
     """
-    if strategy not in STRATEGIES:
-        raise ValueError(f'`strategy` must be "mixture" or "newton", got {strategy!r}.')
     gains = relative_gains(payoffs, radius, tau)
     if strategy == "newton":
         bets = newton_bets(gains if reference is None else relative_gains(payoffs, reference, tau))
@@ -124,12 +121,7 @@ def newton_bets(gains: Floats) -> Floats:
     >>> newton_bets(np.array([0.0, 0.5, -1.0]))
     array([0. , 0. , 0.5])
     """
-    bets = np.zeros_like(gains)
-    state = NewtonState(np.zeros(gains.shape[:-1]), np.ones(gains.shape[:-1]))
-    for t in range(gains.shape[-1]):
-        bets[..., t] = state.bet
-        state = state.after(gains[..., t])
-    return bets
+    return NewtonState(np.zeros(gains.shape[:-1]), np.ones(gains.shape[:-1])).bets(gains)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,11 +131,18 @@ class NewtonState:
     bet: Any
     curvature: Any
 
-    def after(self, gain: Any) -> NewtonState:
-        """One step of Newton's method on −log(1 + c·gain), kept within [0, ½]."""
-        slope = gain / (1.0 + self.bet * gain)
-        curvature = self.curvature + slope * slope
-        return NewtonState(np.clip(self.bet + _NEWTON_STEP * slope / curvature, 0.0, _NEWTON_CAP), curvature)
+    def bets(self, gains: Floats) -> tuple[Floats, NewtonState]:
+        """The bet before each of the coming gains (..., n), and the state behind all of them.
+
+        Each gain is followed by one step of Newton's method on −log(1 + c·gain), kept within [0, ½].
+        """
+        bet, curvature, bets = self.bet, self.curvature, np.empty_like(gains)
+        for t in range(gains.shape[-1]):
+            bets[..., t] = bet
+            slope = gains[..., t] / (1.0 + bet * gains[..., t])
+            curvature = curvature + slope * slope
+            bet = np.clip(bet + _NEWTON_STEP * slope / curvature, 0.0, _NEWTON_CAP)
+        return bets, NewtonState(bet, curvature)
 
 
 def average_evidence(log_values: Any, axis: int = 0) -> Any:

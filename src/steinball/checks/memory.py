@@ -23,7 +23,7 @@ be below .05, and nothing rejected."""
 
 _SUSPECTED, _CERTAIN, _SAID = 1.0, 3.0, 4.0  # standard errors at which signs are lengthened, rows refused, users told
 _NEARLY_EQUAL, _CLEARLY = 1.0, 3.0  # log likelihood by which noise and an autoregression must exceed long memory
-_LEAST_EFFECTIVE = 20.0  # as `LEAST_EFFECTIVE` of calibration/markov.py
+_LEAST_EFFECTIVE = 20.0  # as `LEAST_EFFECTIVE` of calibration/weighted.py
 _LEAST_ROWS, _LEAST_CHAIN = 200, 16
 _LANDMARKS, _COORDINATES, _TRACE, _BATCHES, _BINS = 256, 8, 0.95, 16, 400
 _CORRELATIONS = np.array([0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995])

@@ -143,8 +143,7 @@ def minimum_ksd_coefficients(
     jacobians = as_numbers(basis_jacobians, "basis_jacobians")
     check_kind(kernel, Kernel, "kernel", "a kernel of `steinball.kernels`")
     _check_shapes(x, s, jacobians)
-    if tilt is not None:
-        check_kind(tilt, Tilt, "tilt", "a tilt of `steinball.tilts` or None")
+    check_kind(tilt, (Tilt, type(None)), "tilt", "a tilt of `steinball.tilts` or None")
     with np.errstate(over="ignore", invalid="ignore"):
         quadratic, linear = ScoreDistance.of(x, SteinKernel(kernel, tilt)).expansion(s, jacobians)
     if not (np.isfinite(quadratic).all() and np.isfinite(linear).all()):
@@ -215,17 +214,9 @@ class MinimumKSDFit:
     params: dict[str, float]
     standard_errors: dict[str, float]
     model: Model
+    kernel: Kernel
+    tilt: Tilt | None
     _minimum: Minimum
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel of the distance that was minimized."""
-        return self._minimum.stein.kernel
-
-    @property
-    def tilt(self) -> Tilt | None:
-        """The tilt of the distance that was minimized."""
-        return self._minimum.stein.tilt
 
     def influence(self, points: Any) -> Floats:
         """What a share of mass at each of ``points`` (m, d) does to the parameters, per unit of mass, shape (m, p)."""
@@ -314,4 +305,4 @@ def fit_minimum_ksd(
     errors = np.sqrt(np.sum(minimum.influence(samples) ** 2, axis=0)) / len(samples)
     shown = found.reported(minimum.params, errors)
     params, errors_by_name = ({name: pair[k] for name, pair in shown.items()} for k in (0, 1))
-    return MinimumKSDFit(params, errors_by_name, found.model(minimum.params), minimum)
+    return MinimumKSDFit(params, errors_by_name, found.model(minimum.params), stein.kernel, stein.tilt, minimum)

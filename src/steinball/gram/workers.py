@@ -24,8 +24,9 @@ def run_tasks(
     With ``n_jobs=None`` the backend and number of workers that ``joblib.parallel_config`` names are used, which may be
     a cluster; without such a configuration, threads on all cores. Linear algebra inside a thread runs on that thread.
     """
-    jobs = _number_of_jobs(n_jobs, len(tasks))
-    if jobs == 1:
+    configured = n_jobs is None and workers_configured()
+    jobs = None if configured else min(available_jobs(n_jobs), len(tasks))
+    if len(tasks) <= 1 or jobs == 1:
         yield from (function(*common, task) for task in tasks)
         return
     with single_threaded_algebra():
@@ -55,15 +56,6 @@ def share_threads(function: Callable[[Item], Result], items: Sequence[Item], n_j
     parallel = joblib.Parallel(n_jobs=jobs, require="sharedmem", return_as="generator")
     with single_threaded_algebra():
         yield from parallel(joblib.delayed(function)(item) for item in items)
-
-
-def _number_of_jobs(n_jobs: int | None, n_tasks: int) -> int | None:
-    """1 for serial work, a number of threads, or ``None`` for what joblib is configured for."""
-    if n_tasks <= 1:
-        return 1
-    if n_jobs is None and workers_configured():
-        return None
-    return min(available_jobs(n_jobs), n_tasks)
 
 
 def available_jobs(n_jobs: int | None) -> int:

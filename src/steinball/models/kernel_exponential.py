@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from steinball.arrays import Array, Floats, as_number, as_numbers, like, namespace
-from steinball.models.gaussian import as_points, frozen, set_fields
+from steinball.models.gaussian import BuiltIn, as_points, frozen, set_fields
 from steinball.models.growth import Bounds, ScoreGrowth, unit_root
 
 _MOST_BASIS = 1000  # past this exp(−x²/2) underflows where the last basis functions live
@@ -21,7 +21,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KernelExponentialFamily:
+class KernelExponentialFamily(BuiltIn):
     r"""A finite-basis kernel exponential family (KEF) on the line (paper §5.3)
 
     .. math:: p(x) \propto \mathcal N(x; 0, \sigma_0^2) \exp\left(\sum_{l=1}^{L} \eta_l \varphi_l(x)\right),
@@ -54,8 +54,6 @@ class KernelExponentialFamily:
     coefficients: Any
     base_scale: Any = 3.0
     dimension: ClassVar[int] = 1
-    takes_numpy: ClassVar[bool] = True
-    verified: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         coefficients = as_numbers(self.coefficients, "coefficients")

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr
 
 from steinball.arrays import Array, Floats, as_numbers, like, namespace
-from steinball.models.base_map import rosenblatt
+from steinball.models.base_space import rosenblatt
 from steinball.models.differences import difference_jacobian
 from steinball.models.family import Family, maximum_likelihood
 from steinball.models.gaussian import (
+    BuiltIn,
     Covariance,
     as_points,
     from_log_cholesky,
@@ -36,7 +37,7 @@ Parts = tuple[Floats, Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GaussianMixture:
+class GaussianMixture(BuiltIn):
     r"""A mixture of Gaussians :math:`p(x) = \sum_j \pi_j \mathcal N(x; \mu_j, \Sigma_j)` with score
 
     .. math:: s(x) = -\sum_j r_j(x) \Sigma_j^{-1} (x - \mu_j), \qquad
@@ -69,8 +70,6 @@ class GaussianMixture:
     means: Any
     cov: Any = 1.0
     dimension: int = field(init=False)
-    takes_numpy: ClassVar[bool] = True
-    verified: ClassVar[bool] = True
     _factors: tuple[Covariance, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -99,8 +98,7 @@ class GaussianMixture:
     @property
     def components(self) -> Clusters:
         """Means and covariances of the components that have a weight."""
-        there = self.weights > 0.0
-        return Clusters(self.means[there], self.cov[there])
+        return Clusters(*self.normal_parts[1:])
 
     @property
     def normal_parts(self) -> Parts:
@@ -176,7 +174,7 @@ class GaussianMixture:
                 shift = max(shift, float(np.linalg.norm(own @ apart)))
                 continue
             difference = inverse - own
-            least, *_, most = np.repeat(np.linalg.eigvalsh(difference), 2)
+            least, most = np.linalg.eigvalsh(difference)[[0, -1]]
             if least <= 1e-9 * most:
                 return math.inf
             # The log odds at their peak n: −½ min over x of |x − μₖ|² − |x − μⱼ|² in the two metrics.
@@ -204,10 +202,8 @@ class GaussianMixture:
         components' scores is made as small and as large as they allow, with sum 1.
         """
         inverses = np.stack([factor.inverse for factor in self._factors])
-        parts = [
-            linear_bounds(-inverse, lower - mean, upper - mean)
-            for inverse, mean in zip(inverses, self.means, strict=True)
-        ]
+        pairs = zip(inverses, self.means, strict=True)
+        parts = [linear_bounds(-inverse, lower - mean, upper - mean) for inverse, mean in pairs]
         low, high = (np.stack([part[side] for part in parts], axis=1) for side in (0, 1))  # (m, k, d)
         least, most = self._share_bounds(inverses, (lower + upper) / 2.0, (upper - lower) / 2.0)
         return -_largest_mean(-low, least, most), _largest_mean(high, least, most)

@@ -11,7 +11,7 @@ from scipy.special import digamma, gammainc, gammaln, ndtr, polygamma
 
 from steinball.arrays import Array, Floats, namespace
 from steinball.models.family import ExponentialFamily, Family
-from steinball.models.gaussian import as_points
+from steinball.models.gaussian import BuiltIn, as_points
 from steinball.models.support import Support
 
 _HALF_LINE = Support.of((0, None))
@@ -19,11 +19,9 @@ _NEWTON, _STEPS = 5, 60
 
 
 @dataclass(frozen=True)
-class _OnHalfLine:
+class _OnHalfLine(BuiltIn):
     dimension: ClassVar[int] = 1
     support: ClassVar[Support] = _HALF_LINE
-    takes_numpy: ClassVar[bool] = True
-    verified: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -287,10 +285,6 @@ class WeibullFamily(Family):
     def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
         """The affine map of the logarithms."""
         return np.asarray(target[1] * (x / own[1]) ** (own[0] / target[0]))
-
-    def steepest(self, params: Floats) -> Floats:
-        """A member with half as large a shape again, since the score grows like x^(k − 1)."""
-        return params * [1.5, 1.0]
 
     def margins(self, params: Floats, x: Floats) -> Floats:
         return np.asarray(-np.expm1(-((x / params[1]) ** params[0])))

@@ -1,17 +1,16 @@
-"""Where a model has its mass: the ends of its support, and data that lie outside or on them."""
+"""Where a model has its mass: the ends of its support, data that lie outside or on them, and moves of both."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, check_choice, dtype_name, like, take_rows, to_host
-
-Floats = NDArray[np.float64]
+from steinball.arrays import Array, Floats, check_choice, dtype_name, like, take_rows, to_host
 
 OUTSIDE = ("error", "contaminated")
 _ROUNDED_SHARE, _ROUNDED_POINTS = 0.05, 3
@@ -123,11 +122,28 @@ def _pair(low: Any, high: Any) -> tuple[float, float]:
     return -np.inf if low is None else float(low), np.inf if high is None else float(high)
 
 
+@dataclass(frozen=True, eq=False)
+class Move(ABC):
+    """How rows come from one system of coordinates to another, with the model and its support in the first one."""
+
+    model: Any
+    support: Support | None = None
+    label: ClassVar[str] = ""
+    """What a result says of where the rows are tested; empty where nothing need be said."""
+    from_data: ClassVar[bool] = False
+    """Whether the rows themselves say where they are moved."""
+    stretch: ClassVar[float] = 1.0
+    """How many times as large distances become, at most."""
+    score_stretch: ClassVar[float] = 1.0
+    """How many times as large scores become, at most."""
+
+    @abstractmethod
+    def __call__(self, samples: Array) -> Array:
+        """The samples there, in their own library."""
+
+
 def place(
-    samples: Array,
-    support: Support | None,
-    outside: str = "error",
-    steps: Callable[[Floats], Floats] | None = None,
+    samples: Array, support: Support | None, outside: str = "error", steps: Callable[[Floats], Floats] | None = None
 ) -> tuple[Array, NDArray[np.intp], dict[str, int]]:
     """The samples inside a support, the places of the others among all, and what a result says of them.
 

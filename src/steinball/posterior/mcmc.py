@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from steinball.arrays import check_share
 from steinball.calibration import BoundaryBootstrap, Calibration, WildBootstrap
 from steinball.calibration.combination import as_calibration
-from steinball.calibration.markov import LEAST_EFFECTIVE
+from steinball.calibration.weighted import LEAST_EFFECTIVE
 from steinball.checks.dependence import autocorrelation_time
 from steinball.gof.assess import Specification, assess_problem
 from steinball.gram.choose import Settings
@@ -163,20 +163,20 @@ def mcmc_test(
     True
     """
     contamination = check_share(contamination, "contamination")
-    case = read(draws, model, scores, as_reading(parameters, chains, chain_axis))
-    rows = _rows(case.draws, case.model)
+    drawn, against = read(draws, model, scores, as_reading(parameters, chains, chain_axis))
+    rows = _rows(drawn, against)
     problem = Problem.of(rows, kernel, tilt)
-    time = autocorrelation_time(problem, case.draws.lengths)
+    time = autocorrelation_time(problem, drawn.lengths)
     if calibration is None:
-        check_worth(case.draws, time)
-        calibration = _default(contamination, case.draws)
+        check_worth(drawn, time)
+        calibration = _default(contamination, drawn)
     chosen = as_calibration(calibration)
     if tau is None:
         tau = "sample" if contamination == 0.0 else chosen.default_tau
     settings = Settings(engine, memory_limit, n_jobs, progress)
     asked = Specification(Huber(contamination), chosen, level, rng, settings, kernel, None, tilt, tau)
     evidence, record = assess_problem(problem, asked, rows.fixes(kernel, tilt))
-    about = {"parameters": case.draws.parameters, "chains": case.draws.lengths, "autocorrelation_time": time}
+    about = {"parameters": drawn.parameters, "chains": drawn.lengths, "autocorrelation_time": time}
     effective = {"effective_size": len(rows) / time}
     return MCMCResult.of(evidence, asked.radius, asked.level, record, **about, **effective)
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from steinball.arrays import Floats
-from steinball.models.base_map import normal_of
+from steinball.models.base_space import normal_of
 
 __all__ = ["Grid", "find_grid", "spread_over_cells"]
 

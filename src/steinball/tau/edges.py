@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import Array, like, to_host
+from steinball.arrays import Array, Floats, like, to_host
 from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import Support
 from steinball.tilts import EdgeTilt, Tilt
-
-Floats = NDArray[np.float64]
 
 NEARNESS = (1e-4, 1e-6, 1e-8)
 """How near to an edge the score is looked at, in median distances from it."""
@@ -37,7 +34,7 @@ class End:
     edge: float
     order: float
     steepness: float
-    points: NDArray[np.float64]
+    points: Floats
 
     def tilt_order(self, tilt: Tilt | None) -> float:
         """q with w·e like r^q next to the edge."""

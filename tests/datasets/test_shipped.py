@@ -1,11 +1,14 @@
-"""The galaxy velocities: known numbers, the known slip, the paper's scaling."""
+"""Data that ship with the library: known numbers, the known slip, the paper's scaling."""
 
 from __future__ import annotations
+
+import warnings
 
 import numpy as np
 import pytest
 
-from steinball.datasets import load_galaxies
+import steinball as sb
+from steinball.datasets import load_galaxies, load_nile, load_wages
 
 pytestmark = pytest.mark.exact
 
@@ -36,3 +39,27 @@ def test_standardized_velocities_have_mean_zero_and_deviation_two(corrected: boo
 def test_every_call_returns_its_own_array() -> None:
     load_galaxies()[0, 0] = 99.0
     assert load_galaxies()[0, 0] != 99.0
+
+
+def test_flows_are_the_published_hundred() -> None:
+    flow = load_nile()
+    assert flow.shape == (100, 1)
+    assert flow.sum() == 91_935.0  # a mean of 919.35
+    assert (flow[0, 0], flow[42, 0], flow[-1, 0]) == (1120.0, 456.0, 740.0)
+    assert flow[:28].mean() - flow[28:].mean() == pytest.approx(247.8, abs=0.1)
+
+
+def test_the_wages_are_those_of_the_survey() -> None:
+    wages = load_wages()
+    assert wages.shape == (25631, 1)
+    assert wages.dtype == np.float64
+    assert (wages.min(), wages.max()) == (50.39, 18777.2)
+    assert int((wages == 712.25).sum()) == 808
+    assert wages.sum() == pytest.approx(16408004.26)
+
+
+def test_the_order_is_always_the_same_and_looks_independent() -> None:
+    np.testing.assert_array_equal(load_wages(), load_wages())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", sb.cautions.DependentRowsWarning)
+        sb.check(load_wages()[:500], sb.models.Gaussian(650.0, sd=450.0), tolerance=0.1, rng=0)
