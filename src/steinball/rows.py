@@ -39,6 +39,9 @@ from steinball.tau.edges import check_edges
 from steinball.tau.tilting import choose_tilt
 from steinball.tilts import Tilt
 
+MOST_COLUMNS = 100_000
+"""Columns that are tested: of more, the draws of the model alone do not fit into memory."""
+
 _DRAWS = 512
 _FAR = 1e40
 _NONE: NDArray[np.intp] = np.empty(0, dtype=np.intp)
@@ -108,6 +111,11 @@ class Rows:
         tested in base space may be; ``standardize`` that others are tested in standardized coordinates.
         """
         given = computed(as_samples(x))
+        if given.shape[1] > MOST_COLUMNS:
+            raise ValueError(
+                f"`samples` has {given.shape[1]:,} columns, and at most {MOST_COLUMNS:,} are tested. Rows are "
+                "observations: if yours are columns, pass the transpose; otherwise test fewer columns."
+            )
         model = as_tested(model, given, base)
         samples = given
         if is_small_jax(given):
@@ -287,7 +295,7 @@ class Rows:
     def _placed(self) -> bool:
         """Whether the model itself says where it lies."""
         known = Knowledge(self.model)
-        return known.place is not None or known.sampler is not None
+        return known.sampler is not None or known.place is not None
 
     def fixes(self, kernel: Kernel | None, tilt: Tilt | str | None) -> bool:
         """Whether a kernel and tilt asked for in these words owe nothing to the samples."""
