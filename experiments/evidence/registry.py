@@ -23,7 +23,6 @@ _FILES = (
     "equivalence",
     "exact",
     "affine",
-    "small_fits",
     "base_space",
     "dimensions",
     "fitted",
