@@ -91,7 +91,7 @@ def test_the_memory_limit_holds_for_families(calibration: Any) -> None:
     """A matrix of 2,000 rows has 32 MB: refused below that by name, and never made where a limit leaves other ways."""
     x = np.random.default_rng(1).normal(size=(2000, 2))
     options: dict[str, Any] = {"calibration": calibration, "level": 0.5, "rng": 0}
-    with pytest.raises(MemoryError, match="`memory_limit` is 20.0 MB"):
+    with pytest.raises(MemoryError, match=r"`memory_limit` is 20\.0 MB"):
         fit_test(x, "normal", engine="dense", memory_limit="20MB", **options)
     tracemalloc.start()
     fit_test(x, "normal", engine="blocked", memory_limit="28MB", **options)

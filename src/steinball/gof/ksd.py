@@ -189,7 +189,8 @@ def robust_ksd_test(
         By default ``BoundaryBootstrap(999, scheme="scaled")``: the draws of the paper's ``WeightedBootstrap(999)``,
         scaled to Σv² = n. At the exact edge of the ball, level .05, the boundary bootstrap with the paper's own weights
         rejected .041 of the samples on average over 390 simulated cells and nowhere more than .08, the paper's test
-        .014 (evidence *edge*); scaled weights were simulated in 3 and in 10 to 100 dimensions (*affine*, *dimensions*). For U-statistics ``WeightedBootstrap(999)``. :class:`MonteCarlo` is exact at
+        .014 (evidence *edge*); scaled weights were simulated in 3 and in 10 to 100 dimensions (*affine*,
+        *dimensions*). For U-statistics ``WeightedBootstrap(999)``. :class:`MonteCarlo` is exact at
         every n, for models that can be sampled.
 
     Returns
