@@ -73,9 +73,7 @@ def _by_row(variable: Any, shape: tuple[int, ...]) -> Floats:
     """Draws of a variable with chains behind each other, (n, S)."""
     values = _values(variable)
     if values.shape[2:] != shape:
-        raise ValueError(
-            f"`predictive`: the variable {variable.name} has the shape {values.shape[2:]} a draw, and `y` {shape}."
-        )
+        raise ValueError(f"`predictive`: {variable.name} has the shape {values.shape[2:]} a draw, and `y` {shape}.")
     return np.asarray(values.reshape(-1, *shape).T)
 
 

@@ -181,9 +181,7 @@ class SciPyFamily(Family):
         if not self.names:
             return np.empty(0)
         if self.support is not None and (outside := self.support.outside(x)).any():
-            raise ValueError(
-                f"{int(outside.sum())} values of `x` lie outside the support {self.support} of {self.label}."
-            )
+            raise ValueError(f"{outside.sum()} values of `x` lie outside the support {self.support} of {self.label}.")
         if "scale" in self.names and not x.std() > 0.0:
             raise ValueError(f"`x` must not be constant to fit {self.label}.")
         by, unit = self._place(x)  # SciPy's search depends on the unit of the data

@@ -48,9 +48,7 @@ def _split(name: str) -> tuple[str, tuple[int, ...]]:
     """``theta.2.1`` is the entry [2, 1] of theta: Stan counts from 1."""
     base, *index = name.split(".")
     if not all(part.isdigit() for part in index):
-        raise TypeError(
-            f"the parameter {name} of the Stan model is complex or in a tuple, which this test cannot read."
-        )
+        raise TypeError(f"the parameter {name} of the Stan model is complex or in a tuple, which cannot be read.")
     return base, tuple(map(int, index))
 
 

@@ -164,9 +164,7 @@ def place(
     if out.any() and outside == "error":
         raise ValueError(_outside(out, support))
     if out.sum() > len(x) - 2:
-        raise ValueError(
-            f"at least 2 of `samples` must lie within the support {support} of the model, got {sum(~out)}."
-        )
+        raise ValueError(f"at least 2 of `samples` must lie in the support {support} of the model, got {sum(~out)}.")
     edge = support.on_edge(x)
     step = steps(x[~out]) if steps is not None and edge.any() else np.zeros(x.shape[1])
     if edge.sum() > max(_ROUNDED_POINTS, _ROUNDED_SHARE * len(x), support.expected_on_edge(x[~out], step)):

@@ -92,9 +92,7 @@ def read(draws: Any, model: Any, scores: Any, reading: Reading) -> tuple[Draws, 
     if named is not None:
         return (_read_ordered if named.ordered else _read_named)(draws, named, model, scores, reading)
     if is_posterior(draws):
-        raise TypeError(
-            f"`draws` is a {type(draws).__name__}, a model: pass `sb.mcmc_test(draws, model)`, draws first."
-        )
+        raise TypeError(f"`draws` is a {type(draws).__name__}, a model: use `sb.mcmc_test(draws, model)`, draws first.")
     if is_posterior(model):
         raise TypeError(
             f"`model` is a {type(model).__name__}, which knows its parameters by name, and `draws` has columns without "
