@@ -273,9 +273,7 @@ def read_new(distribution: Any) -> ScipyDistribution:
     return ScipyDistribution(distribution, name, text, known, distribution.support(), *ask)
 
 
-def _draw_new(
-    distribution: Any, known: Mapping[str, Floats], shape: tuple[int, int], rng: np.random.Generator
-) -> Floats:
+def _draw_new(distribution: Any, known: Mapping[str, Floats], shape: tuple[int, int], rng: Any) -> Floats:
     size = np.broadcast_shapes(*(value.shape for value in known.values()))
     wanted = shape[0] if size == (shape[1],) else shape
     return np.asarray(distribution.sample(shape=wanted, rng=rng)).reshape(shape)

@@ -171,17 +171,15 @@ def _numerical_score(log_density: Density, x: Array) -> tuple[Floats, Floats, Fl
     return here, *numerical_gradient(values, host)
 
 
-def _compare(
-    x: Floats, scores: Floats, values: Floats, gradient: Floats, uncertainty: Floats, rtol: float
-) -> ScoreCheck:
-    error = _relative_error(scores, gradient, uncertainty)
+def _compare(x: Floats, scores: Floats, values: Floats, gradient: Floats, slack: Floats, rtol: float) -> ScoreCheck:
+    error = _relative_error(scores, gradient, slack)
     row, coordinate = (int(i) for i in np.unravel_index(error.argmax(), error.shape))
     worst = float(error[row, coordinate])
     if worst <= rtol:
         text = f"The score is the gradient of the log density in all {error.size} entries."
         return ScoreCheck(True, worst, row, coordinate, text)
     for text, expected, magnified in _mistakes(x, scores, values, gradient):
-        if _relative_error(scores, expected, magnified * uncertainty.max()).max() <= rtol:
+        if _relative_error(scores, expected, magnified * slack.max()).max() <= rtol:
             return ScoreCheck(False, worst, row, coordinate, text)
     where = f"row {row}, coordinate {coordinate}"
     got = f"{scores[row, coordinate]:.6g} where the log density has {gradient[row, coordinate]:.6g}"
