@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 
 from steinball.arrays import Floats, MemoryLimitError, as_seed, check_share, like, to_host
 from steinball.calibration.base import Calibration, draw_quantile
@@ -274,7 +274,7 @@ def _searched(search: MemberSearch, start: Floats) -> Floats:
 
     simplex = np.vstack([np.zeros_like(center), np.eye(len(center))])
     options = {"xatol": 1e-3, "fatol": 1e-7, "maxfev": 200 * len(center), "initial_simplex": simplex}
-    found = minimize(loss, simplex[0], method="Nelder-Mead", options=options).x
+    found = scipy.optimize.minimize(loss, simplex[0], method="Nelder-Mead", options=options).x
     return family.from_working(center + steps * found)
 
 

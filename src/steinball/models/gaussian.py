@@ -304,8 +304,7 @@ def log_cholesky(cov: Floats) -> Floats:
 
 def from_log_cholesky(entries: Floats, dimension: int) -> Floats:
     """The covariance with this factor."""
-    root = np.zeros((dimension, dimension))
-    root[np.triu_indices(dimension)] = entries
+    root = np.triu(unpacked(entries, dimension))
     np.fill_diagonal(root, np.exp(np.clip(np.diag(root), -300.0, 300.0)))
     return np.asarray(root.T @ root)
 
