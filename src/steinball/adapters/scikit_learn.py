@@ -58,6 +58,7 @@ def _low_rank(fitted: Any) -> Gaussian:
     return Gaussian(fitted.mean_, _symmetric(fitted.get_covariance()))
 
 
+#: By the name of the class: the attributes that it has once it is fitted, and the model that it then is.
 _ESTIMATORS: dict[str, tuple[set[str], Callable[[Any], Any]]] = {
     "BaseMixture": ({"weights_", "means_", "covariances_"}, _mixture),
     "KernelDensity": ({"tree_", "bandwidth_"}, _kernel_density),
@@ -65,7 +66,6 @@ _ESTIMATORS: dict[str, tuple[set[str], Callable[[Any], Any]]] = {
     "PCA": ({"components_", "mean_", "get_covariance"}, _low_rank),
     "FactorAnalysis": ({"components_", "mean_", "get_covariance"}, _low_rank),
 }
-"""By the name of the class: the attributes that it has once it is fitted, and the model that it then is."""
 
 
 class SciKitLearn(Adapter):

@@ -69,6 +69,7 @@ def _student(z: Floats, df: Number = 1.0) -> Floats:
     return np.asarray(-(df + 1.0) * z / (df + z * z))
 
 
+#: By the names of SciPy: distributions with the same score stand together.
 _SCORES = {
     "arcsine": ClosedScore(lambda z: 0.5 / (1.0 - z) - 0.5 / z, 0.0),
     "beta": ClosedScore(lambda z, a, b: (a - 1.0) / z - (b - 1.0) / (1.0 - z), 0.0),
@@ -108,7 +109,6 @@ _SCORES = {
     "weibull_max": ClosedScore(lambda z, c: -_weibull(-z, c), lambda c: max(c - 1.0, 0.0)),
     "weibull_min": ClosedScore(_weibull, lambda c: max(c - 1.0, 0.0)),
 }
-"""By the names of SciPy: distributions with the same score stand together."""
 
 SCORES = {name: score for names, score in _SCORES.items() for name in names.split()}
 

@@ -37,8 +37,8 @@ _ACCEPTED = (
     '`score(x)`; a bare log density comes in by `sb.from_log_density(f, backend="jax" | "torch" | "numerical")`'
 )
 _ABOUT_DTYPES = re.compile(r"\bdtypes?\b|scalar type|data type|input type|\bdouble\b|\bfloat(32|64)\b", re.IGNORECASE)
+#: The largest share of the spread of a column by which single precision may move a point.
 _ROUNDING = 1e-3
-"""The largest share of the spread of a column by which single precision may move a point."""
 
 _BACKENDS = {"torch": "torch", "pyro": "torch", "jax": "jax", "numpyro": "jax", "distrax": "jax"}
 

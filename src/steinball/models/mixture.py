@@ -32,8 +32,8 @@ from steinball.models.knowledge import Clusters
 
 _STARTS, _STEPS, _ENOUGH, _LEAST = 8, 500, 1e-6, 1e-3  # no component shrinks below _LEAST of the variance
 
+#: Weights (k,), means (k, d) and covariances (k, d, d).
 Parts = tuple[Floats, Floats, Floats]
-"""Weights (k,), means (k, d) and covariances (k, d, d)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

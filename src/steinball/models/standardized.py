@@ -21,8 +21,8 @@ from steinball.models.student_t import StudentT
 from steinball.models.support import Move, Support
 from steinball.tilts.scatter import Scatter, median_and_scales, robust_scatter_of
 
+#: Rows for each column from which correlations of the data are used; with fewer, their scales alone.
 _ROWS_PER_COLUMN = 5
-"""Rows for each column from which correlations of the data are used; with fewer, their scales alone."""
 
 _LARGEST = 1e100
 
@@ -126,8 +126,8 @@ def _times(rows: Array, matrix: Floats) -> Array:
     return namespace(rows).matmul(rows, like(np.ascontiguousarray(matrix.T), rows))
 
 
+#: What is as true of z as of x.
 _UNMOVED = ("original", "evaluable", "unknown_elsewhere", "verified", "derived", "takes_numpy", "growth")
-"""What is as true of z as of x."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,14 +128,14 @@ class Move(ABC):
 
     model: Any
     support: Support | None = None
+    #: What a result says of where the rows are tested; empty where nothing need be said.
     label: ClassVar[str] = ""
-    """What a result says of where the rows are tested; empty where nothing need be said."""
+    #: Whether the rows themselves say where they are moved.
     from_data: ClassVar[bool] = False
-    """Whether the rows themselves say where they are moved."""
+    #: How many times as large distances become, at most.
     stretch: ClassVar[float] = 1.0
-    """How many times as large distances become, at most."""
+    #: How many times as large scores become, at most.
     score_stretch: ClassVar[float] = 1.0
-    """How many times as large scores become, at most."""
 
     @abstractmethod
     def __call__(self, samples: Array) -> Array:
