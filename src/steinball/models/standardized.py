@@ -231,15 +231,12 @@ class Standardized:
 
     def moved_reference(self, found: Reference) -> Reference:
         """The reference of the model of x as that of z: the model is drawn from once."""
-        if self._moved.get("from") is not found:
-            scores = None if found.scores is None else self.move.pulled(found.scores)
-            self._moved.update({"from": found, "to": Reference(self.move(found.draws), scores)})
-        moved: Reference = self._moved["to"]
-        return moved
 
-    @cached_property
-    def _moved(self) -> dict[str, Any]:
-        return {}
+        def make() -> Reference:
+            scores = None if found.scores is None else self.move.pulled(found.scores)
+            return Reference(self.move(found.draws), scores)
+
+        return kept_with(self, found, make)
 
     def __repr__(self) -> str:
         return f"Standardized({self.model!r})"
