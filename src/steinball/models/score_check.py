@@ -11,19 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from steinball.arrays import (
-    Array,
-    Floats,
-    as_number,
-    as_samples,
-    as_scores,
-    dtype_name,
-    is_array,
-    is_array_like,
-    like,
-    private_copy,
-    to_host,
-)
+from steinball.arrays import Array, Floats, as_number, as_samples, as_scores, dtype_name, is_array_like, like, to_host
 from steinball.models.array_models import ScoreArray
 from steinball.models.autodiff import check_rows, one_per_row
 from steinball.models.base import as_model, model_at, score_of
@@ -146,8 +134,8 @@ def _with_endings(found: ScoreCheck, model: Any, log_density: Density, x: Array)
 
 def _on_host(log_density: Density, x: Array) -> Callable[[NDArray[Any]], Floats]:
     def values(points: NDArray[Any]) -> Floats:
-        there = like(points, x)
-        return to_host(one_per_row(log_density(private_copy(there)), there))
+        there = like(points.copy(), x)  # a user's function may work in place
+        return to_host(one_per_row(log_density(there), there))
 
     return values
 
@@ -252,7 +240,7 @@ def _wrong_order(scores: Floats, gradient: Floats) -> Iterator[Mistake]:
 
 
 def _transposed_shape(claimed: Any, x: Array) -> str:
-    shape = tuple(claimed.shape) if is_array(claimed) else ()
+    shape = () if isinstance(claimed, (list, tuple)) else tuple(np.shape(claimed))
     return " It looks transposed." if shape == tuple(x.shape)[::-1] and shape != tuple(x.shape) else ""
 
 
