@@ -141,9 +141,8 @@ class Covariance:
         """The growth of −Σ⁻¹(x − μ) = −Σ⁻¹y − Σ⁻¹(a − μ): the three terms of its square, each at its largest."""
         offset = self.inverse @ (np.asarray(center) - mean)
         slope = self.inverse @ unit_root(precision, len(mean))
-        return ScoreGrowth(
-            float(np.linalg.norm(offset)), float(np.linalg.norm(slope, 2)), float(np.linalg.norm(offset @ slope))
-        )
+        terms = np.linalg.norm(offset), np.linalg.norm(slope, 2), np.linalg.norm(offset @ slope)
+        return ScoreGrowth(*map(float, terms))
 
 
 def _as_symmetric(value: Any, name: str, dimension: int) -> Floats:
@@ -156,11 +155,9 @@ def _as_symmetric(value: Any, name: str, dimension: int) -> Floats:
     variances = np.diag(matrix)
     if not np.isfinite(matrix).all() or not ((variances >= 1e-300) & (variances <= 1e300)).all():
         raise ValueError(f"`{name}` must be finite with positive variances, got the diagonal {variances}.")
-    gap = np.abs(matrix - matrix.T) / np.sqrt(variances) / np.sqrt(variances)[:, None]
-    if gap.max() > 1e-8:
-        raise ValueError(
-            f"`{name}` must be symmetric; its correlations and their transposes differ by {gap.max():.2g}."
-        )
+    gap = (np.abs(matrix - matrix.T) / np.sqrt(variances) / np.sqrt(variances)[:, None]).max()
+    if gap > 1e-8:
+        raise ValueError(f"`{name}` must be symmetric; its correlations and their transposes differ by {gap:.2g}.")
     return np.asarray(matrix / 2.0 + matrix.T / 2.0)
 
 
@@ -307,8 +304,7 @@ def log_cholesky(cov: Floats) -> Floats:
 
 def from_log_cholesky(entries: Floats, dimension: int) -> Floats:
     """The covariance with this factor."""
-    root = np.zeros((dimension, dimension))
-    root[np.triu_indices(dimension)] = entries
+    root = np.triu(unpacked(entries, dimension))
     np.fill_diagonal(root, np.exp(np.clip(np.diag(root), -300.0, 300.0)))
     return np.asarray(root.T @ root)
 
