@@ -24,17 +24,16 @@ _ENTRIES_AT_ONCE = 2**21
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Two places, (d,), and the witness there: where the data are most in excess, and where most is lacking.
+    """Two places, (d,): where the data are most in excess, and where most is lacking.
 
     Examples
     --------
-    >>> Places(np.array([2.0]), np.array([0.1]), (0.9, -0.3)).lack
+    >>> Places(np.array([2.0]), np.array([0.1])).lack
     array([0.1])
     """
 
     surplus: Floats
     lack: Floats
-    heights: tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +105,7 @@ class SteinWitness:
         draws = self.sums.problem.rows.original_draws(_DRAWS)
         if draws is not None:
             at, values = np.vstack([at, draws]), np.concatenate([values, self._inside(draws)])
-        most, least = int(np.nanargmax(values)), int(np.nanargmin(values))
-        return Places(at[most], at[least], (float(values[most]), float(values[least])))
+        return Places(at[np.nanargmax(values)], at[np.nanargmin(values)])
 
 
 def _range(column: Floats) -> Floats:

@@ -112,10 +112,8 @@ class ModeJumps:
 
     def __post_init__(self) -> None:
         modes = self.modes if isinstance(self.modes, Modes) else Modes(self.modes, self.covariances)
-        object.__setattr__(self, "modes", modes)
-        object.__setattr__(self, "covariances", modes.covariances)
-        object.__setattr__(self, "offset", as_number(self.offset, "offset", low=0.0))
-        object.__setattr__(self, "steps", check_resamples(self.steps, "steps"))
+        offset, steps = as_number(self.offset, "offset", low=0.0), check_resamples(self.steps, "steps")
+        vars(self).update(modes=modes, covariances=modes.covariances, offset=offset, steps=steps)
 
     @classmethod
     def from_model(
