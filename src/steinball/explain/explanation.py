@@ -227,9 +227,9 @@ class Explanation(Summarized):
     def _title(self) -> str:
         return "Why the data were rejected" if self.rejected else "What the data's distance from the model is made of"
 
-    def _shown(self) -> list[int]:
+    def _shown(self, most: int = _COLUMNS) -> list[int]:
         """The coordinates to show, the largest share first."""
-        return [int(j) for j in np.argsort(-self.coordinates, kind="stable")[:_COLUMNS]]
+        return [int(j) for j in np.argsort(-self.coordinates, kind="stable")[:most]]
 
     def _values(self, i: int) -> str:
         if np.isnan(self.samples[i]).any():
@@ -238,8 +238,8 @@ class Explanation(Summarized):
         return ", ".join(parts) + ", …" * (len(self.names) > _COLUMNS)
 
     def _sentences(self) -> list[str]:
-        order = np.argsort(-self.coordinates, kind="stable")[:_LISTED]
-        shares = ", ".join(f"{self.names[j]} {percent(float(self.coordinates[j]))}" for j in order)
+        listed = self._shown(_LISTED)
+        shares = ", ".join(f"{self.names[j]} {percent(float(self.coordinates[j]))}" for j in listed)
         parts = f"; by coordinate{self._space}: {shares}" if len(self.coordinates) > 1 else ""
         surplus, lack = self._place(self.places.surplus), self._place(self.places.lack)
         found = [f"D = {number(self.ksd)}{parts}.", f"Too many points near {surplus}, too few near {lack}."]

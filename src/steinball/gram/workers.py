@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
 from typing import Any, TypeVar
 
@@ -73,13 +73,9 @@ def workers_configured() -> bool:
 def _inside_dask() -> bool:
     """Whether this is a task of a Dask worker, where joblib offers the whole cluster once more."""
     distributed = sys.modules.get("distributed")
-    if distributed is None:
-        return False
-    try:
-        distributed.get_worker()
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return distributed is not None and bool(distributed.get_worker())
+    return False
 
 
 @cache
