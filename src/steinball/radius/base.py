@@ -140,9 +140,6 @@ class FixedRadius(Radius):
         return self.value
 
 
-_PARTS = "first", "second"
-
-
 @dataclass(frozen=True, repr=False)
 class Sum(Radius):
     r"""Two departures at once: a member of the first set, moved by a step of the second (or the other way round)
@@ -164,18 +161,23 @@ class Sum(Radius):
     second: Radius
 
     def __post_init__(self) -> None:
-        a, b = (check_kind(vars(self)[name], Radius, name, "a radius of `steinball.radius`") for name in _PARTS)
+        kind = "a radius of `steinball.radius`"
+        a, b = check_kind(self.first, Radius, "first", kind), check_kind(self.second, Radius, "second", kind)
         if a.anchored and b.anchored:
             raise TypeError(
                 f"`{a!r}` and `{b!r}` are both sets around the model alone, so that their radii do not add: the second "
                 "says nothing of steps away from members of the first. State one set that holds both departures, or a "
                 "number."
             )
-        for name in ("needs_bounded", "anchored", "allows_removal", "kernel_specific"):
-            self._declare(**{name: getattr(a, name) or getattr(b, name)})
-        for name in ("closed_under_moves", "invariant"):  # a move makes no step longer
-            self._declare(**{name: getattr(a, name) and getattr(b, name)})
-        self._declare(displacement=a.displacement + b.displacement)
+        self._declare(
+            needs_bounded=a.needs_bounded or b.needs_bounded,
+            anchored=a.anchored or b.anchored,
+            closed_under_moves=a.closed_under_moves and b.closed_under_moves,  # a move makes no step longer
+            invariant=a.invariant and b.invariant,
+            allows_removal=a.allows_removal or b.allows_removal,
+            kernel_specific=a.kernel_specific or b.kernel_specific,
+            displacement=a.displacement + b.displacement,
+        )
 
     def __repr__(self) -> str:
         return f"{self.first!r} + {self.second!r}"
