@@ -17,7 +17,7 @@ __all__ = ["page_of", "write_page"]
 
 
 def write_page(collection: Collection, out: Path, to: Path) -> Path:
-    """Write ``to/index.md`` and a page for each experiment, with figures and aggregated tables, from those in ``out``."""
+    """Write ``to/index.md`` and a page for each experiment, with figures and tables, from the tables in ``out``."""
     (to / "tables").mkdir(parents=True, exist_ok=True)
     found, verdicts = {}, {}
     for experiment in collection.experiments.values():

@@ -117,8 +117,13 @@ def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pyte
 def test_published_rates_are_crosses_on_the_line_of_their_cell_and_nowhere_else() -> None:
     ax = pytest.importorskip("matplotlib.figure").Figure().subplots()
     rate_panel(ax, "n", figures.tests(table(), ["r-ksd"]), xlabel="points")
-    cell = {"test": "r-ksd", "variant": "published"}
-    points = [({**cell, "n": 20}, 0.9), ({**cell, "n": 30}, 0.1), ({**cell, "test": "imq-ksd"}, 0.2), (cell, 0.3)]
+    cell: dict[str, Any] = {"test": "r-ksd", "variant": "published"}
+    points: list[tuple[dict[str, Any], float]] = [
+        ({**cell, "n": 20}, 0.9),
+        ({**cell, "n": 30}, 0.1),
+        ({**cell, "test": "imq-ksd"}, 0.2),
+        (cell, 0.3),
+    ]
     mark_published(ax.figure, points)
     crosses = [line for line in ax.lines if line.get_label() == "_published"]
     assert [(*line.get_xdata(), *line.get_ydata()) for line in crosses] == [(20.0, 0.9)]
