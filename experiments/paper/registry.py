@@ -42,8 +42,9 @@ Every figure of Liu and Briol, *On the Robustness of Kernel Goodness-of-Fit Test
 library, beside what the paper says of it and whether that came out. `make paper` makes these pages from nothing;
 `python -m experiments paper run NAME`, `figure NAME` and `check NAME` do one experiment. Shaded bands are 95 % Wilson
 intervals, the dotted line is the level .05, the dash-dotted one the tolerance or the reference, and crosses are the
-numbers that the paper prints or draws. The tables behind the figures lie in [`tables/`](tables). Unless said otherwise n = 500, the model is N(0, 1), the weight (1+|x|²)^(−½), the
-length scale the median distance, ε₀ = .05, and 100 repeats. [Table 1](table1.md) of the paper has a page of its own.
+numbers that the paper prints or draws. The tables behind the figures lie in [`tables/`](tables). Unless said
+otherwise n = 500, the model is N(0, 1), the weight (1+|x|²)^(−½), the length scale the median distance, ε₀ = .05, and
+100 repeats. [Table 1](table1.md) of the paper has a page of its own.
 
 ## What does not hold as printed
 
