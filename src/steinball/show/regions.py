@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from steinball.explain.regions import Profile
-from steinball.show.theme import canvas, legend
+from steinball.show.theme import canvas, finish, mark_beyond, plain
 from steinball.text import percent
 
 
@@ -20,17 +20,13 @@ def draw_regions(found: Profile, ax: Any = None) -> Any:
         ax.axvspan(low, high, color=theme.blamed, alpha=theme.tint, linewidth=0, label=label)
     ax.stairs(data, edges, fill=True, color=theme.data, alpha=0.55, label="data")
     ax.stairs(model, edges, color=theme.model, linewidth=2, label="model")
-    for count, place, side, arrow in zip(found.beyond, (0.01, 0.99), ("left", "right"), ("◂ {}", "{} ▸"), strict=True):
-        if count:
-            ax.text(place, 0.02, arrow.format(count), transform=ax.transAxes, ha=side, color=theme.ink)
+    mark_beyond(ax, found.beyond, theme.ink)
     if found.labels:
-        ax.set_xticks(range(len(found.labels)), [name.replace("$", r"\$") for name in found.labels])
-    ax.set(xlim=found.window, ylim=(0.0, None), xlabel=found.name.replace("$", r"\$"), ylabel="share of rows")
+        ax.set_xticks(range(len(found.labels)), [plain(name) for name in found.labels])
+    ax.set(xlim=found.window, ylim=(0.0, None), xlabel=plain(found.name), ylabel="share of rows")
     ax.yaxis.set_major_formatter(lambda value, _: percent(value))
     expected, observed = percent(found.region.expected), percent(found.region.observed)
-    ax.set_title(f"shaded: model {expected}, data {observed}", loc="left", fontsize="medium")
-    legend(ax)
-    return ax
+    return finish(ax, f"shaded: model {expected}, data {observed}")
 
 
 def draw_shares(found: Profile, ax: Any = None) -> Any:
@@ -44,6 +40,4 @@ def draw_shares(found: Profile, ax: Any = None) -> Any:
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(lambda value, _: percent(value))
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), xlabel="share of the model", ylabel="share of the data")
-    ax.set_title(f"all regions of {found.name}".replace("$", r"\$"), loc="left", fontsize="medium")
-    legend(ax)
-    return ax
+    return finish(ax, plain(f"all regions of {found.name}"))

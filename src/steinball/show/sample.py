@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import Any
 
 from steinball.show.density import mass_levels
-from steinball.show.theme import Theme, canvas, legend
+from steinball.show.theme import Theme, canvas, finish, mark_beyond, plain
 from steinball.show.view import View
 
 BLAMED, FAR = "most responsible", "far from all others"
-_RUG = 0.05
+_RUG, _NOTE = 0.05, 62
 
 
 def draw_sample(view: View, ax: Any = None) -> Any:
     """One column as a histogram and a rug, two as points; the model as a density or as contours."""
     ax, theme = canvas(ax)
     (_draw_one if len(view.names) == 1 else _draw_two)(view, ax, theme)
-    ax.set_xlabel(_plain(view.names[0]))
-    ax.set_title("data and model", loc="left", fontsize="medium")
-    legend(ax)
-    for place, note in enumerate(reversed(view.notes)):
-        ax.annotate(
-            note, (0, 0), (0, -34 - 11 * place), "axes fraction", "offset points", fontsize="x-small", color=theme.ink
-        )
-    return ax
-
-
-def _plain(name: str) -> str:
-    """A name as it is: matplotlib reads dollars as mathematics."""
-    return name.replace("$", r"\$")
+    notes = (fill(note, _NOTE) for note in view.notes)
+    ax.set_xlabel("\n".join([plain(view.names[0]), *notes]))  # a label of its own could lie over this one
+    return finish(ax, "data and model")
 
 
 def _draw_one(view: View, ax: Any, theme: Theme) -> None:
@@ -45,15 +36,13 @@ def _draw_one(view: View, ax: Any, theme: Theme) -> None:
         if chosen.any():
             places = view.points[chosen, 0]
             ax.vlines(places, -height * _RUG * top, 0.0, color=color, linewidth=1.2, label=label)
-    for count, place, side, arrow in zip(view.sides, (0.01, 0.99), ("left", "right"), ("◂ {}", "{} ▸"), strict=True):
-        if count:
-            ax.text(place, 0.02, arrow.format(count), transform=ax.transAxes, ha=side, color=theme.ink)
+    mark_beyond(ax, view.sides, theme.ink)
     ax.set(xlim=view.window[:, 0], ylim=(-2.4 * _RUG * top, 1.08 * top), ylabel="density")
 
 
 def _draw_two(view: View, ax: Any, theme: Theme) -> None:
     others, guilty, far = (view.points[kind] for kind in (~(view.blamed | view.far), view.blamed, view.far))
-    size = 12 if len(view.points) < 700 else 5
+    size, marked = (12, 26) if len(view.points) < 700 else (5, 12)
     ax.scatter(*others.T, s=size, color=theme.data, alpha=0.7, linewidths=0, label="data")
     if view.model is not None:
         levels = mass_levels(view.model.values)
@@ -62,5 +51,5 @@ def _draw_two(view: View, ax: Any, theme: Theme) -> None:
     if len(far):
         ax.scatter(*far.T, s=30, marker="^", facecolors="none", edgecolors=theme.unsure, label=FAR)
     if len(guilty):
-        ax.scatter(*guilty.T, s=26, marker="D", color=theme.blamed, linewidths=0, label=BLAMED)
-    ax.set(xlim=view.window[:, 0], ylim=view.window[:, 1], ylabel=_plain(view.names[1]))
+        ax.scatter(*guilty.T, s=marked, marker="D", color=theme.blamed, linewidths=0, label=BLAMED)
+    ax.set(xlim=view.window[:, 0], ylim=view.window[:, 1], ylabel=plain(view.names[1]))

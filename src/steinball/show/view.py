@@ -14,7 +14,7 @@ from steinball.problem import Rows
 from steinball.show.density import Shape, shape_of
 
 MOST = 2_000
-"""Points that a picture shows at most, the blamed ones first: a page has to stay small."""
+"""Points that a picture shows at most: a page has to stay small, and gray data must be seen beside blamed points."""
 
 _TAIL, _ROOM, _FAR = 0.005, 0.08, 1.5
 _BARS = 40
@@ -117,14 +117,17 @@ def _window(x: Floats, draws: Floats | None, guilty: NDArray[np.bool_]) -> Float
 
 
 def _chosen(inside: NDArray[np.bool_], guilty: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The points to draw, in their order: all, or the blamed ones and some of the others, evenly through the data."""
-    shown = np.flatnonzero(inside)
-    if len(shown) <= MOST:
-        return shown
-    first = np.flatnonzero(inside & guilty)[:MOST]
-    rest = np.flatnonzero(inside & ~guilty)
-    some = np.random.default_rng(0).choice(rest, MOST - len(first), replace=False)
-    return np.sort(np.concatenate([first, some]))
+    """The points to draw, in their order: all, or a part with at most a quarter of blamed ones, which else cover it."""
+    if inside.sum() <= MOST:
+        return np.flatnonzero(inside)
+    first = some_of(inside & guilty, MOST // 4)
+    return np.sort(np.concatenate([first, some_of(inside & ~guilty, MOST - len(first))]))
+
+
+def some_of(there: NDArray[np.bool_], most: int) -> NDArray[np.intp]:
+    """Places where something is true, in their order; where there are more than ``most``, so many drawn at random."""
+    found = np.flatnonzero(there)
+    return found if len(found) <= most else np.sort(np.random.default_rng(0).choice(found, most, replace=False))
 
 
 def _bar_count(inside: NDArray[np.bool_]) -> int:
