@@ -102,7 +102,7 @@ def tabulate_fields(thing: Any, lines: list[str]) -> None:
     if last:
         del lines[first - 2 : last]
     if entries:
-        table = [".. list-table:: Fields", "   :header-rows: 1", "   :widths: 26 18 56", ""]
+        table = [".. list-table:: Fields", "   :class: fields", "   :header-rows: 1", "   :widths: 26 18 56", ""]
         for cells in [("name", "type", ["meaning"]), *((f"``{names}``", kind, text) for names, kind, text in entries)]:
             name, kind, text = cells
             table += [f"   * - {name}", f"     - {escape_bars(kind)}", f"     - {escape_bars(' '.join(text))}"]
