@@ -15,7 +15,7 @@ from scipy import stats
 import steinball as sb
 from steinball.results import Result
 from steinball.show.page import page_of
-from steinball.show.scene import Scene
+from steinball.show.view import Scene
 from tests.show.browser import Browser
 
 HOSTILE = "<script>document.title='taken'</script>"

@@ -13,9 +13,8 @@ import steinball as sb
 from steinball.results import Result
 from steinball.show.pictures import Panels, save_picture
 from steinball.show.sample import BLAMED
-from steinball.show.scene import Scene
 from steinball.show.theme import Theme
-from steinball.show.view import MOST, _chosen
+from steinball.show.view import MOST, Scene, _chosen
 
 pytestmark = pytest.mark.exact
 matplotlib = pytest.importorskip("matplotlib")

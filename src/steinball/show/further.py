@@ -17,33 +17,37 @@ from steinball.show.view import MOST, View, some_of
 from steinball.text import count, number, percent
 
 _LARGEST = 300.0
-_TICKS = 8
+_TICKS, _TAIL = 8, 0.005
 
 
 def draw_wealth(n: Any, log_wealth: Floats, level: float, rejected_at: int | None, ax: Any = None) -> Any:
     """What a bettor has made of 1, on a logarithmic scale, against what rejects."""
     ax, theme = canvas(ax)
     ax.axhline(1.0, color=theme.data, linewidth=0.8)
-    ax.axhline(1.0 / level, color=theme.ink, linestyle="--", linewidth=1, label=f"1/level = {number(1 / level)}")
-    wealth = np.exp(np.clip(np.ravel(log_wealth), -_LARGEST, _LARGEST))
-    ax.plot(np.ravel(n), wealth, color=theme.model, linewidth=2, label="wealth")
-    if rejected_at is not None:
-        ax.axvline(rejected_at, color=theme.blamed, linewidth=1.4, label=f"rejected at point {rejected_at:,}")
-    ax.set(yscale="log", xlabel="number of points", ylabel="wealth")
+    told = f"1/level = {number(1 / level)}", f"rejected at point {rejected_at:,}" if rejected_at else ""
+    _draw_growth(ax, theme, n, log_wealth, "wealth", 1.0 / level, [rejected_at] if rejected_at else [], told)
+    ax.set(xlabel="number of points", ylabel="wealth")
     return finish(ax, "wealth of a bettor against the model")
 
 
 def draw_alarms(n: Any, log_wealth: Floats, threshold: float, alarms: Sequence[int], ax: Any = None) -> Any:
     """The evidence of a monitor after each row, on a logarithmic scale, the threshold and the rows of alarms."""
     ax, theme = canvas(ax)
-    ax.axhline(threshold, color=theme.ink, linestyle="--", linewidth=1, label=f"alarm at {number(threshold)}")
-    evidence = np.exp(np.clip(np.ravel(log_wealth), -_LARGEST, _LARGEST))
-    ax.plot(np.ravel(n), evidence, color=theme.model, linewidth=1.2, label="evidence")
-    told = f"alarm at row {alarms[0]:,}" if len(alarms) == 1 else f"{count(len(alarms), 'alarm')}"
-    for k, row in enumerate(alarms):
-        ax.axvline(row, color=theme.blamed, linewidth=1.4, alpha=0.8, label=told if k == 0 else None)
-    ax.set(yscale="log", xlabel="number of rows", ylabel="evidence since the last alarm")
+    told = f"alarm at row {alarms[0]:,}" if len(alarms) == 1 else count(len(alarms), "alarm")
+    _draw_growth(ax, theme, n, log_wealth, "evidence", threshold, alarms, (f"alarm at {number(threshold)}", told))
+    ax.set(xlabel="number of rows", ylabel="evidence since the last alarm")
     return finish(ax, "evidence that the rows follow the model no longer")
+
+
+def _draw_growth(
+    ax: Any, theme: Theme, n: Any, logs: Floats, name: str, most: float, rows: Sequence[int], told: tuple[str, str]
+) -> None:
+    """A quantity that grows by factors, dashed how much is enough, the rows where it was; ``told`` in words."""
+    ax.axhline(most, color=theme.ink, linestyle="--", linewidth=1, label=told[0])
+    values = np.exp(np.clip(np.ravel(logs), -_LARGEST, _LARGEST))
+    ax.semilogy(np.ravel(n), values, color=theme.model, linewidth=1.5, label=name)
+    for k, row in enumerate(rows):
+        ax.axvline(row, color=theme.blamed, linewidth=1.4, alpha=0.8, label=told[1] if k == 0 else None)
 
 
 def draw_lengthscales(scales: Lengthscales | None, ax: Any = None) -> Any:
@@ -74,9 +78,6 @@ def draw_nulls(result: Result, draws: Floats | None, ax: Any = None) -> Any:
     ax.axvline(result.statistic, color=theme.blamed if result.rejected else theme.model, linewidth=2.2, label=label)
     ax.set(xlabel="D − θ", ylabel="number of draws")
     return finish(ax, f"null distribution, p-value {number(result.pvalue)}")
-
-
-_TAIL = 0.005
 
 
 def draw_contributions(explanation: Explanation, ax: Any = None) -> Any:

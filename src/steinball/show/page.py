@@ -20,8 +20,8 @@ from steinball.results.base import Result
 from steinball.results.words import CONTAMINATED
 from steinball.show.panels import data_panel, region_panel, tolerance_frame, tolerance_panel
 from steinball.show.predictive import pit_panel, table_panel
-from steinball.show.scene import Scene
 from steinball.show.tolerance import can_slide
+from steinball.show.view import Scene
 from steinball.text import Row, number, percent
 
 STEP = 0.001
@@ -36,7 +36,6 @@ def numbers_of(scene: Scene) -> dict[str, Any]:
     found: dict[str, Any] = {
         "level": result.level,
         "pvalue": result.pvalue,
-        "rejected": result.rejected,
         "zero": result._headline().endswith("REJECTED"),
         "levels": _levels(result),
         "slider": None,

@@ -11,10 +11,9 @@ from steinball.explain.regions import Profile
 from steinball.results.base import Result
 from steinball.show.density import contours, mass_levels
 from steinball.show.sample import BLAMED, FAR
-from steinball.show.scene import Scene
 from steinball.show.svg import Frame, drawing, marks, text
 from steinball.show.tolerance import Zones
-from steinball.show.view import View
+from steinball.show.view import Scene, View
 from steinball.text import number
 
 _RUG = 0.05

@@ -25,11 +25,10 @@ from steinball.show.further import (
     draw_witness,
 )
 from steinball.show.predictive import draw_bands, draw_pit, draw_table, has_bands
-from steinball.show.regions import draw_regions, draw_shares
-from steinball.show.sample import draw_sample
-from steinball.show.scene import Scene
+from steinball.show.sample import draw_regions, draw_sample, draw_shares
 from steinball.show.theme import NEEDED, new_axes
 from steinball.show.tolerance import can_slide, draw_tolerance
+from steinball.show.view import Scene
 
 _FORMATS = (".png", ".pdf", ".svg")
 
