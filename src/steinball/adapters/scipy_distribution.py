@@ -177,7 +177,7 @@ class ScipyDistribution:
 
     @property
     def prefers_base(self) -> bool:
-        """Whether it is on the line and ends somewhere: there base space has the power (docs/base-space.md)."""
+        """Whether it is on the line and ends somewhere: there base space has the power (docs/edges.md)."""
         return self.dimension == 1 and self.support.has_edges
 
     def _columns(self, value: Any) -> Floats:
