@@ -5,10 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from sphinx.ext import autosummary
+
 import steinball
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
+
+# A summary in the tables of the reference ends with its sentence, not with an abbreviation.
+autosummary.WELL_KNOWN_ABBREVIATIONS = (*autosummary.WELL_KNOWN_ABBREVIATIONS, "App.", "eq.", "Prop.", "cf.")
 
 project = "steinball"
 author = "the steinball developers"
@@ -18,6 +23,7 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "numpydoc",
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",
@@ -46,18 +52,14 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 # Pages without pages below them: an empty navigation would take a fifth of the width.
-html_sidebars = {name: [] for name in ("index", "getting-started", "i-have-a", "which-test")}
+html_sidebars = {name: [] for name in ("index", "getting-started", "i-have-a")}
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "navbar_align": "left",
     "header_links_before_dropdown": 9,
-    "show_prev_next": False,
-    # A guide page of two screens needs no table of its own contents, and its text gets the room.
-    "secondary_sidebar_items": {
-        name: ["page-toc"]
-        for name in ("api/**", "benchmarks", "developer/**", "evidence/**", "paper/**", "theory/**", "_project/**")
-    },
+    "show_prev_next": True,
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "guide": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }

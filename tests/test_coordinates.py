@@ -13,7 +13,7 @@ from scipy import stats
 import steinball as sb
 from steinball.explain.explanation import SteinWitness
 from steinball.results import Result
-from steinball.show.scene import Scene
+from steinball.show.view import Scene
 from steinball.text import number
 
 pytestmark = pytest.mark.exact

@@ -25,9 +25,9 @@ def summary(collection: Collection, verdicts: Mapping[str, list[Verdict]]) -> st
     """A table of counts, their totals in words, and every published number that did not come out."""
     everything = [v for found in verdicts.values() for v in found]
     titles = _TITLES if any(v.expectation.source == NUMBER for v in everything) else _PLAIN
-    head = ["experiment", "where", *(f"{title}: hold of checked" for title in titles.values())]
+    head = ["experiment", "about", "where", *(f"{title}: hold of checked" for title in titles.values())]
     rows = [_row(e, verdicts[e.name], titles) for e in collection.experiments.values()]
-    total = ["**all**", "", *(f"**{_counts(everything, source)}**" for source in titles)]
+    total = ["**all**", "", "", *(f"**{_counts(everything, source)}**" for source in titles)]
     table = "\n".join(_line(cells) for cells in (head, ["---"] * len(head), *rows, total))
     return "\n\n".join([table, _SATURATED, *(_agreement(verdicts) if titles is _TITLES else [])])
 
@@ -37,8 +37,8 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _row(experiment: Experiment, verdicts: list[Verdict], titles: Mapping[str, str]) -> list[str]:
-    where = ", ".join(part for part in (experiment.figure, experiment.reference) if part)
-    return [f"[{experiment.name}](#{experiment.name})", where, *(_counts(verdicts, source) for source in titles)]
+    counts = (_counts(verdicts, source) for source in titles)
+    return [f"[{experiment.name}]({experiment.name}.md)", experiment.title, experiment.where, *counts]
 
 
 def _counts(verdicts: Iterable[Verdict], source: str) -> str:
@@ -75,4 +75,4 @@ def _agreement(verdicts: Mapping[str, list[Verdict]]) -> list[str]:
 
 def _missed(name: str, verdict: Verdict) -> str:
     found = verdict.finding
-    return f"- [{name}](#{name}), {found.label}: {measured(found)}, published {found.expected}. {verdict.explanation}"
+    return f"- [{name}]({name}.md), {found.label}: {measured(found)}, published {found.expected}. {verdict.explanation}"

@@ -58,6 +58,7 @@ def _low_rank(fitted: Any) -> Gaussian:
     return Gaussian(fitted.mean_, _symmetric(fitted.get_covariance()))
 
 
+#: By the name of the class: the attributes that it has once it is fitted, and the model that it then is.
 _ESTIMATORS: dict[str, tuple[set[str], Callable[[Any], Any]]] = {
     "BaseMixture": ({"weights_", "means_", "covariances_"}, _mixture),
     "KernelDensity": ({"tree_", "bandwidth_"}, _kernel_density),
@@ -65,7 +66,6 @@ _ESTIMATORS: dict[str, tuple[set[str], Callable[[Any], Any]]] = {
     "PCA": ({"components_", "mean_", "get_covariance"}, _low_rank),
     "FactorAnalysis": ({"components_", "mean_", "get_covariance"}, _low_rank),
 }
-"""By the name of the class: the attributes that it has once it is fitted, and the model that it then is."""
 
 
 class SciKitLearn(Adapter):
@@ -120,9 +120,7 @@ def _predicted(estimator: Any, x: Any, y: Any, robust: bool) -> Law:
     if "predict_proba" in dir(estimator):
         return ClassProbabilities(np.asarray(estimator.predict_proba(x), dtype=np.float64), estimator.classes_)
     if "classes_" in dir(estimator):
-        raise TypeError(
-            f"`predictive` is a {type(estimator).__name__} without `predict_proba`: it predicts no chances."
-        )
+        raise TypeError(f"`predictive` is a {type(estimator).__name__} without `predict_proba`: it gives no chances.")
     if _has_std(estimator):
         return Distribution(norm(*estimator.predict(x, return_std=True)))
     mean = np.ravel(estimator.predict(x))
@@ -157,9 +155,7 @@ def fitted_model(fitted: Any) -> Model:
     if found is None:
         found = fitted if Knowledge(fitted).has_score else read_model(fitted)
     if found is None:
-        raise TypeError(
-            f"`family.fit(x)` must return a model with `score(x)`, got an object of type {type(fitted).__name__}."
-        )
+        raise TypeError(f"`family.fit(x)` must return a model with `score(x)`, got a {type(fitted).__name__}.")
     return found  # type: ignore[no-any-return]
 
 

@@ -21,9 +21,10 @@ from steinball.models.registry import Adapter, class_names
 from steinball.models.student_t import StudentFamily, StudentT
 from steinball.models.support import Support
 
+#: Values of a shape parameter at which the ends of a family are asked for; SciPy does not allow all of them.
 _TRIED = (-1.5, -0.4, 0.3, 0.7, 1.3, 2.0, 3.0)
-"""Values of a shape parameter at which the ends of a family are asked for; SciPy does not allow all of them."""
 
+#: Sets that are no box of the space that points are written in, and distributions on them.
 _CURVED = {
     "a simplex": ("dirichlet",),
     "a sphere": ("vonmises_fisher", "uniform_direction"),
@@ -33,16 +34,15 @@ _CURVED = {
     "positive definite matrices": ("wishart", "invwishart"),
     "rotations": ("special_ortho_group", "ortho_group", "unitary_group"),
 }
-"""Sets that are no box of the space that points are written in, and distributions on them."""
 
 
+#: ∂ log p / ∂ of the shapes at a column z, (n, 1) to (n, k), where a family of our own has it, by the name of SciPy.
 SHAPE_SCORES: dict[str, Callable[..., Floats]] = {
     "gamma": lambda z, a: GammaFamily().parameter_scores(np.array([a, 1.0]), z)[:, :1],
     "lognorm": lambda z, s: LogNormalFamily().parameter_scores(np.array([0.0, s]), z)[:, 1:],
     "t": lambda z, df: -StudentFamily().parameter_scores(np.array([1.0 / df, 0.0, 1.0]), z)[:, :1] / df**2,
     "weibull_min": lambda z, c: WeibullFamily().parameter_scores(np.array([c, 1.0]), z)[:, :1],
 }
-"""∂ log p / ∂ of the shapes at a column z, (n, 1) to (n, k), where a family of our own has it, by the name of SciPy."""
 
 
 class SciPy(Adapter):
@@ -181,9 +181,7 @@ class SciPyFamily(Family):
         if not self.names:
             return np.empty(0)
         if self.support is not None and (outside := self.support.outside(x)).any():
-            raise ValueError(
-                f"{int(outside.sum())} values of `x` lie outside the support {self.support} of {self.label}."
-            )
+            raise ValueError(f"{outside.sum()} values of `x` lie outside the support {self.support} of {self.label}.")
         if "scale" in self.names and not x.std() > 0.0:
             raise ValueError(f"`x` must not be constant to fit {self.label}.")
         by, unit = self._place(x)  # SciPy's search depends on the unit of the data

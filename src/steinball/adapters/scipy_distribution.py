@@ -69,30 +69,24 @@ def _student(z: Floats, df: Number = 1.0) -> Floats:
     return np.asarray(-(df + 1.0) * z / (df + z * z))
 
 
-_GAMMA = ClosedScore(lambda z, a: (a - 1.0) / z - 1.0, 0.0)
-_NORMAL = ClosedScore(lambda z, *_: -z, 1.0)
-_TANH = ClosedScore(lambda z: -np.tanh(z / 2.0), 0.0)
-
-SCORES: dict[str, ClosedScore] = {
+#: By the names of SciPy: distributions with the same score stand together.
+_SCORES = {
     "arcsine": ClosedScore(lambda z: 0.5 / (1.0 - z) - 0.5 / z, 0.0),
     "beta": ClosedScore(lambda z, a, b: (a - 1.0) / z - (b - 1.0) / (1.0 - z), 0.0),
     "betaprime": ClosedScore(lambda z, a, b: (a - 1.0) / z - (a + b) / (1.0 + z), 0.0),
-    "burr12": ClosedScore(_log_logistic, 0.0),
-    "cauchy": ClosedScore(_student, 0.0),
+    "burr12 fisk": ClosedScore(_log_logistic, 0.0),
+    "cauchy halfcauchy t": ClosedScore(_student, 0.0),
     "chi": ClosedScore(lambda z, df: (df - 1.0) / z - z, 1.0),
     "chi2": ClosedScore(lambda z, df: (df / 2.0 - 1.0) / z - 0.5, 0.0),
-    "erlang": _GAMMA,
-    "expon": ClosedScore(lambda z: -np.ones_like(z), 0.0),
+    "erlang gamma": ClosedScore(lambda z, a: (a - 1.0) / z - 1.0, 0.0),
+    "expon truncexpon": ClosedScore(lambda z, *_: -np.ones_like(z), 0.0),
     "f": ClosedScore(lambda z, m, n: (m / 2.0 - 1.0) / z - (m + n) / 2.0 * m / (n + m * z), 0.0),
-    "fisk": ClosedScore(_log_logistic, 0.0),
-    "gamma": _GAMMA,
     "genpareto": ClosedScore(lambda z, c: -(1.0 + c) / (1.0 + c * z), 0.0),
     "gennorm": ClosedScore(_general_normal, lambda beta: beta - 1.0 if beta >= 1.0 else None),
     "gumbel_l": ClosedScore(lambda z: 1.0 - np.exp(z), None),
     "gumbel_r": ClosedScore(lambda z: np.exp(-z) - 1.0, None),
-    "halfcauchy": ClosedScore(_student, 0.0),
-    "halflogistic": _TANH,
-    "halfnorm": _NORMAL,
+    "halflogistic logistic": ClosedScore(lambda z: -np.tanh(z / 2.0), 0.0),
+    "halfnorm norm truncnorm": ClosedScore(lambda z, *_: -z, 1.0),
     "hypsecant": ClosedScore(lambda z: -np.tanh(z), 0.0),
     "invgamma": ClosedScore(lambda z, a: (1.0 / z - a - 1.0) / z, None),
     "invgauss": ClosedScore(lambda z, mu: (0.5 / z - 1.5) / z - 0.5 / mu**2, None),
@@ -101,27 +95,22 @@ SCORES: dict[str, ClosedScore] = {
     "laplace": ClosedScore(lambda z: -np.sign(z), 0.0),
     "levy": ClosedScore(lambda z: (0.5 / z - 1.5) / z, None),
     "loggamma": ClosedScore(lambda z, c: c - np.exp(z), None),
-    "logistic": _TANH,
     "lognorm": ClosedScore(lambda z, s: -(1.0 + np.log(z) / s**2) / z, None),
     "lomax": ClosedScore(lambda z, c: -(c + 1.0) / (1.0 + z), 0.0),
-    "loguniform": ClosedScore(lambda z, *_: -1.0 / z, 0.0),
+    "loguniform reciprocal": ClosedScore(lambda z, *_: -1.0 / z, 0.0),
     "maxwell": ClosedScore(lambda z: 2.0 / z - z, 1.0),
     "nakagami": ClosedScore(lambda z, nu: (2.0 * nu - 1.0) / z - 2.0 * nu * z, 1.0),
-    "norm": _NORMAL,
     "pareto": ClosedScore(lambda z, b: -(b + 1.0) / z, 0.0),
     "powerlaw": ClosedScore(lambda z, a: (a - 1.0) / z, 0.0),
     "rayleigh": ClosedScore(lambda z: 1.0 / z - z, 1.0),
-    "reciprocal": ClosedScore(lambda z, *_: -1.0 / z, 0.0),
     "semicircular": ClosedScore(lambda z: -z / (1.0 - z * z), 0.0),
     "skewnorm": ClosedScore(lambda z, a: a * _mills(a * z) - z, 1.0),
-    "t": ClosedScore(_student, 0.0),
-    "truncexpon": ClosedScore(lambda z, *_: -np.ones_like(z), 0.0),
-    "truncnorm": _NORMAL,
     "uniform": ClosedScore(np.zeros_like, 0.0),
     "weibull_max": ClosedScore(lambda z, c: -_weibull(-z, c), lambda c: max(c - 1.0, 0.0)),
     "weibull_min": ClosedScore(_weibull, lambda c: max(c - 1.0, 0.0)),
 }
-"""By the name of SciPy."""
+
+SCORES = {name: score for names, score in _SCORES.items() for name in names.split()}
 
 _QUARTILES, _NORMAL_QUARTILES = (0.25, 0.75), 1.3489795003921634
 
@@ -188,7 +177,7 @@ class ScipyDistribution:
 
     @property
     def prefers_base(self) -> bool:
-        """Whether it is on the line and ends somewhere: there base space has the power (docs/base-space.md)."""
+        """Whether it is on the line and ends somewhere: there base space has the power (docs/edges.md)."""
         return self.dimension == 1 and self.support.has_edges
 
     def _columns(self, value: Any) -> Floats:
@@ -273,9 +262,7 @@ def read_new(distribution: Any) -> ScipyDistribution:
     return ScipyDistribution(distribution, name, text, known, distribution.support(), *ask)
 
 
-def _draw_new(
-    distribution: Any, known: Mapping[str, Floats], shape: tuple[int, int], rng: np.random.Generator
-) -> Floats:
+def _draw_new(distribution: Any, known: Mapping[str, Floats], shape: tuple[int, int], rng: Any) -> Floats:
     size = np.broadcast_shapes(*(value.shape for value in known.values()))
     wanted = shape[0] if size == (shape[1],) else shape
     return np.asarray(distribution.sample(shape=wanted, rng=rng)).reshape(shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -80,24 +81,19 @@ def module_model(model: Any, original: Any, sampler: Sampler | None = None, base
 
 def _columns(sampler: Sampler) -> int | None:
     """The number of columns of its draws; ``None`` where it cannot draw, as nflows cannot in double precision."""
-    try:
+    with suppress(RuntimeError):
         return int(sampler(2, 0).shape[1])
-    except RuntimeError:
-        return None
+    return None
 
 
 def _found_sampler(model: Any) -> Sampler | None:
     """A module's own ``sample``, by whichever convention gives rows."""
     if Knowledge(model).sampler is None:
         return None
-    for by_shape in (True, False):
-        for several in (False, True):
-            found = partial(sample, model, by_shape=by_shape, several=several)
-            try:
-                draws = found(3, 0)
-            except Exception:  # another convention, or none: whatever the module raises
-                continue
-            if np.isfinite(draws).all():
+    for by_shape, several in ((True, False), (True, True), (False, False), (False, True)):
+        found = partial(sample, model, by_shape=by_shape, several=several)
+        with suppress(Exception):  # another convention, or none: whatever the module raises
+            if np.isfinite(found(3, 0)).all():
                 return found
     return None
 

@@ -94,11 +94,6 @@ class BettingNull(BoundingNull):
         paths = self.log_wealth(radius)
         return paths[0] if len(paths) == 1 else None
 
-    def evalue(self, radius: float) -> float:
-        """The wealth at the end, averaged over the orders: its mean is at most 1 for every Q in the ball."""
-        with np.errstate(over="ignore"):
-            return float(np.exp(average_evidence(self.log_wealth(radius)[:, -1])))
-
     @cached_property
     def _stops(self) -> NDArray[np.intp]:
         """Where each order stops: where its wealth at the reference radius first reaches 1/stop, or at its end."""

@@ -98,10 +98,8 @@ def check_engine(calibration: Calibration, request: Request, engine: str) -> Non
         )
 
 
-def radius_of(
-    radius: Radius, calibration: Calibration, problem: Problem, tau: Supremum, known: float | None = None
-) -> float:
-    """θ, after a check of τ; ``known`` is θ where it need not be computed again."""
+def radius_of(radius: Radius, calibration: Calibration, problem: Problem, tau: Supremum) -> float:
+    """θ, after a check of τ."""
     if not calibration.accepts(tau):
         raise ValueError(
             f'{calibration!r} needs an upper bound of u(x, x), but τ = {tau.value:g} is of kind "{tau.kind}". '
@@ -113,7 +111,7 @@ def radius_of(
             "of contamination, TotalVariation, Hellinger, KullbackLeibler, ChiSquared or a DensityBand; or test the "
             "model as it is: `sb.as_model(model)`."
         )
-    return radius(problem, tau) if known is None else known
+    return radius(problem, tau)
 
 
 def doubts(radius: Radius, calibration: Calibration, problem: Problem, tau: Supremum) -> Iterator[Remark]:

@@ -7,7 +7,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -88,11 +88,14 @@ class FittedCalibration(Calibration):
     def for_fit(self, fitted: FittedModel, problem: Problem, seed: np.random.SeedSequence) -> Self:
         """The same calibration for this fit to these data."""
 
-    def _unfitted(self) -> TypeError:
-        return TypeError(
-            f"`{type(self).__name__}` is for models that were fitted on the tested data, and must know how. Use "
-            "`sb.fit_test(x, family, calibration=...)`; for a model that is known, WeightedBootstrap(999)."
-        )
+    def _known(self, told: Any) -> Any:
+        """What the calibration was told of the fit, if it was."""
+        if told is None:
+            raise TypeError(
+                f"`{type(self).__name__}` is for models that were fitted on the tested data, and must know how. Use "
+                "`sb.fit_test(x, family, calibration=...)`; for a model that is known, WeightedBootstrap(999)."
+            )
+        return told
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +161,7 @@ class RefitBootstrap(FittedCalibration):
     estimators: ClassVar[tuple[str, ...]] = ("v",)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))
+        vars(self).update(n_resamples=check_resamples(self.n_resamples))
 
     def tolerates(self, radius: Radius) -> bool:
         """Nothing: what contamination does to the fit is not imitated."""
@@ -175,16 +178,13 @@ class RefitBootstrap(FittedCalibration):
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Nothing beyond the statistic."""
-        if self.refits is None:
-            raise self._unfitted()
+        self._known(self.refits)
         return Request()
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BootstrapNull:
         """The draws."""
-        if self.refits is None:
-            raise self._unfitted()
-        draws: Floats = np.array([self.refits.ksd(b) for b in range(self.n_resamples)])
-        return BootstrapNull(draws, tie_tolerance(summary.diagonal))
+        ksd = self._known(self.refits).ksd
+        return BootstrapNull(np.array([ksd(b) for b in range(self.n_resamples)]), tie_tolerance(summary.diagonal))
 
 
 _MOST_DRAWS, _ALTOGETHER = 256, 512
@@ -283,18 +283,14 @@ class ProjectedBootstrap(MarkovCalibration, FittedCalibration):
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Rows W − 1, and products with the parameter scores."""
-        if self.projection is None:
-            raise self._unfitted()
+        directions = self._known(self.projection).scores
         if self.dependence is not None:
-            return replace(self._markov_request(n, seed, start), directions=self.projection.scores)
-        weights = WeightStream(centered_counts, n, seed, start, self.n_resamples)
-        return Request(weights, directions=self.projection.scores)
+            return replace(self._markov_request(n, seed, start), directions=directions)
+        return Request(WeightStream(centered_counts, n, seed, start, self.n_resamples), directions=directions)
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BoundaryNull:
         """The projected draws, and where they point."""
-        if self.projection is None or summary.direction_products is None:
-            raise self._unfitted()
-        squares, linear = _projected(summary, self.projection)
+        squares, linear = _projected(summary, self._known(self.projection))
         ksd, lengths, along = boundary_draws(replace(summary, quadratic_forms=squares, linear_forms=linear))
         return BoundaryNull(ksd, lengths, np.clip(along, -lengths, lengths), tie_tolerance(summary.diagonal))
 

@@ -58,9 +58,7 @@ def _before(totals: Floats) -> Floats:
     return np.concatenate([np.zeros_like(totals[..., :1]), totals[..., :-1]], axis=-1)
 
 
-def log_wealth(
-    payoffs: Floats, radius: float, tau: float, strategy: str = "mixture", reference: float | None = None
-) -> Floats:
+def log_wealth(payoffs: Floats, radius: float, tau: float, strategy: str = "mixture") -> Floats:
     r"""The logarithm of the wealth after each point,
 
     .. math:: W_t = \prod_{s \le t} \Big( 1 + c_s \frac{f_s(x_s) - \theta}{\sqrt\tau + \theta} \Big),
@@ -76,9 +74,8 @@ def log_wealth(
     radius, tau : float
         θ, and an upper bound of u(x, x).
     strategy : {"mixture", "newton"}
-    reference : float, optional
-        The radius for which Newton's bets are made; ``radius`` by default. With one reference for all radii the wealth
-        falls in the radius; the mixture's does always.
+        Newton's bets are made for this radius; with bets for one radius at all radii the wealth falls in the radius, as
+        the mixture's does.
 
     Notes
     -----
@@ -92,8 +89,7 @@ def log_wealth(
     """
     gains = relative_gains(payoffs, radius, tau)
     if strategy == "newton":
-        bets = newton_bets(gains if reference is None else relative_gains(payoffs, reference, tau))
-        return wealth_path(bets, gains)
+        return wealth_path(newton_bets(gains), gains)
     total = np.full(gains.shape, -np.inf)
     for bet, share in zip(BETS, _SHARES, strict=True):  # one at a time: memory as for the payoffs
         total = np.logaddexp(total, math.log(share) + wealth_path(bet, gains))

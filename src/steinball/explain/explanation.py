@@ -24,17 +24,16 @@ _ENTRIES_AT_ONCE = 2**21
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Two places, (d,), and the witness there: where the data are most in excess, and where most is lacking.
+    """Two places, (d,): where the data are most in excess, and where most is lacking.
 
     Examples
     --------
-    >>> Places(np.array([2.0]), np.array([0.1]), (0.9, -0.3)).lack
+    >>> Places(np.array([2.0]), np.array([0.1])).lack
     array([0.1])
     """
 
     surplus: Floats
     lack: Floats
-    heights: tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +105,7 @@ class SteinWitness:
         draws = self.sums.problem.rows.original_draws(_DRAWS)
         if draws is not None:
             at, values = np.vstack([at, draws]), np.concatenate([values, self._inside(draws)])
-        most, least = int(np.nanargmax(values)), int(np.nanargmin(values))
-        return Places(at[most], at[least], (float(values[most]), float(values[least])))
+        return Places(at[np.nanargmax(values)], at[np.nanargmin(values)])
 
 
 def _range(column: Floats) -> Floats:
@@ -229,9 +227,9 @@ class Explanation(Summarized):
     def _title(self) -> str:
         return "Why the data were rejected" if self.rejected else "What the data's distance from the model is made of"
 
-    def _shown(self) -> list[int]:
+    def _shown(self, most: int = _COLUMNS) -> list[int]:
         """The coordinates to show, the largest share first."""
-        return [int(j) for j in np.argsort(-self.coordinates, kind="stable")[:_COLUMNS]]
+        return [int(j) for j in np.argsort(-self.coordinates, kind="stable")[:most]]
 
     def _values(self, i: int) -> str:
         if np.isnan(self.samples[i]).any():
@@ -240,8 +238,8 @@ class Explanation(Summarized):
         return ", ".join(parts) + ", …" * (len(self.names) > _COLUMNS)
 
     def _sentences(self) -> list[str]:
-        order = np.argsort(-self.coordinates, kind="stable")[:_LISTED]
-        shares = ", ".join(f"{self.names[j]} {percent(float(self.coordinates[j]))}" for j in order)
+        listed = self._shown(_LISTED)
+        shares = ", ".join(f"{self.names[j]} {percent(float(self.coordinates[j]))}" for j in listed)
         parts = f"; by coordinate{self._space}: {shares}" if len(self.coordinates) > 1 else ""
         surplus, lack = self._place(self.places.surplus), self._place(self.places.lack)
         found = [f"D = {number(self.ksd)}{parts}.", f"Too many points near {surplus}, too few near {lack}."]

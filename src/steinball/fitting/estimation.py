@@ -86,9 +86,8 @@ def fit_kernel_exponential_family(
     family = KernelExponentialFamily(np.zeros(check_resamples(n_basis, "n_basis")), base_scale)
     jacobians = family.basis_gradient(x)[:, None, :]
     kernel = _SUM_KERNEL if kernel is None else kernel
-    return family.with_coefficients(
-        minimum_ksd_coefficients(x, family.base_score(x), jacobians, kernel, tilt=tilt, ridge=ridge)
-    )
+    found = minimum_ksd_coefficients(x, family.base_score(x), jacobians, kernel, tilt=tilt, ridge=ridge)
+    return family.with_coefficients(found)
 
 
 def minimum_ksd_coefficients(
@@ -229,9 +228,7 @@ class MinimumKSDFit:
         """
         minimum, family = self._minimum, self._minimum.family
         if not isinstance(family, ExponentialFamily):
-            raise TypeError(
-                f"the region is an ellipsoid for exponential families, and {family.label} is none. Scan it."
-            )
+            raise TypeError(f"regions are ellipsoids for exponential families, and {family.label} is none. Scan it.")
         least = ksd(minimum.distance.x, self.model, kernel=self.kernel, tilt=self.tilt) ** 2
         room = as_number(distance, "distance", low=0.0) ** 2 - least
         matrix = minimum.curvature / np.outer(minimum.units, minimum.units)

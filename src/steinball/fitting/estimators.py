@@ -146,9 +146,7 @@ class MedianMAD(Estimator):
     def estimate(self, family: Family, x: Floats, stein: SteinKernel) -> Estimate:
         """The fitted parameters and their influence function, in closed form."""
         if family.label != "normal" or family.names != ("mean", "sd"):
-            raise ValueError(
-                f"`fit={self!r}` is for the normal family on the line, got {family.label}. Use MinimumKSD()."
-            )
+            raise ValueError(f"`fit={self!r}` is for normal families on the line: use MinimumKSD() for {family.label}.")
         center, spread = family.start(x)
         return Estimate(np.array([center, spread]), partial(_median_influence, center, spread))
 

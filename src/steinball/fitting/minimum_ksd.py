@@ -80,10 +80,8 @@ class ScoreDistance:
         metric = np.eye(points.shape[1]) if self.kernel.metric is None else self.kernel.metric
         center = np.median(self.x, axis=0)  # an offset of the data cancels
         a, b = (points - center) @ metric, (self.x - center) @ metric
-        parts = [
-            a[:, k, None] * (slope @ columns[:, k]) - slope @ (b[:, k, None] * columns[:, k])
-            for k in range(points.shape[1])
-        ]
+        each = enumerate(columns.swapaxes(0, 1))
+        parts = [a[:, k, None] * (slope @ column) - slope @ (b[:, k, None] * column) for k, column in each]
         return np.stack(parts, axis=1)
 
     @cached_property

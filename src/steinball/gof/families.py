@@ -89,8 +89,7 @@ def region_fit(
 
 def _cdf(family: Family, params: Floats, x: Floats) -> Floats:
     values = np.asarray(x, dtype=np.float64)
-    with np.errstate(all="ignore"):
-        return heights(family, params, values.ravel()).reshape(values.shape)
+    return heights(family, params, values.ravel()).reshape(values.shape)
 
 
 def _counted(source: Source, member: Member, n: int) -> Counted:

@@ -69,12 +69,7 @@ def check_jobs(n_jobs: Any) -> None:
 
 
 def predict_cost(
-    n: int,
-    d: int,
-    n_resamples: int = 999,
-    *,
-    replicates: int = 0,
-    n_jobs: int | None = None,
+    n: int, d: int, n_resamples: int = 999, *, replicates: int = 0, n_jobs: int | None = None
 ) -> CostPrediction:
     """Memory and time of a test with NumPy arrays on this machine, without running it.
 
@@ -165,11 +160,7 @@ def _check_replicates(wanted: Replicates, settings: Settings, samples: Array) ->
 
 
 def _engine(
-    problem: Problem,
-    request: Request,
-    n_resamples: int,
-    settings: Settings,
-    decides: Callable[[GramSummary], bool],
+    problem: Problem, request: Request, n_resamples: int, settings: Settings, decides: Callable[[GramSummary], bool]
 ) -> Gram:
     samples, weighted = problem.samples, request.replicates is None or request.weights != ()
     draws = n_resamples if weighted else 0  # samples of the model are no weights

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,20 +13,8 @@ from steinball.arrays import Array, Floats, like, take_rows, to_host
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.prefix import PrefixSums
 from steinball.gram.request import Request
-from steinball.gram.weights import Chunk, Weights
 
 Index = NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False)
-class Others:
-    """The columns of a stream of weights that belong to the points at ``rows``."""
-
-    weights: Weights
-    rows: Index
-
-    def __iter__(self) -> Iterator[Chunk]:
-        return (chunk[:, self.rows] for chunk in self.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +86,7 @@ class IsolatedGram:
         rows, orders, directions = self._rows, request.orders, request.directions
         return replace(
             request,
-            weights=Others(request.weights, rows),
+            weights=[chunk[:, rows] for chunk in request.weights],
             orders=None if orders is None else _places(orders[:, rows]),
             directions=None if directions is None else take_rows(directions, rows),
         )

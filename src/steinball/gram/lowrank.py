@@ -198,16 +198,11 @@ class LowRankGram:
         for tolerance in TOLERANCES if double else TOLERANCES[:1]:
             factor.grow(tolerance, self.max_rank, self.progress)
             projections.update(self.progress)
-            summary = self._settle(factor, projections)
-            if self.decides(summary) or factor.residual_share > tolerance:
-                break
-        return summary
-
-    def _settle(self, factor: PivotedCholesky, projections: Projections) -> GramSummary:
-        """The summary at the present rank, with as many random pairs as it takes."""
-        for pairs in PAIRS:
-            summary = _summary(factor, projections, sampled_residual(factor, pairs))
-            if self.decides(summary):
+            for pairs in PAIRS:  # as many random pairs as it takes
+                summary = _summary(factor, projections, sampled_residual(factor, pairs))
+                if self.decides(summary):
+                    return summary
+            if factor.residual_share > tolerance:
                 break
         return summary
 

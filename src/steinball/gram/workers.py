@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
 from typing import Any, TypeVar
 
@@ -29,22 +29,16 @@ def run_tasks(
     if len(tasks) <= 1 or jobs == 1:
         yield from (function(*common, task) for task in tasks)
         return
-    with single_threaded_algebra():
-        yield from _spread(function, common, tasks, jobs)
-
-
-def _spread(
-    function: Callable[..., Result], common: tuple[Any, ...], tasks: Sequence[Any], jobs: int | None
-) -> Iterator[Result]:
     backend, _ = get_active_backend(prefer="threads")
-    if isinstance(backend, BACKENDS.get("dask", ())):  # joblib registers it when it is first named
-        from steinball.gram.cluster import run_on_dask
+    with single_threaded_algebra():
+        if isinstance(backend, BACKENDS.get("dask", ())):  # joblib registers it when it is first named
+            from steinball.gram.cluster import run_on_dask
 
-        return run_on_dask(backend.client, function, common, tasks, **backend.submit_kwargs)
-    return_as = "generator" if backend.supports_return_generator else "list"  # Ray's hands over all results at the end
-    parallel = joblib.Parallel(n_jobs=jobs, prefer="threads", return_as=return_as)
-    results: Iterable[Result] = parallel(joblib.delayed(function)(*common, task) for task in tasks)
-    return iter(results)
+            yield from run_on_dask(backend.client, function, common, tasks, **backend.submit_kwargs)
+            return
+        return_as = "generator" if backend.supports_return_generator else "list"  # Ray's hands over all at the end
+        parallel = joblib.Parallel(n_jobs=jobs, prefer="threads", return_as=return_as)
+        yield from parallel(joblib.delayed(function)(*common, task) for task in tasks)
 
 
 def share_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None) -> Iterator[Result]:
@@ -79,13 +73,9 @@ def workers_configured() -> bool:
 def _inside_dask() -> bool:
     """Whether this is a task of a Dask worker, where joblib offers the whole cluster once more."""
     distributed = sys.modules.get("distributed")
-    if distributed is None:
-        return False
-    try:
-        distributed.get_worker()
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return distributed is not None and bool(distributed.get_worker())
+    return False
 
 
 @cache

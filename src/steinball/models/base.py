@@ -37,8 +37,8 @@ _ACCEPTED = (
     '`score(x)`; a bare log density comes in by `sb.from_log_density(f, backend="jax" | "torch" | "numerical")`'
 )
 _ABOUT_DTYPES = re.compile(r"\bdtypes?\b|scalar type|data type|input type|\bdouble\b|\bfloat(32|64)\b", re.IGNORECASE)
+#: The largest share of the spread of a column by which single precision may move a point.
 _ROUNDING = 1e-3
-"""The largest share of the spread of a column by which single precision may move a point."""
 
 _BACKENDS = {"torch": "torch", "pyro": "torch", "jax": "jax", "numpyro": "jax", "distrax": "jax"}
 
@@ -241,19 +241,15 @@ def model_at(model: Any, samples: Array | None) -> Model:
     _refuse_what_is_no_model(model)
     if isinstance(model, ScoreArray) and model.samples is None:
         if samples is None:
-            raise TypeError(
-                "`model` is an array of scores, which says nothing without its `samples`; pass them as well."
-            )
+            raise TypeError("`model` is an array of scores, which says nothing without its `samples`; pass them too.")
         return ScoreArray(samples, _without_graph(as_scores(model.scores, samples)))
     _refuse_by_name(model)
     columns = None if samples is None else int(samples.shape[1])
     found = model if Knowledge(model).has_score else read_model(model, columns)
     if found is not None:
-        dimension = Knowledge(found).dimension
-        if dimension is not None and columns is not None and dimension != columns:
-            raise ValueError(
-                f"`model` has dimension {dimension} but `samples` has {columns} columns; rows are observations."
-            )
+        d = Knowledge(found).dimension
+        if d is not None and columns is not None and d != columns:
+            raise ValueError(f"`model` has dimension {d} but `samples` has {columns} columns; rows are observations.")
         return found  # type: ignore[no-any-return]
     _refuse_what_has_no_score(model)
     if not callable(model):
@@ -318,9 +314,7 @@ def _refuse_network(model: Model, x: Array) -> None:
     network = model.function if isinstance(model, ScoreFunction) else model
     is_network = any(kind.__module__.startswith("torch.nn") for kind in type(network).__mro__)
     if is_network and not array_api_compat.is_torch_array(x):
-        raise TypeError(
-            "`model` is a network of torch, and `samples` are of another library. Pass `torch.as_tensor(samples)`."
-        )
+        raise TypeError("`model` is a torch network, and `samples` are not of torch. Pass `torch.as_tensor(samples)`.")
 
 
 def _refuse_excluded_points(model: Model, x: Array, scores: Any) -> None:

@@ -109,7 +109,7 @@ def in_base_space(model: Any) -> BaseSpace:
     :class:`KullbackLeibler`, :class:`ChiSquared`, :class:`DensityBand`); distances are not, so that numbers on the
     KSD scale and :class:`Wasserstein` are refused. Rows keep their places: contributions and removals are about the
     original points, and explanations, pictures and reports speak of the original coordinates.
-    docs/base-space.md compares the power with that of an edge tilt.
+    docs/edges.md compares the power with that of an edge tilt.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def _based(model: Model) -> BaseSpace:
 def as_tested(model: Any, samples: Array, base: bool) -> Model:
     """What a user passed, as a model; with ``base`` in base space where an object of another library is better there.
 
-    A distribution of SciPy on the line whose support ends is (docs/base-space.md). One that was made a model by
+    A distribution of SciPy on the line whose support ends is (docs/edges.md). One that was made a model by
     :func:`~steinball.models.base.as_model` is taken as it is.
     """
     found = model_at(model, samples)

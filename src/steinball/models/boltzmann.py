@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,9 +74,7 @@ class GaussianBernoulliRBM(BuiltIn):
         return f"GaussianBernoulliRBM(dimension={self.dimension}, hidden={self.hidden})"
 
     @classmethod
-    def random(
-        cls, dimension: int, hidden: int, rng: Any = None, entries: Literal["signs", "normal"] = "signs"
-    ) -> GaussianBernoulliRBM:
+    def random(cls, dimension: int, hidden: int, rng: Any = None, entries: str = "signs") -> GaussianBernoulliRBM:
         """A machine with standard normal biases and random weights.
 
         ``"signs"`` are ±1, as behind the paper's published figure; ``"normal"`` is N(0, 1), as its text says.
@@ -173,9 +171,7 @@ class GaussianBernoulliRBM(BuiltIn):
             h = self.hidden_states(np.arange(start, min(start + _CHUNK, 2**self.hidden)))
             yield h @ linear + np.sum((h @ quadratic) * h, axis=1)
 
-    def sample(
-        self, n: int, rng: Any = None, method: Literal["exact", "gibbs"] = "exact", sweeps: int = 2000
-    ) -> Floats:
+    def sample(self, n: int, rng: Any = None, method: str = "exact", sweeps: int = 2000) -> Floats:
         """``n`` independent draws, shape (n, d).
 
         Parameters

@@ -167,9 +167,8 @@ class Covariance:
         """The growth of −Σ⁻¹(x − μ) = −Σ⁻¹y − Σ⁻¹(a − μ): the three terms of its square, each at its largest."""
         offset = self.inverse @ (np.asarray(center) - mean)
         slope = self.inverse @ unit_root(precision, len(mean))
-        return ScoreGrowth(
-            float(np.linalg.norm(offset)), float(np.linalg.norm(slope, 2)), float(np.linalg.norm(offset @ slope))
-        )
+        terms = np.linalg.norm(offset), np.linalg.norm(slope, 2), np.linalg.norm(offset @ slope)
+        return ScoreGrowth(*map(float, terms))
 
 
 def _as_symmetric(value: Any, name: str, dimension: int) -> Floats:
@@ -179,11 +178,9 @@ def _as_symmetric(value: Any, name: str, dimension: int) -> Floats:
         raise ValueError(f"`{name}` must be {wanted}, got shape {matrix.shape}.")
     variances = np.diag(matrix)
     _check_variances(variances if np.isfinite(matrix).all() else np.full(dimension, np.nan), name)
-    gap = np.abs(matrix - matrix.T) / np.sqrt(variances) / np.sqrt(variances)[:, None]
-    if gap.max() > 1e-8:
-        raise ValueError(
-            f"`{name}` must be symmetric; its correlations and their transposes differ by {gap.max():.2g}."
-        )
+    gap = (np.abs(matrix - matrix.T) / np.sqrt(variances) / np.sqrt(variances)[:, None]).max()
+    if gap > 1e-8:
+        raise ValueError(f"`{name}` must be symmetric; its correlations and their transposes differ by {gap:.2g}.")
     return np.asarray(matrix / 2.0 + matrix.T / 2.0)
 
 
@@ -351,8 +348,7 @@ def log_cholesky(cov: Floats) -> Floats:
 
 def from_log_cholesky(entries: Floats, dimension: int) -> Floats:
     """The covariance with this factor."""
-    root = np.zeros((dimension, dimension))
-    root[np.triu_indices(dimension)] = entries
+    root = np.triu(unpacked(entries, dimension))
     np.fill_diagonal(root, np.exp(np.clip(np.diag(root), -300.0, 300.0)))
     return np.asarray(root.T @ root)
 

@@ -32,8 +32,8 @@ from steinball.models.knowledge import Clusters
 
 _STARTS, _STEPS, _ENOUGH, _LEAST = 8, 500, 1e-6, 1e-3  # no component shrinks below _LEAST of the variance
 
+#: Weights (k,), means (k, d) and covariances (k, d, d).
 Parts = tuple[Floats, Floats, Floats]
-"""Weights (k,), means (k, d) and covariances (k, d, d)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -265,9 +265,8 @@ def _largest_mean(values: Floats, least: Floats, most: Floats) -> Floats:
     """
     order = np.argsort(-values, axis=1)
     ranked = np.take_along_axis(values, order, axis=1)
-    floor, room = (
-        np.take_along_axis(np.broadcast_to(b[:, :, None], values.shape), order, axis=1) for b in (least, most - least)
-    )
+    sides = (np.broadcast_to(side[:, :, None], values.shape) for side in (least, most - least))
+    floor, room = (np.take_along_axis(side, order, axis=1) for side in sides)
     spare = 1.0 - least.sum(axis=1)[:, None, None] - (np.cumsum(room, axis=1) - room)
     return np.asarray(np.sum(ranked * (floor + np.clip(spare, 0.0, room)), axis=1))
 

@@ -121,13 +121,17 @@ class Weibull(_OnHalfLine):
         return self.scale * np.random.default_rng(rng).weibull(self.shape, size=(n, 1))
 
 
-def _logs_of(x: Floats) -> Floats:
+def _logs_of(x: Floats, fitted: str = "") -> Floats:
+    """The logarithms of positive rows, which must vary where something is ``fitted``."""
     if not (x > 0.0).all():
         raise ValueError(
             f"`x` must be positive for a family on (0, ∞), got {int((x <= 0.0).sum())} values that are not. Choose "
             "another family, or leave them out."
         )
-    return np.log(x[:, 0])
+    logs = np.log(x[:, 0])
+    if fitted and not logs.std() > 0.0:
+        raise ValueError(f"`x` must not be constant to fit a {fitted} distribution.")
+    return np.asarray(logs)
 
 
 def _center_and_spread(logs: Floats) -> tuple[float, float]:
@@ -213,9 +217,7 @@ class LogNormalFamily(ExponentialFamily):
 
     def fit(self, x: Floats) -> Floats:
         """Mean and standard deviation of the logarithms."""
-        logs = _logs_of(x)
-        if not logs.std() > 0.0:
-            raise ValueError("`x` must not be constant to fit a log-normal distribution.")
+        logs = _logs_of(x, "log-normal")
         return np.array([logs.mean(), logs.std()])
 
     def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
@@ -266,9 +268,7 @@ class WeibullFamily(Family):
 
     def fit(self, x: Floats) -> Floats:
         """The root of 1/k = mean of log x weighted by xᵏ, less mean of log x, by Newton's method in log k."""
-        logs = _logs_of(x)
-        if not logs.std() > 0.0:
-            raise ValueError("`x` must not be constant to fit a Weibull distribution.")
+        logs = _logs_of(x, "Weibull")
         shape = min(float(self.start(x)[0]), 1.28 / float(logs.std()))
         for _ in range(_STEPS):
             weights = np.exp(shape * (logs - logs.max()))

@@ -14,9 +14,8 @@ from steinball.arrays import Array, Floats, like, to_host
 from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
 
+#: Rows of the reference; fewer of more than 4,096 columns.
 SIZE = 4096
-"""Rows of the reference; fewer of more than 4,096 columns."""
-
 _LEAST, _NUMBERS = 256, 2**24
 
 _PROBED = 3

@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 T = TypeVar("T")
+#: A function from data (n, d) to the model that is fitted to them.
 Fit = Callable[[Any], Any]
-"""A function from data (n, d) to the model that is fitted to them."""
 
 if TYPE_CHECKING:
     from steinball.adapters.posterior import NamedDraws, Posterior, Reading

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -10,19 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from steinball.arrays import (
-    Array,
-    Floats,
-    as_number,
-    as_samples,
-    as_scores,
-    dtype_name,
-    is_array,
-    is_array_like,
-    like,
-    private_copy,
-    to_host,
-)
+from steinball.arrays import Array, Floats, as_number, as_samples, as_scores, dtype_name, is_array_like, like, to_host
 from steinball.models.array_models import ScoreArray
 from steinball.models.autodiff import check_rows, one_per_row
 from steinball.models.base import as_model, model_at, score_of
@@ -136,20 +125,17 @@ def undeclared_edges(model: Any, log_density: Density, x: Array) -> list[Ending]
 
 def _with_endings(found: ScoreCheck, model: Any, log_density: Density, x: Array) -> ScoreCheck:
     """A right score is not enough where the density ends and the model does not say so."""
-    try:
-        endings = undeclared_edges(model, log_density, x) if found.ok else []
-    except Exception:  # a log density need not be defined beyond its points
-        return found
-    if not endings:
-        return found
-    remedy = "Say where it ends: `sb.from_score(score, support=...)`."
-    return replace(found, ok=False, message=f"{found.message} But: {endings[0].finding} {remedy}")
+    with suppress(Exception):  # a log density need not be defined beyond its points
+        if found.ok and (endings := undeclared_edges(model, log_density, x)):
+            remedy = "Say where it ends: `sb.from_score(score, support=...)`."
+            return replace(found, ok=False, message=f"{found.message} But: {endings[0].finding} {remedy}")
+    return found
 
 
 def _on_host(log_density: Density, x: Array) -> Callable[[NDArray[Any]], Floats]:
     def values(points: NDArray[Any]) -> Floats:
-        there = like(points, x)
-        return to_host(one_per_row(log_density(private_copy(there)), there))
+        there = like(points.copy(), x)  # a user's function may work in place
+        return to_host(one_per_row(log_density(there), there))
 
     return values
 
@@ -171,21 +157,19 @@ def _numerical_score(log_density: Density, x: Array) -> tuple[Floats, Floats, Fl
     return here, *numerical_gradient(values, host)
 
 
-def _compare(
-    x: Floats, scores: Floats, values: Floats, gradient: Floats, uncertainty: Floats, rtol: float
-) -> ScoreCheck:
-    error = _relative_error(scores, gradient, uncertainty)
+def _compare(x: Floats, scores: Floats, values: Floats, gradient: Floats, slack: Floats, rtol: float) -> ScoreCheck:
+    error = _relative_error(scores, gradient, slack)
     row, coordinate = (int(i) for i in np.unravel_index(error.argmax(), error.shape))
     worst = float(error[row, coordinate])
     if worst <= rtol:
         text = f"The score is the gradient of the log density in all {error.size} entries."
         return ScoreCheck(True, worst, row, coordinate, text)
-    for text, expected, magnified in _mistakes(x, scores, values, gradient):
-        if _relative_error(scores, expected, magnified * uncertainty.max()).max() <= rtol:
-            return ScoreCheck(False, worst, row, coordinate, text)
-    where = f"row {row}, coordinate {coordinate}"
     got = f"{scores[row, coordinate]:.6g} where the log density has {gradient[row, coordinate]:.6g}"
-    text = f"The score is wrong in {_extent(error > rtol)}; most at {where}: {got}."
+    text = f"The score is wrong in {_extent(error > rtol)}; most at row {row}, coordinate {coordinate}: {got}."
+    for likely, expected, magnified in _mistakes(x, scores, values, gradient):
+        if _relative_error(scores, expected, magnified * slack.max()).max() <= rtol:
+            text = likely
+            break
     return ScoreCheck(False, worst, row, coordinate, text)
 
 
@@ -193,8 +177,7 @@ def _relative_error(scores: Floats, expected: Floats, uncertainty: Floats | floa
     """|s − g| beyond the error of g, relative to |g| or its median in that coordinate if that is larger."""
     excess = np.maximum(np.abs(scores - expected) - 4.0 * uncertainty, 0.0)
     size = np.maximum(np.abs(expected), np.median(np.abs(expected), axis=0))
-    error: Floats = np.divide(excess, size, out=np.where(excess > 0.0, np.inf, 0.0), where=size > 0.0)
-    return error
+    return np.asarray(np.divide(excess, size, out=np.where(excess > 0.0, np.inf, 0.0), where=size > 0.0))
 
 
 def _extent(wrong: NDArray[np.bool_]) -> str:
@@ -257,7 +240,7 @@ def _wrong_order(scores: Floats, gradient: Floats) -> Iterator[Mistake]:
 
 
 def _transposed_shape(claimed: Any, x: Array) -> str:
-    shape = tuple(claimed.shape) if is_array(claimed) else ()
+    shape = () if isinstance(claimed, (list, tuple)) else tuple(np.shape(claimed))
     return " It looks transposed." if shape == tuple(x.shape)[::-1] and shape != tuple(x.shape) else ""
 
 

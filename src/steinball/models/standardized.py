@@ -21,8 +21,8 @@ from steinball.models.student_t import StudentT
 from steinball.models.support import Move, Support
 from steinball.tilts.scatter import Scatter, median_and_scales, robust_scatter_of
 
+#: Rows for each column from which correlations of the data are used; with fewer, their scales alone.
 _ROWS_PER_COLUMN = 5
-"""Rows for each column from which correlations of the data are used; with fewer, their scales alone."""
 
 _LARGEST = 1e100
 
@@ -126,8 +126,8 @@ def _times(rows: Array, matrix: Floats) -> Array:
     return namespace(rows).matmul(rows, like(np.ascontiguousarray(matrix.T), rows))
 
 
+#: What is as true of z as of x.
 _UNMOVED = ("original", "evaluable", "unknown_elsewhere", "verified", "derived", "takes_numpy", "growth")
-"""What is as true of z as of x."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,15 +231,12 @@ class Standardized:
 
     def moved_reference(self, found: Reference) -> Reference:
         """The reference of the model of x as that of z: the model is drawn from once."""
-        if self._moved.get("from") is not found:
-            scores = None if found.scores is None else self.move.pulled(found.scores)
-            self._moved.update({"from": found, "to": Reference(self.move(found.draws), scores)})
-        moved: Reference = self._moved["to"]
-        return moved
 
-    @cached_property
-    def _moved(self) -> dict[str, Any]:
-        return {}
+        def make() -> Reference:
+            scores = None if found.scores is None else self.move.pulled(found.scores)
+            return Reference(self.move(found.draws), scores)
+
+        return kept_with(self, found, make)
 
     def __repr__(self) -> str:
         return f"Standardized({self.model!r})"

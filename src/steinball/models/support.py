@@ -128,14 +128,14 @@ class Move(ABC):
 
     model: Any
     support: Support | None = None
+    #: What a result says of where the rows are tested; empty where nothing need be said.
     label: ClassVar[str] = ""
-    """What a result says of where the rows are tested; empty where nothing need be said."""
+    #: Whether the rows themselves say where they are moved.
     from_data: ClassVar[bool] = False
-    """Whether the rows themselves say where they are moved."""
+    #: How many times as large distances become, at most.
     stretch: ClassVar[float] = 1.0
-    """How many times as large distances become, at most."""
+    #: How many times as large scores become, at most.
     score_stretch: ClassVar[float] = 1.0
-    """How many times as large scores become, at most."""
 
     @abstractmethod
     def __call__(self, samples: Array) -> Array:
@@ -164,9 +164,7 @@ def place(
     if out.any() and outside == "error":
         raise ValueError(_outside(out, support))
     if out.sum() > len(x) - 2:
-        raise ValueError(
-            f"at least 2 of `samples` must lie within the support {support} of the model, got {sum(~out)}."
-        )
+        raise ValueError(f"at least 2 of `samples` must lie in the support {support} of the model, got {sum(~out)}.")
     edge = support.on_edge(x)
     step = steps(x[~out]) if steps is not None and edge.any() else np.zeros(x.shape[1])
     if edge.sum() > max(_ROUNDED_POINTS, _ROUNDED_SHARE * len(x), support.expected_on_edge(x[~out], step)):

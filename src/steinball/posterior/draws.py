@@ -15,9 +15,9 @@ from steinball.checks.dependence import as_chains, chain_lengths, chain_starts
 from steinball.models.base import from_scores
 from steinball.models.registry import is_posterior, read_draws, read_posterior
 
+#: A chain that stays at one point for this share of its length, and so many draws, was stuck: of chains that are long
+#: enough to be tested, samplers that reject most proposals stay that long less than once in ten.
 _STUCK_SHARE, _STUCK_DRAWS = 0.25, 20
-"""A chain that stays at one point for this share of its length, and so many draws, was stuck: of chains that are long
-enough to be tested, samplers that reject most proposals stay that long less than once in ten."""
 
 
 def as_reading(parameters: Any, chains: Any, chain_axis: Any) -> Reading:
@@ -92,9 +92,7 @@ def read(draws: Any, model: Any, scores: Any, reading: Reading) -> tuple[Draws, 
     if named is not None:
         return (_read_ordered if named.ordered else _read_named)(draws, named, model, scores, reading)
     if is_posterior(draws):
-        raise TypeError(
-            f"`draws` is a {type(draws).__name__}, a model: pass `sb.mcmc_test(draws, model)`, draws first."
-        )
+        raise TypeError(f"`draws` is a {type(draws).__name__}, a model: use `sb.mcmc_test(draws, model)`, draws first.")
     if is_posterior(model):
         raise TypeError(
             f"`model` is a {type(model).__name__}, which knows its parameters by name, and `draws` has columns without "

@@ -66,13 +66,9 @@ class MCMCResult(GofResult):
 
     def rows(self) -> list[Row]:
         """The table of the summary."""
-        return [*super().rows()[:1], ("chains", self._chains(), self._worth()), *super().rows()[1:]]
-
-    def _chains(self) -> str:
-        return count(len(self.chains), "chain")
-
-    def _worth(self) -> str:
-        return f"worth about {count(round(self.effective_size), 'independent draw')} to this test"
+        worth = f"worth about {count(round(self.effective_size), 'independent draw')} to this test"
+        first, *others = super().rows()
+        return [first, ("chains", count(len(self.chains), "chain"), worth), *others]
 
     def _points(self) -> str:
         return f"{count(self.n, 'draw')} of {count(self.dimension, 'parameter')}"
@@ -176,9 +172,9 @@ def mcmc_test(
     settings = Settings(engine, memory_limit, n_jobs, progress)
     asked = Specification(Huber(contamination), chosen, level, rng, settings, kernel, None, tilt, tau)
     evidence, record = assess_problem(problem, asked, rows.fixes(kernel, tilt))
-    about = {"parameters": drawn.parameters, "chains": drawn.lengths, "autocorrelation_time": time}
-    effective = {"effective_size": len(rows) / time}
-    return MCMCResult.of(evidence, asked.radius, asked.level, record, **about, **effective)
+    worth: dict[str, Any] = {"autocorrelation_time": time, "effective_size": len(rows) / time}
+    worth |= {"parameters": drawn.parameters, "chains": drawn.lengths}
+    return MCMCResult.of(evidence, asked.radius, asked.level, record, **worth)
 
 
 def _rows(draws: Draws, model: Any) -> Rows:

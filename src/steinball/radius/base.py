@@ -161,9 +161,8 @@ class Sum(Radius):
     second: Radius
 
     def __post_init__(self) -> None:
-        check_kind(self.first, Radius, "first", "a radius of `steinball.radius`")
-        check_kind(self.second, Radius, "second", "a radius of `steinball.radius`")
-        a, b = self.first, self.second
+        kind = "a radius of `steinball.radius`"
+        a, b = check_kind(self.first, Radius, "first", kind), check_kind(self.second, Radius, "second", kind)
         if a.anchored and b.anchored:
             raise TypeError(
                 f"`{a!r}` and `{b!r}` are both sets around the model alone, so that their radii do not add: the second "

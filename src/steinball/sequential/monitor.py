@@ -349,10 +349,15 @@ class Monitor:
         return [("data", count(self.n, "row")), ("evidence", evidence)], words
 
     def plot(self, ax: Any = None) -> Any:
-        """The evidence over time, by matplotlib (``pip install 'steinball[plot]'``), in ``ax`` or in a new figure."""
-        from steinball.show.further import draw_alarms
+        """The evidence over time, by matplotlib (``pip install 'steinball[plot]'``), in ``ax``, a new figure or a file.
 
-        return draw_alarms(*self.history, self.expected_run, [alarm.row for alarm in self.alarms], ax)
+        ``ax`` is axes, ``None``, or the name of a file.
+        """
+        from steinball.show.further import draw_alarms
+        from steinball.show.pictures import draw_into
+
+        alarms = [alarm.row for alarm in self.alarms]
+        return draw_into(ax, lambda ax: draw_alarms(*self.history, self.expected_run, alarms, ax))
 
     def report(self, path: Any, *, title: str = "") -> Any:
         """Write one page of HTML to hand over: whether there was an alarm, the evidence over time, the last alarms."""

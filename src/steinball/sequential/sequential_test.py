@@ -194,10 +194,14 @@ class SequentialTest:
         return rows, decision_of(self.rejected, where, self._plan, self.contamination_bound)
 
     def plot(self, ax: Any = None) -> Any:
-        """The wealth over time, by matplotlib (``pip install 'steinball[plot]'``), in ``ax`` or in a new figure."""
-        from steinball.show.further import draw_wealth
+        """The wealth over time, by matplotlib (``pip install 'steinball[plot]'``), in ``ax``, a new figure or a file.
 
-        return draw_wealth(*self.history, self.level, self.rejected_at, ax)
+        ``ax`` is axes, ``None``, or the name of a file.
+        """
+        from steinball.show.further import draw_wealth
+        from steinball.show.pictures import draw_into
+
+        return draw_into(ax, lambda ax: draw_wealth(*self.history, self.level, self.rejected_at, ax))
 
     def _repr_html_(self) -> str:
         rows, sentence = self._shown()

@@ -166,12 +166,10 @@ def choose_tilt(samples: Array, model: Any, kernel: Kernel) -> Tilt | None:
         power = _power_tilt(samples, model, kernel, edge)
         if power is not None:
             return power
-    return _polynomial_tilt(samples, model, kernel, edge, _exponent(rate))
-
-
-def _exponent(rate: float | None) -> float:
-    """The smallest b of ½, 1, 1½, … with b ≥ r/2, as far as the rate is known."""
-    return 0.5 if rate is None or math.isinf(rate) else max(0.5, math.ceil(rate - _ROUNDING) / 2.0)
+        rate = None
+    # The smallest b of ½, 1, 1½, … with b ≥ r/2, as far as the rate is known.
+    exponent = 0.5 if rate is None else max(0.5, math.ceil(rate - _ROUNDING) / 2.0)
+    return _polynomial_tilt(samples, model, kernel, edge, exponent)
 
 
 def _is_closed(model: Any, samples: Array) -> bool:

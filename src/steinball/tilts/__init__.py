@@ -3,10 +3,4 @@
 from steinball.tilts.base import EdgeTilt, PolynomialTilt, PowerTilt, Tilt
 from steinball.tilts.scatter import robust_scatter
 
-__all__ = [
-    "EdgeTilt",
-    "PolynomialTilt",
-    "PowerTilt",
-    "Tilt",
-    "robust_scatter",
-]
+__all__ = ["EdgeTilt", "PolynomialTilt", "PowerTilt", "Tilt", "robust_scatter"]

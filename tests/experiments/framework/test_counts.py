@@ -33,15 +33,15 @@ def test_numbers_words_and_what_goes_beyond_are_counted_apart_and_theorems_nowhe
         verdict(THEOREM, True),
     ]
     text = summary(COLLECTION, {"weights": found})
-    assert "| [weights](#weights) | Figure 1, §5 | 1 of 2 | 1 of 1 | 1 of 2 |" in text
+    assert f"| [weights](weights.md) | {TOY.title} | Figure 1, §5 | 1 of 2 | 1 of 1 | 1 of 2 |" in text
     assert "Of 2 numbers that the paper prints or draws, 1 agree." in text
     assert "1 have |z| ≤ 3. The mean of their z² is 8.50 over all and 1.00 over those within 3. 0 are 0" in text
-    assert text.endswith("- [weights](#weights), label: 0.400, published 0.5, z = 0. For a reason.")
+    assert text.endswith("- [weights](weights.md), label: 0.400, published 0.5, z = 0. For a reason.")
 
 
 def test_a_page_without_published_numbers_counts_claims_alone() -> None:
     text = summary(COLLECTION, {"weights": [verdict(CLAIM, True), verdict(CLAIM, False), verdict(THEOREM, True)]})
-    assert "| [weights](#weights) | Figure 1, §5 | 1 of 2 |" in text
+    assert f"| [weights](weights.md) | {TOY.title} | Figure 1, §5 | 1 of 2 |" in text
     assert "prints or draws" not in text
 
 
