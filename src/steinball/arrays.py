@@ -21,9 +21,6 @@ Array: TypeAlias = Any
 Floats: TypeAlias = NDArray[np.float64]
 """A NumPy array of float64, of any shape: what is computed on the host."""
 
-namespace = array_api_compat.array_namespace
-"""The library of arrays, as a module with the names of the array API standard."""
-
 LEAST_LEVEL = 1e-300
 MOST_COUNTED = 10**9
 """Beyond it, whatever is counted takes more memory or time than there is."""
@@ -32,6 +29,7 @@ SMALL_JAX = 2000
 """Up to so many rows samples of JAX are computed in NumPy: its compiler takes seconds, whatever the size."""
 
 _FLOATS = ("float64", "float32")
+_NUMPY_SUFFICES = hasattr(np, "astype")  # from 2.1 on it has every name of the standard that is used here
 
 
 class OutOfRangeError(ValueError, FloatingPointError):
@@ -40,6 +38,13 @@ class OutOfRangeError(ValueError, FloatingPointError):
 
 class MemoryLimitError(ValueError, MemoryError):
     """What was asked for takes more memory than may be used."""
+
+
+def namespace(*arrays: Array) -> Any:
+    """The library of arrays, as a module with the names of the array API standard."""
+    if _NUMPY_SUFFICES and all(type(array) is np.ndarray for array in arrays):
+        return np
+    return array_api_compat.array_namespace(*arrays)
 
 
 def is_array(value: object) -> bool:
@@ -59,6 +64,8 @@ def dtype_name(x: Array) -> str:
 
 def like(value: Any, x: Array) -> Array:
     """``value`` as an array of the library, dtype and device of ``x``, which must be floating."""
+    if type(value) is type(x) is np.ndarray and value.dtype == x.dtype and x.dtype.kind == "f":
+        return value
     xp = namespace(x)
     if not xp.isdtype(x.dtype, "real floating"):  # a parameter cast to whole numbers would be another one
         raise TypeError(f"arrays must be floating, got {dtype_name(x)}; convert them to float64.")
@@ -76,7 +83,7 @@ def private_copy(x: Array) -> Array:
 
 def to_host(x: Array) -> NDArray[np.float64]:
     """``x`` as a NumPy array of float64."""
-    if not is_array(x) or array_api_compat.is_numpy_array(x):
+    if isinstance(x, np.ndarray) or not is_array(x) or array_api_compat.is_numpy_array(x):
         return np.asarray(x, dtype=np.float64)
     if array_api_compat.is_torch_array(x):
         return np.asarray(x.detach().cpu().numpy(), dtype=np.float64)

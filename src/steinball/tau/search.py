@@ -225,8 +225,8 @@ def largest_known(problem: Problem, enough: float = np.inf) -> float:
     if not problem.evaluable:
         return best
     try:
-        values = problem.diagonal_at_reference()
-        best = best if values is None else max(best, float(values[np.isfinite(values)].max(initial=0.0)))
+        found = problem.diagonal_at_reference()
+        best = best if found is None else max(best, found[1])
         return best if best >= enough else max(best, _along_rays(problem))
     except Exception:  # the user's score need not be defined everywhere: what is known is known
         return best
