@@ -141,7 +141,7 @@ def _plain_numpy(x: NDArray[Any], name: str) -> NDArray[Any]:
         raise TypeError(f"`{name}` must hold real numbers, got dtype {x.dtype}.")
     if np.ma.is_masked(x):
         x = x.astype(np.float64).filled(np.nan)  # type: ignore[attr-defined]
-    return np.asarray(x, dtype=x.dtype.newbyteorder("="))
+    return np.asarray(x, dtype=x.dtype if x.dtype.isnative else x.dtype.newbyteorder("="))
 
 
 def _standard_float(x: Array, xp: Any, name: str) -> Array:
@@ -370,7 +370,10 @@ def as_seed(rng: Any) -> np.random.SeedSequence:
         raise TypeError(
             "`rng` must be None, an int, a SeedSequence or a Generator; the legacy RandomState is not read."
         )
-    return np.random.SeedSequence(as_generator(rng).integers(0, 2**63, size=4).tolist())
+    numbers: list[int] = as_generator(rng).integers(0, 2**63, size=4).tolist()
+    # In the words that NumPy makes of them: generators below this seed are many, and need not split numbers again.
+    words = [number >> shift & 0xFFFFFFFF for number in numbers for shift in ((0, 32) if number >> 32 else (0,))]
+    return np.random.SeedSequence(np.array(words, dtype=np.uint32))
 
 
 def as_generator(rng: Any) -> np.random.Generator:
