@@ -88,7 +88,7 @@ def known_of(model: Any, key: Any, make: Callable[[], T], template: Array | None
     """
     known = Knowledge(model)
     reference = Reference.of(model, template)
-    place = known.place if known.verified else None
+    place = known.place if reference is None and known.verified else None
     state = id(reference) if reference is not None else None if place is None else tuple(p.tobytes() for p in place)
     try:
         hash(key)
