@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from steinball.arrays import Floats, as_number, as_numbers, like, namespace, to_host
 from steinball.models.support import Support
@@ -133,7 +133,9 @@ class Surface:
             height, slope = self._heights(start[None, :] + self.scale * y)
             return -float(height[0]), -slope[0]
 
-        return np.asarray(start + self.scale * minimize(objective, np.zeros(len(start)), jac=True, **options).x)
+        return np.asarray(
+            start + self.scale * scipy.optimize.minimize(objective, np.zeros(len(start)), jac=True, **options).x
+        )
 
     def _heights(self, x: Floats) -> tuple[Floats, Floats]:
         """log u at rows (m, d), and its slopes in units of ``scale``."""
@@ -146,7 +148,7 @@ class Surface:
         return around[:, 0], (around[:, 1 : d + 1] - around[:, d + 1 :]) / (2.0 * self.step)
 
     def highest(self, starts: Floats, steps: int) -> float:
-        """The largest u found by ascents of log u from all ``starts`` (m, d) side by side: one call of the score a step.
+        """The largest u found by ascents of log u from all ``starts`` (m, d) side by side: one call of the score each.
 
         Directions are those of BFGS; a step that leads down is taken back and shortened. Ascents end where no step
         promises a billionth more.
