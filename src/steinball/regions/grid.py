@@ -95,7 +95,7 @@ def _column_grid(x: Floats) -> tuple[float, float]:
 
 def _decimal(x: Floats, error: float, least: float, most: float) -> float:
     """The largest decimal step from ``least`` to ``most`` that the values (n,) are multiples of, 0 where none is."""
-    steps = _DECIMALS[(_DECIMALS >= least) & (_DECIMALS <= most)][:, None]
+    steps = _DECIMALS[(least <= _DECIMALS) & (most >= _DECIMALS)][:, None]
     fits = np.mean(np.abs(x - steps * np.round(x / steps)) <= 4.0 * error, axis=1) >= ON_GRID
     return float(steps[np.argmax(fits), 0]) if fits.any() else 0.0
 

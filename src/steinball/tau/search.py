@@ -300,7 +300,7 @@ def _along_rays(problem: Problem) -> float:
     order = np.argsort(-np.where(np.isfinite(values), values, 0.0))
     starts = places[order[: min(STARTS, _EVALUATIONS // (_STEPS * (2 * d + 1)))]]
     best = float(values[order[0]]) if np.isfinite(values[order[0]]) else 0.0
-    return max(best, surface.highest(starts, _STEPS)) if len(starts) else best
+    return max(best, surface.highest(starts, 2 * _STEPS)) if len(starts) else best
 
 
 def localized(problem: Problem, region: Ball | Box) -> float:
