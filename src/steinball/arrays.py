@@ -29,6 +29,7 @@ SMALL_JAX = 2000
 """Up to so many rows samples of JAX are computed in NumPy: its compiler takes seconds, whatever the size."""
 
 _FLOATS = ("float64", "float32")
+_NUMPY_FLOATS = {np.dtype(name): name for name in _FLOATS}  # NumPy takes long to say it
 _NUMPY_SUFFICES = hasattr(np, "astype")  # from 2.1 on it has every name of the standard that is used here
 
 
@@ -59,7 +60,8 @@ def is_array_like(value: object) -> bool:
 
 def dtype_name(x: Array) -> str:
     """Name of the dtype of ``x``, without the library's prefix: ``"float64"``."""
-    return str(x.dtype).rpartition(".")[2]
+    usual = _NUMPY_FLOATS.get(x.dtype) if isinstance(x, np.ndarray) else None
+    return usual or str(x.dtype).rpartition(".")[2]
 
 
 def like(value: Any, x: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import InitVar, dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -284,16 +284,23 @@ class Gaussian:
         return np.asarray(self._factor.whiten(x - self.mean))
 
 
+@lru_cache(maxsize=8)
+def _triangle(dimension: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns of the upper triangle, row by row."""
+    rows, columns = np.triu_indices(dimension)
+    return rows, columns
+
+
 def unpacked(entries: Floats, dimension: int) -> Floats:
     """The symmetric matrix with this upper triangle, row by row."""
     matrix = np.zeros((dimension, dimension))
-    matrix[np.triu_indices(dimension)] = entries
+    matrix[_triangle(dimension)] = entries
     return matrix + np.triu(matrix, 1).T
 
 
 def packed(matrix: NDArray[np.floating[Any]]) -> Floats:
     """The upper triangle of a matrix, row by row."""
-    return np.asarray(matrix[np.triu_indices(len(matrix))], dtype=np.float64)
+    return np.asarray(matrix[_triangle(len(matrix))], dtype=np.float64)
 
 
 def log_cholesky(cov: Floats) -> Floats:
@@ -306,7 +313,7 @@ def log_cholesky(cov: Floats) -> Floats:
 def from_log_cholesky(entries: Floats, dimension: int) -> Floats:
     """The covariance with this factor."""
     root = np.zeros((dimension, dimension))
-    root[np.triu_indices(dimension)] = entries
+    root[_triangle(dimension)] = entries
     np.fill_diagonal(root, np.exp(np.clip(np.diag(root), -300.0, 300.0)))
     return np.asarray(root.T @ root)
 
@@ -315,7 +322,7 @@ def moment_scores(x: Floats, mean: Floats, precision: Floats) -> Floats:
     """∂ log p / ∂ mean and ∂ covariance (its upper triangle), shape (n, d + d(d + 1)/2)."""
     d = len(mean)
     pull = (x - mean) @ precision
-    rows, columns = np.triu_indices(d)
+    rows, columns = _triangle(d)
     twice = np.where(rows == columns, 0.5, 1.0)  # an entry off the diagonal stands in two places
     return np.hstack([pull, twice * (pull[:, rows] * pull[:, columns] - precision[rows, columns])])
 
@@ -325,7 +332,7 @@ def moment_names(dimension: int, spread: str) -> tuple[str, ...]:
     if dimension == 1:
         return "mean", spread
     apart = "_" if dimension > 9 else ""
-    pairs = zip(*np.triu_indices(dimension), strict=True)
+    pairs = zip(*_triangle(dimension), strict=True)
     return (*(f"mean_{i + 1}" for i in range(dimension)), *(f"cov_{i + 1}{apart}{j + 1}" for i, j in pairs))
 
 
@@ -405,7 +412,7 @@ class NormalFamily(ExponentialFamily):
         return difference_jacobian(self.from_working, self.to_working(params))
 
     def score_basis(self, x: Floats) -> Floats:
-        (n, d), (rows, columns) = x.shape, np.triu_indices(x.shape[1])
+        (n, d), (rows, columns) = x.shape, _triangle(x.shape[1])
         basis, places = np.zeros((n, d, d + len(rows))), d + np.arange(len(rows))
         basis[:, np.arange(d), np.arange(d)] = 1.0
         basis[:, columns, places] = -x[:, rows]
