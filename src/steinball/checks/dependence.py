@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from steinball.arrays import Floats, check_resamples, to_host
 from steinball.cautions import DependentRowsWarning
@@ -112,7 +112,7 @@ def dependent_values(values: Floats) -> Iterator[Remark]:
     """The same for rows (n, d) in any units: the normal scores of their ranks against the standard normal."""
     n, d = values.shape
     if n >= _LEAST_ROWS:
-        scores = np.stack([ndtri(_middle_ranks(column) / n) for column in values.T], axis=1)
+        scores = np.stack([scipy.special.ndtri(_middle_ranks(column) / n) for column in values.T], axis=1)
         yield from _remark(find_dependence(pose(scores, Gaussian(np.zeros(d)), InverseMultiquadric(math.sqrt(d)))))
 
 

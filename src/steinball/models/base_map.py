@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import ndtr, ndtri, softmax
+import scipy
 
 from steinball.arrays import Array, Floats, like, to_host
 from steinball.models.support import Support
@@ -24,7 +24,7 @@ def normal_of(below: Floats, above: Floats) -> Floats:
     array([ 0.   , 11.464])
     """
     with np.errstate(all="ignore"):
-        z = np.where(below <= above, ndtri(below), -ndtri(above))
+        z = np.where(below <= above, scipy.special.ndtri(below), -scipy.special.ndtri(above))
     return np.asarray(np.clip(z, -_FARTHEST, _FARTHEST))
 
 
@@ -79,5 +79,7 @@ def rosenblatt(whitened: Floats, log_weights: Floats, log_scales: Floats) -> Flo
     """
     steps = -0.5 * whitened**2 - log_scales
     before = np.cumsum(steps, axis=2) - steps + log_weights[:, None]
-    shares = softmax(before, axis=1)
-    return normal_of(np.sum(shares * ndtr(whitened), axis=1), np.sum(shares * ndtr(-whitened), axis=1))
+    shares = scipy.special.softmax(before, axis=1)
+    return normal_of(
+        np.sum(shares * scipy.special.ndtr(whitened), axis=1), np.sum(shares * scipy.special.ndtr(-whitened), axis=1)
+    )

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from steinball.arrays import Array, Floats, as_numbers, check_resamples, is_array, like, namespace
 from steinball.models.differences import difference_jacobian
@@ -397,7 +396,7 @@ class NormalFamily(ExponentialFamily):
 
     def margins(self, params: Floats, x: Floats) -> Floats:
         mean, cov = self._moments(params)
-        return np.asarray(ndtr((x - mean) / np.sqrt(np.diag(cov))))
+        return np.asarray(scipy.special.ndtr((x - mean) / np.sqrt(np.diag(cov))))
 
     def to_working(self, params: Floats) -> Floats:
         """Means, and the Cholesky factor with logarithms on its diagonal."""

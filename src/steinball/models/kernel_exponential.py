@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from steinball.arrays import Array, Floats, as_number, as_numbers, like, namespace
 from steinball.models.gaussian import as_points, frozen, set_fields
@@ -205,7 +205,7 @@ class _Table:
         edges, top = _refine(log_density, np.linspace(-reach, reach, 257))
         nodes, weights = _gauss_legendre(edges[:-1], edges[1:])
         masses = np.sum(weights * np.exp(log_density(nodes) - top), axis=1)
-        tail = math.exp(-top) * math.sqrt(2.0 * math.pi) * base_scale * ndtr(-reach / base_scale)
+        tail = math.exp(-top) * math.sqrt(2.0 * math.pi) * base_scale * scipy.special.ndtr(-reach / base_scale)
         return cls(log_density, base_scale, top, edges, np.cumsum([0.0, tail, *masses, tail]))
 
     def quantiles(self, u: Floats) -> Floats:
@@ -224,7 +224,7 @@ class _Table:
         left = mass < self.cumulative[1]
         beyond = np.where(left, mass, self.cumulative[-1] - mass)
         share = beyond / (math.exp(-self.log_scale) * math.sqrt(2.0 * math.pi) * self.base_scale)
-        return np.asarray(np.where(left, 1.0, -1.0) * self.base_scale * ndtri(share))
+        return np.asarray(np.where(left, 1.0, -1.0) * self.base_scale * scipy.special.ndtri(share))
 
     def _invert(self, cell: NDArray[np.intp], mass: Floats) -> Floats:
         """Points x with ``mass`` between the left edge of their cell and x.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from scipy.special import ndtr, stdtr
 
 from steinball.arrays import as_number, dtype_name, to_host
 from steinball.problem import Problem
@@ -92,8 +91,8 @@ class StudentTails(Radius):
         scale = math.sqrt((self.df - 2) / self.df)
         low, high = self.crossings
         # Upper tails at a₂: there the distribution functions are close to 1 and their difference loses digits.
-        near = stdtr(self.df, low / scale) - ndtr(low)
-        far = stdtr(self.df, -high / scale) - ndtr(-high)
+        near = scipy.special.stdtr(self.df, low / scale) - scipy.special.ndtr(low)
+        far = scipy.special.stdtr(self.df, -high / scale) - scipy.special.ndtr(-high)
         return max(0.0, float(4.0 * (near + far)))
 
     def __call__(self, problem: Problem, tau: Supremum) -> float:

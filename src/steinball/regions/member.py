@@ -10,7 +10,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import scipy
-from scipy.special import logsumexp
 
 from steinball.arrays import Floats
 from steinball.models.family import Family
@@ -166,7 +165,7 @@ class MemberSearch:
             self.seen[:] = [Member(params, below, statistic)]
         counts = design.deciding([smooth[None, None]])[0]
         short = shortfall(counts, design.n, (1.0 - self.share) * design.expected.share)
-        return float(logsumexp(sharpness * short)) / sharpness
+        return float(scipy.special.logsumexp(sharpness * short)) / sharpness
 
     def look_around(self, working: Floats, units: Floats, along: Mapping[int, int] = _COARSE) -> Floats:
         """The best member of a grid around one of them."""
