@@ -278,7 +278,7 @@ class Rows:
     def _placed(self) -> bool:
         """Whether the model itself says where it lies."""
         known = Knowledge(self.model)
-        return known.place is not None or known.sampler is not None
+        return known.sampler is not None or known.place is not None
 
     def fixes(self, kernel: Kernel | None, tilt: Tilt | str | None) -> bool:
         """Whether a kernel and tilt asked for in these words owe nothing to the samples."""

@@ -128,6 +128,11 @@ class Knowledge:
     #: Whether its score and its sampler are known to fit each other, as those of built-in models are.
     verified = Said[bool](bool, False)
 
+    @property
+    def unchanging(self) -> bool:
+        """Whether it is a model of this library, whose parameters cannot be changed."""
+        return self.verified and type(self.model).__module__.startswith("steinball.") and self.original is self.model
+
     #: Whether it is a function that the user gave as a score, with nothing beside it to compare it with.
     bare_function = Said[bool](bool, False)
 
