@@ -20,6 +20,7 @@ def test_the_bare_computation_is_the_test_itself() -> None:
     found = sb.ksd_test(x, sb.models.Gaussian(dimension=3), kernel=kernel, tilt=tilt, standardize=False, rng=0)
     np.testing.assert_allclose(ksd, found.ksd, rtol=1e-12)
     assert draws.shape == (small.DRAWS,)
+    assert found.draws is not None
     assert abs(np.median(draws) / np.median(found.draws) - 1.0) < 0.05  # other random numbers
 
 

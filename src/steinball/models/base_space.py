@@ -86,7 +86,7 @@ def _based(model: Model) -> BaseSpace:
     return BaseSpace(dimension=known.dimension, base_map=BaseMap(model, known.support))
 
 
-_last_based = lru_cache(maxsize=8)(_based)  # what was found out of it serves the next test; it holds its model
+_last_based: Any = lru_cache(maxsize=8)(_based)  # what was found out of it serves the next test; it holds its model
 
 
 def as_tested(model: Any, samples: Array, base: bool) -> Model:
