@@ -18,7 +18,7 @@ from steinball.text import count, wrap
 _SMALLEST, _LARGEST = 1e-6, 1e12  # sizes, as multiples of n, between which a credibility size is looked for
 
 
-_NEWTON = 12  # steps that find a quantile to the last digits
+_NEWTON = 20  # steps that find a quantile to the last digits
 
 
 @cache
