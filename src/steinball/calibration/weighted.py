@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from steinball.arrays import as_number, check_resamples
 from steinball.calibration.base import BootstrapNull, Calibration
 from steinball.checks.dependence import Chains, as_chains, autocorrelation_time, chain_starts
+from steinball.checks.memory import find_memory
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
@@ -144,8 +145,12 @@ LEAST_EFFECTIVE = 20
 in simulations. A larger bound would do worse: it keeps those samples whose τ is underestimated."""
 
 
-def length_of(problem: Problem, chains: Chains, stretch: float = 1.0) -> float:
-    """``stretch`` times τ (n/τ)^(1/3), τ the autocorrelation time of the Stein features; refused where n/τ < 20."""
+def length_of(problem: Problem, chains: Chains, stretch: float = 1.0, centered: bool = False) -> float:
+    """``stretch`` times τ (n/τ)^(1/3), τ the autocorrelation time of the Stein features, or longer for a slow part.
+
+    Refused where n/τ < 20, and where the memory of the rows grows with the window. Long signs that are centered do not
+    keep the level of such rows, so that ``centered`` ones are refused wherever it may grow.
+    """
     n = len(problem)
     time = autocorrelation_time(problem, chains)
     if n / time < LEAST_EFFECTIVE:
@@ -154,7 +159,16 @@ def length_of(problem: Problem, chains: Chains, stretch: float = 1.0) -> float:
             f"is about {time:.3g}; got n = {n}. Run the chain longer, or give `dependence` a number of rows that you "
             "can defend."
         )
-    return float(min(stretch * time * (n / time) ** (1.0 / 3.0), 0.25 * n))
+    memory = find_memory(problem, chains)
+    if memory.long or (centered and memory.undecided):
+        raise ValueError(
+            '`dependence="auto"` needs rows that forget: these have waves that are slower than an autoregression '
+            f"explains ({memory.excess:.2g} standard errors), as long memory and trends have, so that no length that "
+            f"is found in the n = {n} rows keeps the level. Give `dependence` a number of rows that you can defend, "
+            "run the chain longer, or keep rows far apart (`sb.thin(x, step=...)`)."
+        )
+    slow = memory.length if memory.has_time or not centered else 1.0
+    return float(min(max(stretch * time * (n / time) ** (1.0 / 3.0), slow), 0.25 * n))
 
 
 def check_length(length: Length, n: int) -> float:
@@ -218,6 +232,7 @@ class MarkovCalibration(Calibration):
     chains: Chains
 
     stretch: ClassVar[float] = 1.0
+    centers: ClassVar[bool] = False
 
     @property
     def searched_chains(self) -> Chains | None:
@@ -238,7 +253,8 @@ class MarkovCalibration(Calibration):
         """With a number in place of ``dependence="auto"``."""
         if self.dependence != "auto":
             return self
-        return replace(self, dependence=length_of(problem, self.chains, self.stretch))  # type: ignore[type-var]
+        length = length_of(problem, self.chains, self.stretch, self.centers)
+        return replace(self, dependence=length)  # type: ignore[type-var]
 
     def __post_init__(self) -> None:
         vars(self).update(n_resamples=check_resamples(self.n_resamples))
@@ -291,7 +307,7 @@ class WildBootstrap(MarkovCalibration):
         For rows that depend on each other, such as those of a Markov chain: how many rows L signs stay alike, in the
         mean. The signs are then a Markov chain that flips with probability 1/(2L). ``"auto"`` is
         :math:`L = \tau (n/\tau)^{1/3}` with the autocorrelation time τ of the Stein features, refused where n/τ < 20,
-        and where the rows have slower waves than an autoregression with such a time (long or hidden memory).
+        and where their memory grows with the window (long memory); longer, up to .14 n, for a slow part below noise.
     chains : int or sequence of int
         With ``dependence``: how many chains of one length stand one behind the other, or the length of each. Signs
         start anew with each.
