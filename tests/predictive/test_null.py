@@ -55,7 +55,7 @@ def test_the_shortage_is_what_its_equation_says() -> None:
     cell, views = cells_of(u), views_of(table_of(u, x))[0]
     for rows in ("any", "independent"):
         null = Null(uniform_pit(n), features, rows=rows, pilot=20, n_resamples=19, rng=0)
-        found = null._shortage(views_of(table_of(u, x)), share)[0]
+        found = null._shortage(views_of(table_of(u, x)), null._allowed(share))[0]
         for view in rng.integers(0, len(VIEW_MEANS), size=40):
             corners = np.zeros((8, 18, 8, 18))
             means = VIEW_MEANS[view, features.bins[0]]  # E_i g
@@ -95,13 +95,12 @@ def test_whoever_changes_rows_after_seeing_them_all_cannot_raise_the_statistic()
     null, features = known_null(n, "changed"), order(n)
     for place in (0.003, 0.5, 0.97):
         u = rng.random(n)
-        before = null._shortage(views_of(tabulate(u[None], u[None], features)), 0.05, 10.0)
+        before = null._shortage(views_of(tabulate(u[None], u[None], features)), null._allowed(0.0))
         pvalue = Reference.pvalue(null.reference(0.05), null.reference(0.05).statistic(_largest(null, before)))
         u[np.argsort(np.abs(u - 0.3))[:10]] = place
         changed = tabulate(u[None], u[None], features)
-        assert (null._shortage(views_of(changed), 0.05) <= before + 1e-9).all()
+        assert (null._shortage(views_of(changed), null._allowed(0.05)) <= before + 1e-9).all()
         assert null.pvalue(changed, 0.05) >= pvalue
-    assert null._bad(np.array([0.05, 0.0149])).tolist() == [[10.0, 2.0]] * 699
 
 
 def _largest(null: Null, short: Floats) -> Floats:
@@ -115,9 +114,9 @@ def test_dropped_rows_raise_every_shortage_of_independent_bad_rows() -> None:
     x, u, kept = rng.normal(size=n), rng.random(n), rng.random(n) >= 0.3
     features = Features.of({"x": x})
     null = Null(uniform_pit(n), features, rows="independent", pilot=20, n_resamples=19, rng=0)
-    whole = null._shortage(views_of(tabulate(u[None], u[None], features)), 0.3)
+    whole = null._shortage(views_of(tabulate(u[None], u[None], features)), null._allowed(0.3))
     own = Features({}, features.bins[:, kept])
-    thinned = null._shortage(views_of(tabulate(u[None, kept], u[None, kept], own)), 0.3)
+    thinned = null._shortage(views_of(tabulate(u[None, kept], u[None, kept], own)), null._allowed(0.3))
     assert (whole <= thinned + 1e-9).all()
 
 
@@ -128,9 +127,10 @@ def test_scales_are_standard_deviations_of_shortages_with_bad_rows() -> None:
         null = Null(uniform_pit(n), order(n), rows=rows, pilot=3000, n_resamples=19, rng=0)
         if rows == "any":
             tables = null._simulate(3000, 0.0, 7)
-            short = null._shortage(views_of(tables), share, rng.binomial(n, share, size=(3000, 1, 1)).astype(float))
+            bad = rng.binomial(n, share, size=(3000, 1, 1)).astype(float)
+            short = null._shortage(views_of(tables), null._allowed(share), bad)
         else:
-            short = null._shortage(views_of(null._simulate(3000, share, 7)), share)
+            short = null._shortage(views_of(null._simulate(3000, share, 7)), null._allowed(share))
         np.testing.assert_allclose(np.sqrt(short.var(axis=0) + 0.25) * null._scale(share), 1.0, atol=0.12)
 
 

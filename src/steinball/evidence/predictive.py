@@ -174,7 +174,7 @@ class PredictiveEvidence(Evidence):
         """[δ_L, δ_U], the lower end at half of the level, as one of two tests of a tolerance; (0, ∞) after a fit."""
         found = self.difference
         if ("interval", level) not in self._kept and found is not None:
-            self._kept["interval", level] = found.interval(level / 2.0)[0], found.upper_bound(level)
+            self._kept["interval", level] = found.lower_bound(level / 2.0), found.upper_bound(level)
         return self._kept.get(("interval", level), (0.0, math.inf))  # type: ignore[no-any-return]
 
     def rows_needed(self, amount: float, level: float) -> float:

@@ -139,37 +139,42 @@ class Null:
         """Number of bad rows in every replicate at every share, (replicates, e): it does not fall along the shares."""
         from scipy.stats import binom
 
-        if self.rows == "changed":
-            return np.tile(np.floor(shares * self._features.n + _ROUNDING), (self._size, 1))
         return np.asarray(binom.ppf(self._ranks, self._features.n, shares))
 
     def _scale(self, share: float) -> Floats:
         """1/σ_g of every table and view, (t, v); a quarter of a count is added to σ²."""
+        variance = self._variance
         if self.rows == "independent":
-            variance = (1.0 - share) * self._variance + share * (1.0 - share) * self._square
-        else:
+            variance = (1.0 - share) * variance + share * (1.0 - share) * self._square
+        elif self.rows == "any":
             rooms, place = np.unique(self._room, return_inverse=True)
             taken = np.minimum(self._bad(np.array([share]))[: self._pilot], rooms).var(axis=0)
-            variance = self._variance + self._top**2 * taken[place].reshape(self._room.shape)
+            variance = variance + self._top**2 * taken[place].reshape(self._room.shape)
         return np.asarray(1.0 / np.sqrt(variance + 0.25))
 
-    def _shortage(self, views: Floats, share: float, bad: float | Floats = 0.0) -> Floats:
-        """D_g of views (…, t, v); ``bad`` (…, 1, 1) adds what so many bad rows can take away."""
+    def _allowed(self, share: float) -> Floats:
+        """Σ E_i g less what a share of bad rows may take away, (t, v)."""
         if self.rows == "independent":
-            return np.asarray((1.0 - share) * self._expected - views)
-        short = self._expected - views
-        if share > 0.0:
-            tolerated = np.floor(share * self._features.n + _ROUNDING)
-            short += self._top * (np.minimum(bad, self._room) - np.minimum(tolerated, self._room))
+            return np.asarray((1.0 - share) * self._expected)
+        tolerated = np.floor(share * self._features.n + _ROUNDING)
+        return np.asarray(self._expected - self._top * np.minimum(tolerated, self._room))
+
+    def _shortage(self, views: Floats, allowed: Floats, bad: Floats | None = None) -> Floats:
+        """D_g of views (…, t, v); ``bad`` (…, 1, 1) adds what so many bad rows can take away."""
+        short = allowed - views
+        if bad is not None:
+            short += self._top * np.minimum(bad, self._room)
         return np.asarray(short)
 
-    def _maxima(self, tables: Floats, shares: Floats, scales: list[Floats], bad: Floats) -> Floats:
+    def _maxima(self, tables: Floats, shares: Floats, scales: list[Floats], bad: Floats | None = None) -> Floats:
         """Largest shortage over σ of boxes and of scores, for tables (b, t, 8, 18) at every share: (b, e, 2)."""
-        found = np.empty((len(tables), shares.size, 2))
+        found, allowed = np.empty((len(tables), shares.size, 2)), [self._allowed(share) for share in shares]
         for chunk in row_chunks(len(tables) if shares.size else 0, self._expected.size):
             views = views_of(tables[chunk])
-            for e, share in enumerate(shares):
-                found[chunk, e] = _tops(self._shortage(views, share, bad[chunk, e, None, None]) * scales[e])
+            for e, scale in enumerate(scales):
+                short = self._shortage(views, allowed[e], None if bad is None else bad[chunk, e, None, None])
+                short *= scale
+                found[chunk, e] = _tops(short)
         return found
 
     def _prepare(self, shares: Floats) -> None:
@@ -177,12 +182,15 @@ class Null:
         new = np.setdiff1d(shares, list(self._references))
         if self._redraw is not None and new.any():
             raise ValueError("`redraw` holds at share 0 alone: with a share of bad rows, refits are not the null.")
+        if self.rows == "changed" and new.any():  # replicates are rows before the change, at every share
+            self._references |= dict.fromkeys(new.tolist(), self.reference(0.0))
+            return
         scales = [self._scale(share) for share in new]
         if self.rows != "independent":
             maxima = list(np.moveaxis(self._maxima(self.tables, new, scales, self._bad(new)), 1, 0))
         else:
-            one, none = (self._simulate(self._size, share, 2) for share in new), np.zeros((self._size, 1))
-            maxima = [self._maxima(t, new[[e]], scales[e:], none)[:, 0] for e, t in enumerate(one)]
+            one = (self._simulate(self._size, share, 2) for share in new)
+            maxima = [self._maxima(t, new[[e]], scales[e : e + 1])[:, 0] for e, t in enumerate(one)]
         found = zip(new.tolist(), scales, maxima, strict=True)
         self._references |= {share: Reference.of(scale, top, self._pilot) for share, scale, top in found}
 
@@ -193,8 +201,8 @@ class Null:
 
     def statistic_at(self, share: float) -> Callable[[Floats], float]:
         """The statistic at a share, as a function of observed tables (t, 8, 18)."""
-        own = self.reference(share)
-        return lambda table: own.statistic(_tops((self._shortage(views_of(table), share) * own.scale)[None])[0])
+        own, allowed = self.reference(share), self._allowed(share)
+        return lambda table: own.statistic(_tops(((allowed - views_of(table)) * own.scale)[None])[0])
 
     def pvalue(self, table: Floats, share: float = 0.0, *, proven: bool = False) -> float:
         """The p-value of an observed table (t, 8, 18) at a tolerated share."""
@@ -204,7 +212,7 @@ class Null:
         """The p-value at every share; ``np.maximum.accumulate`` of them holds for a share chosen after looking."""
         self._prepare(shares)
         found, convex = [self._references[float(s)] for s in shares], proven & (shares > 0.0) & (self.rows == "any")
-        maxima = self._maxima(table[None], shares, [own.scale for own in found], np.zeros((1, shares.size)))[0]
+        maxima = self._maxima(table[None], shares, [own.scale for own in found])[0]
         return np.array([own.pvalue(own.statistic(t), c) for own, t, c in zip(found, maxima, convex, strict=True)])
 
     def share_bound(self, table: Floats, level: float, shares: Floats = SHARES, *, proven: bool = False) -> float:
@@ -222,7 +230,7 @@ class Null:
     def worst_of_each(self, table: Floats, share: float) -> list[tuple[int, int, int, float]]:
         """Position, block and arc of the largest box, and largest standardized view of every table, largest first."""
         own = self.reference(share)
-        short = self._shortage(views_of(table), share) * own.scale
+        short = (self._allowed(share) - views_of(table)) * own.scale
         values = ((_tops(short[:, None]) - own.center) / own.width).max(axis=1)
         boxes = np.where(self._room[:, :BOXES] > 0, short[:, :BOXES], -np.inf).argmax(axis=1)
         order = np.argsort(-values, kind="stable").tolist()
@@ -237,7 +245,8 @@ def _tops(short: Floats) -> Floats:
 def recalibrated(pit: Pit, features: Features, t: Floats) -> tuple[Floats, Floats]:
     """PIT intervals with z = Φ⁻¹(u) replaced by (z − D t₁)/e^t₂, D a column of ones and the standardized features."""
     shift, scale = features.design @ t[:-1], np.exp(t[-1])
-    return ndtr((ndtri(pit.low) - shift) / scale), ndtr((ndtri(pit.high) - shift) / scale)
+    low = ndtr((ndtri(pit.low) - shift) / scale)
+    return low, low if np.array_equal(pit.low, pit.high) else ndtr((ndtri(pit.high) - shift) / scale)
 
 
 def recalibrate(pit: Pit, features: Features, null: Null, share: float, slack: float = SLACK) -> tuple[float, Floats]:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from steinball.arrays import Floats
 
@@ -169,11 +168,9 @@ def spread(low: Floats, high: Floats) -> Floats:
     return np.asarray(np.diff(below, axis=-1))
 
 
-def membership(bins: NDArray[np.int64]) -> csr_array:
-    """Sparse 0/1 matrix of shape (8 p, n): its row 8 f + k marks the rows in bin k of feature f."""
-    p, n = bins.shape
-    marked = (bins + BINS * np.arange(p)[:, None]).ravel()
-    return csr_array((np.ones(p * n), (marked, np.tile(np.arange(n), p))), shape=(BINS * p, n))
+def membership(bins: NDArray[np.int64]) -> Floats:
+    """0/1 matrix of shape (8 p, n): its row 8 f + k marks the rows in bin k of feature f."""
+    return (bins[:, None] == np.arange(BINS)[:, None]).reshape(-1, bins.shape[1]).astype(float)
 
 
 def row_chunks(n: int, replicates: int = 1) -> list[slice]:
@@ -200,7 +197,7 @@ def tabulate(low: Floats, high: Floats, features: Features) -> Floats:
         codes = (CELLS * own + cell for cell in cells_of(low) for own in features.bins)
         return np.array([np.bincount(c, minlength=BINS * CELLS) for c in codes], dtype=float).reshape(-1, BINS, CELLS)
     found = np.zeros((len(low), BINS * len(features.bins), CELLS))
-    for rows in row_chunks(features.n):
+    for rows in row_chunks(features.n, BINS * len(features.bins)):
         member = membership(features.bins[:, rows])
         for q, ends in enumerate(zip(low[:, rows], high[:, rows], strict=True)):
             found[q] += member @ spread(*ends)

@@ -1,0 +1,356 @@
+"""Predictive checks: levels, adversaries, power, every type of y, fitted models, posteriors, differences of shares."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, pdtr
+from scipy.stats import poisson
+
+from experiments.evidence.keys import LEVEL_LABEL, legend_of, level_line
+from experiments.evidence.predictive_settings import (
+    ANY_PLACES,
+    INDEPENDENT_PLACES,
+    POWER,
+    ROBUST,
+    SHARE,
+    TRUE_TYPES,
+    WRONG_TYPES,
+    bad_rows,
+    bend,
+    fan,
+    fixed_x,
+    huber_pit,
+    jump,
+    least_squares_pit,
+    poisson_fit,
+    with_ones,
+)
+from experiments.framework.base import Cell, Experiment, Row
+from experiments.framework.expectations import LEVEL, Expectation, Finding, above, below, describe
+from experiments.framework.table import Rate, Results
+from steinball.arrays import Floats
+from steinball.predictive.difference import Difference
+from steinball.predictive.loo import loo_pit
+from steinball.predictive.null import Null, recalibrate
+from steinball.predictive.pit import from_cdf_values, from_distribution, from_draws
+from steinball.predictive.table import Features, tabulate
+
+__all__ = ["EXPERIMENT"]
+
+KEPT = 1999
+"""Replicates of a null that is kept for all repeats of a cell."""
+
+Decisions = dict[str, bool]
+# What a first implementation found at ε = 0, for independent bad rows and for any, in 400 repeats.
+EARLIER = {
+    "mean ±.4 by sign of x": (1.0, 0.98, 0.96), "missed x²": (1.0, 0.99, 0.98),
+    "missed x², 5 % at 8": (1.0, 0.96, 0.92), "heteroscedastic": (1.0, 1.0, 1.0), "skewed": (1.0, 1.0, 1.0),
+    "sd × 1.35": (1.0, 0.94, 0.91), "shift 2 where x > 1.2": (1.0, 1.0, 1.0), "10 % at z = 8": (1.0, 0.62, 0.57),
+}  # fmt: skip
+
+
+def _table(u: Floats, x: Floats) -> Floats:
+    return tabulate(u[None], u[None], Features.of({"x": x}))
+
+
+@cache
+def _known_null(n: int, rows: str) -> Null:
+    """Of one feature without ties, which decides nothing but the size of bins."""
+    pit, features = from_cdf_values(np.full(n, 0.5)), Features.of({"x": np.arange(n)})
+    return Null(pit, features, rows=rows, pilot=400, n_resamples=KEPT, rng=n)
+
+
+def _verdicts(tables: Floats, any_null: Null, independent: Null) -> Decisions:
+    tests = {"ε = 0": (any_null, 0.0), "any": (any_null, SHARE), "independent": (independent, SHARE)}
+    found = {name: null.pvalue(tables, share) <= LEVEL for name, (null, share) in tests.items()}
+    return found | {"proven": any_null.pvalue(tables, SHARE, proven=True) <= LEVEL}
+
+
+def _known(cell: Cell, rng: np.random.Generator) -> Decisions:
+    n, truths = cell["n"], {**POWER, **ANY_PLACES}
+    x, z = truths[cell["strategy"]](n, rng)
+    null = _known_null(n, "any")
+    found = _verdicts(_table(ndtr(z), x), null, _known_null(n, "independent"))
+    if cell["kind"] != "power":
+        return found
+    share = {"5": 0.05, "1": 0.10}.get(cell["strategy"][0])
+    return found if share is None else found | {"share bound": null.share_bound(_table(ndtr(z), x), LEVEL) > share}
+
+
+@cache
+def _type_null(family: str, n: int, rows: str) -> Null:
+    x = fixed_x(n)
+    pit = TRUE_TYPES[family](x, np.random.default_rng(0))
+    return Null(pit, Features.of({"x": x}), rows=rows, pilot=400, n_resamples=KEPT, rng=1)
+
+
+def _typed(cell: Cell, rng: np.random.Generator) -> Decisions:
+    name, n = cell["strategy"], cell["n"]
+    pit, family = {**TRUE_TYPES, **WRONG_TYPES}[name](fixed_x(n), rng), name.partition(":")[0]
+    tables = tabulate(pit.low, pit.high, Features.of({"x": fixed_x(n)}))
+    return _verdicts(tables, _type_null(family, n, "any"), _type_null(family, n, "independent"))
+
+
+@cache
+def _least_squares_null(n: int) -> Null:
+    """Residuals over their estimated scale have one law for all parameters, so one null serves all samples."""
+    x = fixed_x(n)
+
+    def redraw(rng: np.random.Generator) -> tuple[Floats, Floats]:
+        u = least_squares_pit(with_ones(x), rng.normal(size=n))
+        return u, u
+
+    features = Features.of({"x": x})
+    return Null(from_cdf_values(np.full(n, 0.5)), features, redraw=redraw, pilot=200, n_resamples=KEPT, rng=2)
+
+
+def _fitted(cell: Cell, rng: np.random.Generator) -> Decisions:
+    """ε = 0 with refits, and with fresh rows of the fitted model."""
+    n = cell["n"]
+    x, features = fixed_x(n), Features.of({"x": fixed_x(n)})
+    if cell["strategy"].startswith("least squares"):
+        bent = 0.25 * (x**2 - 4.0 / 3.0) * ("x²" in cell["strategy"])
+        u = least_squares_pit(with_ones(x), 1.0 + x + bent + 2.0 * rng.normal(size=n))
+        nulls = {"refit": _least_squares_null(n), "fresh": _known_null(n, "any")}
+        return {test: null.pvalue(_table(u, x), 0.0) <= LEVEL for test, null in nulls.items()}
+    y = rng.poisson(np.exp(1.0 + 0.3 * x)).astype(float)
+    rate = poisson_fit(with_ones(x), y)
+    pit = from_distribution(y, poisson(rate))
+
+    def redraw(rng: np.random.Generator) -> tuple[Floats, Floats]:
+        simulated = rng.poisson(rate).astype(float)
+        refit = poisson_fit(with_ones(x), simulated)
+        return pdtr(np.maximum(simulated - 1, 0), refit) * (simulated > 0), pdtr(simulated, refit)
+
+    tables = tabulate(pit.low, pit.high, features)
+    refit = Null(pit, features, redraw=redraw, pilot=60, n_resamples=99, rng=rng)
+    fresh = Null(pit, features, pilot=60, n_resamples=99, rng=rng)
+    return {"refit": refit.pvalue(tables) <= LEVEL, "fresh": fresh.pvalue(tables) <= LEVEL}
+
+
+def _robust(cell: Cell, rng: np.random.Generator) -> Decisions:
+    n = cell["n"]
+    x, z = ROBUST[cell["strategy"]](n, rng)
+    pit, null = from_cdf_values(huber_pit(with_ones(x), 1.0 + x + z)[0]), _known_null(n, "any")
+    found, features = null.pvalue(_table(pit.low[0], x), SHARE), Features.of({"x": x})
+    return {"fresh": found <= LEVEL, "slack": recalibrate(pit, features, null, SHARE)[0] <= LEVEL}
+
+
+TEN = {"true": None, "missed x²": bend, "heteroscedastic": fan, "mean ±.8 by sign of x": jump}
+
+
+@cache
+def _ten_setting(n: int) -> tuple[Floats, Null]:
+    """A fixed design of ten covariates; the fitted value's bins are those of the true mean."""
+    covariates = np.random.default_rng(n).uniform(-2.0, 2.0, size=(n, 10))
+    pit = from_cdf_values(np.full(n, 0.5))
+    return covariates, Null(pit, _ten_features(covariates, covariates.sum(axis=1)), pilot=400, n_resamples=999, rng=3)
+
+
+def _ten_features(covariates: Floats, fit: Floats) -> Features:
+    return Features.of({**{f"x{j}": column for j, column in enumerate(covariates.T)}, "fit": fit})
+
+
+def _ten(cell: Cell, rng: np.random.Generator) -> Decisions:
+    """Is the first of ten covariates found and named?"""
+    covariates, null = _ten_setting(cell["n"])
+    change, noise = TEN[cell["strategy"]], rng.normal(size=len(covariates))
+    z = noise if change is None else change(covariates[:, 0], noise)
+    u, fit = huber_pit(with_ones(covariates), covariates.sum(axis=1) + z)
+    features = _ten_features(covariates, fit)
+    tables = tabulate(u[None], u[None], features)
+    found = {"any": null.pvalue(tables, SHARE) <= LEVEL}
+    return found if change is None else found | {"named": null.worst(tables, SHARE)[0] == 0}
+
+
+def _posterior(cell: Cell, rng: np.random.Generator) -> Decisions:
+    """Sixty coefficients from 400 rows, known scale: predictive draws in sample, and leave-one-out."""
+    n, p, size = cell["n"], 60, 1000
+    design = np.column_stack([np.ones(n), rng.normal(size=(n, p - 1))])
+    y = design @ np.ones(p) + rng.normal(size=n)
+    root = np.linalg.inv(np.linalg.cholesky(design.T @ design + 0.01 * np.eye(p)))
+    mean = root.T @ root @ design.T @ y
+    theta = mean[:, None] + root.T @ rng.normal(size=(p, size))
+    center = design @ theta  # (n, size)
+    draws, features = center + rng.normal(size=(n, size)), Features.of({"x": design[:, 1], "fit": design @ mean})
+    pits = {
+        "in sample": from_draws(y, draws, rng),
+        "leave one out": loo_pit(y, draws, -0.5 * (y[:, None] - center) ** 2)[0],
+    }
+    found: Decisions = {}
+    for name, pit in pits.items():
+        null = Null(pit, features, pilot=100, n_resamples=199, rng=rng)
+        pvalues = null.pvalues(tabulate(pit.low, pit.high, features), np.array([0.0, SHARE]))
+        found |= {f"{name}, ε = 0": pvalues[0] <= LEVEL, f"{name}, any": pvalues[1] <= LEVEL}
+    return found
+
+
+TOLERANCE = (*POWER, "7 % at z = 8")
+
+
+def _tolerance(cell: Cell, rng: np.random.Generator) -> Decisions:
+    n, truths = cell["n"], {**POWER, "7 % at z = 8": bad_rows(lambda x, z: (x, 8.0), 0.07)}
+    x, z = truths[cell["strategy"]](n, rng)
+    found = Difference.of(_table(ndtr(z), x), from_cdf_values(ndtr(z)), Features.of({"x": x}))
+    assert found is not None
+    low, high = found.interval(LEVEL)
+    changed = _known_null(n, "changed").pvalue(_table(ndtr(z), x), SHARE) <= LEVEL
+    return {"boxes": low > SHARE, "changed": changed, "good enough": high <= SHARE}
+
+
+_KINDS = {
+    "level": _known, "power": _known, "adversary": _known, "type": _typed, "fitted": _fitted, "robust": _robust,
+    "ten": _ten, "posterior": _posterior, "tolerance": _tolerance,
+}  # fmt: skip
+
+
+def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
+    """One sample, all tests of its kind."""
+    start = time.perf_counter()
+    found = _KINDS[cell["kind"]](cell, rng)
+    seconds = time.perf_counter() - start
+    return [{"test": test, "rejected": int(value), "seconds": seconds, **cell} for test, value in found.items()]
+
+
+LEVEL_SIZES, PLACE_SIZES, FITTED_SIZES, ROBUST_SIZES = (50, 200, 2000), (400, 2000), (200, 1000), (400, 4000, 20_000)
+BAD_PLACES = tuple(name for name in ROBUST if name.startswith("5 %"))
+GRID: tuple[Cell, ...] = (
+    *({"kind": "level", "strategy": "model", "n": n} for n in LEVEL_SIZES),
+    *({"kind": "power", "strategy": name, "n": 400} for name in POWER),
+    *({"kind": "adversary", "strategy": name, "n": n} for name in ANY_PLACES for n in PLACE_SIZES),
+    *({"kind": "type", "strategy": name, "n": 400} for name in (*TRUE_TYPES, *WRONG_TYPES)),
+    *({"kind": "fitted", "strategy": name, "n": n} for name in ("least squares", "Poisson") for n in FITTED_SIZES),
+    {"kind": "fitted", "strategy": "least squares, missed x²", "n": 1000},
+    *({"kind": "robust", "strategy": name, "n": n} for n in ROBUST_SIZES[:2] for name in ROBUST),
+    *({"kind": "robust", "strategy": name, "n": 20_000} for name in BAD_PLACES),
+    *({"kind": "ten", "strategy": name, "n": 400} for name in TEN),
+    {"kind": "posterior", "strategy": "linear", "n": 400},
+    *({"kind": "tolerance", "strategy": name, "n": n} for name in TOLERANCE for n in PLACE_SIZES),
+)
+
+
+def _at_level(rate: Rate, where: dict[str, Any], kept: int) -> Finding:
+    """The level plus two standard errors, of the repeats and of a null that is kept."""
+    error = math.sqrt(LEVEL * (1.0 - LEVEL) * (1.0 / rate.repeats + (1.0 / kept if kept else 0.0)))
+    bound = LEVEL + 2.0 * error
+    return Finding(describe(where), f"≤ {bound:.3f}", rate.rate, rate.rate <= bound, rate.interval, where)
+
+
+def _levels(cells: list[dict[str, Any]], kept: int = KEPT) -> Callable[[Results], Iterator[Finding]]:
+    return lambda results: (_at_level(results.rates.one(**where), where, kept) for where in cells)
+
+
+def _as_before(results: Results) -> Iterator[Finding]:
+    """No lower than the rate of the first implementation less two standard errors of both."""
+    for name, rates in EARLIER.items():
+        for test, before in zip(("ε = 0", "independent", "any"), rates, strict=True):
+            where = {"kind": "power", "strategy": name, "n": 400, "test": test}
+            found = results.rates.one(**where)
+            shares = ((found.rate * found.repeats + 0.5) / (found.repeats + 1), (before * 400 + 0.5) / 401)
+            sizes = (found.repeats, 400)
+            error = math.sqrt(sum(p * (1.0 - p) / n for p, n in zip(shares, sizes, strict=True)))
+            least = before - 2.0 * error
+            yield Finding(
+                describe(where), f"≥ {least:.3f} ({before:g})", found.rate, found.rate >= least, found.interval
+            )
+
+
+def _of(kind: str, names: Any, sizes: Any, tests: Any) -> list[dict[str, Any]]:
+    return [{"kind": kind, "strategy": s, "n": n, "test": t} for s in names for n in sizes for t in tests]
+
+
+def table_of_rates(results: Results) -> str:
+    """Every rate, one line a cell and test."""
+    lines = ["| what | rows | n | test | rate | 95 % interval |", "|" + "---|" * 6]
+    for row in results.rates:
+        told, (low, high) = [row.where[name] for name in ("kind", "strategy", "n", "test")], row.interval
+        lines.append(f"| {' | '.join(told)} | {row.rate:.3f} | {low:.3f} – {high:.3f} |")
+    return "\n".join(lines)
+
+
+def draw(results: Results, figure: Any) -> None:
+    """Left the power of the three tests, right adversaries and robust fits."""
+    left, right = figure.subplots(1, 2)
+    looks = {"ε = 0": ("o", "0.3"), "independent": ("s", "#0072B2"), "any": ("D", "#D55E00")}
+    for test, (marker, color) in looks.items():
+        rates = [results.rates.one(kind="power", strategy=name, n=400, test=test).rate for name in POWER]
+        left.plot(rates, range(len(rates)), marker, color=color, label=test)
+    left.set_yticks(range(len(POWER)), list(POWER))
+    left.set(xlabel="rejected", title="known model, $n = 400$", xlim=(-0.02, 1.02))
+    for test, (marker, color) in {"fresh": ("o", "0.3"), "slack": ("D", "#CC79A7")}.items():
+        for name, look in zip(BAD_PLACES, ("-", "--", ":"), strict=True):
+            rates = [results.rates.one(kind="robust", strategy=name, n=n, test=test).rate for n in ROBUST_SIZES]
+            label = test if look == "-" else None
+            right.plot(ROBUST_SIZES, rates, marker + look, color=color, label=label)
+    right.set(xscale="log", xlabel="$n$", title="Huber's fit, 5 % bad rows", ylim=(-0.02, 1.02))
+    for panel in (left, right):
+        level_line(panel, upright=panel is left)
+    legend_of(left, left, LEVEL_LABEL, fontsize=7)
+    legend_of(right, right, fontsize=7)
+
+
+EXPERIMENT = Experiment(
+    name="predictive",
+    title="predictive checks",
+    reference="theory/predictive.md",
+    setup=(
+        f"{KEPT} replicates that are kept for all repeats of a cell; 99 and 199 fresh ones for Poisson refits and "
+        "posteriors"
+    ),
+    says=(
+        "A true model keeps the level for every type of y, whatever 5 % of the rows do where 5 % are tolerated, and "
+        "faults of the rest are found. Refits are the null of a fitted model at ε = 0. A robust fit with bad rows is "
+        "rejected as n grows unless small recalibrations are forgiven. Posterior predictive draws need leave-one-out."
+    ),
+    grid=GRID,
+    trial=trial,
+    repeats=400,
+    expectations=(
+        Expectation("A known model keeps the level.", _levels(_of(
+            "level", ["model"], LEVEL_SIZES, ("ε = 0", "any", "independent", "proven")))),
+        Expectation("So it does if bad rows choose their place.", _levels(_of(
+            "adversary", ANY_PLACES, PLACE_SIZES, ("any", "proven")))),
+        Expectation("So it does if bad rows are independent of x.", _levels(_of(
+            "adversary", INDEPENDENT_PLACES, PLACE_SIZES, ("independent",)))),
+        Expectation("So it does for every type of y.", _levels(_of(
+            "type", TRUE_TYPES, (400,), ("ε = 0", "any", "independent")))),
+        Expectation("Faults are found as often as by a first implementation.", _as_before),
+        above("Faults of other types of y are found under 5 %.", 0.5, kind="type", n=400, test="any",
+              axes={"strategy": tuple(name for name in WRONG_TYPES if "12 %" not in name)}),
+        Expectation("The share bound is no larger than the share.", _levels(_of(
+            "power", ["5 % at z = 8", "5 % at x = 1.9, z = 2", "10 % at z = 8"], (400,), ("share bound",)))),
+        Expectation("Refits are the null of fitted models.", _levels(_of(
+            "fitted", ("least squares", "Poisson"), FITTED_SIZES, ("refit",)), 0)),
+        Expectation("A robust fit with bad rows keeps the level if recalibrations are forgiven.", _levels(_of(
+            "robust", BAD_PLACES, ROBUST_SIZES, ("slack",)))),
+        above("Without them it does not.", 0.5, kind="robust", strategy="5 % at z = 3", test="fresh",
+              axes={"n": (4000, 20_000)}),
+        above("Faults beside outliers are still found.", 0.5, kind="robust", n=400, test="slack",
+              axes={"strategy": ("missed x², 5 % at 8", "heteroscedastic, 5 % at 8")}),
+        Expectation("Ten covariates keep the level.", _levels(_of("ten", ["true"], (400,), ("any",)), 999)),
+        above("The right one of ten covariates is named.", 0.9, kind="ten", n=400, test="named",
+              axes={"strategy": tuple(TEN)[1:]}),
+        Expectation("Leave-one-out keeps the level.", _levels(_of(
+            "posterior", ["linear"], (400,), ("leave one out, ε = 0", "leave one out, any")), 0)),
+        above("Posterior draws in sample do not.", 0.2, kind="posterior", n=400, strategy="linear",
+              axes={"test": ("in sample, ε = 0",)}),
+        below("Good enough is said of a difference beyond the tolerance no more often than the level.", LEVEL,
+              kind="tolerance", test="good enough",
+              axes={"strategy": ("7 % at z = 8", "10 % at z = 8"), "n": PLACE_SIZES}),
+        Expectation("If 5 % are tolerated, 5 % of changed rows keep the level.", _levels(_of(
+            "tolerance", ["model", "5 % at z = 8", "5 % at x = 1.9, z = 2"], PLACE_SIZES, ("boxes", "changed")))),
+        above("Faults that take more changed rows are found.", 0.7, kind="tolerance", n=2000, test="changed",
+              axes={"strategy": tuple(EARLIER)}),
+        above("A true model is called good enough from 2,000 rows on.", 0.7, kind="tolerance", test="good enough",
+              n=2000, axes={"strategy": ("model",)}),
+    ),
+    draw=draw,
+    extra=table_of_rates,
+    size=(8.6, 3.6),
+)  # fmt: skip
