@@ -16,7 +16,7 @@ from steinball.predictive.pit import Pit, from_class_probabilities, from_distrib
 
 __all__ = [
     "ANY_PLACES", "INDEPENDENT_PLACES", "POWER", "ROBUST", "SHARE", "TRUE_TYPES", "WRONG_TYPES", "bad_rows", "bend",
-    "fan", "fixed_x", "huber_pit", "jump", "least_squares_pit", "poisson_fit", "with_ones",
+    "fan", "fixed_x", "huber", "jump", "least_squares", "poisson_fit", "with_ones",
 ]  # fmt: skip
 
 SHARE = 0.05
@@ -94,7 +94,7 @@ ANY_PLACES: dict[str, Data] = {
     "both ends": bad_rows(lambda x, z: (1.9 * np.sign(z), 8.0 * np.sign(x))),
     "against the sign of x": bad_rows(lambda x, z: (x, -8.0 * np.sign(x))),
 }
-INDEPENDENT_PLACES = ("anywhere, z = 8", "anywhere, z = 0")
+INDEPENDENT_PLACES = ("anywhere, z = 8", "anywhere, z = 0", "against the sign of x")  # which rows are bad, not their z
 ROBUST: dict[str, Data] = {
     "clean": _uniform,
     "5 % at z = 3": bad_rows(lambda x, z: (x, 3.0)),
@@ -102,6 +102,7 @@ ROBUST: dict[str, Data] = {
     "5 % at z = 3 where x > 1": bad_rows(lambda x, z: (x, 3.0), chosen=True),
     "missed x², 5 % at 8": _wrong(bend, outliers=True),
     "heteroscedastic, 5 % at 8": _wrong(fan, outliers=True),
+    "extreme: 5 % at x = 6, z = 8": bad_rows(lambda x, z: (6.0, 8.0)),
 }
 
 
@@ -187,9 +188,15 @@ def with_ones(x: Floats) -> Floats:
     return np.column_stack([np.ones(len(x)), x])
 
 
-def least_squares_pit(design: Floats, y: Floats) -> Floats:
-    residuals = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
-    return np.asarray(ndtr(residuals / math.sqrt(float((residuals**2).sum()) / (y.size - design.shape[1]))))
+def least_squares(x: Floats) -> Callable[[Floats], tuple[Floats, float]]:
+    """A function from y to the fitted line and the residuals' standard deviation."""
+    basis = np.linalg.qr(with_ones(x))[0]
+
+    def fit(y: Floats) -> tuple[Floats, float]:
+        mean = basis @ (basis.T @ y)
+        return mean, math.sqrt(float(((y - mean) ** 2).sum()) / (y.size - basis.shape[1]))
+
+    return fit
 
 
 def poisson_fit(design: Floats, y: Floats) -> Floats:
@@ -204,8 +211,8 @@ def poisson_fit(design: Floats, y: Floats) -> Floats:
     return np.asarray(np.exp(design @ beta))
 
 
-def huber_pit(design: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """PIT and fitted values of Huber's regression with the median absolute deviation as scale."""
+def huber(design: Floats, y: Floats) -> tuple[Floats, float]:
+    """Fitted values of Huber's regression, and the median absolute deviation as scale."""
     beta = np.linalg.lstsq(design, y, rcond=None)[0]
     for _ in range(60):
         residuals = y - design @ beta
@@ -215,5 +222,4 @@ def huber_pit(design: Floats, y: Floats) -> tuple[Floats, Floats]:
         beta, moved = new, np.abs(new - beta).max()
         if moved < 1e-9:
             break
-    residuals = y - design @ beta
-    return np.asarray(ndtr(residuals / (np.median(np.abs(residuals)) / 0.6745))), design @ beta
+    return design @ beta, float(np.median(np.abs(y - design @ beta))) / 0.6745

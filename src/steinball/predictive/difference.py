@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,7 +112,7 @@ class Difference:
         least, most = (self._uppers(level, every).reshape(self.counts.shape) for level in reversed(_LEVELS))
         return np.asarray(most >= least.max())
 
-    def _boxes(self, counts: Floats, boxes: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.int64], Floats]:
+    def _boxes(self, counts: Floats, boxes: NDArray[np.bool_]) -> tuple[NDArray[Any], ...]:
         """Counts, rows and widths of some boxes, one after the other."""
         return counts[boxes], *(np.broadcast_to(part, counts.shape)[boxes] for part in (self.block_rows, ARC_WIDTHS))
 

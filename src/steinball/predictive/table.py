@@ -170,7 +170,8 @@ def spread(low: Floats, high: Floats) -> Floats:
 
 def membership(bins: NDArray[np.int64]) -> Floats:
     """0/1 matrix of shape (8 p, n): its row 8 f + k marks the rows in bin k of feature f."""
-    return (bins[:, None] == np.arange(BINS)[:, None]).reshape(-1, bins.shape[1]).astype(float)
+    marked = bins[:, None] == np.arange(BINS)[:, None]  # (p, 8, n)
+    return np.asarray(marked.reshape(-1, bins.shape[1]), dtype=np.float64)
 
 
 def row_chunks(n: int, replicates: int = 1) -> list[slice]:

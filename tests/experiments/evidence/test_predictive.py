@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from experiments.evidence import predictive
 from experiments.evidence.predictive_settings import (
@@ -14,8 +13,8 @@ from experiments.evidence.predictive_settings import (
     TRUE_TYPES,
     WRONG_TYPES,
     fixed_x,
-    huber_pit,
-    least_squares_pit,
+    huber,
+    least_squares,
     poisson_fit,
     with_ones,
 )
@@ -55,24 +54,30 @@ def test_fits_recover_their_parameters() -> None:
     rng, n = np.random.default_rng(3), 5000
     x = rng.uniform(-2.0, 2.0, size=n)
     design, y = with_ones(x), 1.0 + x + rng.normal(size=n)
-    true = ndtr(y - 1.0 - x)
-    assert np.abs(least_squares_pit(design, y) - true).max() < 0.05
+    mean, sd = least_squares(x)(y)
+    assert np.abs(mean - 1.0 - x).max() < 0.1
+    assert sd == pytest.approx(1.0, abs=0.05)
     y[:100] = 30.0
-    robust, fit = huber_pit(design, y)
-    assert np.abs(robust[100:] - true[100:]).max() < 0.05
-    assert np.abs(fit - 1.0 - x).max() < 0.15
+    mean, sd = huber(design, y)
+    assert np.abs(mean - 1.0 - x).max() < 0.15
+    assert sd == pytest.approx(1.0, abs=0.08)
     rate = np.exp(1.0 + 0.3 * x)
     assert poisson_fit(design, rng.poisson(rate).astype(float)) == pytest.approx(rate, rel=0.1)
 
 
-@pytest.mark.parametrize("kind", ["level", "fitted", "posterior", "tolerance"])
+@pytest.mark.parametrize("kind", ["level", "called", "fitted", "robust", "posterior", "tolerance"])
 def test_a_trial_of_each_cheap_kind_gives_decisions(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predictive, "KEPT", 99)
     predictive._known_null.cache_clear()
-    predictive._least_squares_null.cache_clear()
     cell = next(cell for cell in predictive.GRID if cell["kind"] == kind)
     rows = predictive.trial({**cell, "variant": "published"}, np.random.default_rng(0))
+    predictive._known_null.cache_clear()
     assert len(rows) >= 2
     assert all(row["rejected"] in (0, 1) and row["kind"] == kind for row in rows)
-    predictive._known_null.cache_clear()
-    predictive._least_squares_null.cache_clear()
+
+
+def test_the_costly_cells_have_the_repeats_that_the_page_says() -> None:
+    found = {(cell["kind"], cell["n"]): predictive.most_repeats(cell) for cell in predictive.GRID}
+    assert [found["robust", n] for n in (400, 4000, 20_000)] == [200, 100, 30]
+    assert found["ten", 400] == found["fitted", 1000] == 200
+    assert found["level", 50] > 400
