@@ -12,7 +12,17 @@ from scipy.special import ndtr, ndtri
 
 from steinball.arrays import Floats, as_seed, check_choice, generator_at
 from steinball.predictive.pit import Pit, fresh_tables
-from steinball.predictive.table import ARCS, BOXES, VIEW_MEANS, VIEW_TOPS, Features, row_chunks, tabulate, views_of
+from steinball.predictive.table import (
+    ARCS,
+    BOXES,
+    VIEW_MEANS,
+    VIEW_TOPS,
+    VIEWS,
+    Features,
+    row_chunks,
+    tabulate,
+    views_of,
+)
 
 __all__ = ["SHARES", "SLACK", "Null", "Redraw", "Reference", "recalibrate", "recalibrated"]
 
@@ -199,10 +209,29 @@ class Null:
         self._prepare(np.array([share]))
         return self._references[float(share)]
 
-    def statistic_at(self, share: float) -> Callable[[Floats], float]:
-        """The statistic at a share, as a function of observed tables (t, 8, 18)."""
-        own, allowed = self.reference(share), self._allowed(share)
-        return lambda table: own.statistic(_tops(((allowed - views_of(table)) * own.scale)[None])[0])
+    def statistic_at(self, share: float) -> Callable[[Floats, float], float]:
+        """The statistic at a share, as a function of observed tables (t, 8, 18); infinite if it exceeds a bound.
+
+        The largest views of every table, of boxes by block, at the last tables within their bound are asked first:
+        most tables of a search need no others.
+        """
+        own, family = self.reference(share), np.arange(len(VIEWS)) // BOXES
+        slope = own.scale / own.width[family]
+        offset = self._allowed(share) * slope - (own.center / own.width)[family]
+        starts = np.append(np.arange(0, BOXES, len(ARCS)), BOXES)
+        every, views = np.arange(len(slope))[:, None], np.zeros((len(slope), 0), dtype=np.int64)
+
+        def statistic(tables: Floats, bound: float = np.inf) -> float:
+            nonlocal views
+            asked = np.einsum("tvkc,tkc->tv", VIEWS[views], tables)
+            if (offset[every, views] - slope[every, views] * asked > bound + _ROUNDING).any():
+                return np.inf
+            short = offset - slope * views_of(tables)
+            if (largest := float(short.max())) <= bound:
+                views = starts + np.stack([part.argmax(axis=1) for part in np.split(short, starts[1:], axis=1)], axis=1)
+            return largest
+
+        return statistic
 
     def pvalue(self, table: Floats, share: float = 0.0, *, proven: bool = False) -> float:
         """The p-value of an observed table (t, 8, 18) at a tolerated share."""
@@ -290,23 +319,28 @@ def recalibrate(pit: Pit, features: Features, null: Null, share: float, slack: f
     bound, statistic, rng = slack * share, null.statistic_at(share), np.random.default_rng(0)
     best = np.zeros(features.design.shape[1] + 1)
 
-    def value(t: Floats) -> float:
-        return statistic(tabulate(*recalibrated(pit, features, t), features))
+    def value(t: Floats, most: float = np.inf) -> float:
+        return statistic(tabulate(*recalibrated(pit, features, t), features), most)
 
+    lowest = value(best)
     for start in (best, *rng.uniform(-bound, bound, (_RESTARTS, best.size))):
-        best = min(best, _descend(value, start, bound, rng), key=value)
+        reached, found = _descend(value, start, bound, rng)
+        lowest, best = (found, reached) if found < lowest else (lowest, best)
         pvalue = null.pvalue(tabulate(*recalibrated(pit, features, best), features), share)
         if pvalue > _ENOUGH:
             break
     return pvalue, best
 
 
-def _descend(value: Callable[[Floats], float], start: Floats, bound: float, rng: np.random.Generator) -> Floats:
-    """Pattern search in the cube |t| ≤ bound: along every axis, and along as many random diagonals."""
-    best, step = start, bound / 2.0
+def _descend(
+    value: Callable[[Floats, float], float], start: Floats, bound: float, rng: np.random.Generator
+) -> tuple[Floats, float]:
+    """Pattern search in the cube |t| ≤ bound: along every axis, and along as many random diagonals; and its value."""
+    best, step, lowest = start, bound / 2.0, value(start, np.inf)
     while step > bound / 20.0:
-        axes = np.vstack([np.eye(best.size), rng.choice([-1.0, 1.0], size=(best.size, best.size))])
-        tries = [best, *np.clip(best + step * np.vstack([axes, -axes]), -bound, bound)]
-        least = int(np.argmin([value(t) for t in tries]))
-        best, step = tries[least], step if least else step / 2.0
-    return best
+        axes, before = np.vstack([np.eye(best.size), rng.choice([-1.0, 1.0], size=(best.size, best.size))]), lowest
+        for t in np.clip(best + step * np.vstack([axes, -axes]), -bound, bound):
+            if (found := value(t, lowest)) < lowest:
+                best, lowest = t, found
+        step = step if lowest < before else step / 2.0
+    return best, lowest

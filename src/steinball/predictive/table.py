@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Floats
 
-__all__ = ["ARCS", "ARC_WIDTHS", "BINS", "BLOCKS", "BOXES", "CELLS", "EDGES", "IN_BLOCK", "VIEW_MEANS", "VIEW_TOPS",
-           "WIDTHS", "Features", "cells_of", "cosine", "spread", "tabulate", "views_of"]  # fmt: skip
+__all__ = ["ARCS", "ARC_WIDTHS", "BINS", "BLOCKS", "BOXES", "CELLS", "EDGES", "IN_BLOCK", "VIEWS", "VIEW_MEANS",
+           "VIEW_TOPS", "WIDTHS", "Features", "cells_of", "cosine", "spread", "tabulate", "views_of"]  # fmt: skip
 
 BINS = 8
 EDGES = np.concatenate([[0.0, 0.01], np.arange(1, 16) / 16, [0.99, 1.0]])
@@ -86,6 +86,11 @@ class Features:
         return np.array([np.bincount(own, minlength=BINS) for own in self.bins])
 
     @cached_property
+    def corners(self) -> NDArray[np.int64]:
+        """Position in all tables (p, 8, 18), as one line, of the first cell of each row's bin; shape (p, n)."""
+        return np.asarray(CELLS * (BINS * np.arange(len(self.bins))[:, None] + self.bins))
+
+    @cached_property
     def design(self) -> Floats:
         """A column of ones, and every numeric covariate with mean 0 and standard deviation 1; shape (n, 1 + …)."""
         chosen = [c for name, c in self.columns.items() if self.covariates is None or name in self.covariates]
@@ -135,18 +140,18 @@ def _capped_scores() -> Floats:
     return np.array(found)
 
 
-_SCORES = _capped_scores()
-_BOX_MEANS = np.einsum("bk,a->bak", IN_BLOCK, ARC_WIDTHS).reshape(BOXES, BINS)
-VIEW_MEANS = np.concatenate([_BOX_MEANS, (_SCORES * WIDTHS).sum(axis=2)])  # E_k g = Σ_c W_c g[k, c], shape (v, 8)
-VIEW_TOPS = np.concatenate([np.ones(BOXES), _SCORES.max(axis=(1, 2))])  # max g
+_BOX_VIEWS = np.einsum("bk,ca->bakc", IN_BLOCK, _IN_ARC).reshape(BOXES, BINS, CELLS)
+VIEWS = np.concatenate([_BOX_VIEWS, _capped_scores()])  # boxes first, then scores; shape (v, 8, 18)
+VIEW_MEANS = VIEWS @ WIDTHS  # E_k g = Σ_c W_c g[k, c], shape (v, 8)
+VIEW_TOPS = VIEWS.max(axis=(1, 2))  # max g
 
 
 def views_of(tables: Floats) -> Floats:
     """⟨N, g⟩ for every view g of tables N of shape (…, 8, 18): boxes first, then scores; shape (…, v)."""
-    lead = tables.shape[:-2]
-    found = np.empty((*lead, len(VIEW_MEANS)))
+    lead, scores = tables.shape[:-2], VIEWS[BOXES:].reshape(-1, BINS * CELLS)
+    found = np.empty((*lead, len(VIEWS)))
     found[..., :BOXES] = (np.matmul(IN_BLOCK, tables).reshape(-1, CELLS) @ _IN_ARC).reshape(*lead, BOXES)
-    found[..., BOXES:] = (tables.reshape(-1, BINS * CELLS) @ _SCORES.reshape(len(_SCORES), -1).T).reshape(*lead, -1)
+    found[..., BOXES:] = (tables.reshape(-1, BINS * CELLS) @ scores.T).reshape(*lead, -1)
     return found
 
 
@@ -195,8 +200,8 @@ def tabulate(low: Floats, high: Floats, features: Features) -> Floats:
     [2.0, 2.0]
     """
     if np.array_equal(low, high):
-        codes = (CELLS * own + cell for cell in cells_of(low) for own in features.bins)
-        return np.array([np.bincount(c, minlength=BINS * CELLS) for c in codes], dtype=float).reshape(-1, BINS, CELLS)
+        size, codes = BINS * CELLS * len(features.bins), ((features.corners + cell).ravel() for cell in cells_of(low))
+        return np.array([np.bincount(c, minlength=size) for c in codes], dtype=float).reshape(-1, BINS, CELLS)
     found = np.zeros((len(low), BINS * len(features.bins), CELLS))
     for rows in row_chunks(features.n, BINS * len(features.bins)):
         member = membership(features.bins[:, rows])

@@ -65,7 +65,7 @@ def test_fits_recover_their_parameters() -> None:
     assert poisson_fit(design, rng.poisson(rate).astype(float)) == pytest.approx(rate, rel=0.1)
 
 
-@pytest.mark.parametrize("kind", ["level", "called", "fitted", "robust", "posterior", "tolerance"])
+@pytest.mark.parametrize("kind", ["level", "called", "least squares", "counts", "robust", "posterior"])
 def test_a_trial_of_each_cheap_kind_gives_decisions(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predictive, "KEPT", 99)
     predictive._known_null.cache_clear()
@@ -79,5 +79,5 @@ def test_a_trial_of_each_cheap_kind_gives_decisions(kind: str, monkeypatch: pyte
 def test_the_costly_cells_have_the_repeats_that_the_page_says() -> None:
     found = {(cell["kind"], cell["n"]): predictive.most_repeats(cell) for cell in predictive.GRID}
     assert [found["robust", n] for n in (400, 4000, 20_000)] == [200, 100, 30]
-    assert found["ten", 400] == found["fitted", 1000] == 200
+    assert found["ten", 400] == found["counts", 1000] == 200
     assert found["level", 50] > 400
