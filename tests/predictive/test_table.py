@@ -85,9 +85,16 @@ def test_categories_keep_their_levels_and_the_rarer_ones_share_a_bin() -> None:
 
 def test_the_design_holds_ones_and_standardized_numbers_alone() -> None:
     design = Features.of({"x": [1.0, 2.0, 6.0], "constant": [3, 3, 3], "g": ["a", "b", "a"]}).design
-    assert design.shape == (3, 3)
-    np.testing.assert_allclose(design.mean(axis=0), [1.0, 0.0, 0.0], atol=1e-12)
-    np.testing.assert_allclose(design.std(axis=0), [0.0, 1.0, 0.0], atol=1e-12)
+    assert design.shape == (3, 2)
+    np.testing.assert_allclose(design.mean(axis=0), [1.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(design.std(axis=0), [0.0, 1.0], atol=1e-12)
+
+
+def test_covariates_stay_in_the_design_if_a_feature_of_another_name_has_their_bins() -> None:
+    x = np.arange(16.0)
+    features = Features.of({"age": np.exp(x), "x1": x, "row": x[::-1]}, ("x1",)).distinct()
+    assert list(features.columns) == ["age"]
+    np.testing.assert_allclose(features.design[:, 1], (x - x.mean()) / x.std())
 
 
 @pytest.mark.parametrize(

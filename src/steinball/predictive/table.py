@@ -41,8 +41,8 @@ class Features:
         Name to an array of shape (n,): numbers, or text for categories.
     bins : int array, shape (p, n)
         Bin 0 … 7 of each row for each feature.
-    covariates : tuple of str, or None
-        Features that the model depends on, along which a robust fit may be biased; None for all.
+    covariates : tuple of array
+        Columns that the model depends on, along which a robust fit may be biased.
 
     Examples
     --------
@@ -53,17 +53,21 @@ class Features:
 
     columns: Mapping[str, NDArray[Any]]
     bins: NDArray[np.int64]
-    covariates: tuple[str, ...] | None = None
+    covariates: tuple[NDArray[Any], ...] = ()
 
     @classmethod
     def of(cls, columns: Mapping[str, Any], covariates: tuple[str, ...] | None = None) -> Features:
-        """Features from columns of equal length: numbers and dates are ranked, anything else is a category."""
+        """Features from columns of equal length: numbers and dates are ranked, anything else is a category.
+
+        ``covariates`` names those that the model depends on; None for all.
+        """
         read = {str(name): _column(values, str(name)) for name, values in columns.items()}
         sizes = {column.size for column in read.values()}
         if len(sizes) != 1 or 0 in sizes:
             raise ValueError(f"`features` must hold columns of one length, at least 1, got lengths {sorted(sizes)}.")
         bins = [_level_bins(c) if c.dtype.kind == "U" else _rank_bins(c) for c in read.values()]
-        return cls(read, np.array(bins), covariates)
+        chosen = (column for name, column in read.items() if covariates is None or name in covariates)
+        return cls(read, np.array(bins), tuple(chosen))
 
     def distinct(self) -> Features:
         """Without features that do not vary, and without those whose bins, or mirrored bins, an earlier one has."""
@@ -93,9 +97,8 @@ class Features:
     @cached_property
     def design(self) -> Floats:
         """A column of ones, and every numeric covariate with mean 0 and standard deviation 1; shape (n, 1 + …)."""
-        chosen = [c for name, c in self.columns.items() if self.covariates is None or name in self.covariates]
-        numeric = [c - c.mean() for c in chosen if c.dtype.kind == "f"]
-        return np.column_stack([np.ones(self.n), *(c / (c.std() or 1.0) for c in numeric)])
+        numeric = [c for c in self.covariates if c.dtype.kind == "f" and np.ptp(c) > 0.0]
+        return np.column_stack([np.ones(self.n), *((c - c.mean()) / c.std() for c in numeric)])
 
 
 def _column(values: Any, name: str) -> NDArray[Any]:
