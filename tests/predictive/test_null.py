@@ -1,4 +1,4 @@
-"""The statistic written out, the inequalities behind its null, levels and power, and recalibrations."""
+"""The statistic written out, the inequalities behind its null, levels and power."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.special import ndtr
 
 from steinball.arrays import Floats
-from steinball.predictive.null import SHARES, Null, Reference, recalibrate, recalibrated
+from steinball.predictive.null import SHARES, Null, Reference
 from steinball.predictive.pit import Pit, from_cdf_values, from_class_probabilities, from_distribution
 from steinball.predictive.table import (
     ARCS,
@@ -330,67 +330,6 @@ def test_refits_are_the_null_of_least_squares_at_share_0() -> None:
     assert np.mean(bent) == 1.0
 
 
-def shifted(n: int, shift: float, slope: float, scale: float) -> tuple[Pit, Features]:
-    rng = np.random.default_rng(4)
-    x = rng.normal(size=n)
-    features = Features.of({"x": x, "group": rng.choice(["a", "b"], size=n)})
-    z = shift + slope * features.design[:, 1] + scale * rng.normal(size=n)
-    return from_cdf_values(ndtr(z)), features
-
-
-@pytest.mark.exact
-def test_a_recalibration_undoes_shift_slope_and_scale_within_its_bound() -> None:
-    pit, features = shifted(8000, 0.08, -0.08, np.exp(-0.08))
-    null = Null(pit, features, rng=0)
-    assert null.pvalue(tabulate(pit.low, pit.high, features), 0.05) < 0.05
-    pvalue, t = recalibrate(pit, features, null, 0.05)
-    assert pvalue > 0.5
-    assert np.abs(t).max() <= 1.75 * 0.05 + 1e-12
-    assert t[0] > 0.02 > -0.02 > t[1]
-    low, high = recalibrated(pit, features, t)
-    assert pvalue == null.pvalue(tabulate(low, high, features), 0.05)
-    np.testing.assert_allclose(low, ndtr((stats.norm.ppf(pit.low) - features.design @ t[:-1]) / np.exp(t[-1])))
-
-
-@pytest.mark.exact
-def test_what_lies_beyond_the_bound_stays_rejected_and_nothing_is_lost_by_searching() -> None:
-    pit, features = shifted(2000, 0.4, 0.0, 1.0)
-    null = Null(pit, features, rng=0)
-    assert recalibrate(pit, features, null, 0.05)[0] == pytest.approx(1 / 300)
-    plain = null.pvalue(tabulate(pit.low, pit.high, features), 0.3)
-    assert recalibrate(pit, features, null, 0.3, slack=0.0)[0] == plain
-    assert recalibrate(pit, features, null, 0.3)[0] >= plain
-
-
-@pytest.mark.exact
-def test_intervals_are_recalibrated_at_both_ends() -> None:
-    rng, n = np.random.default_rng(0), 300
-    rate = np.exp(rng.normal(size=n))
-    pit, features = from_distribution(rng.poisson(rate), stats.poisson(rate)), Features.of({"rate": rate})
-    pvalue, t = recalibrate(pit, features, Null(pit, features, rng=0), 0.1)
-    low, high = recalibrated(pit, features, t)
-    assert (low <= high).all()
-    assert (low[pit.low == 0.0] == 0.0).all()
-    assert pvalue > 0.5
-
-
 @pytest.mark.exact
 def test_boxes_come_before_scores() -> None:
     assert BOXES == len(BLOCKS) * len(ARCS) < len(VIEW_MEANS)
-
-
-@pytest.mark.exact
-def test_no_recalibration_drawn_at_random_is_better_than_the_one_found() -> None:
-    rng, n = np.random.default_rng(14), 300
-    x = rng.normal(size=(n, 3))
-    features = Features.of({"a": x[:, 0], "b": x[:, 1], "c": x[:, 2]})
-    pit = from_cdf_values(ndtr(0.35 * (x[:, 0] ** 2 - 1.0) + 0.1 * x.sum(axis=1) + rng.normal(size=n)))
-    null = Null(pit, features, pilot=100, n_resamples=99, rng=0)
-    statistic = null.statistic_at(0.05)
-
-    def value(t: Floats) -> float:
-        return statistic(tabulate(*recalibrated(pit, features, t), features))
-
-    found = value(recalibrate(pit, features, null, 0.05)[1])
-    others = [value(t) for t in rng.uniform(-0.0875, 0.0875, size=(1500, 5))]
-    assert found < min(others) - 0.3

@@ -90,6 +90,16 @@ def test_the_design_holds_ones_and_standardized_numbers_alone() -> None:
     np.testing.assert_allclose(design.std(axis=0), [0.0, 1.0], atol=1e-12)
 
 
+def test_the_design_is_orthogonal_and_leaves_out_what_depends_on_the_columns_before() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 60))
+    design = Features.of({"a": a, "b": a + 0.1 * b, "sum": 2.0 * a + 0.1 * b}).design
+    assert design.shape == (60, 3)
+    np.testing.assert_allclose(design.T @ design / 60, np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(design[:, 1], (a - a.mean()) / a.std())
+    assert np.corrcoef(design[:, 2], b)[0, 1] > 0.9
+
+
 def test_covariates_stay_in_the_design_if_a_feature_of_another_name_has_their_bins() -> None:
     x = np.arange(16.0)
     features = Features.of({"age": np.exp(x), "x1": x, "row": x[::-1]}, ("x1",)).distinct()

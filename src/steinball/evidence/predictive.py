@@ -16,8 +16,9 @@ from steinball.evidence.base import Evidence
 from steinball.predictive.difference import Difference
 from steinball.predictive.finding import Finding, describe_block
 from steinball.predictive.law import ClassProbabilities, Prediction
-from steinball.predictive.null import SHARES, Null, Redraw, recalibrate, recalibrated
+from steinball.predictive.null import SHARES, Null, Redraw
 from steinball.predictive.pit import Pit
+from steinball.predictive.recalibration import recalibrate, recalibrated
 from steinball.predictive.table import Features, tabulate
 from steinball.radius.base import Radius
 from steinball.remarks import Remark

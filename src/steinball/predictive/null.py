@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from steinball.arrays import Floats, as_seed, check_choice, generator_at
 from steinball.predictive.pit import Pit, fresh_tables
@@ -24,14 +23,13 @@ from steinball.predictive.table import (
     views_of,
 )
 
-__all__ = ["SHARES", "SLACK", "Null", "Redraw", "Reference", "recalibrate", "recalibrated"]
+__all__ = ["SHARES", "Null", "Redraw", "Reference"]
 
 SHARES = np.concatenate([[0.0, 0.0025, 0.005], np.arange(1, 30) / 100.0, np.arange(15, 48) / 50.0])
 # Simulates y, fits the model to it, and gives the ends of the PIT intervals of the simulated y under that fit.
 Redraw: TypeAlias = Callable[[np.random.Generator], tuple[Floats, Floats]]
 
-SLACK = 1.75
-_BATCH, _RESTARTS, _ENOUGH, _ROUNDING = 8, 3, 0.5, 1e-7
+_BATCH, _ROUNDING = 8, 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,78 +267,3 @@ class Null:
 def _tops(short: Floats) -> Floats:
     """Largest entry of boxes and of scores over all tables, (b, t, v) to (b, 2)."""
     return np.stack([short[..., :BOXES].max(axis=(1, 2)), short[..., BOXES:].max(axis=(1, 2))], axis=1)
-
-
-def recalibrated(pit: Pit, features: Features, t: Floats) -> tuple[Floats, Floats]:
-    """PIT intervals with z = Φ⁻¹(u) replaced by (z − D t₁)/e^t₂, D a column of ones and the standardized features."""
-    shift, scale = features.design @ t[:-1], np.exp(t[-1])
-    low = ndtr((ndtri(pit.low) - shift) / scale)
-    return low, low if np.array_equal(pit.low, pit.high) else ndtr((ndtri(pit.high) - shift) / scale)
-
-
-def recalibrate(pit: Pit, features: Features, null: Null, share: float, slack: float = SLACK) -> tuple[float, Floats]:
-    """Largest p-value over recalibrations of at most ``slack · share``, for a model fitted robustly on the same rows.
-
-    Parameters
-    ----------
-    pit, features : Pit, Features
-        The rows under the fitted model.
-    null : Null
-        Of fresh rows, never of refits.
-    share : float
-        The tolerated share ε of bad rows.
-    slack : float
-        Bound of |shift|, |slope| and |log scale| over ε; the worst bias of Huber's estimator of location is 1.72 ε.
-
-    Returns
-    -------
-    pvalue : float
-        The largest p-value that was found.
-    t : array
-        Its recalibration, for `recalibrated`: shift, slopes of the numeric features, log scale.
-
-    Notes
-    -----
-    If the true law is a recalibration within the bound, the p-value is at least that of the true law, so that the
-    level is kept up to the probability that the fit is farther away. The search is local, with three restarts before
-    a p-value below one half is returned; a minimum that it misses makes the p-value too small.
-
-    Examples
-    --------
-    >>> from steinball.predictive.pit import from_cdf_values
-    >>> rng = np.random.default_rng(0)
-    >>> pit = from_cdf_values(ndtr(rng.normal(0.15, 1.0, size=4000)))
-    >>> features = Features.of({"x": rng.normal(size=4000)})
-    >>> null = Null(pit, features, rng=0)
-    >>> pvalue, t = recalibrate(pit, features, null, 0.05)
-    >>> null.pvalue(tabulate(pit.low, pit.high, features), 0.05) < 0.05 < pvalue, bool(t[0] > 0.0)
-    (True, True)
-    """
-    bound, statistic, rng = slack * share, null.statistic_at(share), np.random.default_rng(0)
-    best = np.zeros(features.design.shape[1] + 1)
-
-    def value(t: Floats, most: float = np.inf) -> float:
-        return statistic(tabulate(*recalibrated(pit, features, t), features), most)
-
-    lowest = value(best)
-    for start in (best, *rng.uniform(-bound, bound, (_RESTARTS, best.size))):
-        reached, found = _descend(value, start, bound, rng)
-        lowest, best = (found, reached) if found < lowest else (lowest, best)
-        pvalue = null.pvalue(tabulate(*recalibrated(pit, features, best), features), share)
-        if pvalue > _ENOUGH:
-            break
-    return pvalue, best
-
-
-def _descend(
-    value: Callable[[Floats, float], float], start: Floats, bound: float, rng: np.random.Generator
-) -> tuple[Floats, float]:
-    """Pattern search in the cube |t| ≤ bound: along every axis, and along as many random diagonals; and its value."""
-    best, step, lowest = start, bound / 2.0, value(start, np.inf)
-    while step > bound / 20.0:
-        axes, before = np.vstack([np.eye(best.size), rng.choice([-1.0, 1.0], size=(best.size, best.size))]), lowest
-        for t in np.clip(best + step * np.vstack([axes, -axes]), -bound, bound):
-            if (found := value(t, lowest)) < lowest:
-                best, lowest = t, found
-        step = step if lowest < before else step / 2.0
-    return best, lowest

@@ -96,9 +96,12 @@ class Features:
 
     @cached_property
     def design(self) -> Floats:
-        """A column of ones, and every numeric covariate with mean 0 and standard deviation 1; shape (n, 1 + …)."""
+        """A column of ones, and numeric covariates with mean 0, variance 1 and correlation 0 (each less its regression
+        on those before it, those that depend on them left out); shape (n, 1 + …)."""
         numeric = [c for c in self.covariates if c.dtype.kind == "f" and np.ptp(c) > 0.0]
-        return np.column_stack([np.ones(self.n), *((c - c.mean()) / c.std() for c in numeric)])
+        basis, left = np.linalg.qr(np.column_stack([np.ones(self.n), *((c - c.mean()) / c.std() for c in numeric)]))
+        sizes = np.diagonal(left) / np.sqrt(self.n)
+        return np.asarray((basis * np.sqrt(self.n) * np.sign(sizes))[:, np.abs(sizes) > 1e-6])
 
 
 def _column(values: Any, name: str) -> NDArray[Any]:

@@ -72,7 +72,7 @@ def test_a_trial_of_each_cheap_kind_gives_decisions(kind: str, monkeypatch: pyte
     cell = next(cell for cell in predictive.GRID if cell["kind"] == kind)
     rows = predictive.trial({**cell, "variant": "published"}, np.random.default_rng(0))
     predictive._known_null.cache_clear()
-    assert len(rows) >= 2
+    assert rows
     assert all(row["rejected"] in (0, 1) and row["kind"] == kind for row in rows)
 
 
