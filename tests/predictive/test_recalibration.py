@@ -116,3 +116,36 @@ def test_no_recalibration_drawn_at_random_is_better_than_the_one_found() -> None
     found = value(recalibrate(pit, features, null, 0.05)[1])
     others = [value(within.nearest(t)) for t in rng.uniform(-within.box, within.box, size=(1500, 5))]
     assert found < min(others) - 0.1
+
+
+@pytest.mark.calibration
+def test_a_robust_fit_with_bad_rows_keeps_the_level_by_its_recalibrations_alone() -> None:
+    """Bad rows at z = 3 where x > 1 bias the slope by 2.2 ε a standard deviation: without recalibration all reject."""
+    rng, n, share = np.random.default_rng(2), 8000, 0.05
+    null = Null(from_cdf_values(np.full(n, 0.5)), Features.of({"x": np.arange(n)}), n_resamples=399, rng=0)
+    plain, forgiven = [], []
+    for _ in range(12):
+        x, z = rng.uniform(-2.0, 2.0, size=n), rng.normal(size=n)
+        z[rng.choice(np.flatnonzero(x > 1.0), size=int(share * n), replace=False)] = 3.0
+        features = Features.of({"x": x})
+        residuals = z - features.design @ _huber_coefficients(features.design, z)
+        pit = from_cdf_values(ndtr(residuals / (np.median(np.abs(residuals)) / 0.6745)))
+        plain.append(null.pvalue(tabulate(pit.low, pit.high, features), share))
+        forgiven.append(recalibrate(pit, features, null, share)[0])
+    assert np.mean(np.array(plain) <= 0.05) == 1.0
+    assert np.sum(np.array(forgiven) <= 0.05) <= 2  # more have probability .02 at the level
+
+
+@pytest.mark.calibration
+def test_a_fault_beside_bad_rows_is_found_though_recalibrations_are_forgiven() -> None:
+    rng, n, share = np.random.default_rng(3), 800, 0.05
+    null = Null(from_cdf_values(np.full(n, 0.5)), Features.of({"x": np.arange(n)}), n_resamples=199, rng=0)
+    pvalues = []
+    for _ in range(8):
+        x = rng.uniform(-2.0, 2.0, size=n)
+        z = np.where(rng.random(n) < share, 8.0, rng.normal(size=n) + 0.5 * (x**2 - 4.0 / 3.0))
+        features = Features.of({"x": x})
+        residuals = z - features.design @ _huber_coefficients(features.design, z)
+        pit = from_cdf_values(ndtr(residuals / (np.median(np.abs(residuals)) / 0.6745)))
+        pvalues.append(recalibrate(pit, features, null, share)[0])
+    assert np.sum(np.array(pvalues) <= 0.05) >= 7

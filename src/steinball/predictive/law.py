@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import SimpleNamespace
@@ -105,7 +106,8 @@ class Distribution(Law):
     def draw(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         """By SciPy's own sampler, where quantiles of counts are slow, or by quantiles of uniform numbers."""
         if "random_state" in dir(self.law):
-            return np.asarray(self.law.rvs(size=n, random_state=rng), dtype=np.float64)
+            with suppress(TypeError):  # binom refuses numbers of trials that are floats, which ppf takes
+                return np.asarray(self.law.rvs(size=n, random_state=rng), dtype=np.float64)
         return np.broadcast_to(self.law.ppf(rng.random(n)), (n,)).copy()
 
     def center(self, n: int) -> Mapping[str, Floats]:
