@@ -83,6 +83,12 @@ def test_categories_keep_their_levels_and_the_rarer_ones_share_a_bin() -> None:
     assert many.counts[0].tolist() == [20, 19, 18, 17, 16, 15, 14, sum(20 - k for k in range(7, 12))]
 
 
+def test_numbers_of_dtype_object_are_ranked_and_texts_of_digits_are_categories() -> None:
+    numbers = np.array([3, 1.5, 2, 10], dtype=object)
+    assert Features.of({"x": numbers}).bins.tolist() == Features.of({"x": numbers.astype(float)}).bins.tolist()
+    assert Features.of({"x": np.array(["10", "9", "9"], dtype=object)}).columns["x"].tolist() == ["10", "9", "9"]
+
+
 def test_the_design_holds_ones_and_standardized_numbers_alone() -> None:
     design = Features.of({"x": [1.0, 2.0, 6.0], "constant": [3, 3, 3], "g": ["a", "b", "a"]}).design
     assert design.shape == (3, 2)

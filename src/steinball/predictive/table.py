@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -105,8 +106,10 @@ class Features:
 
 
 def _column(values: Any, name: str) -> NDArray[Any]:
-    """One feature as an array: numbers and dates as float64, anything else as text."""
+    """One feature as an array: numbers (of dtype object, too) and dates as float64, anything else as text."""
     column = np.asarray(values)
+    if column.dtype.kind == "O" and all(isinstance(value, Number) for value in column.flat):
+        column = column.astype(np.float64)
     if column.ndim != 1:
         raise ValueError(f"Feature `{name}` must have shape (n,), got {column.shape}; pass one entry per column.")
     column = column.astype(np.float64) if column.dtype.kind in "biufmM" else column.astype(str)
