@@ -1,4 +1,4 @@
-"""The recorded tables inside docs/benchmarks.md: ``python -m benchmarks.page``."""
+"""The recorded tables inside docs/benchmarks.md and docs/other-tests.md: ``python -m benchmarks.page``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 from benchmarks.plot import read
 from steinball.gram.memory import in_words
 
-PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = (DOCS / "benchmarks.md", DOCS / "other-tests.md")
 END = "<!-- end -->"
 
 
@@ -99,7 +100,40 @@ def doors_table(doors: Any) -> str:
     return f"Measured on {max(row['when'] for row in doors)}.\n\n{table}"
 
 
-TABLES = {"cpu": cpu_table, "device": device_table, "doors": doors_table, "peers": peer_table}
+def competitor_tables(cells: Any) -> str:
+    """What ``python -m benchmarks.competitors`` counted: the share of rejected samples, by what is wrong and by test."""
+    shares: dict[str, dict[str, dict[str, float]]] = {}
+    sizes = {}
+    for key, cell in cells.items():
+        d, truth, test = key.split(" | ")
+        sizes[d] = f"{cell['n']} rows, {cell['repeats']} samples each"
+        shares.setdefault(d, {}).setdefault(truth, {})[test] = cell["rejected"] / cell["repeats"]
+    return "\n\n".join(
+        f"**{d} {'column' if d == '1' else 'columns'}, {sizes[d]}; {said}**\n\n{_shares(rows, tests)}"
+        for d, rows in shares.items()
+        for said, tests in _groups(next(iter(rows.values())))
+    )
+
+
+def _groups(tests: Iterable[str]) -> list[tuple[str, list[str]]]:
+    """The tests that tolerate nothing, and those that tolerate 5 %."""
+    tolerant = {"the paper's test", "`robust_ksd_test`", "`check`, contamination", "`check`, tolerance"}
+    names = list(tests)
+    return [
+        ("nothing is tolerated", [name for name in names if name not in tolerant]),
+        ("5 % is tolerated", [name for name in names if name in tolerant]),
+    ]
+
+
+def _shares(rows: dict[str, dict[str, float]], tests: list[str]) -> str:
+    body = ((truth, *(f"{found[test]:.2f}" for test in tests)) for truth, found in rows.items())
+    return markdown(("the rows", *tests), body)
+
+
+TABLES = {
+    "cpu": cpu_table, "competitors": competitor_tables, "device": device_table, "doors": doors_table,
+    "peers": peer_table,
+}  # fmt: skip
 
 
 def fill(text: str) -> str:
@@ -113,9 +147,10 @@ def fill(text: str) -> str:
 
 
 def main() -> None:
-    """Bring the page up to date."""
-    PAGE.write_text(fill(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    print(f"filled: {PAGE.name}")
+    """Bring the pages up to date."""
+    for page in PAGES:
+        page.write_text(fill(page.read_text(encoding="utf-8")), encoding="utf-8")
+        print(f"filled: {page.name}")
 
 
 if __name__ == "__main__":

@@ -52,18 +52,14 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 # Pages without pages below them: an empty navigation would take a fifth of the width.
-html_sidebars = {name: [] for name in ("index", "getting-started", "i-have-a", "which-test")}
+html_sidebars = {name: [] for name in ("index", "getting-started", "i-have-a")}
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "navbar_align": "left",
     "header_links_before_dropdown": 9,
-    "show_prev_next": False,
-    # A guide page of two screens needs no table of its own contents, and its text gets the room.
-    "secondary_sidebar_items": {
-        name: ["page-toc"]
-        for name in ("api/**", "benchmarks", "developer/**", "evidence/**", "paper/**", "theory/**", "_project/**")
-    },
+    "show_prev_next": True,
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "guide": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import steinball as sb
-from steinball.explain.witness import SteinWitness
+from steinball.explain.explanation import SteinWitness
 from steinball.results import Result
 from steinball.show.view import Scene
 from steinball.text import number

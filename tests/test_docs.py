@@ -3,7 +3,8 @@
 In a page, a ``text`` block right after a ``python`` block is what that prints. A ``console`` block holds commands
 after ``$`` and below each what it prints; nothing below means that the output is not shown. A line of three dots
 stands for any lines. All blocks of a page run in one folder and one after the other. The cells of pages that the site
-executes run here too.
+executes run here too. Where a section (a heading of the second order) needs a library that is not installed, the rest
+of the section is left out, the other sections run, and the page is reported as skipped, with the reason.
 """
 
 from __future__ import annotations
@@ -51,9 +52,22 @@ def check_console(block: str, command: Command) -> None:
             assert not expected.strip() or matches(expected, printed), f"$ {line}\n{printed}"
 
 
-def check_page(text: str, page: str, command: Command) -> int:
-    """Run every block of a page; the number of blocks that were run."""
+def check_page(text: str, page: str, command: Command) -> tuple[int, set[str]]:
+    """Run every block of a page; the number of blocks that were run, and the libraries that sections miss."""
     names: dict[str, Any] = {"__name__": "__page__"}
+    ran, missing = 0, set[str]()
+    for section in re.split(r"(?m)^(?=## )", text):
+        try:
+            ran += check_section(section, page, names, command)
+        except ModuleNotFoundError as error:
+            if error.name not in EXTRAS:
+                raise
+            missing.add(error.name)
+    return ran, missing
+
+
+def check_section(text: str, page: str, names: dict[str, Any], command: Command) -> int:
+    """Run every block of a section; the number of blocks that were run."""
     printed, ran = "", 0
     for language, block in BLOCK.findall(text):
         language = language or "python"
@@ -72,12 +86,9 @@ def test_a_page_runs_and_prints_what_it_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    try:
-        check_page(page.read_text(encoding="utf-8"), page.name, command)
-    except ModuleNotFoundError as error:
-        if error.name not in EXTRAS:
-            raise
-        pytest.skip(f"{error.name} is not installed")
+    _, missing = check_page(page.read_text(encoding="utf-8"), page.name, command)
+    if missing:
+        pytest.skip(f"not installed, so that their sections did not run: {', '.join(sorted(missing))}")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +112,7 @@ def test_links_lead_to_headings(page: Path) -> None:
 
 
 def test_a_page_that_lies_is_caught(command: Command) -> None:
-    assert check_page("```python\nprint(1)\n```\n\n```text\n1\n```\n", "true", command) == 1
+    assert check_page("```python\nprint(1)\n```\n\n```text\n1\n```\n", "true", command) == (1, set())
     for lie in (
         "```python\nprint(1)\n```\n\n```text\n2\n```\n",
         "```console\n$ steinball --version\nsteinball 9\n```\n",
@@ -112,6 +123,15 @@ def test_a_page_that_lies_is_caught(command: Command) -> None:
         check_page("```python\nnothing\n```\n", "broken", command)
     assert matches("a\n...\nd\n", "a\nb\nc\nd\n")
     assert not matches("a\n...\nd\n", "a\nb\nc\n")
+
+
+def test_a_section_that_needs_a_missing_library_does_not_hide_the_others(command: Command) -> None:
+    needs = "## A\n\n```python\nraise ModuleNotFoundError(name='pymc')\n```\n\n```python\nnothing\n```\n\n"
+    assert check_page(f"{needs}## B\n\n```python\nprint(1)\n```\n", "page", command) == (1, {"pymc"})
+    with pytest.raises(NameError):
+        check_page(f"{needs}## B\n\n```python\nnothing\n```\n", "page", command)
+    with pytest.raises(ModuleNotFoundError):
+        check_page(needs.replace("pymc", "numpy"), "page", command)
 
 
 def test_most_pages_have_something_to_run() -> None:

@@ -1,22 +1,23 @@
-"""Draw which-test.svg, the tree of questions of docs/which-test.md: ``python docs/images/which_test.py``."""
+"""Draw which-test.svg, the tree of questions of docs/i-have-a.md: ``python docs/images/which_test.py``."""
 
 from __future__ import annotations
 
 from html import escape
 from pathlib import Path
 
+FIRST = "sb.check(x, model, tolerance=0.05), or contamination=0.05"
 QUESTIONS = (
-    ("Do points keep coming, and you look more than once?", "sb.SequentialTest(model, contamination=ε)"),
-    ("Are they draws of a sampler, against its posterior?", "sb.mcmc_test(draws, model)"),
-    ("Were its parameters fitted on these data?", 'sb.fit_test(x, "normal", contamination=ε)'),
-    ("Are the rows a time series or a chain?", 'calibration=sb.WildBootstrap(999, dependence="auto")'),
-    ("Has the model modes far apart?", 'sb.mode_weights_test(x, model, ε), or jumps="auto"'),
-    ("Must the level be proved at this n, or are there few points?", "calibration=sb.MonteCarlo(999), or sb.Betting()"),
-    ("May the misfit be much finer or wider than the data?", "sb.robust_ksdagg_test(x, model, contamination=ε)"),
-    ("May nothing be wrong, not even one record?", "sb.ksd_test(x, model)"),
+    ("Does the model predict each row from its features?", "sb.predictive_test(y, predictions, features, tolerance=ε)"),
+    ("Were its parameters fitted on these rows?", 'sb.fit_test(x, "normal", contamination=ε)'),
+    ("Are there several models, and which one is closer?", "sb.compare(x, {...}, contamination=ε)"),
+    ("Do rows keep coming, and you look often?", "sb.SequentialTest(model, contamination=ε), sb.Monitor"),
+    ("Are the rows draws of a sampler, for its posterior?", "sb.mcmc_test(draws, model)"),
+    ("Are the rows a time series or a chain?", 'sb.robust_ksd_test, with dependence="auto"'),
+    ("Only its score is known, and modes lie far apart?", 'sb.mode_weights_test(x, model, ε), or jumps="auto"'),
+    ("Do you want the paper's test, a kernel or a radius?", "sb.robust_ksd_test(x, model, contamination=ε)"),
 )
-LAST = "sb.robust_ksd_test(x, model, contamination=ε)"
-WIDTH, STEP, LEFT, RIGHT, TALL = 940, 62, 440, 500, 38
+LAST = "Stay with sb.check"
+WIDTH, STEP, LEFT, RIGHT, TALL = 900, 62, 390, 440, 38
 STYLE = """text { font: 14px system-ui, sans-serif; fill: #1b1b1b } .code { font: 12.5px ui-monospace, monospace }
 .ask { fill: #e8f1f8; stroke: #0072b2 } .call { fill: #fdf3e1; stroke: #b86b00 }
 path { stroke: #555; fill: none; marker-end: url(#tip) } .word { fill: #555; font-size: 12px }"""
@@ -33,7 +34,7 @@ def box(x: int, y: int, width: int, text: str, kind: str) -> str:
 
 def row(index: int, question: str, call: str) -> str:
     """A question with the call for *yes* beside it and an arrow down for *no*."""
-    y = 12 + STEP * index
+    y = 12 + STEP * (index + 1)
     middle, foot = y + TALL // 2, y + TALL
     return "\n".join(
         (
@@ -48,7 +49,7 @@ def row(index: int, question: str, call: str) -> str:
 
 def draw() -> str:
     """The whole picture."""
-    height = 12 + STEP * len(QUESTIONS) + TALL + 12
+    height = 12 + STEP * (len(QUESTIONS) + 1) + TALL + 12
     rows = [row(index, *pair) for index, pair in enumerate(QUESTIONS)]
     size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
     tip = '<marker id="tip" viewBox="0 0 8 8" refX="1" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
@@ -57,8 +58,11 @@ def draw() -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" {size}>',
             f'<style>{STYLE}</style><defs>{tip}<path d="M0 0L8 4L0 8z" style="fill:#555;stroke:none"/></marker></defs>',
             f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
+            box(10, 12, WIDTH - 20, FIRST, "call"),
+            f'<path d="M60 {12 + TALL}V{12 + STEP - 8}"/>',
+            f'<text class="word" x="68" y="{12 + TALL + 16}">Is anything special?</text>',
             *rows,
-            box(10, 12 + STEP * len(QUESTIONS), LEFT, LAST, "call"),
+            box(10, 12 + STEP * (len(QUESTIONS) + 1), LEFT, LAST, "call"),
             "</svg>\n",
         )
     )

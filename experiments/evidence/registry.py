@@ -26,6 +26,7 @@ _FILES = (
     "base_space",
     "dimensions",
     "fitted",
+    "families",
     "comparison",
     "monitor",
     "regions",

@@ -7,6 +7,7 @@ import html
 import math
 import re
 import textwrap
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,6 +20,17 @@ BRIEF_WIDTH = 119
 
 Row = tuple[str, str] | tuple[str, str, str]
 """Label and value; or label, value and a note, which stands in a column of its own."""
+
+
+class Summarized(ABC):
+    """Something that prints its summary."""
+
+    @abstractmethod
+    def summary(self) -> str:
+        """What it says, in words."""
+
+    def __str__(self) -> str:
+        return self.summary()
 
 
 def render(title: str, rows: Sequence[Row], sentence: str) -> str:

@@ -1,4 +1,4 @@
-"""The tables of docs/benchmarks.md are those that were recorded."""
+"""The tables of docs/benchmarks.md and docs/other-tests.md are those that were recorded."""
 
 from __future__ import annotations
 
@@ -14,12 +14,21 @@ pytestmark = pytest.mark.exact
 ROW = {"n": 1000, "d": 2, "outliers": 0.0, "seconds": 11.0, "products": 1.2, "speedup": 30.0, "memory": 2e9}
 
 
-def test_the_page_shows_what_was_recorded() -> None:
-    """After a new measurement, ``python -m benchmarks.page`` brings it up to date."""
-    text = page.PAGE.read_text(encoding="utf-8")
-    assert page.fill(text) == text
+def test_the_pages_show_what_was_recorded() -> None:
+    """After a new measurement, ``python -m benchmarks.page`` brings them up to date."""
+    texts = [path.read_text(encoding="utf-8") for path in page.PAGES]
+    assert [page.fill(text) for text in texts] == texts
     for name in page.TABLES:
-        assert f"<!-- {name} -->" in text
+        assert f"<!-- {name} -->" in "".join(texts)
+
+
+def test_shares_of_competitors_stand_by_what_is_wrong_and_by_test() -> None:
+    cell = {"rejected": 3, "repeats": 4, "n": 200}
+    tests = ("MMD", "`check`, tolerance")
+    found = page.competitor_tables({f"1 | sd × 0.8 | {test}": cell for test in tests})
+    assert "**1 column, 200 rows, 4 samples each; nothing is tolerated**" in found
+    assert "| the rows | MMD |\n| --- | --- |\n| sd × 0.8 | 0.75 |" in found
+    assert "| the rows | `check`, tolerance |" in found.partition("5 % is tolerated")[2]
 
 
 def test_a_table_of_the_page_says_what_was_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,7 +105,7 @@ def test_who_tolerates_the_rounding_is_not_told_of_it() -> None:
     x, rounding = np.round(2.0 * ROUNDED), sb.Wasserstein.rounding(1.0, dimension=2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for radius in (rounding, sb.Huber(0.05) + rounding, sb.radius.ScoreError(0.01, base=rounding)):
+        for radius in (rounding, sb.Huber(0.05) + rounding, rounding + sb.ScoreError(0.01)):
             sb.ksd_test(x, MODEL, tilt="auto", radius=radius, tau="auto", rng=0)
         sb.robust_ksdagg_test(x, MODEL, radius=rounding, rng=0)
     with pytest.warns(RoundedDataWarning):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from steinball.cli.commands import run
-from steinball_command.options import parse
+from steinball_command.parsing import parse
 
 pytestmark = pytest.mark.exact
 

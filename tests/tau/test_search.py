@@ -181,7 +181,7 @@ def test_a_ball_needs_a_positive_radius(radius: float) -> None:
 
 @pytest.mark.parametrize("center", [math.nan, [0.0, math.inf]])
 def test_a_ball_needs_a_finite_center(center: Any) -> None:
-    with pytest.raises(ValueError, match="`center` must be finite"):
+    with pytest.raises(ValueError, match="`center` must be a finite number"):
         Ball(1.0, center)
 
 

@@ -9,21 +9,22 @@ import numpy as np
 from scipy import stats
 
 from steinball.adapters.density import refuse_set
-from steinball.adapters.scipy_distribution import Frozen, New, ends_of, line_model, shapes_of
-from steinball.adapters.scipy_scores import SCORES, SHAPE_SCORES
+from steinball.adapters.scipy_distribution import SCORES, ends_of, line_model, read_frozen, read_new, shapes_of
 from steinball.arrays import Floats
 from steinball.models.base import Model, refuse_discrete
 from steinball.models.differences import difference_jacobian
 from steinball.models.family import Family
 from steinball.models.gaussian import Gaussian
 from steinball.models.kernel_density import KernelDensity
+from steinball.models.positive import GammaFamily, LogNormalFamily, WeibullFamily
 from steinball.models.registry import Adapter, class_names
 from steinball.models.student_t import StudentFamily, StudentT
 from steinball.models.support import Support
 
+#: Values of a shape parameter at which the ends of a family are asked for; SciPy does not allow all of them.
 _TRIED = (-1.5, -0.4, 0.3, 0.7, 1.3, 2.0, 3.0)
-"""Values of a shape parameter at which the ends of a family are asked for; SciPy does not allow all of them."""
 
+#: Sets that are no box of the space that points are written in, and distributions on them.
 _CURVED = {
     "a simplex": ("dirichlet",),
     "a sphere": ("vonmises_fisher", "uniform_direction"),
@@ -33,7 +34,15 @@ _CURVED = {
     "positive definite matrices": ("wishart", "invwishart"),
     "rotations": ("special_ortho_group", "ortho_group", "unitary_group"),
 }
-"""Sets that are no box of the space that points are written in, and distributions on them."""
+
+
+#: ∂ log p / ∂ of the shapes at a column z, (n, 1) to (n, k), where a family of our own has it, by the name of SciPy.
+SHAPE_SCORES: dict[str, Callable[..., Floats]] = {
+    "gamma": lambda z, a: GammaFamily().parameter_scores(np.array([a, 1.0]), z)[:, :1],
+    "lognorm": lambda z, s: LogNormalFamily().parameter_scores(np.array([0.0, s]), z)[:, 1:],
+    "t": lambda z, df: -StudentFamily().parameter_scores(np.array([1.0 / df, 0.0, 1.0]), z)[:, :1] / df**2,
+    "weibull_min": lambda z, c: WeibullFamily().parameter_scores(np.array([c, 1.0]), z)[:, :1],
+}
 
 
 class SciPy(Adapter):
@@ -47,11 +56,11 @@ class SciPy(Adapter):
         _refuse_sets(kind.removesuffix("_frozen"))
         _refuse_families(thing)
         if kind == "rv_continuous_frozen":
-            return line_model(Frozen(thing), dimension)
+            return line_model(read_frozen(thing), dimension)
         if "DiscreteDistribution" in class_names(thing):
             refuse_discrete(kind)
         is_new = class_names(thing) & {"UnivariateDistribution", "_ProbabilityDistribution"}
-        return line_model(New(thing), dimension) if is_new else None
+        return line_model(read_new(thing), dimension) if is_new else None
 
     def family(self, thing: Any, dimension: int, known: Mapping[str, float]) -> Family | None:
         """The family of a continuous distribution whose parameters are not frozen; our own of Student's t, in which
@@ -165,16 +174,14 @@ class SciPyFamily(Family):
         return None if np.isinf(found).all() else Support.of(found[0].tolist())
 
     def model(self, params: Floats) -> Model:
-        return line_model(Frozen(self.distribution(**self._whole(params))), 1)  # type: ignore[no-any-return]
+        return line_model(read_frozen(self.distribution(**self._whole(params))), 1)  # type: ignore[no-any-return]
 
     def fit(self, x: Floats) -> Floats:
         """SciPy's own fit, with the known parameters fixed."""
         if not self.names:
             return np.empty(0)
         if self.support is not None and (outside := self.support.outside(x)).any():
-            raise ValueError(
-                f"{int(outside.sum())} values of `x` lie outside the support {self.support} of {self.label}."
-            )
+            raise ValueError(f"{outside.sum()} values of `x` lie outside the support {self.support} of {self.label}.")
         if "scale" in self.names and not x.std() > 0.0:
             raise ValueError(f"`x` must not be constant to fit {self.label}.")
         by, unit = self._place(x)  # SciPy's search depends on the unit of the data

@@ -276,10 +276,10 @@ def _family(samples: Any, options: GoodnessOfFit) -> Any:
     others |= {"--tau": method.tau, "--jumps": method.jumps or None, "--aggregate": method.aggregate or None}
     for name in (name for name, given in {**others, "--radius": options.tolerance.radius}.items() if given is not None):
         raise ValueError(f"`--fit` tests a family with fitted parameters and goes without `{name}`.")
-    name = method.calibration or ("boundary" if share else "projected")
-    calibration = _calibration(name, method.resamples, _FOR_FAMILIES, " with `--fit`")
-    if share and method.calibration is None and method.resamples == Method.resamples:
-        calibration = None  # `fit_test` chooses: regions in one column
+    calibration = None
+    if not share or method.calibration is not None:
+        name = method.calibration or "projected"
+        calibration = _calibration(name, method.resamples, _FOR_FAMILIES, " with `--fit`")
     settings = _settings(options.tolerance, method, options.work)
     settings |= {"calibration": calibration, "kernel": _kernel(method, samples)}
     family = load(model.fit) if python_file(model.fit) else model.fit
@@ -301,7 +301,6 @@ _CALIBRATIONS: dict[str, Callable[[int], Any]] = {
 _FOR_FAMILIES: dict[str, Callable[[int], Any]] = {
     "projected": sb.ProjectedBootstrap,
     "refit": sb.RefitBootstrap,
-    "boundary": sb.BoundaryBootstrap,
 }
 
 

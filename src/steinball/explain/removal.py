@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
 
 from steinball.arrays import Floats, to_host
-from steinball.gram.cholesky import PivotedCholesky
+from steinball.gram.lowrank import PivotedCholesky
 from steinball.problem import Problem
 from steinball.progress import Progress, check_show
-from steinball.text import count, number, percent, wrap
+from steinball.text import Summarized, count, number, percent, wrap
 
 Product = Callable[[Floats], Floats]
 
@@ -151,7 +151,7 @@ _FULLY, _AT_ALL = 0.999, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Removal:
+class Removal(Summarized):
     """The least data to remove; a description of this sample, not a confidence statement.
 
     Attributes
@@ -194,9 +194,6 @@ class Removal:
             "The remaining points are not scaled up. This describes the sample; it is not a confidence statement.",
             indent=0,
         )
-
-    def __str__(self) -> str:
-        return self.summary()
 
 
 def least_removal(problem: Problem, threshold: float, *, progress: bool | str = "auto") -> Removal:

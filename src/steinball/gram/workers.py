@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
 from typing import Any, TypeVar
 
@@ -24,26 +24,21 @@ def run_tasks(
     With ``n_jobs=None`` the backend and number of workers that ``joblib.parallel_config`` names are used, which may be
     a cluster; without such a configuration, threads on all cores. Linear algebra inside a thread runs on that thread.
     """
-    jobs = _number_of_jobs(n_jobs, len(tasks))
-    if jobs == 1:
+    configured = n_jobs is None and workers_configured()
+    jobs = None if configured else min(available_jobs(n_jobs), len(tasks))
+    if len(tasks) <= 1 or jobs == 1:
         yield from (function(*common, task) for task in tasks)
         return
-    with single_threaded_algebra():
-        yield from _spread(function, common, tasks, jobs)
-
-
-def _spread(
-    function: Callable[..., Result], common: tuple[Any, ...], tasks: Sequence[Any], jobs: int | None
-) -> Iterator[Result]:
     backend, _ = get_active_backend(prefer="threads")
-    if isinstance(backend, BACKENDS.get("dask", ())):  # joblib registers it when it is first named
-        from steinball.gram.cluster import run_on_dask
+    with single_threaded_algebra():
+        if isinstance(backend, BACKENDS.get("dask", ())):  # joblib registers it when it is first named
+            from steinball.gram.cluster import run_on_dask
 
-        return run_on_dask(backend.client, function, common, tasks, **backend.submit_kwargs)
-    return_as = "generator" if backend.supports_return_generator else "list"  # Ray's hands over all results at the end
-    parallel = joblib.Parallel(n_jobs=jobs, prefer="threads", return_as=return_as)
-    results: Iterable[Result] = parallel(joblib.delayed(function)(*common, task) for task in tasks)
-    return iter(results)
+            yield from run_on_dask(backend.client, function, common, tasks, **backend.submit_kwargs)
+            return
+        return_as = "generator" if backend.supports_return_generator else "list"  # Ray's hands over all at the end
+        parallel = joblib.Parallel(n_jobs=jobs, prefer="threads", return_as=return_as)
+        yield from parallel(joblib.delayed(function)(*common, task) for task in tasks)
 
 
 def share_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None) -> Iterator[Result]:
@@ -55,15 +50,6 @@ def share_threads(function: Callable[[Item], Result], items: Sequence[Item], n_j
     parallel = joblib.Parallel(n_jobs=jobs, require="sharedmem", return_as="generator")
     with single_threaded_algebra():
         yield from parallel(joblib.delayed(function)(item) for item in items)
-
-
-def _number_of_jobs(n_jobs: int | None, n_tasks: int) -> int | None:
-    """1 for serial work, a number of threads, or ``None`` for what joblib is configured for."""
-    if n_tasks <= 1:
-        return 1
-    if n_jobs is None and workers_configured():
-        return None
-    return min(available_jobs(n_jobs), n_tasks)
 
 
 def available_jobs(n_jobs: int | None) -> int:
@@ -87,13 +73,9 @@ def workers_configured() -> bool:
 def _inside_dask() -> bool:
     """Whether this is a task of a Dask worker, where joblib offers the whole cluster once more."""
     distributed = sys.modules.get("distributed")
-    if distributed is None:
-        return False
-    try:
-        distributed.get_worker()
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return distributed is not None and bool(distributed.get_worker())
+    return False
 
 
 @cache

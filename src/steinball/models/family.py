@@ -106,10 +106,6 @@ class Family(ABC):
         """
         return x
 
-    def steepest(self, params: Floats) -> Floats:
-        """Parameters of a member near ``params`` whose score grows as fast as any member's: tilts must bound it."""
-        return params
-
     def margins(self, params: Floats, x: Floats) -> Floats | None:
         """The distribution function of every column at its values, (n, d); ``None`` where it is not known."""
         return None
@@ -231,9 +227,6 @@ class Restricted(Family):
 
     def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
         return self.family.matched(x, self._whole(own), self._whole(target))
-
-    def steepest(self, params: Floats) -> Floats:
-        return np.asarray(self.family.steepest(self._whole(params))[self._free])
 
     def margins(self, params: Floats, x: Floats) -> Floats | None:
         return self.family.margins(self._whole(params), x)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp, softmax
 
 from steinball.arrays import Array, Floats, like, to_host
-from steinball.models.base_map import rosenblatt
-from steinball.models.gaussian import Covariance, as_points, set_fields
+from steinball.models.base_space import rosenblatt
+from steinball.models.gaussian import BuiltIn, Covariance, as_points, set_fields
 from steinball.models.growth import ScoreGrowth, unit_root
 
 _TOGETHER = 2**22  # numbers of a block of points by centers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KernelDensity:
+class KernelDensity(BuiltIn):
     r"""The density :math:`\sum_j w_j \mathcal N(x; y_j, \Sigma)` with score
 
     .. math:: s(x) = -\Sigma^{-1} (x - m(x)), \qquad m(x) = \sum_j r_j(x) y_j,
@@ -35,8 +35,6 @@ class KernelDensity:
     cov: Any
     weights: Any = None
     dimension: int = field(init=False)
-    takes_numpy: ClassVar[bool] = True
-    verified: ClassVar[bool] = True
     _factor: Covariance = field(init=False)
 
     def __post_init__(self) -> None:

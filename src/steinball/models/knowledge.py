@@ -6,17 +6,15 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import Array, as_numbers, to_host
-from steinball.models.base_map import BaseMap, Move
+from steinball.arrays import Array, Floats, as_numbers, to_host
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, unit_root
-from steinball.models.support import Support
+from steinball.models.support import Move, Support
 
-Floats = NDArray[np.float64]
+T = TypeVar("T")
 
 # What other libraries call a method that returns a log density, or a density.
 LOG_DENSITIES = ("log_density", "logpdf", "log_prob", "logp", "score_samples")
@@ -28,6 +26,23 @@ class Clusters(NamedTuple):
 
     locations: Floats
     covariances: Floats
+
+
+class Said(Generic[T]):
+    """What a model says under a name, if it is of the right kind; otherwise the default.
+
+    The name is that of the attribute of :class:`Knowledge`, unless another one is given.
+    """
+
+    def __init__(self, kind: Any, default: T | None = None, name: str = "") -> None:
+        self.kind, self.default, self.name = kind, default, name
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = self.name or name
+
+    def __get__(self, known: Knowledge, owner: type) -> T:
+        said = known._attribute(self.name)
+        return said if isinstance(said, self.kind) else self.default  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +66,10 @@ class Knowledge:
     """
 
     model: Any
+
+    def asked(self, name: str) -> Any:
+        """What is known under a name of this class."""
+        return getattr(self, name)
 
     def _attribute(self, name: str) -> Any:
         try:
@@ -83,33 +102,22 @@ class Knowledge:
         owner = self._attribute("__self__")
         return type(self.model if owner is None else owner).__module__.partition(".")[0]
 
-    @property
-    def name(self) -> str:
-        """The name of a function, otherwise nothing."""
-        return str(self._attribute("__name__") or "")
+    #: The name of a function, otherwise nothing.
+    name = Said[str](str, "", "__name__")
 
     @property
     def density_method(self) -> str | None:
         """The name of its method for a log density or density, in the words of whatever library it is from."""
         return next((name for name in LOG_DENSITIES + DENSITIES if self._method(name) is not None), None)
 
-    @property
-    def evaluable(self) -> bool:
-        """Whether the score is known at points other than the samples."""
-        said = self._attribute("evaluable")
-        return said is None or bool(said)
+    #: Whether the score is known at points other than the samples.
+    evaluable = Said[bool](bool, True)
 
-    @property
-    def unknown_elsewhere(self) -> str:
-        """Why the score is not known at other points, for an error."""
-        said = self._attribute("unknown_elsewhere")
-        return said if isinstance(said, str) else "`model` is an array of scores"
+    #: Why the score is not known at other points, for an error.
+    unknown_elsewhere = Said[str](str, "`model` is an array of scores")
 
-    @property
-    def dimension(self) -> int | None:
-        """d."""
-        said = self._attribute("dimension")
-        return said if isinstance(said, int) else None
+    #: The number d of columns.
+    dimension = Said[int | None](int)
 
     @property
     def is_discrete(self) -> bool:
@@ -117,20 +125,14 @@ class Knowledge:
         new = "DiscreteDistribution" in {kind.__name__ for kind in type(self.model).__mro__}
         return new or (self._method("pmf") is not None and self._method("pdf") is None)
 
-    @property
-    def verified(self) -> bool:
-        """Whether its score and its sampler are known to fit each other, as those of built-in models are."""
-        return self._attribute("verified") is True
+    #: Whether its score and its sampler are known to fit each other, as those of built-in models are.
+    verified = Said[bool](bool, False)
 
-    @property
-    def bare_function(self) -> bool:
-        """Whether it is a function that the user gave as a score, with nothing beside it to compare it with."""
-        return self._attribute("bare_function") is True
+    #: Whether it is a function that the user gave as a score, with nothing beside it to compare it with.
+    bare_function = Said[bool](bool, False)
 
-    @property
-    def derived(self) -> bool:
-        """Whether its score is the derivative of its log density by construction."""
-        return self._attribute("derived") is True
+    #: Whether its score is the derivative of its log density by construction.
+    derived = Said[bool](bool, False)
 
     @property
     def original(self) -> Any:
@@ -138,10 +140,8 @@ class Knowledge:
         said = self._attribute("original")
         return self.model if said is None else said
 
-    @property
-    def takes_numpy(self) -> bool:
-        """Whether NumPy arrays are welcome, whatever library the samples are of."""
-        return self._attribute("takes_numpy") is True
+    #: Whether NumPy arrays are welcome, whatever library the samples are of.
+    takes_numpy = Said[bool](bool, False)
 
     def evaluated_in(self, template: Array | None) -> Array:
         """An array of the library to evaluate it in: NumPy if it takes that (``takes_numpy``), else ``template``'s."""
@@ -185,28 +185,19 @@ class Knowledge:
                 return Clusters(locations, covariances)
         return None
 
-    @property
-    def normal_parts(self) -> tuple[Floats, Floats, Floats] | None:
-        """Weights (k,), means (k, d) and covariances (k, d, d) of a model that is a mixture of normal distributions."""
-        said = self._attribute("normal_parts")
-        return said if isinstance(said, tuple) and len(said) == 3 else None
+    #: Weights (k,), means (k, d) and covariances (k, d, d) of a model that is a mixture of normal distributions.
+    normal_parts = Said[tuple[Floats, Floats, Floats] | None](tuple)
 
     # What can be done with it.
 
-    @property
-    def log_density(self) -> Callable[[Array], Array] | None:
-        """log p up to a constant, (n, d) to (n,)."""
-        return self._method("log_density")
+    #: log p up to a constant, (n, d) to (n,).
+    log_density = Said[Callable[[Array], Array] | None](Callable)
 
-    @property
-    def sampler(self) -> Callable[[int, np.random.Generator], Any] | None:
-        """``sample(n, rng)``, in whatever array library the model draws."""
-        return self._method("sample")
+    #: ``sample(n, rng)``, in whatever array library the model draws.
+    sampler = Said[Callable[[int, np.random.Generator], Any] | None](Callable, name="sample")
 
-    @property
-    def cdf(self) -> Callable[[Floats], Any] | None:
-        """The distribution function of a model of one column."""
-        return self._method("cdf")
+    #: The distribution function of a model of one column.
+    cdf = Said[Callable[[Floats], Any] | None](Callable)
 
     @property
     def quantile(self) -> Callable[[Floats], Any] | None:
@@ -219,32 +210,20 @@ class Knowledge:
         said = self._attribute("draws")
         return said if isinstance(said, np.ndarray) and said.ndim == 2 else None
 
-    @property
-    def to_base(self) -> Callable[[Floats], Floats] | None:
-        """Data (n, d) to standard normal ones, on the host."""
-        return self._method("to_base")
+    #: Data (n, d) to standard normal ones, on the host.
+    to_base = Said[Callable[[Floats], Floats] | None](Callable)
 
-    @property
-    def prefers_base(self) -> bool:
-        """Whether tests have more power in base space, as it says."""
-        return self._attribute("prefers_base") is True
+    #: Whether tests have more power in base space, as it says.
+    prefers_base = Said[bool](bool, False)
 
-    @property
-    def base_map(self) -> BaseMap | None:
-        """How data come into base space, where the model is stated there."""
-        said = self._attribute("base_map")
-        return said if isinstance(said, BaseMap) else None
+    #: How data come into base space, where the model is stated there.
+    base_map = Said[Move | None](Move)
 
-    @property
-    def move(self) -> Move | None:
-        """How places of the data's coordinates come to those that the model is stated in, where these are others."""
-        said = self._attribute("move")
-        return said if isinstance(said, Move) else None
+    #: How places of the data's coordinates come to those that the model is stated in, where these are others.
+    move = Said[Move | None](Move)
 
-    @property
-    def moved_reference(self) -> Callable[[Any], Any] | None:
-        """How the reference of the model that :attr:`move` is from becomes that of this one."""
-        return self._method("moved_reference")
+    #: How the reference of the model that :attr:`move` is from becomes that of this one.
+    moved_reference = Said[Callable[[Any], Any] | None](Callable)
 
     def draws(self, n: int) -> Floats | None:
         """``n`` draws with a seed of our own, the same every time, shape (n, d) on the host."""
@@ -276,21 +255,14 @@ class Knowledge:
             return float(said)
         return None if self.grows_as is None else 1.0
 
-    @property
-    def grows_as(self) -> Callable[..., Any] | None:
-        """Its own ``score_growth``, which :meth:`score_growth` asks."""
-        return self._method("score_growth")
+    #: Its own ``score_growth``, which :meth:`score_growth` asks.
+    grows_as = Said[Callable[..., Any] | None](Callable, name="score_growth")
 
-    @property
-    def radial_score(self) -> RadialScore | None:
-        """The score as a function of the distance from a center."""
-        said = self._attribute("radial_score")
-        return said if isinstance(said, RadialScore) else None
+    #: The score as a function of the distance from a center.
+    radial_score = Said[RadialScore | None](RadialScore)
 
-    @property
-    def score_bounds(self) -> Callable[[Floats, Floats], Bounds] | None:
-        """Bounds of each coordinate of the score over boxes."""
-        return self._method("score_bounds")
+    #: Bounds of each coordinate of the score over boxes.
+    score_bounds = Said[Callable[[Floats, Floats], Bounds] | None](Callable)
 
     def score_growth(self, center: Floats, precision: Floats) -> tuple[ScoreGrowth, ...]:
         """Bounds of \\|s\\| by the distance from ``center`` in the metric ``precision``; none where it says nothing.

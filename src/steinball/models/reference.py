@@ -14,8 +14,8 @@ from steinball.arrays import Array, Floats, like, to_host
 from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
 
+#: Rows of the reference.
 SIZE = 4096
-"""Rows of the reference."""
 
 _PROBED = 3
 _KEPT: dict[int, tuple[weakref.ref[Any], dict[Any, Any]]] = {}

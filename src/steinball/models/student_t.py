@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import betaln, digamma, gammaln, ndtr, stdtr
 
 from steinball.arrays import Array, Floats, as_number, like, namespace
-from steinball.models.base_map import normal_of
+from steinball.models.base_space import normal_of
 from steinball.models.family import Family
-from steinball.models.gaussian import Covariance, Gaussian, as_points, as_vector, common_dimension, set_fields
+from steinball.models.gaussian import BuiltIn, Covariance, Gaussian, as_points, as_vector, common_dimension, set_fields
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds
 
 _MOST = 5.0  # of 1/ν: a fifth of a degree of freedom
@@ -22,7 +22,7 @@ _NORMAL = 1e-9  # 1/ν below which the member is the normal one
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StudentT:
+class StudentT(BuiltIn):
     r"""The Student t distribution with density proportional to
 
     .. math:: \left(1 + (x-\mu)^\top \Sigma^{-1} (x-\mu) / \nu\right)^{-(\nu + d)/2},
@@ -59,8 +59,6 @@ class StudentT:
     scale: Any = 1.0
     shape: Any = field(default=None, kw_only=True)
     dimension: Any = field(default=None, kw_only=True)
-    takes_numpy: ClassVar[bool] = True
-    verified: ClassVar[bool] = True
     _factor: Covariance = field(init=False)
 
     def __post_init__(self) -> None:
@@ -221,10 +219,6 @@ class StudentFamily(Family):
     def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
         """The affine map from one location and scale to the others."""
         return np.asarray(target[1] + target[2] * (x - own[1]) / own[2])
-
-    def steepest(self, params: Floats) -> Floats:
-        """The normal member, whose score is not bounded."""
-        return np.concatenate([[0.0], params[1:]])
 
     def margins(self, params: Floats, x: Floats) -> Floats:
         inverse, z = params[0], (x - params[1]) / params[2]

@@ -101,7 +101,8 @@ def heights(family: Family, params: Floats, x: Floats) -> Floats:
     if family.support is not None:
         (low,), (high,) = family.support.along(1)
         x = np.clip(x, low, high)
-    found = family.margins(params, x[:, None])
+    with np.errstate(all="ignore"):
+        found = family.margins(params, x[:, None])
     assert found is not None
     return np.asarray(np.nan_to_num(found[:, 0], nan=1.0))
 
@@ -158,8 +159,7 @@ class MemberSearch:
         It is close to the largest D_A where the ``sharpness`` s is large. The member is remembered.
         """
         params = self.family.from_working(np.maximum(working, self.family.least))
-        with np.errstate(all="ignore"):
-            below, smooth = self.below(params)
+        below, smooth = self.below(params)
         design = uniform_design(self.column.n)
         statistic = float(statistics(design, design.deciding([below[None, None]]), self.share)[0])
         if not self.seen or statistic > self.best.statistic:

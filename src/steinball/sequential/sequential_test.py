@@ -10,9 +10,8 @@ import numpy as np
 from steinball.arrays import Array, Floats, as_seed
 from steinball.models.standardized import Standardization
 from steinball.sequential import state_file
-from steinball.sequential.bettor import Bettor
+from steinball.sequential.bettor import Bettor, WealthByShare, WealthPath
 from steinball.sequential.plan import Plan, as_rows, decision_of, dimension_of, moved, scored, scores_at
-from steinball.sequential.wealth import WealthByShare, WealthPath
 from steinball.text import Row, card, count, number, render
 
 _TITLE = "Sequential kernel Stein goodness-of-fit test"

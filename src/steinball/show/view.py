@@ -14,8 +14,8 @@ from steinball.arrays import Floats
 from steinball.evidence.base import PairSums
 from steinball.explain.explanation import Explanation
 from steinball.explain.regions import Profile
-from steinball.problem import Rows
 from steinball.results.base import Result
+from steinball.rows import Rows
 from steinball.show.density import Shape, shape_of
 from steinball.show.tolerance import Zones, zones_of
 

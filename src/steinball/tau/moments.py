@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -16,10 +16,6 @@ from steinball.models.base import evaluate_score
 from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinKernel
 from steinball.tilts import Tilt
-
-if TYPE_CHECKING:
-    pass
-
 
 N_DRAWS = 2000
 CONFIDENCE = 0.999
@@ -54,9 +50,8 @@ class ModelMoments:
     failure: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("trace", "norm"):
-            object.__setattr__(self, name, as_number(getattr(self, name), name, low=0.0))
-        object.__setattr__(self, "failure", check_share(self.failure, "failure"))
+        sizes = {name: as_number(vars(self)[name], name, low=0.0) for name in ("trace", "norm")}
+        vars(self).update(sizes, failure=check_share(self.failure, "failure"))
 
     @classmethod
     def of(

@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 
 from steinball.arrays import Floats, as_number, as_numbers, namespace, to_host
 from steinball.models.support import Support
+from steinball.tilts.base import as_coordinates
 
 if TYPE_CHECKING:
     from steinball.problem import Problem
@@ -36,11 +37,8 @@ class Ball:
     center: Any = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", as_number(self.radius, "radius", low=0.0, open_low=True))
-        center = as_numbers(self.center, "center")
-        if center.ndim > 1 or not np.isfinite(center).all():
-            raise ValueError(f"`center` must be finite, a number or (d,), got {self.center!r}.")
-        object.__setattr__(self, "center", float(center) if center.ndim == 0 else tuple(center.tolist()))
+        radius = as_number(self.radius, "radius", low=0.0, open_low=True)
+        vars(self).update(radius=radius, center=as_coordinates(self.center, "center"))
 
     def contains(self, x: Floats) -> NDArray[np.bool_]:
         """Which rows of ``x`` lie inside."""
@@ -55,7 +53,7 @@ class Ball:
 
     def climb(self, start: Floats, surface: Surface) -> Floats:
         """A local maximizer inside the ball."""
-        offset, unit = (start - self.center) / self.radius, surface.scale / self.radius
+        offset, unit = (start - self.center) / self.radius, surface.cloud.spread / self.radius
         inside = {
             "type": "ineq",
             "fun": lambda y: 1.0 - np.sum((offset + unit * y) ** 2),
@@ -87,8 +85,7 @@ class Box:
             raise ValueError("`lower` and `upper` must be finite; without bounds use tau='optimized'.")
         if not np.all(lower < upper):
             raise ValueError("`lower` must lie below `upper` in every coordinate.")
-        for name, side in (("lower", lower), ("upper", upper)):
-            object.__setattr__(self, name, float(side) if side.ndim == 0 else tuple(side.tolist()))
+        vars(self).update(lower=as_coordinates(lower, "lower"), upper=as_coordinates(upper, "upper"))
 
     def contains(self, x: Floats) -> NDArray[np.bool_]:
         """Which rows of ``x`` lie inside."""
@@ -102,42 +99,49 @@ class Box:
     def climb(self, start: Floats, surface: Surface) -> Floats:
         """A local maximizer inside the box."""
         low, high = (np.broadcast_to(np.asarray(side, dtype=float), start.shape) for side in (self.lower, self.upper))
-        bounds = [(side - start) / surface.scale for side in (low, high)]
+        bounds = [(side - start) / surface.cloud.spread for side in (low, high)]
         found = surface.climb(start, method="L-BFGS-B", bounds=list(zip(*bounds, strict=True)))
         return np.clip(found, low, high)
 
 
+def climb(value: Callable[[Floats], Floats], start: Floats, scale: float, step: float, **options: Any) -> Any:
+    """SciPy's ascent of ``value`` at start + scale·y: tolerances mean the same whatever the units of the data.
+
+    Gradients are central differences in y by ``step``, in one batch: d evaluations of the score are one call.
+    """
+    d = len(start)
+    moves = step * np.vstack([np.zeros(d), np.eye(d), -np.eye(d)])
+
+    def objective(y: Floats) -> tuple[float, Floats]:
+        around = value(start + scale * (y + moves))
+        return -float(around[0]), -(around[1 : d + 1] - around[d + 1 :]) / (2.0 * step)
+
+    return minimize(objective, np.zeros(d), jac=True, **options)
+
+
 @dataclass(frozen=True)
 class Surface:
-    """u(x, x) as something to climb: values, the length natural to it, and a step for differences in that unit."""
+    """u(x, x) as something to climb: values, where the samples lie, and a step for differences in their spread."""
 
     value: Callable[[Floats], Floats]
     cloud: Cloud
-    scale: float
     step: float
 
     @classmethod
     def of(cls, problem: Problem) -> Surface:
         eps = float(namespace(problem.samples).finfo(problem.samples.dtype).eps)
-        cloud = Cloud.of(problem.host_samples, problem.support)
-        return cls(problem.diagonal_at, cloud, cloud.spread, eps ** (1 / 3))
+        return cls(problem.diagonal_at, Cloud.of(problem.host_samples, problem.support), eps ** (1 / 3))
 
     def climb(self, start: Floats, **options: Any) -> Floats:
-        """Ascend log u from ``start`` in units of ``scale``: tolerances mean the same whatever the units of the data.
+        """Ascend log u from ``start``."""
+        spread = self.cloud.spread
+        return np.asarray(start + spread * climb(self._log, start, spread, self.step, **options).x)
 
-        Gradients are central differences in one batch: d evaluations of the score are one call.
-        """
-        d = len(start)
-        moves = self.step * np.vstack([np.zeros(d), np.eye(d), -np.eye(d)])
-
-        def objective(y: Floats) -> tuple[float, Floats]:
-            with np.errstate(all="ignore"):
-                values = self.value(start + self.scale * (y + moves))
-            # Where the score overflows nothing is known: a step that leads there is taken back.
-            around = np.log(np.maximum(np.where(np.isfinite(values), values, 0.0), 1e-300))
-            return -float(around[0]), -(around[1 : d + 1] - around[d + 1 :]) / (2.0 * self.step)
-
-        return np.asarray(start + self.scale * minimize(objective, np.zeros(d), jac=True, **options).x)
+    @np.errstate(all="ignore")
+    def _log(self, x: Floats) -> Floats:
+        """log u; where the score overflows nothing is known, and a step that leads there is taken back."""
+        values = self.value(x)
+        return np.log(np.maximum(np.where(np.isfinite(values), values, 0.0), 1e-300))
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,10 +194,14 @@ _EVALUATIONS = 4000  # of the score, that a search may take beyond the rays: abo
 _STEPS = 20
 
 
-def _best(points: Floats, problem: Problem) -> float:
-    with np.errstate(all="ignore"):
-        values = problem.diagonal_at(points)
+def largest_finite(values: Floats) -> float:
+    """The largest of those values that are finite; 0 where none is."""
     return float(values[np.isfinite(values)].max(initial=0.0))
+
+
+@np.errstate(all="ignore")
+def _best(points: Floats, problem: Problem) -> float:
+    return largest_finite(problem.diagonal_at(points))
 
 
 def _needs_score(problem: Problem) -> None:
@@ -226,7 +234,7 @@ def largest_known(problem: Problem, enough: float = np.inf) -> float:
         return best
     try:
         values = problem.diagonal_at_reference()
-        best = best if values is None else max(best, float(values[np.isfinite(values)].max(initial=0.0)))
+        best = best if values is None else max(best, largest_finite(values))
         return best if best >= enough else max(best, _along_rays(problem))
     except Exception:  # the user's score need not be defined everywhere: what is known is known
         return best
@@ -234,8 +242,8 @@ def largest_known(problem: Problem, enough: float = np.inf) -> float:
 
 def _along_rays(problem: Problem) -> float:
     surface, d = Surface.of(problem), problem.samples.shape[1]
-    places = np.vstack([surface.cloud.rays(length * surface.cloud.spread) for length in _LENGTHS])
-    places = np.vstack([places, problem.host_samples])
+    rays = [surface.cloud.rays(length * surface.cloud.spread) for length in _LENGTHS]
+    places = np.vstack([*rays, problem.host_samples])
     with np.errstate(all="ignore"):
         values = problem.diagonal_at(places)
     order = np.argsort(-np.where(np.isfinite(values), values, 0.0))
