@@ -25,7 +25,7 @@ from benchmarks.__main__ import RESULTS
 
 Sample = NDArray[np.float64]
 LEVEL, TOLERATED = 0.05, 0.05
-REPEATS = {1: 200, 10: 100}
+REPEATS = {1: 200, 10: 50}
 ROWS = {1: 200, 10: 500}
 FILE = RESULTS / "competitors.json"
 
