@@ -101,7 +101,7 @@ def doors_table(doors: Any) -> str:
 
 
 def competitor_tables(cells: Any) -> str:
-    """What ``python -m benchmarks.competitors`` counted: the share of rejected samples, by what is wrong and by test."""
+    """What ``python -m benchmarks.competitors`` counted: shares of rejected samples, by what is wrong and by test."""
     shares: dict[str, dict[str, dict[str, float]]] = {}
     sizes = {}
     for key, cell in cells.items():
