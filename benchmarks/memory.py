@@ -76,11 +76,11 @@ def child(run: Run) -> dict[str, Any]:
 def least_limit(run: Run) -> int:
     """The smallest limit that the engine accepts."""
     from steinball.gram.blocked import CPU_TILE
-    from steinball.gram.cost import blocked_cost, lowrank_memory
+    from steinball.gram.cost import Size
 
     if run.engine == "blocked":
-        return blocked_cost(run.n, run.d, run.draws, 2 * CPU_TILE, run.jobs).memory
-    return lowrank_memory(run.n, run.d, 16, run.jobs)
+        return Size(run.n, run.d, run.draws).blocked(2 * CPU_TILE, run.jobs).memory
+    return Size(run.n, run.d, run.draws).lowrank_memory(16, run.jobs)
 
 
 def rows(small: bool) -> Iterator[tuple[Run, dict[str, Any]]]:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from sphinx.ext import autosummary
+
 import steinball
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
+
+# A summary in the tables of the reference ends with its sentence, not with an abbreviation.
+autosummary.WELL_KNOWN_ABBREVIATIONS = (*autosummary.WELL_KNOWN_ABBREVIATIONS, "App.", "eq.", "Prop.", "cf.")
 
 project = "steinball"
 author = "the steinball developers"
@@ -18,6 +23,7 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "numpydoc",
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",

@@ -100,14 +100,63 @@ def test_links_to_pages_outside_the_site_are_turned_to_their_copies() -> None:
     assert turn("[e](https://semver.org)", ROOT, DOCS) == "[e](https://semver.org)"
 
 
-def test_signatures_hide_private_fields() -> None:
-    show = runpy.run_path(str(DOCS / "_ext" / "docstrings.py"))["show_signature"]
+@pytest.fixture
+def extension(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the site does with docstrings, by name."""
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    return runpy.run_path(str(DOCS / "_ext" / "docstrings.py"))
+
+
+def completed(extension: dict[str, Any], name: str) -> list[str]:
+    thing = public()[name]
+    lines = (inspect.getdoc(thing) or "").splitlines()
+    extension["complete"](None, "class" if isinstance(thing, type) else "function", name, thing, None, lines)
+    return lines
+
+
+FUNCTIONS = sorted(name for name, thing in public().items() if inspect.isfunction(thing))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_parameter_is_described_where_it_is_passed(name: str, extension: dict[str, Any]) -> None:
+    described = {one for names, _, _ in extension["entries_in"](completed(extension, name), "Parameters")
+                 for one in names.replace("*", "").split(", ")}  # fmt: skip
+    if described:
+        assert described >= set(inspect.signature(public()[name]).parameters) - {"kwargs", "options"}
+
+
+def test_the_robust_test_describes_its_parameters_itself() -> None:
+    assert "As in" not in (inspect.getdoc(sb.robust_ksd_test) or "")
+
+
+def test_a_result_has_a_table_of_its_fields_and_of_those_of_its_bases(extension: dict[str, Any]) -> None:
+    lines = completed(extension, "steinball.GofResult")
+    assert "Attributes" not in lines
+    assert lines.count(".. list-table:: Fields") == 1
+    for field in ("``ksd, squared_ksd``", "``rejected``", "``pvalue, level``"):
+        assert sum(line.startswith("   * - ") and field in line for line in lines) == 1
+
+
+def test_groups_of_the_reference_are_public_names_pages_and_literature(extension: dict[str, Any]) -> None:
+    found = runpy.run_path(str(DOCS / "_ext" / "related.py"))
+    names = {f"steinball.{name}" for group in found["GROUPS"] for name in group.names.split()}
+    assert names == set(public())
+    for group in found["GROUPS"]:
+        assert all((DOCS / "theory" / f"{page}.md").exists() for page in group.pages.split())
+        assert set(group.literature.split()) <= set(found["LITERATURE"])
+    lines = completed(extension, "steinball.robust_ksd_test")
+    assert "steinball.ksd_test" in lines
+    assert "- :doc:`/theory/boundary-bootstrap`, with proofs" in lines
+
+
+def test_signatures_hide_private_fields(extension: dict[str, Any]) -> None:
+    show = extension["show_signature"]
     shown, _ = show(None, "", "", None, None, "(*, n, n_jobs=None, _record=<factory>, ksd, _doubt='', _radius)", None)
     assert shown == "(*, n, n_jobs=None, ksd)"
 
 
-def test_bars_of_docstrings_are_escaped_outside_mathematics() -> None:
-    process = runpy.run_path(str(DOCS / "_ext" / "docstrings.py"))["process"]
+def test_bars_of_docstrings_are_escaped_outside_mathematics(extension: dict[str, Any]) -> None:
+    process = extension["process"]
     lines = ["|x| ≤ 1 and :math:`|x|`", ".. math:: |x|", "    = |y|", "", "``a | b``", ">>> 1 | 2"]
     process(None, "", "", None, None, lines)
     assert lines == [r"\|x\| ≤ 1 and :math:`|x|`", ".. math:: |x|", "    = |y|", "", "``a | b``", ">>> 1 | 2"]

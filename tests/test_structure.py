@@ -40,6 +40,7 @@ ROOMS = (
     "stein",
     "gram",
     "tau",
+    "rows",
     "problem",
     "checks",
     "discrepancy",
@@ -448,7 +449,6 @@ def test_the_version_is_the_same_everywhere() -> None:
 TESTED_ELSEWHERE = {
     "adapters/density.py": "test_torch.py, test_numpyro.py: the adapters that are made of it",
     "adapters/scipy_distribution.py": "test_scipy.py: the models of the adapter",
-    "adapters/scipy_scores.py": "test_scipy.py: every family against its own log density",
     "calibration/base.py": "test_null.py: the null distributions and the p-value convention",
     "calibration/wealth.py": "test_betting.py: the calibration that is made of it",
     "evidence/check.py": "gof/test_check.py: the test that decides by it",

@@ -243,7 +243,7 @@ EXPERIMENT = Experiment(
         "All deviation bounds that the paper's App. D names, as thresholds γ√(n/τ) for D − θ at ε₀ = .05. As the paper "
         "says, its bound by McDiarmid's inequality is below those of Gretton et al., of Pinelis for any Q, and of "
         "Wolfer and Alquier, whose empirical variance must also pay for the range of u(x, x); the empirical bound of "
-        "Martinez-Taboada and Ramdas is below it from n = 300 on, on the line by 7 %, at n = 3,000 by 20 %. Sharper "
+        "Martinez-Taboada and Ramdas is below it from n = 300 on. Sharper "
         "than both, without further assumptions, are McDiarmid's inequality for D itself and, at this ε₀, Pinelis' "
         "over the ball. "
         "Bounds with a known variance need Huber's model, and gain little on the line and much in ten dimensions. "

@@ -226,7 +226,7 @@ _WEIGHTED: dict[str, Any] = {"test": BOUNDARY, "bootstrap": "weighted"}
 
 _ASYMPTOTIC = (
     "The level of the boundary bootstrap is asymptotic. Among the cells that missed at 400 repeats and were run to "
-    "2,000, these stay above it, by .011 to .027: at n = 50, and in 50 dimensions up to n = 300, mostly where R is "
+    "2,000, these stay above it: at n = 50, and in 50 dimensions up to n = 300, mostly where R is "
     "shifted."
 )
 _WORST = (50, "worst point", 1, 0.2)

@@ -16,7 +16,7 @@ from experiments.framework.figures import Style
 from experiments.framework.table import Results
 from steinball.models import Gaussian
 from steinball.sequential import Monitor
-from steinball.sequential.detector import BETS, Detector, ExactColumns, cosines
+from steinball.sequential.monitor import BETS, Detector, ExactColumns, cosines
 
 __all__ = ["EXPERIMENT"]
 

@@ -398,8 +398,8 @@ def _typeset(name: str) -> str:
 
 _LONG_MEMORY = (
     "The level of signs for dependent rows is asymptotic in the number of autocorrelation times, of which memory .9 "
-    "leaves n/19, and their dependence is estimated from the same rows; in 5 and 10 dimensions .07 to .09 are "
-    "rejected, where signs for independent rows reject .83 to 1."
+    "leaves n/19, and their dependence is estimated from the same rows. Signs for independent rows reject far "
+    "more often (`before` in the table below)."
 )
 
 EXPERIMENT = Experiment(

@@ -26,6 +26,7 @@ _FILES = (
     "base_space",
     "dimensions",
     "fitted",
+    "families",
     "comparison",
     "monitor",
     "regions",
@@ -34,8 +35,8 @@ _FILES = (
 _HEAD = """# Evidence for what goes beyond the paper
 
 What this library claims beyond the paper is proved under `docs/theory` as far as we can prove it. The rest is
-simulated, and this page shows it: each experiment says what is claimed, what came out and which numbers hold.
-`make evidence` makes the page from nothing, in about an hour and a half on two cores;
+simulated, and these pages show it, one for each experiment: each says what is claimed, what came out and which numbers
+hold. `make evidence` makes them from nothing, in about an hour and a half on two cores;
 `python -m experiments evidence run NAME`, `figure NAME` and `check NAME` do one experiment. Seeds are fixed: the tables
 come out the same on any number of processes. Shaded bands are 95 % Wilson intervals, the dotted line is the level .05.
 The tables behind the figures lie in [`tables/`](tables).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -115,6 +116,17 @@ class Experiment:
     def drawings(self) -> tuple[Drawing, ...]:
         """Its own figure first, then the others."""
         return (Drawing(self.name, self.title, self.draw, self.size), *self.more)
+
+    @property
+    def where(self) -> str:
+        """Figure and section of the paper, or the page with the theory, as a link."""
+        text = ", ".join(part for part in (self.figure, self.reference) if part)
+        return re.sub(r"(?:docs/)?(theory/)?([\w-]+)\.md", r"[\2](../\1\2.md)", text)
+
+    @property
+    def published(self) -> list[tuple[Mapping[str, Any], float]]:
+        """Every rate that the paper prints or draws, with its cell."""
+        return [point for expectation in self.expectations for point in expectation.rates]
 
     @property
     def axes(self) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def check(experiment: Experiment, results: Results) -> list[Verdict]:
     """Every finding of every expectation whose variant is in the tables."""
     present = set(results.rates.values("variant"))
     return [
-        Verdict(e, finding, experiment.explanations.get(finding.label, ""))
+        Verdict(e, finding, results.fill_in(experiment.explanations.get(finding.label, "")))
         for e in experiment.expectations
         if e.variant in present
         for finding in e.findings(results.variant(e.variant))

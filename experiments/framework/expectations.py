@@ -46,7 +46,8 @@ class Finding:
 class Expectation:
     """A claim in words, the findings that decide it from the tables of one variant alone, and where it comes from.
 
-    ``reason`` is why the claim is put as it is, where it is narrower than what the paper says.
+    ``reason`` is why the claim is put as it is, where it is narrower than what the paper says; ``rates`` are published
+    rates with their cells, which figures mark.
     """
 
     claim: str
@@ -54,6 +55,7 @@ class Expectation:
     variant: str = "published"
     source: str = CLAIM
     reason: str = ""
+    rates: tuple[tuple[Where, float], ...] = ()
 
 
 def beyond(expectation: Expectation) -> Expectation:
@@ -113,7 +115,8 @@ def published(
             found = _finding(measured, cell, f"{rate:g}, z = {_signed(z)}", abs(z) <= MOST_Z)
             yield replace(found, z=z)
 
-    return Expectation(claim, findings, variant, NUMBER)
+    rates = tuple(({**where, axis: value, "variant": variant}, rate) for value, rate in values.items())
+    return Expectation(claim, findings, variant, NUMBER, rates=rates)
 
 
 def _signed(z: float) -> str:

@@ -11,7 +11,19 @@ from experiments.framework.base import Experiment
 from experiments.framework.expectations import LEVEL
 from experiments.framework.table import Curve, Rate, Rates, Results
 
-__all__ = ["Series", "Style", "key", "mark", "nest", "rate_panel", "render", "shades", "uncover", "value_panel"]
+__all__ = [
+    "Series",
+    "Style",
+    "key",
+    "mark",
+    "mark_published",
+    "nest",
+    "rate_panel",
+    "render",
+    "shades",
+    "uncover",
+    "value_panel",
+]
 
 
 @dataclass(frozen=True)
@@ -70,7 +82,8 @@ def rate_panel(
     ax: Any, axis: str, series: Iterable[Series], *, xlabel: str, title: str = "", log: bool = False
 ) -> None:
     """Rejection rates along an axis, with 95 % Wilson intervals and a dotted line at the level."""
-    for line in series:
+    ax.rates_drawn = axis, (lines := list(series))
+    for line in lines:
         rows = line.rates.along(axis)
         x = [row.number(axis) for row in rows]
         low, high = zip(*(row.interval for row in rows), strict=True) if rows else ((), ())
@@ -127,6 +140,18 @@ def mark(ax: Any, x: float) -> None:
     ax.axvline(x, color="black", linestyle="-.", linewidth=0.9, zorder=0, label="_mark")
 
 
+def mark_published(figure: Any, published: Iterable[tuple[Mapping[str, Any], float]]) -> None:
+    """A cross for every published rate, in the panels that show the rate of its cell."""
+    points = list(published)
+    for ax in figure.axes:
+        axis, lines = getattr(ax, "rates_drawn", ("", ()))
+        for (cell, rate), line in ((point, line) for point in points for line in lines):
+            found = line.rates.select(**cell).rows
+            if len(found) == 1:
+                look = {"color": line.style.color, "markersize": 7, "markeredgewidth": 1.8, "zorder": 5}
+                ax.plot(found[0].number(axis), rate, "x", clip_on=False, label="_published", **look)
+
+
 def nest(ax: Any, step: float = 0.6) -> None:
     """Let curves that coincide be seen: each is wider than the ones drawn over it, and its rim shows."""
     curves = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
@@ -172,6 +197,7 @@ def render(experiment: Experiment, results: Results, folder: Path) -> list[Path]
         for drawing in experiment.drawings:
             figure = Figure(figsize=drawing.size)
             drawing.draw(results, figure)
+            mark_published(figure, experiment.published)
             png, svg = (folder / f"{drawing.name}.{kind}" for kind in ("png", "svg"))
             figure.savefig(png, metadata={"Software": None})
             figure.savefig(svg, metadata={"Date": None, "Creator": None})

@@ -1,4 +1,4 @@
-"""The generated page: each figure beside what is said of it, what holds, and every difference explained."""
+"""The generated pages: each figure beside what is said of it, what holds, and every difference explained."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from experiments.framework.base import Experiment
 from experiments.framework.check import HOLDS, Verdict, check, measured
 from experiments.framework.collection import Collection
 from experiments.framework.counts import summary
-from experiments.framework.expectations import BEYOND, THEOREM
+from experiments.framework.expectations import BEYOND, THEOREM, Finding
 from experiments.framework.figures import render
 from experiments.framework.table import Rate, Results, write_curves, write_rates
 from steinball.files import write_whole
 
-__all__ = ["write_page"]
+__all__ = ["page_of", "write_page"]
 
 
 def write_page(collection: Collection, out: Path, to: Path) -> Path:
-    """Write ``to/index.md``, with figures and aggregated tables beside it, from the tables in ``out``."""
+    """Write ``to/index.md`` and a page for each experiment, with figures and tables, from the tables in ``out``."""
     (to / "tables").mkdir(parents=True, exist_ok=True)
-    parts, found, verdicts = [], {}, {}
+    found, verdicts = {}, {}
     for experiment in collection.experiments.values():
         results = found[experiment.name] = collection.results(experiment, out)
         _copy_tables(experiment, results, to / "tables")
         render(experiment, results, to / "figures")
         verdicts[experiment.name] = check(experiment, results)
-        parts.append(_section(experiment, results, verdicts[experiment.name]))
-    page = to / "index.md"
-    counts = summary(collection, verdicts)
-    write_whole(page, ("\n\n".join([collection.head.strip(), counts, *parts]) + "\n").encode())
-    for name, page_of in collection.pages.items():
-        write_whole(to / name, page_of(found).encode())
-    return page
+        text = page_of(experiment, results, verdicts[experiment.name])
+        write_whole(to / f"{experiment.name}.md", f"{text}\n".encode())
+    for name, other in collection.pages.items():
+        write_whole(to / name, other(found).encode())
+    tree = "\n".join(["```{toctree}", ":hidden:", "", *collection.experiments, "```"])
+    index = "\n\n".join([collection.head.strip(), summary(collection, verdicts), tree])
+    write_whole(to / "index.md", f"{index}\n".encode())
+    return to / "index.md"
 
 
 def _copy_tables(experiment: Experiment, results: Results, folder: Path) -> None:
@@ -41,9 +42,10 @@ def _copy_tables(experiment: Experiment, results: Results, folder: Path) -> None
         write_curves(path, results.curves)
 
 
-def _section(experiment: Experiment, results: Results, verdicts: list[Verdict]) -> str:
-    where = ", ".join(part for part in (experiment.figure, experiment.reference) if part)
-    parts = [f"## {experiment.name}", f"*{experiment.title[0].upper()}{experiment.title[1:]}*, {where}."]
+def page_of(experiment: Experiment, results: Results, verdicts: list[Verdict]) -> str:
+    """The page of one experiment: what is said, how it was run, the figure, and what holds."""
+    parts = [f"# {experiment.title[0].upper()}{experiment.title[1:]}"]
+    parts.append(f"Experiment `{experiment.name}`: {experiment.where}. [How to read this page](index.md).")
     parts += [experiment.says, settings_of(experiment), *_figures(experiment, 0, 1)]
     parts.append(_claims([v for v in verdicts if not _is_beyond(v)]))
     further = [v for v in verdicts if _is_beyond(v)]
@@ -55,7 +57,7 @@ def _section(experiment: Experiment, results: Results, verdicts: list[Verdict]) 
     if len(experiment.variants) > 1:
         lines = [f"- `{name}`: {text}" for name, text in experiment.variants.items()]
         parts.append("Variants (`--variant`):\n\n" + "\n".join(lines))
-    return "\n\n".join(parts)
+    return results.fill_in("\n\n".join(parts))
 
 
 def _is_beyond(verdict: Verdict) -> bool:
@@ -64,9 +66,10 @@ def _is_beyond(verdict: Verdict) -> bool:
 
 def _figures(experiment: Experiment, start: int, stop: int | None = None) -> list[str]:
     """Each figure with its title and a link to its lines."""
+    crosses = " · crosses: the paper's numbers" if experiment.published else ""
     return [
         f"![{drawing.title}](figures/{drawing.name}.png)\n\n[SVG](figures/{drawing.name}.svg) · "
-        f"[table](tables/{experiment.name}.csv)"
+        f"[table](tables/{experiment.name}.csv){crosses}"
         for drawing in experiment.drawings[start:stop]
     ]
 
@@ -110,14 +113,17 @@ def _claims(verdicts: list[Verdict]) -> str:
     rows = [f"| {claim} | {_numbers(group)} | {_verdict(group)} |" for claim, group in claims.items()]
     parts = ["\n".join(["| claim | measured (expected) | verdict |", "|---|---|---|", *rows])]
     reasons = dict.fromkeys(f"- {v.claim}: {v.expectation.reason}" for v in verdicts if v.expectation.reason)
-    missed = [_note(v) for v in verdicts if v.word != HOLDS]
-    lists = (("Why a claim is put as it is:", list(reasons)), ("Missed:", missed))
-    return "\n\n".join([*parts, *(f"{title}\n\n" + "\n".join(lines) for title, lines in lists if lines)])
+    if reasons:
+        parts.append("Why a claim is put as it is:\n\n" + "\n".join(reasons))
+    missed: dict[str, list[str]] = {}
+    for verdict in (v for v in verdicts if v.word != HOLDS):
+        missed.setdefault(verdict.explanation, []).append(_note(verdict.finding))
+    parts += [f"Missed: {explanation}\n\n" + "\n".join(notes) for explanation, notes in missed.items()]
+    return "\n\n".join(parts)
 
 
-def _note(verdict: Verdict) -> str:
-    finding = verdict.finding
-    return f"- {finding.label}: {measured(finding)}, expected {finding.expected}. {verdict.explanation}"
+def _note(finding: Finding) -> str:
+    return f"- {finding.label}: {measured(finding)}, expected {_short(finding.expected)}"
 
 
 def _verdict(group: list[Verdict]) -> str:

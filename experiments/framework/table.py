@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import math
+import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -192,6 +193,18 @@ class Results:
     def variant(self, name: str) -> Results:
         """The tables of one variant alone; curves belong to all."""
         return Results(self.rates.select(variant=name), self.curves)
+
+    def fill_in(self, text: str) -> str:
+        """The text with each ``{rate: test=r-ksd, n=20}`` replaced by that number of the table.
+
+        Also ``ksd`` and ``tau``, which are means; the variant is ``published`` unless the braces name another.
+        """
+
+        def number(match: re.Match[str]) -> str:
+            cell = dict(part.split("=") for part in match.group(2).split(", "))
+            return f"{getattr(self.rates.one(**{'variant': 'published', **cell}), match.group(1)):.3f}"
+
+        return re.sub(r"\{(rate|ksd|tau): ([^{}]+)\}", number, text)
 
     def panel(self, name: str) -> dict[str, Curve]:
         """The curves of a panel, by series."""

@@ -76,7 +76,8 @@ EXPERIMENT = Experiment(
     variants={PUBLISHED: "length scale² = 2λ²", TEXT: "length scale² = λ², as the text's formula has it"},
     size=(6.8, 3.6),
     differences=(
-        "The text finds KSDAgg more sensitive than every single bandwidth. For near outliers the smallest bandwidth "
-        "is its equal: λ² = .01 sees that 25 points coincide (.99 against .95 at z = .1)."
+        "The text finds KSDAgg more sensitive than every single bandwidth. For near outliers the smallest bandwidth is "
+        "its equal: λ² = .01 sees that 25 points coincide ({rate: test=imq-ksd, bandwidth=0.01, outlier=0.1} against "
+        "{rate: test=ksdagg, outlier=0.1} at z = .1)."
     ),
 )

@@ -156,9 +156,9 @@ EXPERIMENT = Experiment(
     draw=draw,
     differences=(
         "ρ is the column `rate` of the table. A chain of fewer than 20 autocorrelation times is refused by "
-        '`dependence="auto"` and counts as not rejected: at most 7 of 100 chains, at ρ = .9 and n = 500. The length of '
-        "the signs is taken from the rows, for which the theorem of Leucht and Neumann has no place; what that costs "
-        "is on the page on [chains](../theory/chains.md)."
+        '`dependence="auto"` and counts as not rejected, which happens at ρ = .9 and n = 500. The length of the signs '
+        "is taken from the rows, for which the theorem of Leucht and Neumann has no place; what that costs is on the "
+        "page on [chains](../theory/chains.md)."
     ),
     size=(8.5, 3.5),
 )

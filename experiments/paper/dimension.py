@@ -90,7 +90,7 @@ EXPERIMENT = Experiment(
     extra=sensitivity,
     size=(11.0, 2.9),
     differences=(
-        "θ is the KSD at μ = .3 by quadrature, as in [mean-shift](#mean-shift); the table above says how far an error "
-        "of it would move a rate."
+        "θ is the KSD at μ = .3 by quadrature, as in [mean-shift](mean-shift.md); the table above says how far an "
+        "error of it would move a rate."
     ),
 )

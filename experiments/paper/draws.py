@@ -15,8 +15,8 @@ from steinball.arrays import as_seed, to_host
 from steinball.calibration import WeightedBootstrap
 from steinball.calibration.base import BootstrapNull
 from steinball.gram.base import GramSummary, mean_squares
-from steinball.gram.cholesky import PivotedCholesky
 from steinball.gram.dense import DenseGram
+from steinball.gram.lowrank import PivotedCholesky
 from steinball.gram.request import Request
 from steinball.gram.weights import Weights, gather
 from steinball.kernels.base import Kernel

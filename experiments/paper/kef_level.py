@@ -134,8 +134,7 @@ EXPERIMENT = Experiment(
     size=(10.5, 5.4),
     differences=(
         "The density has + Σ ηφ in the exponent (the text a minus). 10⁻⁴·I is added to the system of the fit. The "
-        "galaxies contain the known slip 26690 for 26960, as the published results do. With the text's kernels "
-        "(variant `text`, 100 repeats, ε = .2) IMQ-KSD rejects .11/.11/.22/.40/.61/.90/1 and R-KSD never: no more "
-        "than sampling error apart."
+        "galaxies contain the known slip 26690 for 26960, as the published results do. The text's kernels are the "
+        "variant `text`; its rates are no more than sampling error apart."
     ),
 )

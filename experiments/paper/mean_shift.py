@@ -90,10 +90,8 @@ EXPERIMENT = Experiment(
     size=(9.5, 2.9),
     differences=(
         "θ is the KSD of N(μe₁, I) from the model at the median distance of the distribution, by quadrature: the "
-        "published radii are the root of a U-statistic averaged over samples, which estimates it. The samples' own "
-        "median distances move that by less than .1 %. An average over 50 samples has a standard error of 5 % at "
-        "μ = .2: one of them gave .0247 in place of .02395, and a rate of .33 in place of .45 at μ = .5. The table "
-        "above says how far an error of θ moves the steepest rate. The V-statistic would add E u(X, X)/n, in d = 50 "
-        ".0021 against D² = .0006 at μ = .2, and the radius would tolerate twice the shift that it names."
+        "published radii are the root of a U-statistic averaged over samples, which estimates it. The table above says "
+        "how far an error of θ moves the steepest rate. The V-statistic would add E u(X, X)/n, in d = 50 more than D² "
+        "itself at μ = .2, and the radius would tolerate twice the shift that it names."
     ),
 )

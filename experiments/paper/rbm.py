@@ -177,19 +177,19 @@ EXPERIMENT = Experiment(
     extra=tables,
     size=(10.5, 3.2),
     differences=(
-        "The score of the text lacks two factors ½: used literally, every test rejects at ε = 0. The text draws "
-        "N(0, 1) entries of B and has outliers of standard deviation .1; the published curves have entries ±1, "
-        "variance .1 and the last states of independent chains. Draws of these chains and exact draws do **not** lead "
-        "to the same rates. One hidden state of this machine has .9994 of the mass, and exact draws are in it; the "
-        "chains start from N(0, I), do not mix, and end in six states or more, a third of them in that one. The KSD "
-        "hardly sees this at ε = 0 (D = .018 and .017). But the length scale is the median distance, which is 18 for "
-        "the chains' samples and 11 for exact ones at ε = .2. With the longer one D is 1 % larger and τ is the same "
-        "(at a fixed length scale both samplers have the same D, .717 and .719 at 14), and R-KSD is so steep there "
-        "that 1 % of D is a tenth of the rate: with ε₀ = .1 at ε = .2 it rejects .50 of the chains' samples and .38 "
-        "of the exact ones (.49 and .36 in 200 others). One chain of 7,000 steps for each sample, as the text says, "
-        "is like the exact draws (.34, variant `chain`, 100 repeats): such a sample is in one mode or two. Over "
-        "machines the same rate is anything between 0 and 1, so the place where a published curve rises belongs to "
-        "its machine. The paper argues that sampling costs more than testing (58.4 s against .84 s); with all chains "
-        "advanced at once that is so by less, and exact sampling costs less than the test."
+        "The score of the text lacks two factors ½: used literally, every test rejects at ε = 0. The text draws N(0, "
+        "1) entries of B and has outliers of standard deviation .1; the published curves have entries ±1, variance .1 "
+        "and the last states of independent chains. Draws of these chains and exact draws do **not** lead to the same "
+        "rates. One hidden state of this machine has nearly all of the mass, and exact draws are in it; the chains "
+        "start from N(0, I), do not mix, and end in six states or more. At ε = .2 the median distance, and with it the "
+        "length scale, is larger for the chains' samples. So D is a little larger ({ksd: test=r-ksd, "
+        "contamination=0.2, tolerance=0.1} against {ksd: variant=exact, test=r-ksd, contamination=0.2, "
+        "tolerance=0.1}), and R-KSD is steep there: with ε₀ = .1 it rejects {rate: test=r-ksd, contamination=0.2, "
+        "tolerance=0.1} of the chains' samples and {rate: variant=exact, test=r-ksd, contamination=0.2, tolerance=0.1} "
+        "of the exact ones. One chain of 7,000 steps for each sample, as the text says (variant `chain`), is like the "
+        "exact draws: such a sample is in one mode or two. Over machines the same rate is anything between 0 and 1, so "
+        "the place where a published curve rises belongs to its machine. The paper argues that sampling costs more "
+        "than testing (58.4 s against .84 s); with all chains advanced at once that is so by less, and exact sampling "
+        "costs less than the test."
     ),
 )

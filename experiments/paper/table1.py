@@ -29,7 +29,7 @@ class Evidence:
         span = f"{high:.3f}" if low == high else f"{low:.3f} to {high:.3f}"
         # One distribution that is rejected too often is enough against robustness; for it, there must be none.
         agrees = any(r.interval[0] > LEVEL for r in rates) != self.robust
-        where = f"[{self.experiment}](index.md#{self.experiment})"
+        where = f"[{self.experiment}]({self.experiment}.md)"
         return f"{where}: {self.words} {span}", agrees
 
 
@@ -87,7 +87,7 @@ _HEAD = """# Table 1 of the paper, with evidence
 _TAIL = """The tilted test is qualitatively robust only while ε_n falls faster than n^(−½); at r = ½ its rate stays
 above the level. The robust test costs nothing more to compute than the tilted one: one pass over the pairs answers for
 every radius. Its radius cannot be smaller: contamination at the maximum of u(x, x) reaches it
-([tightness](index.md#tightness)).
+([tightness](tightness.md)).
 """
 
 

@@ -203,11 +203,11 @@ EXPERIMENT = Experiment(
     curves=curves,
     size=(11.5, 3.4),
     differences=(
-        "The rates of R-KSD agree but on the slope: .53 by the U-statistic and .18 by the V-statistic at ε = .125, and "
-        "1.00 and .84 for n = 20, d = 50, ε = .3. The diagonal adds E u/n to D² and to every draw. D grows by E "
-        "u/(2nD) alone, which is little where D > θ; the quantile of the draws grows from q to √(q² + E u/n), which is "
-        "much. Without a radius the two cancel, since there D and q are alike. What the U-statistic gains is paid for "
-        "at n = 20 on the line, where it rejects .09 of true models (V: .05). That it is conservative near D = 0 does "
-        "not show: of 200 samples of the model with n = 20 to 100 none had a negative quantile at level .05."
+        "The rates of R-KSD agree but on the slope: {rate: test=r-ksd, kind=u, contamination=0.125} by the U-statistic "
+        "and {rate: test=r-ksd, kind=v, contamination=0.125} by the V-statistic at ε = .125. The diagonal adds E u/n "
+        "to D² and to every draw. D grows by E u/(2nD) alone, which is little where D > θ; the quantile of the draws "
+        "grows from q to √(q² + E u/n), which is much. Without a radius the two cancel, since there D and q are alike. "
+        "What the U-statistic gains is paid for at n = 20 on the line, where it rejects true models more often than "
+        "the V-statistic."
     ),
 )

@@ -12,7 +12,8 @@ from steinball.gram.base import check_estimator
 from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.kernels.base import Kernel
-from steinball.problem import Rows
+from steinball.problem import Problem
+from steinball.rows import Rows
 from steinball.stein import center_of
 from steinball.tilts import Tilt
 
@@ -38,7 +39,7 @@ def ksd(
     0.696301
     """
     check_estimator(estimator)
-    summary = DenseGram(Rows.of(x, model).pose(kernel, tilt)).summarise(Request())
+    summary = DenseGram(Problem.of(Rows.of(x, model), kernel, tilt)).summarise(Request())
     return math.sqrt(max(0.0, summary.mean if estimator == "v" else summary.unbiased_mean))
 
 
@@ -64,7 +65,7 @@ def targeted_ksd(x: Any, y: Any, model: Any, *, kernel: Kernel | None = None, ti
     0.0
     """
     subject = Rows.of(x, model)
-    first = subject.pose(kernel, tilt)
+    first = Problem.of(subject, kernel, tilt)
     second = first.at(subject.computed_like(as_second_samples(y, subject.template)))
     center = center_of(first.samples)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -61,7 +61,7 @@ def _run() -> int:
     """The exit code of the command: what its function returns, if it gets that far."""
     expected = 0  # after help
     try:
-        from steinball_command.options import parse
+        from steinball_command.parsing import parse
 
         options = parse(sys.argv[1:])
         expected = INTERRUPTED  # from here on only a return is a decision

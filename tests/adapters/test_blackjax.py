@@ -32,8 +32,7 @@ HMCState.__module__ = "blackjax.mcmc.hmc"
 
 
 def read_states(states: HMCState, reading: Reading) -> tuple[Draws, Any]:
-    case = read(states, None, None, reading)
-    return case.draws, case.model
+    return read(states, None, None, reading)
 
 
 def state(x: Any) -> HMCState:

@@ -12,8 +12,7 @@ from scipy import stats
 import steinball as sb
 from steinball import fitting
 from steinball.adapters.scipy import SciPyFamily
-from steinball.adapters.scipy_distribution import Frozen, ScipyDistribution
-from steinball.adapters.scipy_scores import SCORES
+from steinball.adapters.scipy_distribution import SCORES, read_frozen
 from steinball.models.differences import numerical_gradient
 from steinball.models.knowledge import Knowledge
 from steinball.models.student_t import StudentFamily
@@ -44,7 +43,7 @@ def interior(distribution: Any) -> Any:
 @pytest.mark.parametrize("family", sorted(SCORES))
 def test_the_score_in_closed_form_is_the_derivative_of_the_log_density(family: str) -> None:
     distribution = frozen(family, loc=-0.3, scale=1.7)
-    model, x = ScipyDistribution(Frozen(distribution), 1), interior(distribution)
+    model, x = read_frozen(distribution), interior(distribution)
     room = model.support.distance(x)
     oracle, error = numerical_gradient(lambda z: distribution.logpdf(z)[:, 0], x, room)
     assert model.verified
@@ -57,7 +56,7 @@ def test_the_score_in_closed_form_is_the_derivative_of_the_log_density(family: s
 @pytest.mark.parametrize("family", sorted(SCORES))
 def test_the_declared_growth_bounds_the_score_far_out_and_at_the_edges(family: str) -> None:
     distribution = frozen(family)
-    model = ScipyDistribution(Frozen(distribution), 1)
+    model = read_frozen(distribution)
     if model.growth is None:
         return
     low, high = model.support.ends[0]
@@ -133,7 +132,7 @@ def test_the_newer_objects_come_with_score_draws_and_support(distribution: Any) 
 @pytest.mark.parametrize("family", ["expon", "gamma", "beta", "uniform", "lognorm", "t", "skewnorm", "truncnorm"])
 def test_draws_come_from_the_distribution_and_its_place_is_where_they_are(family: str) -> None:
     distribution = frozen(family, loc=2.0, scale=3.0)
-    model = ScipyDistribution(Frozen(distribution), 1)
+    model = read_frozen(distribution)
     x = model.sample(2000, rng=0)
     assert stats.kstest(x[:, 0], distribution.cdf).pvalue > 1e-3
     assert abs(np.median(x) - model.location[0]) < 0.2 * np.sqrt(model.covariance[0, 0])

@@ -94,7 +94,7 @@ def test_a_file_with_decimal_commas_is_read(command: Command, tmp_path: Path) ->
         (["--model", "normal"], "goes without `--model`"),
         (["--radius", "0"], "goes without `--radius`"),
         (["--jumps"], "goes without `--jumps`"),
-        (["--calibration", "weighted"], "must be one of projected, refit, boundary or FILE.py:NAME with `--fit`"),
+        (["--calibration", "weighted"], "must be one of projected, refit or FILE.py:NAME with `--fit`"),
     ],
     ids=["model", "radius", "jumps", "calibration"],
 )

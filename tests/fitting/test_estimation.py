@@ -68,7 +68,7 @@ def test_the_closed_form_minimizes_the_definition(metric: np.ndarray) -> None:
 
 def test_blocks_of_rows_add_up_to_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = fit_kernel_exponential_family(load_galaxies()).coefficients
-    monkeypatch.setattr(minimum_ksd, "PAIRS_AT_ONCE", 1000)  # 12 rows of 82 at once, the last block smaller
+    monkeypatch.setattr(minimum_ksd, "_PAIRS_AT_ONCE", 1000)  # 12 rows of 82 at once, the last block smaller
     np.testing.assert_allclose(fit_kernel_exponential_family(load_galaxies()).coefficients, whole, rtol=1e-9)
 
 

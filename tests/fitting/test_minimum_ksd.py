@@ -81,8 +81,8 @@ def test_metrics_and_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     for k in range(5):
         step = 1e-3 * np.eye(5)[k]
         assert min(squared(whole.params + step), squared(whole.params - step)) > squared(whole.params)
-    monkeypatch.setattr(minimum_ksd, "PAIRS_AT_ONCE", 300)
-    monkeypatch.setattr(minimum_ksd, "KEPT", 300)
+    monkeypatch.setattr(minimum_ksd, "_PAIRS_AT_ONCE", 300)
+    monkeypatch.setattr(minimum_ksd, "_KEPT", 300)
     again = minimize_ksd(family, x, stein)
     np.testing.assert_allclose(again.params, whole.params, rtol=1e-9)
     np.testing.assert_allclose(again.influence(x), whole.influence(x), rtol=1e-6, atol=1e-9)

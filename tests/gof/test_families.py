@@ -116,19 +116,6 @@ def test_another_tolerance_is_refused_with_a_reason() -> None:
         found.at(tolerance=0.1)
 
 
-def test_the_words_of_a_kernel_test_ask_for_a_kernel_test() -> None:
-    words: list[dict[str, Any]] = [
-        {"calibration": sb.BoundaryBootstrap(99)},
-        {"kernel": sb.kernels.InverseMultiquadric(2.0)},
-        {"tilt": "auto"},
-        {"fit": sb.fitting.MinimumKSD()},
-    ]
-    for word in words:
-        assert isinstance(sb.fit_test(SPOILT[:60], "normal", contamination=0.05, rng=0, **word), sb.FitResult)
-    plane = np.random.default_rng(5).normal(size=(60, 2))
-    assert isinstance(sb.fit_test(plane, "normal", contamination=0.05, rng=0), sb.FitResult)
-
-
 def test_a_check_of_a_family_says_what_the_test_says() -> None:
     found, alone = sb.check(UNIFORM, "normal", contamination=0.05), fitted(UNIFORM)
     assert (found.verdict, found.pvalue) == ("misfit", alone.pvalue)

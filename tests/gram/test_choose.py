@@ -11,7 +11,7 @@ import pytest
 
 import steinball as sb
 from steinball.gram import BlockedGram, DenseGram, LowRankGram, Request, Settings, make_gram
-from steinball.gram.cost import cheaper_rank, lowrank_memory
+from steinball.gram.cost import Size
 from steinball.gram.memory import as_bytes
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import pose
@@ -73,10 +73,10 @@ def test_low_rank_has_an_exact_fallback_only_where_it_chose_itself_and_one_can_w
 def test_low_rank_may_use_all_the_memory_it_is_given_while_it_is_cheaper_than_the_exact_pass() -> None:
     for limit in ("100 MB", "300 MB", "1 GB"):
         gram = gram_of(20_000, 2, memory_limit=limit, engine="lowrank")
-        assert lowrank_memory(20_000, 2, gram.max_rank, 2) <= as_bytes(limit)
-        fits_no_more = lowrank_memory(20_000, 2, gram.max_rank + 1, 2) > as_bytes(limit)
+        assert Size(20_000, 2, 999).lowrank_memory(gram.max_rank, 2) <= as_bytes(limit)
+        fits_no_more = Size(20_000, 2, 999).lowrank_memory(gram.max_rank + 1, 2) > as_bytes(limit)
         assert fits_no_more == (limit != "1 GB")
-        assert fits_no_more or gram.max_rank == cheaper_rank(20_000, 2, 999)
+        assert fits_no_more or gram.max_rank == Size(20_000, 2, 999).cheaper_rank
 
 
 def test_other_libraries_and_single_precision_are_worked_on_exactly() -> None:

@@ -8,15 +8,7 @@ from typing import Any
 import pytest
 
 import steinball as sb
-from steinball.gram.cost import (
-    Cost,
-    blocked_cost,
-    cheaper_rank,
-    dense_cost,
-    flops_per_second,
-    likely_rank,
-    lowrank_cost,
-)
+from steinball.gram.cost import Cost, Size, flops_per_second
 
 pytestmark = pytest.mark.exact
 
@@ -67,7 +59,7 @@ def test_the_exact_engines_grow_with_the_square_of_n_and_only_one_in_memory() ->
 
 @pytest.mark.usefixtures("machine")
 def test_the_low_rank_engine_grows_with_n() -> None:
-    small, big = lowrank_cost(10**5, 2, 500, 2), lowrank_cost(10**6, 2, 500, 2)
+    small, big = Size(10**5, 2, 500).lowrank(2), Size(10**6, 2, 500).lowrank(2)
     assert small is not None
     assert big is not None
     assert big.seconds == pytest.approx(10 * small.seconds, rel=0.01)
@@ -75,14 +67,14 @@ def test_the_low_rank_engine_grows_with_n() -> None:
 
 
 def test_low_rank_is_offered_where_it_pays() -> None:
-    assert [likely_rank(d) is None for d in (1, 5, 6, 50)] == [False, False, True, True]
-    assert lowrank_cost(100, 1, 99, 1) is None
-    assert lowrank_cost(1000, 1, 99, 1) is not None
+    assert [Size(9, d, 99).likely_rank is None for d in (1, 5, 6, 50)] == [False, False, True, True]
+    assert Size(100, 1, 99).lowrank() is None
+    assert Size(1000, 1, 99).lowrank() is not None
 
 
 @pytest.mark.usefixtures("machine")
 def test_workers_share_the_time_and_each_needs_memory() -> None:
-    one, two = blocked_cost(50_000, 3, 999, 256, 1), blocked_cost(50_000, 3, 999, 256, 2)
+    one, two = (Size(50_000, 3, 999).blocked(256, jobs) for jobs in (1, 2))
     assert one.seconds < 2 * two.seconds < 1.3 * one.seconds
     assert one.memory < two.memory
 
@@ -144,14 +136,15 @@ def test_the_speed_of_a_product_is_measured_once_and_plausible() -> None:
 def test_predicted_times_count_the_products() -> None:
     """At 3·10¹⁰ a second: half of the pairs, each with 8d + 2B operations, and what single numbers cost on top."""
     products = 2500**2 / 2 * (8 * 10 + 2 * 999) / 3e10
-    blocked = blocked_cost(2500, 10, 999, 256, 1).seconds
+    size = Size(2500, 10, 999)
+    blocked = size.blocked(256).seconds
     assert products < blocked < 2.0 * products
-    assert blocked_cost(2500, 10, 999, 256, 2).seconds < 0.6 * blocked
-    assert dense_cost(2500, 10, 999).seconds > blocked
+    assert size.blocked(256, 2).seconds < 0.6 * blocked
+    assert size.dense().seconds > blocked
 
 
 def test_the_rank_stops_where_the_exact_pass_is_cheaper() -> None:
     for n, d, draws in ((1000, 1, 199), (10**5, 5, 999), (10**6, 2, 500)):
-        rank = cheaper_rank(n, d, draws)
+        rank = Size(n, d, draws).cheaper_rank
         exact = n**2 * (4 * d + draws)
         assert n * rank * (rank + 2 * draws) <= exact < n * (rank + 1) * (rank + 1 + 2 * draws)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.gram import BlockedGram, DenseGram, LowRankGram
-from steinball.gram.cost import blocked_cost, dense_cost, lowrank_memory
+from steinball.gram.cost import Size
 from steinball.gram.memory import as_bytes, free_memory, free_on_host, in_words
 from steinball.problem import Problem, pose
 
@@ -199,7 +199,7 @@ def test_the_blocked_engine_stays_within_its_prediction(calibration: Any, jobs: 
     n, d, problem = 6000, 3, problem_of(6000, 3)
     request = calibration.request(n, np.random.SeedSequence(0))
     used = peak(lambda: BlockedGram(problem, 256, jobs).summarise(request))
-    predicted = blocked_cost(n, d, calibration.n_resamples, 256, jobs).memory
+    predicted = Size(n, d, calibration.n_resamples).blocked(256, jobs).memory
     assert predicted / 3 < used <= predicted < n * n * 8 / 10
 
 
@@ -210,7 +210,7 @@ def test_weights_too_many_to_keep_are_not_kept(jobs: int, monkeypatch: pytest.Mo
     n, problem = 3000, problem_of(3000, 2)
     request = WeightedBootstrap(499).request(n, np.random.SeedSequence(0))
     used = peak(lambda: BlockedGram(problem, 256, jobs).summarise(request))
-    predicted = blocked_cost(n, 2, 499, 256, jobs).memory
+    predicted = Size(n, 2, 499).blocked(256, jobs).memory
     assert predicted / 3 < used <= predicted
 
 
@@ -218,7 +218,7 @@ def test_single_precision_takes_half_the_memory() -> None:
     n, problem = 2000, problem_of(2000, 3, np.float32)
     request = WeightedBootstrap(99).request(n, np.random.SeedSequence(0))
     used = peak(lambda: BlockedGram(problem, 256, 1).summarise(request))
-    assert used <= blocked_cost(n, 3, 99, 256, 1, itemsize=4).memory < blocked_cost(n, 3, 99, 256, 1).memory
+    assert used <= Size(n, 3, 99, itemsize=4).blocked(256).memory < Size(n, 3, 99).blocked(256).memory
 
 
 @pytest.mark.parametrize(("n", "n_resamples"), [(200, 999), (1000, 99)])
@@ -226,7 +226,7 @@ def test_the_dense_engine_stays_within_its_prediction(n: int, n_resamples: int) 
     problem = problem_of(n, 3)
     request = WeightedBootstrap(n_resamples).request(n, np.random.SeedSequence(0))
     used = peak(lambda: DenseGram(problem).summarise(request))
-    predicted = dense_cost(n, 3, n_resamples).memory
+    predicted = Size(n, 3, n_resamples).dense().memory
     assert predicted / 3 < used <= predicted
 
 
@@ -242,5 +242,5 @@ def test_the_low_rank_engine_stays_within_its_prediction(n: int, d: int, jobs: i
         ranks.append(summary.details["rank"])
 
     used = peak(work)
-    predicted = lowrank_memory(n, d, ranks[0], jobs)
+    predicted = Size(n, d, 0).lowrank_memory(ranks[0], jobs)
     assert predicted / 8 < used <= predicted

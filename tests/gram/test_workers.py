@@ -17,7 +17,7 @@ from joblib.parallel import ThreadingBackend
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import steinball as sb
-from steinball.gram.cholesky import PivotedCholesky
+from steinball.gram.lowrank import PivotedCholesky
 from steinball.gram.workers import available_jobs, run_tasks, share_threads, single_threaded_algebra, workers_configured
 from steinball.problem import pose
 
@@ -136,7 +136,7 @@ def test_linear_algebra_gets_its_threads_back_after_failures_and_early_ends() ->
 
 @pytest.mark.usefixtures("many_blas_threads")
 def test_panels_of_the_factor_do_not_oversubscribe(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steinball.gram.cholesky._ROWS_AT_ONCE", 100)
+    monkeypatch.setattr("steinball.gram.lowrank._ROWS_AT_ONCE", 100)
     problem = pose(np.random.default_rng(0).normal(size=(400, 1)), lambda x: -x)
     seen: set[int] = set()
     original = type(problem.stein).block

@@ -11,8 +11,8 @@ from scipy import stats
 
 import steinball as sb
 from steinball.models import Gaussian, Model, from_log_density, from_score, in_base_space
+from steinball.models.array_models import ScoreArray
 from steinball.models.base import (
-    ScoreArray,
     ScoreFunction,
     as_model,
     evaluate_score,

@@ -167,7 +167,7 @@ def test_random_machines_have_signs_or_normal_entries() -> None:
     assert stats.kstest(normal.hidden_bias, stats.norm.cdf).pvalue > 1e-3
     np.testing.assert_array_equal(PAPER.weights, GaussianBernoulliRBM.random(50, 10, rng=1).weights)
     with pytest.raises(ValueError, match="`entries` must be"):
-        GaussianBernoulliRBM.random(2, 2, entries="uniform")  # type: ignore[arg-type]
+        GaussianBernoulliRBM.random(2, 2, entries="uniform")
 
 
 def test_too_many_hidden_units_are_refused_with_advice() -> None:
@@ -193,7 +193,7 @@ def test_bad_parameters_are_named(arguments: tuple[Any, ...], message: str) -> N
 
 def test_an_unknown_method_is_named() -> None:
     with pytest.raises(ValueError, match="`method` must be"):
-        SMALL.sample(3, method="hmc")  # type: ignore[arg-type]
+        SMALL.sample(3, method="hmc")
 
 
 @pytest.mark.backend

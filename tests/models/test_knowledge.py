@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 import steinball as sb
 from steinball.jumps import Modes
 from steinball.models import Gaussian, GaussianBernoulliRBM, GaussianMixture, KernelExponentialFamily, StudentT
-from steinball.models.base import ScoreArray, ScoreFunction
+from steinball.models.array_models import ScoreArray
+from steinball.models.base import ScoreFunction
 from steinball.models.growth import RadialScore, ScoreGrowth
 from steinball.models.knowledge import Knowledge
 from steinball.tau.moments import ModelMoments

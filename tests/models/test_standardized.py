@@ -12,11 +12,15 @@ from scipy import stats
 
 import steinball as sb
 from steinball.arrays import Floats
-from steinball.models.base import ScoreArray
+from steinball.fitting import as_family
+from steinball.models.array_models import ScoreArray
+from steinball.models.differences import difference_jacobian
+from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference
-from steinball.models.standardized import Standardization, Standardized, standardized
-from steinball.problem import Rows
+from steinball.models.standardized import MovedFamily, Standardization, Standardized, standardized
+from steinball.problem import Problem
+from steinball.rows import Rows
 from steinball.tilts.scatter import Scatter
 
 pytestmark = pytest.mark.exact
@@ -44,7 +48,7 @@ def of(model: Any, move: Standardization = MOVE) -> Standardized:
 def test_the_move_takes_the_covariance_to_the_identity_and_comes_back() -> None:
     np.testing.assert_allclose(MOVE.shrunk(COV), np.eye(2), atol=1e-10)
     np.testing.assert_allclose(MOVE.back(MOVE(X)), X, rtol=1e-10)
-    np.testing.assert_allclose(MOVE.as_matrix() @ MOVE.as_matrix().T, COV, rtol=1e-10)
+    np.testing.assert_allclose(MOVE.root @ MOVE.root.T, COV, rtol=1e-10)
     z = (X - CENTER) / np.sqrt(np.diag(COV))
     assert np.corrcoef(MOVE(X)[:, 0], z[:, 0])[0, 1] > 0.5  # a column stays what it was, as far as it can
 
@@ -118,7 +122,7 @@ def test_scores_that_are_known_at_the_draws_only_stay_so() -> None:
     model = of(ScoreArray(X, -X))
     assert not Knowledge(model).evaluable
     rows = Rows.of(X, ScoreArray(X, -X), standardize=True)
-    problem = rows.pose(None, None)
+    problem = Problem.of(rows, None, None)
     np.testing.assert_allclose(problem.scores, rows.moves[0].pulled(-X))  # type: ignore[attr-defined]
 
 
@@ -225,3 +229,72 @@ def test_a_covariance_of_another_dimension_is_not_used() -> None:
 def test_a_frozen_distribution_of_scipy_is_standardized() -> None:
     rows = Rows.of(X, stats.multivariate_normal(CENTER, COV), standardize=True)
     np.testing.assert_allclose(rows.moves[0].shrunk(COV), np.eye(2), atol=1e-8)  # type: ignore[arg-type, attr-defined]
+
+
+FAMILY_COV = np.array([[100.0, 0.9], [0.9, 0.01]])
+FAMILY_MOVE = Standardization.of(None, Scatter(np.array([3.0, -1.0]), FAMILY_COV))
+ROWS = np.random.default_rng(0).multivariate_normal([3.0, -1.0], FAMILY_COV, size=300)
+
+
+@pytest.mark.parametrize("name", ["normal", "mixture:2"])
+def test_parameters_are_those_of_the_data_and_scores_those_of_z(name: str) -> None:
+    family = as_family(name, 2)
+    assert isinstance(family, Family)
+    x = (
+        ROWS
+        if name == "normal"
+        else np.where(np.arange(len(ROWS))[:, None] % 2 == 0, ROWS, ROWS + np.array([60.0, 0.0]))
+    )
+    moved, z = MovedFamily(family, FAMILY_MOVE), FAMILY_MOVE(x)
+    params = moved.fit(z)
+    np.testing.assert_allclose(params, family.fit(x), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        moved.score(params, z), FAMILY_MOVE.pulled(family.score(params, x)), rtol=1e-6, atol=1e-8
+    )
+    np.testing.assert_allclose(
+        moved.parameter_scores(params, z), family.parameter_scores(params, x), rtol=1e-5, atol=1e-5
+    )
+    np.testing.assert_allclose(moved.start(z), family.start(x), rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(moved.from_working(moved.to_working(params)), params, rtol=1e-6, atol=1e-9)
+    steps = 1e-6 * np.maximum(np.abs(params), 1e-3)
+
+    def densities(at: np.ndarray) -> np.ndarray:
+        return np.asarray(moved.model(at).log_density(z[:20]))  # type: ignore[attr-defined]
+
+    slopes = difference_jacobian(densities, params, steps)
+    np.testing.assert_allclose(
+        moved.parameter_scores(params, z[:20]), slopes, rtol=2e-3, atol=2e-3 * np.abs(slopes).max()
+    )
+
+
+def test_draws_are_those_of_z() -> None:
+    moved = MovedFamily(as_family("normal", 2), FAMILY_MOVE)  # type: ignore[arg-type]
+    model = moved.model(moved.fit(FAMILY_MOVE(ROWS)))
+    assert isinstance(model.model, sb.models.Gaussian)  # type: ignore[attr-defined]
+    draws = model.sample(4000, np.random.default_rng(0))  # type: ignore[attr-defined]
+    np.testing.assert_allclose(np.cov(draws.T), np.cov(FAMILY_MOVE(ROWS).T), atol=0.1)
+
+
+def test_what_no_affine_map_changes_is_passed_on() -> None:
+    class Scored:
+        growth, derived, takes_numpy, verified = 2.0, True, True, True
+
+        def score(self, x: Any) -> Any:
+            return -x
+
+    model = Scored()
+    known = Knowledge(Standardized(model, FAMILY_MOVE))
+    assert (known.growth, known.derived, known.takes_numpy, known.verified) == (2.0, True, True, True)
+    assert known.original is model
+    with pytest.raises(AttributeError, match="no attribute 'colour'"):
+        _ = Standardized(model, FAMILY_MOVE).colour
+
+
+def test_what_is_about_parameters_alone_is_that_of_the_family() -> None:
+    family: Any = as_family("normal", 2)
+    moved, params = MovedFamily(family, FAMILY_MOVE), family.fit(ROWS)
+    working = family.to_working(params)
+    np.testing.assert_array_equal(moved.to_working(params), working)
+    np.testing.assert_array_equal(moved.from_working(working), family.from_working(working))
+    np.testing.assert_array_equal(moved.working_jacobian(params), family.working_jacobian(params))
+    assert moved.reported(params, params) == family.reported(params, params)

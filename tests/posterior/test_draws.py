@@ -152,8 +152,8 @@ def test_scores_of_every_shape_follow_the_draws() -> None:
         ({"x": X.swapaxes(0, 1)}, -X.swapaxes(0, 1), Reading(chain_axis=1)),
         ({"x": X}, (-rows).tolist(), Reading()),
     ):
-        case = read(draws, None, scores, reading)
-        np.testing.assert_array_equal(np.asarray(case.model.scores), -case.draws.values)
+        found, model = read(draws, None, scores, reading)
+        np.testing.assert_array_equal(np.asarray(model.scores), -found.values)
 
 
 def test_scores_that_can_be_in_two_orders_are_refused() -> None:
@@ -164,8 +164,8 @@ def test_scores_that_can_be_in_two_orders_are_refused() -> None:
             ValueError, match=r"`scores` of shape \(150, 2\) with `chain_axis=1`.*in the shape of `draws`"
         ):
             read(draws, None, -turned.reshape(-1, 2), Reading(chain_axis=1))
-    one = read(X[:1].swapaxes(0, 1), None, -X[0], Reading(chain_axis=1))
-    np.testing.assert_array_equal(one.model.scores, -one.draws.values)
+    one, model = read(X[:1].swapaxes(0, 1), None, -X[0], Reading(chain_axis=1))
+    np.testing.assert_array_equal(model.scores, -one.values)
 
 
 @pytest.mark.parametrize(
@@ -201,5 +201,5 @@ State.__module__ = "blackjax.mcmc.hmc"
 
 def test_states_against_another_model_are_tested_against_that() -> None:
     states = State(X[0], np.zeros(50), -X[0])
-    assert read(states, GAUSSIAN, None, Reading()).model is GAUSSIAN
-    np.testing.assert_array_equal(read(states, None, None, Reading()).model.scores, -X[0])
+    assert read(states, GAUSSIAN, None, Reading())[1] is GAUSSIAN
+    np.testing.assert_array_equal(read(states, None, None, Reading())[1].scores, -X[0])

@@ -38,7 +38,6 @@ TESTS: dict[str, Callable[[Any], Result]] = {
     "betting": lambda x: sb.robust_ksd_test(x, MODEL, 0.05, calibration=sb.Betting(), rng=0),
     "mcmc": lambda x: sb.mcmc_test(x, MODEL, rng=0),
     "fit": lambda x: sb.fit_test(x, "normal", calibration=sb.ProjectedBootstrap(99), rng=0),
-    "fit-robust": lambda x: sb.fit_test(x, "normal", contamination=0.01, calibration=BOUNDARY, rng=0),
     "fit-regions": lambda x: sb.fit_test(x, "normal", contamination=0.01),
     "ksdagg": lambda x: sb.ksdagg_test(x, MODEL, n_resamples_level=99, **FEW),
     "robust-ksdagg": lambda x: sb.robust_ksdagg_test(x, MODEL, 0.05, calibration=BOUNDARY, rng=0),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from steinball.calibration.wealth import log_wealth
-from steinball.sequential import wealth
+from steinball.sequential import bettor
 from steinball.sequential.bettor import KeptPoints
 from steinball.stein import SteinKernel
 from tests.sequential.streams import KERNEL, TILT, a_test, stream
@@ -81,7 +81,7 @@ def test_kept_points_are_bounded_by_the_budget() -> None:
     held = [array for array in test._bettor.arrays().values() if array.ndim]
     assert max(array.shape[0] for array in held if array.ndim == 2) <= 25
     assert test._bettor.kept.points.shape == test._bettor.kept.spare.shape == (25, 2, 2)
-    assert sum(array.size for array in held) < 4 * 25 * 2 + 25**2 + 25 + wealth.GRID.size * 20 + 2 * wealth.KEPT + 200
+    assert sum(array.size for array in held) < 4 * 25 * 2 + 25**2 + 25 + bettor.GRID.size * 20 + 2 * bettor.KEPT + 200
 
 
 @pytest.mark.parametrize("options", [{}, {"strategy": "newton"}, {"budget": 20}, {"burn_in": 10, "kernel": None}])
@@ -93,3 +93,26 @@ def test_points_to_come_change_nothing_that_was(options: dict[str, Any]) -> None
         first, second = (a_test(**options).update(part) for part in (x, other))
         np.testing.assert_allclose(first.history[1][:cut], second.history[1][:cut], atol=1e-9)
         assert not np.allclose(first.history[1][cut:], second.history[1][cut:])
+
+
+def test_the_wealth_is_linear_in_the_payoff_of_the_last_point() -> None:
+    """No bet depends on the point it is made on: W(a) against the payoff of a is a straight line."""
+    x = stream(40, seed=2)
+    stein = SteinKernel(KERNEL, TILT)
+    last = np.array([[-2.0], [0.3], [1.7]])
+    past = stein(x, -x, x, -x).sum()
+    payoff = stein(x, -x, last, -last).sum(axis=0) / math.sqrt(past)
+    wealth = np.array([a_test().update(x).update(point).evalue for point in last])
+    slope = (wealth[1] - wealth[0]) / (payoff[1] - payoff[0])
+    assert wealth[2] == pytest.approx(wealth[0] + slope * (payoff[2] - payoff[0]), rel=1e-8)
+
+
+def test_a_history_is_short_however_long_the_stream() -> None:
+    test = a_test(budget=20)
+    for part in np.split(stream(3000, share=0.0), 30):
+        test.update(part)
+    n, path = test.history
+    assert n.size == path.size <= 512
+    assert set(np.diff(n)) == {8}
+    assert n[-1] == 3000
+    assert path[-1] == test.log_evalue

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.problem import Rows, pose
+from steinball.problem import pose
+from steinball.rows import Rows
 from steinball.show.density import Shape, contours, mass_levels, shape_of
 
 pytestmark = pytest.mark.exact

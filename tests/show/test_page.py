@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import steinball as sb
 from steinball.results import Result
 from steinball.show.page import page_of
-from steinball.show.scene import Scene
+from steinball.show.view import Scene
 from tests.show.browser import Browser
 
 HOSTILE = "<script>document.title='taken'</script>"
@@ -264,6 +265,60 @@ def test_a_page_fits_its_window_and_can_be_read(width: int, dark: bool, tab: Bro
         ".filter(box => box.width).map(box => box.height))"
     )
     assert smallest > 8.0
+
+
+def predictive() -> Result:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.0, 10.0, 600)
+    law = stats.norm(2.0 * x, 1.5)
+    return sb.predictive_test(2.0 * x + rng.normal(size=600) * (1 + x / 6), law, features=x, contamination=0.02, rng=0)
+
+
+def compared() -> Any:
+    models = {name: sb.models.Gaussian(mean) for name, mean in (("first", 0.0), ("second", 0.5), ("third", 1.0))}
+    return sb.compare(mixed(), models, rng=0)
+
+
+def watched() -> Any:
+    monitor = sb.Monitor(MODEL, 0.05, 1000)
+    monitor.update(np.sort(mixed(300, 100)))
+    return monitor
+
+
+def counted() -> Result:
+    counts = np.random.default_rng(0).poisson(4.0, 300)
+    return sb.region_test(counts, stats.poisson(3), contamination=0.05)
+
+
+SHOWN: dict[str, Callable[[], Any]] = {
+    **{name: RESULTS[name] for name in ("boundary", "distance", "several kernels", "shares", "two samples")},
+    "a family": lambda: sb.fit_test(mixed(120, 6), "normal", rng=0),
+    "two columns": lambda: sb.robust_ksd_test(mixed().reshape(-1, 2) / 4000, lambda x: -x, 0.05, rng=0),
+    **{"predictions": predictive, "models": compared, "a feed": watched, "counts": counted},
+}
+
+OVERLAPS = """[...document.querySelectorAll('figure > svg')].flatMap(svg => {
+  const texts = [...svg.querySelectorAll('text')].filter(t => t.textContent);
+  const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top + 2 || b.bottom <= a.top + 2;
+  const edge = svg.getBoundingClientRect(), box = t => t.getBoundingClientRect();
+  const out = texts.filter(t => box(t).left < edge.left - 1 || box(t).right > edge.right + 1);
+  return out.map(t => t.textContent).concat(texts.flatMap((one, k) => texts.slice(k + 1)
+    .filter(other => !apart(box(one), box(other))).map(other => `${one.textContent} | ${other.textContent}`)));
+})"""
+BROKEN = """[...document.querySelectorAll('.scroll td:first-child')]
+  .filter(cell => cell.getBoundingClientRect().height > 45).map(cell => cell.textContent)"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", SHOWN)
+def test_no_label_lies_over_another_or_breaks_on_a_telephone(name: str, tab: Browser, tmp_path: Path) -> None:
+    path = SHOWN[name]().report(tmp_path / "fit.html")
+    for width in (390, 1280):
+        tab.open(path, width=width)
+        assert tab.complaints == []
+        assert tab.run(OVERLAPS) == []
+        assert tab.run(BROKEN) == []
+        assert tab.run("document.documentElement.scrollWidth") <= width
 
 
 def contrast(one: Any, other: Any) -> float:

@@ -11,9 +11,10 @@ import pytest
 
 import steinball as sb
 from steinball.results import Result
-from steinball.show.pictures import save_picture
-from steinball.show.scene import Scene
+from steinball.show.pictures import Panels, save_picture
+from steinball.show.sample import BLAMED
 from steinball.show.theme import Theme
+from steinball.show.view import MOST, Scene, _chosen
 
 pytestmark = pytest.mark.exact
 matplotlib = pytest.importorskip("matplotlib")
@@ -126,3 +127,61 @@ def test_the_same_result_gives_the_same_file(suffix: str, tmp_path: Path) -> Non
     assert first.read_bytes() == second.read_bytes()
     with pytest.raises(ValueError, match=r"must end in \.png, \.pdf or \.svg"):
         save_picture(result, tmp_path / "picture.doc")
+
+
+def test_a_file_name_writes_the_picture(tmp_path: Path) -> None:
+    result = RESULTS["robust"]()
+    assert result.plot(tmp_path / "overview.png") == tmp_path / "overview.png"
+    assert result.plot(str(tmp_path / "data.svg")) == tmp_path / "data.svg"
+    assert result.plot("draws", tmp_path / "draws.pdf").read_bytes().startswith(b"%PDF")
+    assert (tmp_path / "overview.png").read_bytes() == save_picture(result, tmp_path / "b.png").read_bytes()
+    assert "null distribution" not in (tmp_path / "data.svg").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match=r"or a file that ends in \.png, \.pdf or \.svg, got 'picture\.doc'"):
+        result.plot("picture.doc")
+    test = sb.SequentialTest(MODEL, kernel=sb.InverseMultiquadric(1.0), contamination=0.05).update(np.zeros(5))
+    assert test.plot(tmp_path / "wealth.png").stat().st_size > 1000
+    assert sb.Monitor(MODEL, 0.05, 100).plot(tmp_path / "alarms.png").stat().st_size > 1000
+
+
+def test_a_notebook_prints_nothing_beside_the_picture(capsys: pytest.CaptureFixture[str]) -> None:
+    axes = RESULTS["robust"]().plot()
+    assert isinstance(axes, Panels)
+    axes._ipython_display_()
+    assert capsys.readouterr().out == ""
+    left, right = axes
+    assert left.figure is right.figure
+
+
+def test_notes_stand_below_the_name_of_the_column_and_cover_nothing() -> None:
+    ax = RESULTS["scores alone"]().plot("data")
+    ax.figure.canvas.draw()
+    name, *note = ax.get_xlabel().splitlines()
+    assert (name, " ".join(note)) == ("x1", "".join(Scene(RESULTS["scores alone"]()).view.notes))
+    assert note
+    label, ticks = ax.xaxis.label.get_window_extent(), [tick.get_window_extent() for tick in ax.get_xticklabels()]
+    assert not any(label.overlaps(tick) for tick in ticks)
+    assert 0.0 <= label.y0 < label.y1 < min(tick.y0 for tick in ticks)
+
+
+def test_many_blamed_points_leave_room_for_the_data() -> None:
+    inside, guilty = np.ones(10**6, dtype=bool), np.arange(10**6) % 3 > 0
+    chosen = _chosen(inside, guilty)
+    assert len(chosen) == MOST
+    assert guilty[chosen].sum() == MOST // 4
+    assert (np.diff(chosen) > 0).all()
+    few = np.isin(np.arange(10**6), [5, 77])
+    assert few[_chosen(inside, few)].sum() == 2
+    assert _chosen(inside[:100], guilty[:100]).tolist() == list(range(100))
+
+
+def test_a_picture_of_many_rows_shows_the_data_in_gray_and_blamed_points_in_color() -> None:
+    x = np.random.default_rng(0).normal(size=(20_000, 2))
+    x[:8_000, 0] += 3.0
+    result = sb.robust_ksd_test(x, sb.models.Gaussian(np.zeros(2)), 0.05, engine="lowrank", rng=0)
+    ax = result.plot("data")
+    data, blamed = (next(c for c in ax.collections if c.get_label() == name) for name in ("data", BLAMED))
+    assert len(data.get_offsets()) >= 3 * len(blamed.get_offsets()) > 1_000
+    assert matplotlib.colors.to_hex(data.get_facecolor()[0]).upper() == Theme.of(ax).data
+    assert matplotlib.colors.to_hex(blamed.get_facecolor()[0]).upper() == Theme.of(ax).blamed
+    assert "2,000 of 20,000 points are drawn." in ax.get_xlabel()
+    assert sum(len(c.get_offsets()) for c in result.plot("diagonal").collections) <= MOST

@@ -28,22 +28,18 @@ class ArviZ(Adapter):
         reading.refuse_axes(f"a {kind}")
         if kind == "DataArray":
             return NamedDraws({str(thing.name or "x"): _values(thing)})
-        group = thing if kind == "Dataset" else _posterior(thing)
+        group = thing if kind == "Dataset" else _group(thing, "draws", "posterior")
         return NamedDraws({str(name): _values(variable) for name, variable in group.data_vars.items()})
 
     def prediction(self, thing: Any, y: Any, features: Any) -> Prediction | None:
         """The group ``posterior_predictive`` of a tree; with ``log_likelihood`` every row is left out in turn."""
         if not class_names(thing).intersection(_KINDS[:2]):
             return None
-        groups = _groups(thing)
-        if "posterior_predictive" not in groups:
-            raise ValueError(
-                "`predictive` must have a group `posterior_predictive`, got the groups "
-                f"{', '.join(filter(None, groups))}; PyMC adds it by `pm.sample_posterior_predictive`."
-            )
-        name = _only(thing["posterior_predictive"])
-        draws = _by_row(thing["posterior_predictive"][name], np.shape(y))
-        if "log_likelihood" not in groups:
+        adding = "; PyMC adds it by `pm.sample_posterior_predictive`"
+        group = _group(thing, "predictive", "posterior_predictive", adding)
+        name = _only(group)
+        draws = _by_row(group[name], np.shape(y))
+        if "log_likelihood" not in _groups(thing):
             return Prediction(Draws(draws), fitted="same-rows", remarks=(_IN_SAMPLE,))
         found = thing["log_likelihood"]
         law = Posterior(y, draws, _by_row(found[name if name in found.data_vars else _only(found)], np.shape(y)))
@@ -73,9 +69,7 @@ def _by_row(variable: Any, shape: tuple[int, ...]) -> Floats:
     """Draws of a variable with chains behind each other, (n, S)."""
     values = _values(variable)
     if values.shape[2:] != shape:
-        raise ValueError(
-            f"`predictive`: the variable {variable.name} has the shape {values.shape[2:]} a draw, and `y` {shape}."
-        )
+        raise ValueError(f"`predictive`: {variable.name} has the shape {values.shape[2:]} a draw, and `y` {shape}.")
     return np.asarray(values.reshape(-1, *shape).T)
 
 
@@ -83,11 +77,11 @@ def _groups(tree: Any) -> list[str]:
     return [str(name).strip("/") for name in (tree.groups() if callable(tree.groups) else tree.groups)]
 
 
-def _posterior(tree: Any) -> Any:
-    groups = _groups(tree)
-    if "posterior" not in groups:
-        raise ValueError(f"`draws` must have a group `posterior`, got the groups {', '.join(filter(None, groups))}.")
-    return tree["posterior"]
+def _group(tree: Any, argument: str, name: str, adding: str = "") -> Any:
+    if name not in (groups := _groups(tree)):
+        found = ", ".join(filter(None, groups))
+        raise ValueError(f"`{argument}` must have a group `{name}`, got the groups {found}{adding}.")
+    return tree[name]
 
 
 def _values(variable: Any) -> Floats:

@@ -41,15 +41,11 @@ class BlackJAX(Adapter):
 
 def _leaves(tree: Any) -> dict[str, Floats]:
     """The leaves of a position by name: of a dictionary its own, otherwise ``x``, or ``x[0]``, ``x[1]``."""
-    if isinstance(tree, dict):
-        parts = {str(name): _leaves(part) for name, part in tree.items()}
-        return {
-            name if leaf == "x" else f"{name}.{leaf}": value
-            for name, part in parts.items()
-            for leaf, value in part.items()
-        }
     if isinstance(tree, tuple | list):
-        return {f"x{k}.{leaf}".removesuffix(".x"): v for k, p in enumerate(tree) for leaf, v in _leaves(p).items()}
+        tree = {f"x{k}": part for k, part in enumerate(tree)}
+    if isinstance(tree, dict):
+        named = ((f"{name}.{leaf}", value) for name, part in tree.items() for leaf, value in _leaves(part).items())
+        return {name.removesuffix(".x"): value for name, value in named}
     return {"x": np.asarray(tree, dtype=np.float64)}
 
 

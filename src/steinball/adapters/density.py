@@ -12,7 +12,7 @@ import numpy as np
 from steinball.arrays import Floats, to_host
 from steinball.models.autodiff import DifferentiatedDensity
 from steinball.models.base import refuse_discrete
-from steinball.models.base_map import normal_of
+from steinball.models.base_space import normal_of
 from steinball.models.gaussian import Gaussian
 from steinball.models.mixture import GaussianMixture
 from steinball.models.registry import class_names
@@ -31,22 +31,17 @@ _BOXES = {
 class ForeignDensity(DifferentiatedDensity):
     """A distribution of a library that differentiates, with its place where it knows it.
 
-    ``base`` maps data to standard normal ones, where the model can; ``original`` is the object that the user passed.
+    ``to_base`` maps data to standard normal ones, where the model can; ``original`` is the object that the user passed.
     """
 
     name: str = ""
     location: Any = None
     covariance: Any = None
-    base: Map | None = None
+    to_base: Map | None = None
     original: Any = None
 
     def __repr__(self) -> str:
         return f"ForeignDensity({self.name}, score: automatic derivative by {self.backend})"
-
-    @property
-    def to_base(self) -> Map | None:
-        """The map of data to base space, where the model has one."""
-        return self.base
 
 
 class Conventions(NamedTuple):
@@ -93,7 +88,7 @@ def differentiated(model: Any, dimension: int, library: Conventions) -> ForeignD
         name=type(model).__name__,
         location=location,
         covariance=covariance,
-        base=_base(model, library),
+        to_base=_base(model, library),
         original=model,
     )
 

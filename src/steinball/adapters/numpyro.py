@@ -19,8 +19,8 @@ from steinball.arrays import Floats, to_host
 from steinball.models.registry import Adapter, class_names
 from steinball.predictive.law import DRAWS, Draws, Prediction
 
+#: Rows that are evaluated at a time: one shape, so that one compilation serves every number of rows.
 _ROWS = 256
-"""Rows that are evaluated at a time: one shape, so that one compilation serves every number of rows."""
 
 
 def _log_prob(target: Any, flat: bool, x: Any) -> Any:

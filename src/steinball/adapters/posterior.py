@@ -59,6 +59,11 @@ class NamedDraws(NamedTuple):
     ordered: bool = False
 
 
+def column_name(name: str, index: tuple[int, ...]) -> str:
+    """The name of an entry of a parameter: ``mu``, ``theta[0]``, ``corr[1,0]``."""
+    return f"{name}[{','.join(map(str, index))}]" if index else name
+
+
 @dataclass(frozen=True)
 class Layout:
     """Which columns belong to which parameter: names in order, and the shape of one draw of each.
@@ -82,12 +87,9 @@ class Layout:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """One name for every column: ``mu``, ``theta[0]``, ``corr[1,0]``."""
-        return tuple(
-            name + (f"[{','.join(map(str, index))}]" if shape else "")
-            for name, shape in zip(self.names, self.shapes, strict=True)
-            for index in np.ndindex(shape)
-        )
+        """One name for every column."""
+        pairs = zip(self.names, self.shapes, strict=True)
+        return tuple(column_name(name, index) for name, shape in pairs for index in np.ndindex(shape))
 
     def pack(self, values: Mapping[str, Floats]) -> Floats:
         """Values (..., *shape) of every parameter to columns (..., d)."""

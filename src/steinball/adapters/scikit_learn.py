@@ -31,12 +31,9 @@ def _symmetric(cov: Any) -> Floats:
 def _mixture(fitted: Any) -> GaussianMixture:
     """The mixture with the fitted parameters; of a Bayesian mixture the density that its own ``sample`` draws from."""
     weights, means = np.asarray(fitted.weights_, dtype=np.float64), np.asarray(fitted.means_, dtype=np.float64)
-    k, d = means.shape
-    cov = np.asarray(fitted.covariances_, dtype=np.float64)
-    if fitted.covariance_type == "diag":
-        cov = np.stack([np.diag(row) for row in cov])
-    elif fitted.covariance_type == "spherical":
-        cov = cov[:, None, None] * np.eye(d)
+    (k, d), cov = means.shape, np.asarray(fitted.covariances_, dtype=np.float64)
+    if fitted.covariance_type in ("diag", "spherical"):
+        cov = cov.reshape(k, -1, 1) * np.eye(d)
     elif fitted.covariance_type == "tied":
         cov = np.broadcast_to(cov, (k, d, d))
     return GaussianMixture(weights / weights.sum(), means, _symmetric(cov))
@@ -61,6 +58,7 @@ def _low_rank(fitted: Any) -> Gaussian:
     return Gaussian(fitted.mean_, _symmetric(fitted.get_covariance()))
 
 
+#: By the name of the class: the attributes that it has once it is fitted, and the model that it then is.
 _ESTIMATORS: dict[str, tuple[set[str], Callable[[Any], Any]]] = {
     "BaseMixture": ({"weights_", "means_", "covariances_"}, _mixture),
     "KernelDensity": ({"tree_", "bandwidth_"}, _kernel_density),
@@ -68,7 +66,6 @@ _ESTIMATORS: dict[str, tuple[set[str], Callable[[Any], Any]]] = {
     "PCA": ({"components_", "mean_", "get_covariance"}, _low_rank),
     "FactorAnalysis": ({"components_", "mean_", "get_covariance"}, _low_rank),
 }
-"""By the name of the class: the attributes that it has once it is fitted, and the model that it then is."""
 
 
 class SciKitLearn(Adapter):
@@ -123,9 +120,7 @@ def _predicted(estimator: Any, x: Any, y: Any, robust: bool) -> Law:
     if "predict_proba" in dir(estimator):
         return ClassProbabilities(np.asarray(estimator.predict_proba(x), dtype=np.float64), estimator.classes_)
     if "classes_" in dir(estimator):
-        raise TypeError(
-            f"`predictive` is a {type(estimator).__name__} without `predict_proba`: it predicts no chances."
-        )
+        raise TypeError(f"`predictive` is a {type(estimator).__name__} without `predict_proba`: it gives no chances.")
     if _has_std(estimator):
         return Distribution(norm(*estimator.predict(x, return_std=True)))
     mean = np.ravel(estimator.predict(x))
@@ -160,9 +155,7 @@ def fitted_model(fitted: Any) -> Model:
     if found is None:
         found = fitted if Knowledge(fitted).has_score else read_model(fitted)
     if found is None:
-        raise TypeError(
-            f"`family.fit(x)` must return a model with `score(x)`, got an object of type {type(fitted).__name__}."
-        )
+        raise TypeError(f"`family.fit(x)` must return a model with `score(x)`, got a {type(fitted).__name__}.")
     return found  # type: ignore[no-any-return]
 
 

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
 from steinball.adapters.density import refuse_set
-from steinball.adapters.scipy_distribution import Frozen, New, ends_of, line_model, shapes_of
-from steinball.adapters.scipy_scores import SCORES, SHAPE_SCORES
+from steinball.adapters.scipy_distribution import SCORES, ends_of, line_model, read_frozen, read_new, shapes_of
 from steinball.arrays import Floats
 from steinball.models.base import Model, refuse_discrete
 from steinball.models.differences import difference_jacobian
 from steinball.models.family import Family
 from steinball.models.gaussian import Gaussian
 from steinball.models.kernel_density import KernelDensity
+from steinball.models.positive import GammaFamily, LogNormalFamily, WeibullFamily
 from steinball.models.registry import Adapter, class_names
 from steinball.models.student_t import StudentFamily, StudentT
 from steinball.models.support import Support
 
+#: Values of a shape parameter at which the ends of a family are asked for; SciPy does not allow all of them.
 _TRIED = (-1.5, -0.4, 0.3, 0.7, 1.3, 2.0, 3.0)
-"""Values of a shape parameter at which the ends of a family are asked for; SciPy does not allow all of them."""
 
+#: Sets that are no box of the space that points are written in, and distributions on them.
 _CURVED = {
     "a simplex": ("dirichlet",),
     "a sphere": ("vonmises_fisher", "uniform_direction"),
@@ -33,7 +35,15 @@ _CURVED = {
     "positive definite matrices": ("wishart", "invwishart"),
     "rotations": ("special_ortho_group", "ortho_group", "unitary_group"),
 }
-"""Sets that are no box of the space that points are written in, and distributions on them."""
+
+
+#: ∂ log p / ∂ of the shapes at a column z, (n, 1) to (n, k), where a family of our own has it, by the name of SciPy.
+SHAPE_SCORES: dict[str, Callable[..., Floats]] = {
+    "gamma": lambda z, a: GammaFamily().parameter_scores(np.array([a, 1.0]), z)[:, :1],
+    "lognorm": lambda z, s: LogNormalFamily().parameter_scores(np.array([0.0, s]), z)[:, 1:],
+    "t": lambda z, df: -StudentFamily().parameter_scores(np.array([1.0 / df, 0.0, 1.0]), z)[:, :1] / df**2,
+    "weibull_min": lambda z, c: WeibullFamily().parameter_scores(np.array([c, 1.0]), z)[:, :1],
+}
 
 
 class SciPy(Adapter):
@@ -47,11 +57,11 @@ class SciPy(Adapter):
         _refuse_sets(kind.removesuffix("_frozen"))
         _refuse_families(thing)
         if kind == "rv_continuous_frozen":
-            return line_model(Frozen(thing), dimension)
+            return _frozen_model(thing, dimension)
         if "DiscreteDistribution" in class_names(thing):
             refuse_discrete(kind)
         is_new = class_names(thing) & {"UnivariateDistribution", "_ProbabilityDistribution"}
-        return line_model(New(thing), dimension) if is_new else None
+        return line_model(read_new(thing), dimension) if is_new else None
 
     def family(self, thing: Any, dimension: int, known: Mapping[str, float]) -> Family | None:
         """The family of a continuous distribution whose parameters are not frozen; our own of Student's t, in which
@@ -68,6 +78,19 @@ class SciPy(Adapter):
         return StudentFamily() if thing.name == "t" else SciPyFamily(thing, known)
 
 
+def _frozen_model(thing: Any, dimension: int | None) -> Any:
+    """The model of a frozen distribution, the same one for as long as its parameters are."""
+    try:
+        return _last_models(thing, thing.args, tuple(thing.kwds.items()), dimension)
+    except TypeError:  # parameters that are arrays
+        return line_model(read_frozen(thing), dimension)
+
+
+@lru_cache(maxsize=8)  # a model holds its distribution
+def _last_models(thing: Any, args: Any, kwds: Any, dimension: int | None) -> Any:
+    return line_model(read_frozen(thing), dimension)
+
+
 def _refuse_sets(name: str) -> None:
     """Refuse a multivariate distribution on a set that is no box."""
     where = next((where for where, names in _CURVED.items() if name in names), None)
@@ -79,7 +102,7 @@ def _refuse_sets(name: str) -> None:
 
 def _refuse_families(model: Any) -> None:
     """Refuse families without parameters, histograms, and discrete distributions."""
-    if isinstance(model, (stats.rv_discrete, type(stats.poisson(1.0)))):
+    if isinstance(model, stats.rv_discrete) or type(model).__name__ == "rv_discrete_frozen":
         refuse_discrete(model.name if isinstance(model, stats.rv_discrete) else model.dist.name)
     if isinstance(model, stats.rv_histogram):
         raise TypeError(
@@ -165,16 +188,14 @@ class SciPyFamily(Family):
         return None if np.isinf(found).all() else Support.of(found[0].tolist())
 
     def model(self, params: Floats) -> Model:
-        return line_model(Frozen(self.distribution(**self._whole(params))), 1)  # type: ignore[no-any-return]
+        return line_model(read_frozen(self.distribution(**self._whole(params))), 1)  # type: ignore[no-any-return]
 
     def fit(self, x: Floats) -> Floats:
         """SciPy's own fit, with the known parameters fixed."""
         if not self.names:
             return np.empty(0)
         if self.support is not None and (outside := self.support.outside(x)).any():
-            raise ValueError(
-                f"{int(outside.sum())} values of `x` lie outside the support {self.support} of {self.label}."
-            )
+            raise ValueError(f"{outside.sum()} values of `x` lie outside the support {self.support} of {self.label}.")
         if "scale" in self.names and not x.std() > 0.0:
             raise ValueError(f"`x` must not be constant to fit {self.label}.")
         by, unit = self._place(x)  # SciPy's search depends on the unit of the data

@@ -4,19 +4,113 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar
+from functools import cached_property, partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from steinball.adapters.density import refuse_angle, refuse_columns
-from steinball.adapters.scipy_scores import SCORES
 from steinball.arrays import Array, Floats, like, to_host
-from steinball.models.base_map import normal_of
+from steinball.models.base_space import normal_of
 from steinball.models.differences import numerical_gradient
 from steinball.models.gaussian import Gaussian, as_points
 from steinball.models.student_t import StudentT
 from steinball.models.support import Support
+
+Number = float | Floats
+
+
+class ClosedScore(NamedTuple):
+    """The score at z with the shape parameters of SciPy, and r with |s| = O(1 + |z|^r), and O(1/distance) at an edge.
+
+    ``growth`` is ``None`` where no such r exists.
+    """
+
+    score: Callable[..., Any]
+    growth: Callable[..., float | None] | float | None
+
+    def rate(self, *shapes: Number) -> float | None:
+        """The growth for these shape parameters: the largest of the columns, where every column has one."""
+        if not callable(self.growth):
+            return self.growth
+        columns = np.stack(np.broadcast_arrays(*map(np.ravel, shapes)), axis=1)
+        rates = [self.growth(*column) for column in columns.tolist()]
+        return None if any(rate is None for rate in rates) else max(rates)  # type: ignore[type-var]
+
+
+def _weibull(z: Floats, c: Number) -> Floats:
+    return np.asarray((c - 1.0) / z - c * z ** (np.asarray(c) - 1.0))
+
+
+def _mills(z: Floats) -> Floats:
+    """φ(z)/Φ(z); far to the left |z| + 1/|z|, where the two logarithms would cancel."""
+    near = np.maximum(z, -1e3)
+    far = np.maximum(-z, 1e3)
+    ratio = np.exp(-0.5 * near * near - 0.5 * np.log(2.0 * np.pi) - log_ndtr(near))
+    return np.where(z < -1e3, far + 1.0 / far, ratio)
+
+
+def _general_normal(z: Floats, beta: Number) -> Floats:
+    return np.asarray(-beta * np.sign(z) * np.abs(z) ** (np.asarray(beta) - 1.0))
+
+
+def _log_logistic(z: Floats, c: Number, d: Number = 1.0) -> Floats:
+    """(c − 1)/z − (d + 1) c z^(c−1)/(1 + z^c), with the last quotient written so that it does not overflow."""
+    return np.asarray((c - 1.0) / z - (d + 1.0) * c / z / (1.0 + z ** -np.asarray(c)))
+
+
+def _johnson(z: Floats, a: Number, b: Number) -> Floats:
+    root = np.hypot(z, 1.0)
+    return np.asarray(-z / root / root - b * (a + b * np.arcsinh(z)) / root)
+
+
+def _student(z: Floats, df: Number = 1.0) -> Floats:
+    return np.asarray(-(df + 1.0) * z / (df + z * z))
+
+
+#: By the names of SciPy: distributions with the same score stand together.
+_SCORES = {
+    "arcsine": ClosedScore(lambda z: 0.5 / (1.0 - z) - 0.5 / z, 0.0),
+    "beta": ClosedScore(lambda z, a, b: (a - 1.0) / z - (b - 1.0) / (1.0 - z), 0.0),
+    "betaprime": ClosedScore(lambda z, a, b: (a - 1.0) / z - (a + b) / (1.0 + z), 0.0),
+    "burr12 fisk": ClosedScore(_log_logistic, 0.0),
+    "cauchy halfcauchy t": ClosedScore(_student, 0.0),
+    "chi": ClosedScore(lambda z, df: (df - 1.0) / z - z, 1.0),
+    "chi2": ClosedScore(lambda z, df: (df / 2.0 - 1.0) / z - 0.5, 0.0),
+    "erlang gamma": ClosedScore(lambda z, a: (a - 1.0) / z - 1.0, 0.0),
+    "expon truncexpon": ClosedScore(lambda z, *_: -np.ones_like(z), 0.0),
+    "f": ClosedScore(lambda z, m, n: (m / 2.0 - 1.0) / z - (m + n) / 2.0 * m / (n + m * z), 0.0),
+    "genpareto": ClosedScore(lambda z, c: -(1.0 + c) / (1.0 + c * z), 0.0),
+    "gennorm": ClosedScore(_general_normal, lambda beta: beta - 1.0 if beta >= 1.0 else None),
+    "gumbel_l": ClosedScore(lambda z: 1.0 - np.exp(z), None),
+    "gumbel_r": ClosedScore(lambda z: np.exp(-z) - 1.0, None),
+    "halflogistic logistic": ClosedScore(lambda z: -np.tanh(z / 2.0), 0.0),
+    "halfnorm norm truncnorm": ClosedScore(lambda z, *_: -z, 1.0),
+    "hypsecant": ClosedScore(lambda z: -np.tanh(z), 0.0),
+    "invgamma": ClosedScore(lambda z, a: (1.0 / z - a - 1.0) / z, None),
+    "invgauss": ClosedScore(lambda z, mu: (0.5 / z - 1.5) / z - 0.5 / mu**2, None),
+    "invweibull": ClosedScore(lambda z, c: (c * z ** -np.asarray(c) - c - 1.0) / z, None),
+    "johnsonsu": ClosedScore(_johnson, 0.0),
+    "laplace": ClosedScore(lambda z: -np.sign(z), 0.0),
+    "levy": ClosedScore(lambda z: (0.5 / z - 1.5) / z, None),
+    "loggamma": ClosedScore(lambda z, c: c - np.exp(z), None),
+    "lognorm": ClosedScore(lambda z, s: -(1.0 + np.log(z) / s**2) / z, None),
+    "lomax": ClosedScore(lambda z, c: -(c + 1.0) / (1.0 + z), 0.0),
+    "loguniform reciprocal": ClosedScore(lambda z, *_: -1.0 / z, 0.0),
+    "maxwell": ClosedScore(lambda z: 2.0 / z - z, 1.0),
+    "nakagami": ClosedScore(lambda z, nu: (2.0 * nu - 1.0) / z - 2.0 * nu * z, 1.0),
+    "pareto": ClosedScore(lambda z, b: -(b + 1.0) / z, 0.0),
+    "powerlaw": ClosedScore(lambda z, a: (a - 1.0) / z, 0.0),
+    "rayleigh": ClosedScore(lambda z: 1.0 / z - z, 1.0),
+    "semicircular": ClosedScore(lambda z: -z / (1.0 - z * z), 0.0),
+    "skewnorm": ClosedScore(lambda z, a: a * _mills(a * z) - z, 1.0),
+    "uniform": ClosedScore(np.zeros_like, 0.0),
+    "weibull_max": ClosedScore(lambda z, c: -_weibull(-z, c), lambda c: max(c - 1.0, 0.0)),
+    "weibull_min": ClosedScore(_weibull, lambda c: max(c - 1.0, 0.0)),
+}
+
+SCORES = {name: score for names, score in _SCORES.items() for name in names.split()}
 
 _QUARTILES, _NORMAL_QUARTILES = (0.25, 0.75), 1.3489795003921634
 
@@ -36,132 +130,6 @@ def ends_of(distribution: Any, parameters: Mapping[str, Floats]) -> tuple[Floats
     return np.where(skew > 0.0, edge, low), np.where(skew < 0.0, edge, high)
 
 
-@dataclass(frozen=True, eq=False)
-class Frozen:
-    """A frozen distribution, such as ``stats.gamma(2.0)``."""
-
-    distribution: Any
-
-    @property
-    def name(self) -> str:
-        return str(self.distribution.dist.name)
-
-    @cached_property
-    def parameters(self) -> dict[str, Floats]:
-        """Shape parameters by their names, then ``loc`` and ``scale``."""
-        dist = self.distribution.dist
-        shapes, loc, scale = dist._parse_args(*self.distribution.args, **self.distribution.kwds)
-        names = (*shapes_of(dist), "loc", "scale")
-        return {
-            key: np.asarray(value, dtype=np.float64) for key, value in zip(names, (*shapes, loc, scale), strict=True)
-        }
-
-    @property
-    def text(self) -> str:
-        """The code that makes the distribution."""
-        defaults = {"loc": 0.0, "scale": 1.0}
-        given = {key: value for key, value in self.parameters.items() if not np.all(value == defaults.get(key))}
-        return f"{self.name}({', '.join(f'{key}={_short(value)}' for key, value in given.items())})"
-
-    @property
-    def ends(self) -> tuple[Floats, Floats]:
-        return ends_of(self.distribution.dist, self.parameters)
-
-    def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
-        return np.asarray(self.distribution.rvs(size=shape, random_state=rng), dtype=np.float64)
-
-    def quantile(self, p: float) -> Floats:
-        return np.asarray(self.distribution.ppf(p), dtype=np.float64)
-
-    def above(self, x: Floats) -> Floats:
-        return np.asarray(self.distribution.sf(x))
-
-    @property
-    def score(self) -> Callable[[Floats], Floats] | None:
-        """The score in closed form, where it is known."""
-        *shapes, loc, scale = self.parameters.values()
-        if self.name not in SCORES:
-            return None
-        standard = SCORES[self.name].score
-        return lambda x: np.asarray(standard((x - loc) / scale, *shapes) / scale)
-
-    @property
-    def growth(self) -> float | None:
-        *shapes, _, _ = self.parameters.values()
-        return SCORES[self.name].rate(*shapes) if self.name in SCORES else None
-
-
-@dataclass(frozen=True, eq=False)
-class New:
-    """An object of the newer kind, such as ``stats.Normal(mu=0.0)``."""
-
-    distribution: Any
-    growth: ClassVar[float | None] = None
-    score: ClassVar[None] = None
-
-    @property
-    def name(self) -> str:
-        return str(self.distribution).partition("(")[0] or type(self.distribution).__name__
-
-    @property
-    def text(self) -> str:
-        """The text of the object, on one line."""
-        return " ".join(str(self.distribution).split())
-
-    @cached_property
-    def parameters(self) -> dict[str, Floats]:
-        """The parameters of the object: mixtures and transformed ones have none of their own."""
-        known = vars(self.distribution).get("_parameters", {})
-        return {key: np.asarray(value, dtype=np.float64) for key, value in known.items()}
-
-    @property
-    def ends(self) -> tuple[Floats, Floats]:
-        low, high = self.distribution.support()
-        return low, high
-
-    def draw(self, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
-        size = np.broadcast_shapes(*(value.shape for value in self.parameters.values()))
-        wanted = shape[0] if size == (shape[1],) else shape
-        return np.asarray(self.distribution.sample(shape=wanted, rng=rng), dtype=np.float64).reshape(shape)
-
-    def quantile(self, p: float) -> Floats:
-        return np.asarray(self.distribution.icdf(p), dtype=np.float64)
-
-    def above(self, x: Floats) -> Floats:
-        return np.asarray(self.distribution.ccdf(x))
-
-
-def line_model(source: Frozen | New, dimension: int | None) -> Any:
-    """A distribution of one number, or of independent columns where its parameters are vectors."""
-    if source.name in ("vonmises", "wrapcauchy"):
-        refuse_angle(source.name, "model.logpdf", "numerical")
-    size = np.broadcast_shapes(*(value.shape for value in source.parameters.values()))
-    if np.isnan(source.ends).any():
-        raise ValueError(f"`model` is {source.text}, with parameters that SciPy does not allow; correct them.")
-    if len(size) > 1:
-        raise ValueError(f"`model` has parameters of shape {size}; give one number, or one for each column.")
-    if not size and dimension is not None and dimension > 1:
-        some = next(iter(source.parameters), "loc")
-        value = float(source.parameters.get(some, np.zeros(())))
-        refuse_columns(source.name, dimension, f"{source.name}(..., {some}=np.full({dimension}, {value:g}))")
-    return _own_model(source, size[0] if size else 1) or ScipyDistribution(source, size[0] if size else 1)
-
-
-def _own_model(source: Frozen | New, d: int) -> Any:
-    """The Gaussian or Student t that a distribution is; ``None`` for others."""
-    known = source.parameters
-    if source.name == "norm":
-        return Gaussian(np.broadcast_to(known["loc"], d), sd=np.broadcast_to(known["scale"], d))
-    if source.name == "Normal":
-        return Gaussian(np.broadcast_to(known["mu"], d), sd=np.broadcast_to(known["sigma"], d))
-    if source.name == "StandardNormal":
-        return Gaussian()
-    if source.name in ("t", "cauchy") and d == 1:
-        df, loc, scale = (float(known[key]) if key in known else 1.0 for key in ("df", "loc", "scale"))
-        return StudentT(df, loc, scale) if np.isfinite(df) else Gaussian(loc, sd=scale)
-    return None
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ScipyDistribution:
     """A continuous distribution of SciPy on the line, or of independent columns where its parameters are vectors.
@@ -174,26 +142,38 @@ class ScipyDistribution:
     --------
     >>> import numpy as np
     >>> from scipy import stats
-    >>> model = line_model(Frozen(stats.expon([0.0, 1.0])), 2)
+    >>> model = line_model(read_frozen(stats.expon([0.0, 1.0])), 2)
     >>> model, model.support
     (ScipyDistribution(expon(loc=[0, 1]), score: closed form), Support(ends=((0.0, inf), (1.0, inf))))
     >>> model.score(np.array([[1.0, 2.0]]))
     array([[-1., -1.]])
     """
 
-    source: Any
-    dimension: int
+    distribution: Any
+    name: str
+    text: str  # the code that makes the distribution
+    parameters: dict[str, Floats]
+    ends: tuple[Any, Any]
+    draw: Callable[[tuple[int, int], np.random.Generator], Any]
+    quantile: Callable[[float], Any]
+    above: Callable[[Floats], Any]  # the probability of larger values
+    verified: bool = False  # whether the score is in closed form, and compared with the sampler in the tests
     takes_numpy: ClassVar[bool] = True
     derived: ClassVar[bool] = True
 
     def __repr__(self) -> str:
         how = "closed form" if self.verified else "numerical derivative"
-        return f"ScipyDistribution({self.source.text}, score: {how})"
+        return f"ScipyDistribution({self.text}, score: {how})"
 
     @property
-    def verified(self) -> bool:
-        """Whether its score is in closed form, and compared with its sampler in the tests."""
-        return self.source.score is not None
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the parameters: () on the line."""
+        return np.broadcast_shapes(*(value.shape for value in self.parameters.values()))
+
+    @property
+    def dimension(self) -> int:
+        """The number d of columns."""
+        return (*self.shape, 1)[0]
 
     @property
     def prefers_base(self) -> bool:
@@ -206,35 +186,36 @@ class ScipyDistribution:
     @cached_property
     def support(self) -> Support:
         """The ends of every column."""
-        low, high = (self._columns(end).tolist() for end in self.source.ends)
+        low, high = (self._columns(end).tolist() for end in self.ends)
         return Support(tuple(zip(low, high, strict=True)))
 
     @cached_property
     def location(self) -> Floats:
         """The medians, shape (d,)."""
-        return self._columns(self.source.quantile(0.5))
+        return self._columns(self.quantile(0.5))
 
     @cached_property
     def covariance(self) -> Floats:
         """The squared spreads on the diagonal, shape (d, d)."""
-        low, high = (self._columns(self.source.quantile(p)) for p in _QUARTILES)
+        low, high = (self._columns(self.quantile(p)) for p in _QUARTILES)
         return np.diag(((high - low) / _NORMAL_QUARTILES) ** 2)
 
     @property
     def growth(self) -> float | None:
         """r with |s(x)| = O(1 + |x|^r); between two ends nothing grows toward infinity."""
-        rate: float | None = self.source.growth
-        closed = np.isfinite(self.support.along(self.dimension)).all()
-        return min(rate, 0.0) if rate is not None and closed else rate
+        rate = SCORES[self.name].rate(*list(self.parameters.values())[:-2]) if self.verified else None
+        finite = np.isfinite(self.support.along(self.dimension)).all()
+        return min(rate, 0.0) if rate is not None and finite else rate
 
     def score(self, x: Array) -> Array:
         """∇ log p at each row of ``x``, shape (n, d)."""
-        x, closed = as_points(x, self.dimension), self.source.score
+        x = as_points(x, self.dimension)
         points = to_host(x)
         with np.errstate(all="ignore"):  # outside the support there is no score, and that is told by name
-            if closed is not None:
-                return like(closed(points), x)
-            return like(numerical_gradient(self._log_density, points, self.support.distance(points))[0], x)
+            if not self.verified:
+                return like(numerical_gradient(self._log_density, points, self.support.distance(points))[0], x)
+            *shapes, loc, scale = self.parameters.values()
+            return like(SCORES[self.name].score((points - loc) / scale, *shapes) / scale, x)
 
     def log_density(self, x: Array) -> Array:
         """log p at each row of ``x``, shape (n,)."""
@@ -243,19 +224,80 @@ class ScipyDistribution:
 
     def _log_density(self, x: Any) -> Floats:
         with np.errstate(all="ignore"):
-            return np.asarray(np.broadcast_to(self.source.distribution.logpdf(x), x.shape).sum(axis=1))
+            return np.asarray(np.broadcast_to(self.distribution.logpdf(x), x.shape).sum(axis=1))
 
     def sample(self, n: int, rng: Any = None) -> Floats:
         """``n`` independent draws, shape (n, d)."""
-        return np.asarray(self.source.draw((n, self.dimension), np.random.default_rng(rng)))
+        return np.asarray(self.draw((n, self.dimension), np.random.default_rng(rng)), dtype=np.float64)
 
     def to_base(self, x: Floats) -> Floats:
         """Φ⁻¹(F(x)), column by column: standard normal where x comes from the model."""
         with np.errstate(all="ignore"):
-            return normal_of(np.asarray(self.source.distribution.cdf(x)), self.source.above(x))
+            return normal_of(np.asarray(self.distribution.cdf(x)), np.asarray(self.above(x)))
+
+
+def read_frozen(distribution: Any) -> ScipyDistribution:
+    """The model of a frozen distribution, such as ``stats.gamma(2.0)``."""
+    dist = distribution.dist
+    shapes, loc, scale = dist._parse_args(*distribution.args, **distribution.kwds)
+    values = (np.asarray(value, dtype=np.float64) for value in (*shapes, loc, scale))
+    known = dict(zip((*shapes_of(dist), "loc", "scale"), values, strict=True))
+    defaults = {"loc": 0.0, "scale": 1.0}
+    given = [f"{key}={_short(value)}" for key, value in known.items() if not np.all(value == defaults.get(key))]
+    name, text, ends = str(dist.name), f"{dist.name}({', '.join(given)})", ends_of(dist, known)
+    ask = distribution.rvs, distribution.ppf, distribution.sf
+    return ScipyDistribution(distribution, name, text, known, ends, *ask, name in SCORES)
+
+
+def read_new(distribution: Any) -> ScipyDistribution:
+    """The model of an object of the newer kind, such as ``stats.Normal(mu=0.0)``.
+
+    Mixtures and transformed distributions have no parameters of their own.
+    """
+    text = " ".join(str(distribution).split())
+    name = str(distribution).partition("(")[0] or type(distribution).__name__
+    own = vars(distribution).get("_parameters", {})
+    known = {key: np.asarray(value, dtype=np.float64) for key, value in own.items()}
+    ask = partial(_draw_new, distribution, known), distribution.icdf, distribution.ccdf
+    return ScipyDistribution(distribution, name, text, known, distribution.support(), *ask)
+
+
+def _draw_new(distribution: Any, known: Mapping[str, Floats], shape: tuple[int, int], rng: Any) -> Floats:
+    size = np.broadcast_shapes(*(value.shape for value in known.values()))
+    wanted = shape[0] if size == (shape[1],) else shape
+    return np.asarray(distribution.sample(shape=wanted, rng=rng)).reshape(shape)
+
+
+def line_model(found: ScipyDistribution, dimension: int | None) -> Any:
+    """A distribution of one number, or of independent columns where its parameters are vectors."""
+    if found.name in ("vonmises", "wrapcauchy"):
+        refuse_angle(found.name, "model.logpdf", "numerical")
+    if np.isnan(found.ends).any():
+        raise ValueError(f"`model` is {found.text}, with parameters that SciPy does not allow; correct them.")
+    if len(found.shape) > 1:
+        raise ValueError(f"`model` has parameters of shape {found.shape}; give one number, or one for each column.")
+    if not found.shape and dimension is not None and dimension > 1:
+        some = next(iter(found.parameters), "loc")
+        value = float(found.parameters.get(some, np.zeros(())))
+        refuse_columns(found.name, dimension, f"{found.name}(..., {some}=np.full({dimension}, {value:g}))")
+    return _own_model(found) or found
+
+
+def _own_model(found: ScipyDistribution) -> Any:
+    """The Gaussian or Student t that a distribution is; ``None`` for others."""
+    known, d = found.parameters, found.dimension
+    if found.name in ("norm", "Normal"):
+        mean, sd = (known[key] for key in (("loc", "scale") if found.name == "norm" else ("mu", "sigma")))
+        return Gaussian(np.broadcast_to(mean, d), sd=np.broadcast_to(sd, d))
+    if found.name == "StandardNormal":
+        return Gaussian()
+    if found.name in ("t", "cauchy") and d == 1:
+        df, loc, scale = (float(known[key]) if key in known else 1.0 for key in ("df", "loc", "scale"))
+        return StudentT(df, loc, scale) if np.isfinite(df) else Gaussian(loc, sd=scale)
+    return None
 
 
 def _short(value: Floats) -> str:
     if value.ndim == 0:
         return f"{float(value):g}"
-    return f"[{', '.join(f'{v:g}' for v in value[:4])}{', …' * (value.size > 4)}]"
+    return f"[{', '.join(f'{v:g}' for v in value.flat[:4])}{', …' * (value.size > 4)}]"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steinball.adapters.posterior import Posterior
+from steinball.adapters.posterior import Posterior, column_name
 from steinball.arrays import Floats
 from steinball.models.registry import Adapter, class_names
 
@@ -30,7 +30,7 @@ class StanPosterior(Posterior):
         self._model = model
         self._columns = [_split(name) for name in model.param_names()]
         self.names = tuple(dict.fromkeys(name for name, _ in self._columns))
-        self.parameters = tuple(_label(*_split(name)) for name in model.param_unc_names())
+        self.parameters = tuple(column_name(*_split(name)) for name in model.param_unc_names())
 
     def free_rows(self, rows: Mapping[str, Floats]) -> Floats:
         """Rows by ``param_unconstrain``, draw by draw; columns are found by their names, in the order of Stan."""
@@ -48,14 +48,8 @@ def _split(name: str) -> tuple[str, tuple[int, ...]]:
     """``theta.2.1`` is the entry [2, 1] of theta: Stan counts from 1."""
     base, *index = name.split(".")
     if not all(part.isdigit() for part in index):
-        raise TypeError(
-            f"the parameter {name} of the Stan model is complex or in a tuple, which this test cannot read."
-        )
+        raise TypeError(f"the parameter {name} of the Stan model is complex or in a tuple, which cannot be read.")
     return base, tuple(map(int, index))
-
-
-def _label(name: str, index: tuple[int, ...]) -> str:
-    return f"{name}[{','.join(map(str, index))}]" if index else name
 
 
 class Stan(Adapter):

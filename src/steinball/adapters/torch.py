@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -49,15 +50,11 @@ def sample(target: Any, n: int, rng: Any = None, *, by_shape: bool = True, sever
     return to_host(draws[0] if several else draws).reshape(n, -1)
 
 
-def _tensor(x: Floats) -> Any:
-    return torch.tensor(x)
-
-
 TORCH = Conventions(
     backend="torch",
     log_prob=log_prob,
     sample=sample,
-    array=_tensor,
+    array=torch.tensor,
     weights=attrgetter("mixture_distribution.probs"),
     as_columns="torch.distributions.Independent(model, 1)",
     repeated="torch.distributions.Independent(model.expand([{}]), 1)",
@@ -77,31 +74,26 @@ def module_model(model: Any, original: Any, sampler: Sampler | None = None, base
         dimension=dimension,
         sample=None if dimension is None else sampler,
         name=type(original).__name__,
-        base=base,
+        to_base=base,
         original=original,
     )
 
 
 def _columns(sampler: Sampler) -> int | None:
     """The number of columns of its draws; ``None`` where it cannot draw, as nflows cannot in double precision."""
-    try:
+    with suppress(RuntimeError):
         return int(sampler(2, 0).shape[1])
-    except RuntimeError:
-        return None
+    return None
 
 
 def _found_sampler(model: Any) -> Sampler | None:
     """A module's own ``sample``, by whichever convention gives rows."""
     if Knowledge(model).sampler is None:
         return None
-    for by_shape in (True, False):
-        for several in (False, True):
-            found = partial(sample, model, by_shape=by_shape, several=several)
-            try:
-                draws = found(3, 0)
-            except Exception:  # another convention, or none: whatever the module raises
-                continue
-            if np.isfinite(draws).all():
+    for by_shape, several in ((True, False), (True, True), (False, False), (False, True)):
+        found = partial(sample, model, by_shape=by_shape, several=several)
+        with suppress(Exception):  # another convention, or none: whatever the module raises
+            if np.isfinite(found(3, 0)).all():
                 return found
     return None
 

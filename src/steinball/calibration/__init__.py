@@ -4,11 +4,9 @@ from steinball.calibration.base import BootstrapNull, BoundingNull, Calibration,
 from steinball.calibration.betting import Betting
 from steinball.calibration.boundary import BoundaryBootstrap
 from steinball.calibration.deviation import DeviationBound
-from steinball.calibration.fitted import RefitBootstrap
-from steinball.calibration.markov import WildBootstrap
+from steinball.calibration.fitted import ProjectedBootstrap, RefitBootstrap
 from steinball.calibration.monte_carlo import MonteCarlo
-from steinball.calibration.projected import ProjectedBootstrap
-from steinball.calibration.weighted import WeightedBootstrap
+from steinball.calibration.weighted import WeightedBootstrap, WildBootstrap
 
 __all__ = [
     "Betting",

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, dtype_name
 from steinball.gram.base import GramSummary
@@ -43,7 +42,7 @@ class Null(ABC):
     (True, 0.03, 0.53)
     """
 
-    draws: NDArray[np.float64] | None
+    draws: Floats | None
     directed: ClassVar[bool] = False
     by_distance: ClassVar[bool] = True
 
@@ -55,15 +54,15 @@ class Null(ABC):
     def threshold(self, level: float, radius: float) -> float:
         """The value that Δ_θ must exceed for a rejection at ``level``."""
 
-    def drawn(self, radius: float) -> NDArray[np.float64] | None:
+    def drawn(self, radius: float) -> Floats | None:
         """The draws that the threshold at the radius θ is a quantile of, on the scale of Δ_θ; ``None`` without any."""
         return self.draws
 
-    def path(self, radius: float) -> NDArray[np.float64] | None:
+    def path(self, radius: float) -> Floats | None:
         """The logarithm of the wealth after every point, (n,), of those who bet against the radius θ."""
         return None
 
-    def numbers(self) -> dict[str, NDArray[np.float64]] | None:
+    def numbers(self) -> dict[str, Floats] | None:
         """What p-values and thresholds at all radii can be counted from, such as on a page; ``None`` where they are
         not counts. The names of the arrays say how: ``report/page.js`` knows them."""
         return None
@@ -98,7 +97,7 @@ class BoundingNull(Null):
         return {}
 
     def critical_range(
-        self, level: float, radius: float, moved: float, draws_moved: NDArray[np.float64]
+        self, level: float, radius: float, moved: float, draws_moved: Floats
     ) -> tuple[float, float] | None:
         """Between which values the critical D stays while D moves by up to ``moved`` and each draw by its own of
         ``draws_moved``; ``None`` where that is not known."""
@@ -119,22 +118,22 @@ class JointNull(ABC):
     monotone: ClassVar[bool] = False
 
     @abstractmethod
-    def ratios(self, radii: NDArray[np.float64]) -> NDArray[np.float64]:
+    def ratios(self, radii: Floats) -> Floats:
         """How strongly each kernel speaks against its radius, shape (k,)."""
 
     @abstractmethod
-    def statistic(self, radii: NDArray[np.float64]) -> float:
+    def statistic(self, radii: Floats) -> float:
         """How strongly they do together."""
 
     @abstractmethod
-    def threshold(self, radii: NDArray[np.float64], level: float) -> float:
+    def threshold(self, radii: Floats, level: float) -> float:
         """What ``statistic`` must exceed."""
 
     @abstractmethod
-    def pvalue(self, radii: NDArray[np.float64]) -> float:
+    def pvalue(self, radii: Floats) -> float:
         """The p-value of all radii together."""
 
-    def critical(self, radii: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+    def critical(self, radii: Floats, level: float) -> Floats:
         """What D of each kernel had to exceed for a rejection by it alone, shape (k,); NaN where that is not known."""
         return np.full(len(radii), math.nan)
 
@@ -272,7 +271,7 @@ class BootstrapNull(BoundingNull):
     19.0
     """
 
-    draws: NDArray[np.float64]
+    draws: Floats
     tolerance: float = 1e-10
 
     def __post_init__(self) -> None:
@@ -288,19 +287,19 @@ class BootstrapNull(BoundingNull):
         """The p-value of an observed D against the radius θ."""
         if ksd <= radius:
             return 1.0
-        upper: NDArray[np.float64] = self._sorted  # type: ignore[attr-defined]
+        upper: Floats = self._sorted  # type: ignore[attr-defined]
         below = int(np.searchsorted(upper, ksd - radius, side="left"))
         return (1 + upper.size - below) / (upper.size + 1)
 
     def threshold(self, level: float, radius: float) -> float:
         """The k-th smallest draw, k = B + 1 − ⌊level (B + 1)⌋; infinite where it does not exist or is negative."""
-        upper: NDArray[np.float64] = self._sorted  # type: ignore[attr-defined]
+        upper: Floats = self._sorted  # type: ignore[attr-defined]
         k = kth_largest_index(level, upper.size)
         if k is None or upper[k] < 0.0:  # App. C: a negative quantile has no root, and nothing is rejected
             return math.inf
         return float(upper[k])
 
-    def numbers(self) -> dict[str, NDArray[np.float64]]:
+    def numbers(self) -> dict[str, Floats]:
         """The sorted draws, at the upper ends of their ties."""
         return {"sorted": self._sorted}  # type: ignore[attr-defined]
 
@@ -312,15 +311,13 @@ class BootstrapNull(BoundingNull):
         """D + q: by the same triangle inequality, D(Q, P) exceeds D by no more."""
         return ksd + self.threshold(level, 0.0)
 
-    def critical_range(
-        self, level: float, radius: float, moved: float, draws_moved: NDArray[np.float64]
-    ) -> tuple[float, float]:
+    def critical_range(self, level: float, radius: float, moved: float, draws_moved: Floats) -> tuple[float, float]:
         """θ + q for all draws moved down, and for all moved up."""
         low, high = (draw_quantile(self.draws + sign * draws_moved, level, self.tolerance) for sign in (-1.0, 1.0))
         return radius + low, radius + high
 
 
-def draw_quantile(draws: NDArray[np.float64], level: float, tolerance: float) -> float:
+def draw_quantile(draws: Floats, level: float, tolerance: float) -> float:
     """The threshold among draws, 0 in place of negative ones; infinite beyond the largest."""
     k = kth_largest_index(level, draws.size)
     return math.inf if k is None else float(np.partition(np.maximum(0.0, draws), k)[k]) * (1.0 + tolerance)
@@ -336,3 +333,8 @@ def largest_count(level: float, total: int) -> int:
     """The largest c with c / total ≤ level, by the very comparison that decides a p-value."""
     count = math.floor(level * total)
     return count + 1 if (count + 1) / total <= level else count - (count / total > level)
+
+
+def agreeing(threshold: float, statistic: float, rejected: bool) -> float:
+    """The threshold, moved where rounding would let statistic and p-value decide differently."""
+    return min(threshold, float(np.nextafter(statistic, -math.inf))) if rejected else max(threshold, statistic)

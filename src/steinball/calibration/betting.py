@@ -12,11 +12,11 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
-from steinball.arrays import as_number, check_level, check_resamples, generator_at
-from steinball.calibration.base import BoundingNull, Calibration, JointNull
+from steinball.arrays import Floats, check_choice, check_level, check_resamples, check_share, generator_at
+from steinball.calibration.base import BoundingNull, Calibration, JointNull, agreeing
 from steinball.calibration.wealth import (
     STRATEGIES,
     average_evidence,
@@ -29,8 +29,6 @@ from steinball.calibration.wealth import (
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.tau.certificate import Supremum
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +94,6 @@ class BettingNull(BoundingNull):
         paths = self.log_wealth(radius)
         return paths[0] if len(paths) == 1 else None
 
-    def evalue(self, radius: float) -> float:
-        """The wealth at the end, averaged over the orders: its mean is at most 1 for every Q in the ball."""
-        with np.errstate(over="ignore"):
-            return float(np.exp(average_evidence(self.log_wealth(radius)[:, -1])))
-
     @cached_property
     def _stops(self) -> NDArray[np.intp]:
         """Where each order stops: where its wealth at the reference radius first reaches 1/stop, or at its end."""
@@ -124,9 +117,7 @@ class BettingNull(BoundingNull):
         """D − θ_L, by which max(0, D − θ) exceeds it exactly when θ is rejected. It may be negative: wealth once won
         counts even where D has come down again."""
         value, statistic = self.ksd - self.lower_bound(self.ksd, level), max(0.0, self.ksd - radius)
-        if self.pvalue(self.ksd, radius) <= level:
-            return min(value, float(np.nextafter(statistic, -math.inf)))  # rounding must not split the two
-        return max(value, statistic)
+        return agreeing(value, statistic, rejected=self.pvalue(self.ksd, radius) <= level)
 
     def lower_bound(self, ksd: float, level: float) -> float:
         """θ_L = sup{θ : p(θ) ≤ level}, 0 if there is none: D(Q, P) ≥ θ_L at confidence 1 − ``level``."""
@@ -135,15 +126,15 @@ class BettingNull(BoundingNull):
         return self._found[level]
 
     def _largest_rejected(self, level: float) -> float:
-        """By bisection, on the side where p ≤ level: p does not fall in θ, and is 1 at θ = √τ."""
+        """The root, on the side where p ≤ level: p does not fall in θ, and is 1 at θ = √τ."""
         if self.pvalue(self.ksd, 0.0) > level:
             return 0.0
-        root = math.sqrt(self.tau)
-
-        def excess(radius: float) -> float:
-            return self._log_evidence(radius) + math.log(level)
-
-        found = float(brentq(excess, 0.0, root, xtol=1e-13 * root, rtol=1e-14))
+        root, need = math.sqrt(self.tau), -math.log(level)
+        found = float(
+            scipy.optimize.brentq(
+                lambda theta: self._log_evidence(theta) - need, 0.0, root, xtol=1e-13 * root, rtol=1e-14
+            )
+        )
         while found > 0.0 and self.pvalue(self.ksd, found) > level:
             found = max(0.0, found - 1e-12 * root)
         return found
@@ -261,14 +252,11 @@ class Betting(Calibration):
     aggregates: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_orders", check_resamples(self.n_orders, "n_orders"))
-        object.__setattr__(self, "reference", as_number(self.reference, "reference", low=0.0, high=1.0))
-        if self.strategy not in STRATEGIES:
-            raise ValueError(f'`strategy` must be "mixture" or "newton", got {self.strategy!r}.')
-        if self.stop is not None:
-            object.__setattr__(self, "stop", check_level(self.stop, name="stop"))
-        if self.order not in ("random", "arrival"):
-            raise ValueError(f'`order` must be "random" or "arrival", got {self.order!r}.')
+        check_choice(self.strategy, "strategy", STRATEGIES)
+        check_choice(self.order, "order", ("random", "arrival"))
+        stop = None if self.stop is None else check_level(self.stop, name="stop")
+        n_orders, reference = check_resamples(self.n_orders, "n_orders"), check_share(self.reference, "reference")
+        vars(self).update(n_orders=n_orders, reference=reference, stop=stop)
 
     @property
     def independent_rows(self) -> bool:

@@ -20,8 +20,7 @@ from steinball.calibration.base import (
     largest_count,
     tie_tolerance,
 )
-from steinball.calibration.markov import Length, MarkovCalibration, centered, check_length
-from steinball.calibration.weighted import centered_counts
+from steinball.calibration.weighted import Length, MarkovCalibration, centered, centered_counts, check_length
 from steinball.checks.dependence import Chains
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
@@ -285,6 +284,7 @@ class BoundaryBootstrap(MarkovCalibration):
     estimators: ClassVar[tuple[str, ...]] = ("v",)
     aggregates: ClassVar[bool] = True
     stretch: ClassVar[float] = _STRETCH
+    centers: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from steinball.arrays import check_kind
 from steinball.calibration.base import Calibration
 from steinball.cautions import RemovalWarning
 from steinball.gram.request import Request
@@ -21,12 +22,9 @@ if TYPE_CHECKING:
 
 def as_calibration(calibration: Any) -> Calibration:
     """What the user passed, if it is a calibration."""
-    if not isinstance(calibration, Calibration):
-        raise TypeError(
-            "`calibration` must be a calibration such as WeightedBootstrap(999), an instance of a subclass of "
-            f"`steinball.calibration.Calibration`, got {calibration!r}."
-        )
-    return calibration
+    wanted = "a calibration such as WeightedBootstrap(999), an instance of a subclass of"
+    check_kind(calibration, Calibration, "calibration", f"{wanted} `steinball.calibration.Calibration`")
+    return calibration  # type: ignore[no-any-return]
 
 
 def check_combination(calibration: Calibration, estimator: str, radius: Radius, moved: bool = False) -> None:
@@ -100,10 +98,8 @@ def check_engine(calibration: Calibration, request: Request, engine: str) -> Non
         )
 
 
-def radius_of(
-    radius: Radius, calibration: Calibration, problem: Problem, tau: Supremum, known: float | None = None
-) -> float:
-    """θ, after a check of τ; ``known`` is θ where it need not be computed again."""
+def radius_of(radius: Radius, calibration: Calibration, problem: Problem, tau: Supremum) -> float:
+    """θ, after a check of τ."""
     if not calibration.accepts(tau):
         raise ValueError(
             f'{calibration!r} needs an upper bound of u(x, x), but τ = {tau.value:g} is of kind "{tau.kind}". '
@@ -115,7 +111,7 @@ def radius_of(
             "of contamination, TotalVariation, Hellinger, KullbackLeibler, ChiSquared or a DensityBand; or test the "
             "model as it is: `sb.as_model(model)`."
         )
-    return radius(problem, tau) if known is None else known
+    return radius(problem, tau)
 
 
 def doubts(radius: Radius, calibration: Calibration, problem: Problem, tau: Supremum) -> Iterator[Remark]:
@@ -128,13 +124,9 @@ def doubts(radius: Radius, calibration: Calibration, problem: Problem, tau: Supr
     elif calibration.needs_upper_bound:
         yield from unbounded_kernel(problem, f"`{type(calibration).__name__}`")
     if not radius.trusts(tau) and not grows(problem):  # of a kernel that grows, enough was said
-        yield _removal(radius, tau)
-
-
-def _removal(radius: Radius, tau: Supremum) -> Remark:
-    return Remark(
-        RemovalWarning,
-        f"`{radius!r}` allows mass of the model to be missing from the data, where no sample shows how large u(x, x) "
-        f'was; τ = {tau.value:g} is of kind "{tau.kind}" and may be too small, and the level may not hold.',
-        'Use tau="auto", or give a number that bounds u(x, x).',
-    )
+        yield Remark(
+            RemovalWarning,
+            f"`{radius!r}` allows mass of the model to be missing from the data, where no sample shows how large "
+            f'u(x, x) was; τ = {tau.value:g} is of kind "{tau.kind}" and may be too small, and the level may not hold.',
+            'Use tau="auto", or give a number that bounds u(x, x).',
+        )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import brentq
+import scipy
 
+from steinball.arrays import Floats
 from steinball.calibration.base import BoundingNull, Calibration
 from steinball.gram.base import GramSummary
 from steinball.tau.certificate import Supremum
@@ -19,126 +19,84 @@ if TYPE_CHECKING:
     from steinball.radius.base import Radius
 
 
-class _Inequality(Protocol):
-    """P(D − θ > γ(α)) ≤ α for every Q in the null: γ, and the α at which γ is a given excess of D over θ."""
-
-    def gamma(self, level: float, radius: float) -> float: ...
-
-    def tail(self, excess: float, radius: float) -> float: ...
-
-
 @dataclass(frozen=True)
-class _McDiarmid:
-    """The paper's: |gₙ − μ| has mean ≤ √(τ/n) and bounded differences 2√τ/n (Tolstikhin et al. 2017, Prop. A.1)."""
+class _Tail:
+    r"""P(D − θ > mean + e) ≤ c exp(−n x) + failure for every Q in the null, in the form of Bernstein's inequality
 
-    tau: float
+    .. math:: e = bx/3 + \sqrt{(bx/3)^2 + 2vx}, \qquad x = \frac{e^2}{2 (v + be/3)},
+
+    with v the ``variance``, b the ``bound`` and c the ``factor``.
+    """
+
     n: int
+    mean: float
+    variance: float
+    bound: float = 0.0
+    factor: float = 1.0
+    failure: float = 0.0
 
-    def gamma(self, level: float, radius: float) -> float:
-        return math.sqrt(self.tau / self.n) * (1.0 + math.sqrt(-2.0 * math.log(level)))
+    def gamma(self, level: float) -> float:
+        """What D − θ exceeds with probability ``level`` at most; infinite where the failure leaves nothing of it."""
+        left = level - self.failure
+        return math.inf if left <= 0.0 else self.mean + self._excess(math.log(self.factor / left) / self.n)
 
-    def tail(self, excess: float, radius: float) -> float:
-        beyond = excess * math.sqrt(self.n / self.tau) - 1.0
-        return math.exp(-0.5 * max(0.0, beyond) ** 2)
+    def probability(self, excess: float) -> float:
+        """The level at which γ is a given excess of D over θ."""
+        return min(1.0, self.factor * math.exp(-self._exponent(max(0.0, excess - self.mean))) + self.failure)
 
+    def _excess(self, x: float) -> float:
+        linear = self.bound * x / 3.0
+        return linear + math.sqrt(linear**2 + 2.0 * self.variance * x)
 
-@dataclass(frozen=True)
-class _Norm:
-    """The same inequality for D = |gₙ| itself, whose mean is at most √(θ² + (τ − θ²)/n): never worse."""
-
-    tau: float
-    n: int
-
-    def _mean_excess(self, radius: float) -> float:
-        rest = max(0.0, self.tau - radius**2) / self.n
-        return rest / (math.sqrt(radius**2 + rest) + radius) if rest > 0.0 else 0.0  # √(θ² + rest) − θ, with its digits
-
-    def gamma(self, level: float, radius: float) -> float:
-        return self._mean_excess(radius) + math.sqrt(-2.0 * self.tau * math.log(level) / self.n)
-
-    def tail(self, excess: float, radius: float) -> float:
-        beyond = max(0.0, excess - self._mean_excess(radius))
-        return math.exp(-0.5 * self.n * beyond**2 / self.tau)
+    def _exponent(self, excess: float) -> float:
+        return 0.5 * self.n * (excess * excess) / (self.variance + self.bound * excess / 3.0)
 
 
-@dataclass(frozen=True)
-class _Pinelis:
-    """Sums in a Hilbert space (Pinelis 1994, Theorem 3.5), with |φ(X) − μ_Q| ≤ √τ + θ over the null."""
+class _Bousquet(_Tail):
+    """The same with e = √(2vx) + bx/3."""
 
-    tau: float
-    n: int
+    def _excess(self, x: float) -> float:
+        return math.sqrt(2.0 * self.variance * x) + self.bound * x / 3.0
 
-    def gamma(self, level: float, radius: float) -> float:
-        return (math.sqrt(self.tau) + radius) * math.sqrt(2.0 * math.log(2.0 / level) / self.n)
-
-    def tail(self, excess: float, radius: float) -> float:
-        return min(1.0, 2.0 * math.exp(-0.5 * self.n * (excess / (math.sqrt(self.tau) + radius)) ** 2))
+    def _exponent(self, excess: float) -> float:
+        root = math.sqrt(2.0 * self.variance)  # y = √x solves (b/3) y² + √(2v) y = excess
+        y = 2.0 * excess / (root + math.sqrt(root**2 + 4.0 * self.bound * excess / 3.0))
+        return self.n * y**2
 
 
-@dataclass(frozen=True)
-class _UnderHuber:
-    """What Huber's model with ε = θ/√τ allows: E_Q f ≤ (1 − ε) E_P f + ε τ for every f with values in [0, τ]."""
+def _plain(tau: float, n: int, radius: float) -> dict[str, _Tail]:
+    """Bounds over the whole ball, each by its name.
 
-    tau: float
-    n: int
-    moments: ModelMoments
-
-    def _spread(self, moment: float, radius: float) -> float:
-        share = min(1.0, radius / math.sqrt(self.tau))
-        return min(self.tau, (1.0 - share) * moment + share * self.tau)
-
-    def _level(self, level: float) -> float:
-        """What is left of a level when the moments may be wrong; nothing may be left."""
-        return level - self.moments.failure
-
-
-@dataclass(frozen=True)
-class _Bernstein(_UnderHuber):
-    """Bernstein in a Hilbert space (Pinelis 1994, Theorem 3.4): σ² = E_Q|φ − μ_Q|² ≤ E_Q u."""
-
-    def gamma(self, level: float, radius: float) -> float:
-        left = self._level(level)
-        if left <= 0.0:
-            return math.inf
-        x, variance = math.log(2.0 / left) / self.n, self._spread(self.moments.trace, radius)
-        linear = (math.sqrt(self.tau) + radius) * x / 3.0
-        return linear + math.sqrt(linear**2 + 2.0 * variance * x)
-
-    def tail(self, excess: float, radius: float) -> float:
-        scale = self._spread(self.moments.trace, radius) + (math.sqrt(self.tau) + radius) * excess / 3.0
-        return min(1.0, 2.0 * math.exp(-0.5 * self.n * excess**2 / scale) + self.moments.failure)
+    ``mcdiarmid`` is the paper's: |gₙ − μ| has mean ≤ √(τ/n) and bounded differences 2√τ/n (Tolstikhin et al. 2017,
+    Prop. A.1). ``norm`` is the same inequality for D = |gₙ| itself, whose mean is at most √(θ² + (τ − θ²)/n): never
+    worse. ``pinelis`` is for sums in a Hilbert space (Pinelis 1994, Theorem 3.5), with |φ(X) − μ_Q| ≤ √τ + θ.
+    """
+    rest, reach = max(0.0, tau - radius * radius) / n, math.sqrt(tau) + radius
+    mean = rest / (math.sqrt(radius * radius + rest) + radius) if rest > 0.0 else 0.0  # √(θ² + rest) − θ, to its digits
+    return {
+        "mcdiarmid": _Tail(n, math.sqrt(tau / n), tau),
+        "norm": _Tail(n, mean, tau),
+        "pinelis": _Tail(n, 0.0, reach * reach, factor=2.0),
+    }
 
 
-@dataclass(frozen=True)
-class _Bousquet(_UnderHuber):
-    """Talagrand's inequality in Bousquet's form (2002): the norm ‖C_Q‖ in place of the trace, beyond the mean."""
+def _under_huber(tau: float, n: int, radius: float, moments: ModelMoments) -> dict[str, _Tail]:
+    """Bounds by what Huber's model with ε = θ/√τ allows: E_Q f ≤ (1 − ε) E_P f + ε τ for every f with values in [0, τ].
 
-    def _parts(self, radius: float) -> tuple[float, float, float]:
-        """The mean of |gₙ − μ|, the variance factor v, and the bound b of |φ − μ|."""
-        mean = math.sqrt(self._spread(self.moments.trace, radius) / self.n)
-        bound = math.sqrt(self.tau) + radius
-        return mean, self._spread(self.moments.norm, radius) + 2.0 * bound * mean, bound
-
-    def gamma(self, level: float, radius: float) -> float:
-        left = self._level(level)
-        if left <= 0.0:
-            return math.inf
-        mean, variance, bound = self._parts(radius)
-        x = -math.log(left) / self.n
-        return mean + math.sqrt(2.0 * variance * x) + bound * x / 3.0
-
-    def tail(self, excess: float, radius: float) -> float:
-        mean, variance, bound = self._parts(radius)
-        beyond = max(0.0, excess - mean)
-        # y = √x solves (b/3) y² + √(2v) y = beyond.
-        root = math.sqrt(2.0 * variance)
-        y = 2.0 * beyond / (root + math.sqrt(root**2 + 4.0 * bound * beyond / 3.0))
-        return min(1.0, math.exp(-self.n * y**2) + self.moments.failure)
+    ``bernstein`` is in a Hilbert space (Pinelis 1994, Theorem 3.4): σ² = E_Q|φ − μ_Q|² ≤ E_Q u. ``bousquet`` is
+    Talagrand's inequality in Bousquet's form (2002): the norm ‖C_Q‖ in place of the trace, beyond the mean.
+    """
+    share, reach = min(1.0, radius / math.sqrt(tau)), math.sqrt(tau) + radius
+    trace, norm = (min(tau, (1.0 - share) * moment + share * tau) for moment in (moments.trace, moments.norm))
+    mean, failure = math.sqrt(trace / n), moments.failure
+    return {
+        "bernstein": _Tail(n, 0.0, trace, reach, factor=2.0, failure=failure),
+        "bousquet": _Bousquet(n, mean, norm + 2.0 * reach * mean, reach, failure=failure),
+    }
 
 
-_PLAIN: dict[str, type[_McDiarmid | _Norm | _Pinelis]] = {"mcdiarmid": _McDiarmid, "norm": _Norm, "pinelis": _Pinelis}
-_HUBER: dict[str, type[_Bernstein | _Bousquet]] = {"bernstein": _Bernstein, "bousquet": _Bousquet}
-BOUNDS = (*_PLAIN, *_HUBER)
+_HUBER = ("bernstein", "bousquet")
+BOUNDS = ("mcdiarmid", "norm", "pinelis", *_HUBER)
 """The names of the bounds."""
 
 
@@ -158,8 +116,29 @@ def hoeffding(ksd: float, tau: float, n: int, level: float) -> float:
     return min(math.sqrt(tau), ksd + math.sqrt(-2.0 * tau * math.log(level) / n))
 
 
+class FiniteSampleNull(BoundingNull):
+    """A null distribution whose statements hold for every n, and whose threshold the data do not move."""
+
+    tau: float
+    n: int
+    draws = None
+
+    @abstractmethod
+    def _beyond(self, level: float, radius: float) -> float:
+        """What D − θ must exceed."""
+
+    def upper_bound(self, ksd: float, level: float) -> float:
+        """:func:`hoeffding`."""
+        return hoeffding(ksd, self.tau, self.n, level)
+
+    def critical_range(self, level: float, radius: float, moved: float, draws_moved: Floats) -> tuple[float, float]:
+        """θ + γ, which the data do not move."""
+        critical = radius + self._beyond(level, radius)
+        return critical, critical
+
+
 @dataclass(frozen=True)
-class DeviationNull(BoundingNull):
+class DeviationNull(FiniteSampleNull):
     r"""One or several deviation bounds as a null distribution: the smallest threshold, and the p-value that inverts it
 
     .. math:: \gamma(\alpha, \theta) = \min_k \gamma_k(\alpha, \theta), \qquad
@@ -188,41 +167,32 @@ class DeviationNull(BoundingNull):
     n: int
     bounds: tuple[str, ...] = ("mcdiarmid",)
     moments: ModelMoments | None = None
-    draws = None
 
-    @property
-    def _inequalities(self) -> list[_Inequality]:
-        found: list[_Inequality] = [_PLAIN[name](self.tau, self.n) for name in self.bounds if name in _PLAIN]
+    def _tails(self, radius: float) -> list[_Tail]:
+        known = _plain(self.tau, self.n, radius)
         if self.moments is not None:
-            found += [_HUBER[name](self.tau, self.n, self.moments) for name in self.bounds if name in _HUBER]
-        return found
+            known |= _under_huber(self.tau, self.n, radius, self.moments)
+        return [known[name] for name in self.bounds if name in known]
 
     def pvalue(self, ksd: float, radius: float) -> float:
         """The p-value of an observed D against the radius θ."""
         if ksd <= radius:
             return 1.0
-        return min(bound.tail(ksd - radius, radius) for bound in self._inequalities)
+        return min(tail.probability(ksd - radius) for tail in self._tails(radius))
 
     def threshold(self, level: float, radius: float) -> float:
         """The smallest γ at this level and radius."""
-        return min(bound.gamma(level, radius) for bound in self._inequalities)
+        return min(tail.gamma(level) for tail in self._tails(radius))
+
+    _beyond = threshold
 
     def lower_bound(self, ksd: float, level: float) -> float:
         """The largest θ that is rejected: the root of θ + γ(α, θ) = D, which rises in θ."""
         if ksd <= self.threshold(level, 0.0):
             return 0.0
-        return float(brentq(lambda radius: radius + self.threshold(level, radius) - ksd, 0.0, ksd, xtol=1e-15))
-
-    def upper_bound(self, ksd: float, level: float) -> float:
-        """:func:`hoeffding`."""
-        return hoeffding(ksd, self.tau, self.n, level)
-
-    def critical_range(
-        self, level: float, radius: float, moved: float, draws_moved: NDArray[np.float64]
-    ) -> tuple[float, float]:
-        """θ + γ, which the data do not move."""
-        critical = radius + self.threshold(level, radius)
-        return critical, critical
+        return float(
+            scipy.optimize.brentq(lambda radius: radius + self.threshold(level, radius) - ksd, 0.0, ksd, xtol=1e-15)
+        )
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,18 @@ The proofs are in ``docs/theory/exact.md``.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrc
 
-from steinball.arrays import check_resamples
-from steinball.calibration.base import BoundingNull, Calibration, kth_largest_index, tie_tolerance
-from steinball.calibration.deviation import DeviationNull, hoeffding
+from steinball.arrays import Floats, check_resamples
+from steinball.calibration.base import Calibration, agreeing, kth_largest_index, tie_tolerance
+from steinball.calibration.deviation import DeviationNull, FiniteSampleNull
 from steinball.gram.base import GramSummary
 from steinball.gram.cost import duration, replicates_cost
 from steinball.gram.device import is_accelerated
@@ -29,15 +30,12 @@ from steinball.tau.isotropic import diameter
 if TYPE_CHECKING:
     from steinball.radius.base import Radius
 
-Floats = NDArray[np.float64]
-
 _PATIENCE = 3600.0  # seconds of one core of a fixed speed beyond which nothing is begun
 _ACCELERATED = 50.0  # how many such cores an accelerator stands for
-_BISECTIONS = 60
 
 
 @dataclass(frozen=True, eq=False)
-class _SampledNull(BoundingNull):
+class _SampledNull(FiniteSampleNull):
     """What both null distributions share: |S_m| of M samples of the model, √τ, and the D that was observed.
 
     Every statement about the KSD of the population is a deviation bound: samples of the model say what members of its
@@ -48,10 +46,9 @@ class _SampledNull(BoundingNull):
     tau: float
     ksd: float
     tolerance: float = 1e-10
-    draws = None
 
     @property
-    def n(self) -> int:
+    def n(self) -> int:  # type: ignore[override]
         """Number of points."""
         return int(self.sampled.norms.shape[1]) - 1
 
@@ -68,38 +65,19 @@ class _SampledNull(BoundingNull):
         """By a deviation bound, which holds for every Q."""
         return DeviationNull(self.tau, self.n, ("norm", "pinelis")).lower_bound(ksd, level)
 
-    def upper_bound(self, ksd: float, level: float) -> float:
-        """:func:`~steinball.calibration.deviation.hoeffding`."""
-        return hoeffding(ksd, self.tau, self.n, level)
-
-    def critical_range(self, level: float, radius: float, moved: float, draws_moved: Floats) -> tuple[float, float]:
-        """θ + γ, which the data do not move."""
-        critical = radius + self._beyond(level, radius)
-        return critical, critical
-
-    def _beyond(self, level: float, radius: float) -> float:
-        """What D − θ must exceed."""
-        raise NotImplementedError
-
     def threshold(self, level: float, radius: float) -> float:
         """What max(0, D − θ) must exceed; infinite where no value can reject."""
         value, statistic = self._beyond(level, radius), max(0.0, self.ksd - radius)
-        if self.pvalue(self.ksd, radius) <= level:
-            return min(value, float(np.nextafter(statistic, -math.inf)))  # rounding must not split the two
-        return max(value, statistic)
+        return agreeing(value, statistic, rejected=self.pvalue(self.ksd, radius) <= level)
 
     def _largest_rejected(self, ksd: float, level: float, unit: float) -> float:
         """The largest share whose radius, share times ``unit``, is rejected with all smaller ones; 0 if there is none.
 
-        By bisection on the side where p ≤ level: p does not fall in the share.
+        By bisection over the multiples of 2⁻⁵⁰: p does not fall in the share.
         """
-        if self.pvalue(ksd, 0.0) > level:
-            return 0.0
-        low, high = 0.0, 1.0
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self.pvalue(ksd, middle * unit) <= level else (low, middle)
-        return low
+        grid = range(2**50)
+        found = bisect_left(grid, True, key=lambda k: self.pvalue(ksd, k / len(grid) * unit) > level)
+        return max(0, found - 1) / len(grid)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +108,7 @@ class MonteCarloNull(_SampledNull):
 
     def counts(self, share: float) -> NDArray[np.intp]:
         """K_j: the smallest k with P(Bin(n, ε) ≤ k) ≥ the random number of each sample. None falls in ε."""
-        below = bdtr(np.arange(self.n + 1.0), self.n, min(1.0, share))
+        below = scipy.special.bdtr(np.arange(self.n + 1.0), self.n, min(1.0, share))
         return np.minimum(np.searchsorted(below, self.sampled.uniforms, side="left"), self.n)
 
     def reaches(self, radius: float) -> Floats:
@@ -155,15 +133,12 @@ class MonteCarloNull(_SampledNull):
     def remarks(self, ksd: float, level: float) -> dict[str, Any]:
         """How many of *these* points are contaminated at least: the smallest k with nD ≤ k√τ + quantile of
         \\|S_{n−k}\\|."""
-        return {"contaminated_points": self._contaminated(ksd, level)}
+        root, total = math.sqrt(self.tau), self.n * ksd
 
-    def _contaminated(self, ksd: float, level: float) -> int:
-        low, high, root, total = -1, self.n, math.sqrt(self.tau), self.n * ksd
-        while high - low > 1:  # the share of samples that reach does not fall in k, and is 1 at k = n
-            k = (low + high) // 2
-            kept = self._share_reached(self._norms[:, self.n - k], total - k * root) > level
-            low, high = (low, k) if kept else (k, high)
-        return high
+        def enough(k: int) -> bool:  # the share of samples that reach does not fall in k, and is 1 at k = n
+            return self._share_reached(self._norms[:, self.n - k], total - k * root) > level
+
+        return {"contaminated_points": bisect_left(range(self.n), True, key=enough)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +174,7 @@ class RemovalNull(_SampledNull):
         k = np.arange(self.n + 1.0)
         lengths = np.sort(self._norms[:, -1])
         reached = len(lengths) - np.searchsorted(lengths, self.n * ksd - k * self.span, side="left")
-        more = bdtrc(k, self.n, min(1.0, radius / self.span))
+        more = scipy.special.bdtrc(k, self.n, min(1.0, radius / self.span))
         return min(1.0, 2.0 * float(np.maximum(more, (1.0 + reached) / (len(lengths) + 1)).min()))
 
     def _beyond(self, level: float, radius: float) -> float:
@@ -207,7 +182,7 @@ class RemovalNull(_SampledNull):
         at = kth_largest_index(level / 2.0, lengths.size)
         if at is None:
             return math.inf
-        more = bdtrc(np.arange(self.n + 1.0), self.n, min(1.0, radius / self.span))
+        more = scipy.special.bdtrc(np.arange(self.n + 1.0), self.n, min(1.0, radius / self.span))
         changed = int(np.argmax(more <= level / 2.0))
         return max(0.0, (changed * self.span + float(np.partition(lengths, at)[at])) / self.n - radius)
 
@@ -258,7 +233,7 @@ class MonteCarlo(Calibration):
     """
 
     n_resamples: int = 999
-    span: float | None = field(default=None, init=False, repr=False)
+    span: float | None = field(default=None, repr=False, compare=False)
     label: ClassVar[str] = "Monte Carlo test"
     estimators: ClassVar[tuple[str, ...]] = ("v",)
     needs_upper_bound: ClassVar[bool] = True
@@ -266,7 +241,7 @@ class MonteCarlo(Calibration):
     needs_sampler: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))
+        vars(self).update(n_resamples=check_resamples(self.n_resamples))
 
     def tolerates(self, radius: Radius) -> bool:
         """Sets within a share of contamination or a total variation distance that is known."""
@@ -291,9 +266,7 @@ class MonteCarlo(Calibration):
     def for_set(self, radius: Radius, problem: Problem, tau: Supremum) -> MonteCarlo:
         """With Δ, where the set behind ``radius`` allows more than contamination."""
         span = None if radius.contamination is not None or not radius.variation else diameter(problem, tau)
-        same = replace(self)
-        object.__setattr__(same, "span", span)
-        return same
+        return replace(self, span=span)
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Samples of the model, as large as the data."""

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from steinball.arrays import Floats
 
 STRATEGIES = ("mixture", "newton")
 
@@ -59,9 +58,7 @@ def _before(totals: Floats) -> Floats:
     return np.concatenate([np.zeros_like(totals[..., :1]), totals[..., :-1]], axis=-1)
 
 
-def log_wealth(
-    payoffs: Floats, radius: float, tau: float, strategy: str = "mixture", reference: float | None = None
-) -> Floats:
+def log_wealth(payoffs: Floats, radius: float, tau: float, strategy: str = "mixture") -> Floats:
     r"""The logarithm of the wealth after each point,
 
     .. math:: W_t = \prod_{s \le t} \Big( 1 + c_s \frac{f_s(x_s) - \theta}{\sqrt\tau + \theta} \Big),
@@ -77,9 +74,8 @@ def log_wealth(
     radius, tau : float
         θ, and an upper bound of u(x, x).
     strategy : {"mixture", "newton"}
-    reference : float, optional
-        The radius for which Newton's bets are made; ``radius`` by default. With one reference for all radii the wealth
-        falls in the radius; the mixture's does always.
+        Newton's bets are made for this radius; with bets for one radius at all radii the wealth falls in the radius, as
+        the mixture's does.
 
     Notes
     -----
@@ -91,12 +87,9 @@ def log_wealth(
     >>> np.exp(log_wealth(np.array([np.nan, 1.0, 1.0]), 0.0, 1.0)).round(3)
     array([1.   , 1.576, 2.585])
     """
-    if strategy not in STRATEGIES:
-        raise ValueError(f'`strategy` must be "mixture" or "newton", got {strategy!r}.')
     gains = relative_gains(payoffs, radius, tau)
     if strategy == "newton":
-        bets = newton_bets(gains if reference is None else relative_gains(payoffs, reference, tau))
-        return wealth_path(bets, gains)
+        return wealth_path(newton_bets(gains), gains)
     total = np.full(gains.shape, -np.inf)
     for bet, share in zip(BETS, _SHARES, strict=True):  # one at a time: memory as for the payoffs
         total = np.logaddexp(total, math.log(share) + wealth_path(bet, gains))
@@ -124,12 +117,7 @@ def newton_bets(gains: Floats) -> Floats:
     >>> newton_bets(np.array([0.0, 0.5, -1.0]))
     array([0. , 0. , 0.5])
     """
-    bets = np.zeros_like(gains)
-    state = NewtonState(np.zeros(gains.shape[:-1]), np.ones(gains.shape[:-1]))
-    for t in range(gains.shape[-1]):
-        bets[..., t] = state.bet
-        state = state.after(gains[..., t])
-    return bets
+    return NewtonState(np.zeros(gains.shape[:-1]), np.ones(gains.shape[:-1])).bets(gains)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,11 +127,18 @@ class NewtonState:
     bet: Any
     curvature: Any
 
-    def after(self, gain: Any) -> NewtonState:
-        """One step of Newton's method on −log(1 + c·gain), kept within [0, ½]."""
-        slope = gain / (1.0 + self.bet * gain)
-        curvature = self.curvature + slope * slope
-        return NewtonState(np.clip(self.bet + _NEWTON_STEP * slope / curvature, 0.0, _NEWTON_CAP), curvature)
+    def bets(self, gains: Floats) -> tuple[Floats, NewtonState]:
+        """The bet before each of the coming gains (..., n), and the state behind all of them.
+
+        Each gain is followed by one step of Newton's method on −log(1 + c·gain), kept within [0, ½].
+        """
+        bet, curvature, bets = self.bet, self.curvature, np.empty_like(gains)
+        for t in range(gains.shape[-1]):
+            bets[..., t] = bet
+            slope = gains[..., t] / (1.0 + bet * gains[..., t])
+            curvature = curvature + slope * slope
+            bet = np.clip(bet + _NEWTON_STEP * slope / curvature, 0.0, _NEWTON_CAP)
+        return bets, NewtonState(bet, curvature)
 
 
 def average_evidence(log_values: Any, axis: int = 0) -> Any:

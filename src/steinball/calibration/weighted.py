@@ -1,21 +1,24 @@
-"""Efron's weighted bootstrap, the paper's choice."""
+"""Bootstraps: Efron's multinomial weights, the paper's choice, and random signs, for independent and dependent rows."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import pdtr
 
-from steinball.arrays import check_resamples
+from steinball.arrays import as_number, check_resamples
 from steinball.calibration.base import BootstrapNull, Calibration
+from steinball.checks.dependence import Chains, as_chains, autocorrelation_time, chain_starts
+from steinball.checks.memory import find_memory
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
+from steinball.problem import Problem
 from steinball.tau.certificate import Supremum
 
 _POISSON_FROM = 2**13
@@ -51,7 +54,7 @@ class WeightedBootstrap(Calibration):
     label: ClassVar[str] = "weighted bootstrap"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))
+        vars(self).update(n_resamples=check_resamples(self.n_resamples))
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Rows W − 1, each summing to 0."""
@@ -70,10 +73,15 @@ def centered_counts(generator: np.random.Generator, rows: int, n: int) -> NDArra
 def _counts_of_indices(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
     """By counting random indices."""
     indices = generator.integers(0, n, size=(rows, n), dtype=np.int64)
-    indices += n * np.arange(rows)[:, None]
-    counts = np.bincount(indices.ravel(), minlength=rows * n).reshape(rows, n)
-    counts -= 1
-    return counts.astype(np.int8 if counts.max() <= 127 else np.int32)
+    indices += _row_starts(rows, n)
+    counts = np.bincount(indices.reshape(-1), minlength=rows * n).reshape(rows, n)
+    narrow = n <= 128 or counts.max() <= 128
+    return np.subtract(counts, 1, dtype=np.int8 if narrow else np.int32, casting="unsafe")
+
+
+@lru_cache(maxsize=4)
+def _row_starts(rows: int, n: int) -> NDArray[np.int64]:
+    return n * np.arange(rows)[:, None]
 
 
 def _thinned_counts(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
@@ -124,6 +132,219 @@ def _poisson(generator: np.random.Generator, shape: tuple[int, ...], mean: float
 @lru_cache(maxsize=8)
 def _inversion(mean: float) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
     """The steps of the Poisson distribution function, and the count for each 16-bit cell (−1 where it holds a step)."""
-    steps = pdtr(np.arange(30.0), mean)
+    steps = scipy.special.pdtr(np.arange(30.0), mean)
     low, high = (np.searchsorted(steps, np.arange(65536.0) / 2**16 + shift, side="right") for shift in (0.0, 2.0**-16))
     return steps, np.where(low == high, low, -1).astype(np.int8)
+
+
+Length = float | str | None
+"""How long signs stay alike: a number of rows, ``"auto"``, or ``None`` for independent signs."""
+
+LEAST_EFFECTIVE = 20
+"""The least n/τ at which a length of signs is taken from the data, here and in ``mcmc_test``: there the level was kept
+in simulations. A larger bound would do worse: it keeps those samples whose τ is underestimated."""
+
+
+def length_of(problem: Problem, chains: Chains, stretch: float = 1.0, centered: bool = False) -> float:
+    """``stretch`` times τ (n/τ)^(1/3), τ the autocorrelation time of the Stein features, or longer for a slow part.
+
+    Refused where n/τ < 20, and where the memory of the rows grows with the window. Long signs that are centered do not
+    keep the level of such rows, so that ``centered`` ones are refused wherever it may grow.
+    """
+    n = len(problem)
+    time = autocorrelation_time(problem, chains)
+    if n / time < LEAST_EFFECTIVE:
+        raise ValueError(
+            f'`dependence="auto"` needs at least {LEAST_EFFECTIVE} times the autocorrelation time of the rows, which '
+            f"is about {time:.3g}; got n = {n}. Run the chain longer, or give `dependence` a number of rows that you "
+            "can defend."
+        )
+    memory = find_memory(problem, chains)
+    if memory.long or (centered and memory.undecided):
+        raise ValueError(
+            '`dependence="auto"` needs rows that forget: these have waves that are slower than an autoregression '
+            f"explains ({memory.excess:.2g} standard errors), as long memory and trends have, so that no length that "
+            f"is found in the n = {n} rows keeps the level. Give `dependence` a number of rows that you can defend, "
+            "run the chain longer, or keep rows far apart (`sb.thin(x, step=...)`)."
+        )
+    slow = memory.length if memory.has_time or not centered else 1.0
+    return float(min(max(stretch * time * (n / time) ** (1.0 / 3.0), slow), 0.25 * n))
+
+
+def check_length(length: Length, n: int) -> float:
+    """A length that is found, and short enough for n rows."""
+    if not isinstance(length, float):
+        raise ValueError(f"`dependence={length!r}` is not yet found: `for_rows(problem)` comes before `request`.")
+    if 2.0 * length >= n:
+        raise ValueError(f"`dependence={length:g}` must be below half of the n = {n} rows.")
+    return length
+
+
+@dataclass(frozen=True)
+class MarkovSigns:
+    r"""Rows of signs that flip with probability :math:`a = 1/(2L)` from one point to the next
+
+    .. math:: E[w_i w_{i+k}] = (1 - 2a)^k = (1 - 1/L)^k.
+
+    Parameters
+    ----------
+    length : float
+        L ≥ 1; 1 gives independent signs.
+    chains : int or tuple of int
+        Chains of one length, or their lengths: each starts with a fair sign of its own.
+
+    Examples
+    --------
+    >>> signs = MarkovSigns(10.0)(np.random.default_rng(0), 2, 500)
+    >>> signs.shape, bool(np.mean(signs[:, 1:] == signs[:, :-1]) > 0.9)
+    ((2, 500), True)
+    """
+
+    length: Length
+    chains: Chains = 1
+
+    def __call__(self, generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
+        """``rows`` rows of n signs."""
+        chance = np.full(n, 0.5 / check_length(self.length, n))
+        chance[chain_starts(n, self.chains)] = 0.5
+        flips = generator.random((rows, n)) < chance
+        signs = np.bitwise_xor.accumulate(flips, axis=1).astype(np.int8)
+        signs *= -2
+        signs += 1
+        return signs
+
+
+class MarkovCalibration(Calibration):
+    """A bootstrap whose signs may be those of a chain: what it says of its rows, and how it settles their length.
+
+    Attributes
+    ----------
+    n_resamples : int
+        Draws.
+    dependence : float, "auto" or None
+        How long signs stay alike.
+    chains : int or tuple of int
+        Chains of one length, or their lengths.
+    """
+
+    n_resamples: int
+    dependence: Length
+    chains: Chains
+
+    stretch: ClassVar[float] = 1.0
+    centers: ClassVar[bool] = False
+
+    @property
+    def searched_chains(self) -> Chains | None:
+        """Chains whose length of dependence is found in the rows."""
+        return self.chains if self.dependence == "auto" else None
+
+    @property
+    def independent_rows(self) -> bool:
+        """Not where its signs are for dependent ones."""
+        return self.dependence is None
+
+    @property
+    def needs_every_row(self) -> bool:
+        """Where it takes the autocorrelation time from several chains."""
+        return self.dependence == "auto" and self.chains != 1
+
+    def for_rows(self, problem: Problem) -> Self:
+        """With a number in place of ``dependence="auto"``."""
+        if self.dependence != "auto":
+            return self
+        length = length_of(problem, self.chains, self.stretch, self.centers)
+        return replace(self, dependence=length)  # type: ignore[type-var]
+
+    def __post_init__(self) -> None:
+        vars(self).update(n_resamples=check_resamples(self.n_resamples))
+        self._check_dependence()
+
+    def _check_dependence(self) -> None:
+        """What a user passed for ``chains`` and ``dependence``, in their place."""
+        dependence, chains = self.dependence, as_chains(self.chains)
+        if dependence is None and chains != 1:
+            raise ValueError(
+                f'`chains={chains!r}` is for rows that depend on each other. Give `dependence="auto"` with it.'
+            )
+        if isinstance(dependence, str) and dependence != "auto":
+            raise ValueError(f'`dependence` must be None, "auto" or a number of rows, got {dependence!r}.')
+        if not (dependence is None or isinstance(dependence, str)):
+            dependence = as_number(dependence, "dependence", low=1.0)
+        vars(self).update(dependence=dependence, chains=chains)
+
+    def _markov_request(self, n: int, seed: np.random.SeedSequence, start: int) -> Request:
+        """Draws from ``start`` on of the signs of a chain, after a check of chains and length."""
+        signs = MarkovSigns(check_length(self.dependence, n), self.chains)
+        chain_starts(n, signs.chains)
+        return Request(WeightStream(signs, n, seed, start, self.n_resamples), dependent_weights=True)
+
+
+def centered(summary: GramSummary, length: Length) -> GramSummary:
+    r"""The answers for :math:`(w - \bar w 1) / \sqrt{1 - 2L/n}` in place of the signs w.
+
+    Signs that stay alike have a mean of variance 2L/n, which centering takes away and the divisor gives back.
+    """
+    n, mean = len(summary), summary.mean
+    means = np.concatenate([chunk.mean(axis=1) for chunk in summary.weights])
+    share = 1.0 - 2.0 * check_length(length, n) / n
+    forms = summary.quadratic_forms - 2.0 * means * summary.linear_forms + means**2 * mean
+    linear = summary.linear_forms - means * mean
+    return replace(summary, quadratic_forms=forms / share, linear_forms=linear / np.sqrt(share))
+
+
+@dataclass(frozen=True)
+class WildBootstrap(MarkovCalibration):
+    r"""The wild bootstrap with Rademacher signs (paper App. B; Leucht and Neumann 2013)
+
+    .. math:: D_W^2 = \frac{1}{n^2} \sum_{i,j} W_i W_j u(x_i, x_j), \qquad \Pr(W_i = \pm 1) = 1/2.
+
+    Parameters
+    ----------
+    n_resamples : int
+        Number of draws B.
+    dependence : None, "auto" or float
+        For rows that depend on each other, such as those of a Markov chain: how many rows L signs stay alike, in the
+        mean. The signs are then a Markov chain that flips with probability 1/(2L). ``"auto"`` is
+        :math:`L = \tau (n/\tau)^{1/3}` with the autocorrelation time τ of the Stein features, refused where n/τ < 20,
+        and where their memory grows with the window (long memory); longer, up to .14 n, for a slow part below noise.
+    chains : int or sequence of int
+        With ``dependence``: how many chains of one length stand one behind the other, or the length of each. Signs
+        start anew with each.
+
+    Notes
+    -----
+    It imitates the null at D = 0, and its draws contain the misfit itself, so that away from the null it is a little
+    more conservative than the weighted bootstrap, whose weights sum to zero.
+
+    With ``dependence`` the level holds at θ = 0 as n → ∞ for stationary, weakly dependent rows and a kernel fixed in
+    advance, if L → ∞ and L/n → 0 (Leucht and Neumann 2013 for degenerate V-statistics; Chwialkowski, Sejdinovic and
+    Gretton 2014; for the KSD Chwialkowski, Strathmann and Gretton 2016). The theorem has L as a given number: that
+    ``"auto"`` takes it from the rows is simulated only, and so is the level at a radius θ > 0 (``docs/chains.md``).
+
+    Examples
+    --------
+    >>> chunk = next(iter(WildBootstrap(3).request(5, np.random.SeedSequence(0)).weights))
+    >>> chunk.shape, sorted(set(np.abs(chunk).ravel().tolist()))
+    ((3, 5), [1])
+    """
+
+    n_resamples: int = 999
+    dependence: Length = None
+    chains: Chains = 1
+    label: ClassVar[str] = "wild bootstrap"
+
+    def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
+        """Rows of signs."""
+        if self.dependence is None:
+            return Request(WeightStream(_signs, n, seed, start, self.n_resamples))
+        return self._markov_request(n, seed, start)
+
+    def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BootstrapNull:
+        """The draws as a null distribution."""
+        return BootstrapNull.from_summary(summary, estimator)
+
+
+def _signs(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
+    bits = generator.integers(0, 2, size=(rows, n), dtype=np.int8)
+    return np.asarray(2 * bits - 1, dtype=np.int8)

@@ -11,6 +11,7 @@ from steinball.arrays import Array, Floats, as_samples, as_scores, check_resampl
 from steinball.checks.dependence import as_chains, autocorrelation_time, chain_lengths, chain_starts, find_dependence
 from steinball.models.base import from_scores
 from steinball.problem import pose
+from steinball.tilts.scatter import median_and_scales
 
 REMAINING = 0.01
 """The correlation of neighboring rows that thinning leaves at most, where it decays geometrically."""
@@ -89,9 +90,5 @@ def _refuse_stuck(x: Floats) -> None:
 def _normal_scores(samples: Array) -> Array:
     """Scores of a normal distribution with the columns' medians and median absolute deviations."""
     x = to_host(samples)
-    apart = x - np.median(x, axis=0)
-    scale = 1.4826 * np.median(np.abs(apart), axis=0)
-    with np.errstate(over="ignore"):
-        scale = np.where(scale > 0.0, scale, x.std(axis=0))
-    scale = np.where(scale > 0.0, scale, 1.0)  # a column of one value says nothing
-    return like(-apart / scale / scale, samples)
+    center, scale = median_and_scales(x, squared=False)
+    return like((center - x) / scale / scale, samples)

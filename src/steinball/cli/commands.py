@@ -217,15 +217,15 @@ def _check(options: GoodnessOfFit) -> None:
     radius = _radius(tolerance) if python_file(tolerance.radius) is None else tolerance.radius  # the file is run later
     if method.aggregate and (share is None or method.jumps or method.kernel != "imq"):
         raise ValueError("`--aggregate` goes with `--contamination`, and without `--kernel` and `--jumps`.")
-    if tolerance.require not in (None, "close"):
+    if tolerance.require not in (None, "close", *["good-enough"] * family):  # families are compared in regions
         raise ValueError(
             f"`--require` must be close, got `{tolerance.require}`: this test compares scores, which say how close a "
             "model is in KSD, and not whether it is good enough. `steinball check … --require good-enough` says that."
         )
     if tolerance.require is not None and (method.aggregate or not (share or radius)):
         raise ValueError(
-            "`--require close` needs a tolerance above 0 and one length scale: nothing else can be shown to "
-            "be close enough. Give `--contamination 5%`, without `--aggregate`."
+            f"`--require {tolerance.require}` needs a tolerance above 0 and one length scale: nothing else can be "
+            "shown to be close enough. Give `--contamination 5%`, without `--aggregate`."
         )
     if options.file.max_rows is not None and options.file.max_rows < 2:
         raise ValueError(f"`--max-rows` must be at least 2, got {options.file.max_rows}.")
@@ -276,10 +276,10 @@ def _family(samples: Any, options: GoodnessOfFit) -> Any:
     others |= {"--tau": method.tau, "--jumps": method.jumps or None, "--aggregate": method.aggregate or None}
     for name in (name for name, given in {**others, "--radius": options.tolerance.radius}.items() if given is not None):
         raise ValueError(f"`--fit` tests a family with fitted parameters and goes without `{name}`.")
-    name = method.calibration or ("boundary" if share else "projected")
-    calibration = _calibration(name, method.resamples, _FOR_FAMILIES, " with `--fit`")
-    if share and method.calibration is None and method.resamples == Method.resamples:
-        calibration = None  # `fit_test` chooses: regions in one column
+    calibration = None
+    if not share or method.calibration is not None:
+        name = method.calibration or "projected"
+        calibration = _calibration(name, method.resamples, _FOR_FAMILIES, " with `--fit`")
     settings = _settings(options.tolerance, method, options.work)
     settings |= {"calibration": calibration, "kernel": _kernel(method, samples)}
     family = load(model.fit) if python_file(model.fit) else model.fit
@@ -301,7 +301,6 @@ _CALIBRATIONS: dict[str, Callable[[int], Any]] = {
 _FOR_FAMILIES: dict[str, Callable[[int], Any]] = {
     "projected": sb.ProjectedBootstrap,
     "refit": sb.RefitBootstrap,
-    "boundary": sb.BoundaryBootstrap,
 }
 
 

@@ -55,7 +55,8 @@ def contaminate(x: Any, share: float, contamination: Any, rng: Any = None, *, co
     samples, share = as_samples(x, "x", least=1), check_share(share, "share")
     clean, generator = to_host(samples).copy(), as_generator(rng)
     n, d = clean.shape
-    m = _number_of_outliers(n, share, count, generator)
+    exact = check_choice(count, "count", ("exact", "binomial")) == "exact"
+    m = whole_part(n * share) if exact else int(generator.binomial(n, share))
     drawn = _draw(contamination, m, d, generator)
     clean[generator.choice(n, size=m, replace=False)] = drawn
     return like(clean, samples)
@@ -64,11 +65,6 @@ def contaminate(x: Any, share: float, contamination: Any, rng: Any = None, *, co
 def whole_part(value: float) -> int:
     """The whole part; a product such as 100 · 0.29 = 28.999999999999996 means 29."""
     return math.floor(value + 1e-9)
-
-
-def _number_of_outliers(n: int, share: float, count: str, generator: np.random.Generator) -> int:
-    check_choice(count, "count", ("exact", "binomial"))
-    return whole_part(n * share) if count == "exact" else int(generator.binomial(n, share))
 
 
 def _draw(contamination: Any, m: int, d: int, generator: np.random.Generator) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -337,16 +337,7 @@ class KSDEvidence(Evidence):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FamilyEvidence(KSDEvidence):
-    """The evidence about a family, at the member that was tested.
-
-    ``share`` is the tolerated contamination. Where every member was tried, ``search`` tries them at another share and
-    level and gives the fields of that result; ``margins`` are statistic, threshold and p-value where no member has
-    margins that contamination and chance could have moved to those of the data.
-    """
-
-    share: float = 0.0
-    search: Callable[[float, float], dict[str, Any]] | None = None
-    margins: dict[str, float] | None = None
+    """The evidence about a family, at the fitted member."""
 
     @property
     def doubt(self) -> str:
@@ -354,31 +345,22 @@ class FamilyEvidence(KSDEvidence):
         return "the member of the family was chosen by the same data"
 
     def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
-        """The numbers of one tolerated share and level."""
-        if self.search is not None and tolerated.contamination != self.share:
-            return self.search(float(tolerated.contamination or 0.0), level)
-        fields = {**super().decide(tolerated, level), **(self.margins or {})}
-        return {**fields, "contamination_bound": 0.0, "_doubt": self.doubt}
-
-    def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:
-        """The p-value at each share, where need be by another search."""
-        if self.search is None:
-            return super().pvalues(tolerated, amounts)
-        return [self.decide(tolerated.resized(float(amount)), 0.5)["pvalue"] for amount in amounts]
+        """The numbers of one level, without a bound of the contaminated share."""
+        return {**super().decide(tolerated, level), "contamination_bound": 0.0, "_doubt": self.doubt}
 
     def check(self, tolerated: Radius) -> None:
-        """Refuse a tolerance that needs another fit."""
+        """Refuse a tolerance, which is a question about all members."""
         if tolerated.contamination is None:
             raise ValueError("`radius` cannot be given for a family: each member has its own. Give `contamination`.")
-        if (tolerated.contamination > 0.0) != (self.share > 0.0):
+        if tolerated.contamination > 0.0:
             raise ValueError(
-                "a tolerance needs another fit: run `fit_test` again with "
+                "a tolerance is a question about all members of the family: run `fit_test` again with "
                 f"`contamination={tolerated.contamination:g}` instead of `at`."
             )
         super().check(tolerated)
 
     def sliding(self, tolerated: Radius) -> None:
-        """Each tolerance needs another fit, which no slider makes."""
+        """No slider: only 0 is tolerated."""
 
 
 def _bounds(decision: KSDDecision, ends: tuple[KSDDecision, KSDDecision] | None, bounded: str) -> dict[str, float]:

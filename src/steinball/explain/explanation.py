@@ -1,4 +1,4 @@
-"""Why the data lie as far from a model as they do: points, coordinates and places."""
+"""Why the data lie as far from a model as they do: points, coordinates and places, where the witness is largest."""
 
 from __future__ import annotations
 
@@ -10,14 +10,110 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats
+from steinball.arrays import Floats, as_samples, to_host
 from steinball.evidence.base import PairSums
-from steinball.explain.coordinates import coordinate_shares
-from steinball.explain.improbable import improbable_rows
-from steinball.explain.influence import Influence, far_points, leave_one_out
-from steinball.explain.witness import Places, SteinWitness
+from steinball.explain.influence import Influence, coordinate_shares, far_points, improbable_rows, leave_one_out
 from steinball.frames import Labels, labels_of
-from steinball.text import Row, card, count, number, percent, render, table
+from steinball.models.base import evaluate_score
+from steinball.stein import center_of
+from steinball.text import Row, Summarized, card, count, number, percent, render, table
+
+_DRAWS, _GRID = 512, 201
+_ENTRIES_AT_ONCE = 2**21
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Two places, (d,): where the data are most in excess, and where most is lacking.
+
+    Examples
+    --------
+    >>> Places(np.array([2.0]), np.array([0.1])).lack
+    array([0.1])
+    """
+
+    surplus: Floats
+    lack: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class SteinWitness:
+    r"""The Stein function along which the data lie furthest from the model
+
+    .. math:: f(x) = \frac{1}{n D} \sum_j u(x, x_j), \qquad E_P f = 0, \qquad \frac1n \sum_i f(x_i) = D.
+
+    It is positive where there are more data than the model expects, and negative where there are fewer. Its argument is
+    in the coordinates of the data, also where these were tested in base space.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> x = np.random.default_rng(0).normal(size=400)
+    >>> x = x[abs(x - 0.5) > 0.3]  # a hole
+    >>> witness = SteinWitness(sb.robust_ksd_test(x, sb.models.Gaussian(), 0.0, rng=0)._sums()[0])
+    >>> grid = np.linspace(-2.0, 2.0, 81)
+    >>> bool(abs(grid[witness(grid).argmin()] - 0.5) < 0.3)
+    True
+    """
+
+    sums: PairSums
+
+    def __call__(self, grid: Any) -> Floats:
+        """f at each row of ``grid``, (m, d) or for d = 1 also (m,)."""
+        problem = self.sums.problem
+        if not problem.evaluable:
+            raise TypeError(
+                f"the witness function needs the score away from the samples; {problem.unknown_elsewhere}. Pass a "
+                "score function to the test, such as one of a module, which can be pickled."
+            )
+        places = to_host(as_samples(grid, "grid", least=1))
+        if places.shape[1] != problem.samples.shape[1]:
+            raise ValueError(f"`grid` must have {problem.samples.shape[1]} columns, got shape {places.shape}.")
+        return self._inside(places)
+
+    def _inside(self, places: Floats) -> Floats:
+        """f where the model has a density, NaN elsewhere."""
+        values, support = np.full(len(places), np.nan), self.sums.problem.rows.original_support
+        inside = np.ones(len(places), dtype=bool) if support is None else ~support.outside(places)
+        if inside.any():
+            values[inside] = self._values(places[inside])
+        return values
+
+    def _values(self, places: Floats) -> Floats:
+        problem, step = self.sums.problem, max(1, _ENTRIES_AT_ONCE // len(self.sums))
+        center, parts = center_of(problem.samples), []
+        for start in range(0, len(places), step):
+            there = problem.rows.tested(places[start : start + step])
+            rows = problem.stein.prepare(there, evaluate_score(problem.model, there), center)
+            parts.append(to_host(problem.stein.block(rows, problem.points)).sum(axis=1))
+        return np.concatenate(parts) / (len(self.sums) * (self.sums.length or 1.0))
+
+    def along(self, j: int, grid: Any = None, at: Any = None) -> tuple[Floats, Floats]:
+        """A grid of coordinate j and f on it, on the line through ``at``, by default the median of the data."""
+        x = self.sums.problem.rows.original
+        line = np.array(np.median(x, axis=0) if at is None else to_host(at), dtype=np.float64).reshape(-1)
+        if line.size != x.shape[1]:
+            raise ValueError(f"`at` must be a point of {x.shape[1]} numbers, got {line.size}.")
+        grid = _range(x[:, j]) if grid is None else np.ravel(to_host(grid))
+        places = np.repeat(line[None, :], len(grid), axis=0)
+        places[:, j] = grid
+        return grid, self(places)
+
+    def places(self) -> Places:
+        """Where f is largest and smallest, over the data and, where the model can be sampled, over draws of it."""
+        at, values = self.sums.problem.rows.original, self.sums.row_means[self.sums.rows] / (self.sums.length or 1.0)
+        draws = self.sums.problem.rows.original_draws(_DRAWS)
+        if draws is not None:
+            at, values = np.vstack([at, draws]), np.concatenate([values, self._inside(draws)])
+        return Places(at[np.nanargmax(values)], at[np.nanargmin(values)])
+
+
+def _range(column: Floats) -> Floats:
+    """From below nearly all of the data to above them: a far point must not stretch the picture."""
+    low, high = np.quantile(column, [0.01, 0.99])
+    room = 0.25 * (high - low) or 1.0
+    return np.linspace(low - room, high + room, _GRID)
+
 
 OUTSIDE = "outside the support of the model"
 """What is said of a point that the model excludes, in place of its values."""
@@ -26,7 +122,7 @@ _COLUMNS, _LISTED = 3, 5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Explanation:
+class Explanation(Summarized):
     """Which points, coordinates and places the distance D of the data from the model is made of.
 
     It describes this sample under the kernel of the test, where there are several under the leading one; it is not a
@@ -87,9 +183,9 @@ class Explanation:
     @cached_property
     def improbable(self) -> NDArray[np.intp]:
         """Rows where the model has next to nothing, the least probable first: by integrals of the score along lines
-        (:func:`steinball.explain.improbable.improbable_rows`). Empty where they cannot be found so."""
-        problem = self._witness.sums.problem
-        return np.asarray(self._witness.sums.rows[improbable_rows(problem)])
+        (:func:`steinball.explain.influence.improbable_rows`). Empty where they cannot be found so."""
+        sums = self._witness.sums
+        return np.asarray(sums.rows[improbable_rows(sums.problem)])
 
     def witness(self, grid: Any) -> Floats:
         """The witness function at each row of ``grid``: positive where there are more data than the model expects,
@@ -104,11 +200,10 @@ class Explanation:
         return self._witness.along(self._coordinate(j), grid, at)
 
     def _coordinate(self, j: int | str) -> int:
-        known = dict(zip(self.names, range(len(self.names)), strict=True))
-        found = known.get(j) if isinstance(j, str) else j if -len(self.names) <= j < len(self.names) else None
-        if found is None:
-            raise ValueError(f"`j` must be one of the {len(self.names)} coordinates or its name, got {j!r}.")
-        return int(found)
+        d = len(self.names)
+        if not (j in self.names if isinstance(j, str) else -d <= j < d):
+            raise ValueError(f"`j` must be one of the {d} coordinates or its name, got {j!r}.")
+        return self.names.index(j) if isinstance(j, str) else int(j)
 
     def label(self, row: int) -> str:
         """What a row is called."""
@@ -132,9 +227,9 @@ class Explanation:
     def _title(self) -> str:
         return "Why the data were rejected" if self.rejected else "What the data's distance from the model is made of"
 
-    def _shown(self) -> list[int]:
+    def _shown(self, most: int = _COLUMNS) -> list[int]:
         """The coordinates to show, the largest share first."""
-        return [int(j) for j in np.argsort(-self.coordinates, kind="stable")[:_COLUMNS]]
+        return [int(j) for j in np.argsort(-self.coordinates, kind="stable")[:most]]
 
     def _values(self, i: int) -> str:
         if np.isnan(self.samples[i]).any():
@@ -143,17 +238,19 @@ class Explanation:
         return ", ".join(parts) + ", …" * (len(self.names) > _COLUMNS)
 
     def _sentences(self) -> list[str]:
-        order = np.argsort(-self.coordinates, kind="stable")[:_LISTED]
-        shares = ", ".join(f"{self.names[j]} {percent(float(self.coordinates[j]))}" for j in order)
-        many, single = len(self.coordinates) > 1, self.influence.flips
-        where = (
-            f"Too many points near {self._place(self.places.surplus)}, too few near {self._place(self.places.lack)}."
-        )
-        parts = f"; by coordinate{self._space}: {shares}" if many else ""
-        found = [f"D = {number(self.ksd)}{parts}.", where]
-        if len(single):
+        listed = self._shown(_LISTED)
+        shares = ", ".join(f"{self.names[j]} {percent(float(self.coordinates[j]))}" for j in listed)
+        parts = f"; by coordinate{self._space}: {shares}" if len(self.coordinates) > 1 else ""
+        surplus, lack = self._place(self.places.surplus), self._place(self.places.lack)
+        found = [f"D = {number(self.ksd)}{parts}.", f"Too many points near {surplus}, too few near {lack}."]
+        if len(single := self.influence.flips):
             found.append(f"Without any single one of {self._some(single)} the decision would be the other one.")
-        return found + self._nothing() + self._alone()
+        if len(rows := self.improbable):
+            found.append(f"Where the model has next to nothing: {self._some(rows)}.")
+        if len(self.far):
+            share = percent(float(self.shares(self.far).sum()))
+            found.append(f"Far from all others{self._space}: {self._some(self.far)}, {share} of D² together.")
+        return found
 
     @property
     def _space(self) -> str:
@@ -164,22 +261,9 @@ class Explanation:
         named = ", ".join(self.label(i) for i in rows[:_LISTED].tolist()) + ", …" * (len(rows) > _LISTED)
         return f"{count(len(rows), 'point')} ({named})"
 
-    def _nothing(self) -> list[str]:
-        rows = self.improbable
-        return [f"Where the model has next to nothing: {self._some(rows)}."] if len(rows) else []
-
-    def _alone(self) -> list[str]:
-        if not len(self.far):
-            return []
-        share = percent(float(self.shares(self.far).sum()))
-        return [f"Far from all others{self._space}: {self._some(self.far)}, {share} of D² together."]
-
     def _place(self, place: Floats) -> str:
         inside = ", ".join(number(value) for value in place[:_COLUMNS]) + ", …" * (len(place) > _COLUMNS)
         return inside if len(place) == 1 else f"({inside})"
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def _repr_html_(self) -> str:
         heads = ("", "share of D²", "D without it", *(self.names[j] for j in self._shown()))

@@ -1,16 +1,22 @@
-"""What leaving a single point out would do to a test."""
+"""What single points and coordinates do to D: points left out, far away or improbable, and shares of coordinates."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.spatial.distance import pdist
 
-from steinball.arrays import Floats
+from steinball.arrays import Floats, like, to_host
 from steinball.evidence.base import PairSums
+from steinball.kernels.base import direct_squared_distances
+from steinball.models.base import score_of
+from steinball.problem import Problem
+from steinball.stein import center_of
+from steinball.tilts.scatter import median_and_scales
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,23 +90,172 @@ def far_points(samples: Floats) -> NDArray[np.intp]:
     >>> far_points(x)
     array([7])
     """
-    z = _standardized(samples)
+    center, scales = median_and_scales(samples, squared=False)
+    z = (samples - center) / scales
     out = np.sqrt(np.square(z).sum(axis=1))
     candidates = np.argsort(-out, kind="stable")[:_CANDIDATES]
     candidates = candidates[out[candidates] > np.median(out)]
     references = np.unique(np.linspace(0, len(z) - 1, _REFERENCES).astype(np.intp))
-    reach = (_NEAR * (float(np.median(pdist(z[references]))) or 1.0)) ** 2
+    reach = (_NEAR * (float(np.median(scipy.spatial.distance.pdist(z[references]))) or 1.0)) ** 2
     return np.array([i for i in candidates if _is_alone(z, i, references, reach)], dtype=np.intp)
-
-
-def _standardized(samples: Floats) -> Floats:
-    """Coordinates from their median, in units of their median absolute deviation where that is not 0."""
-    z = samples - np.median(samples, axis=0)
-    spread = np.median(np.abs(z), axis=0)
-    spread = np.where(spread > 0.0, spread, np.abs(z).mean(axis=0))
-    return np.asarray(z / np.where(spread > 0.0, spread, 1.0))
 
 
 def _is_alone(z: Floats, i: int, references: NDArray[np.intp], reach: float) -> bool:
     near = np.square(z[references] - z[i]).sum(axis=1) <= reach
     return int(np.sum(near & (references != i))) <= _FEW * len(references)
+
+
+MOST_POINTS = 4_000
+"""Beyond so many points an even selection of them answers for all."""
+
+_ENTRIES_AT_ONCE = 2**21
+
+
+def coordinate_shares(problem: Problem) -> Floats:
+    r"""The share of every coordinate in D², shape (d,)
+
+    .. math:: D^2 = \sum_j D_j^2, \qquad D_j^2 = \frac1{n^2} \sum_{x, y} w(x) w(y) \Big[ \varphi s_j(x) s_j(y)
+       + 2 \varphi' (x - y)_j (s_j(y) - s_j(x)) - 2 \varphi' - 4 \varphi'' (x - y)_j^2 \Big],
+
+    with the shifted score s. Each of the d parts is a kernel Stein discrepancy of its own, that of the Stein functions
+    along one coordinate, and so none is negative: the shares lie in [0, 1] and sum to 1.
+
+    Examples
+    --------
+    >>> from steinball.problem import pose
+    >>> from steinball.models import Gaussian
+    >>> x = np.random.default_rng(0).normal(size=(300, 3))
+    >>> x[:, 1] += 1.0
+    >>> coordinate_shares(pose(x, Gaussian([0.0, 0.0, 0.0]))).round(2)
+    array([0.01, 0.98, 0.  ])
+    """
+    n = len(problem)
+    rows = np.unique(np.linspace(0, n - 1, MOST_POINTS).astype(np.intp))
+    part = problem if n <= MOST_POINTS else problem.take(rows)
+    squares = np.maximum(0.0, _coordinate_squares(part, to_host(center_of(problem.samples))))
+    total = squares.sum()
+    return squares / total if total > 0.0 else np.full(squares.size, 1.0 / squares.size)
+
+
+def _coordinate_squares(problem: Problem, center: Floats) -> Floats:
+    """n² D_j² for every j, with coordinates from ``center``, a few rows of pairs at a time."""
+    points, kernel = problem.points, problem.stein.kernel
+    s, z = to_host(points.s), to_host(points.z) - (center if points.a is None else 0.0)
+    (n, d), a = s.shape, z if points.a is None else to_host(points.a)
+    e = np.ones_like(s) if points.each is None else to_host(points.each)
+    weight = np.ones(n) if points.weight is None else to_host(points.weight)
+    traces = np.ones(d) if kernel.metric is None else np.diag(kernel.metric)
+    ae, a2e, as_ = a * e, a * a * e, a * s
+    total, step = np.zeros(d), max(1, _ENTRIES_AT_ONCE // n)
+    for rows in (slice(start, start + step) for start in range(0, n, step)):
+        r2 = direct_squared_distances(z[rows], z)
+        value, slope, curvature = kernel.profile(r2)
+        bend = np.where(r2 > 0.0, curvature / np.where(r2 > 0.0, r2, 1.0), 0.0)
+        pair = weight[rows, None] * weight
+        value, slope, bend = value * pair, slope * pair, bend * pair
+        along = ae[rows] * (slope @ s) - as_[rows] * (slope @ e) - e[rows] * (slope @ as_) + s[rows] * (slope @ ae)
+        apart = a2e[rows] * (bend @ e) - 2.0 * ae[rows] * (bend @ ae) + e[rows] * (bend @ a2e)
+        parts = s[rows] * (value @ s) + 2.0 * along - 2.0 * traces * e[rows] * (slope @ e) - 4.0 * apart
+        total += parts.sum(axis=0)
+    return total
+
+
+_NODES = (8, 16, 32, 64, 128)
+_NATS, _SHARE = 1.0, 0.001  # rules agree if they differ by no more nats, or by no larger share of the integral
+_LOOKED_AT, _TYPICAL, _CLEAN = 2_000, 200, 0.01
+
+Score = Callable[[Floats], Floats]
+
+
+def line_integrals(score: Score, start: Floats, ends: Floats, scale: float) -> Floats:
+    r"""log p at the end of each straight line less that at its start,
+
+    .. math:: \log p(x) - \log p(c) = \int_0^1 (x - c) \cdot s(c + t (x - c)) \, dt ,
+
+    by Gauss rules of 8, 16, … 128 nodes until three in a row agree to 1 nat or 0.1 % (two can agree by chance where the
+    score jumps); NaN where none do, or the score is not finite.
+
+    Parameters
+    ----------
+    score : callable
+        s, from places (m, d) to (m, d).
+    start : (d,) array
+        c.
+    ends : (n, d) array
+        x.
+    scale : float
+        Nodes are spread evenly within this distance from c, and by equal factors beyond it, as tails are.
+
+    Examples
+    --------
+    >>> line_integrals(lambda x: -x, np.zeros(1), np.array([[1.0], [10.0]]), 1.0).round(6)
+    array([ -0.5, -50. ])
+    """
+    found, open_rows = np.full(len(ends), np.nan), np.arange(len(ends))
+    before = np.full((2, len(ends)), np.nan)
+    for nodes in _NODES:
+        values = _gauss(score, start, ends[open_rows], scale, nodes)
+        agree = (np.abs(values - before) <= np.maximum(_NATS, _SHARE * np.abs(values))).all(axis=0)
+        found[open_rows[agree]] = values[agree]
+        open_rows, before = open_rows[~agree], np.stack([before[1], values])[:, ~agree]
+        if not len(open_rows):
+            break
+    return found
+
+
+@np.errstate(all="ignore")
+def _gauss(score: Score, start: Floats, ends: Floats, scale: float, nodes: int) -> Floats:
+    """One rule, in u with t = (e^{au} − 1)/(e^a − 1) and a = log(1 + length/scale)."""
+    u, weights = np.polynomial.legendre.leggauss(nodes)
+    u, step = (u + 1.0) / 2.0, ends - start
+    a = np.log1p(np.sqrt(np.square(step).sum(axis=1)) / scale)[:, None] + 1e-9
+    t, slope = np.expm1(a * u) / np.expm1(a), a * np.exp(a * u) / np.expm1(a)  # (n, nodes)
+    places = start + t[:, :, None] * step[:, None, :]
+    along = np.einsum("nkd,nd->nk", score(places.reshape(-1, len(start))).reshape(places.shape), step)
+    return np.asarray((along * slope * (weights / 2.0)).sum(axis=1))
+
+
+def improbable_rows(problem: Problem) -> NDArray[np.intp]:
+    r"""Samples of a problem whose log density lies far below that of the others, the lowest first.
+
+    A row is named if its log density is less than the median of all rows by more than 2(√(dt) + t) nats,
+    t = log(n/0.01): for a normal distribution half of this is exceeded by some of n clean rows with probability at most
+    0.01 (Laurent and Massart 2000), and the factor 2 leaves room for tails as heavy as Cauchy's. It describes; it is no
+    test. Empty where the score is not known elsewhere, or is not a gradient: a way around must give the same. Of very
+    many rows the 2,000 outermost are looked at.
+    """
+    x = problem.host_samples
+    n, d = x.shape
+    center = np.median(x, axis=0)
+    out = np.sqrt(np.square(x - center).sum(axis=1))
+    scale, t = float(np.median(out)), math.log(n / _CLEAN)
+    if not problem.evaluable or not 0.0 < scale < math.inf:
+        return np.empty(0, dtype=np.intp)
+    outer, typical = np.argsort(out, kind="stable")[-_LOOKED_AT:], np.arange(0, n, max(1, n // _TYPICAL))
+    values = line_integrals(_score(problem), center, x[np.concatenate([outer, typical])], scale)
+    values, usual = np.split(values, [len(outer)])
+    below = (np.median(usual[np.isfinite(usual)]) if np.isfinite(usual).any() else np.nan) - values
+    low = np.flatnonzero(below > 2.0 * (math.sqrt(d * t) + t))
+    named = outer[low[np.argsort(-below[low], kind="stable")]]
+    return named[_around(problem, center, x[named], scale)] if len(named) else named
+
+
+def _around(problem: Problem, center: Floats, ends: Floats, scale: float) -> NDArray[np.bool_]:
+    """Whether a way with a corner gives the same integrals as the straight lines: so it is for a gradient."""
+    score, corner = _score(problem), center + scale * np.cos(1.0 + np.arange(len(center)))  # in no special direction
+    straight = line_integrals(score, center, ends, scale)
+    bent = line_integrals(score, center, corner[None], scale) + line_integrals(score, corner, ends, scale)
+    return np.abs(bent - straight) <= np.maximum(3.0 * _NATS, 3.0 * _SHARE * np.abs(straight))
+
+
+def _score(problem: Problem) -> Score:
+    """The score at places of the test, NaN where it fails or is not finite."""
+
+    def score(places: Floats) -> Floats:
+        try:
+            found = np.asarray(to_host(score_of(problem.model, like(places, problem.samples))), dtype=np.float64)
+            return np.where(np.isfinite(found), found, np.nan).reshape(places.shape)
+        except Exception:  # a user's score may raise anything far from the data
+            return np.full(places.shape, np.nan)
+
+    return score

@@ -19,7 +19,7 @@ from steinball.regions.counted import Region
 from steinball.regions.design import Cut
 from steinball.regions.tails import Question, floor_of
 from steinball.regions.views import column_families
-from steinball.text import Row, card, count, percent, render, short, table
+from steinball.text import Row, Summarized, card, count, percent, render, short, table
 
 _DRAWN, _LISTED, _COLUMNS, _BARS, _TAIL = 20_000, 3, 3, 50, 0.002
 
@@ -37,37 +37,31 @@ def place_words(evidence: RegionEvidence, region: Region, names: tuple[str, ...]
         What the columns are called; empty for an array.
     """
     labels, view = evidence.reading.labels, _view_words(evidence, region, names)
-    low, high = region.low, region.high
     if labels:
-        inside = [label for k, label in enumerate(labels) if (low < k <= high) == region.inside]
+        inside = [label for k, label in enumerate(labels) if (region.low < k <= region.high) == region.inside]
         return f"In {', '.join(inside)}"
-    if evidence.whole_numbers:
-        return _whole_words(low, high, region.inside, view)
-    subject = f"Where {view} is " if view else ""
+    where = f"Where {view} is " if view else ""
+    words = _ends_words(region, evidence.whole_numbers, bool(view))
+    return where + words if where else words.capitalize()
+
+
+def _ends_words(region: Region, whole: bool, named: bool) -> str:
+    """Between which values a region lies, of a view that was named or not; cuts of whole numbers lie between them."""
+    low, high = region.low, region.high
+    first, last = (_whole(low, 1), _whole(high)) if whole else (short(low), short(high))
     if not region.inside:
-        return _begun(subject, f"outside of {short(low)} to {short(high)}")
+        return f"outside of {first} to {last}"
     if low == -math.inf:
-        return _begun(subject, f"at most {short(high)}") if subject else f"Up to {short(high)}"
+        return f"at most {last}" if named else f"up to {last}"
+    if high == math.inf and whole:
+        return f"{first} or more" if named else f"from {first} on"
     if high == math.inf:
-        return _begun(subject, f"above {short(low)}")
-    return _begun(subject, f"between {short(low)} and {short(high)}")
+        return f"above {first}"
+    return f"at {first}" if whole and first == last else f"between {first} and {last}"
 
 
-def _begun(subject: str, words: str) -> str:
-    return subject + words if subject else words.capitalize()
-
-
-def _whole_words(low: float, high: float, inside: bool, view: str) -> str:
-    """The same for whole numbers, whose cuts lie between them."""
-    first, last = math.floor(low) + 1 if math.isfinite(low) else 0, math.floor(high) if math.isfinite(high) else 0
-    name = f"Where {view} is " if view else ""
-    if not inside:
-        return _begun(name, f"outside of {first} to {last}")
-    if not math.isfinite(low):
-        return _begun(name, f"at most {last}") if name else f"Up to {last}"
-    if not math.isfinite(high):
-        return f"{name}{first} or more" if name else f"From {first} on"
-    return _begun(name, f"at {first}" if first == last else f"between {first} and {last}")
+def _whole(cut: float, beyond: int = 0) -> str:
+    return str(math.floor(cut) + beyond) if math.isfinite(cut) else "0"
 
 
 def _view_words(evidence: RegionEvidence, region: Region, names: tuple[str, ...]) -> str:
@@ -103,7 +97,7 @@ def points(difference: float) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class RegionExplanation:
+class RegionExplanation(Summarized):
     """Where rows are missing, and the rows that the model does not explain.
 
     It describes these rows. Of clean rows, some are named with probability at most the level of the test.
@@ -157,9 +151,6 @@ class RegionExplanation:
         """The rows, and the regions in words."""
         rows: list[Row] = [(self.label(i), self.values(i)) for i in self.points.tolist()] or [("rows", "none to name")]
         return render("Rows that the model does not explain", rows, "\n".join(self.sentences()))
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def _repr_html_(self) -> str:
         rows = [(self.label(i), self.values(i)) for i in self.points.tolist()]

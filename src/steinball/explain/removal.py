@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, minimize
 
 from steinball.arrays import Floats, to_host
-from steinball.gram.cholesky import PivotedCholesky
+from steinball.gram.lowrank import PivotedCholesky
 from steinball.problem import Problem
 from steinball.progress import Progress, check_show
-from steinball.text import count, number, percent, wrap
+from steinball.text import Summarized, count, number, percent, wrap
 
 Product = Callable[[Floats], Floats]
 
@@ -122,7 +122,9 @@ def _box_minimum(product: Product, n: int, price: float, start: Floats) -> Float
         return 0.5 * float(kept @ gradient) - float(kept.sum()), gradient - 1.0
 
     options = {"maxiter": _INNER, "maxfun": 4 * _INNER, "maxcor": 20, "ftol": 0.0, "gtol": 1e-9}
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=Bounds(0.0, 1.0), options=options)
+    found = scipy.optimize.minimize(
+        objective, start, jac=True, method="L-BFGS-B", bounds=scipy.optimize.Bounds(0.0, 1.0), options=options
+    )
     return np.asarray(np.clip(found.x, 0.0, 1.0))
 
 
@@ -151,7 +153,7 @@ _FULLY, _AT_ALL = 0.999, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Removal:
+class Removal(Summarized):
     """The least data to remove; a description of this sample, not a confidence statement.
 
     Attributes
@@ -194,9 +196,6 @@ class Removal:
             "The remaining points are not scaled up. This describes the sample; it is not a confidence statement.",
             indent=0,
         )
-
-    def __str__(self) -> str:
-        return self.summary()
 
 
 def least_removal(problem: Problem, threshold: float, *, progress: bool | str = "auto") -> Removal:

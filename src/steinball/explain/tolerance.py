@@ -11,7 +11,7 @@ from steinball.arrays import Floats, as_numbers, check_share
 from steinball.evidence.base import Evidence
 from steinball.radius.contamination import Huber
 from steinball.remarks import give
-from steinball.text import number, percent, render, wrap
+from steinball.text import Summarized, number, percent, render, wrap
 
 _STEPS, _LOOKED, _SHOWN = 100, 1024, 8
 
@@ -22,7 +22,7 @@ def conceding(bound: float, level: float, of_what: str) -> str:
 
 
 @dataclass(frozen=True)
-class Concession:
+class Concession(Summarized):
     """The contamination that must be conceded: the smallest tolerance at which the model is not rejected.
 
     Attributes
@@ -58,12 +58,9 @@ class Concession:
         who = "they do" if "points" in self.of_what else "it does"
         return wrap(f"{words}, which means that {who} not come from the model.", indent=0)
 
-    def __str__(self) -> str:
-        return self.summary()
-
 
 @dataclass(frozen=True, eq=False)
-class ToleranceCurve:
+class ToleranceCurve(Summarized):
     """p-value and verdict of a test for many tolerated shares of contamination.
 
     Attributes
@@ -103,9 +100,6 @@ class ToleranceCurve:
             f"At least {percent(self.conceded, down=True)} must be conceded. The tolerance may be chosen after the "
             "data were seen, because the tolerated sets are nested; the level must be chosen before.",
         )
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON."""

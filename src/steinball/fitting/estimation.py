@@ -27,7 +27,7 @@ from steinball.kernels import InverseMultiquadric, Kernel
 from steinball.models.base import Model
 from steinball.models.family import ExponentialFamily, Family
 from steinball.models.kernel_exponential import KernelExponentialFamily
-from steinball.problem import Rows
+from steinball.rows import Rows
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt, Tilt
 
@@ -86,9 +86,8 @@ def fit_kernel_exponential_family(
     family = KernelExponentialFamily(np.zeros(check_resamples(n_basis, "n_basis")), base_scale)
     jacobians = family.basis_gradient(x)[:, None, :]
     kernel = _SUM_KERNEL if kernel is None else kernel
-    return family.with_coefficients(
-        minimum_ksd_coefficients(x, family.base_score(x), jacobians, kernel, tilt=tilt, ridge=ridge)
-    )
+    found = minimum_ksd_coefficients(x, family.base_score(x), jacobians, kernel, tilt=tilt, ridge=ridge)
+    return family.with_coefficients(found)
 
 
 def minimum_ksd_coefficients(
@@ -143,8 +142,7 @@ def minimum_ksd_coefficients(
     jacobians = as_numbers(basis_jacobians, "basis_jacobians")
     check_kind(kernel, Kernel, "kernel", "a kernel of `steinball.kernels`")
     _check_shapes(x, s, jacobians)
-    if tilt is not None:
-        check_kind(tilt, Tilt, "tilt", "a tilt of `steinball.tilts` or None")
+    check_kind(tilt, (Tilt, type(None)), "tilt", "a tilt of `steinball.tilts` or None")
     with np.errstate(over="ignore", invalid="ignore"):
         quadratic, linear = ScoreDistance.of(x, SteinKernel(kernel, tilt)).expansion(s, jacobians)
     if not (np.isfinite(quadratic).all() and np.isfinite(linear).all()):
@@ -215,17 +213,9 @@ class MinimumKSDFit:
     params: dict[str, float]
     standard_errors: dict[str, float]
     model: Model
+    kernel: Kernel
+    tilt: Tilt | None
     _minimum: Minimum
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel of the distance that was minimized."""
-        return self._minimum.stein.kernel
-
-    @property
-    def tilt(self) -> Tilt | None:
-        """The tilt of the distance that was minimized."""
-        return self._minimum.stein.tilt
 
     def influence(self, points: Any) -> Floats:
         """What a share of mass at each of ``points`` (m, d) does to the parameters, per unit of mass, shape (m, p)."""
@@ -238,9 +228,7 @@ class MinimumKSDFit:
         """
         minimum, family = self._minimum, self._minimum.family
         if not isinstance(family, ExponentialFamily):
-            raise TypeError(
-                f"the region is an ellipsoid for exponential families, and {family.label} is none. Scan it."
-            )
+            raise TypeError(f"regions are ellipsoids for exponential families, and {family.label} is none. Scan it.")
         least = ksd(minimum.distance.x, self.model, kernel=self.kernel, tilt=self.tilt) ** 2
         room = as_number(distance, "distance", low=0.0) ** 2 - least
         matrix = minimum.curvature / np.outer(minimum.units, minimum.units)
@@ -314,4 +302,4 @@ def fit_minimum_ksd(
     errors = np.sqrt(np.sum(minimum.influence(samples) ** 2, axis=0)) / len(samples)
     shown = found.reported(minimum.params, errors)
     params, errors_by_name = ({name: pair[k] for name, pair in shown.items()} for k in (0, 1))
-    return MinimumKSDFit(params, errors_by_name, found.model(minimum.params), minimum)
+    return MinimumKSDFit(params, errors_by_name, found.model(minimum.params), stein.kernel, stein.tilt, minimum)

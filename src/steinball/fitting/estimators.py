@@ -146,9 +146,7 @@ class MedianMAD(Estimator):
     def estimate(self, family: Family, x: Floats, stein: SteinKernel) -> Estimate:
         """The fitted parameters and their influence function, in closed form."""
         if family.label != "normal" or family.names != ("mean", "sd"):
-            raise ValueError(
-                f"`fit={self!r}` is for the normal family on the line, got {family.label}. Use MinimumKSD()."
-            )
+            raise ValueError(f"`fit={self!r}` is for normal families on the line: use MinimumKSD() for {family.label}.")
         center, spread = family.start(x)
         return Estimate(np.array([center, spread]), partial(_median_influence, center, spread))
 
@@ -187,20 +185,15 @@ def _median_influence(center: float, spread: float, points: Floats) -> Floats:
 _NAMED = {"maximum likelihood": MaximumLikelihood(), "mle": MaximumLikelihood(), "minimum KSD": MinimumKSD()}
 
 
-def as_estimator(fit: Any, contamination: float) -> Estimator:
-    """The estimator that the user asked for: maximum likelihood by default, minimum KSD under a tolerance."""
+def as_estimator(fit: Any) -> Estimator:
+    """The estimator that the user asked for: maximum likelihood by default."""
     if fit is None:
-        return MinimumKSD() if contamination > 0.0 else MaximumLikelihood()
+        return MaximumLikelihood()
     if isinstance(fit, str) and fit in _NAMED:
         fit = _NAMED[fit]
     if not isinstance(fit, Estimator):
         raise TypeError(
             "`fit` must be None, MaximumLikelihood(), MinimumKSD() or MedianMAD() of `steinball.fitting`, or an "
             f"estimator of your own derived from `steinball.fitting.Estimator`, got {fit!r}."
-        )
-    if contamination > 0.0 and not fit.bounded_influence:
-        raise ValueError(
-            f"`fit={fit!r}` has unbounded influence: under `contamination={contamination:g}` a single point can move "
-            "the fitted model anywhere. Use MinimumKSD(), which is the default there, or `contamination=0`."
         )
     return fit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,8 +15,8 @@ from steinball.models.differences import difference_jacobian
 from steinball.models.family import ExponentialFamily, Family
 from steinball.stein import SteinKernel
 
-KEPT = 2**22  # entries of a kernel matrix that is kept: 32 MB
-PAIRS_AT_ONCE = 2**20  # entries of one that is formed in blocks, some arrays at a time: 8 MB each
+_KEPT = 2**22  # entries of a kernel matrix that is kept: 32 MB
+_PAIRS_AT_ONCE = 2**20  # entries of one that is formed in blocks, some arrays at a time: 8 MB each
 _STEPS, _HALVINGS, _ENOUGH = 100, 30, 1e-10
 
 
@@ -26,8 +27,6 @@ class ScoreDistance:
     .. math:: D^2(s) = \frac1{n^2} \sum_{ij} w_i w_j \left( \varphi_{ij} s_i^\top s_j - 4 \varphi'_{ij} s_i^\top C
        (x_i - x_j) \right) + \text{const}, \qquad s = \nabla \log p + \nabla \log w.
 
-    With weights v of the points it is :math:`v^\top U v / n^2`, and v = 1 is D² itself.
-
     Parameters
     ----------
     x : (n, d) array
@@ -35,39 +34,30 @@ class ScoreDistance:
     weights, shift : (n, d) arrays
         The tilt: w for every coordinate, and ∂ log w.
     kernel : Kernel
-    draws : (B, n) array, optional
-        Weights v beside v = 1, such as those of a bootstrap.
     """
 
     x: Floats
     weights: Floats
     shift: Floats
     kernel: Kernel
-    draws: Floats | None = None
 
     @classmethod
-    def of(cls, x: Floats, stein: SteinKernel, draws: Floats | None = None) -> ScoreDistance:
+    def of(cls, x: Floats, stein: SteinKernel) -> ScoreDistance:
         """The distance of points under a kernel and tilt."""
         tilt = stein.tilt
         if tilt is None:
-            return cls(x, np.ones_like(x), np.zeros_like(x), stein.kernel, draws)
+            return cls(x, np.ones_like(x), np.zeros_like(x), stein.kernel)
         each = tilt.coordinate_weights(x)
         common = np.exp(to_host(tilt.log_weight(x)))[:, None]
         weights = common * (np.ones_like(x) if each is None else to_host(each))
-        return cls(x, weights, to_host(tilt.log_weight_gradient(x)), stein.kernel, draws)
+        return cls(x, weights, to_host(tilt.log_weight_gradient(x)), stein.kernel)
 
     def __len__(self) -> int:
         return len(self.x)
 
-    @cached_property
-    def rows(self) -> Floats:
-        """The weights v: 1, and then the draws, (m, n)."""
-        ones = np.ones((1, len(self)))
-        return ones if self.draws is None else np.vstack([ones, self.draws])
-
     def _blocks(self, points: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
         """φ and φ′ between blocks of ``points`` and all of x."""
-        step = max(1, PAIRS_AT_ONCE // len(self))
+        step = max(1, _PAIRS_AT_ONCE // len(self))
         for part in (slice(start, start + step) for start in range(0, len(points), step)):
             value, slope, _ = self.kernel.profile(squared_distances(points[part], self.x, self.kernel.metric))
             yield part, value, slope
@@ -75,7 +65,7 @@ class ScoreDistance:
     @cached_property
     def _values(self) -> Floats | None:
         """φ between all points, where it is small enough to be kept."""
-        if len(self) ** 2 > KEPT:
+        if len(self) ** 2 > _KEPT:
             return None
         return np.concatenate([value for _, value, _ in self._blocks(self.x)])
 
@@ -90,50 +80,41 @@ class ScoreDistance:
         metric = np.eye(points.shape[1]) if self.kernel.metric is None else self.kernel.metric
         center = np.median(self.x, axis=0)  # an offset of the data cancels
         a, b = (points - center) @ metric, (self.x - center) @ metric
-        parts = [
-            a[:, k, None] * (slope @ columns[:, k]) - slope @ (b[:, k, None] * columns[:, k])
-            for k in range(points.shape[1])
-        ]
+        each = enumerate(columns.swapaxes(0, 1))
+        parts = [a[:, k, None] * (slope @ column) - slope @ (b[:, k, None] * column) for k, column in each]
         return np.stack(parts, axis=1)
 
     @cached_property
     def pulls(self) -> Floats:
-        """−2 wᵢ Σⱼ φ′ᵢⱼ C(xᵢ − xⱼ) wⱼvⱼ for every v, shape (n, d, m)."""
-        columns = self.weights[:, :, None] * self.rows.T[:, None, :]
+        """−2 wᵢ Σⱼ φ′ᵢⱼ C(xᵢ − xⱼ) wⱼ, shape (n, d)."""
+        columns = self.weights[:, :, None]
         parts = [self._turned(self.x[part], slope, columns) for part, _, slope in self._blocks(self.x)]
-        return -2.0 * self.weights[:, :, None] * np.concatenate(parts)
+        return -2.0 * self.weights * np.concatenate(parts)[:, :, 0]
 
-    def forms(self, scores: Floats, basis: Floats | None = None) -> tuple[Floats, Floats]:
-        """vᵀUv and vᵀU1 of the scores s + Jη, up to a constant: matrices M of quadratics zᵀMz in z = (η, 1), (m, q, q).
+    def form(self, scores: Floats, basis: Floats | None = None) -> Floats:
+        """D² of the scores s + Jη, up to a constant: the matrix M of the quadratic zᵀMz in z = (η, 1), (q, q).
 
         ``scores`` s is (n, d) and ``basis`` J (n, d, p); without a basis q is 1.
         """
         last = (scores + self.shift)[:, :, None]
         columns = last if basis is None else np.concatenate([basis, last], axis=2)  # (n, d, q)
-        squares, linear = np.zeros((2, len(self.rows), columns.shape[2], columns.shape[2]))
-        pairs, step = np.argwhere(columns.any(axis=0)), max(1, PAIRS_AT_ONCE // self.rows.size)
-        for some in (pairs[start : start + step] for start in range(0, len(pairs), step)):
-            weighted = self.weights[:, some[:, 0]] * columns[:, some[:, 0], some[:, 1]]
-            smoothed = self.smooth((weighted[:, None, :] * self.rows.T[:, :, None]).reshape(len(self), -1))
-            for (k, i), each in zip(some, smoothed.reshape(len(self), -1, len(some)).transpose(2, 1, 0), strict=True):
-                other = self.weights[:, k, None] * columns[:, k]  # (n, q); each is (m, n)
-                squares[:, i] += (self.rows * each) @ other
-                linear[:, i] += self.rows @ (each[0][:, None] * other)
-        pulls = self.pulls.transpose(2, 0, 1)  # (m, n, d)
-        own, mixed = self.rows[:, :, None] * pulls, (self.rows[:, :, None] * pulls[0] + pulls) / 2.0
-        for matrices, extra in ((squares, own), (linear, mixed)):
-            added = np.tensordot(extra, columns, 2)  # (m, q)
-            matrices[:, :, -1] += added
-            matrices[:, -1, :] += added
-        return (squares + squares.transpose(0, 2, 1)) / 2.0, (linear + linear.transpose(0, 2, 1)) / 2.0
+        form = np.zeros((columns.shape[2],) * 2)
+        for k in range(columns.shape[1]):
+            used = np.flatnonzero(columns[:, k].any(axis=0))
+            weighted = self.weights[:, k, None] * columns[:, k, used]
+            form[np.ix_(used, used)] += weighted.T @ self.smooth(weighted)
+        pulled = np.tensordot(self.pulls, columns, 2)
+        form[:, -1] += pulled
+        form[-1, :] += pulled
+        return (form + form.T) / (2.0 * len(self) ** 2)
 
     def objective(self, scores: Floats) -> float:
         """D² of these scores ∇log p, (n, d), up to a constant."""
-        return float(self.forms(scores)[0][0, 0, 0]) / len(self) ** 2
+        return float(self.form(scores)[0, 0])
 
     def expansion(self, scores: Floats, jacobians: Floats) -> tuple[Floats, Floats]:
         """A and b with D²(s + Jη) = ηᵀAη + 2bᵀη + const, for J of shape (n, d, p)."""
-        whole = self.forms(scores, jacobians)[0][0] / len(self) ** 2
+        whole = self.form(scores, jacobians)
         return whole[:-1, :-1], whole[:-1, -1]
 
     def slopes(self, at: ScoreDistance, here: tuple[Floats, Floats], there: tuple[Floats, Floats]) -> Floats:
@@ -200,20 +181,20 @@ class Minimum:
         return np.asarray(moves @ self._jacobian().T)
 
 
-def minimize_ksd(family: Family, x: Floats, stein: SteinKernel, ridge: float = 0.0) -> Minimum:
+def minimize_ksd(family: Family, x: Floats, stein: SteinKernel) -> Minimum:
     """The member of a family with the least KSD: in closed form for exponential families, by Gauss and Newton else."""
     distance = ScoreDistance.of(x, stein)
     if isinstance(family, ExponentialFamily):
-        return _closed_form(family, distance, stein, ridge)
+        return _closed_form(family, distance, stein)
     return _gauss_newton(family, distance, stein)
 
 
-def _closed_form(family: ExponentialFamily, distance: ScoreDistance, stein: SteinKernel, ridge: float) -> Minimum:
+def _closed_form(family: ExponentialFamily, distance: ScoreDistance, stein: SteinKernel) -> Minimum:
     x = distance.x
     by = family.origin(x)  # data far from 0 would cost the moments their digits
     near = replace(distance, x=x - by)
     curvature, linear = near.expansion(family.base_score(near.x), family.score_basis(near.x))
-    coordinates = -solve_positive(curvature, linear, ridge)
+    coordinates = -solve_positive(curvature, linear, 0.0)
     params = family.from_natural(coordinates)
     if not np.isfinite(params).all():
         raise ValueError(
@@ -264,20 +245,12 @@ def _descend(
 ) -> tuple[Floats, float, float]:
     for _ in range(_HALVINGS):
         tried = np.maximum(working + units * step, family.least)
-        with np.errstate(all="ignore"):
-            found = _value(family, distance, tried)
-        if found < value:
-            return tried, found, float(np.abs(step).max())
+        with np.errstate(all="ignore"), suppress(ValueError, FloatingPointError):  # outside the family
+            found = distance.objective(family.score(family.from_working(tried), distance.x))
+            if -np.inf < found < value:
+                return tried, found, float(np.abs(step).max())
         step = step / 2.0
     return working, value, 0.0
-
-
-def _value(family: Family, distance: ScoreDistance, working: Floats) -> float:
-    try:
-        found = distance.objective(family.score(family.from_working(working), distance.x))
-    except (ValueError, FloatingPointError):
-        return np.inf
-    return found if np.isfinite(found) else np.inf
 
 
 def solve_positive(matrix: Floats, right: Floats, ridge: float) -> Floats:

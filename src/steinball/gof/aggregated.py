@@ -16,12 +16,13 @@ from steinball.gram.choose import Settings
 from steinball.kernels.bandwidth import median_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
-from steinball.problem import Rows
+from steinball.problem import Problem
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
 from steinball.record import Record, recorded
 from steinball.remarks import give
 from steinball.results.aggregated import AggregatedResult, RobustAggregatedResult
+from steinball.rows import Rows
 from steinball.tilts import Tilt
 
 PAPER_BANDWIDTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -107,7 +108,7 @@ def ksdagg_test(
     rows = asked.prepare(x, model, kernels)
     chosen = paper_kernels() if kernels is None else collection(kernels, rows)
     level = check_level(level, *_scarcer(counts, len(chosen)))
-    problems = rows.pose_all(chosen, tilt)
+    problems = Problem.of_all(rows, chosen, tilt)
     summaries = summarise_all(problems, calibration, asked, [None] * len(problems))
     middle = len(problems) // 2
     remarks = [*looked_over(problems[middle], asked), *dependent_rows(problems[middle], summaries[middle])]

@@ -19,7 +19,8 @@ from steinball.calibration.combination import (
     doubts,
     radius_of,
 )
-from steinball.checks.dependence import dependent_rows, slow_memory
+from steinball.checks.dependence import dependent_rows
+from steinball.checks.memory import slow_memory
 from steinball.checks.model import contradictions, mistaken_score, separated_modes
 from steinball.checks.rows import few_rows, rounded_rows, rows_of_the_fit
 from steinball.evidence.kernels import RobustAggregationEvidence
@@ -29,10 +30,11 @@ from steinball.gram.choose import DENSE_UP_TO, Settings, make_gram
 from steinball.gram.isolated import with_isolated
 from steinball.gram.request import Request
 from steinball.kernels.base import Kernel
-from steinball.problem import Problem, Rows, in_no_coordinates
+from steinball.problem import Problem
 from steinball.radius.base import as_radius
 from steinball.record import Record
 from steinball.remarks import Remark, give
+from steinball.rows import Rows, in_no_coordinates
 from steinball.tau.certificate import Supremum
 from steinball.tau.supremum import find_supremum
 
@@ -100,7 +102,7 @@ class Specification:
 def assess(x: Any, model: Any, asked: Specification) -> tuple[KSDEvidence, Record]:
     """The evidence of a test under one kernel, and what was remarked on the way."""
     rows = asked.prepare(x, model)
-    return assess_problem(rows.pose(asked.kernel, asked.tilt), asked, rows.fixes(asked.kernel, asked.tilt))
+    return assess_problem(Problem.of(rows, asked.kernel, asked.tilt), asked, rows.fixes(asked.kernel, asked.tilt))
 
 
 def assess_problem(problem: Problem, asked: Specification, fixed: bool = False) -> tuple[KSDEvidence, Record]:
@@ -127,7 +129,7 @@ def assess_problem(problem: Problem, asked: Specification, fixed: bool = False) 
 def assess_kernels(x: Any, model: Any, asked: Specification, kernels: Any) -> tuple[RobustAggregationEvidence, Record]:
     """The evidence of a test under several kernels; ``kernels`` is what the user asked for."""
     rows = asked.prepare(x, model, kernels)
-    problems = rows.pose_all(_chosen(asked, rows), asked.tilt)
+    problems = Problem.of_all(rows, _chosen(asked, rows), asked.tilt)
     middle = problems[len(problems) // 2]
     calibration = asked.calibration.for_rows(middle)
     taus = tuple(find_supremum(asked.tau, problem) for problem in problems)

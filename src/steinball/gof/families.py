@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from steinball.arrays import Floats
+from steinball.calibration.fitted import least_rows
 from steinball.evidence.families import FamilyRegionEvidence
 from steinball.fitting.families import Fitter
 from steinball.gof.regions import region_details, region_remarks
@@ -26,15 +29,43 @@ from steinball.results.region_fit import RegionFitResult
 _DRAWS = 1999
 
 
-def by_regions(family: Family | Fitter, x: Floats) -> bool:
-    """Whether all members can be compared with the rows (n, d) in regions: one column, known distribution functions."""
-    if isinstance(family, Fitter) or x.shape[1] != 1 or len(family.names) > MOST_PARAMETERS:
-        return False
-    return type(family).margins is not Family.margins
+def check_asked(share: float, family: Family | Fitter, columns: int, given: Mapping[str, Any]) -> None:
+    """Refuse what cannot be compared in regions, and options that are for a test at the fitted model."""
+    for name in (name for name, value in given.items() if value is not None):
+        raise ValueError(
+            f"`{name}` cannot be given with `contamination={share:g}`: all members of the family are then compared "
+            f"with the rows in regions. Leave `{name}` out, or use `contamination=0`."
+        )
+    if why := _obstacle(family, columns):
+        raise ValueError(
+            f"`contamination={share:g}` compares all members of a family with the rows, and {family.label} {why}. Fit "
+            "on one part of the rows (`sb.split`) and check the other: `sb.check(rest, model, "
+            f"contamination={share:g})`."
+        )
 
 
-def region_fit(x: Floats, family: Family, share: float, level: float, known: dict[str, float]) -> RegionFitResult:
+def _obstacle(family: Family | Fitter, columns: int) -> str:
+    """Why not all members can be compared with rows in regions; empty where they can."""
+    if isinstance(family, Fitter):
+        return "gives the fitted one alone"
+    if columns != 1:
+        return f"is a family of {columns} columns"
+    if type(family).margins is Family.margins:
+        return "tells no distribution functions"
+    many = len(family.names)
+    return f"has {many} parameters, more than the {MOST_PARAMETERS} of a search" if many > MOST_PARAMETERS else ""
+
+
+def region_fit(
+    x: Floats, family: Family | Fitter, share: float, level: float, known: dict[str, float]
+) -> RegionFitResult:
     """The result for rows (n, 1), a tolerated contamination and a level."""
+    assert isinstance(family, Family)
+    if len(x) < (least := least_rows(len(family.names))):
+        raise ValueError(
+            f"`x` has {len(x)} rows for {len(family.names)} parameters; a tolerance over a family needs at least "
+            f"{least}. Use more rows or a smaller family, or `contamination=0` with RefitBootstrap(199)."
+        )
     grid = find_grid(x)
     column = Column.of(x, grid, family.support)
     member, null = closest_member(family, column, share, _DRAWS)
@@ -58,8 +89,7 @@ def region_fit(x: Floats, family: Family, share: float, level: float, known: dic
 
 def _cdf(family: Family, params: Floats, x: Floats) -> Floats:
     values = np.asarray(x, dtype=np.float64)
-    with np.errstate(all="ignore"):
-        return heights(family, params, values.ravel()).reshape(values.shape)
+    return heights(family, params, values.ravel()).reshape(values.shape)
 
 
 def _counted(source: Source, member: Member, n: int) -> Counted:

@@ -21,17 +21,13 @@ from steinball.arrays import (
     take_rows,
     to_host,
 )
-from steinball.calibration import BoundaryBootstrap, Calibration, ProjectedBootstrap, RefitBootstrap
-from steinball.calibration.combination import as_calibration
-from steinball.calibration.fitted import FittedCalibration, FittedModel
-from steinball.calibration.projected import as_fitted, least_rows
+from steinball.calibration import Calibration, ProjectedBootstrap, RefitBootstrap
+from steinball.calibration.fitted import FittedCalibration, FittedModel, as_fitted
 from steinball.evidence.ksd import FamilyEvidence, KSDEvidence
 from steinball.fitting.estimators import Estimate, Estimator, MaximumLikelihood, as_estimator
 from steinball.fitting.families import Fitter, as_family
-from steinball.fitting.first_order import FirstOrder
-from steinball.fitting.profile import EXCLUSION, check_memory, closest_member
 from steinball.gof.assess import Specification, assess_problem
-from steinball.gof.families import by_regions, region_fit
+from steinball.gof.families import check_asked, region_fit
 from steinball.gram.choose import Settings
 from steinball.kernels.bandwidth import median_of_checked
 from steinball.kernels.base import Kernel
@@ -39,13 +35,13 @@ from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model
 from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
-from steinball.models.moved_family import MovedFamily
-from steinball.models.standardized import Standardization, Standardized, standardized
-from steinball.problem import Problem, Rows, in_no_coordinates, within_reach
-from steinball.radius import Huber, Radius
-from steinball.record import Record, recorded
+from steinball.models.standardized import MovedFamily, Standardization, Standardized, standardized
+from steinball.problem import Problem
+from steinball.radius import Huber
+from steinball.record import recorded
 from steinball.results.fitted import FitResult
 from steinball.results.region_fit import RegionFitResult
+from steinball.rows import Rows, in_no_coordinates, within_reach
 from steinball.stein import SteinKernel
 from steinball.tilts import Tilt
 
@@ -97,38 +93,35 @@ def fit_test(
     known_params : mapping, optional
         Parameters that are not fitted, by name, as in ``scipy.stats.goodness_of_fit``.
     fit : Estimator, optional
-        :class:`~steinball.fitting.MaximumLikelihood` by default; under a tolerance
-        :class:`~steinball.fitting.MinimumKSD`, since then the influence of a point must be bounded.
+        :class:`~steinball.fitting.MaximumLikelihood` by default.
     calibration : Calibration, optional
         :class:`ProjectedBootstrap` where parameter scores are known; ``RefitBootstrap(199)`` where they are not, and
         below 60 rows, or 10 for each parameter, where fits are quick (not for mixtures). ``WildBootstrap`` with
-        ``dependence`` is ``ProjectedBootstrap`` with that dependence. Under a
-        tolerance ``BoundaryBootstrap(999)`` at every member of the family: the family is rejected when each of them is.
-        There ``ProjectedBootstrap`` decides at the fitted model alone, with a radius that holds to first order in ε.
+        ``dependence`` is ``ProjectedBootstrap`` with that dependence.
     kernel : Kernel, optional
         By default the inverse multiquadric at twice the median distance: what remains after a fit is coarser than
         location and scale. Twice the length scale raised the power against t(4) at n = 100 from .50 to .57. Several
-        columns are tested in standardized coordinates, by the covariance of the fit, unless a kernel or tilt is given,
-        something is tolerated, or the fit bounds the influence of a point.
+        columns are tested in standardized coordinates, by the covariance of the fit, unless a kernel or tilt is given
+        or the fit bounds the influence of a point.
     tilt : Tilt, "needed", "auto" or None
-        ``"needed"`` is ``"auto"`` under a tolerance and for families with an edge, and no tilt otherwise.
+        ``"needed"`` is ``"auto"`` for families with an edge, and no tilt otherwise.
     level, rng, engine, memory_limit, n_jobs, progress
         As in :func:`ksd_test`.
 
     Returns
     -------
     FitResult or RegionFitResult
-        The latter under a tolerance in one column, unless ``fit``, ``calibration``, ``kernel`` or ``tilt`` is given.
+        The latter under a tolerance.
 
     Notes
     -----
-    Under a tolerance a family in one column with known distribution functions and at most four parameters is tested by
-    regions: p = sup over the members of the p-value of :func:`region_test`, which is exact at every n if the search
-    misses no better member (``docs/theory/regions.md``, theorem D); it restarts before it rejects.
+    Under a tolerance members are compared with the rows in regions: p = sup over the members of the p-value of
+    :func:`region_test`, which is exact at every n if the search misses no better member (``docs/theory/regions.md``,
+    theorem D); it restarts before it rejects. That needs one column, known distribution functions and at most four
+    parameters, and takes neither ``fit`` nor ``calibration``, ``kernel`` or ``tilt``. Other families are fitted on one
+    part of the rows (:func:`split`) and the fitted model is checked on the other (:func:`check`).
 
-    The calibrations say what they assume. Under a tolerance the test is conservative, because the right member is among
-    the candidates. A test at the fitted model with Huber's radius looks right and is wrong: the fit drifts to members
-    with a small radius (``docs/fitted-models.md``).
+    The calibrations say what they assume.
 
     Examples
     --------
@@ -142,23 +135,19 @@ def fit_test(
     (False, 3.2, 0.3)
     """
     samples, share, seed = computed(as_samples(x)), check_share(contamination, "contamination"), as_seed(rng)
-    samples = within_reach(samples) if share > 0.0 else samples
     found = as_family(family, int(samples.shape[1]), known_params)
     settings = Settings(engine, memory_limit, n_jobs, progress)
     shared: dict[str, Any] = {"level": level, "rng": seed, "settings": settings}
     known = {name: float(value) for name, value in (known_params or {}).items()}
-    free = kernel is None and fit is None and calibration is None and isinstance(tilt, str) and tilt == "needed"
-    if share > 0.0 and free and isinstance(found, Family) and by_regions(found, to_host(samples)):
-        _check_rows(len(samples), found)
-        return region_fit(to_host(samples), found, share, check_level(level), known)
-    task = _Task(samples, found, kernel, tilt, share, known, shared).standardized(fit)
+    if share > 0.0:
+        given = {"fit": fit, "calibration": calibration, "kernel": kernel, "tilt": None if tilt == "needed" else tilt}
+        check_asked(share, found, int(samples.shape[1]), given)
+        return region_fit(to_host(within_reach(samples)), found, share, check_level(level), known)
+    task = _Task(samples, found, kernel, tilt, known, shared).standardized(fit)
     found = task.family
     if isinstance(found, Fitter):
         return task.refitted(found, fit, calibration)
-    estimator = as_estimator(fit, share)
-    if share > 0.0 and not isinstance(calibration, FittedCalibration):
-        return task.over_the_family(found, estimator, calibration)
-    return task.at_the_fit(found, estimator, calibration)
+    return task.at_the_fit(found, as_estimator(fit), calibration)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +158,6 @@ class _Task:
     family: Family | Fitter
     kernel: Kernel | None
     tilt: Tilt | str | None
-    share: float
     known: dict[str, float]
     shared: dict[str, Any]
     given: Array | None = None
@@ -177,11 +165,11 @@ class _Task:
     def standardized(self, fit: Any) -> _Task:
         """The same in coordinates in which neither units nor correlations matter: those of the fit.
 
-        On the line, with a tolerance and for a fit by the KSD the coordinates are those of the data.
+        On the line and for a fit by the KSD the coordinates are those of the data.
         """
         x, family = self.host, self.family
-        free = in_no_coordinates(self.kernel, self.tilt) and self.share == 0.0 and x.shape[1] > 1
-        if not free or (fit is not None and as_estimator(fit, 0.0).bounded_influence):
+        free = in_no_coordinates(self.kernel, self.tilt) and x.shape[1] > 1
+        if not free or (fit is not None and as_estimator(fit).bounded_influence):
             return self
         model = family.fit(x) if isinstance(family, Fitter) else family.model(family.fit(x))
         found = standardized(model, self.samples)
@@ -208,7 +196,7 @@ class _Task:
         kernel = InverseMultiquadric(_WIDER * median_of_checked(x)) if self.kernel is None else self.kernel
         tilt = self.tilt
         if isinstance(tilt, str) and tilt == "needed":
-            tilt = "auto" if edge or self.share > 0.0 else None
+            tilt = "auto" if edge else None
         rows = Rows.of(x, model) if self.given is None else Rows(x, model)  # x is where the model is stated
         return rows.choose(kernel, tilt)
 
@@ -217,54 +205,29 @@ class _Task:
         few = min(max(_FEW_ROWS, _ROWS_EACH * len(family.names)), _MOST_REFITTED)
         return RefitBootstrap(_REFITS) if family.quick and len(self.host) < few else ProjectedBootstrap()
 
-    def _assess(self, problem: Problem, calibration: Calibration, radius: Radius) -> tuple[KSDEvidence, Record]:
-        tau = "best" if self.share > 0.0 else "sample"
-        stein, words = problem.stein, self.shared
-        asked = Specification(
-            radius, calibration, words["level"], words["rng"], words["settings"], stein.kernel, None, stein.tilt, tau,
-            check_model=False,
-        )  # fmt: skip
-        return assess_problem(problem, asked)
-
-    def _pose(self, model: Model, stein: SteinKernel) -> Problem:
-        return self._rows(model).pose(stein.kernel, stein.tilt)
-
-    def _result(
-        self, found: tuple[KSDEvidence, Record], radius: Radius, about: dict[str, Any], **more: Any
-    ) -> FitResult:
-        evidence, record = found
-        parts = {field.name: vars(evidence)[field.name] for field in fields(KSDEvidence)}
-        family = FamilyEvidence(**parts, share=self.share, **more)
-        return FitResult.of(family, radius, self.shared["level"], record, **about)
-
     def refitted(self, fitter: Fitter, fit: Any, calibration: Calibration | None) -> FitResult:
         """For an estimator whose parameters are not known."""
         if fit is not None:
             raise ValueError(f"`fit` cannot be given for {fitter.label}, which fits by itself. Leave it out.")
-        if self.share > 0.0:
-            raise ValueError(
-                f"`contamination={self.share:g}` needs a family whose members are known, and {fitter.label} only gives "
-                "the fitted one. Use a family by name; or fit on one part of the data and test on the other by "
-                "`sb.robust_ksd_test` (`sb.split`)."
-            )
         model = fitter.fit(self.host)
         choose = partial(self._chosen, edge=Knowledge(model).support is not None)
         chosen = as_fitted(RefitBootstrap() if calibration is None else calibration)
         about: dict[str, Any] = {"family": fitter.label, "fit": "its own"}
         fitted = FittedModel(model, fitter.fit, choose=choose, settings=self.shared["settings"])
-        return self._calibrated(fitted, choose(self.samples, model), chosen, Huber(0.0), about)
+        return self._calibrated(fitted, choose(self.samples, model), chosen, about)
 
     def _calibrated(
-        self,
-        fitted: FittedModel,
-        stein: SteinKernel,
-        chosen: FittedCalibration,
-        radius: Radius,
-        about: dict[str, Any],
+        self, fitted: FittedModel, stein: SteinKernel, chosen: FittedCalibration, about: dict[str, Any]
     ) -> FitResult:
-        problem = self._pose(fitted.model, stein)
-        calibration = chosen.for_fit(fitted, problem, self.shared["rng"])
-        return self._result(self._assess(problem, calibration, radius), radius, about)
+        problem, words = Problem.of(self._rows(fitted.model), stein.kernel, stein.tilt), self.shared
+        calibration = chosen.for_fit(fitted, problem, words["rng"])
+        asked = Specification(
+            Huber(0.0), calibration, words["level"], words["rng"], words["settings"], stein.kernel, None, stein.tilt,
+            "sample", check_model=False,
+        )  # fmt: skip
+        evidence, record = assess_problem(problem, asked)
+        parts = {field.name: vars(evidence)[field.name] for field in fields(KSDEvidence)}
+        return FitResult.of(FamilyEvidence(**parts), Huber(0.0), words["level"], record, **about)
 
     def at_the_fit(self, family: Family, estimator: Estimator, calibration: Calibration | None) -> FitResult:
         """A decision at the fitted model."""
@@ -277,15 +240,12 @@ class _Task:
             partial(_refit_model, family, estimator, choose),
             partial(family.free_scores, estimate.params),
             None if estimator.minimizes_ksd else pulls,
-            contaminated=self.share > 0.0,
             choose=choose,
             match=partial(_matched, family, estimator, choose, estimate.params),
             settings=self.shared["settings"],
         )
-        radius = self._radius(estimator, estimate, family)
         chosen = self._default(family) if calibration is None else as_fitted(calibration)
-        about = self._described(family, estimator, estimate, first_order=self.share > 0.0)
-        return self._calibrated(fitted, stein, chosen, radius, about)
+        return self._calibrated(fitted, stein, chosen, self._described(family, estimator, estimate))
 
     def _stein(self, family: Family, estimator: Estimator, x: Array, model: Model | None) -> SteinKernel:
         """Kernel and tilt for data x: around a robust first fit where the estimator is robust, else around the fit."""
@@ -295,39 +255,7 @@ class _Task:
             model = family.model(family.fit(to_host(x)))
         return self._chosen(x, model, family.support is not None)
 
-    def _radius(self, estimator: Estimator, estimate: Estimate, family: Family) -> Radius:
-        if self.share == 0.0 or estimator.minimizes_ksd:  # then what a point adds is a projection of its feature
-            return Huber(self.share)
-        return FirstOrder(self.share, estimate, family)
-
-    def over_the_family(self, family: Family, estimator: Estimator, calibration: Calibration | None) -> FitResult:
-        """A decision over every member: at the one that is closest to being tolerated."""
-        _check_rows(len(self.host), family)
-        check_memory(self.host, self.shared["settings"])
-        steep = family.model(family.steepest(family.start(self.host)))
-        stein = self._chosen(self.samples, steep, family.support is not None)
-        estimate = estimator.estimate(family, self.host, stein)
-        chosen = as_calibration(BoundaryBootstrap(999) if calibration is None else calibration)
-        if not chosen.n_resamples or chosen.needs_sampler:
-            raise TypeError(
-                f"`calibration={chosen!r}` makes no bootstrap draws, by which members of a family are compared. Use "
-                "BoundaryBootstrap(999) or WeightedBootstrap(999)."
-            )
-        chosen = chosen.for_rows(self._pose(family.model(estimate.params), stein))
-        found = closest_member(family, self.host, stein, estimate.params, self.share, chosen, self.shared["rng"])
-        radius = Huber(self.share)
-        evidence, record = self._assess(self._pose(family.model(found.params), stein), chosen, radius)
-        again = partial(_again, self, family, estimator, calibration)
-        shown = family.reported(found.params, np.zeros_like(found.params))
-        closest = {name: value for name, (value, _) in shown.items()}
-        margins = None
-        if found.apart is not None:
-            pvalue = min(evidence.decide(radius, self.shared["level"])["pvalue"], EXCLUSION)
-            margins = {"statistic": found.apart, "threshold": found.margin, "pvalue": pvalue}
-        about = self._described(family, estimator, estimate, closest=closest, by_margins=found.apart is not None)
-        return self._result((evidence, record), radius, about, search=again, margins=margins)
-
-    def _described(self, family: Family, estimator: Estimator, estimate: Estimate, **more: Any) -> dict[str, Any]:
+    def _described(self, family: Family, estimator: Estimator, estimate: Estimate) -> dict[str, Any]:
         shown = family.reported(estimate.params, estimate.standard_errors(self.host))
         return {
             "family": family.label,
@@ -336,31 +264,7 @@ class _Task:
             "standard_errors": {name: error for name, (_, error) in shown.items()},
             "known_params": self.known,
             "_numerical": family.numerical,
-            **more,
         }
-
-
-def _check_rows(n: int, family: Family) -> None:
-    if n < (least := least_rows(len(family.names))):
-        raise ValueError(
-            f"`x` has {n} rows for {len(family.names)} parameters; a tolerance over a family needs at least {least}. "
-            "Use more rows or a smaller family, or `contamination=0` with RefitBootstrap(199)."
-        )
-
-
-def _again(
-    task: _Task,
-    family: Family,
-    estimator: Estimator,
-    calibration: Calibration | None,
-    contamination: float,
-    level: float,
-) -> dict[str, Any]:
-    """The fields of the decision over the family at another tolerance."""
-    share = check_share(contamination, "contamination")
-    shared = {**task.shared, "level": check_level(level)}
-    found = vars(replace(task, share=share, shared=shared).over_the_family(family, estimator, calibration))
-    return {name: value for name, value in found.items() if name != "_record"}
 
 
 def _fit_moved(fit: Callable[[Floats], Model], move: Standardization, z: Floats) -> Model:

@@ -167,13 +167,18 @@ def robust_ksd_test(
 
     Parameters
     ----------
-    x, model, kernel, estimator, level, rng, jumps, outside, standardize, check_model
-        As in :func:`ksd_test`.
-    engine, memory_limit, n_jobs, progress
-        As in :func:`ksd_test`.
+    x : array
+        Observations, shape (n, d), or (n,) for d = 1: NumPy, torch, JAX, CuPy, or a pandas or polars frame. The rows
+        must be independent.
+    model : Model, callable or an object of another library
+        A model with a ``score`` method, a function ``score(x) -> (n, d)``, a distribution of SciPy, torch or NumPyro, a
+        flow, a mixture of scikit-learn, or whatever else :func:`as_model` reads.
     contamination : float
         The tolerated share ε, in [0, 1]. It has no default: how much may be tolerated is part of the question. For
         another tolerated set use ``ksd_test(..., radius=...)``.
+    kernel : Kernel, optional
+        Base kernel; by default the inverse multiquadric, in standardized coordinates at the median distance of
+        N(0, I), otherwise at that of the data.
     tilt : Tilt, "auto" or None
         By default centered and scaled by the model where it knows its location and covariance or can be sampled,
         otherwise by the median and the median absolute deviation of the data. The paper's experiments use
@@ -187,10 +192,35 @@ def robust_ksd_test(
         separated modes u(x, x) is so large that wrong weights would pass at any other τ.
     calibration : Calibration, optional
         By default ``BoundaryBootstrap(999, scheme="scaled")``: the draws of the paper's ``WeightedBootstrap(999)``,
-        scaled to Σv² = n. At the exact edge of the ball, level .05, the boundary bootstrap rejected .041 of the samples
-        on average over 390 simulated cells and nowhere more than .08, the paper's test .014; scaling keeps it near the
-        level in 50 dimensions and more. For U-statistics ``WeightedBootstrap(999)``. :class:`MonteCarlo` is exact at
-        every n, for models that can be sampled.
+        scaled to Σv² = n. In simulations at the exact edge of the ball the boundary bootstrap rejects about as often as
+        the level says, the paper's test far more rarely (``docs/evidence/edge.md``, with the paper's weights); scaling
+        keeps it near the level in 10 to 100 dimensions (``docs/evidence/dimensions.md``). For U-statistics
+        ``WeightedBootstrap(999)``. :class:`MonteCarlo` is exact at every n, for models that can be sampled.
+    estimator : {"v", "u"}
+        V-statistic or U-statistic (paper App. C).
+    level : float
+        Level α of the test.
+    rng : None, int, SeedSequence or Generator
+        Source of randomness (SPEC 7). The same seed gives the same answer on every engine, array library and device.
+    jumps : Jumps, "auto" or None
+        Moves of the data that the model does not notice, made before testing, so that wrong weights of separated modes
+        become visible (:mod:`steinball.jumps`); ``"auto"`` jumps between the model's own modes.
+    outside : {"error", "contaminated"}
+        What to do with points outside the ``support`` of the model: refuse them, or count them as contaminated.
+    standardize : bool
+        Whether rows and model are tested in coordinates in which neither the units of the columns nor their
+        correlations matter. ``False`` gives the paper's test, with the median distance of the data as length scale.
+    check_model : bool
+        Whether a model that can be sampled is checked against itself, once: its own draws must agree with its score.
+    engine : {"auto", "dense", "blocked", "lowrank"}
+        How the pairs of points are worked through; ``"auto"`` chooses by n, d and memory. ``"lowrank"`` is for large n
+        and small d, and the result's ``grade`` says whether its decision is certain; the others are exact.
+    memory_limit : int or str, optional
+        Bytes, or a text such as ``"2 GB"``; half of what is free by default.
+    n_jobs : int, optional
+        Threads for NumPy arrays (-1: all cores); by default what ``joblib.parallel_config`` names, else all cores.
+    progress : bool or "auto"
+        ``"auto"`` shows a bar on stderr when that is a terminal and the work takes more than two seconds.
 
     Returns
     -------

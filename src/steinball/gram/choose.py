@@ -6,33 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import joblib
 import numpy as np
 
 from steinball.arrays import MOST_COUNTED, Array, MemoryLimitError, check_resamples, dtype_name
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.blocked import CPU_TILE, BlockedGram
-from steinball.gram.cost import (
-    NOMINAL_RATE,
-    Cost,
-    CostPrediction,
-    blocked_cost,
-    cheaper_rank,
-    choose_engine,
-    dense_cost,
-    flops_per_second,
-    likely_rank,
-    lowrank_cost,
-    lowrank_memory,
-    replicates_cost,
-)
+from steinball.gram.cost import Cost, CostPrediction, Size, flops_per_second, replicates_cost
 from steinball.gram.dense import DenseGram
 from steinball.gram.device import is_accelerated
 from steinball.gram.lowrank import LowRankGram
 from steinball.gram.memory import SHARE_OF_FREE, as_bytes, free_memory, in_words
 from steinball.gram.replicates import ReplicatedGram
 from steinball.gram.request import Replicates, Request
-from steinball.gram.workers import available_jobs, workers_configured
+from steinball.gram.workers import available_jobs, here, workers_configured
 from steinball.progress import check_show
 
 if TYPE_CHECKING:
@@ -82,13 +68,7 @@ def check_jobs(n_jobs: Any) -> None:
 
 
 def predict_cost(
-    n: int,
-    d: int,
-    n_resamples: int = 999,
-    *,
-    replicates: int = 0,
-    n_jobs: int | None = None,
-    dtype: str = "float64",
+    n: int, d: int, n_resamples: int = 999, *, replicates: int = 0, n_jobs: int | None = None
 ) -> CostPrediction:
     """Memory and time of a test with NumPy arrays on this machine, without running it.
 
@@ -102,8 +82,6 @@ def predict_cost(
         For :class:`MonteCarlo`, its ``n_resamples``: samples of n points of the model, in place of bootstrap draws.
     n_jobs : int, optional
         Number of cores; all by default.
-    dtype : {"float64", "float32"}
-        Of the samples. float32 is computed in float64 on a CPU: the same work and memory.
 
     Returns
     -------
@@ -118,27 +96,34 @@ def predict_cost(
     >>> predict_cost(1000, 1, replicates=999).seconds > predict_cost(1000, 1, 999).seconds
     True
     """
-    if dtype not in ("float64", "float32"):
-        raise ValueError(f'`dtype` must be "float64" or "float32", got {dtype!r}.')
     n, d, n_resamples = check_resamples(n, "n"), check_resamples(d, "d"), check_resamples(n_resamples)
     check_jobs(n_jobs)
-    jobs, tile = int(joblib.effective_n_jobs(n_jobs or -1)), _cpu_tile(n)
+    jobs = available_jobs(n_jobs or -1)
     if replicates:
         return _predict_replicates(n, d, check_resamples(replicates, "replicates"), jobs)
-    exact = dense_cost(n, d, n_resamples), blocked_cost(n, d, n_resamples, tile, jobs)
-    low_rank = lowrank_cost(n, d, n_resamples, jobs)
-    engine = choose_engine(n, d, n_resamples, tile, DENSE_UP_TO)
-    return CostPrediction(n, d, n_resamples, engine, exact if low_rank is None else (*exact, low_rank))
+    size = Size(n, d, n_resamples)
+    costs = (size.dense(), size.blocked(_cpu_tile(n), jobs), size.lowrank(jobs))
+    return CostPrediction(n, d, n_resamples, choose_engine(size), tuple(cost for cost in costs if cost is not None))
+
+
+def choose_engine(size: Size) -> str:
+    """The engine that ``"auto"`` means: exact unless low rank is clearly faster on one core of a fixed speed.
+
+    Neither this machine nor the number of workers has a say: the same data and seed give the same answer everywhere.
+    """
+    if size.n <= DENSE_UP_TO:
+        return "dense"
+    low_rank, exact = size.nominal.lowrank(), size.nominal.blocked(CPU_TILE)
+    return "lowrank" if low_rank is not None and 3.0 * low_rank.seconds + 1.0 < exact.seconds else "blocked"
 
 
 def _predict_replicates(n: int, d: int, replicates: int, jobs: int) -> CostPrediction:
     """Of exact engines alone: what low rank saves of one pass is nothing beside so many."""
-    engine = "dense" if n <= DENSE_UP_TO else "blocked"
-    both = dense_cost(n, d, 0), blocked_cost(n, d, 0, _cpu_tile(n), jobs)
+    size, memory = Size(n, d, 0), 8 * replicates * (n + 1)
     seconds = replicates_cost(n, d, replicates, jobs, flops_per_second())
-    memory = 8 * replicates * (n + 1)
+    both = size.dense(), size.blocked(_cpu_tile(n), jobs)
     costs = tuple(Cost(cost.engine, cost.memory + memory, cost.seconds + seconds) for cost in both)
-    return CostPrediction(n, d, replicates, engine, costs)
+    return CostPrediction(n, d, replicates, "dense" if n <= DENSE_UP_TO else "blocked", costs)
 
 
 def make_gram(
@@ -153,14 +138,13 @@ def make_gram(
     ``decides`` tells a low-rank engine that a summary already decides the test for certain. Where the request can be
     answered by exact engines alone, ``"auto"`` means one of them.
     """
-    engine = _engine(problem, request, n_resamples, settings, decides)
+    engine, samples = _engine(problem, request, n_resamples, settings, decides), problem.samples
     if request.replicates is None:
         return engine
-    samples = problem.samples
-    jobs = available_jobs(settings.n_jobs) if isinstance(samples, np.ndarray) else 1
     _check_replicates(request.replicates, settings, samples)
-    tile = REPLICATE_TILE if isinstance(samples, np.ndarray) else _tile(samples)
-    return ReplicatedGram(engine, problem, tile, _here(jobs), settings.progress)
+    on_host = isinstance(samples, np.ndarray)
+    jobs, tile = (available_jobs(settings.n_jobs), REPLICATE_TILE) if on_host else (1, _tile(samples))
+    return ReplicatedGram(engine, problem, tile, here(jobs), settings.progress)
 
 
 def _check_replicates(wanted: Replicates, settings: Settings, samples: Array) -> None:
@@ -175,60 +159,39 @@ def _check_replicates(wanted: Replicates, settings: Settings, samples: Array) ->
 
 
 def _engine(
-    problem: Problem,
-    request: Request,
-    n_resamples: int,
-    settings: Settings,
-    decides: Callable[[GramSummary], bool],
+    problem: Problem, request: Request, n_resamples: int, settings: Settings, decides: Callable[[GramSummary], bool]
 ) -> Gram:
-    samples = problem.samples
-    if request.replicates is not None and request.weights == ():
-        n_resamples = 0  # samples of the model are no weights
-    jobs = _jobs(samples, settings)
-    memory = _memory(samples, request, n_resamples, jobs, settings.engine)
+    samples, weighted = problem.samples, request.replicates is None or request.weights != ()
+    draws = n_resamples if weighted else 0  # samples of the model are no weights
+    n, d = (int(length) for length in samples.shape)
+    size = Size(n, d, draws, 4 if dtype_name(samples) == "float32" else 8)
+    jobs, tile = _jobs(samples, settings), _tile(samples)
+    memory = {"blocked": size.blocked(tile, here(jobs)).memory, "dense": size.dense().memory}
+    if settings.engine == "lowrank" or (size.likely_rank is not None and not request.needs):
+        memory["lowrank"] = size.lowrank_memory(min(size.n, _LEAST_RANK), here(jobs))
     limit = settings.limit(samples, max(memory.values()))
-    engine = _automatic(samples, n_resamples, memory, limit) if settings.engine == "auto" else settings.engine
-    _check_fits(engine, memory, limit, len(problem))
+    engine = _automatic(samples, size, memory, limit) if settings.engine == "auto" else settings.engine
+    _check_fits(engine, memory, limit, size.n)
     if engine == "dense":
         return DenseGram(problem)
     n_jobs = None if settings.n_jobs is None and workers_configured() else jobs
-    exact = BlockedGram(problem, _tile(samples), n_jobs, settings.progress)
+    exact = BlockedGram(problem, tile, n_jobs, settings.progress)
     if engine == "blocked":
         return exact
-    n, d = (int(size) for size in samples.shape)
-    exact_pass = blocked_cost(n, d, n_resamples, CPU_TILE, 1, rate=NOMINAL_RATE)  # on one core of a fixed speed
-    can_wait = memory["blocked"] <= limit and exact_pass.seconds <= _PATIENCE
+    can_wait = memory["blocked"] <= limit and size.nominal.blocked(CPU_TILE).seconds <= _PATIENCE
     fallback = exact if settings.engine == "auto" and can_wait else None
-    rank = _affordable_rank(samples, n_resamples, jobs, limit)
-    return LowRankGram(problem, rank, _here(jobs), settings.progress, decides, fallback)
+    fits = (limit - size.lowrank_memory(0, here(jobs))) // (size.n * size.itemsize)
+    rank = max(1, min(size.n, fits, size.cheaper_rank))  # whose factor fits, and costs no more than the exact pass
+    return LowRankGram(problem, rank, here(jobs), settings.progress, decides, fallback)
 
 
-def _memory(samples: Array, request: Request, n_resamples: int, jobs: int, wanted: str) -> dict[str, int]:
-    """Bytes that each engine needs here; low rank, which is for few dimensions, at the smallest rank worth trying."""
-    n, d = (int(size) for size in samples.shape)
-    size = _itemsize(samples)
-    memory = {
-        "blocked": blocked_cost(n, d, n_resamples, _tile(samples), _here(jobs), size).memory,
-        "dense": dense_cost(n, d, n_resamples, size).memory,
-    }
-    if wanted == "lowrank" or (likely_rank(d) is not None and not request.needs):
-        memory["lowrank"] = lowrank_memory(n, d, min(n, _LEAST_RANK), _here(jobs), size)
-    return memory
-
-
-def _automatic(samples: Array, n_resamples: int, memory: dict[str, int], limit: int) -> str:
+def _automatic(samples: Array, size: Size, memory: dict[str, int], limit: int) -> str:
     """The fastest engine that fits; the fastest of all where none does."""
-    n, d = (int(size) for size in samples.shape)
-    fastest = choose_engine(n, d, n_resamples, CPU_TILE, DENSE_UP_TO)
-    if n > DENSE_UP_TO and (not isinstance(samples, np.ndarray) or dtype_name(samples) != "float64"):
+    fastest = choose_engine(size)
+    if size.n > DENSE_UP_TO and (not isinstance(samples, np.ndarray) or dtype_name(samples) != "float64"):
         fastest = "blocked"  # an accelerator is fastest at plain products; single precision is never certified
     fastest = fastest if fastest in memory else "blocked"
     return next((engine for engine in (fastest, *memory) if memory[engine] <= limit), fastest)
-
-
-def _here(jobs: int) -> int:
-    """Threads that share memory: of a cluster, those of this machine."""
-    return min(jobs, int(joblib.cpu_count()))
 
 
 def _jobs(samples: Array, settings: Settings) -> int:
@@ -237,18 +200,6 @@ def _jobs(samples: Array, settings: Settings) -> int:
     if settings.n_jobs is None and samples.shape[0] < _SERIAL_BELOW and not workers_configured():
         return 1
     return available_jobs(settings.n_jobs)
-
-
-def _affordable_rank(samples: Array, n_resamples: int, jobs: int, limit: int) -> int:
-    """The largest rank whose factor fits, and costs no more than the exact pass would."""
-    n, d = (int(size) for size in samples.shape)
-    size = _itemsize(samples)
-    fits = (limit - lowrank_memory(n, d, 0, _here(jobs), size)) // (n * size)
-    return max(1, min(n, fits, cheaper_rank(n, d, n_resamples)))
-
-
-def _itemsize(samples: Array) -> int:
-    return 4 if dtype_name(samples) == "float32" else 8
 
 
 def _tile(samples: Array) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -97,66 +97,70 @@ def flops_per_second() -> float:
     return float(2 * 256**3 / best)
 
 
-def likely_rank(dimension: int) -> int | None:
-    """The rank that tr R ≤ 10⁻³ tr U takes with the default kernel, or ``None`` where low rank does not pay."""
-    return _RANKS[dimension - 1] if dimension <= len(_RANKS) else None
+@dataclass(frozen=True)
+class Size:
+    """A problem as engines see it: n points, d coordinates, draws, bytes of a number, and the speed of a core.
 
+    ``rate`` are the floating-point operations a second of a matrix product, measured unless it is given.
+    """
 
-def dense_cost(n: int, d: int, n_resamples: int, itemsize: int = 8) -> Cost:
-    """The dense engine."""
-    memory = (BLOCKS_AT_ONCE * n * n + 4 * n_resamples * n) * itemsize
-    seconds = n * n * ((8 * d + 2 * n_resamples) / flops_per_second() + 3 * _ELEMENT) + n * n_resamples * _WEIGHT
-    return Cost("dense", memory, seconds)
+    n: int
+    d: int
+    n_resamples: int
+    itemsize: int = 8
+    rate: float = 0.0
 
+    @property
+    def nominal(self) -> Size:
+        """The same on cores of a fixed speed: neither this machine nor its load has a say."""
+        return replace(self, rate=NOMINAL_RATE)
 
-def blocked_cost(
-    n: int, d: int, n_resamples: int, tile: int, jobs: int, itemsize: int = 8, rate: float | None = None
-) -> Cost:
-    """The blocked engine: weights as single bytes (twice, while they are gathered), and a few tiles per worker."""
-    tile = min(tile, n)
-    kept = n * (n_resamples + 10 * d + 8) * itemsize if jobs == 1 and n * n_resamples < KEPT_WEIGHTS else 0
-    worker = (BLOCKS_AT_ONCE * tile * tile + 4 * n_resamples * tile + 4 * n + 10 * d * tile) * itemsize
-    pair = (8 * d + 2 * n_resamples) / (rate or flops_per_second()) + _ELEMENT
-    memory = 2 * n * n_resamples + kept + jobs * worker
-    return Cost("blocked", memory, n * n / 2 * pair / jobs + n * n_resamples * _WEIGHT)
+    @property
+    def likely_rank(self) -> int | None:
+        """The rank that tr R ≤ 10⁻³ tr U takes with the default kernel, or ``None`` where low rank does not pay."""
+        return _RANKS[self.d - 1] if self.d <= len(_RANKS) else None
 
+    @property
+    def cheaper_rank(self) -> int:
+        """The rank r at which n·r·(r + 2B) products are as many as the n²(4d + B) of the exact pass."""
+        draws = self.n_resamples
+        return int(math.sqrt(draws**2 + self.n * (draws + 4 * self.d)) - draws)
 
-def lowrank_cost(
-    n: int, d: int, n_resamples: int, jobs: int, itemsize: int = 8, rate: float | None = None
-) -> Cost | None:
-    """The low-rank engine, where it pays."""
-    rank = likely_rank(d)
-    if rank is None or rank >= n // 4:
-        return None
-    seconds = n * rank * ((rank + 2 * n_resamples) / (rate or flops_per_second()) + 3 * _ELEMENT) / jobs
-    return Cost("lowrank", lowrank_memory(n, d, rank, jobs, itemsize), seconds + n * n_resamples * _WEIGHT)
+    def _seconds(self, products: float, element: float) -> float:
+        """One pair: so many operations of matrix products, and the elementwise work."""
+        return products / (self.rate or flops_per_second()) + element * _ELEMENT
+
+    def dense(self) -> Cost:
+        """The dense engine."""
+        n, draws = self.n, self.n_resamples
+        memory = (BLOCKS_AT_ONCE * n * n + 4 * draws * n) * self.itemsize
+        return Cost("dense", memory, n * n * self._seconds(8 * self.d + 2 * draws, 3) + n * draws * _WEIGHT)
+
+    def blocked(self, tile: int, jobs: int = 1) -> Cost:
+        """The blocked engine: weights as single bytes (twice, while they are gathered), and a few tiles per worker."""
+        n, d, draws, tile = self.n, self.d, self.n_resamples, min(tile, self.n)
+        kept = n * (draws + 10 * d + 8) * self.itemsize if jobs == 1 and n * draws < KEPT_WEIGHTS else 0
+        worker = (BLOCKS_AT_ONCE * tile * tile + 4 * draws * tile + 4 * n + 10 * d * tile) * self.itemsize
+        seconds = n * n / 2 * self._seconds(8 * d + 2 * draws, 1) / jobs + n * draws * _WEIGHT
+        return Cost("blocked", 2 * n * draws + kept + jobs * worker, seconds)
+
+    def lowrank(self, jobs: int = 1) -> Cost | None:
+        """The low-rank engine, where it pays."""
+        n, draws, rank = self.n, self.n_resamples, self.likely_rank
+        if rank is None or rank >= n // 4:
+            return None
+        seconds = n * rank * self._seconds(rank + 2 * draws, 3) / jobs + n * draws * _WEIGHT
+        return Cost("lowrank", self.lowrank_memory(rank, jobs), seconds)
+
+    def lowrank_memory(self, rank: int, jobs: int) -> int:
+        """The factor (its newest panel twice), points and residuals; for each worker a chunk of weights being drawn."""
+        n = self.n
+        drawing, projecting = 24 * min(2**20, CHUNK * n), 8 * CHUNK * min(n, COLUMNS_AT_ONCE)
+        worker = 2 * CHUNK * n + max(drawing, projecting)
+        return n * (rank + PANEL + 10 * self.d + 12) * self.itemsize + jobs * worker
 
 
 def replicates_cost(n: int, d: int, replicates: int, jobs: int = 1, rate: float = NOMINAL_RATE) -> float:
     """Seconds for the pairs of so many samples of the model, drawn and scored one after the other."""
     pairs = 0.5 * n * (n + 128.0) * replicates  # half of the tiles on the diagonal is thrown away
     return (pairs * (8 * d / rate + _ELEMENT) + replicates * _SAMPLE) / jobs + n * d * replicates * _WEIGHT
-
-
-def cheaper_rank(n: int, d: int, n_resamples: int) -> int:
-    """The rank r at which n·r·(r + 2B) products are as many as the n²(4d + B) of the exact pass."""
-    return int(math.sqrt(n_resamples**2 + n * (n_resamples + 4 * d)) - n_resamples)
-
-
-def lowrank_memory(n: int, d: int, rank: int, jobs: int, itemsize: int = 8) -> int:
-    """The factor (its newest panel twice), points and residuals; and for each worker a chunk of weights being drawn."""
-    drawing, projecting = 24 * min(2**20, CHUNK * n), 8 * CHUNK * min(n, COLUMNS_AT_ONCE)
-    worker = 2 * CHUNK * n + max(drawing, projecting)
-    return n * (rank + PANEL + 10 * d + 12) * itemsize + jobs * worker
-
-
-def choose_engine(n: int, d: int, n_resamples: int, tile: int, dense_up_to: int) -> str:
-    """The engine that ``"auto"`` means: exact unless low rank is clearly faster on one core of a fixed speed.
-
-    Neither this machine nor the number of workers has a say: the same data and seed give the same answer everywhere.
-    """
-    if n <= dense_up_to:
-        return "dense"
-    low_rank = lowrank_cost(n, d, n_resamples, 1, rate=NOMINAL_RATE)
-    exact = blocked_cost(n, d, n_resamples, tile, 1, rate=NOMINAL_RATE)
-    return "lowrank" if low_rank is not None and 3.0 * low_rank.seconds + 1.0 < exact.seconds else "blocked"

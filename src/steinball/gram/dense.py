@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, namespace, to_host
+from steinball.arrays import namespace, to_host
 from steinball.gram.base import GramSummary, further_answers, mean_squares
 from steinball.gram.request import Request
 from steinball.gram.tiles import Asked, earlier_sums
@@ -34,7 +34,9 @@ class DenseGram:
             rows = xp.astype(asked.weights, matrix.dtype)
             forms = to_host(xp.sum(xp.matmul(rows, matrix) * rows, axis=1)) / n**2
             linear = to_host(xp.matmul(rows, row_means)) / n
-            further = _further(matrix, asked)
+            further = xp.matmul(asked.directions, matrix)
+            if places := asked.orders():
+                further = xp.concat([earlier_sums(matrix, places, places)[1], further], axis=0)
         return GramSummary(
             problem.diagonal,
             row_means,
@@ -45,14 +47,5 @@ class DenseGram:
             "exact",
             linear_forms=linear,
             mean_squares=mean_squares(drawn.weights),
-            **further_answers(request, further, problem),
+            **further_answers(request, to_host(further), problem),
         )
-
-
-def _further(matrix: Array, asked: Asked) -> Floats:
-    """Sums over earlier points in every order, and products with directions, (K + p, n)."""
-    xp = namespace(matrix)
-    products = xp.matmul(asked.directions, matrix)
-    if places := asked.orders():
-        products = xp.concat([earlier_sums(matrix, places, places)[1], products], axis=0)
-    return to_host(products)

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, like, take_rows, to_host
-from steinball.gram.base import Bounds, Gram, GramSummary
+from steinball.arrays import Array, Floats, like, take_rows, to_host
+from steinball.gram.base import Gram, GramSummary
 from steinball.gram.prefix import PrefixSums
 from steinball.gram.request import Request
-from steinball.gram.weights import Chunk, Weights
 
-Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False)
-class Others:
-    """The columns of a stream of weights that belong to the points at ``rows``."""
-
-    weights: Weights
-    rows: Index
-
-    def __iter__(self) -> Iterator[Chunk]:
-        return (chunk[:, self.rows] for chunk in self.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,55 +43,59 @@ class IsolatedGram:
     isolated: Index
     tau: float
 
-    @property
+    @cached_property
     def _rows(self) -> Index:
         return np.setdiff1d(np.arange(self.n), self.isolated)
 
     def summarise(self, request: Request) -> GramSummary:
         """The answers for all points, in one pass over those that are not isolated."""
-        request = request.checked(self.n)
+        request, m = request.checked(self.n), len(self.isolated)
         found = self.others.summarise(self._inner(request))
-        alone = _Alone.of(request.weights, self.isolated, self.n)
-        share = (len(self._rows) / self.n) ** 2
+        own = np.concatenate([np.empty((0, m)), *(chunk[:, self.isolated] for chunk in request.weights)])
+        sums, share = own.sum(axis=1), len(self._rows) / self.n
 
         def joined(values: Any, more: Any) -> Any:
-            return share * np.asarray(values) + self.tau * np.asarray(more) / self.n**2
+            return share**2 * np.asarray(values) + self.tau * np.asarray(more) / self.n**2
 
-        def bounds(pair: Bounds | None, more: Any) -> Bounds | None:
+        def bounds(pair: Any, more: Any) -> Any:
             return None if pair is None else (joined(pair[0], more), joined(pair[1], more))
 
-        ends = None if found.mean_bounds is None else [float(joined(b, alone.count**2)) for b in found.mean_bounds]
+        products = found.direction_products
         return replace(
             found,
-            diagonal=self._spread(to_host(found.diagonal), self.tau, found.diagonal),
-            row_means=self._spread(to_host(found.row_means) * share**0.5, self.tau * alone.mean, found.row_means),
-            mean=float(joined(found.mean, alone.count**2)),
-            quadratic_forms=joined(found.quadratic_forms, alone.sums**2),
-            linear_forms=joined(found.linear_forms, alone.count * alone.sums),
-            mean_squares=found.mean_squares * (len(self._rows) / self.n) + alone.squares / self.n,
+            diagonal=self._spread(found.diagonal, 1.0, self.tau),
+            row_means=self._spread(found.row_means, share, self.tau * (m / self.n)),
+            mean=float(joined(found.mean, m**2)),
+            quadratic_forms=joined(found.quadratic_forms, sums**2),
+            linear_forms=joined(found.linear_forms, m * sums),
+            mean_squares=found.mean_squares * share + np.square(own).sum(axis=1) / self.n,
             weights=request.weights,
-            mean_bounds=None if ends is None else (ends[0], ends[1]),
-            form_bounds=bounds(found.form_bounds, alone.sums**2),
-            linear_bounds=bounds(found.linear_bounds, alone.count * alone.sums),
+            mean_bounds=bounds(found.mean_bounds, m**2),
+            form_bounds=bounds(found.form_bounds, sums**2),
+            linear_bounds=bounds(found.linear_bounds, m * sums),
             prefix_sums=self._prefix_sums(request, found),
-            direction_products=self._products(request, found),
+            direction_products=None if products is None else self._spread(products, 1.0, self._pulled(request)),
         )
+
+    def _pulled(self, request: Request) -> Floats:
+        """τ Σ S over the isolated points, (p,): the products of each of them with the directions S."""
+        return np.asarray(self.tau * to_host(request.directions)[self.isolated].sum(axis=0))
 
     def _inner(self, request: Request) -> Request:
         """What is asked of the others: their columns, and their order among themselves."""
         rows, orders, directions = self._rows, request.orders, request.directions
         return replace(
             request,
-            weights=Others(request.weights, rows),
+            weights=[chunk[:, rows] for chunk in request.weights],
             orders=None if orders is None else _places(orders[:, rows]),
             directions=None if directions is None else take_rows(directions, rows),
         )
 
-    def _spread(self, values: Floats, alone: Any, template: Array) -> Array:
-        """Values of the others and of the isolated points, in the order of all."""
+    def _spread(self, values: Array, factor: float, alone: Any) -> Array:
+        """Values of the others times ``factor``, and those of the isolated points, in the order of all."""
         whole = np.empty((self.n, *values.shape[1:]))
-        whole[self._rows], whole[self.isolated] = values, alone
-        return like(whole, template)
+        whole[self._rows], whole[self.isolated] = to_host(values) * factor, alone
+        return like(whole, values)
 
     def _prefix_sums(self, request: Request, found: GramSummary) -> PrefixSums | None:
         """Isolated points add τ to the sums of later ones of their kind, and nothing to others."""
@@ -114,30 +105,7 @@ class IsolatedGram:
         inner = _places(request.orders[:, self._rows])
         sums[:, self._rows] = np.take_along_axis(found.prefix_sums.sums, inner, axis=1)
         sums[:, self.isolated] = self.tau * _places(request.orders[:, self.isolated])
-        diagonal = to_host(self._spread(to_host(found.diagonal), self.tau, found.diagonal))
-        return PrefixSums.in_order(sums, diagonal, request.orders)
-
-    def _products(self, request: Request, found: GramSummary) -> Array | None:
-        if request.directions is None or found.direction_products is None:
-            return None
-        alone = self.tau * to_host(request.directions)[self.isolated].sum(axis=0)
-        return self._spread(to_host(found.direction_products), alone, found.direction_products)
-
-
-@dataclass(frozen=True, eq=False)
-class _Alone:
-    """The isolated points: their number, their share, and Σw and Σw² over them for every draw."""
-
-    count: int
-    mean: float
-    sums: Floats
-    squares: Floats
-
-    @classmethod
-    def of(cls, weights: Weights, isolated: Index, n: int) -> _Alone:
-        chunks = [chunk[:, isolated].astype(np.float64) for chunk in weights] or [np.empty((0, len(isolated)))]
-        own = np.concatenate(chunks)
-        return cls(len(isolated), len(isolated) / n, own.sum(axis=1), np.square(own).sum(axis=1))
+        return PrefixSums.in_order(sums, to_host(self._spread(found.diagonal, 1.0, self.tau)), request.orders)
 
 
 def _places(orders: NDArray[np.integer]) -> Index:

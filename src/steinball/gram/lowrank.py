@@ -1,25 +1,141 @@
-"""Low rank plus exact residual diagonal: a million points in seconds, with a certified error (DESIGN §3)."""
+"""Low rank plus exact residual diagonal: a million points in seconds, with a certified error."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
+from numpy.typing import NDArray
 
-from steinball.arrays import Array, Floats, dtype_name, like, namespace, to_host
+from steinball.arrays import Array, Floats, dtype_name, like, namespace, take_rows, to_host
 from steinball.gram.base import Gram, GramSummary, check_rows, mean_squares
-from steinball.gram.cholesky import PivotedCholesky
-from steinball.gram.cost import COLUMNS_AT_ONCE
+from steinball.gram.cost import COLUMNS_AT_ONCE, PANEL
 from steinball.gram.request import Request
 from steinball.gram.weights import Chunk, Weights, chunk_makers
 from steinball.gram.workers import share_threads
 from steinball.progress import Progress
+from steinball.stein import SteinPoints
 
 if TYPE_CHECKING:
     from steinball.problem import Problem
+
+
+_ROWS_AT_ONCE = 2**14
+
+
+@dataclass(eq=False)
+class PivotedCholesky:
+    r"""U = L Lᵀ + R with L of low rank and R positive semi-definite, whose diagonal is known.
+
+    Pivots are drawn with probability proportional to the residual diagonal (randomly pivoted Cholesky: Chen, Epperly,
+    Tropp, Webber 2025), in panels: of :data:`PANEL` candidates drawn at once, each is kept with the probability that
+    it would still be drawn after those before it. A panel is then three matrix products. ``panels`` are the columns of
+    L, (n, a) each, in the array library of the samples; ``residual`` (n,) is the diagonal of R, never negative.
+    """
+
+    problem: Problem
+    n_jobs: int = 1
+    panels: list[Array] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.diagonal = to_host(self.problem.diagonal)
+        self.residual = self.diagonal.copy()
+        self._rng = np.random.default_rng(0)  # which pivots are tried is no part of the test's randomness
+
+    @property
+    def rank(self) -> int:
+        """Number of columns of L."""
+        return sum(int(panel.shape[1]) for panel in self.panels)
+
+    @property
+    def residual_share(self) -> float:
+        """tr R / tr U."""
+        return float(self.residual.sum() / self.diagonal.sum())
+
+    def grow(self, tolerance: float, max_rank: int, show: bool | str = False) -> None:
+        """Add columns until tr R ≤ ``tolerance`` · tr U or the rank reaches ``max_rank``."""
+        with Progress("low rank: factor", self._digits() - math.log10(max(tolerance, 1e-16)), show) as progress:
+            while self.residual_share > tolerance and self.rank < max_rank:
+                before = self._digits()
+                if not self._add_panel(min(PANEL, max_rank - self.rank)):
+                    return
+                progress.advance(before - self._digits())
+
+    def _digits(self) -> float:
+        """log₁₀ tr R / tr U, which falls about evenly with the rank: a measure of how far the factor is."""
+        return math.log10(max(self.residual_share, 1e-16))
+
+    def rows_at(self, index: NDArray[np.intp]) -> Array:
+        """Rows ``index`` of L, shape (m, rank)."""
+        xp = namespace(self.problem.samples)
+        return xp.concat([take_rows(panel, index) for panel in self.panels], axis=1)
+
+    def _add_panel(self, width: int) -> bool:
+        """One panel of columns; ``False`` when nothing is left that rounding does not hide."""
+        candidates = self._candidates(width)
+        if not candidates.size:
+            return False
+        points = self.problem.points.take(candidates)
+        small = to_host(self.problem.stein.block(points, points))
+        if self.panels:
+            rows = to_host(self.rows_at(candidates))
+            small = small - rows @ rows.T
+        kept, factor = self._thin(small)
+        if kept.size == 0:
+            self.residual[candidates] = 0.0
+        else:
+            self._append(candidates[kept], factor)
+        return True
+
+    def _candidates(self, width: int) -> NDArray[np.intp]:
+        """Distinct points, drawn with probability proportional to their residual."""
+        total = np.cumsum(self.residual)
+        if total[-1] <= 1e-13 * self.diagonal.sum():
+            return np.empty(0, dtype=np.intp)
+        drawn = np.searchsorted(total, self._rng.random(width) * total[-1], side="right")
+        _, first = np.unique(drawn, return_index=True)
+        return np.asarray(np.minimum(drawn[np.sort(first)], total.size - 1), dtype=np.intp)
+
+    def _thin(self, small: Floats) -> tuple[NDArray[np.intp], Floats]:
+        """Candidates kept one after the other, and the Cholesky factor of their residual block."""
+        left, kept = small.copy(), []
+        chances = self._rng.random(len(small))
+        start = np.diag(small).copy()
+        for k in range(len(small)):
+            if left[k, k] > max(chances[k], 1e-6) * start[k] and start[k] > 0.0:
+                kept.append(k)
+                left -= np.outer(left[:, k] / left[k, k], left[k])  # divided first: a square may overflow
+        index = np.array(kept, dtype=np.intp)
+        return index, np.asarray(np.linalg.cholesky(small[np.ix_(index, index)]), dtype=np.float64)
+
+    def _append(self, pivots: NDArray[np.intp], factor: Floats) -> None:
+        inverse = scipy.linalg.solve_triangular(factor, np.eye(len(factor)), lower=True)
+        old = [take_rows(panel, pivots) for panel in self.panels]
+        panel = self._panel(self.problem.points.take(pivots), old, like(inverse, self.problem.samples))
+        self.panels.append(panel)
+        self.residual -= to_host(namespace(panel).sum(panel * panel, axis=1))
+        np.maximum(self.residual, 0.0, out=self.residual)
+        self.residual[pivots] = 0.0
+
+    def _panel(self, columns: SteinPoints, old: list[Array], inverse: Array) -> Array:
+        """(u(X, pivots) − L L_pivotsᵀ) F⁻ᵀ, a few thousand rows at a time, shared over threads for NumPy."""
+        xp, n = namespace(inverse), len(self.problem)
+
+        def rows(start: int) -> Array:
+            stop = min(start + _ROWS_AT_ONCE, n)
+            block = self.problem.stein.block(self.problem.points.rows(start, stop), columns)
+            for panel, at_pivots in zip(self.panels, old, strict=True):
+                block -= xp.matmul(panel[start:stop, :], at_pivots.T)
+            return xp.matmul(block, inverse.T)
+
+        starts = range(0, n, _ROWS_AT_ONCE)
+        if not isinstance(inverse, np.ndarray):
+            return xp.concat([rows(start) for start in starts], axis=0)
+        return np.concatenate(list(share_threads(rows, starts, self.n_jobs)))
 
 
 TOLERANCES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
@@ -65,8 +181,7 @@ class LowRankGram:
         if request.needs:
             raise ValueError(
                 f'`engine="lowrank"` gives no {request.needs}: it does not see every pair of points, and bounds its '
-                "errors for independent weights. "
-                'Use engine="auto", "blocked" or "dense".'
+                'errors for independent weights. Use engine="auto", "blocked" or "dense".'
             )
         check_rows(self.problem.diagonal)
         with np.errstate(over="ignore", invalid="ignore"):  # caught by the summary, by name
@@ -83,16 +198,11 @@ class LowRankGram:
         for tolerance in TOLERANCES if double else TOLERANCES[:1]:
             factor.grow(tolerance, self.max_rank, self.progress)
             projections.update(self.progress)
-            summary = self._settle(factor, projections)
-            if self.decides(summary) or factor.residual_share > tolerance:
-                break
-        return summary
-
-    def _settle(self, factor: PivotedCholesky, projections: Projections) -> GramSummary:
-        """The summary at the present rank, with as many random pairs as it takes."""
-        for pairs in PAIRS:
-            summary = _summary(factor, projections, sampled_residual(factor, pairs))
-            if self.decides(summary):
+            for pairs in PAIRS:  # as many random pairs as it takes
+                summary = _summary(factor, projections, sampled_residual(factor, pairs))
+                if self.decides(summary):
+                    return summary
+            if factor.residual_share > tolerance:
                 break
         return summary
 
@@ -103,9 +213,7 @@ class Projections:
     def __init__(self, factor: PivotedCholesky, weights: Weights, spread: float = 1.0) -> None:
         self._factor, self.weights, self.spread = factor, weights, spread
         self.totals: list[Floats] = []
-        self.squares: Floats = np.empty(0)
-        self.linear: Floats = np.empty(0)
-        self.mean_squares: Floats = np.empty(0)
+        self.squares = self.linear = self.mean_squares = np.zeros(1)
 
     def update(self, show: bool | str = False) -> None:
         """Add what the panels grown since the last call contribute; the weights are read once."""
@@ -118,8 +226,7 @@ class Projections:
                 progress.advance(1)
         squares, linear, self.mean_squares = np.concatenate(parts, axis=1) if parts else np.empty((3, 0))
         self.totals += totals
-        self.squares = squares + (self.squares if self.squares.size else 0.0)
-        self.linear = linear + (self.linear if self.linear.size else 0.0)
+        self.squares, self.linear = self.squares + squares, self.linear + linear
 
     def _chunk(self, chunk: Chunk, panels: list[Array], totals: list[Floats]) -> Floats:
         """Both answers over the given panels, and (1/n) Σ wᵢ², for a few rows w: shape (3, rows)."""

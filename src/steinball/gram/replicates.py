@@ -15,7 +15,7 @@ from steinball.gram.request import Replicates, Request
 from steinball.gram.workers import share_threads
 from steinball.models.knowledge import Knowledge
 from steinball.progress import Progress
-from steinball.stein import SteinKernel, SteinPoints, center_of
+from steinball.stein import SteinKernel, SteinPoints
 
 if TYPE_CHECKING:
     from steinball.problem import Problem
@@ -64,13 +64,11 @@ class ReplicatedGram:
             samples = self._samples(CHUNK * n, generator)
             drawn = self.problem.at(samples)
         kept = range(max(0, wanted.start - k * CHUNK), min(CHUNK, wanted.stop - k * CHUNK))
-        points = self.problem.stein.prepare(samples, drawn.scores, center_of(samples))
+        points = drawn.points
         diagonal = to_host(drawn.diagonal).reshape(CHUNK, n)
-        rows = [self._one(points.rows(j * n, (j + 1) * n), diagonal[j]) for j in kept]
+        stein, tile = self.problem.stein, self.tile
+        rows = [prefix_norms(stein, points.rows(j * n, (j + 1) * n), diagonal[j], tile) for j in kept]
         return PrefixNorms(np.array(rows).reshape(len(kept), n + 1), uniforms[kept.start : kept.stop])
-
-    def _one(self, points: SteinPoints, diagonal: Floats) -> Floats:
-        return prefix_norms(self.problem.stein, points, diagonal, self.tile)
 
     def _samples(self, count: int, generator: np.random.Generator) -> Array:
         """Draws of the model beside the data, those that were rounded onto an edge moved off it."""

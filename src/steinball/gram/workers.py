@@ -1,16 +1,18 @@
-"""Independent tasks on threads, processes or a cluster, as joblib is configured."""
+"""Independent tasks on threads, processes or a cluster, as joblib is configured.
+
+joblib is loaded where work is spread: a small test on one thread does not wait for it.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import joblib
-from joblib.parallel import BACKENDS, get_active_backend
-from threadpoolctl import ThreadpoolController
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -24,46 +26,46 @@ def run_tasks(
     With ``n_jobs=None`` the backend and number of workers that ``joblib.parallel_config`` names are used, which may be
     a cluster; without such a configuration, threads on all cores. Linear algebra inside a thread runs on that thread.
     """
-    jobs = _number_of_jobs(n_jobs, len(tasks))
-    if jobs == 1:
+    configured = n_jobs is None and workers_configured()
+    jobs = None if configured else min(available_jobs(n_jobs), len(tasks))
+    if len(tasks) <= 1 or jobs == 1:
         yield from (function(*common, task) for task in tasks)
         return
-    with single_threaded_algebra():
-        yield from _spread(function, common, tasks, jobs)
+    import joblib
+    from joblib.parallel import BACKENDS, get_active_backend
 
-
-def _spread(
-    function: Callable[..., Result], common: tuple[Any, ...], tasks: Sequence[Any], jobs: int | None
-) -> Iterator[Result]:
     backend, _ = get_active_backend(prefer="threads")
-    if isinstance(backend, BACKENDS.get("dask", ())):  # joblib registers it when it is first named
-        from steinball.gram.cluster import run_on_dask
+    with single_threaded_algebra():
+        if isinstance(backend, BACKENDS.get("dask", ())):  # joblib registers it when it is first named
+            from steinball.gram.cluster import run_on_dask
 
-        return run_on_dask(backend.client, function, common, tasks, **backend.submit_kwargs)
-    return_as = "generator" if backend.supports_return_generator else "list"  # Ray's hands over all results at the end
-    parallel = joblib.Parallel(n_jobs=jobs, prefer="threads", return_as=return_as)
-    results: Iterable[Result] = parallel(joblib.delayed(function)(*common, task) for task in tasks)
-    return iter(results)
+            yield from run_on_dask(backend.client, function, common, tasks, **backend.submit_kwargs)
+            return
+        return_as = "generator" if backend.supports_return_generator else "list"  # Ray's hands over all at the end
+        parallel = joblib.Parallel(n_jobs=jobs, prefer="threads", return_as=return_as)
+        yield from parallel(joblib.delayed(function)(*common, task) for task in tasks)
 
 
 def share_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None) -> Iterator[Result]:
     """``function(item)`` for every item, in order, on threads of this process: what it reads and writes is shared."""
-    jobs = min(available_jobs(n_jobs), joblib.cpu_count(), len(items))  # a cluster is of no use to shared memory
+    jobs = 1 if n_jobs == 1 else min(here(available_jobs(n_jobs)), len(items))
     if jobs <= 1:
         yield from map(function, items)
         return
+    import joblib
+
     parallel = joblib.Parallel(n_jobs=jobs, require="sharedmem", return_as="generator")
     with single_threaded_algebra():
         yield from parallel(joblib.delayed(function)(item) for item in items)
 
 
-def _number_of_jobs(n_jobs: int | None, n_tasks: int) -> int | None:
-    """1 for serial work, a number of threads, or ``None`` for what joblib is configured for."""
-    if n_tasks <= 1:
+def here(jobs: int) -> int:
+    """Threads that share memory: of a cluster, those of this machine."""
+    if jobs == 1:
         return 1
-    if n_jobs is None and workers_configured():
-        return None
-    return min(available_jobs(n_jobs), n_tasks)
+    import joblib
+
+    return min(jobs, int(joblib.cpu_count()))
 
 
 def available_jobs(n_jobs: int | None) -> int:
@@ -71,6 +73,11 @@ def available_jobs(n_jobs: int | None) -> int:
 
     Inside a worker of joblib ``None`` means one: the others are busy with tasks of their own.
     """
+    if n_jobs == 1:
+        return 1
+    import joblib
+    from joblib.parallel import get_active_backend
+
     if n_jobs is None:
         backend, n_jobs = get_active_backend()
         if _inside_dask() or (n_jobs is None and backend.nesting_level):
@@ -80,6 +87,10 @@ def available_jobs(n_jobs: int | None) -> int:
 
 def workers_configured() -> bool:
     """Whether ``joblib.parallel_config`` names more than one worker, or a cluster (whose default is all of them)."""
+    if "joblib" not in sys.modules:  # nobody can have configured it
+        return False
+    from joblib.parallel import get_active_backend
+
     backend, n_jobs = get_active_backend()
     return bool((backend.default_n_jobs if n_jobs is None else n_jobs) != 1) and not _inside_dask()
 
@@ -87,17 +98,15 @@ def workers_configured() -> bool:
 def _inside_dask() -> bool:
     """Whether this is a task of a Dask worker, where joblib offers the whole cluster once more."""
     distributed = sys.modules.get("distributed")
-    if distributed is None:
-        return False
-    try:
-        distributed.get_worker()
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return distributed is not None and bool(distributed.get_worker())
+    return False
 
 
 @cache
 def _controller() -> ThreadpoolController:
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController()
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.sparse.csgraph import connected_components
 
 from steinball.arrays import (
     Array,
@@ -68,9 +67,8 @@ class Modes:
         covariances = as_numbers(self.covariances, "covariances")
         each = covariances if covariances.shape == (k, d, d) else [covariances] * k
         factors = tuple(Covariance.of(c, "covariances", d) for c in each)
-        object.__setattr__(self, "locations", frozen(locations))
-        object.__setattr__(self, "covariances", frozen([factor.matrix for factor in factors]))
-        object.__setattr__(self, "_factors", factors)
+        matrices = frozen([factor.matrix for factor in factors])
+        vars(self).update(locations=frozen(locations), covariances=matrices, _factors=factors)
 
     def __len__(self) -> int:
         return len(self.locations)
@@ -149,9 +147,12 @@ def find_modes(model: Any, *, starts: Any = None, template: Array | None = None,
 
 
 def _starts(model: Any, starts: Any, rng: Any) -> Floats:
-    if starts is not None:
-        return _checked_starts(starts, Knowledge(model).dimension)
     known = Knowledge(model)
+    if starts is not None:
+        found = to_host(as_samples(starts, "starts", least=1))
+        if known.dimension not in (None, found.shape[1]):
+            raise ValueError(f"`starts` must have the {known.dimension} columns of the model, got shape {found.shape}.")
+        return found
     if known.clusters is not None:
         return known.clusters.locations
     if known.sampler is None:
@@ -160,13 +161,6 @@ def _starts(model: Any, starts: Any, rng: Any) -> Floats:
             "themselves: `ModeJumps(modes)`."
         )
     return known.needed_draws(_STARTS, rng)
-
-
-def _checked_starts(starts: Any, dimension: int | None) -> Floats:
-    found = to_host(as_samples(starts, "starts", least=1))
-    if dimension is not None and found.shape[1] != dimension:
-        raise ValueError(f"`starts` must have the {dimension} columns of the model, got shape {found.shape}.")
-    return found
 
 
 def host_log_density(model: Any, template: Array) -> Callable[[Floats], Floats]:
@@ -205,7 +199,9 @@ class _Surface:
             value = float(self.value(x)[0])
             return -value if np.isfinite(value) else 1e300, -scale * self.gradient(x)[0]
 
-        found = minimize(objective, np.zeros(len(start)), jac=True, method="L-BFGS-B", options={"gtol": 1e-9})
+        found = scipy.optimize.minimize(
+            objective, np.zeros(len(start)), jac=True, method="L-BFGS-B", options={"gtol": 1e-9}
+        )
         return np.asarray(start + scale * found.x)
 
     def curvature(self, x: Floats, step: float = 1e-4) -> Floats:
@@ -221,8 +217,7 @@ def _merged(surface: _Surface, tops: Floats) -> Modes:
     if not len(tops):
         raise ValueError("no mode was found: the log density climbs to infinity from every start. Pass other `starts`.")
     order = np.argsort(-surface.value(tops), kind="stable")
-    kept: list[Floats] = []
-    shapes: list[Floats] = []
+    kept, shapes = list[Floats](), list[Floats]()
     for top in tops[order]:
         apart = [np.sqrt((top - m) @ np.linalg.solve(c, top - m)) for m, c in zip(kept, shapes, strict=True)]
         if len(kept) < MOST_MODES and min(apart, default=np.inf) >= _MERGE:
@@ -307,4 +302,4 @@ def count_groups(model: Any) -> int | None:
     apart = means[:, None, :] - means[None, :, :]
     pooled = (covariances[:, None] + covariances[None, :]) / 2.0
     square = np.einsum("ijk,ijk->ij", apart, np.linalg.solve(pooled, apart[..., None])[..., 0])
-    return int(connected_components(square < SEPARATION**2, directed=False, return_labels=False))
+    return int(scipy.sparse.csgraph.connected_components(square < SEPARATION**2, directed=False, return_labels=False))

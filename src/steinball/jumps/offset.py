@@ -50,15 +50,13 @@ def _integral(model: Any, x: Floats, y: Floats, panels: int, template: Array) ->
     nodes, weights = leggauss(_NODES)
     times = ((np.arange(panels)[:, None] + 0.5 + 0.5 * nodes) / panels).ravel()
     parts = np.tile(0.5 * weights / panels, panels)
-    size = max(1, _BLOCK // times.size)
-    blocks = [slice(start, start + size) for start in range(0, len(x), size)]
-    return np.concatenate([_block(model, x[b], y[b] - x[b], times, parts, template) for b in blocks])
-
-
-def _block(model: Any, x: Floats, apart: Floats, times: Floats, parts: Floats, template: Array) -> Floats:
-    points = (x[:, None, :] + times[:, None] * apart[:, None, :]).reshape(-1, x.shape[1])
-    scores = to_host(score_of(model, like(points, template))).reshape(len(x), times.size, x.shape[1])
-    return np.asarray(np.einsum("ntd,nd,t->n", scores, apart, parts))
+    size, found = max(1, _BLOCK // times.size), [np.empty(0)]
+    for rows in (slice(start, start + size) for start in range(0, len(x), size)):
+        here, apart = x[rows], y[rows] - x[rows]
+        points = here[:, None, :] + times[:, None] * apart[:, None, :]
+        scores = to_host(score_of(model, like(points.reshape(-1, x.shape[1]), template))).reshape(points.shape)
+        found.append(np.einsum("ntd,nd,t->n", scores, apart, parts))
+    return np.concatenate(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,17 +110,13 @@ class ModeJumps:
 
     def __post_init__(self) -> None:
         modes = self.modes if isinstance(self.modes, Modes) else Modes(self.modes, self.covariances)
-        object.__setattr__(self, "modes", modes)
-        object.__setattr__(self, "covariances", modes.covariances)
-        object.__setattr__(self, "offset", as_number(self.offset, "offset", low=0.0))
-        object.__setattr__(self, "steps", check_resamples(self.steps, "steps"))
+        offset, steps = as_number(self.offset, "offset", low=0.0), check_resamples(self.steps, "steps")
+        vars(self).update(modes=modes, covariances=modes.covariances, offset=offset, steps=steps)
 
     @classmethod
-    def from_model(
-        cls, model: Any, *, starts: Any = None, template: Array | None = None, offset: float = 1.5
-    ) -> ModeJumps:
+    def from_model(cls, model: Any, *, template: Array | None = None, offset: float = 1.5) -> ModeJumps:
         """Jumps between the modes that :func:`find_modes` finds."""
-        return cls(find_modes(model, starts=starts, template=template), offset=offset)
+        return cls(find_modes(model, template=template), offset=offset)
 
     def move(self, samples: Array, model: Any, seed: np.random.SeedSequence, /) -> Array:
         """Every point moved by itself; random numbers come from the host, so every library gives the same points."""

@@ -6,23 +6,26 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.spatial.distance import pdist
-from scipy.special import chdtri
+import scipy
 
-from steinball.arrays import Array, Floats, as_samples, check_resamples, to_host
+from steinball.arrays import Array, Floats, as_samples, to_host
 from steinball.kernels.base import as_metric, metric_root
+
+_NEWTON = 6  # steps that find a median to the last digits
 
 EXACT_UP_TO = 2000
 """Number of points up to which all pairs are used; beyond it, all pairs of a subsample of this size."""
 
 
-def median_distance(samples: Array, metric: Floats | None = None, *, subsample_seed: int = 0) -> float:
+def median_distance(samples: Array, metric: Floats | None = None) -> float:
     r"""The median heuristic :math:`\lambda_{\mathrm{med}}` (paper §5): the median distance between pairs of points,
 
     .. math:: \lambda_{\mathrm{med}}^2 = \mathrm{Median}\{ r^2(x_i, x_j) : i < j \}.
 
     The median is taken of the squared distances; with an even number of pairs, the root of the mean of the middle two
-    squares differs a little from the mean of the two middle distances.
+    squares differs a little from the mean of the two middle distances. Past 2,000 points the median is that of a random
+    subsample of 2,000 with a fixed seed (error 1–2 %), so that the length scale depends on the data alone and not on
+    the `rng` of a test.
 
     Parameters
     ----------
@@ -30,9 +33,6 @@ def median_distance(samples: Array, metric: Floats | None = None, *, subsample_s
         Shape (n, d), of any array library.
     metric : (d, d) array, optional
         The metric of the kernel it is meant for.
-    subsample_seed : int
-        Past 2,000 points the median is that of a random subsample of 2,000 with this seed (error 1–2 %), so that
-        the length scale depends on the data alone and not on the `rng` of a test.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def median_distance(samples: Array, metric: Floats | None = None, *, subsample_s
     x, metric = as_samples(samples), as_metric(metric)
     if metric is not None and len(metric) != x.shape[1]:
         raise ValueError(f"`metric` is {metric.shape}, but `samples` has {x.shape[1]} columns.")
-    return median_of_checked(x, metric, check_resamples(subsample_seed, "subsample_seed", least=0))
+    return median_of_checked(x, metric)
 
 
 @lru_cache
@@ -59,18 +59,33 @@ def standard_distance(dimension: int) -> float:
     >>> round(standard_distance(1), 4), round(standard_distance(50), 2)
     (0.9539, 9.93)
     """
-    return math.sqrt(2.0 * float(chdtri(dimension, 0.5)))
+    shape = dimension / 2.0  # of the gamma distribution of half a chi-square number, whose median is looked for
+    median = shape * (1.0 - 1.0 / (9.0 * shape)) ** 3  # Wilson and Hilferty (1931), then Newton's steps
+    for _ in range(_NEWTON):
+        density = math.exp((shape - 1.0) * math.log(median) - median - math.lgamma(shape))
+        median -= (_below(shape, median, density) - 0.5) / density
+    return 2.0 * math.sqrt(median)
 
 
-def median_of_checked(samples: Array, metric: Floats | None = None, subsample_seed: int = 0) -> float:
+def _below(shape: float, x: float, density: float) -> float:
+    """The distribution function of a gamma distribution at x, from its density there: a series in x."""
+    term = total = density * x / shape
+    count = shape
+    while term > 1e-17 * total:
+        count += 1.0
+        term *= x / count
+        total += term
+    return total
+
+
+def median_of_checked(samples: Array, metric: Floats | None = None) -> float:
     """:func:`median_distance` of samples that were checked."""
     x = to_host(samples)
     if x.shape[0] > EXACT_UP_TO:
-        rows = np.random.default_rng(subsample_seed).choice(x.shape[0], EXACT_UP_TO, replace=False)
-        x = x[rows]
+        x = x[np.random.default_rng(0).choice(x.shape[0], EXACT_UP_TO, replace=False)]
     if metric is not None:
         x = (x - np.median(x, axis=0)) @ metric_root(np.asarray(metric, dtype=np.float64))
-    squared = pdist(x, "sqeuclidean")
+    squared = scipy.spatial.distance.pdist(x, "sqeuclidean")
     median = _exact_median(squared)
     if not np.isfinite(median):
         raise ValueError("the median distance overflows; rescale `samples` or pass a kernel with its `lengthscale`.")

@@ -38,7 +38,22 @@ def squared_distances(x: Array, y: Array, metric: Floats | None = None) -> Array
 Profile = tuple[Array, Array, Array]
 
 
-class Kernel(ABC):
+class ByValue:
+    """A frozen dataclass (``eq=False``) whose fields, arrays among them, say whether it equals another one."""
+
+    @cached_property
+    def _key(self) -> tuple[Any, ...]:
+        fields = [getattr(self, f.name) for f in dataclasses.fields(self)]  # type: ignore[arg-type]
+        return (type(self), *[f.tobytes() if isinstance(f, np.ndarray) else f for f in fields])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ByValue) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+class Kernel(ByValue, ABC):
     r"""A radial kernel
 
     .. math:: h(x, y) = \varphi(r^2), \qquad r^2 = (x - y)^\top C (x - y).
@@ -88,17 +103,6 @@ class Kernel(ABC):
         """The Gram matrix :math:`h(x_i, y_j)`, shape (n, m), for samples (n, d) and (m, d)."""
         return self.profile(squared_distances(x, y, self.metric))[0]
 
-    @cached_property
-    def _key(self) -> tuple[Any, ...]:
-        fields = [getattr(self, f.name) for f in dataclasses.fields(self)]  # type: ignore[arg-type]
-        return (type(self), *[f.tobytes() if isinstance(f, np.ndarray) else f for f in fields])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Kernel) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
     def __add__(self, other: Any) -> Kernel:
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
@@ -107,8 +111,7 @@ class Kernel(ABC):
             return Product(self, other)
         return Scaled(self, float(other)) if isinstance(other, (int, float, np.floating)) else NotImplemented
 
-    def __rmul__(self, other: Any) -> Kernel:
-        return self.__mul__(other)
+    __rmul__ = __mul__
 
 
 def as_metric(metric: Any, name: str = "metric") -> Floats | None:
@@ -138,8 +141,8 @@ class _OfTwo(Kernel):
     second: Kernel
 
     def __post_init__(self) -> None:
-        check_kind(self.first, Kernel, "first", "a kernel of `steinball.kernels`")
-        check_kind(self.second, Kernel, "second", "a kernel of `steinball.kernels`")
+        for name in ("first", "second"):
+            check_kind(vars(self)[name], Kernel, name, "a kernel of `steinball.kernels`")
         if not np.array_equal(np.asarray(self.first.metric), np.asarray(self.second.metric)):
             raise ValueError("kernels are combined only with equal `metric`s: the Stein kernel has one r².")
 

@@ -26,6 +26,7 @@ from steinball.arrays import (
     private_copy,
     to_host,
 )
+from steinball.models.array_models import ScoreArray
 from steinball.models.knowledge import DENSITIES, LOG_DENSITIES, Knowledge
 from steinball.models.registry import read_model
 from steinball.models.support import Support
@@ -36,8 +37,8 @@ _ACCEPTED = (
     '`score(x)`; a bare log density comes in by `sb.from_log_density(f, backend="jax" | "torch" | "numerical")`'
 )
 _ABOUT_DTYPES = re.compile(r"\bdtypes?\b|scalar type|data type|input type|\bdouble\b|\bfloat(32|64)\b", re.IGNORECASE)
+#: The largest share of the spread of a column by which single precision may move a point.
 _ROUNDING = 1e-3
-"""The largest share of the spread of a column by which single precision may move a point."""
 
 _BACKENDS = {"torch": "torch", "pyro": "torch", "jax": "jax", "numpyro": "jax", "distrax": "jax"}
 
@@ -175,52 +176,6 @@ def from_scores(scores: Any) -> ScoreArray:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreArray:
-    """Scores that are known at given samples, and nowhere else; :func:`model_at` supplies samples that are None.
-
-    ``lost`` describes the model that the scores come from, where it could not be pickled along with its result.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> x = np.array([[1.0], [2.0]])
-    >>> ScoreArray(x, -x).score(x)
-    array([[-1.],
-           [-2.]])
-    """
-
-    samples: Array | None
-    scores: Array
-    lost: str = ""
-    evaluable: ClassVar[bool] = False
-
-    def score(self, x: Array, /) -> Array:
-        if self.samples is None:
-            return as_scores(self.scores, x)
-        if x is self.samples or same_array(x, self.samples):
-            return self.scores
-        if self.lost:
-            raise ValueError(
-                f"this needs the model, {self.lost}, which was not pickled along with its result; only its scores at "
-                "the samples were. Use a model that can be pickled, such as a function of a module, or ask before "
-                "pickling."
-            )
-        raise ValueError(
-            "`model` is an array of scores, and a score array knows the score only at the samples it was given with; "
-            "pass a score function to evaluate the model elsewhere."
-        )
-
-    @property
-    def unknown_elsewhere(self) -> str:
-        """Why the score is not known at other points."""
-        lost = f"`model`, {self.lost}, was not pickled along with its result"
-        return lost if self.lost else "`model` is an array of scores"
-
-    def __repr__(self) -> str:
-        return self.lost or f"ScoreArray(shape={np.shape(self.scores)})"
-
-
-@dataclass(frozen=True, eq=False)
 class JaxModel:
     """A model written in JAX, for samples in NumPy: points go to JAX and scores come back as float64."""
 
@@ -229,13 +184,9 @@ class JaxModel:
     takes_numpy: ClassVar[bool] = True
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked by pickle before there is an original
+            raise AttributeError(name)
         return getattr(self.original, name)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
 
     def __repr__(self) -> str:
         return repr(self.original)
@@ -289,12 +240,16 @@ def model_at(model: Any, samples: Array | None) -> Model:
     """:func:`as_model` where the samples were checked on their way in, as all tests do; they are kept as they are."""
     _refuse_what_is_no_model(model)
     if isinstance(model, ScoreArray) and model.samples is None:
-        return _at_samples(model.scores, samples)
+        if samples is None:
+            raise TypeError("`model` is an array of scores, which says nothing without its `samples`; pass them too.")
+        return ScoreArray(samples, _without_graph(as_scores(model.scores, samples)))
     _refuse_by_name(model)
     columns = None if samples is None else int(samples.shape[1])
     found = model if Knowledge(model).has_score else read_model(model, columns)
     if found is not None:
-        _check_dimension(found, samples)
+        d = Knowledge(found).dimension
+        if d is not None and columns is not None and d != columns:
+            raise ValueError(f"`model` has dimension {d} but `samples` has {columns} columns; rows are observations.")
         return found  # type: ignore[no-any-return]
     _refuse_what_has_no_score(model)
     if not callable(model):
@@ -321,12 +276,6 @@ def source_of_draws(model: Any, columns: int | None = None) -> Any:
     speaks = known.sampler is not None or known.to_base is not None  # of another library, in that library's way
     own = known.second_sample is not None or (speaks and read_model(model, columns) is None)
     return model if own else model_at(model, None)
-
-
-def _at_samples(scores: Any, samples: Array | None) -> ScoreArray:
-    if samples is None:
-        raise TypeError("`model` is an array of scores, which says nothing without its `samples`; pass them as well.")
-    return ScoreArray(samples, _without_graph(as_scores(scores, samples)))
 
 
 def _check_takes_points(function: Callable[..., Any]) -> None:
@@ -365,9 +314,7 @@ def _refuse_network(model: Model, x: Array) -> None:
     network = model.function if isinstance(model, ScoreFunction) else model
     is_network = any(kind.__module__.startswith("torch.nn") for kind in type(network).__mro__)
     if is_network and not array_api_compat.is_torch_array(x):
-        raise TypeError(
-            "`model` is a network of torch, and `samples` are of another library. Pass `torch.as_tensor(samples)`."
-        )
+        raise TypeError("`model` is a torch network, and `samples` are not of torch. Pass `torch.as_tensor(samples)`.")
 
 
 def _refuse_excluded_points(model: Model, x: Array, scores: Any) -> None:
@@ -417,25 +364,9 @@ def _refuse_rounding(x: Array, narrow: Array) -> None:
         )
 
 
-def same_array(x: Any, y: Array) -> bool:
-    """Whether two arrays are of one library and hold the same numbers."""
-    if type(x) is not type(y) or tuple(x.shape) != tuple(y.shape) or x.dtype != y.dtype:
-        return False
-    return bool(namespace(x, y).all(x == y))
-
-
 def _without_graph(scores: Array) -> Array:
     # A torch network returns its whole graph along with the scores; nothing later differentiates through it.
     return scores.detach() if array_api_compat.is_torch_array(scores) else scores
-
-
-def _check_dimension(model: Any, samples: Array | None) -> None:
-    dimension = Knowledge(model).dimension
-    columns = None if samples is None else samples.shape[1]
-    if dimension is not None and columns is not None and dimension != columns:
-        raise ValueError(
-            f"`model` has dimension {dimension} but `samples` has {columns} columns; rows are observations."
-        )
 
 
 def _refuse_what_is_no_model(model: Any) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit, logsumexp
 
 from steinball.arrays import Array, Floats, as_generator, as_numbers, check_choice, check_resamples, like, namespace
-from steinball.models.gaussian import as_points, frozen
+from steinball.models.gaussian import BuiltIn, as_points, frozen, set_fields
 from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds, unit_root
 
 _MOST_ENUMERATED = 20  # hidden units: 2^20 states
@@ -20,7 +20,7 @@ _CHUNK = 2**16  # states held at once while they are enumerated
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GaussianBernoulliRBM:
+class GaussianBernoulliRBM(BuiltIn):
     r"""A restricted Boltzmann machine (RBM) of real visible units x and hidden units :math:`h_j = \pm 1`
 
     .. math:: p(x, h) \propto \exp\left(\tfrac12 x^\top B h + b^\top x + c^\top h - \tfrac12 |x|^2\right),
@@ -59,27 +59,22 @@ class GaussianBernoulliRBM:
     hidden_bias: Any
     dimension: int = field(init=False)
     hidden: int = field(init=False)
-    takes_numpy: ClassVar[bool] = True
-    verified: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         weights = as_numbers(self.weights, "weights")
         if weights.ndim != 2 or 0 in weights.shape:
             raise ValueError(f"`weights` must have shape (d, d'), visible by hidden, got {weights.shape}.")
         d, hidden = weights.shape
-        object.__setattr__(self, "weights", _finite(weights, "weights", (d, hidden)))
-        object.__setattr__(self, "visible_bias", _finite(self.visible_bias, "visible_bias", (d,)))
-        object.__setattr__(self, "hidden_bias", _finite(self.hidden_bias, "hidden_bias", (hidden,)))
-        object.__setattr__(self, "dimension", d)
-        object.__setattr__(self, "hidden", hidden)
+        visible_bias = _finite(self.visible_bias, "visible_bias", (d,))
+        hidden_bias = _finite(self.hidden_bias, "hidden_bias", (hidden,))
+        set_fields(self, weights=_finite(weights, "weights", (d, hidden)), dimension=d, hidden=hidden)
+        set_fields(self, visible_bias=visible_bias, hidden_bias=hidden_bias)
 
     def __repr__(self) -> str:
         return f"GaussianBernoulliRBM(dimension={self.dimension}, hidden={self.hidden})"
 
     @classmethod
-    def random(
-        cls, dimension: int, hidden: int, rng: Any = None, entries: Literal["signs", "normal"] = "signs"
-    ) -> GaussianBernoulliRBM:
+    def random(cls, dimension: int, hidden: int, rng: Any = None, entries: str = "signs") -> GaussianBernoulliRBM:
         """A machine with standard normal biases and random weights.
 
         ``"signs"`` are ±1, as behind the paper's published figure; ``"normal"`` is N(0, 1), as its text says.
@@ -166,8 +161,7 @@ class GaussianBernoulliRBM:
                 'Use `sample(..., method="gibbs")`, knowing that its chains may not mix.'
             )
         log_weights = np.concatenate(list(self._log_hidden_weights()))
-        probabilities: Floats = np.exp(log_weights - logsumexp(log_weights))
-        return probabilities
+        return np.asarray(np.exp(log_weights - scipy.special.logsumexp(log_weights)))
 
     def _log_hidden_weights(self) -> Iterator[Floats]:
         """cᵀh + |b + Bh/2|²/2, less its constant |b|²/2, in chunks."""
@@ -177,9 +171,7 @@ class GaussianBernoulliRBM:
             h = self.hidden_states(np.arange(start, min(start + _CHUNK, 2**self.hidden)))
             yield h @ linear + np.sum((h @ quadratic) * h, axis=1)
 
-    def sample(
-        self, n: int, rng: Any = None, method: Literal["exact", "gibbs"] = "exact", sweeps: int = 2000
-    ) -> Floats:
+    def sample(self, n: int, rng: Any = None, method: str = "exact", sweeps: int = 2000) -> Floats:
         """``n`` independent draws, shape (n, d).
 
         Parameters
@@ -195,10 +187,8 @@ class GaussianBernoulliRBM:
             Gibbs sweeps of each chain.
         """
         generator = np.random.default_rng(rng)
-        if method == "gibbs":
+        if check_choice(method, "method", ("exact", "gibbs")) == "gibbs":
             return self._swept(generator.standard_normal((n, self.dimension)), sweeps, generator)
-        if method != "exact":
-            raise ValueError(f'`method` must be "exact" or "gibbs", got {method!r}.')
         probabilities = self.hidden_probabilities()
         states = generator.choice(probabilities.size, size=n, p=probabilities)
         return self._visible(self.hidden_states(states), generator)
@@ -220,7 +210,7 @@ class GaussianBernoulliRBM:
     def _swept(self, x: Floats, sweeps: int, generator: np.random.Generator) -> Floats:
         """Rows of ``x`` after ``sweeps`` draws of h given x, then x given h."""
         for _ in range(sweeps):
-            up = generator.random((len(x), self.hidden)) < expit(2.0 * self._fields(x))
+            up = generator.random((len(x), self.hidden)) < scipy.special.expit(2.0 * self._fields(x))
             x = self._visible(2.0 * up - 1.0, generator)
         return x
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Floats
 
-Values = Callable[[NDArray[np.floating]], Floats]
+Points = NDArray[np.floating]
+Values = Callable[[Points], Floats]
 
 # From max(|x|, 1)/8 down by factors of 8 to 2e-13 of it: whatever length a density varies over, some
 # consecutive steps are neither too long for the truncation error nor too short for rounding.
@@ -32,7 +33,7 @@ def difference_jacobian(function: Callable[[Floats], Floats], at: Floats, units:
     return np.stack(columns, axis=-1)
 
 
-def numerical_gradient(function: Values, x: NDArray[np.floating], room: Floats | None = None) -> tuple[Floats, Floats]:
+def numerical_gradient(function: Values, x: Points, room: Floats | None = None) -> tuple[Floats, Floats]:
     r"""Gradient of ``function`` at every row of ``x``, and an estimate of its error, both (n, d).
 
     Central differences
@@ -51,9 +52,7 @@ def numerical_gradient(function: Values, x: NDArray[np.floating], room: Floats |
     return np.stack([c[0] for c in columns], axis=1), np.stack([c[1] for c in columns], axis=1)
 
 
-def _partial_derivative(
-    function: Values, x: NDArray[np.floating], j: int, first: NDArray[np.floating]
-) -> tuple[Floats, Floats]:
+def _partial_derivative(function: Values, x: Points, j: int, first: Points) -> tuple[Floats, Floats]:
     with np.errstate(all="ignore"):  # long steps may leave the support; their NaN is never chosen
         ladder = [_central_difference(function, x, j, first * _RATIO**-k) for k in range(_LEVELS)]
         rise, width, noise = (np.stack(part) for part in zip(*ladder, strict=True))  # (levels, n) each
@@ -61,15 +60,13 @@ def _partial_derivative(
         return _best_extrapolation(rise / width, noise / width)
 
 
-def _central_difference(
-    function: Values, x: NDArray[np.floating], j: int, step: NDArray[np.floating]
-) -> tuple[Floats, Floats, Floats]:
+def _central_difference(function: Values, x: Points, j: int, step: Points) -> tuple[Floats, Floats, Floats]:
     """f(x + h) − f(x − h) of every row, what rounding left of 2h, and the rounding error of the former."""
     up, down = x.copy(), x.copy()
     up[:, j] += step
     down[:, j] -= step
     above, below = function(up), function(down)
-    noise = np.finfo(x.dtype).eps * np.maximum(np.abs(above), np.abs(below))
+    noise = float(np.finfo(x.dtype).eps) * np.maximum(np.abs(above), np.abs(below))
     return above - below, up[:, j].astype(np.float64) - down[:, j], noise
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from steinball.arrays import Floats, to_host
 from steinball.models.base import Model
@@ -105,10 +105,6 @@ class Family(ABC):
         By default the data themselves.
         """
         return x
-
-    def steepest(self, params: Floats) -> Floats:
-        """Parameters of a member near ``params`` whose score grows as fast as any member's: tilts must bound it."""
-        return params
 
     def margins(self, params: Floats, x: Floats) -> Floats | None:
         """The distribution function of every column at its values, (n, d); ``None`` where it is not known."""
@@ -232,9 +228,6 @@ class Restricted(Family):
     def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
         return self.family.matched(x, self._whole(own), self._whole(target))
 
-    def steepest(self, params: Floats) -> Floats:
-        return np.asarray(self.family.steepest(self._whole(params))[self._free])
-
     def margins(self, params: Floats, x: Floats) -> Floats | None:
         return self.family.margins(self._whole(params), x)
 
@@ -272,5 +265,5 @@ def maximum_likelihood(family: Family, x: Floats, start: Floats) -> Floats:
         value = -float(np.mean(values))
         return (value, -slopes) if np.isfinite(value) and np.isfinite(slopes).all() else (1e300, np.zeros_like(slopes))
 
-    found = minimize(loss, np.zeros_like(center), jac=True, method="BFGS", options={"gtol": 1e-8})
+    found = scipy.optimize.minimize(loss, np.zeros_like(center), jac=True, method="BFGS", options={"gtol": 1e-8})
     return family.from_working(center + units * np.asarray(found.x))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -52,38 +52,36 @@ class Independent:
     def __repr__(self) -> str:
         return f"Independent([{', '.join(map(repr, self.marginals))}])"
 
-    @property
-    def _known(self) -> list[Knowledge]:
-        return [Knowledge(part) for part in self.marginals]
+    def _each(self, name: str) -> list[Any] | None:
+        """What every column knows under a name of :class:`Knowledge`; ``None`` where some column does not know it."""
+        found = [Knowledge(part).asked(name) for part in self.marginals]
+        return None if any(one is None for one in found) else found
 
     @property
     def verified(self) -> bool:
         """Whether score and sampler of every column are known to fit each other."""
-        return all(known.verified for known in self._known)
+        return all(Knowledge(part).verified for part in self.marginals)
 
     @property
     def support(self) -> Support:
         """The ends of every column."""
         line = Support.of((None, None))
-        return Support(tuple((known.support or line).ends[0] for known in self._known))
+        return Support(tuple((Knowledge(part).support or line).ends[0] for part in self.marginals))
 
     @property
     def location(self) -> Floats | None:
         """The locations, shape (d,)."""
-        places = [known.location for known in self._known]
-        return None if any(place is None for place in places) else np.concatenate(places)  # type: ignore[arg-type]
+        return None if (places := self._each("location")) is None else np.concatenate(places)
 
     @property
     def covariance(self) -> Floats | None:
         """The variances on the diagonal, shape (d, d)."""
-        spreads = [known.covariance for known in self._known]
-        return None if any(s is None for s in spreads) else np.diag(np.concatenate(spreads)[:, 0])  # type: ignore[arg-type]
+        return None if (spreads := self._each("covariance")) is None else np.diag(np.concatenate(spreads)[:, 0])
 
     @property
     def growth(self) -> float | None:
         """The largest growth of a column, where all are known."""
-        rates = [known.growth for known in self._known]
-        return None if any(rate is None for rate in rates) else max(rates)  # type: ignore[type-var]
+        return None if (rates := self._each("growth")) is None else max(rates)
 
     def score(self, x: Array) -> Array:
         """∇ log p at each row of ``x``, shape (n, d)."""
@@ -93,32 +91,30 @@ class Independent:
         return xp.concat([xp.reshape(column, (-1, 1)) for column in columns], axis=1)
 
     @property
-    def log_density(self) -> Any:
+    def log_density(self) -> Callable[[Array], Array] | None:
         """The sum of the log densities, (n, d) to (n,), where all are known."""
-        return self._log_density if all(known.log_density is not None for known in self._known) else None
-
-    def _log_density(self, x: Array) -> Array:
-        x = as_points(x, self.dimension)
-        parts = [known.log_density(x[:, j : j + 1]) for j, known in enumerate(self._known)]  # type: ignore[misc]
-        return sum(parts[1:], start=parts[0])
+        parts = self._each("log_density")
+        return None if parts is None else lambda x: sum(_by_column(parts, as_points(x, self.dimension)))
 
     @property
     def sample(self) -> Any:
         """``sample(n, rng)``, where all columns can be drawn."""
-        return self._sample if all(known.sampler is not None for known in self._known) else None
+        return None if self._each("sampler") is None else self._sample
 
     def _sample(self, n: int, rng: Any = None) -> Floats:
         generator = np.random.default_rng(rng)
-        return np.concatenate([known.needed_draws(n, generator) for known in self._known], axis=1)
+        return np.concatenate([Knowledge(part).needed_draws(n, generator) for part in self.marginals], axis=1)
 
     @property
-    def to_base(self) -> Any:
+    def to_base(self) -> Callable[[Floats], Floats] | None:
         """The map of data to base space, column by column, where all columns have one."""
-        return self._to_base if all(known.to_base is not None for known in self._known) else None
+        maps = self._each("to_base")
+        return None if maps is None else lambda x: np.concatenate(_by_column(maps, x), axis=1)
 
-    def _to_base(self, x: Floats) -> Floats:
-        columns = [known.to_base(x[:, j : j + 1]) for j, known in enumerate(self._known)]  # type: ignore[misc]
-        return np.concatenate(columns, axis=1)
+
+def _by_column(functions: list[Callable[[Array], Array]], x: Array) -> list[Array]:
+    """The value of each function at its column, (n, 1)."""
+    return [function(x[:, j : j + 1]) for j, function in enumerate(functions)]
 
 
 def _parts(marginals: Any) -> Iterator[Any]:

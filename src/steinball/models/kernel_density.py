@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp, softmax
+import scipy
 
 from steinball.arrays import Array, Floats, like, to_host
-from steinball.models.base_map import rosenblatt
-from steinball.models.gaussian import Covariance, as_points, set_fields
+from steinball.models.base_space import rosenblatt
+from steinball.models.gaussian import BuiltIn, Covariance, as_points, set_fields
 from steinball.models.growth import ScoreGrowth, unit_root
 
 _TOGETHER = 2**22  # numbers of a block of points by centers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KernelDensity:
+class KernelDensity(BuiltIn):
     r"""The density :math:`\sum_j w_j \mathcal N(x; y_j, \Sigma)` with score
 
     .. math:: s(x) = -\Sigma^{-1} (x - m(x)), \qquad m(x) = \sum_j r_j(x) y_j,
@@ -35,8 +35,6 @@ class KernelDensity:
     cov: Any
     weights: Any = None
     dimension: int = field(init=False)
-    takes_numpy: ClassVar[bool] = True
-    verified: ClassVar[bool] = True
     _factor: Covariance = field(init=False)
 
     def __post_init__(self) -> None:
@@ -62,14 +60,17 @@ class KernelDensity:
         """∇ log p at each row of ``x``, shape (n, d)."""
         x = as_points(x, self.dimension)
         points = to_host(x)
-        pulled = [(softmax(logs, axis=1) @ self.centers) - part for part, logs in self._blocks(points)]
+        pulled = [(scipy.special.softmax(logs, axis=1) @ self.centers) - part for part, logs in self._blocks(points)]
         return like(np.concatenate(pulled) @ self._factor.inverse, x)
 
     def log_density(self, x: Array) -> Array:
         """log p at each row of ``x``, normalized, shape (n,)."""
         x = as_points(x, self.dimension)
         constant = self._factor.log_volume + 0.5 * self.dimension * np.log(2.0 * np.pi)
-        return like(np.concatenate([logsumexp(logs, axis=1) for _, logs in self._blocks(to_host(x))]) - constant, x)
+        return like(
+            np.concatenate([scipy.special.logsumexp(logs, axis=1) for _, logs in self._blocks(to_host(x))]) - constant,
+            x,
+        )
 
     def _blocks(self, x: Floats) -> list[tuple[Floats, Floats]]:
         """Blocks of points, each with the terms log w − |L⁻¹(x − y)|²/2 of every center, (m, k)."""

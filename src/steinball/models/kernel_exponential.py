@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from steinball.arrays import Array, Floats, as_number, as_numbers, like, namespace
-from steinball.models.gaussian import as_points, frozen, set_fields
+from steinball.models.gaussian import BuiltIn, as_points, frozen, set_fields
 from steinball.models.growth import Bounds, ScoreGrowth, unit_root
 
 _MOST_BASIS = 1000  # past this exp(−x²/2) underflows where the last basis functions live
@@ -21,7 +21,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KernelExponentialFamily:
+class KernelExponentialFamily(BuiltIn):
     r"""A finite-basis kernel exponential family (KEF) on the line (paper §5.3)
 
     .. math:: p(x) \propto \mathcal N(x; 0, \sigma_0^2) \exp\left(\sum_{l=1}^{L} \eta_l \varphi_l(x)\right),
@@ -54,8 +54,6 @@ class KernelExponentialFamily:
     coefficients: Any
     base_scale: Any = 3.0
     dimension: ClassVar[int] = 1
-    takes_numpy: ClassVar[bool] = True
-    verified: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         coefficients = as_numbers(self.coefficients, "coefficients")
@@ -156,11 +154,23 @@ class KernelExponentialFamily:
     @cached_property
     def log_normalizer(self) -> float:
         """log ∫ exp(log_density), by quadrature: relative error of the integral about 1e-13."""
-        return self._table.log_scale + math.log(self._table.cumulative[-1])
+        top, _, cumulative = self._cells
+        return top + math.log(cumulative[-1])
 
     @cached_property
-    def _table(self) -> _Table:
-        return _Table.of(self._log_values, self._reach(), self.base_scale)
+    def _cells(self) -> tuple[float, Floats, Floats]:
+        """The largest log density, the edges of cells in each of which it varies by at most 1, and masses below them.
+
+        The masses start at 0, are those below each edge and end with all of it, over exp of the largest log density.
+        """
+        reach = self._reach()
+        edges, top = _refine(self._log_values, np.linspace(-reach, reach, 257))
+        nodes, weights = _gauss_legendre(edges[:-1], edges[1:])
+        masses = np.sum(weights * np.exp(self._log_values(nodes) - top), axis=1)
+        tail = (
+            math.exp(-top) * math.sqrt(2.0 * math.pi) * self.base_scale * scipy.special.ndtr(-reach / self.base_scale)
+        )
+        return top, edges, np.cumsum([0.0, tail, *masses, tail])
 
     def _reach(self) -> float:
         """Outside [−reach, reach] the density is that of the base, or below e^−750 of its value at 0.
@@ -183,61 +193,41 @@ class KernelExponentialFamily:
         """
         draws = np.random.default_rng(rng).random(n)
         draws = np.maximum(draws, 2.0**-54)  # 0 is possible, and its quantile −∞
-        parts = [self._table.quantiles(part) for part in np.array_split(draws, max(1, n // 4096))]
+        parts = [self._quantiles(part) for part in np.array_split(draws, max(1, n // 4096))]
         return np.concatenate(parts)[:, None]
 
-
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """Distribution function at the edges of cells, in each of which the log density varies by at most 1.
-
-    ``cumulative`` starts at 0, holds the mass below each edge and ends with all of it, over exp(``log_scale``).
-    """
-
-    log_density: Callable[[Floats], Floats]
-    base_scale: float
-    log_scale: float
-    edges: Floats
-    cumulative: Floats
-
-    @classmethod
-    def of(cls, log_density: Callable[[Floats], Floats], reach: float, base_scale: float) -> _Table:
-        edges, top = _refine(log_density, np.linspace(-reach, reach, 257))
-        nodes, weights = _gauss_legendre(edges[:-1], edges[1:])
-        masses = np.sum(weights * np.exp(log_density(nodes) - top), axis=1)
-        tail = math.exp(-top) * math.sqrt(2.0 * math.pi) * base_scale * ndtr(-reach / base_scale)
-        return cls(log_density, base_scale, top, edges, np.cumsum([0.0, tail, *masses, tail]))
-
-    def quantiles(self, u: Floats) -> Floats:
+    def _quantiles(self, u: Floats) -> Floats:
         """Points with a share ``u`` in [0, 1) of the mass below them."""
-        mass = u * self.cumulative[-1]
-        place = np.searchsorted(self.cumulative, mass, side="right") - 1  # 0 and the last are the tails
-        place = np.minimum(place, len(self.cumulative) - 2)
-        inside = (place > 0) & (place < len(self.cumulative) - 2)
+        cumulative = self._cells[2]
+        mass = u * cumulative[-1]
+        place = np.searchsorted(cumulative, mass, side="right") - 1  # 0 and the last are the tails
+        place = np.minimum(place, len(cumulative) - 2)
+        inside = (place > 0) & (place < len(cumulative) - 2)
         x = np.empty_like(mass)
-        x[inside] = self._invert(place[inside] - 1, (mass - self.cumulative[place])[inside])
+        x[inside] = self._invert(place[inside] - 1, (mass - cumulative[place])[inside])
         x[~inside] = self._tail_quantiles(mass[~inside])
         return np.asarray(x)
 
     def _tail_quantiles(self, mass: Floats) -> Floats:
         """In each tail the density is the base's: its quantile function is the normal one."""
-        left = mass < self.cumulative[1]
-        beyond = np.where(left, mass, self.cumulative[-1] - mass)
-        share = beyond / (math.exp(-self.log_scale) * math.sqrt(2.0 * math.pi) * self.base_scale)
-        return np.asarray(np.where(left, 1.0, -1.0) * self.base_scale * ndtri(share))
+        top, _, cumulative = self._cells
+        left = mass < cumulative[1]
+        beyond = np.where(left, mass, cumulative[-1] - mass)
+        share = beyond / (math.exp(-top) * math.sqrt(2.0 * math.pi) * self.base_scale)
+        return np.asarray(np.where(left, 1.0, -1.0) * self.base_scale * scipy.special.ndtri(share))
 
     def _invert(self, cell: NDArray[np.intp], mass: Floats) -> Floats:
         """Points x with ``mass`` between the left edge of their cell and x.
 
         The density changes by a factor e at most in a cell, so Newton's error squares from an eighth of it.
         """
-        left, right = self.edges[cell], self.edges[cell + 1]
-        whole = self.cumulative[cell + 2] - self.cumulative[cell + 1]
-        x = left + (right - left) * (mass / whole)
+        top, edges, cumulative = self._cells
+        left, right = edges[cell], edges[cell + 1]
+        x = left + (right - left) * (mass / (cumulative[cell + 2] - cumulative[cell + 1]))
         for _ in range(5):
             nodes, weights = _gauss_legendre(left, x)
-            excess = np.sum(weights * np.exp(self.log_density(nodes) - self.log_scale), axis=1) - mass
-            x = np.clip(x - excess / np.exp(self.log_density(x) - self.log_scale), left, right)
+            excess = np.sum(weights * np.exp(self._log_values(nodes) - top), axis=1) - mass
+            x = np.clip(x - excess / np.exp(self._log_values(x) - top), left, right)
         return np.asarray(x)
 
 

@@ -6,17 +6,15 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import Array, as_numbers, to_host
-from steinball.models.base_map import BaseMap, Move
+from steinball.arrays import Array, Floats, as_numbers, to_host
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, unit_root
-from steinball.models.support import Support
+from steinball.models.support import Move, Support
 
-Floats = NDArray[np.float64]
+T = TypeVar("T")
 
 # What other libraries call a method that returns a log density, or a density.
 LOG_DENSITIES = ("log_density", "logpdf", "log_prob", "logp", "score_samples")
@@ -28,6 +26,23 @@ class Clusters(NamedTuple):
 
     locations: Floats
     covariances: Floats
+
+
+class Said(Generic[T]):
+    """What a model says under a name, if it is of the right kind; otherwise the default.
+
+    The name is that of the attribute of :class:`Knowledge`, unless another one is given.
+    """
+
+    def __init__(self, kind: Any, default: T | None = None, name: str = "") -> None:
+        self.kind, self.default, self.name = kind, default, name
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = self.name or name
+
+    def __get__(self, known: Knowledge, owner: type) -> T:
+        said = known._attribute(self.name)
+        return said if isinstance(said, self.kind) else self.default  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +66,58 @@ class Knowledge:
     """
 
     model: Any
+
+    # What it is, by its own word.
+    #: The name of a function, otherwise nothing.
+    name = Said[str](str, "", "__name__")
+    #: The number d of columns.
+    dimension = Said[int | None](int)
+    #: Whether the score is known at points other than the samples.
+    evaluable = Said[bool](bool, True)
+    #: Why the score is not known at other points, for an error.
+    unknown_elsewhere = Said[str](str, "`model` is an array of scores")
+    #: Whether its score and its sampler are known to fit each other, as those of built-in models are.
+    verified = Said[bool](bool, False)
+    #: Whether it is a function that the user gave as a score, with nothing beside it to compare it with.
+    bare_function = Said[bool](bool, False)
+    #: Whether its score is the derivative of its log density by construction.
+    derived = Said[bool](bool, False)
+    #: Whether NumPy arrays are welcome, whatever library the samples are of.
+    takes_numpy = Said[bool](bool, False)
+    #: Whether tests have more power in base space, as it says.
+    prefers_base = Said[bool](bool, False)
+
+    # How its coordinates came from those of the data.
+    #: How data come into base space, where the model is stated there.
+    base_map = Said[Move | None](Move)
+    #: How places of the data's coordinates come to those that the model is stated in, where these are others.
+    move = Said[Move | None](Move)
+    #: How the reference of the model that :attr:`move` is from becomes that of this one.
+    moved_reference = Said[Callable[[Any], Any] | None](Callable)
+
+    # What can be done with it.
+    #: log p up to a constant, (n, d) to (n,).
+    log_density = Said[Callable[[Array], Array] | None](Callable)
+    #: ``sample(n, rng)``, in whatever array library the model draws.
+    sampler = Said[Callable[[int, np.random.Generator], Any] | None](Callable, name="sample")
+    #: The distribution function of a model of one column.
+    cdf = Said[Callable[[Floats], Any] | None](Callable)
+    #: Data (n, d) to standard normal ones, on the host.
+    to_base = Said[Callable[[Floats], Floats] | None](Callable)
+
+    # What its score is bounded by, and what it is made of.
+    #: Its own ``score_growth``, which :meth:`score_growth` asks.
+    grows_as = Said[Callable[..., Any] | None](Callable, name="score_growth")
+    #: The score as a function of the distance from a center.
+    radial_score = Said[RadialScore | None](RadialScore)
+    #: Bounds of each coordinate of the score over boxes.
+    score_bounds = Said[Callable[[Floats, Floats], Bounds] | None](Callable)
+    #: Weights (k,), means (k, d) and covariances (k, d, d) of a model that is a mixture of normal distributions.
+    normal_parts = Said[tuple[Floats, Floats, Floats] | None](tuple)
+
+    def asked(self, name: str) -> Any:
+        """What is known under a name of this class."""
+        return getattr(self, name)
 
     def _attribute(self, name: str) -> Any:
         try:
@@ -84,32 +151,9 @@ class Knowledge:
         return type(self.model if owner is None else owner).__module__.partition(".")[0]
 
     @property
-    def name(self) -> str:
-        """The name of a function, otherwise nothing."""
-        return str(self._attribute("__name__") or "")
-
-    @property
     def density_method(self) -> str | None:
         """The name of its method for a log density or density, in the words of whatever library it is from."""
         return next((name for name in LOG_DENSITIES + DENSITIES if self._method(name) is not None), None)
-
-    @property
-    def evaluable(self) -> bool:
-        """Whether the score is known at points other than the samples."""
-        said = self._attribute("evaluable")
-        return said is None or bool(said)
-
-    @property
-    def unknown_elsewhere(self) -> str:
-        """Why the score is not known at other points, for an error."""
-        said = self._attribute("unknown_elsewhere")
-        return said if isinstance(said, str) else "`model` is an array of scores"
-
-    @property
-    def dimension(self) -> int | None:
-        """d."""
-        said = self._attribute("dimension")
-        return said if isinstance(said, int) else None
 
     @property
     def is_discrete(self) -> bool:
@@ -118,30 +162,15 @@ class Knowledge:
         return new or (self._method("pmf") is not None and self._method("pdf") is None)
 
     @property
-    def verified(self) -> bool:
-        """Whether its score and its sampler are known to fit each other, as those of built-in models are."""
-        return self._attribute("verified") is True
-
-    @property
-    def bare_function(self) -> bool:
-        """Whether it is a function that the user gave as a score, with nothing beside it to compare it with."""
-        return self._attribute("bare_function") is True
-
-    @property
-    def derived(self) -> bool:
-        """Whether its score is the derivative of its log density by construction."""
-        return self._attribute("derived") is True
+    def unchanging(self) -> bool:
+        """Whether it is a model of this library, whose parameters cannot be changed."""
+        return self.verified and type(self.model).__module__.startswith("steinball.") and self.original is self.model
 
     @property
     def original(self) -> Any:
         """The object that the user passed, where this is what became of it."""
         said = self._attribute("original")
         return self.model if said is None else said
-
-    @property
-    def takes_numpy(self) -> bool:
-        """Whether NumPy arrays are welcome, whatever library the samples are of."""
-        return self._attribute("takes_numpy") is True
 
     def evaluated_in(self, template: Array | None) -> Array:
         """An array of the library to evaluate it in: NumPy if it takes that (``takes_numpy``), else ``template``'s."""
@@ -185,28 +214,7 @@ class Knowledge:
                 return Clusters(locations, covariances)
         return None
 
-    @property
-    def normal_parts(self) -> tuple[Floats, Floats, Floats] | None:
-        """Weights (k,), means (k, d) and covariances (k, d, d) of a model that is a mixture of normal distributions."""
-        said = self._attribute("normal_parts")
-        return said if isinstance(said, tuple) and len(said) == 3 else None
-
     # What can be done with it.
-
-    @property
-    def log_density(self) -> Callable[[Array], Array] | None:
-        """log p up to a constant, (n, d) to (n,)."""
-        return self._method("log_density")
-
-    @property
-    def sampler(self) -> Callable[[int, np.random.Generator], Any] | None:
-        """``sample(n, rng)``, in whatever array library the model draws."""
-        return self._method("sample")
-
-    @property
-    def cdf(self) -> Callable[[Floats], Any] | None:
-        """The distribution function of a model of one column."""
-        return self._method("cdf")
 
     @property
     def quantile(self) -> Callable[[Floats], Any] | None:
@@ -218,33 +226,6 @@ class Knowledge:
         """Draws (m, d) that are all that is known of the model (:func:`steinball.from_draws`)."""
         said = self._attribute("draws")
         return said if isinstance(said, np.ndarray) and said.ndim == 2 else None
-
-    @property
-    def to_base(self) -> Callable[[Floats], Floats] | None:
-        """Data (n, d) to standard normal ones, on the host."""
-        return self._method("to_base")
-
-    @property
-    def prefers_base(self) -> bool:
-        """Whether tests have more power in base space, as it says."""
-        return self._attribute("prefers_base") is True
-
-    @property
-    def base_map(self) -> BaseMap | None:
-        """How data come into base space, where the model is stated there."""
-        said = self._attribute("base_map")
-        return said if isinstance(said, BaseMap) else None
-
-    @property
-    def move(self) -> Move | None:
-        """How places of the data's coordinates come to those that the model is stated in, where these are others."""
-        said = self._attribute("move")
-        return said if isinstance(said, Move) else None
-
-    @property
-    def moved_reference(self) -> Callable[[Any], Any] | None:
-        """How the reference of the model that :attr:`move` is from becomes that of this one."""
-        return self._method("moved_reference")
 
     def draws(self, n: int) -> Floats | None:
         """``n`` draws with a seed of our own, the same every time, shape (n, d) on the host."""
@@ -275,22 +256,6 @@ class Knowledge:
         if isinstance(said, (int, float)) and not isinstance(said, bool) and math.isfinite(said):
             return float(said)
         return None if self.grows_as is None else 1.0
-
-    @property
-    def grows_as(self) -> Callable[..., Any] | None:
-        """Its own ``score_growth``, which :meth:`score_growth` asks."""
-        return self._method("score_growth")
-
-    @property
-    def radial_score(self) -> RadialScore | None:
-        """The score as a function of the distance from a center."""
-        said = self._attribute("radial_score")
-        return said if isinstance(said, RadialScore) else None
-
-    @property
-    def score_bounds(self) -> Callable[[Floats, Floats], Bounds] | None:
-        """Bounds of each coordinate of the score over boxes."""
-        return self._method("score_bounds")
 
     def score_growth(self, center: Floats, precision: Floats) -> tuple[ScoreGrowth, ...]:
         """Bounds of \\|s\\| by the distance from ``center`` in the metric ``precision``; none where it says nothing.

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import logsumexp, ndtr
 
 from steinball.arrays import Array, Floats, as_numbers, like, namespace
-from steinball.models.base_map import rosenblatt
+from steinball.models.base_space import rosenblatt
 from steinball.models.differences import difference_jacobian
 from steinball.models.family import Family, maximum_likelihood
 from steinball.models.gaussian import (
+    BuiltIn,
     Covariance,
     as_points,
     from_log_cholesky,
@@ -31,12 +32,12 @@ from steinball.models.knowledge import Clusters
 
 _STARTS, _STEPS, _ENOUGH, _LEAST = 8, 500, 1e-6, 1e-3  # no component shrinks below _LEAST of the variance
 
+#: Weights (k,), means (k, d) and covariances (k, d, d).
 Parts = tuple[Floats, Floats, Floats]
-"""Weights (k,), means (k, d) and covariances (k, d, d)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GaussianMixture:
+class GaussianMixture(BuiltIn):
     r"""A mixture of Gaussians :math:`p(x) = \sum_j \pi_j \mathcal N(x; \mu_j, \Sigma_j)` with score
 
     .. math:: s(x) = -\sum_j r_j(x) \Sigma_j^{-1} (x - \mu_j), \qquad
@@ -69,8 +70,6 @@ class GaussianMixture:
     means: Any
     cov: Any = 1.0
     dimension: int = field(init=False)
-    takes_numpy: ClassVar[bool] = True
-    verified: ClassVar[bool] = True
     _factors: tuple[Covariance, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -99,8 +98,7 @@ class GaussianMixture:
     @property
     def components(self) -> Clusters:
         """Means and covariances of the components that have a weight."""
-        there = self.weights > 0.0
-        return Clusters(self.means[there], self.cov[there])
+        return Clusters(*self.normal_parts[1:])
 
     @property
     def normal_parts(self) -> Parts:
@@ -176,7 +174,7 @@ class GaussianMixture:
                 shift = max(shift, float(np.linalg.norm(own @ apart)))
                 continue
             difference = inverse - own
-            least, *_, most = np.repeat(np.linalg.eigvalsh(difference), 2)
+            least, most = np.linalg.eigvalsh(difference)[[0, -1]]
             if least <= 1e-9 * most:
                 return math.inf
             # The log odds at their peak n: −½ min over x of |x − μₖ|² − |x − μⱼ|² in the two metrics.
@@ -204,10 +202,8 @@ class GaussianMixture:
         components' scores is made as small and as large as they allow, with sum 1.
         """
         inverses = np.stack([factor.inverse for factor in self._factors])
-        parts = [
-            linear_bounds(-inverse, lower - mean, upper - mean)
-            for inverse, mean in zip(inverses, self.means, strict=True)
-        ]
+        pairs = zip(inverses, self.means, strict=True)
+        parts = [linear_bounds(-inverse, lower - mean, upper - mean) for inverse, mean in pairs]
         low, high = (np.stack([part[side] for part in parts], axis=1) for side in (0, 1))  # (m, k, d)
         least, most = self._share_bounds(inverses, (lower + upper) / 2.0, (upper - lower) / 2.0)
         return -_largest_mean(-low, least, most), _largest_mean(high, least, most)
@@ -269,9 +265,8 @@ def _largest_mean(values: Floats, least: Floats, most: Floats) -> Floats:
     """
     order = np.argsort(-values, axis=1)
     ranked = np.take_along_axis(values, order, axis=1)
-    floor, room = (
-        np.take_along_axis(np.broadcast_to(b[:, :, None], values.shape), order, axis=1) for b in (least, most - least)
-    )
+    sides = (np.broadcast_to(side[:, :, None], values.shape) for side in (least, most - least))
+    floor, room = (np.take_along_axis(side, order, axis=1) for side in sides)
     spare = 1.0 - least.sum(axis=1)[:, None, None] - (np.cumsum(room, axis=1) - room)
     return np.asarray(np.sum(ranked * (floor + np.clip(spare, 0.0, room)), axis=1))
 
@@ -386,7 +381,9 @@ class MixtureFamily(Family):
 
     def margins(self, params: Floats, x: Floats) -> Floats:
         parts = zip(*self.parts(params), strict=True)
-        return np.asarray(sum(weight * ndtr((x - mean) / np.sqrt(np.diag(cov))) for weight, mean, cov in parts))
+        return np.asarray(
+            sum(weight * scipy.special.ndtr((x - mean) / np.sqrt(np.diag(cov))) for weight, mean, cov in parts)
+        )
 
     def to_working(self, params: Floats) -> Floats:
         """Log odds against the last weight, means, and Cholesky factors with logarithms on their diagonals."""
@@ -398,7 +395,7 @@ class MixtureFamily(Family):
         k, d = self.components, self.dimension
         logs = np.append(working[: k - 1], 0.0)
         moments = [np.append(m[:d], packed(from_log_cholesky(m[d:], d))) for m in working[k - 1 :].reshape(k, -1)]
-        return np.concatenate([np.exp(logs - logsumexp(logs))[:-1], *moments])
+        return np.concatenate([np.exp(logs - scipy.special.logsumexp(logs))[:-1], *moments])
 
     def working_jacobian(self, params: Floats) -> Floats:
         return difference_jacobian(self.from_working, self.to_working(params))
@@ -411,7 +408,7 @@ def _log_shares(x: Floats, parts: Parts) -> tuple[Floats, Floats]:
     z = np.einsum("kij,nkj->nki", np.linalg.inv(roots), x[:, None, :] - means)
     heights = np.log(weights) - np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
     joint = heights - 0.5 * np.sum(z * z, axis=2) - 0.5 * x.shape[1] * np.log(2.0 * np.pi)
-    total = logsumexp(joint, axis=1)
+    total = scipy.special.logsumexp(joint, axis=1)
     return joint - total[:, None], total
 
 

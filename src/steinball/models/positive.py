@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import digamma, gammainc, gammaln, ndtr, polygamma
+import scipy
 
 from steinball.arrays import Array, Floats, namespace
 from steinball.models.family import ExponentialFamily, Family
-from steinball.models.gaussian import as_points
+from steinball.models.gaussian import BuiltIn, as_points
 from steinball.models.support import Support
 
 _HALF_LINE = Support.of((0, None))
@@ -19,11 +19,9 @@ _NEWTON, _STEPS = 5, 60
 
 
 @dataclass(frozen=True)
-class _OnHalfLine:
+class _OnHalfLine(BuiltIn):
     dimension: ClassVar[int] = 1
     support: ClassVar[Support] = _HALF_LINE
-    takes_numpy: ClassVar[bool] = True
-    verified: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Gamma(_OnHalfLine):
     def log_density(self, x: Array) -> Array:
         """log p at each row of ``x``, normalized, shape (n,)."""
         ratio = as_points(x, 1)[:, 0] / self.scale
-        constant = float(gammaln(self.shape)) + float(np.log(self.scale))
+        constant = float(scipy.special.gammaln(self.shape)) + float(np.log(self.scale))
         return (self.shape - 1.0) * namespace(ratio).log(ratio) - ratio - constant
 
     def score(self, x: Array) -> Array:
@@ -123,13 +121,17 @@ class Weibull(_OnHalfLine):
         return self.scale * np.random.default_rng(rng).weibull(self.shape, size=(n, 1))
 
 
-def _logs_of(x: Floats) -> Floats:
+def _logs_of(x: Floats, fitted: str = "") -> Floats:
+    """The logarithms of positive rows, which must vary where something is ``fitted``."""
     if not (x > 0.0).all():
         raise ValueError(
             f"`x` must be positive for a family on (0, ∞), got {int((x <= 0.0).sum())} values that are not. Choose "
             "another family, or leave them out."
         )
-    return np.log(x[:, 0])
+    logs = np.log(x[:, 0])
+    if fitted and not logs.std() > 0.0:
+        raise ValueError(f"`x` must not be constant to fit a {fitted} distribution.")
+    return np.asarray(logs)
 
 
 def _center_and_spread(logs: Floats) -> tuple[float, float]:
@@ -167,8 +169,8 @@ class GammaFamily(ExponentialFamily):
             raise ValueError("`x` must not be constant to fit a gamma distribution.")
         shape = (3.0 - gap + math.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)  # within 1.5 % of the root
         for _ in range(_NEWTON):
-            rest = math.log(shape) - float(digamma(shape)) - gap
-            shape *= math.exp(-rest / (1.0 - shape * float(polygamma(1, shape))))
+            rest = math.log(shape) - float(scipy.special.digamma(shape)) - gap
+            shape *= math.exp(-rest / (1.0 - shape * float(scipy.special.polygamma(1, shape))))
         return np.array([shape, mean / shape])
 
     def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
@@ -176,12 +178,12 @@ class GammaFamily(ExponentialFamily):
         return x if own[1] == target[1] else np.asarray(x * (np.prod(target) / np.prod(own)))
 
     def margins(self, params: Floats, x: Floats) -> Floats:
-        return np.asarray(gammainc(params[0], x / params[1]))
+        return np.asarray(scipy.special.gammainc(params[0], x / params[1]))
 
     def parameter_scores(self, params: Floats, x: Floats) -> Floats:
         shape, scale = params
         ratio = x[:, 0] / scale
-        return np.stack([np.log(ratio) - digamma(shape), (ratio - shape) / scale], axis=1)
+        return np.stack([np.log(ratio) - scipy.special.digamma(shape), (ratio - shape) / scale], axis=1)
 
     def score_basis(self, x: Floats) -> Floats:
         return np.stack([1.0 / x, -np.ones_like(x)], axis=2)
@@ -215,9 +217,7 @@ class LogNormalFamily(ExponentialFamily):
 
     def fit(self, x: Floats) -> Floats:
         """Mean and standard deviation of the logarithms."""
-        logs = _logs_of(x)
-        if not logs.std() > 0.0:
-            raise ValueError("`x` must not be constant to fit a log-normal distribution.")
+        logs = _logs_of(x, "log-normal")
         return np.array([logs.mean(), logs.std()])
 
     def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
@@ -225,7 +225,7 @@ class LogNormalFamily(ExponentialFamily):
         return np.asarray(np.exp(target[0] + target[1] * (np.log(x) - own[0]) / own[1]))
 
     def margins(self, params: Floats, x: Floats) -> Floats:
-        return np.asarray(ndtr((np.log(x) - params[0]) / params[1]))
+        return np.asarray(scipy.special.ndtr((np.log(x) - params[0]) / params[1]))
 
     def parameter_scores(self, params: Floats, x: Floats) -> Floats:
         z = (np.log(x[:, 0]) - params[0]) / params[1]
@@ -268,9 +268,7 @@ class WeibullFamily(Family):
 
     def fit(self, x: Floats) -> Floats:
         """The root of 1/k = mean of log x weighted by xᵏ, less mean of log x, by Newton's method in log k."""
-        logs = _logs_of(x)
-        if not logs.std() > 0.0:
-            raise ValueError("`x` must not be constant to fit a Weibull distribution.")
+        logs = _logs_of(x, "Weibull")
         shape = min(float(self.start(x)[0]), 1.28 / float(logs.std()))
         for _ in range(_STEPS):
             weights = np.exp(shape * (logs - logs.max()))
@@ -287,10 +285,6 @@ class WeibullFamily(Family):
     def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
         """The affine map of the logarithms."""
         return np.asarray(target[1] * (x / own[1]) ** (own[0] / target[0]))
-
-    def steepest(self, params: Floats) -> Floats:
-        """A member with half as large a shape again, since the score grows like x^(k − 1)."""
-        return params * [1.5, 1.0]
 
     def margins(self, params: Floats, x: Floats) -> Floats:
         return np.asarray(-np.expm1(-((x / params[1]) ** params[0])))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+T = TypeVar("T")
+#: A function from data (n, d) to the model that is fitted to them.
 Fit = Callable[[Any], Any]
-"""A function from data (n, d) to the model that is fitted to them."""
 
 if TYPE_CHECKING:
     from steinball.adapters.posterior import NamedDraws, Posterior, Reading
@@ -112,6 +113,11 @@ def adapters_of(thing: Any) -> Iterator[Adapter]:
             yield found
 
 
+def _first(found: Iterable[T | None]) -> T | None:
+    """The first that some adapter gives."""
+    return next((one for one in found if one is not None), None)
+
+
 def read_model(thing: Any, dimension: int | None = None) -> Any:
     """An object of another library as a model with a score, or ``None`` where no adapter knows it.
 
@@ -130,20 +136,17 @@ def read_model(thing: Any, dimension: int | None = None) -> Any:
     >>> read_model(lambda x: -x) is None
     True
     """
-    found = (adapter.model(thing, dimension) for adapter in adapters_of(thing))
-    return next((model for model in found if model is not None), None)
+    return _first(adapter.model(thing, dimension) for adapter in adapters_of(thing))
 
 
 def read_family(thing: Any, dimension: int, known: Mapping[str, float]) -> Family | Fit | None:
     """An object of another library as a family, or as a function that fits a model; ``None`` if no adapter knows it."""
-    found = (adapter.family(thing, dimension, known) for adapter in adapters_of(thing))
-    return next((family for family in found if family is not None), None)
+    return _first(adapter.family(thing, dimension, known) for adapter in adapters_of(thing))  # type: ignore[return-value]
 
 
 def read_draws(thing: Any, reading: Reading) -> NamedDraws | None:
     """The draws that an object of another library holds, or ``None`` where no adapter knows it."""
-    found = (adapter.draws(thing, reading) for adapter in adapters_of(thing))
-    return next((draws for draws in found if draws is not None), None)
+    return _first(adapter.draws(thing, reading) for adapter in adapters_of(thing))
 
 
 def is_posterior(thing: Any) -> bool:
@@ -153,11 +156,9 @@ def is_posterior(thing: Any) -> bool:
 
 def read_posterior(thing: Any, run: Any = None) -> Posterior | None:
     """The posterior that an object of another library is, or ``None``; the adapter of the run is asked as well."""
-    found = (adapter.posterior(thing, run) for adapter in (*adapters_of(thing), *adapters_of(run)))
-    return next((posterior for posterior in found if posterior is not None), None)
+    return _first(adapter.posterior(thing, run) for adapter in (*adapters_of(thing), *adapters_of(run)))
 
 
 def read_prediction(thing: Any, y: Any, features: Any = None) -> Prediction | None:
     """What an object of another library predicts for the rows of y, or ``None`` where no adapter knows it."""
-    found = (adapter.prediction(thing, y, features) for adapter in adapters_of(thing))
-    return next((prediction for prediction in found if prediction is not None), None)
+    return _first(adapter.prediction(thing, y, features) for adapter in adapters_of(thing))

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
-from steinball.arrays import (
-    Array,
-    Floats,
-    as_number,
-    as_samples,
-    as_scores,
-    dtype_name,
-    is_array,
-    is_array_like,
-    like,
-    private_copy,
-    to_host,
-)
+from steinball.arrays import Array, Floats, as_number, as_samples, as_scores, dtype_name, is_array_like, like, to_host
+from steinball.models.array_models import ScoreArray
 from steinball.models.autodiff import check_rows, one_per_row
-from steinball.models.base import ScoreArray, as_model, model_at, score_of
-from steinball.models.diagnoses import Ending, Mistake, find_endings, missing_jacobian, wrong_matrix
+from steinball.models.base import as_model, model_at, score_of
 from steinball.models.differences import numerical_gradient
 from steinball.models.knowledge import Knowledge
+
+# What to say, the score that the mistake would give, and how much it magnifies errors of the gradient.
+Mistake = tuple[str, Floats, float]
+Values = Callable[[Floats], Floats]
+Density = Callable[[Array], Array]
+
+_AFFINE = 1e-5
+_REACH = 10.0 ** np.arange(-3, 5)
+_NEAR = (1e-4, 1e-7)
+_BISECTIONS = 80
+_FACTORS = {
+    -1.0: "The sign is flipped: the score is minus the gradient of the log density.",
+    2.0: "The score is twice the gradient of the log density: a factor 1/2 is missing.",
+    0.5: "The score is half the gradient of the log density: a factor 2 is missing.",
+}
 
 
 @dataclass(frozen=True)
@@ -59,9 +63,7 @@ class ScoreCheck:
         return f"ScoreCheck(ok={self.ok}, worst_error={self.worst_error:.2g})\n  {self.message}"
 
 
-def check_score(
-    model: Any, x: Array = None, *, log_density: Callable[[Array], Array] | None = None, rtol: float = 1e-4
-) -> ScoreCheck:
+def check_score(model: Any, x: Array = None, *, log_density: Density | None = None, rtol: float = 1e-4) -> ScoreCheck:
     r"""Compare a score with numerical derivatives of the log density,
 
     .. math:: s_j(x) = \partial_j \log p(x),
@@ -98,7 +100,9 @@ def check_score(
     """
     rtol, model = as_number(rtol, "rtol", low=0.0), model.scores if isinstance(model, ScoreArray) else model
     model = model if is_array_like(model) else as_model(model)
-    log_density = _find_log_density(model, log_density)
+    log_density = Knowledge(model).log_density if log_density is None else log_density
+    if not callable(log_density):
+        raise TypeError("`model` has no `log_density` to compare its score with; pass `log_density=`.")
     x = _find_points(model, x)
     claimed = model if is_array_like(model) else score_of(model_at(model, x), x)
     try:
@@ -114,36 +118,26 @@ def check_score(
     return _with_endings(found, model, log_density, x)
 
 
-def undeclared_edges(model: Any, log_density: Callable[[Array], Array], x: Array) -> list[Ending]:
+def undeclared_edges(model: Any, log_density: Density, x: Array) -> list[Ending]:
     """Where the density ends beyond the points, unless the model declares where."""
     return [] if Knowledge(model).support is not None else find_endings(_on_host(log_density, x), to_host(x))
 
 
-def _with_endings(found: ScoreCheck, model: Any, log_density: Callable[[Array], Array], x: Array) -> ScoreCheck:
+def _with_endings(found: ScoreCheck, model: Any, log_density: Density, x: Array) -> ScoreCheck:
     """A right score is not enough where the density ends and the model does not say so."""
-    try:
-        endings = undeclared_edges(model, log_density, x) if found.ok else []
-    except Exception:  # a log density need not be defined beyond its points
-        return found
-    if not endings:
-        return found
-    remedy = "Say where it ends: `sb.from_score(score, support=...)`."
-    return replace(found, ok=False, message=f"{found.message} But: {endings[0].finding} {remedy}")
+    with suppress(Exception):  # a log density need not be defined beyond its points
+        if found.ok and (endings := undeclared_edges(model, log_density, x)):
+            remedy = "Say where it ends: `sb.from_score(score, support=...)`."
+            return replace(found, ok=False, message=f"{found.message} But: {endings[0].finding} {remedy}")
+    return found
 
 
-def _on_host(log_density: Callable[[Array], Array], x: Array) -> Callable[[NDArray[Any]], Floats]:
+def _on_host(log_density: Density, x: Array) -> Callable[[NDArray[Any]], Floats]:
     def values(points: NDArray[Any]) -> Floats:
-        there = like(points, x)
-        return to_host(one_per_row(log_density(private_copy(there)), there))
+        there = like(points.copy(), x)  # a user's function may work in place
+        return to_host(one_per_row(log_density(there), there))
 
     return values
-
-
-def _find_log_density(model: Any, log_density: Callable[[Array], Array] | None) -> Callable[[Array], Array]:
-    found = Knowledge(model).log_density if log_density is None else log_density
-    if not callable(found):
-        raise TypeError("`model` has no `log_density` to compare its score with; pass `log_density=`.")
-    return found
 
 
 def _find_points(model: Any, x: Array) -> Array:
@@ -155,7 +149,7 @@ def _find_points(model: Any, x: Array) -> Array:
     return as_samples(sampler(25, np.random.default_rng(0)), "x", least=1)
 
 
-def _numerical_score(log_density: Callable[[Array], Array], x: Array) -> tuple[Floats, Floats, Floats]:
+def _numerical_score(log_density: Density, x: Array) -> tuple[Floats, Floats, Floats]:
     """The log density (n,), its gradient (n, d) and the error of that; points are of the library of ``x``."""
     host, values = to_host(x).astype(np.dtype(dtype_name(x))), _on_host(log_density, x)
     here = values(host)
@@ -163,21 +157,19 @@ def _numerical_score(log_density: Callable[[Array], Array], x: Array) -> tuple[F
     return here, *numerical_gradient(values, host)
 
 
-def _compare(
-    x: Floats, scores: Floats, values: Floats, gradient: Floats, uncertainty: Floats, rtol: float
-) -> ScoreCheck:
-    error = _relative_error(scores, gradient, uncertainty)
+def _compare(x: Floats, scores: Floats, values: Floats, gradient: Floats, slack: Floats, rtol: float) -> ScoreCheck:
+    error = _relative_error(scores, gradient, slack)
     row, coordinate = (int(i) for i in np.unravel_index(error.argmax(), error.shape))
     worst = float(error[row, coordinate])
     if worst <= rtol:
         text = f"The score is the gradient of the log density in all {error.size} entries."
         return ScoreCheck(True, worst, row, coordinate, text)
-    for text, expected, magnified in _mistakes(x, scores, values, gradient):
-        if _relative_error(scores, expected, magnified * uncertainty.max()).max() <= rtol:
-            return ScoreCheck(False, worst, row, coordinate, text)
-    where = f"row {row}, coordinate {coordinate}"
     got = f"{scores[row, coordinate]:.6g} where the log density has {gradient[row, coordinate]:.6g}"
-    text = f"The score is wrong in {_extent(error > rtol)}; most at {where}: {got}."
+    text = f"The score is wrong in {_extent(error > rtol)}; most at row {row}, coordinate {coordinate}: {got}."
+    for likely, expected, magnified in _mistakes(x, scores, values, gradient):
+        if _relative_error(scores, expected, magnified * slack.max()).max() <= rtol:
+            text = likely
+            break
     return ScoreCheck(False, worst, row, coordinate, text)
 
 
@@ -185,8 +177,7 @@ def _relative_error(scores: Floats, expected: Floats, uncertainty: Floats | floa
     """|s − g| beyond the error of g, relative to |g| or its median in that coordinate if that is larger."""
     excess = np.maximum(np.abs(scores - expected) - 4.0 * uncertainty, 0.0)
     size = np.maximum(np.abs(expected), np.median(np.abs(expected), axis=0))
-    error: Floats = np.divide(excess, size, out=np.where(excess > 0.0, np.inf, 0.0), where=size > 0.0)
-    return error
+    return np.asarray(np.divide(excess, size, out=np.where(excess > 0.0, np.inf, 0.0), where=size > 0.0))
 
 
 def _extent(wrong: NDArray[np.bool_]) -> str:
@@ -216,10 +207,7 @@ def _mistakes(x: Floats, scores: Floats, values: Floats, gradient: Floats) -> It
 def _wrong_factor(scores: Floats, gradient: Floats) -> Iterator[Mistake]:
     if not scores.any():
         yield "The score is zero everywhere.", np.zeros_like(scores), 1.0
-    known = {-1.0: "The sign is flipped: the score is minus the gradient of the log density."}
-    known[2.0] = "The score is twice the gradient of the log density: a factor 1/2 is missing."
-    known[0.5] = "The score is half the gradient of the log density: a factor 2 is missing."
-    for factor, text in known.items():
+    for factor, text in _FACTORS.items():
         yield text, factor * gradient, abs(factor)
     weight = float((gradient**2).sum())
     if scores.size >= 3 and weight > 0.0:
@@ -240,7 +228,8 @@ def _offset(scores: Floats, gradient: Floats) -> Iterator[Mistake]:
 def _wrong_order(scores: Floats, gradient: Floats) -> Iterator[Mistake]:
     n, d = scores.shape
     if d > 1:
-        order = _match_columns(scores, gradient)
+        cost = [[np.abs(s - g).sum() for g in gradient.T] for s in scores.T]
+        order = scipy.optimize.linear_sum_assignment(np.array(cost))[1]  # the nearest columns, each used once
         shown = f": they hold {order.tolist()}" if d <= 12 else ""
         yield f"The coordinates of the score are in another order{shown}.", gradient[:, order], 1.0
         text = "The score is transposed: (d, n) values were arranged as (n, d)."
@@ -250,12 +239,113 @@ def _wrong_order(scores: Floats, gradient: Floats) -> Iterator[Mistake]:
         yield "The rows of the score are in another order than those of `x`.", gradient[order], 1.0
 
 
-def _match_columns(scores: Floats, gradient: Floats) -> NDArray[np.intp]:
-    """For every column of the scores the column of the gradient that is nearest, each used once."""
-    cost = np.array([[np.abs(s - g).sum() for g in gradient.T] for s in scores.T])
-    return np.asarray(linear_sum_assignment(cost)[1])
-
-
 def _transposed_shape(claimed: Any, x: Array) -> str:
-    shape = tuple(claimed.shape) if is_array(claimed) else ()
+    shape = () if isinstance(claimed, (list, tuple)) else tuple(np.shape(claimed))
     return " It looks transposed." if shape == tuple(x.shape)[::-1] and shape != tuple(x.shape) else ""
+
+
+def missing_jacobian(x: Floats, scores: Floats, gradient: Floats) -> Iterator[Mistake]:
+    """The derivative of the log Jacobian of a usual change of variables, in some of the coordinates."""
+    with np.errstate(all="ignore"):
+        forms = {
+            "y = log x": 1.0 / x,
+            "y = logit x": 1.0 / x - 1.0 / (1.0 - x),
+            "x = exp y": np.ones_like(x),
+            "x = sigmoid y": np.tanh(x / 2.0),
+        }
+    for name, form in forms.items():
+        if not np.isfinite(form).all() or len(x) < 3:
+            continue
+        choices = np.stack([np.zeros_like(form), form, -form])
+        misfit = np.median(np.abs(scores - gradient - choices), axis=1)
+        best = misfit.argmin(axis=0)
+        where = np.flatnonzero(best).tolist()
+        if where:
+            text = f"The Jacobian of {name} is missing, or counted twice, in coordinates {where}."
+            yield text, gradient + np.take_along_axis(choices, best[None, None, :], axis=0)[0], 1.0
+
+
+def wrong_matrix(x: Floats, scores: Floats, gradient: Floats) -> Iterator[Mistake]:
+    """A covariance that is transposed, not inverted, or applied once where a Gaussian needs it twice."""
+    n, d = x.shape
+    if d < 2 or n < 2 * d + 2:
+        return
+    found = _affine(x, gradient)
+    if found is not None:
+        yield from _wrong_covariance(x, *found)
+    if (np.abs(scores - gradient).max(axis=0) <= _AFFINE * np.abs(gradient).max()).any():
+        return  # a coordinate that is right speaks against a matrix
+    matrix = np.linalg.lstsq(gradient, scores, rcond=None)[0]
+    text = "The score is the gradient times a constant matrix: is a covariance transposed, or applied once too often?"
+    yield text, gradient @ matrix, float(np.linalg.norm(matrix, 2))
+
+
+def _affine(x: Floats, gradient: Floats) -> tuple[Floats, Floats] | None:
+    """Mean and precision where the gradient is that of a Gaussian."""
+    design = np.column_stack([x, np.ones(len(x))])
+    fitted = np.linalg.lstsq(design, gradient, rcond=None)[0]
+    residual = np.abs(design @ fitted - gradient).max()
+    precision = -(fitted[:-1] + fitted[:-1].T) / 2.0
+    if residual > _AFFINE * np.abs(gradient).max() or np.linalg.eigvalsh(precision)[0] <= 0.0:
+        return None
+    return np.linalg.solve(precision, fitted[-1]), precision
+
+
+def _wrong_covariance(x: Floats, mean: Floats, precision: Floats) -> Iterator[Mistake]:
+    covariance = np.linalg.inv(precision)
+    whitener = np.linalg.inv(np.linalg.cholesky((covariance + covariance.T) / 2.0))
+    once = "The score has one factor of the inverse covariance where it needs both: the data are whitened once."
+    wrong = [
+        ("The score has the covariance in place of its inverse.", covariance),
+        ("A factor of the covariance is transposed: L⁻¹L⁻ᵀ in place of L⁻ᵀL⁻¹.", whitener @ whitener.T),
+        (once, whitener.T),
+        (once, whitener),
+    ]
+    for text, matrix in wrong:
+        yield text, -(x - mean) @ matrix, float(np.linalg.norm(matrix @ covariance, 2))
+
+
+class Ending(NamedTuple):
+    """Where a density ends along one column, and k with which it is like r^k in the distance r from there."""
+
+    column: int
+    edge: float
+    order: float
+
+    @property
+    def finding(self) -> str:
+        """The ending and what it does to the test, in words."""
+        place = f"The density ends at {self.edge:.4g} in coordinate {self.column}"
+        if self.order <= 0.02:
+            return f"{place} and does not vanish there: Stein's identity fails, and a true model would be rejected."
+        return f"{place}, where it is like r^{self.order:.2g} in the distance r: E u(x, x) is infinite without a tilt."
+
+
+def find_endings(log_density: Values, x: Floats) -> list[Ending]:
+    """Ends of the density beyond the points ``x`` at which it vanishes no faster than the distance from them."""
+    found = (_ending(log_density, x, column, sign) for column in range(x.shape[1]) for sign in (-1.0, 1.0))
+    return [ending for ending in found if ending is not None and ending.order <= 1.02]
+
+
+def _ending(log_density: Values, x: Floats, column: int, sign: float) -> Ending | None:
+    start = x[np.argmax(sign * x[:, column])]
+    spread = float(np.subtract(*np.quantile(x[:, column], [0.75, 0.25]))) or 1.0
+
+    def at(places: Floats) -> Floats:
+        points = np.tile(start, (len(places), 1))
+        points[:, column] = places
+        with np.errstate(all="ignore"):
+            return log_density(points)
+
+    outer = start[column] + sign * spread * _REACH
+    ended = ~np.isfinite(at(outer))
+    if not ended.any():
+        return None
+    inside, outside = start[column], outer[np.argmax(ended)]
+    for _ in range(_BISECTIONS):
+        middle = (inside + outside) / 2.0
+        inside, outside = (middle, outside) if np.isfinite(at(np.array([middle])))[0] else (inside, middle)
+    near = inside - sign * spread * np.array(_NEAR)
+    far, close = at(near)
+    order = float((far - close) / np.log(_NEAR[0] / _NEAR[1]))
+    return Ending(column, float(outside) + 0.0, order) if np.isfinite(order) else None

@@ -10,19 +10,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from steinball.arrays import Array, Floats, OutOfRangeError, like, namespace, to_host
-from steinball.models.base import score_of
-from steinball.models.base_map import Move
+from steinball.models.base import Model, score_of
+from steinball.models.family import Family
 from steinball.models.gaussian import Gaussian
 from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds
 from steinball.models.knowledge import Clusters, Knowledge
 from steinball.models.mixture import GaussianMixture
 from steinball.models.reference import Reference, kept_with
 from steinball.models.student_t import StudentT
-from steinball.models.support import Support
+from steinball.models.support import Move, Support
 from steinball.tilts.scatter import Scatter, median_and_scales, robust_scatter_of
 
+#: Rows for each column from which correlations of the data are used; with fewer, their scales alone.
 _ROWS_PER_COLUMN = 5
-"""Rows for each column from which correlations of the data are used; with fewer, their scales alone."""
 
 _LARGEST = 1e100
 
@@ -54,20 +54,16 @@ class Standardization(Move):
 
         The center of a column with an end is that end: next to it not a digit is lost.
         """
-        scales = np.sqrt(np.diag(scatter.covariance))
+        center, scales = scatter.center, np.sqrt(_diagonal(scatter.covariance))
+        root, inverse = scales, 1.0 / scales
         if support is not None:
             low, high = support.along(len(scales))
-            center = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, scatter.center))
-            return cls(model, support, center=center, root=scales, inverse=1.0 / scales, by=by)
-        correlations = scatter.covariance / scales / scales[:, None]
-        apart = correlations - np.diag(np.diag(correlations))
-        if not apart.any():
-            return cls(model, support, center=scatter.center, root=scales, inverse=1.0 / scales, by=by)
-        values, vectors = np.linalg.eigh(correlations)
-        half = np.sqrt(np.maximum(values, 1e-12 * values[-1]))
-        root, inverse = (vectors * half) @ vectors.T, (vectors / half) @ vectors.T
-        root, inverse = scales[:, None] * root, inverse / scales
-        return cls(model, support, center=scatter.center, root=root, inverse=inverse, by=by)
+            center = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, center))
+        elif scatter.covariance.ndim == 2 and np.triu(scatter.covariance, 1).any():
+            values, vectors = np.linalg.eigh(scatter.covariance / scales / scales[:, None])
+            half = np.sqrt(np.maximum(values, 1e-12 * values[-1]))
+            root, inverse = scales[:, None] * ((vectors * half) @ vectors.T), (vectors / half) @ vectors.T / scales
+        return cls(model, support, center=center, root=root, inverse=inverse, by=by)
 
     @property
     def from_data(self) -> bool:  # type: ignore[override]
@@ -112,9 +108,10 @@ class Standardization(Move):
         found = self.inverse @ covariances @ self.inverse.T
         return np.asarray((found + np.swapaxes(found, -1, -2)) / 2.0)
 
-    def as_matrix(self) -> Floats:
-        """The root as a matrix, (d, d)."""
-        return np.diag(self.root) if self.root.ndim == 1 else self.root
+
+def _as_matrix(matrix: Floats) -> Floats:
+    """A matrix that may be given by its diagonal alone."""
+    return np.diag(matrix) if matrix.ndim == 1 else matrix
 
 
 def _norm(matrix: Floats) -> float:
@@ -127,6 +124,10 @@ def _times(rows: Array, matrix: Floats) -> Array:
     if matrix.ndim == 1:
         return rows * like(matrix, rows)
     return namespace(rows).matmul(rows, like(np.ascontiguousarray(matrix.T), rows))
+
+
+#: What is as true of z as of x.
+_UNMOVED = ("original", "evaluable", "unknown_elsewhere", "verified", "derived", "takes_numpy", "growth")
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,40 +153,15 @@ class Standardized:
         """What the model of x knows of itself."""
         return Knowledge(self.model)
 
-    @property
-    def original(self) -> Any:
-        """The object that the user passed."""
-        return self.known.original
+    def __getattr__(self, name: str) -> Any:
+        if name not in _UNMOVED:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self.known.asked(name)
 
     @property
     def dimension(self) -> int:
         """The number d of columns."""
         return len(self.move.center)
-
-    @property
-    def evaluable(self) -> bool:
-        """Whether the score is known at points other than the samples."""
-        return self.known.evaluable
-
-    @property
-    def unknown_elsewhere(self) -> str:
-        """Why it is not."""
-        return self.known.unknown_elsewhere
-
-    @property
-    def verified(self) -> bool:
-        """Whether score and sampler of the model are known to fit each other."""
-        return self.known.verified
-
-    @property
-    def derived(self) -> bool:
-        """Whether the score is the derivative of the log density by construction."""
-        return self.known.derived
-
-    @property
-    def takes_numpy(self) -> bool:
-        """Whether NumPy arrays are welcome."""
-        return self.known.takes_numpy
 
     def score(self, z: Array, /) -> Array:
         """The score ∇log p of z, shape (n, d)."""
@@ -202,8 +178,7 @@ class Standardized:
     @property
     def sample(self) -> Callable[[int, np.random.Generator], Floats] | None:
         """Draws of z."""
-        sampler = self.known.sampler
-        return None if sampler is None else lambda n, rng: self.move(_matrix(to_host(sampler(n, rng))))
+        return None if self.known.sampler is None else lambda n, rng: self.move(self.known.needed_draws(n, rng))
 
     @property
     def location(self) -> Floats | None:
@@ -233,17 +208,12 @@ class Standardized:
         return None if found is None else Clusters(self.move(found.locations), self.move.shrunk(found.covariances))
 
     @property
-    def growth(self) -> float | None:
-        """The growth of the score, which an affine map does not change."""
-        return self.known.growth
-
-    @property
     def score_growth(self) -> Callable[[Floats, Floats], list[ScoreGrowth]] | None:
         """Bounds of \\|s_z\\| by the distance of z from a center: those of x in the same metric, times ‖L‖."""
         return self._score_growth if self.known.grows_as is not None else None
 
     def _score_growth(self, center: Floats, precision: Floats) -> list[ScoreGrowth]:
-        inverse = np.diag(self.move.inverse) if self.move.inverse.ndim == 1 else self.move.inverse
+        inverse = _as_matrix(self.move.inverse)
         found = self.known.score_growth(self.move.back(center[None, :])[0], inverse.T @ precision @ inverse)
         stretch = self.move.score_stretch
         return [ScoreGrowth(g.offset * stretch, g.slope * stretch, g.middle * stretch**2) for g in found]
@@ -251,7 +221,7 @@ class Standardized:
     @property
     def score_bounds(self) -> Callable[[Floats, Floats], Bounds] | None:
         """Bounds of each coordinate of s_z over boxes, by those of s over boxes around their images."""
-        bounds, root, center = self.known.score_bounds, self.move.as_matrix(), self.move.center
+        bounds, root, center = self.known.score_bounds, _as_matrix(self.move.root), self.move.center
 
         def moved(lower: Floats, upper: Floats) -> Bounds:
             low, high = linear_bounds(root, lower, upper)
@@ -261,15 +231,12 @@ class Standardized:
 
     def moved_reference(self, found: Reference) -> Reference:
         """The reference of the model of x as that of z: the model is drawn from once."""
-        if self._moved.get("from") is not found:
-            scores = None if found.scores is None else self.move.pulled(found.scores)
-            self._moved.update({"from": found, "to": Reference(self.move(found.draws), scores)})
-        moved: Reference = self._moved["to"]
-        return moved
 
-    @cached_property
-    def _moved(self) -> dict[str, Any]:
-        return {}
+        def make() -> Reference:
+            scores = None if found.scores is None else self.move.pulled(found.scores)
+            return Reference(self.move(found.draws), scores)
+
+        return kept_with(self, found, make)
 
     def __repr__(self) -> str:
         return f"Standardized({self.model!r})"
@@ -278,7 +245,9 @@ class Standardized:
 def _alike(model: Any, move: Standardization) -> Any:
     """The model of z in the class of the model of x, where that class is closed under affine maps."""
     if type(model) is Gaussian:
-        return Gaussian(move(model.mean[None, :])[0], _rounded(move.shrunk(model.cov)))
+        alone = model.variances if move.inverse.ndim == 1 else None
+        spread = move.shrunk(model.cov) if alone is None else alone * move.inverse * move.inverse
+        return Gaussian(move(model.mean[None, :])[0], _rounded(spread))
     if isinstance(model, StudentT):
         shape = _rounded(move.shrunk(model.covariance))
         return StudentT(model.df, move(model.location[None, :])[0], shape=shape)
@@ -288,13 +257,9 @@ def _alike(model: Any, move: Standardization) -> Any:
 
 
 def _rounded(covariance: Floats) -> Floats:
-    """The identity where rounding alone is between: closed forms are for round models."""
-    unit = np.eye(len(covariance))
+    """The identity, or its diagonal, where rounding alone is between: closed forms are for round models."""
+    unit = np.eye(len(covariance)) if covariance.ndim == 2 else np.ones(len(covariance))
     return unit if np.allclose(covariance, unit, rtol=0.0, atol=1e-8) else covariance
-
-
-def _matrix(draws: Floats) -> Floats:
-    return draws[:, None] if draws.ndim == 1 else draws
 
 
 def standardized(model: Any, samples: Array, look: bool = True) -> tuple[Any, Standardization] | None:
@@ -314,7 +279,7 @@ def standardized(model: Any, samples: Array, look: bool = True) -> tuple[Any, St
 def _by_model(model: Any, template: Array) -> tuple[Any, Standardization] | None:
     """By what the model knows or shows of itself, found once for each state of the model."""
     known, by = Knowledge(model), "the covariance of the model"
-    state: Any = known.place
+    state: Any = _by_columns(model) or known.place
     if state is None:
         reference = Reference.of(model, template)
         state, by = None if reference is None else (reference.draws,), "draws of the model"
@@ -333,6 +298,12 @@ def _by_model(model: Any, template: Array) -> tuple[Any, Standardization] | None
     return _moved(model, *found)
 
 
+def _by_columns(model: Any) -> tuple[Floats, Floats] | None:
+    """Location and variances (d,) of a Gaussian with uncorrelated columns: of many columns no matrix is made."""
+    alone = model.variances if type(model) is Gaussian else None
+    return None if alone is None else (model.location, alone)
+
+
 def _moved(model: Any, move: Standardization, alike: Any) -> tuple[Any, Standardization]:
     move = move.of_model(model)
     return Standardized(model, move) if alike is None else alike, move
@@ -342,11 +313,65 @@ def _scatter_of_rows(x: Floats) -> Scatter:
     if len(x) >= _ROWS_PER_COLUMN * x.shape[1]:
         return robust_scatter_of(x)
     center, scales = median_and_scales(x)
-    return Scatter(center, np.diag(scales**2))
+    return Scatter(center, scales**2)
+
+
+def _diagonal(covariance: Floats) -> Floats:
+    """The variances (d,) of a covariance, which is one of (d, d) or that already."""
+    return np.diag(covariance) if covariance.ndim == 2 else covariance
 
 
 def _checked(scatter: Scatter) -> Scatter:
-    scales = np.sqrt(np.diag(scatter.covariance))
+    scales = np.sqrt(_diagonal(scatter.covariance))
     if not ((scales > 1.0 / _LARGEST) & (scales < _LARGEST)).all():
         raise OutOfRangeError(f"the spread of the model is {scales.min():g} to {scales.max():g}: change its units.")
     return scatter
+
+
+class MovedFamily(Family):
+    r"""The densities of :math:`z = L^{-1}(x - a)` for x of a family: the same parameters, and rows z.
+
+    Parameter scores are those of x, because :math:`\log p_z(z) = \log p_x(a + L z) + \log \det L`.
+
+    Examples
+    --------
+    >>> from steinball.fitting import as_family
+    >>> from steinball.tilts.scatter import Scatter
+    >>> move = Standardization.of(None, Scatter(np.array([5.0, 0.0]), np.diag([4.0, 1.0])))
+    >>> x = np.random.default_rng(0).normal([5.0, 0.0], [2.0, 1.0], size=(100, 2))
+    >>> normal = as_family("normal", 2)
+    >>> bool(np.allclose(MovedFamily(normal, move).fit(move(x)), normal.fit(x)))
+    True
+    """
+
+    def __init__(self, family: Family, move: Standardization) -> None:
+        self.family, self.move = family, move
+        self.label, self.names, self.positive = family.label, family.names, family.positive
+        self.numerical, self.fixed, self.quick = family.numerical, family.fixed, family.quick
+        # What is about parameters alone is that of the family itself.
+        vars(self).update(internal=family.internal, reported=family.reported)
+        vars(self).update(to_working=family.to_working, from_working=family.from_working)
+        vars(self).update(working_jacobian=family.working_jacobian)
+
+    def model(self, params: Floats) -> Model:
+        model = self.family.model(params)
+        return Standardized(model, self.move.of_model(model))
+
+    def start(self, x: Floats) -> Floats:
+        return self.family.start(self.move.back(x))
+
+    def fit(self, x: Floats) -> Floats:
+        return self.family.fit(self.move.back(x))
+
+    @property
+    def least(self) -> Floats:
+        return self.family.least
+
+    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
+        return np.asarray(self.move(self.family.matched(self.move.back(x), own, target)))
+
+    def parameter_scores(self, params: Floats, x: Floats) -> Floats:
+        return self.family.parameter_scores(params, self.move.back(x))
+
+    def margins(self, params: Floats, x: Floats) -> Floats | None:
+        return self.family.margins(params, self.move.back(x))

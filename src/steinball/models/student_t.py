@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import betaln, digamma, gammaln, ndtr, stdtr
+import scipy
 
 from steinball.arrays import Array, Floats, as_number, like, namespace
-from steinball.models.base_map import normal_of
+from steinball.models.base_space import normal_of
 from steinball.models.family import Family
-from steinball.models.gaussian import Covariance, Gaussian, as_points, as_vector, common_dimension, set_fields
+from steinball.models.gaussian import BuiltIn, Covariance, Gaussian, as_points, as_vector, common_dimension, set_fields
 from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds
 
 _MOST = 5.0  # of 1/ν: a fifth of a degree of freedom
@@ -22,7 +21,7 @@ _NORMAL = 1e-9  # 1/ν below which the member is the normal one
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StudentT:
+class StudentT(BuiltIn):
     r"""The Student t distribution with density proportional to
 
     .. math:: \left(1 + (x-\mu)^\top \Sigma^{-1} (x-\mu) / \nu\right)^{-(\nu + d)/2},
@@ -59,8 +58,6 @@ class StudentT:
     scale: Any = 1.0
     shape: Any = field(default=None, kw_only=True)
     dimension: Any = field(default=None, kw_only=True)
-    takes_numpy: ClassVar[bool] = True
-    verified: ClassVar[bool] = True
     _factor: Covariance = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,7 +142,7 @@ class StudentT:
     def _log_constant(self) -> float:
         nu, d = self.df, self.dimension
         # log Γ((ν+d)/2) − log Γ(ν/2), without the cancellation of two huge numbers for large ν
-        gammas = gammaln(d / 2.0) - betaln(nu / 2.0, d / 2.0)
+        gammas = scipy.special.gammaln(d / 2.0) - scipy.special.betaln(nu / 2.0, d / 2.0)
         return float(gammas - 0.5 * d * math.log(nu * math.pi) - self._factor.log_volume)
 
     def sample(self, n: int, rng: Any = None) -> Floats:
@@ -161,7 +158,7 @@ class StudentT:
         df = self.df + np.arange(self.dimension)
         before = np.cumsum(np.pad(w**2, ((0, 0), (1, 0)))[:, :-1], axis=1)
         t = w * np.sqrt(df / (self.df + before))
-        return normal_of(stdtr(df, t), stdtr(df, -t))
+        return normal_of(scipy.special.stdtr(df, t), scipy.special.stdtr(df, -t))
 
 
 class StudentFamily(Family):
@@ -214,7 +211,9 @@ class StudentFamily(Family):
         options = {"ftol": 1e-13, "gtol": 1e-9}
         starts = ([0.02, z.mean(), np.log(z.std())], [0.2, 0.0, 0.0], [1.0, 0.0, -0.3])
         start = min(starts, key=lambda at: _loss(np.array(at), z)[0])
-        inverse, loc, log_scale = minimize(_loss, start, (z,), "L-BFGS-B", True, bounds=bounds, options=options).x
+        inverse, loc, log_scale = scipy.optimize.minimize(
+            _loss, start, (z,), "L-BFGS-B", True, bounds=bounds, options=options
+        ).x
         inverse = inverse if inverse > _NORMAL else 0.0
         return np.array([inverse, center + spread * loc, spread * np.exp(log_scale)])
 
@@ -222,13 +221,9 @@ class StudentFamily(Family):
         """The affine map from one location and scale to the others."""
         return np.asarray(target[1] + target[2] * (x - own[1]) / own[2])
 
-    def steepest(self, params: Floats) -> Floats:
-        """The normal member, whose score is not bounded."""
-        return np.concatenate([[0.0], params[1:]])
-
     def margins(self, params: Floats, x: Floats) -> Floats:
         inverse, z = params[0], (x - params[1]) / params[2]
-        return np.asarray(stdtr(1.0 / inverse, z) if inverse > _NORMAL else ndtr(z))
+        return np.asarray(scipy.special.stdtr(1.0 / inverse, z) if inverse > _NORMAL else scipy.special.ndtr(z))
 
     def score(self, params: Floats, x: Floats) -> Floats:
         inverse, loc, scale = params
@@ -285,7 +280,7 @@ def _log_constant(inverse: float) -> float:
     if inverse < 1e-3:
         return -0.5 * math.log(2.0 * math.pi) - inverse / 4.0 + inverse**3 / 24.0
     nu = 1.0 / inverse
-    return float(gammaln(0.5) - betaln(nu / 2.0, 0.5) - 0.5 * math.log(nu * math.pi))
+    return float(scipy.special.gammaln(0.5) - scipy.special.betaln(nu / 2.0, 0.5) - 0.5 * math.log(nu * math.pi))
 
 
 def _tail_score(inverse: float, z: Floats) -> Floats:
@@ -300,5 +295,7 @@ def _tail_score(inverse: float, z: Floats) -> Floats:
     constant = -0.25 + inverse * inverse / 8.0
     if inverse >= 1e-3:
         nu = 1.0 / inverse
-        constant = -0.5 * nu * nu * float(digamma((nu + 1.0) / 2.0) - digamma(nu / 2.0) - 1.0 / nu)
+        constant = (
+            -0.5 * nu * nu * float(scipy.special.digamma((nu + 1.0) / 2.0) - scipy.special.digamma(nu / 2.0) - 1.0 / nu)
+        )
     return np.asarray(constant + 0.5 * z**4 * apart - 0.5 * z * z / (1.0 + t))

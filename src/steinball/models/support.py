@@ -1,17 +1,16 @@
-"""Where a model has its mass: the ends of its support, and data that lie outside or on them."""
+"""Where a model has its mass: the ends of its support, data that lie outside or on them, and moves of both."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, check_choice, dtype_name, like, take_rows, to_host
-
-Floats = NDArray[np.float64]
+from steinball.arrays import Array, Floats, check_choice, dtype_name, like, take_rows, to_host
 
 OUTSIDE = ("error", "contaminated")
 _ROUNDED_SHARE, _ROUNDED_POINTS = 0.05, 3
@@ -123,11 +122,28 @@ def _pair(low: Any, high: Any) -> tuple[float, float]:
     return -np.inf if low is None else float(low), np.inf if high is None else float(high)
 
 
+@dataclass(frozen=True, eq=False)
+class Move(ABC):
+    """How rows come from one system of coordinates to another, with the model and its support in the first one."""
+
+    model: Any
+    support: Support | None = None
+    #: What a result says of where the rows are tested; empty where nothing need be said.
+    label: ClassVar[str] = ""
+    #: Whether the rows themselves say where they are moved.
+    from_data: ClassVar[bool] = False
+    #: How many times as large distances become, at most.
+    stretch: ClassVar[float] = 1.0
+    #: How many times as large scores become, at most.
+    score_stretch: ClassVar[float] = 1.0
+
+    @abstractmethod
+    def __call__(self, samples: Array) -> Array:
+        """The samples there, in their own library."""
+
+
 def place(
-    samples: Array,
-    support: Support | None,
-    outside: str = "error",
-    steps: Callable[[Floats], Floats] | None = None,
+    samples: Array, support: Support | None, outside: str = "error", steps: Callable[[Floats], Floats] | None = None
 ) -> tuple[Array, NDArray[np.intp], dict[str, int]]:
     """The samples inside a support, the places of the others among all, and what a result says of them.
 
@@ -148,9 +164,7 @@ def place(
     if out.any() and outside == "error":
         raise ValueError(_outside(out, support))
     if out.sum() > len(x) - 2:
-        raise ValueError(
-            f"at least 2 of `samples` must lie within the support {support} of the model, got {sum(~out)}."
-        )
+        raise ValueError(f"at least 2 of `samples` must lie in the support {support} of the model, got {sum(~out)}.")
     edge = support.on_edge(x)
     step = steps(x[~out]) if steps is not None and edge.any() else np.zeros(x.shape[1])
     if edge.sum() > max(_ROUNDED_POINTS, _ROUNDED_SHARE * len(x), support.expected_on_edge(x[~out], step)):

@@ -1,23 +1,130 @@
-"""How often a test rejects data of an alternative, by simulation."""
+"""How often a test rejects samples of an alternative, and how many points it needs, by simulation."""
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from scipy.special import betaincinv
+import numpy as np
+import scipy
 
-from steinball.arrays import as_number
-from steinball.planning.study import Study, Test, check_count
-from steinball.text import count, percent, wrap
+from steinball.arrays import (
+    as_number,
+    as_samples,
+    as_seed,
+    check_level,
+    check_resamples,
+    check_share,
+    generator_at,
+    is_array_like,
+)
+from steinball.cautions import DependentRowsWarning
+from steinball.datasets.contamination import contaminate
+from steinball.gof import robust_ksd_test
+from steinball.models.knowledge import Knowledge
+from steinball.progress import Progress
+from steinball.results.base import Result
+from steinball.text import Summarized, count, percent, wrap
+
+Sampler = Callable[[int, np.random.Generator], Any]
+Test = Callable[[Any, np.random.Generator], Result]
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What is simulated: where the data come from, and how they are tested.
+
+    Sample i of n points depends on the seed, n and i alone, so that more samples continue what was simulated before.
+    ``known`` are the p-values that were simulated, by n.
+    """
+
+    model: Any
+    alternative: Any
+    contamination: float
+    share: float | None
+    level: float
+    test: Test | None
+    rng: Any
+    progress: bool | str
+    known: dict[int, list[float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.test is not None and not callable(self.test):
+            raise TypeError(f"`test` must be a function (x, rng) -> result, got {self.test!r}.")
+        share = None if self.share is None else check_share(self.share, "share")
+        contamination = check_share(self.contamination, "contamination")
+        vars(self).update(
+            contamination=contamination, share=share, level=check_level(self.level), rng=as_seed(self.rng)
+        )
+        self._sampler()
+
+    def pvalues(self, n: int, repeats: int) -> list[float]:
+        """The p-values of ``repeats`` samples of n points; what this study has simulated is not simulated again."""
+        found = self.known.setdefault(n, [])
+        if len(found) < repeats:
+            with Progress(f"{repeats} samples of {n:,} points", repeats, show=self.progress) as progress:
+                progress.advance(len(found))
+                for i in range(len(found), repeats):
+                    found.append(self._pvalue(n, i))
+                    progress.advance(1)
+        return found[:repeats]
+
+    def _pvalue(self, n: int, i: int) -> float:
+        below = np.random.SeedSequence(self.rng.entropy, spawn_key=(n, i))
+        data, draws = generator_at(below, 0), generator_at(below, 1)
+        x = self._sampler()(n, data)
+        as_samples(x, "alternative(n, rng)", least=1)  # refused by this name, and handed on as it is
+        if self.test is not None:
+            return _pvalue_of(self.test(x, draws))
+        options: dict[str, Any] = {"check_model": i == 0, "progress": False}
+        with warnings.catch_warnings():  # simulated rows are independent, and one sample in 400 looks otherwise
+            warnings.simplefilter("ignore", DependentRowsWarning)
+            return robust_ksd_test(x, self.model, self.contamination, rng=draws, **options).pvalue
+
+    def _sampler(self) -> Sampler:
+        """(n, rng) to data: of the alternative, or of the model with a share of the alternative in it."""
+        share, clean = self.share, Knowledge(self.model).sampler  # a function that stands for a model is its score
+        if share is None:
+            return _sampler_of(self.alternative)
+        if clean is None:
+            raise TypeError(f"`model` must be a model with `sample(n, rng)` for a `share`, got {self.model!r}.")
+        return lambda n, rng: contaminate(clean(n, rng), share, self.alternative, rng, count="binomial")
+
+
+def _pvalue_of(result: Any) -> float:
+    try:
+        pvalue = result.pvalue
+    except AttributeError:
+        raise TypeError(f"`test` must return a result with `pvalue`, got {result!r}.") from None
+    return as_number(pvalue, "test(x, rng).pvalue")
+
+
+def _sampler_of(alternative: Any) -> Sampler:
+    sampler = Knowledge(alternative).sampler or (None if is_array_like(alternative) else alternative)
+    if sampler is None or isinstance(sampler, type) or not callable(sampler):
+        raise TypeError(
+            "`alternative` must be a model with `sample(n, rng)` or a function (n, rng) -> (n, d), "
+            f"got {alternative!r}."
+        )
+    with suppress(ValueError):  # many functions written in C do not tell their signature
+        try:
+            inspect.signature(sampler).bind(None, None)
+        except TypeError as error:
+            raise TypeError(f"`alternative` must be a function (n, rng) -> (n, d): {error}.") from None
+    return sampler
+
 
 _BAND = 0.05
 
 
 @dataclass(frozen=True)
-class Power:
+class Power(Summarized):
     """The share of simulated samples that a test rejects.
 
     Attributes
@@ -57,9 +164,6 @@ class Power:
             f"{count(self.repeats, 'simulated sample')}).",
             indent=0,
         )
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON."""
@@ -116,16 +220,20 @@ def power(
     >>> found.share > 0.9, found.low < found.share <= found.high
     (True, True)
     """
-    n, repeats = check_count(n, "n", 2), check_count(repeats, "repeats", 1)
-    study = Study.of(model, alternative, contamination, share, level, test, rng, progress)
+    n, repeats = check_resamples(n, "n", 2), check_resamples(repeats, "repeats")
+    study = Study(model, alternative, contamination, share, level, test, rng, progress)
     return estimated(study, n, repeats)
 
 
 def estimated(study: Study, n: int, repeats: int) -> Power:
     """The share of rejections among so many samples, with its band."""
     rejections = sum(p <= study.level for p in study.pvalues(n, repeats))
-    low = float(betaincinv(rejections, repeats - rejections + 1, _BAND / 2.0)) if rejections else 0.0
-    high = float(betaincinv(rejections + 1, repeats - rejections, 1.0 - _BAND / 2.0)) if rejections < repeats else 1.0
+    low = float(scipy.special.betaincinv(rejections, repeats - rejections + 1, _BAND / 2.0)) if rejections else 0.0
+    high = (
+        float(scipy.special.betaincinv(rejections + 1, repeats - rejections, 1.0 - _BAND / 2.0))
+        if rejections < repeats
+        else 1.0
+    )
     return Power(rejections / repeats, low, high, n, repeats, study.contamination, study.level)
 
 
@@ -135,7 +243,7 @@ _CLOSE = 1.1
 
 
 @dataclass(frozen=True)
-class SampleSize:
+class SampleSize(Summarized):
     """The number of points at which a test reaches a power.
 
     Attributes
@@ -174,9 +282,6 @@ class SampleSize:
             f"{count(self.low)} {top}, as far as the simulation tells).",
             indent=0,
         )
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON; what is infinite is ``None``."""
@@ -231,8 +336,8 @@ def sample_size(
     target = as_number(power, "power", low=0.0, high=1.0, open_low=True)
     if target == 1.0:
         raise ValueError("`power` must be below 1: no test rejects always.")
-    repeats, largest = check_count(repeats, "repeats", 1), check_count(largest, "largest", _LEAST)
-    study = Study.of(model, alternative, contamination, share, level, test, rng, progress)
+    repeats, largest = check_resamples(repeats, "repeats"), check_resamples(largest, "largest", _LEAST)
+    study = Study(model, alternative, contamination, share, level, test, rng, progress)
     return _Search(study, target, repeats).run(largest)
 
 

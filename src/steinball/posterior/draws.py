@@ -15,9 +15,9 @@ from steinball.checks.dependence import as_chains, chain_lengths, chain_starts
 from steinball.models.base import from_scores
 from steinball.models.registry import is_posterior, read_draws, read_posterior
 
+#: A chain that stays at one point for this share of its length, and so many draws, was stuck: of chains that are long
+#: enough to be tested, samplers that reject most proposals stay that long less than once in ten.
 _STUCK_SHARE, _STUCK_DRAWS = 0.25, 20
-"""A chain that stays at one point for this share of its length, and so many draws, was stuck: of chains that are long
-enough to be tested, samplers that reject most proposals stay that long less than once in ten."""
 
 
 def as_reading(parameters: Any, chains: Any, chain_axis: Any) -> Reading:
@@ -82,16 +82,8 @@ class Draws:
         return cls.of(layout.pack(chosen), Reading(), layout.parameters)
 
 
-@dataclass(frozen=True, eq=False)
-class Case:
+def read(draws: Any, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
     """Draws as rows, and what they are tested against: a posterior, a model or scores at these rows."""
-
-    draws: Draws
-    model: Any
-
-
-def read(draws: Any, model: Any, scores: Any, reading: Reading) -> Case:
-    """Draws, and what they are tested against, from whatever library."""
     if model is not None and scores is not None:
         raise ValueError("give `model` or `scores`, not both: each of them says what the draws are tested against.")
     named = read_draws(draws, reading)
@@ -100,9 +92,7 @@ def read(draws: Any, model: Any, scores: Any, reading: Reading) -> Case:
     if named is not None:
         return (_read_ordered if named.ordered else _read_named)(draws, named, model, scores, reading)
     if is_posterior(draws):
-        raise TypeError(
-            f"`draws` is a {type(draws).__name__}, a model: pass `sb.mcmc_test(draws, model)`, draws first."
-        )
+        raise TypeError(f"`draws` is a {type(draws).__name__}, a model: use `sb.mcmc_test(draws, model)`, draws first.")
     if is_posterior(model):
         raise TypeError(
             f"`model` is a {type(model).__name__}, which knows its parameters by name, and `draws` has columns without "
@@ -111,18 +101,18 @@ def read(draws: Any, model: Any, scores: Any, reading: Reading) -> Case:
     return _against(Draws.of(draws, reading), model, scores, reading)
 
 
-def _read_ordered(_: Any, named: NamedDraws, model: Any, scores: Any, reading: Reading) -> Case:
+def _read_ordered(_: Any, named: NamedDraws, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
     """Draws whose variables are the columns of the model, against the scores that came with them or anything else."""
     layout = Layout.of(named.values, 2)
     rows, names = layout.pack(named.values), reading.parameters or layout.parameters
     one = len(rows) == 1 and reading.chain_axis is None
     found = Draws.of(rows[0], reading, names) if one else Draws.of(rows, replace(reading, chain_axis=None), names)
     if model is None and scores is None and named.scores is not None:
-        return Case(found, from_scores(layout.pack(named.scores).reshape(len(found), -1)))
+        return found, from_scores(layout.pack(named.scores).reshape(len(found), -1))
     return _against(found, model, scores, reading)
 
 
-def _read_named(run: Any, named: NamedDraws, model: Any, scores: Any, reading: Reading) -> Case:
+def _read_named(run: Any, named: NamedDraws, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
     """Draws by name against a posterior that knows its parameters by name, or against anything else."""
     model = named.model if model is None and scores is None else model
     posterior = read_posterior(model, run)
@@ -130,18 +120,18 @@ def _read_named(run: Any, named: NamedDraws, model: Any, scores: Any, reading: R
         return _against(Draws.of_named(named.values, reading.parameters), model, scores, reading)
     if reading.parameters is not None:
         raise ValueError("`parameters` is for models that do not know their parameters by name; this one does.")
-    return Case(Draws.of(posterior.unconstrain(named.values), Reading(), posterior.parameters), posterior)
+    return Draws.of(posterior.unconstrain(named.values), Reading(), posterior.parameters), posterior
 
 
-def _against(draws: Draws, model: Any, scores: Any, reading: Reading) -> Case:
+def _against(draws: Draws, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
     if model is not None:
-        return Case(draws, model)
+        return draws, model
     if scores is None:
         raise TypeError(
             "`model` or `scores` is needed: draws alone do not say what they should be draws of. Pass a PyMC or "
             "BridgeStan model, a score function, or the gradients of the log density at the draws as `scores`."
         )
-    return Case(draws, from_scores(_rows_of(scores, draws, reading)))
+    return draws, from_scores(_rows_of(scores, draws, reading))
 
 
 def _rows_of(scores: Any, draws: Draws, reading: Reading) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from steinball.arrays import check_share
 from steinball.calibration import BoundaryBootstrap, Calibration, WildBootstrap
 from steinball.calibration.combination import as_calibration
-from steinball.calibration.markov import LEAST_EFFECTIVE
+from steinball.calibration.weighted import LEAST_EFFECTIVE
 from steinball.checks.dependence import autocorrelation_time
 from steinball.gof.assess import Specification, assess_problem
 from steinball.gram.choose import Settings
@@ -17,10 +17,11 @@ from steinball.kernels.base import Kernel
 from steinball.models.base import model_at
 from steinball.models.knowledge import Knowledge
 from steinball.posterior.draws import Draws, as_reading, read
-from steinball.problem import Rows
+from steinball.problem import Problem
 from steinball.radius.contamination import Huber
 from steinball.record import recorded
 from steinball.results.gof import GofResult
+from steinball.rows import Rows
 from steinball.text import Row, count
 from steinball.tilts import Tilt
 
@@ -65,13 +66,9 @@ class MCMCResult(GofResult):
 
     def rows(self) -> list[Row]:
         """The table of the summary."""
-        return [*super().rows()[:1], ("chains", self._chains(), self._worth()), *super().rows()[1:]]
-
-    def _chains(self) -> str:
-        return count(len(self.chains), "chain")
-
-    def _worth(self) -> str:
-        return f"worth about {count(round(self.effective_size), 'independent draw')} to this test"
+        worth = f"worth about {count(round(self.effective_size), 'independent draw')} to this test"
+        first, *others = super().rows()
+        return [first, ("chains", count(len(self.chains), "chain"), worth), *others]
 
     def _points(self) -> str:
         return f"{count(self.n, 'draw')} of {count(self.dimension, 'parameter')}"
@@ -162,22 +159,22 @@ def mcmc_test(
     True
     """
     contamination = check_share(contamination, "contamination")
-    case = read(draws, model, scores, as_reading(parameters, chains, chain_axis))
-    rows = _rows(case.draws, case.model)
-    problem = rows.pose(kernel, tilt)
-    time = autocorrelation_time(problem, case.draws.lengths)
+    drawn, against = read(draws, model, scores, as_reading(parameters, chains, chain_axis))
+    rows = _rows(drawn, against)
+    problem = Problem.of(rows, kernel, tilt)
+    time = autocorrelation_time(problem, drawn.lengths)
     if calibration is None:
-        check_worth(case.draws, time)
-        calibration = _default(contamination, case.draws)
+        check_worth(drawn, time)
+        calibration = _default(contamination, drawn)
     chosen = as_calibration(calibration)
     if tau is None:
         tau = "sample" if contamination == 0.0 else chosen.default_tau
     settings = Settings(engine, memory_limit, n_jobs, progress)
     asked = Specification(Huber(contamination), chosen, level, rng, settings, kernel, None, tilt, tau)
     evidence, record = assess_problem(problem, asked, rows.fixes(kernel, tilt))
-    about = {"parameters": case.draws.parameters, "chains": case.draws.lengths, "autocorrelation_time": time}
-    effective = {"effective_size": len(rows) / time}
-    return MCMCResult.of(evidence, asked.radius, asked.level, record, **about, **effective)
+    worth: dict[str, Any] = {"autocorrelation_time": time, "effective_size": len(rows) / time}
+    worth |= {"parameters": drawn.parameters, "chains": drawn.lengths}
+    return MCMCResult.of(evidence, asked.radius, asked.level, record, **worth)
 
 
 def _rows(draws: Draws, model: Any) -> Rows:

@@ -1,12 +1,17 @@
 """How much misfit is tolerated: radii θ of KSD balls that contain a stated set (paper §4.2; docs/theory/radii.md)."""
 
 from steinball.radius.alternative import Alternative, LikeModel
-from steinball.radius.band import DensityBand
+from steinball.radius.band import DensityBand, StudentTails
 from steinball.radius.base import FixedRadius, Radius
-from steinball.radius.contamination import Huber, TotalVariation
-from steinball.radius.divergence import ChiSquared, Hellinger, KullbackLeibler
-from steinball.radius.tails import StudentTails
-from steinball.radius.wasserstein import ScoreError, Wasserstein
+from steinball.radius.contamination import (
+    ChiSquared,
+    Hellinger,
+    Huber,
+    KullbackLeibler,
+    ScoreError,
+    TotalVariation,
+    Wasserstein,
+)
 
 __all__ = [
     "Alternative",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from steinball.arrays import Array, as_number, as_samples, check_resamples, like, to_host
 from steinball.gram.blocked import BlockedGram
@@ -19,8 +19,28 @@ from steinball.radius.base import Radius
 from steinball.tau.certificate import Supremum
 
 
+class _Estimated(Radius):
+    """A radius that is the KSD of something else, estimated from its samples."""
+
+    needs_bounded = False
+    anchored = True
+
+    def kind(self, problem: Problem, tau: Supremum) -> str:
+        """An estimate, or a confidence limit."""
+        return "estimated"
+
+    def _asked_of(self, samples: Array, problem: Problem) -> Problem:
+        """The same question about the samples of an alternative."""
+        if not problem.evaluable:
+            raise TypeError(f"`{type(self).__name__}` needs the score at its own samples; {problem.unknown_elsewhere}.")
+        ours, theirs = samples.shape[1], problem.samples.shape[1]
+        if ours != theirs:
+            raise ValueError(f"`samples` of the alternative have {ours} columns, the samples tested {theirs}.")
+        return problem.at_places(samples)
+
+
 @dataclass(frozen=True, eq=False)
-class Alternative(Radius):
+class Alternative(_Estimated):
     r"""The KSD of a stated alternative, from a sample of it (paper App. B, mean-shift experiment)
 
     .. math:: \theta = \sqrt{\max(0, D_U^2)},
@@ -40,37 +60,21 @@ class Alternative(Radius):
     """
 
     samples: Array
-    needs_bounded = False
-    anchored = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "samples", as_samples(self.samples, "samples of the alternative"))
+        self._declare(samples=as_samples(self.samples, "samples of the alternative"))
 
     def __repr__(self) -> str:
         return f"Alternative(m={self.samples.shape[0]})"
 
     def __call__(self, problem: Problem, tau: Supremum) -> float:
         """The KSD of the alternative from the model."""
-        summary = DenseGram(_moved(problem, self.samples, "Alternative")).summarise(Request())
+        summary = DenseGram(self._asked_of(self.samples, problem)).summarise(Request())
         return math.sqrt(max(0.0, summary.unbiased_mean))
-
-    def kind(self, problem: Problem, tau: Supremum) -> str:
-        """An estimate."""
-        return "estimated"
-
-
-def _moved(problem: Problem, samples: Array, name: str) -> Problem:
-    """The same question about the samples of an alternative."""
-    if not problem.evaluable:
-        raise TypeError(f"`{name}` needs the score at its own samples; {problem.unknown_elsewhere}.")
-    ours, theirs = samples.shape[1], problem.samples.shape[1]
-    if ours != theirs:
-        raise ValueError(f"`samples` of the alternative have {ours} columns, the samples tested {theirs}.")
-    return problem.at_places(samples)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LikeModel(Radius):
+class LikeModel(_Estimated):
     r"""The KSD of another model from the one tested: whatever is no farther away than *that* model is tolerated
 
     .. math:: \theta = \hat D + z \, \frac{\mathrm{sd}(r_i)}{\hat D \sqrt m}
@@ -98,30 +102,22 @@ class LikeModel(Radius):
     model: Any
     n_draws: int = 5000
     confidence: float | None = 0.95
-    needs_bounded = False
-    anchored = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_draws", check_resamples(self.n_draws, "n_draws"))
+        self._declare(n_draws=check_resamples(self.n_draws, "n_draws"))
         if self.confidence is not None:
-            value = as_number(self.confidence, "confidence", low=0.5, high=1.0 - 1e-12)
-            object.__setattr__(self, "confidence", value)
-        draws = as_samples(Knowledge(self.model).needed_draws(self.n_draws), "draws of the model")
-        object.__setattr__(self, "_draws", draws)
+            self._declare(confidence=as_number(self.confidence, "confidence", low=0.5, high=1.0 - 1e-12))
+        self._declare(_draws=as_samples(Knowledge(self.model).needed_draws(self.n_draws), "draws of the model"))
 
     def __repr__(self) -> str:
         return f"LikeModel({self.model!r})"
 
-    def kind(self, problem: Problem, tau: Supremum) -> str:
-        """An estimate, or a confidence limit."""
-        return "estimated"
-
     def __call__(self, problem: Problem, tau: Supremum) -> float:
         """The KSD of the other model, or its upper limit."""
         draws = like(self._draws, problem.samples)  # type: ignore[attr-defined]
-        summary = BlockedGram(_moved(problem, draws, "LikeModel"), n_jobs=1).summarise(Request())
+        summary = BlockedGram(self._asked_of(draws, problem), n_jobs=1).summarise(Request())
         ksd = math.sqrt(max(0.0, summary.mean))
         if self.confidence is None or ksd == 0.0:
             return ksd
         error = float(np.std(to_host(summary.row_means))) / (ksd * math.sqrt(self.n_draws))
-        return ksd + float(ndtri(self.confidence)) * error
+        return ksd + float(scipy.special.ndtri(self.confidence)) * error

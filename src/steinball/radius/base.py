@@ -78,8 +78,8 @@ class Radius(ABC):
         """The same kind of set with another ``amount``."""
         return dataclasses.replace(self, **{self.sized_by: amount})  # type: ignore[type-var]
 
-    def _declare(self, **traits: bool | float | None) -> None:
-        """Attributes that depend on the parameters; radii are frozen otherwise."""
+    def _declare(self, **traits: Any) -> None:
+        """Checked parameters, and attributes that depend on them; radii are frozen otherwise."""
         vars(self).update(traits)
 
     def kind(self, problem: Problem, tau: Supremum) -> str:
@@ -110,11 +110,6 @@ def as_radius(radius: Any) -> Radius:
     return radius if isinstance(radius, Radius) else FixedRadius(radius)
 
 
-def closed_under_moves(radius: Any) -> bool:
-    """Whether a radius, or a number in its place, survives jumps: :attr:`Radius.closed_under_moves`."""
-    return as_radius(radius).closed_under_moves
-
-
 def within_all(radius: float, tau: Supremum) -> float:
     """``radius``, or √τ where it is larger: |μ_Q| ≤ E_Q |φ| ≤ √τ for every Q, so no ball need be larger."""
     return min(radius, math.sqrt(tau.value))
@@ -135,10 +130,10 @@ class FixedRadius(Radius):
     sized_by = "value"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", as_number(self.value, "radius", low=0.0))
-        some = self.value > 0.0  # a radius of 0 holds the model alone, which stays
-        self._declare(closed_under_moves=not some, invariant=not some, allows_removal=some, kernel_specific=some)
-        self._declare(variation=None if some else 0.0)
+        value = as_number(self.value, "radius", low=0.0)
+        some = value > 0.0  # a radius of 0 holds the model alone, which stays
+        self._declare(value=value, closed_under_moves=not some, invariant=not some, allows_removal=some)
+        self._declare(kernel_specific=some, variation=None if some else 0.0)
 
     def __call__(self, problem: Problem, tau: Supremum) -> float:
         """The number."""
@@ -166,9 +161,8 @@ class Sum(Radius):
     second: Radius
 
     def __post_init__(self) -> None:
-        check_kind(self.first, Radius, "first", "a radius of `steinball.radius`")
-        check_kind(self.second, Radius, "second", "a radius of `steinball.radius`")
-        a, b = self.first, self.second
+        kind = "a radius of `steinball.radius`"
+        a, b = check_kind(self.first, Radius, "first", kind), check_kind(self.second, Radius, "second", kind)
         if a.anchored and b.anchored:
             raise TypeError(
                 f"`{a!r}` and `{b!r}` are both sets around the model alone, so that their radii do not add: the second "

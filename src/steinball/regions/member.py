@@ -9,8 +9,7 @@ from itertools import product
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import logsumexp
+import scipy
 
 from steinball.arrays import Floats
 from steinball.models.family import Family
@@ -101,7 +100,8 @@ def heights(family: Family, params: Floats, x: Floats) -> Floats:
     if family.support is not None:
         (low,), (high,) = family.support.along(1)
         x = np.clip(x, low, high)
-    found = family.margins(params, x[:, None])
+    with np.errstate(all="ignore"):
+        found = family.margins(params, x[:, None])
     assert found is not None
     return np.asarray(np.nan_to_num(found[:, 0], nan=1.0))
 
@@ -158,15 +158,14 @@ class MemberSearch:
         It is close to the largest D_A where the ``sharpness`` s is large. The member is remembered.
         """
         params = self.family.from_working(np.maximum(working, self.family.least))
-        with np.errstate(all="ignore"):
-            below, smooth = self.below(params)
+        below, smooth = self.below(params)
         design = uniform_design(self.column.n)
         statistic = float(statistics(design, design.deciding([below[None, None]]), self.share)[0])
         if not self.seen or statistic > self.best.statistic:
             self.seen[:] = [Member(params, below, statistic)]
         counts = design.deciding([smooth[None, None]])[0]
         short = shortfall(counts, design.n, (1.0 - self.share) * design.expected.share)
-        return float(logsumexp(sharpness * short)) / sharpness
+        return float(scipy.special.logsumexp(sharpness * short)) / sharpness
 
     def look_around(self, working: Floats, units: Floats, along: Mapping[int, int] = _COARSE) -> Floats:
         """The best member of a grid around one of them."""
@@ -182,7 +181,7 @@ class MemberSearch:
         simplex = np.vstack([working, working + 0.3 * np.diag(units)])
         options = {"xatol": 1e-3 * float(units.min()), "fatol": 0.01, "initial_simplex": simplex}
         options["maxfev"] = _EVALUATIONS * len(working)
-        minimize(self.surprise, working, (sharpness,), method="Nelder-Mead", options=options)
+        scipy.optimize.minimize(self.surprise, working, (sharpness,), method="Nelder-Mead", options=options)
 
     def polish(self, units: Floats) -> None:
         """Members ever closer to the best one: the statistic itself jumps where a row crosses a cut."""

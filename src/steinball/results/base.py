@@ -268,22 +268,23 @@ class Result(Decision, ABC):
 
         return ("overview", *possible_pictures(self))
 
-    def plot(self, kind: str = "overview", ax: Any = None, *, data: Any = None) -> Any:
-        """A picture, by matplotlib (``pip install 'steinball[plot]'``).
+    def plot(self, kind: str | Path = "overview", ax: Any = None, *, data: Any = None) -> Any:
+        """A picture, by matplotlib (``pip install 'steinball[plot]'``): ``result.plot("picture.png")`` writes a file.
 
         Parameters
         ----------
-        kind : str
+        kind : str, or the name of a file
             One of ``result.pictures``. ``"overview"`` is two panels: the data against the model with the most
-            responsible points, and the p-value against the tolerance with the zones of the three verdicts.
-        ax : axes, or a pair of them for the overview; optional
+            responsible points, and the p-value against the tolerance with the zones of the three verdicts. A name
+            that ends in .png, .pdf or .svg means the overview in that file.
+        ax : axes, a pair of them for the overview, or the name of a file; optional
             Where to draw; by default in a new figure.
         data : frame, optional
             The frame that was tested, for the names of its columns and rows.
 
         Returns
         -------
-        axes, or an array of two
+        axes, a tuple of them for the overview, or the path of the file
 
         Examples
         --------

@@ -170,14 +170,15 @@ class ComparisonResult:
 
     # Pictures and a page.
 
-    def plot(self, kind: str = "overview", ax: Any = None) -> Any:
+    def plot(self, kind: str | Path = "overview", ax: Any = None) -> Any:
         """A picture, by matplotlib (``pip install 'steinball[plot]'``).
 
         Parameters
         ----------
         kind : {"overview", "preference", "intervals"}
             The preference g at the rows for the most decided pair; the interval of every pair; or both, side by side.
-        ax : axes, or a pair of them for the overview; optional
+            A name that ends in .png, .pdf or .svg means both in that file.
+        ax : axes, a pair of them for the overview, or the name of a file; optional
             Where to draw; by default in a new figure.
         """
         from steinball.show.comparison import plot_comparison

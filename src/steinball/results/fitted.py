@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from steinball.explain.detectable import Detectable
 from steinball.results.gof import GofResult
-from steinball.text import BRIEF_WIDTH, Row, count, number, percent, short
+from steinball.text import BRIEF_WIDTH, Row, count, number, short
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -24,14 +24,6 @@ class FitResult(GofResult):
         The fitted parameters and their standard errors, by name; empty where the family does not tell them.
     known_params : dict
         Parameters that were not fitted.
-    closest : dict or None
-        Under a tolerance that is decided over the whole family: the member that comes closest to being tolerated. D, θ
-        and the p-value are those of this member.
-    first_order : bool
-        Whether the radius holds to first order in the contamination only.
-    by_margins : bool
-        Whether the family was rejected because no member has margins that contamination and chance could have moved to
-        those of the data. Then ``statistic`` is their least Kolmogorov distance, and the p-value at most .001.
 
     Notes
     -----
@@ -52,9 +44,6 @@ class FitResult(GofResult):
     params: dict[str, float] = field(default_factory=dict)
     standard_errors: dict[str, float] = field(default_factory=dict)
     known_params: dict[str, float] = field(default_factory=dict)
-    closest: dict[str, float] | None = None
-    first_order: bool = False
-    by_margins: bool = False
     _numerical: bool = False
 
     schema: ClassVar[str] = "steinball.fit/1"
@@ -68,7 +57,7 @@ class FitResult(GofResult):
     @property
     def title(self) -> str:
         """With the name of the family."""
-        return f"{'Robust' if self.radius > 0 else 'Kernel'} Stein test of a fitted family: {self.family}"
+        return f"Kernel Stein test of a fitted family: {self.family}"
 
     def summary(self, details: bool = False) -> str:
         """The fit in a line, and then the result as of every test; ``details=True``: a table of everything."""
@@ -102,9 +91,6 @@ class FitResult(GofResult):
     def rows(self) -> list[Row]:
         """The table of the summary: parameters first."""
         rows = [row for row in super().rows() if row[0] != ""]  # an interval for D would need a model that is known
-        if self.by_margins:
-            words = f"least Kolmogorov distance of a margin; {self._rule()}"
-            rows = [(row[0], row[1], words) if row[0] == "statistic" else row for row in rows]
         return [rows[0], *self._fitted_rows(), *rows[1:]]
 
     def _fitted_rows(self) -> list[Row]:
@@ -114,26 +100,15 @@ class FitResult(GofResult):
         if len(self.params) > _MOST_ROWS:
             rows.append(("", f"and {len(self.params) - _MOST_ROWS} more parameters"))
         rows += [(name, number(value), "known") for name, value in self.known_params.items()]
-        if self.closest:
-            values = ", ".join(f"{name} {number(value)}" for name, value in list(self.closest.items())[:_MOST_ROWS])
-            rows.append(("closest", values))
         if self._numerical:
             rows.append(("scores", "of the parameters by finite differences"))
         return rows
 
     def _decided(self) -> str:
-        where = f"at level {self.level:g}"
-        tolerated = self._tolerance_words()
         if self.rejected:
-            words = f"REJECTED {where}: the data contradict every member of the family"
-            return f"{words}{', even ' * bool(tolerated)}{tolerated}."
-        words = f"NOT REJECTED {where}: the data do not contradict the family {tolerated}".rstrip()
-        return f"{words}. This does not prove the model."
-
-    def _tolerance(self) -> str:
-        if self.first_order:
-            return f"tolerated: {percent(self.contamination or 0.0)} of contamination, to first order"
-        return super()._tolerance()
+            return f"REJECTED at level {self.level:g}: the data contradict every member of the family."
+        words = f"NOT REJECTED at level {self.level:g}: the data do not contradict the family."
+        return f"{words} This does not prove the model."
 
 
 _MOST_ROWS = 8

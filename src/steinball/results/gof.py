@@ -12,7 +12,7 @@ from steinball.arrays import Array, Floats, as_number, check_level
 from steinball.evidence.base import CLOSE, PairSums, three_way_verdict
 from steinball.evidence.bounds import Credibility, credibility
 from steinball.evidence.ksd import KSDEvidence
-from steinball.explain.changes import Fragility, fragility
+from steinball.explain.detectable import Fragility, fragility
 from steinball.explain.removal import Removal, least_removal
 from steinball.kernels.base import Kernel
 from steinball.radius.base import Radius

@@ -3,16 +3,210 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import scipy
 
 from steinball.arrays import Floats, as_number, check_share, to_host
+from steinball.models.base import source_of_draws
+from steinball.models.knowledge import Knowledge
 from steinball.sequential import state_file
-from steinball.sequential.detector import Detector
-from steinball.sequential.plan import as_rows, columns_of
-from steinball.sequential.wealth import WealthPath
+from steinball.sequential.bettor import WealthPath
+from steinball.sequential.plan import as_rows
 from steinball.text import Row, card, count, number, percent, render
+
+SPANS: Floats = np.array([15.0, 50.0, 150.0])
+"""Numbers of rows that directions look back on, by exponential weights."""
+
+BETS: Floats = np.array([0.1, 0.25, 0.5])
+"""λ: shares of the largest bet that cannot ruin."""
+
+FREQUENCIES: Floats = np.arange(1.0, 7.0)
+"""Of the cosines; the k-th has the weight 1/√k."""
+
+TOGETHER = 128
+"""Rows that are taken in at once: products of so many e-values stay far from the ends of the floats."""
+
+_STEPS = 2.0 / (SPANS + 1.0)
+_LAGS = np.arange(TOGETHER)[:, None] - np.arange(TOGETHER) - 1
+_KEPT: Floats = (1.0 - _STEPS[:, None]) ** np.arange(TOGETHER)  # of a direction after so many rows, (spans, rows)
+_ADDED: Floats = np.where(_LAGS < 0, 0.0, _STEPS[:, None, None] * (1.0 - _STEPS[:, None, None]) ** np.abs(_LAGS))
+_KNOTS, _MISS = 512, 1e-3
+_BETWEEN = 1.0 / np.cos(np.pi / 16.0)  # most that a cosine polynomial gains between the points of the grid
+
+
+def cosines(u: Floats) -> Floats:
+    r"""The features √(2/k) cos(kπu), k = 1, …, 6, of u in [0, 1]: (n, v) to (n, v, 6). Of a uniform u they have mean 0.
+
+    Examples
+    --------
+    >>> cosines(np.array([[0.0]])).round(3)
+    array([[[1.414, 1.   , 0.816, 0.707, 0.632, 0.577]]])
+    """
+    return np.asarray(np.sqrt(2.0 / FREQUENCIES) * np.cos(np.pi * u[..., None] * FREQUENCIES))
+
+
+_GRID: Floats = cosines(np.linspace(0.0, 1.0, 8 * FREQUENCIES.size + 1))  # (49, 6)
+
+
+@dataclass(eq=False)
+class Detector:
+    r"""The evidence of a feed against a model, for each column of u, span and bet λ
+
+    .. math:: M_t = (1 + M_{t-1}) \Big( 1 + \lambda \frac{f_t(u_t) - (1 - \varepsilon) b_t - \varepsilon \sup f_t}
+       {(1 - \varepsilon) b_t + \varepsilon \sup f_t - \inf f_t} \Big), \qquad f_t = \langle w_t, \varphi \rangle,
+
+    with φ the :func:`cosines`, w_t the exponentially weighted mean of φ − center over the rows before t, and b_t an
+    upper limit of E f_t under the model: ⟨w_t, center⟩ + Σ \|w_t\| reach, which is 0 where u is exactly uniform. When
+    the mean of all M reaches ``threshold``, they start again from 0.
+
+    ``directions`` is (spans, v, 6), ``wealth`` (spans, bets, v), ``center`` (v, 6), ``reach`` (6,).
+    """
+
+    contamination: float
+    threshold: float
+    center: Floats
+    reach: Floats
+    directions: Floats
+    wealth: Floats
+    state: ClassVar = ("center", "reach", "directions", "wealth")
+
+    @classmethod
+    def start(cls, contamination: float, threshold: float, known: ExactColumns | DrawnColumns, v: int) -> Detector:
+        """No direction and no evidence, for v columns of which it is ``known`` how they lie under the model."""
+        center = np.broadcast_to(known.center, (v, FREQUENCIES.size))
+        directions, wealth = np.zeros((SPANS.size, *center.shape)), np.zeros((SPANS.size, BETS.size, v))
+        return cls(contamination, threshold, center, known.reach, directions, wealth)
+
+    def advance(self, u: Floats) -> tuple[Floats, list[tuple[int, Floats]]]:
+        """Take in rows u (n, v): the mean evidence after each, (n,); where it is enough, the row and evidence (v,)."""
+        paths, alarms = [np.empty(0)], []
+        for start in range(0, len(u), TOGETHER):
+            features = cosines(u[start : start + TOGETHER])
+            gains = self._gains(self._look_back(features), features)
+            path, reached = self._accumulate(1.0 + BETS[:, None] * gains[:, :, None])
+            paths.append(path)
+            alarms += [(start + row, evidence) for row, evidence in reached]
+        return np.concatenate(paths), alarms
+
+    def _look_back(self, features: Floats) -> Floats:
+        """The directions before each of the next rows, (spans, rows, v, 6), from their features (rows, v, 6)."""
+        rows, centered = len(features), features - self.center
+        new = _ADDED[:, :rows, :rows] @ centered.reshape(rows, -1)
+        directions = _KEPT[:, :rows, None, None] * self.directions[:, None] + new.reshape(SPANS.size, *features.shape)
+        self.directions = directions[:, -1] + _STEPS[:, None, None] * (centered[-1] - directions[:, -1])
+        return directions
+
+    def _gains(self, directions: Floats, features: Floats) -> Floats:
+        """(f − fair)/(fair − inf f) of each row, (rows, spans, v), with fair = (1 − ε)b + ε sup f."""
+        lowest, highest = _range_of(directions)
+        limit = np.einsum("srvk,vk->srv", directions, self.center) + np.abs(directions) @ self.reach
+        fair = (1.0 - self.contamination) * np.minimum(limit, highest) + self.contamination * highest
+        payoffs, room = np.einsum("srvk,rvk->srv", directions, features), fair - lowest
+        return np.where(room > 0.0, (payoffs - fair) / np.where(room > 0.0, room, 1.0), 0.0).swapaxes(0, 1)
+
+    def _accumulate(self, growth: Floats) -> tuple[Floats, list[tuple[int, Floats]]]:
+        """Add e-values (rows, spans, bets, v): the mean evidence after each row, and the rows where it is enough."""
+        path, reached, start = np.empty(len(growth)), [], 0
+        while start < len(path):
+            products = np.cumprod(growth[start:], axis=0)
+            starts = np.cumsum(np.concatenate([np.ones_like(products[:1]), 1.0 / products[:-1]]), axis=0)
+            wealth = products * (self.wealth + starts)
+            means = wealth.mean(axis=(1, 2, 3))
+            enough = np.flatnonzero(means >= self.threshold)
+            last = int(enough[0]) if enough.size else len(means) - 1
+            path[start : start + last + 1], self.wealth = means[: last + 1], wealth[last]
+            if enough.size:
+                reached.append((start + last, self.wealth.mean(axis=(0, 1))))
+                self.wealth = np.zeros_like(self.wealth)
+            start += last + 1
+        return path, reached
+
+
+def _range_of(directions: Floats) -> tuple[Floats, Floats]:
+    r"""Bounds of inf and sup over u of ⟨w, φ(u)⟩ for w (..., 6), from a grid of spacing h.
+
+    A cosine polynomial p of degree 6 about the middle c of its values there has |p − c| ≤ max over the grid /cos(3πh).
+    """
+    values = _GRID @ directions.reshape(-1, FREQUENCIES.size).T  # (49, …): extremes along the first axis are fast
+    lowest, highest = (end.reshape(directions.shape[:-1]) for end in (values.min(axis=0), values.max(axis=0)))
+    middle, half = (highest + lowest) / 2.0, (highest - lowest) / 2.0 * _BETWEEN
+    return middle - half, middle + half
+
+
+def _and_whole_row(z: Floats) -> Floats:
+    """u = Φ(z) of each column, and of several columns also F(Σⱼ zⱼ²) with the distribution function of χ², (n, v)."""
+    u, d = scipy.special.ndtr(z), z.shape[1]
+    return np.asarray(u if d == 1 else np.column_stack([u, scipy.special.chdtr(d, np.sum(z * z, axis=1))]))
+
+
+@dataclass(frozen=True, eq=False)
+class ExactColumns:
+    """Columns u of rows (n, d) for a model with a map ``to_base`` to standard normal noise: uniform under the model."""
+
+    to_base: Callable[[Floats], Floats]
+    center: ClassVar = np.zeros((1, FREQUENCIES.size))
+    reach: ClassVar = np.zeros(FREQUENCIES.size)
+    state: ClassVar[tuple[str, ...]] = ()
+
+    def __call__(self, rows: Floats) -> Floats:
+        """u (n, v), v = d + 1 for the whole row where there are several columns."""
+        return _and_whole_row(self.to_base(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnColumns:
+    r"""Columns u of rows by the empirical distribution functions of a tenth of a model's draws. The other m draws give
+    the means c of the features under the model, each within reach of the truth by Hoeffding's inequality,
+
+    .. math:: r_k = \sqrt{2/k} \sqrt{2 \log(2 \cdot 6 v/\delta)/m}, \qquad \delta = .001 \text{ for all at once}.
+
+    Examples
+    --------
+    >>> columns = DrawnColumns.from_draws(np.random.default_rng(0).normal(size=(20_000, 1)))
+    >>> columns(np.array([[-9.0], [0.0], [9.0]])).round(1).ravel(), columns.reach.round(2)[0]
+    (array([0. , 0.5, 1. ]), np.float64(0.05))
+    """
+
+    knots: Floats
+    center: Floats
+    reach: Floats
+    state: ClassVar[tuple[str, ...]] = ("knots", "center", "reach")
+
+    @classmethod
+    def from_draws(cls, draws: Floats) -> DrawnColumns:
+        """The columns of a model from independent draws (m, d)."""
+        first, others = np.split(draws, [max(2, len(draws) // 10)])
+        knots = np.quantile(first, np.arange(1, _KNOTS) / _KNOTS, axis=0)
+        columns = cls(knots, np.empty(0), np.empty(0))
+        sums = [cosines(columns(part)).sum(axis=0) for part in np.array_split(others, 20)]  # in little memory
+        reach = np.sqrt(2.0 / FREQUENCIES * 2.0 * np.log(2.0 * sums[0].size / _MISS) / len(others))
+        return cls(knots, np.sum(sums, axis=0) / len(others), reach)
+
+    def __call__(self, rows: Floats) -> Floats:
+        """u (n, v), v = d + 1 for the whole row where there are several columns."""
+        ranks = [
+            np.searchsorted(knots, column, side="right") for knots, column in zip(self.knots.T, rows.T, strict=True)
+        ]
+        return _and_whole_row(scipy.special.ndtri((np.stack(ranks, axis=1) + 0.5) / _KNOTS))
+
+
+MONITOR_DRAWS = 50_000
+"""Draws of a model without a distribution function that its monitor is made from."""
+
+
+def columns_of(model: Any) -> tuple[ExactColumns | DrawnColumns, int | None]:
+    """A map of rows (n, d) to columns in [0, 1] that are uniform under the model, by its own map to normal noise or
+    else by its draws; and d, where it is known."""
+    known = Knowledge(source_of_draws(model))
+    if known.to_base is not None:
+        return ExactColumns(known.to_base), known.dimension
+    draws = known.needed_draws(MONITOR_DRAWS) if known.second_sample is None else known.second_sample
+    return DrawnColumns.from_draws(draws), draws.shape[1]
+
 
 KEPT_ALARMS = 100
 _TITLE = "Monitor of a feed"
@@ -155,10 +349,15 @@ class Monitor:
         return [("data", count(self.n, "row")), ("evidence", evidence)], words
 
     def plot(self, ax: Any = None) -> Any:
-        """The evidence over time, by matplotlib (``pip install 'steinball[plot]'``), in ``ax`` or in a new figure."""
-        from steinball.show.further import draw_alarms
+        """The evidence over time, by matplotlib (``pip install 'steinball[plot]'``), in ``ax``, a new figure or a file.
 
-        return draw_alarms(*self.history, self.expected_run, [alarm.row for alarm in self.alarms], ax)
+        ``ax`` is axes, ``None``, or the name of a file.
+        """
+        from steinball.show.further import draw_alarms
+        from steinball.show.pictures import draw_into
+
+        alarms = [alarm.row for alarm in self.alarms]
+        return draw_into(ax, lambda ax: draw_alarms(*self.history, self.expected_run, alarms, ax))
 
     def report(self, path: Any, *, title: str = "") -> Any:
         """Write one page of HTML to hand over: whether there was an alarm, the evidence over time, the last alarms."""

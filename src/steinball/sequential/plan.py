@@ -13,23 +13,19 @@ from steinball.arrays import Array, Floats
 from steinball.calibration.wealth import STRATEGIES
 from steinball.explain.tolerance import conceding
 from steinball.kernels.base import Kernel
-from steinball.models.base import Model, evaluate_score, model_at, source_of_draws
+from steinball.models.base import Model, evaluate_score, model_at
 from steinball.models.base_space import bring_stream
 from steinball.models.knowledge import Knowledge
-from steinball.problem import Problem, Rows, in_no_coordinates
+from steinball.problem import Problem
 from steinball.results.words import OF_DISTRIBUTION, decided, tolerated
-from steinball.sequential.bettor import Bettor, Direction, KeptPoints
-from steinball.sequential.detector import DrawnColumns, ExactColumns
-from steinball.sequential.wealth import WealthByShare
+from steinball.rows import Rows, in_no_coordinates
+from steinball.sequential.bettor import Bettor, Direction, KeptPoints, WealthByShare
 from steinball.stein import SteinKernel
 from steinball.tau.supremum import find_supremum
 from steinball.tilts import Tilt
 
 DRAWS = 512
 """Draws of the model among which τ is first looked for."""
-
-MONITOR_DRAWS = 50_000
-"""Draws of a model without a distribution function that its monitor is made from."""
 
 
 def as_rows(batch: Any, name: str, dimension: int | None) -> Array:
@@ -69,16 +65,6 @@ def moved(points: Floats, move: Any) -> Floats:
 def scores_at(model: Any, samples: Floats, template: Array) -> Floats:
     """Scores at samples where the model is tested, computed in the array library of ``template``."""
     return arrays.to_host(evaluate_score(model_at(model, template), arrays.like(samples, template)))
-
-
-def columns_of(model: Any) -> tuple[ExactColumns | DrawnColumns, int | None]:
-    """A map of rows (n, d) to columns in [0, 1] that are uniform under the model, by its own map to normal noise or
-    else by its draws; and d, where it is known."""
-    known = Knowledge(source_of_draws(model))
-    if known.to_base is not None:
-        return ExactColumns(known.to_base), known.dimension
-    draws = known.needed_draws(MONITOR_DRAWS) if known.second_sample is None else known.second_sample
-    return DrawnColumns.from_draws(draws), draws.shape[1]
 
 
 # What is said of a test.

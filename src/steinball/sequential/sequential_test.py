@@ -10,9 +10,8 @@ import numpy as np
 from steinball.arrays import Array, Floats, as_seed
 from steinball.models.standardized import Standardization
 from steinball.sequential import state_file
-from steinball.sequential.bettor import Bettor
+from steinball.sequential.bettor import Bettor, WealthByShare, WealthPath
 from steinball.sequential.plan import Plan, as_rows, decision_of, dimension_of, moved, scored, scores_at
-from steinball.sequential.wealth import WealthByShare, WealthPath
 from steinball.text import Row, card, count, number, render
 
 _TITLE = "Sequential kernel Stein goodness-of-fit test"
@@ -195,10 +194,14 @@ class SequentialTest:
         return rows, decision_of(self.rejected, where, self._plan, self.contamination_bound)
 
     def plot(self, ax: Any = None) -> Any:
-        """The wealth over time, by matplotlib (``pip install 'steinball[plot]'``), in ``ax`` or in a new figure."""
-        from steinball.show.further import draw_wealth
+        """The wealth over time, by matplotlib (``pip install 'steinball[plot]'``), in ``ax``, a new figure or a file.
 
-        return draw_wealth(*self.history, self.level, self.rejected_at, ax)
+        ``ax`` is axes, ``None``, or the name of a file.
+        """
+        from steinball.show.further import draw_wealth
+        from steinball.show.pictures import draw_into
+
+        return draw_into(ax, lambda ax: draw_wealth(*self.history, self.level, self.rejected_at, ax))
 
     def _repr_html_(self) -> str:
         rows, sentence = self._shown()

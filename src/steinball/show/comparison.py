@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from steinball.arrays import Floats, check_choice
+from steinball.arrays import Floats
 from steinball.comparison import Comparison
 from steinball.files import write_whole
 from steinball.results.comparison import NOT_CLOSE, ComparisonResult
-from steinball.show.page import _computed, _figure, _head, _table, _warnings, whole_page
-from steinball.show.pictures import save_axes
+from steinball.show.page import computed, figure, head_of, section, table_of, warnings_of, whole_page
+from steinball.show.pictures import chosen_picture, draw_into, draw_panels
 from steinball.show.svg import Frame, drawing, text
-from steinball.show.theme import canvas, legend, pair_of_axes
+from steinball.show.theme import canvas, finish, plain
+from steinball.show.view import MOST, some_of
 from steinball.text import count, short
 
 KINDS = ("overview", "preference", "intervals")
 MOST_PAIRS = 10
 """So many intervals are drawn; the table has all."""
 
-_POINTS, _BINS, _TAIL = 2_000, 10, 0.005
+_BINS, _TAIL = 10, 0.005
 
 
 class Preference(NamedTuple):
@@ -43,9 +45,9 @@ def preference_of(result: ComparisonResult) -> Preference:
     x = result._rows[:, j]
     low, high = np.quantile(x, [_TAIL, 1.0 - _TAIL])
     room = 0.3 * (high - low) or 1.0
-    shown = np.flatnonzero((x >= low - room) & (x <= high + room))
-    kept = shown[np.linspace(0, len(shown) - 1, min(_POINTS, len(shown))).astype(int)]
-    return Preference(pair, names[j], x[kept], pair.values[kept], len(x) - len(shown))
+    there = (x >= low - room) & (x <= high + room)
+    kept = some_of(there, MOST)
+    return Preference(pair, names[j], x[kept], pair.values[kept], int((~there).sum()))
 
 
 def _explained(column: Floats, g: Floats) -> float:
@@ -60,17 +62,16 @@ def drawn_pairs(result: ComparisonResult) -> Sequence[Comparison]:
     return [result.pairs[k] for k in np.sort(order)]
 
 
-def plot_comparison(result: ComparisonResult, kind: str = "overview", ax: Any = None) -> Any:
+def plot_comparison(result: ComparisonResult, kind: str | Path = "overview", ax: Any = None) -> Any:
     """One picture of a comparison, or both side by side: :meth:`steinball.ComparisonResult.plot`."""
-    if check_choice(kind, "kind", KINDS) != "overview":
-        return (_draw_preference if kind == "preference" else _draw_intervals)(result, ax)
-    left, right = pair_of_axes(ax)
-    return np.array([_draw_preference(result, left), _draw_intervals(result, right)], dtype=object)
+    kind, ax = chosen_picture(kind, ax, KINDS)
+    drawers = {"preference": partial(_draw_preference, result), "intervals": partial(_draw_intervals, result)}
+    return draw_into(ax, drawers[kind]) if kind in drawers else draw_panels(list(drawers.values()), ax)
 
 
 def save_comparison(result: ComparisonResult, path: str | Path) -> Path:
     """Draw both pictures of a comparison into a file, without a screen."""
-    return save_axes(lambda axes: plot_comparison(result, "overview", axes), 2, path)
+    return Path(plot_comparison(result, path))
 
 
 def _draw_preference(result: ComparisonResult, ax: Any) -> Any:
@@ -79,16 +80,13 @@ def _draw_preference(result: ComparisonResult, ax: Any) -> Any:
     ax.axhline(0.0, color=theme.ink, linewidth=0.8)
     sides = ((found.g > 0.0, theme.model, found.pair.first), (found.g <= 0.0, theme.blamed, found.pair.second))
     for side, color, name in sides:
-        label = f"speak for {_plain(name)}: {100 * side.mean():.0f} %"
+        label = f"speak for {plain(name, 40)}: {100 * side.mean():.0f} %"
         ax.scatter(found.x[side], found.g[side], s=8, color=color, linewidths=0, alpha=0.7, label=label)
-    ax.plot(
-        found.x, np.full(len(found.x), 0.02), "|", color=theme.data, markersize=7, transform=ax.get_xaxis_transform()
-    )
+    look: dict[str, Any] = {"color": theme.data, "markersize": 7, "transform": ax.get_xaxis_transform()}
+    ax.plot(found.x, np.full(len(found.x), 0.02), "|", **look)
     beyond = f" ({count(found.outside, 'row')} outside of this picture)" if found.outside else ""
-    ax.set(xlabel=f"{_plain(found.column)}{beyond}", ylabel="preference g of a row")
-    ax.set_title("which rows speak for which model", loc="left", fontsize="medium")
-    legend(ax)
-    return ax
+    ax.set(xlabel=f"{plain(found.column)}{beyond}", ylabel="preference g of a row")
+    return finish(ax, "which rows speak for which model")
 
 
 def _draw_intervals(result: ComparisonResult, ax: Any) -> Any:
@@ -99,17 +97,10 @@ def _draw_intervals(result: ComparisonResult, ax: Any) -> Any:
         color = theme.data if pair.closer is None else theme.model if pair.closer == pair.first else theme.blamed
         ax.plot(pair.interval, [place, place], color=color, linewidth=3, solid_capstyle="butt")
         ax.plot(pair.mean, place, "o", color=color)
-    ax.set_yticks(range(len(pairs)), [_plain(_words(pair)) for pair in pairs], fontsize="small")
+    ax.set_yticks(range(len(pairs)), [plain(_words(pair), 40) for pair in pairs], fontsize="small")
     ax.set(ylim=(len(pairs) - 0.4, -0.6), xlabel="MMD² of the second model − MMD² of the first")
     ax.locator_params(axis="x", nbins=5)
-    ax.set_title("right of 0 the first is closer, left of it the second", loc="left", fontsize="medium")
-    return ax
-
-
-def _plain(words: str) -> str:
-    """Text that matplotlib does not read as mathematics."""
-    shown = words if len(words) <= 40 else words[:39] + "…"
-    return shown.replace("$", r"\$")
+    return finish(ax, "right of 0 the first is closer, left of it the second", legend=False)
 
 
 def _words(pair: Comparison) -> str:
@@ -121,25 +112,24 @@ def _words(pair: Comparison) -> str:
 
 def write_comparison(result: ComparisonResult, path: str | Path, title: str = "") -> Path:
     """Write the page of a comparison."""
-    path, pairs = Path(path), _pairs(result)
     note = f"{NOT_CLOSE} MMD is the maximum mean discrepancy, by one kernel for all models."
-    figures = _figure(_preference_panel(result), "The preference of rows: above 0 they speak for the first model.")
-    figures += _figure(
+    figures = figure(_preference_panel(result), "The preference of rows: above 0 they speak for the first model.")
+    figures += figure(
         _interval_panel(result), "Intervals: right of 0 the first model is closer, left of it the second."
     )
-    panels = f'<section class="panels">\n{figures}</section>\n'
-    body = "".join([_head(result, title), panels, pairs, _warnings(result), _computed(result, note)])
-    write_whole(path, whole_page(title or result.title, body).encode())
-    return path
-
-
-def _pairs(result: ComparisonResult) -> str:
     rows = [
         [_words(pair), pair.closer or "no difference shown", *map(short, (pair.pvalue, *pair.interval))]
         for pair in result.pairs
     ]
-    table = _table(["first, second", "closer", "p-value", "from", "to"], rows)
-    return f'<section id="pairs">\n<h2>Every pair</h2>\n<div class="scroll">{table}</div>\n</section>\n'
+    parts = [
+        head_of(result, title),
+        f'<section class="panels">\n{figures}</section>\n',
+        section("pairs", "Every pair", table_of(["first, second", "closer", "p-value", "from", "to"], rows)),
+        warnings_of(result),
+        computed(result, note),
+    ]
+    write_whole(path, whole_page(title or result.title, "".join(parts)).encode())
+    return Path(path)
 
 
 def _preference_panel(result: ComparisonResult) -> str:
@@ -148,34 +138,26 @@ def _preference_panel(result: ComparisonResult) -> str:
     places = np.stack([found.x, found.g], axis=1)
     left, _, top, bottom = frame.ends
     parts = [frame.line(np.array(frame.x), np.zeros(2), "axis")]
-    parts += [
-        frame.dots(places[side], 2.0, kind) for side, kind in ((found.g > 0, "dots"), (found.g <= 0, "dots blamed"))
-    ]
-    parts += [
-        text(left + 6, top + 4, f"↑ for {found.pair.first}"),
-        text(left + 6, bottom - 8, f"↓ for {found.pair.second}"),
-    ]
+    parts += [frame.dots(places[side], 2.0, kind) for side, kind in ((found.g > 0, "less"), (found.g <= 0, "more"))]
+    parts.append(text(left + 6, top + 14, f"↑ for {found.pair.first}"))
+    parts.append(text(left + 6, bottom - 8, f"↓ for {found.pair.second}"))
     beyond = f" ({count(found.outside, 'row')} outside)" if found.outside else ""
     return drawing([*parts, frame.axes((found.column + beyond, "preference g"))], "The preference of rows")
 
 
 def _interval_panel(result: ComparisonResult) -> str:
     pairs = drawn_pairs(result)
-    ends = _ends(np.append([pair.interval for pair in pairs], 0.0))
-    frame = Frame(ends, (len(pairs) - 0.4, -0.7))
+    frame = Frame(_ends(np.append([pair.interval for pair in pairs], 0.0)), (len(pairs) - 0.4, -0.7), y_marks=())
     left, _, top, bottom = frame.ends
     zero = float(frame.across(0.0))
     parts = [f'<path class="level" d="M{zero:.1f} {top}V{bottom}"/>']
     for place, pair in enumerate(pairs):
-        parts.append(frame.line(np.array(pair.interval), np.full(2, float(place)), "model"))
-        parts.append(frame.dots(np.array([[pair.mean, place]]), 4.0, "dots" if pair.closer is None else "dots blamed"))
+        kind = "data" if pair.closer is None else "less" if pair.closer == pair.first else "more"
+        parts.append(frame.line(np.array(pair.interval), np.full(2, float(place)), f"interval {kind}"))
+        parts.append(frame.dots(np.array([[pair.mean, place]]), 5.0, kind))
         parts.append(text(left + 6, float(frame.up(place - 0.2)), _words(pair)))
-    return drawing([*parts, _across_axis(frame)], "The interval of every pair")
-
-
-def _across_axis(frame: Frame) -> str:
-    """The axes without the numbers of the places up, which mean nothing."""
-    return Frame(frame.x, (0.0, 0.0)).axes(("MMD² of the second model − MMD² of the first", ""))
+    parts.append(frame.axes(("MMD² of the second model − MMD² of the first", "")))
+    return drawing(parts, "The interval of every pair")
 
 
 def _ends(values: Floats) -> tuple[float, float]:

@@ -10,7 +10,7 @@ import numpy as np
 from steinball.arrays import Floats, like, to_host
 from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
-from steinball.problem import Rows
+from steinball.rows import Rows
 
 CELLS = {1: 400, 2: 72}
 """Points of the grid along each column."""

@@ -12,42 +12,42 @@ from steinball.arrays import Floats
 from steinball.evidence.base import PairSums
 from steinball.explain.explanation import Explanation
 from steinball.results.base import Lengthscales, Result
-from steinball.show.theme import Theme, canvas, legend
-from steinball.show.view import View
+from steinball.show.theme import Theme, canvas, finish, plain
+from steinball.show.view import MOST, View, some_of
 from steinball.text import count, number, percent
 
 _LARGEST = 300.0
-_TICKS = 8
+_TICKS, _TAIL = 8, 0.005
 
 
 def draw_wealth(n: Any, log_wealth: Floats, level: float, rejected_at: int | None, ax: Any = None) -> Any:
     """What a bettor has made of 1, on a logarithmic scale, against what rejects."""
     ax, theme = canvas(ax)
     ax.axhline(1.0, color=theme.data, linewidth=0.8)
-    ax.axhline(1.0 / level, color=theme.ink, linestyle="--", linewidth=1, label=f"1/level = {number(1 / level)}")
-    wealth = np.exp(np.clip(np.ravel(log_wealth), -_LARGEST, _LARGEST))
-    ax.plot(np.ravel(n), wealth, color=theme.model, linewidth=2, label="wealth")
-    if rejected_at is not None:
-        ax.axvline(rejected_at, color=theme.blamed, linewidth=1.4, label=f"rejected at point {rejected_at:,}")
-    ax.set(yscale="log", xlabel="number of points", ylabel="wealth")
-    ax.set_title("wealth of a bettor against the model", loc="left", fontsize="medium")
-    legend(ax)
-    return ax
+    told = f"1/level = {number(1 / level)}", f"rejected at point {rejected_at:,}" if rejected_at else ""
+    _draw_growth(ax, theme, n, log_wealth, "wealth", 1.0 / level, [rejected_at] if rejected_at else [], told)
+    ax.set(xlabel="number of points", ylabel="wealth")
+    return finish(ax, "wealth of a bettor against the model")
 
 
 def draw_alarms(n: Any, log_wealth: Floats, threshold: float, alarms: Sequence[int], ax: Any = None) -> Any:
     """The evidence of a monitor after each row, on a logarithmic scale, the threshold and the rows of alarms."""
     ax, theme = canvas(ax)
-    ax.axhline(threshold, color=theme.ink, linestyle="--", linewidth=1, label=f"alarm at {number(threshold)}")
-    evidence = np.exp(np.clip(np.ravel(log_wealth), -_LARGEST, _LARGEST))
-    ax.plot(np.ravel(n), evidence, color=theme.model, linewidth=1.2, label="evidence")
-    told = f"alarm at row {alarms[0]:,}" if len(alarms) == 1 else f"{count(len(alarms), 'alarm')}"
-    for k, row in enumerate(alarms):
-        ax.axvline(row, color=theme.blamed, linewidth=1.4, alpha=0.8, label=told if k == 0 else None)
-    ax.set(yscale="log", xlabel="number of rows", ylabel="evidence since the last alarm")
-    ax.set_title("evidence that the rows follow the model no longer", loc="left", fontsize="medium")
-    legend(ax)
-    return ax
+    told = f"alarm at row {alarms[0]:,}" if len(alarms) == 1 else count(len(alarms), "alarm")
+    _draw_growth(ax, theme, n, log_wealth, "evidence", threshold, alarms, (f"alarm at {number(threshold)}", told))
+    ax.set(xlabel="number of rows", ylabel="evidence since the last alarm")
+    return finish(ax, "evidence that the rows follow the model no longer")
+
+
+def _draw_growth(
+    ax: Any, theme: Theme, n: Any, logs: Floats, name: str, most: float, rows: Sequence[int], told: tuple[str, str]
+) -> None:
+    """A quantity that grows by factors, dashed how much is enough, the rows where it was; ``told`` in words."""
+    ax.axhline(most, color=theme.ink, linestyle="--", linewidth=1, label=told[0])
+    values = np.exp(np.clip(np.ravel(logs), -_LARGEST, _LARGEST))
+    ax.semilogy(np.ravel(n), values, color=theme.model, linewidth=1.5, label=name)
+    for k, row in enumerate(rows):
+        ax.axvline(row, color=theme.blamed, linewidth=1.4, alpha=0.8, label=told[1] if k == 0 else None)
 
 
 def draw_lengthscales(scales: Lengthscales | None, ax: Any = None) -> Any:
@@ -64,9 +64,7 @@ def draw_lengthscales(scales: Lengthscales | None, ax: Any = None) -> Any:
     ax.set(xscale="log", xlabel="length scale of the kernel", ylabel=scales.label)
     ax.set_xticks(x[:: 1 + len(x) // _TICKS], [f"{value:.2g}" for value in x[:: 1 + len(x) // _TICKS]])
     ax.minorticks_off()
-    ax.set_title("evidence by length scale", loc="left", fontsize="medium")
-    legend(ax)
-    return ax
+    return finish(ax, "evidence by length scale")
 
 
 def draw_nulls(result: Result, draws: Floats | None, ax: Any = None) -> Any:
@@ -79,12 +77,7 @@ def draw_nulls(result: Result, draws: Floats | None, ax: Any = None) -> Any:
     label = f"statistic {number(result.statistic)}"
     ax.axvline(result.statistic, color=theme.blamed if result.rejected else theme.model, linewidth=2.2, label=label)
     ax.set(xlabel="D − θ", ylabel="number of draws")
-    ax.set_title(f"null distribution, p-value {number(result.pvalue)}", loc="left", fontsize="medium")
-    legend(ax)
-    return ax
-
-
-_TAIL = 0.005
+    return finish(ax, f"null distribution, p-value {number(result.pvalue)}")
 
 
 def draw_contributions(explanation: Explanation, ax: Any = None) -> Any:
@@ -94,13 +87,12 @@ def draw_contributions(explanation: Explanation, ax: Any = None) -> Any:
     shares, places = 100 * explanation.shares(rows), np.arange(len(rows))
     ax.barh(places, shares, color=theme.blamed)
     ax.axvline(0.0, color=theme.ink, linewidth=0.8)
-    ax.set_yticks(places, [explanation.label(i).replace("$", r"\$") for i in rows.tolist()], fontsize="small")
+    ax.set_yticks(places, [plain(explanation.label(i)) for i in rows.tolist()], fontsize="small")
     ax.invert_yaxis()
     others = len(explanation.contributions) - len(rows)
     rest = f"; the other {count(others, 'point')}: {percent(1 - shares.sum() / 100)} together" if others else ""
     ax.set_xlabel(f"share of D² in %{rest}")
-    ax.set_title("which points the distance is made of", loc="left", fontsize="medium")
-    return ax
+    return finish(ax, "which points the distance is made of", legend=False)
 
 
 def draw_diagonal(explanation: Explanation, sums: PairSums, ax: Any = None) -> Any:
@@ -108,20 +100,19 @@ def draw_diagonal(explanation: Explanation, sums: PairSums, ax: Any = None) -> A
     ax, theme = canvas(ax)
     j = int(np.argmax(explanation.coordinates))
     x, values = sums.problem.rows.original[:, j], sums.diagonal[sums.rows]
+    low, high = _window(x)
+    outside = int(((x < low) | (x > high)).sum())
+    some = some_of(np.ones(len(x), dtype=bool), MOST)
+    x, values = x[some], values[some]
     order = np.argsort(x)
     if sums.problem.samples.shape[1] == 1:
         ax.plot(x[order], values[order], color=theme.model, linewidth=1)
     ax.scatter(x, values, s=8, color=theme.data, linewidths=0, alpha=0.8, label="data")
     if np.isfinite(sums.tau):
         ax.axhline(sums.tau, color=theme.blamed, linestyle="--", label="τ")
-    low, high = _window(x)
-    outside = int(((x < low) | (x > high)).sum())
     beyond = f" ({count(outside, 'point')} outside of this picture)" if outside else ""
-    name = explanation.names[j].replace("$", r"\$")
-    ax.set(xlabel=f"{name}{beyond}", ylabel="u(x, x)", ylim=(0.0, None), xlim=(low, high))
-    ax.set_title("how much a point can count", loc="left", fontsize="medium")
-    legend(ax)
-    return ax
+    ax.set(xlabel=f"{plain(explanation.names[j])}{beyond}", ylabel="u(x, x)", ylim=(0.0, None), xlim=(low, high))
+    return finish(ax, "how much a point can count")
 
 
 def _window(x: Floats) -> tuple[float, float]:
@@ -139,12 +130,9 @@ _CELLS = 60
 def draw_witness(explanation: Explanation, view: View, ax: Any = None) -> Any:
     """Along the column that counts most, or over the plane of two columns."""
     ax, theme = canvas(ax)
-    if len(explanation.names) == 2:
-        _draw_plane(explanation, view, ax, theme)
-    else:
-        _draw_line(explanation, ax, theme)
-    ax.set_title("where the data have too much (+) or too little (−) mass", loc="left", fontsize="medium")
-    return ax
+    plane = len(explanation.names) == 2
+    _draw_plane(explanation, view, ax) if plane else _draw_line(explanation, ax, theme)
+    return finish(ax, "where the data have too much (+) or too little (−) mass", legend=not plane)
 
 
 def _draw_line(explanation: Explanation, ax: Any, theme: Theme) -> None:
@@ -152,22 +140,17 @@ def _draw_line(explanation: Explanation, ax: Any, theme: Theme) -> None:
     grid, values = explanation.witness_along(j)
     ax.axhline(0.0, color=theme.ink, linewidth=0.8)
     ax.plot(grid, values, color=theme.model, linewidth=2)
-    more, fewer = (
-        (values > 0, theme.blamed, "more data than expected"),
-        (values < 0, theme.model, "fewer data"),
-    )
-    for sign, color, label in (more, fewer):
-        ax.fill_between(grid, values, 0.0, where=sign, color=color, alpha=0.3, linewidth=0, label=label)
+    for sign, color, label in ((1, theme.blamed, "more data than expected"), (-1, theme.model, "fewer data")):
+        where = sign * values > 0
+        ax.fill_between(grid, values, 0.0, where=where, color=color, alpha=0.3, linewidth=0, label=label)
     column = explanation.samples[:, j]
     shown = column[(column >= grid[0]) & (column <= grid[-1])][:2_000]
     ax.plot(shown, np.zeros_like(shown), "|", color=theme.data, markersize=7)
-    name = explanation.names[j].replace("$", r"\$")
     through = "" if len(explanation.names) == 1 else ", through the median of the other columns"
-    ax.set(xlabel=f"{name}{through}", ylabel="witness", xlim=(grid[0], grid[-1]))
-    legend(ax)
+    ax.set(xlabel=f"{plain(explanation.names[j])}{through}", ylabel="witness", xlim=(grid[0], grid[-1]))
 
 
-def _draw_plane(explanation: Explanation, view: View, ax: Any, theme: Theme) -> None:
+def _draw_plane(explanation: Explanation, view: View, ax: Any) -> None:
     axes = [np.linspace(low, high, _CELLS) for low, high in view.window.T]
     places = np.stack([part.ravel() for part in np.meshgrid(*axes, indexing="ij")], axis=1)
     values = explanation.witness(places).reshape(_CELLS, _CELLS)
@@ -176,5 +159,9 @@ def _draw_plane(explanation: Explanation, view: View, ax: Any, theme: Theme) -> 
     drawn = ax.pcolormesh(*axes, values.T, shading="gouraud", rasterized=True, **look)
     ax.scatter(*view.points.T, s=5, color="black", linewidths=0, alpha=0.5)
     ax.figure.colorbar(drawn, ax=ax, label="witness")
-    names = [name.replace("$", r"\$") for name in explanation.names]
-    ax.set(xlabel=names[0], ylabel=names[1], xlim=view.window[:, 0], ylim=view.window[:, 1])
+    ax.set(
+        xlabel=plain(explanation.names[0]),
+        ylabel=plain(explanation.names[1]),
+        xlim=view.window[:, 0],
+        ylim=view.window[:, 1],
+    )

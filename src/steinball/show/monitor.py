@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from steinball.files import write_whole
-from steinball.record import versions
 from steinball.sequential.monitor import Monitor
-from steinball.show.page import _figure, _safe, _table, whole_page
+from steinball.show.page import facts, figure, head, section, table_of, whole_page
 from steinball.show.svg import Frame, drawing
 from steinball.text import number
 
@@ -18,26 +17,20 @@ from steinball.text import number
 def write_monitor(monitor: Monitor, path: str | Path, title: str = "") -> Path:
     """Write the page of a monitor: :meth:`steinball.Monitor.report`."""
     path, (rows, sentence) = Path(path), monitor._shown()
-    word, kind = ("ALARM", "misfit") if monitor.alarms else ("NO ALARM", "undecided")
-    title = title or "Monitor of a feed"
-    head = f'<header>\n<h1>{_safe(title)}</h1>\n<p class="lead"><span class="chip {kind}">{word}</span> '
-    head += f"{_safe(sentence.removeprefix(word).strip())}</p>\n</header>\n"
-    panel = _figure(
-        _evidence(monitor), "The evidence since the last alarm, in powers of ten; dashed: where an alarm is raised."
-    )
-    facts = [*rows, ("versions", ", ".join(f"{name} {version}" for name, version in versions().items()))]
+    word = "ALARM" if monitor.alarms else "NO ALARM"
+    caption = "The evidence since the last alarm, in powers of ten; dashed: where an alarm is raised."
     alarms = [
         [f"{alarm.row:,}", number(alarm.wealth), "the whole row" if alarm.column is None else str(alarm.column + 1)]
         for alarm in monitor.alarms
     ]
-    tables = _section("Last alarms", _table(["row", "evidence", "column"], alarms)) if alarms else ""
-    tables += _section("State", _table(["", ""], [[row[0], row[1]] for row in facts]))
-    write_whole(path, whole_page(title, f'{head}<section class="panels">\n{panel}</section>\n{tables}').encode())
+    parts = [
+        head(title or "Monitor of a feed", word, sentence.removeprefix(word).strip()),
+        f'<section class="panels">\n{figure(_evidence(monitor), caption)}</section>\n',
+        section("alarms", "Last alarms", table_of(["row", "evidence", "column"], alarms)) if alarms else "",
+        section("computed", "State", facts(rows)),
+    ]
+    write_whole(path, whole_page(title or "Monitor of a feed", "".join(parts)).encode())
     return path
-
-
-def _section(name: str, table: str) -> str:
-    return f'<section>\n<h2>{name}</h2>\n<div class="scroll">{table}</div>\n</section>\n'
 
 
 def _evidence(monitor: Monitor) -> str:

@@ -28,7 +28,7 @@
   const short = (value) => String(Number(value.toPrecision(4)));
   const share = (value) => `${Number((100 * value).toPrecision(3))} %`;
   const told = (tolerance) => slider.percent ? share(tolerance) : short(tolerance);
-  const kinds = { misfit: "misfit", rejected: "misfit", [slider && slider.close]: "good" };
+  const kinds = { misfit: "misfit", rejected: "misfit", "not rejected": "plain", [slider && slider.close]: "good" };
 
   // The first position of the slider for the tolerance at which something holds.
   const begin = (there) => {
@@ -42,11 +42,8 @@
     const second = Math.max(first, begin((t) => decide(t, level).word === slider.close));
     const ends = [0, first, second, slider.end].map(across);
     for (let k = 0; k < 3; k++) {
-      const zone = element(`zone-${k}`), name = element(`zone-${k}-name`), width = ends[k + 1] - ends[k];
-      zone.setAttribute("x", ends[k]);
-      zone.setAttribute("width", Math.max(0, width));
-      name.setAttribute("x", (ends[k] + ends[k + 1]) / 2);
-      name.setAttribute("class", width < 62 ? "faint" : "");
+      element(`zone-${k}`).setAttribute("x", ends[k]);
+      element(`zone-${k}`).setAttribute("width", Math.max(0, ends[k + 1] - ends[k]));
     }
   };
 

@@ -6,7 +6,7 @@ import base64
 import html
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,11 @@ from steinball.files import write_whole
 from steinball.record import versions
 from steinball.results.base import Result
 from steinball.results.words import CONTAMINATED
-from steinball.show.panels import data_panel, legend, region_panel, tolerance_panel
+from steinball.show.panels import data_panel, region_panel, tolerance_frame, tolerance_panel
 from steinball.show.predictive import pit_panel, table_panel
-from steinball.show.scene import Scene
-from steinball.show.svg import Frame
 from steinball.show.tolerance import can_slide
-from steinball.text import number, percent
+from steinball.show.view import Scene
+from steinball.text import Row, number, percent
 
 STEP = 0.001
 """Between two positions of a slider for shares and levels."""
@@ -37,7 +36,6 @@ def numbers_of(scene: Scene) -> dict[str, Any]:
     found: dict[str, Any] = {
         "level": result.level,
         "pvalue": result.pvalue,
-        "rejected": result.rejected,
         "zero": result._headline().endswith("REJECTED"),
         "levels": _levels(result),
         "slider": None,
@@ -66,7 +64,6 @@ def level_ends(result: Result) -> tuple[int, int]:
 
 def _slider_facts(scene: Scene) -> dict[str, Any]:
     zones = scene.zones
-    left, right, top, bottom = Frame((0.0, 1.0), (0.0, 1.0)).ends
     limit = scene.result._evidence.limits(zones.kind, np.array([zones.own]))[0]
     return {
         "percent": zones.kind.in_percent,
@@ -75,7 +72,7 @@ def _slider_facts(scene: Scene) -> dict[str, Any]:
         "close": zones.curve.close,
         "end": zones.end,
         "step": slider_step(scene),
-        "frame": [left, right, top, bottom],
+        "frame": tolerance_frame(zones).ends,
     }
 
 
@@ -128,11 +125,11 @@ _TOLERANCE = (
     "The tolerance may be chosen after seeing the data: the tolerated sets lie within each other, so that one "
     "statement holds for all of them at once. The level may not: it has to be chosen before the data are seen."
 )
+_DESCRIBES = "This describes these data; it is not a confidence statement."
 _LEVEL = "The level has to be chosen before the data are seen."
-_COLORED = "orange where there are more, blue where there are fewer; outlined is the box that decides."
-_KINDS = {"MISFIT": "misfit", "REJECTED": "misfit"} | dict.fromkeys(
-    ("GOOD ENOUGH", "CLOSE IN KSD", "DIFFERENCE SHOWN"), "good"
-)
+_KINDS = {"MISFIT": "misfit", "REJECTED": "misfit", "ALARM": "misfit"}
+_KINDS |= dict.fromkeys(("GOOD ENOUGH", "CLOSE IN KSD", "DIFFERENCE SHOWN"), "good")
+_KINDS |= dict.fromkeys(("NOT REJECTED", "NO ALARM", "NO DIFFERENCE SHOWN"), "plain")
 
 
 def write_report(result: Result, path: str | Path, *, data: Any = None, title: str = "") -> Path:
@@ -146,13 +143,13 @@ def page_of(scene: Scene, title: str = "") -> str:
     """The page as text."""
     result, told = scene.result, scene.result.pictures
     sections = [
-        _head(result, title),
+        head_of(result, title),
         _live(scene),
         _panels(scene, told),
         _points(scene) if "data" in told else _blamed(scene) if "regions" in told else "",
-        _detectable(result),
-        _warnings(result),
-        _computed(result),
+        section("detectable", "What could have been detected", _paragraphs([result._detectable()])),
+        warnings_of(result),
+        computed(result),
     ]
     script = _SCRIPT.format(numbers=as_json(numbers_of(scene)), script=_file("page.js"))
     return whole_page(title or result.title, "".join(sections), script)
@@ -190,16 +187,22 @@ def _file(name: str) -> str:
 
 
 def _safe(words: object) -> str:
-    return html.escape(str(words), quote=True)
+    """Words as text of a page; a number and its percent sign stay on one line."""
+    return html.escape(str(words), quote=True).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
-def _head(result: Any, title: str) -> str:
+def head_of(result: Any, title: str) -> str:
     """The verdict in plain words, and the numbers behind it."""
     sentences, numbers = result._brief()
     words = f"at level {result.level:g}. {' '.join(sentences)}"
-    chip = f'<span class="chip {_KINDS.get(result._headline(), "undecided")}">{_safe(result._headline())}</span>'
+    return head(title or result.title, result._headline(), words, filter(None, numbers))
+
+
+def head(title: str, verdict: str, words: str, numbers: Iterable[str] = ()) -> str:
+    """The top of a page."""
+    chip = f'<span class="chip {_KINDS.get(verdict, "undecided")}">{_safe(verdict)}</span>'
     return (
-        f'<header>\n<h1>{_safe(title or result.title)}</h1>\n<p class="lead">{chip} {_safe(words)}</p>\n'
+        f'<header>\n<h1>{_safe(title)}</h1>\n<p class="lead">{chip} {_safe(words)}</p>\n'
         f'<p class="small">{_safe(" · ".join(numbers))}</p>\n</header>\n'
     )
 
@@ -237,24 +240,28 @@ def _slider(name: str, words: str, low: float, high: float, step: float, value: 
 def _panels(scene: Scene, told: Sequence[str]) -> str:
     figures = []
     if "data" in told:
-        notes = " ".join(scene.view.notes)
-        keys = f'<p class="legend">{legend(scene.view)}</p>\n'
-        figures.append(_figure(keys + data_panel(scene), f"The data against the model. {notes}"))
+        figures.append(figure(data_panel(scene), " ".join(["The data against the model.", *scene.view.notes])))
     if "regions" in told:
         caption = f"Shaded is the region that is most short of rows. {scene.profile.caption}"
-        figures.append(_figure(region_panel(scene.profile), caption))
+        figures.append(figure(region_panel(scene.profile), caption))
     if "table" in told:
-        where = vars(scene.result)["words"]
-        figures.append(_figure(table_panel(scene.result), f"Rows over expected rows: {_COLORED} {where}"))
-        figures.append(_figure(pit_panel(scene.result), "The PIT of those rows, and 95 % of simulated ones."))
+        words = f"Rows over expected rows. {vars(scene.result)['words']}"
+        figures.append(figure(table_panel(scene.result), words))
+        figures.append(figure(pit_panel(scene.result), "The PIT of those rows, and 95 % of simulated ones."))
     if "tolerance" in told:
         panel = tolerance_panel(scene.result, scene.zones)
-        figures.append(_figure(panel, "The p-value against the tolerance, and the verdict that it gives."))
+        figures.append(figure(panel, "The p-value against the tolerance, and the verdict that it gives."))
     return f'<section class="panels">\n{"".join(figures)}</section>\n'
 
 
-def _figure(drawing: str, caption: str) -> str:
-    return f"<figure>\n{drawing}\n<figcaption>{_safe(caption)}</figcaption>\n</figure>\n"
+def figure(drawn: str, caption: str) -> str:
+    """A drawing with its caption."""
+    return f"<figure>\n{drawn}\n<figcaption>{_safe(caption)}</figcaption>\n</figure>\n"
+
+
+def section(name: str, heading: str, body: str) -> str:
+    """A part of a page with a heading."""
+    return f'<section id="{name}">\n<h2>{heading}</h2>\n{body}</section>\n'
 
 
 def _points(scene: Scene) -> str:
@@ -262,25 +269,21 @@ def _points(scene: Scene) -> str:
     found = scene.explanation
     names = found.names[:_COLUMNS]
     rows = [_point(scene, i) for i in found.points.tolist()]
-    table = _table(["point", "share of D²", "D without it", *names], rows)
+    body = table_of(["point", "share of D²", "D without it", *names], rows) + _paragraphs(found._sentences())
     cut = f"{len(names)} of {len(found.names)} columns are shown. " if len(found.names) > _COLUMNS else ""
-    words = "".join(f"<p>{_safe(sentence)}</p>\n" for sentence in found._sentences())
-    return (
-        f'<section id="points">\n<h2>Most responsible points</h2>\n<div class="scroll">{table}</div>\n{words}'
-        f'<p class="small">{cut}This describes these data; it is not a confidence statement.</p>\n</section>\n'
-    )
+    return section("points", "Most responsible points", f'{body}<p class="small">{cut}{_DESCRIBES}</p>\n')
 
 
 def _blamed(scene: Scene) -> str:
     """The rows that the model does not explain, and the regions in words."""
     found: Any = scene.result.explain(scene.data, top=_BLAMED)
     rows = [[found.label(i), found.values(i)] for i in found.points.tolist()]
-    table = f'<div class="scroll">{_table(["row", "values"], rows)}</div>\n' if rows else ""
-    words = "".join(f"<p>{_safe(sentence)}</p>\n" for sentence in found.sentences())
-    return (
-        f'<section id="points">\n<h2>Rows that the model does not explain</h2>\n{words}{table}'
-        '<p class="small">This describes these data; it is not a confidence statement.</p>\n</section>\n'
-    )
+    body = _paragraphs(found.sentences()) + (table_of(["row", "values"], rows) if rows else "")
+    return section("points", "Rows that the model does not explain", f'{body}<p class="small">{_DESCRIBES}</p>\n')
+
+
+def _paragraphs(sentences: Iterable[str]) -> str:
+    return "".join(f"<p>{_safe(sentence)}</p>\n" for sentence in sentences)
 
 
 def _point(scene: Scene, row: int) -> list[str]:
@@ -290,9 +293,10 @@ def _point(scene: Scene, row: int) -> list[str]:
     return [found.label(row), percent(share), number(found.influence.ksd[row]), *values]
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table_of(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table that scrolls by itself where it is too wide."""
     body = "".join(_line(row, "td") for row in rows)
-    return f"<table>\n<thead>{_line(heads, 'th')}</thead>\n<tbody>{body}</tbody>\n</table>"
+    return f'<div class="scroll"><table>\n<thead>{_line(heads, "th")}</thead>\n<tbody>{body}</tbody>\n</table></div>\n'
 
 
 def _line(cells: Sequence[str], tag: str) -> str:
@@ -301,27 +305,24 @@ def _line(cells: Sequence[str], tag: str) -> str:
     return "<tr>" + "".join(f"<{tag}{k}>{_safe(c)}</{tag}>" for c, k in zip(cells, kinds, strict=True)) + "</tr>\n"
 
 
-def _detectable(result: Result) -> str:
-    """What the test could have seen, where that is known."""
-    words = _safe(result._detectable())
-    return f'<section id="detectable">\n<h2>What could have been detected</h2>\n<p>{words}</p>\n</section>\n'
-
-
-def _warnings(result: Any) -> str:
+def warnings_of(result: Any) -> str:
+    """Every warning that was given."""
     given = result._record.warnings
     listed = "".join(f"<li>{_safe(warning)}</li>\n" for warning in given)
-    body = f"<ul>\n{listed}</ul>\n" if given else "<p>None were given.</p>\n"
-    return f'<section id="warnings">\n<h2>Warnings</h2>\n{body}</section>\n'
+    return section("warnings", "Warnings", f"<ul>\n{listed}</ul>\n" if given else "<p>None were given.</p>\n")
 
 
-def _computed(result: Any, note: str = CONTAMINATED) -> str:
-    """So that somebody else can repeat it."""
-    rows = [(label, " · ".join(rest)) for label, *rest in result.rows()]
-    rows += [("versions", ", ".join(f"{name} {version}" for name, version in versions().items()))]
-    body = "".join(f"<tr><th>{_safe(label)}</th><td>{_safe(value)}</td></tr>\n" for label, value in rows)
-    made = result._record.call
-    how = f"<tr><th>call</th><td><code>{_safe(made)}</code></td></tr>\n" if made else ""
-    return (
-        f'<section id="computed">\n<h2>How it was computed</h2>\n<table class="facts">\n{how}{body}</table>\n'
-        f'<p class="small">{_safe(result.title)}. {_safe(note)}</p>\n</section>\n'
+def computed(result: Any, note: str = CONTAMINATED) -> str:
+    """How a result was computed, so that somebody else can repeat it."""
+    body = facts(result.rows(), result._record.call)
+    return section(
+        "computed", "How it was computed", f'{body}<p class="small">{_safe(f"{result.title}. {note}")}</p>\n'
     )
+
+
+def facts(rows: Iterable[Row], call: str = "") -> str:
+    """A table of labels and values, the call first and the versions last."""
+    told = [*rows, ("versions", ", ".join(f"{name} {version}" for name, version in versions().items()))]
+    body = "".join(f"<tr><th>{_safe(label)}</th><td>{_safe(' · '.join(rest))}</td></tr>\n" for label, *rest in told)
+    how = f"<tr><th>call</th><td><code>{_safe(call)}</code></td></tr>\n" if call else ""
+    return f'<table class="facts">\n{how}{body}</table>\n'

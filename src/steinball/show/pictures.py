@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,10 @@ from steinball.show.further import (
     draw_witness,
 )
 from steinball.show.predictive import draw_bands, draw_pit, draw_table, has_bands
-from steinball.show.regions import draw_regions, draw_shares
-from steinball.show.sample import draw_sample
-from steinball.show.scene import Scene
-from steinball.show.theme import NEEDED, canvas, pair_of_axes
+from steinball.show.sample import draw_regions, draw_sample, draw_shares
+from steinball.show.theme import NEEDED, new_axes
 from steinball.show.tolerance import can_slide, draw_tolerance
+from steinball.show.view import Scene
 
 _FORMATS = (".png", ".pdf", ".svg")
 
@@ -100,7 +100,7 @@ def possible_pictures(result: Result) -> tuple[str, ...]:
     return tuple(name for name, picture in PICTURES.items() if picture.possible(result))
 
 
-def plot(result: Result, kind: str = "overview", ax: Any = None, *, data: Any = None) -> Any:
+def plot(result: Result, kind: str | Path = "overview", ax: Any = None, *, data: Any = None) -> Any:
     """One picture of a result, by its name: :meth:`steinball.results.Result.plot`.
 
     Examples
@@ -111,10 +111,44 @@ def plot(result: Result, kind: str = "overview", ax: Any = None, *, data: Any = 
     >>> "draws" in result.pictures  # a bound needs none
     False
     """
-    if kind not in result.pictures:
-        raise ValueError(f"`kind` must be one of {', '.join(result.pictures)} for this result, got {kind!r}.")
-    scene = Scene(result, data)
-    return _overview(scene, ax) if kind == "overview" else PICTURES[kind].draw(scene, canvas(ax)[0])
+    kind, ax = chosen_picture(kind, ax, result.pictures)
+    scene, shown = Scene(result, data), panels(result) if kind == "overview" else [kind]
+    drawers = [partial(PICTURES[name].draw, scene) for name in shown]
+    return draw_panels(drawers, ax) if kind == "overview" else draw_into(ax, drawers[0])
+
+
+def chosen_picture(kind: str | Path, ax: Any, kinds: Sequence[str]) -> tuple[str, Any]:
+    """Which picture, and where: the name of a file in place of a kind means the overview in that file."""
+    if Path(kind).suffix.lower() in _FORMATS:
+        return "overview", kind
+    if kind not in kinds:
+        raise ValueError(
+            f"`kind` must be one of {', '.join(kinds)} for this result, or a file that ends in .png, .pdf or .svg, "
+            f"got {str(kind)!r}."
+        )
+    return str(kind), ax
+
+
+class Panels(tuple[Any, ...]):
+    """The axes of a picture; a notebook that ends in ``result.plot()`` shows the picture and prints nothing."""
+
+    def _ipython_display_(self) -> None:
+        """Print nothing: the figure shows itself."""
+
+
+def draw_panels(drawers: Sequence[Callable[[Any], Any]], place: Any) -> Any:
+    """Pictures side by side, in axes that were given, in a new figure, or in a file."""
+
+    def draw(axes: Any) -> Panels:
+        own = np.ravel(axes) if axes is not None else new_axes(len(drawers))
+        return Panels(one(ax) for one, ax in zip(drawers, own, strict=True))
+
+    return draw_into(place, draw, len(drawers))
+
+
+def draw_into(place: Any, draw: Callable[[Any], Any], many: int = 1) -> Any:
+    """What is drawn in axes or, where ``place`` is ``None``, in a new figure; or the path of a file that is written."""
+    return save_axes(draw, many, place) if isinstance(place, str | Path) else draw(place)
 
 
 def panels(result: Result) -> list[str]:
@@ -122,14 +156,6 @@ def panels(result: Result) -> list[str]:
     there = possible_pictures(result)
     sides = (next((name for name in there if PICTURES[name].side == side), None) for side in ("left", "right"))
     return [name for name in sides if name is not None]
-
-
-def _overview(scene: Scene, axes: Any) -> Any:
-    shown = panels(scene.result)
-    one = axes if axes is None or np.ndim(axes) == 0 else axes[0]
-    places = pair_of_axes(axes) if len(shown) == 2 else (one,)
-    drawn = [PICTURES[name].draw(scene, canvas(ax)[0]) for name, ax in zip(shown, places, strict=True)]
-    return np.array(drawn, dtype=object)
 
 
 def check_picture(path: str | Path) -> None:
@@ -142,9 +168,10 @@ def check_picture(path: str | Path) -> None:
         raise ValueError(NEEDED) from error
 
 
-def save_picture(result: Result, path: str | Path, *, data: Any = None, dpi: int = 120) -> Path:
+def save_picture(result: Result, path: str | Path, *, data: Any = None) -> Path:
     """Draw the overview of a result into a file, without a screen; the same result gives the same bytes."""
-    return save_axes(lambda axes: plot(result, "overview", axes, data=data), len(panels(result)), path, dpi)
+    check_picture(path)
+    return Path(plot(result, path, data=data))
 
 
 def save_axes(draw: Callable[[Any], Any], many: int, path: str | Path, dpi: int = 120) -> Path:

@@ -11,8 +11,9 @@ from steinball.arrays import Floats
 from steinball.evidence.predictive import PredictiveEvidence
 from steinball.predictive.finding import BAND_LEVELS, Finding, bands, box_picture
 from steinball.predictive.table import ARCS, BINS, BLOCKS, CELLS, EDGES
-from steinball.show.svg import HEIGHT, Frame, drawing, text
-from steinball.show.theme import canvas, legend
+from steinball.show.panels import legend
+from steinball.show.svg import Frame, drawing, marks
+from steinball.show.theme import canvas, finish, plain
 from steinball.text import percent
 
 _FULL = 1.0  # where the color is strongest: twice as many rows as expected, or half as many
@@ -70,11 +71,15 @@ def bin_marks(evidence: PredictiveEvidence, feature: int) -> list[tuple[float, s
     """Places and words of the ticks along a feature: ends of bins of numbers, middles of bins of categories."""
     column, bins = list(evidence.features.columns.values())[feature], evidence.features.bins[feature]
     there = np.unique(bins).tolist()
-    if column.dtype.kind == "U":
+    if _is_category(evidence, feature):
         names = [np.unique(column[bins == k]).tolist() for k in there]
         return [(k + 0.5, own[0] + " …" * (len(own) > 1)) for k, own in zip(there, names, strict=True)]
     ends = [(float(there[0]), f"{column.min():.3g}")]
     return ends + [(k + 1.0, f"{column[bins == k].max():.3g}") for k in there]
+
+
+def _is_category(evidence: PredictiveEvidence, feature: int) -> bool:
+    return list(evidence.features.columns.values())[feature].dtype.kind == "U"
 
 
 def draw_table(result: Any, ax: Any = None) -> Any:
@@ -92,17 +97,12 @@ def draw_table(result: Any, ax: Any = None) -> Any:
         ax.add_patch(Rectangle((low, first), high - low, last - first, **look))
     places, words = zip(*bin_marks(result._evidence, box.feature), strict=True)
     turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if max(map(len, words)) > 4 else {}
-    ax.set_xticks(places, [word.replace("$", r"\$") for word in words], fontsize="small", **turned)
-    ax.set(
-        xlim=(0, _last_bin(result, box)),
-        ylim=(0, 1),
-        xlabel=box.finding.feature.replace("$", r"\$"),
-        ylabel="PIT, F(y | x)",
-    )
+    ax.set_xticks(places, [plain(word) for word in words], fontsize="small", **turned)
+    name = plain(box.finding.feature)
+    ax.set(xlim=(0, _last_bin(result, box)), ylim=(0, 1), xlabel=name, ylabel="PIT, F(y | x)")
     bar = ax.figure.colorbar(drawn, ax=ax, ticks=[-1, 0, 1])
     bar.ax.set_yticklabels(["½", "1", "2"])
-    ax.set_title("rows over expected rows; outlined: too few", loc="left", fontsize="medium")
-    return ax
+    return finish(ax, "rows over expected rows; outlined: too few", legend=False)
 
 
 def _last_bin(result: Any, box: Box) -> int:
@@ -121,16 +121,8 @@ def draw_pit(result: Any, ax: Any = None) -> Any:
     ax.stairs(box.envelope[1], EDGES, baseline=box.envelope[0], fill=True, color=theme.model, alpha=0.25,
               label="95 % of simulated rows, each cell")  # fmt: skip
     ax.axhline(1.0, color=theme.model, linewidth=1.4)
-    top = max(2.0, float(np.max(box.histogram[1:-1])), float(np.max(box.envelope)))
-    ax.set(xlim=(0, 1), ylim=(0, 1.1 * min(top, 6.0)), xlabel="PIT, F(y | x)", ylabel="rows over expected rows")
-    ax.set_title(_range_words(box.finding), loc="left", fontsize="medium")
-    legend(ax)
-    return ax
-
-
-def _range_words(finding: Finding) -> str:
-    place = "all rows" if finding.everywhere else f"{finding.feature} {finding.span}"
-    return (place if len(place) <= 60 else place[:59] + "…").replace("$", r"\$")
+    ax.set(xlim=(0, 1), ylim=(0, _top(box)), xlabel="PIT, F(y | x)", ylabel="rows over expected rows")
+    return finish(ax, plain("all rows" if box.finding.everywhere else f"{box.finding.feature} {box.finding.span}"))
 
 
 def has_bands(result: Any) -> bool:
@@ -157,53 +149,52 @@ def draw_bands(result: Any, ax: Any = None) -> Any:
     for k, seen in enumerate(found.observed[:, there]):
         look = {"linewidth": 2 if k == 2 else 1, "linestyle": "-" if k == 2 else "--", "color": theme.blamed}
         ax.plot(centers, seen, **look, label="observed: 5, 25, 50, 75, 95 %" if k == 2 else None)
-    if column.dtype.kind == "U":
-        marks = bin_marks(evidence, box.feature)
-        ax.set_xticks([at - 0.5 for at, _ in marks], [words.replace("$", r"\$") for _, words in marks])
-    ax.set(xlabel=name.replace("$", r"\$"), ylabel="y")
-    ax.set_title("predicted and observed quantiles", loc="left", fontsize="medium")
-    legend(ax)
-    return ax
+    if _is_category(evidence, box.feature):
+        named = bin_marks(evidence, box.feature)
+        ax.set_xticks([at - 0.5 for at, _ in named], [plain(words) for _, words in named])
+    ax.set(xlabel=plain(name), ylabel="y")
+    return finish(ax, "predicted and observed quantiles")
 
 
 def table_panel(result: Any) -> str:
     """The strip for a page."""
     box = Box.of(result)
-    frame = Frame((0.0, float(_last_bin(result, box))), (0.0, 1.0))
+    named = bin_marks(result._evidence, box.feature)
+    if _is_category(result._evidence, box.feature):  # cut to fit; of numbers some are left out instead
+        named = [(place, words[: max(3, 40 // len(named))]) for place, words in named]
+    frame = Frame((0.0, float(_last_bin(result, box))), (0.0, 1.0), named, marks(0.0, 1.0, most=4))
     parts = [
-        _rectangle(frame, (k, k + 1), (EDGES[c], EDGES[c + 1]), "more" if value > 0 else "less", abs(value))
+        frame.box((k, k + 1), (EDGES[c], EDGES[c + 1]), "more" if value > 0 else "less", _faint(abs(value)))
         for (k, c), value in np.ndenumerate(box.strength)
         if np.isfinite(value) and abs(value) > 0.02
     ]
-    parts += [_rectangle(frame, BLOCKS[box.block], span, "outline") for span in box.spans]
-    left, right, top, bottom = frame.ends
-    parts.append(f'<path class="axis" d="M{left} {top}V{bottom}H{right}"/>')
-    for at, words in bin_marks(result._evidence, box.feature):
-        parts.append(text(float(frame.across(at)), bottom + 18, words[:12], "middle"))
-    for at in (0.0, 0.25, 0.5, 0.75, 1.0):
-        parts.append(text(left - 8, float(frame.up(at)) + 4, f"{at:g}", "end"))
-    parts.append(text((left + right) / 2, HEIGHT - 8, box.finding.feature, "middle"))
-    middle = (top + bottom) / 2
-    parts.append(f'<g transform="translate(13 {middle:.0f}) rotate(-90)">{text(0, 0, "PIT, F(y | x)", "middle")}</g>')
-    return drawing(parts, "Rows over expected rows, by feature and PIT")
+    parts += [frame.box(BLOCKS[box.block], span, "outline") for span in box.spans]
+    parts.append(frame.axes((box.finding.feature, "PIT, F(y | x)")))
+    keys = legend([("more rows than expected", "more"), ("fewer", "less"), ("the box that decides", "outline")])
+    return keys + drawing(parts, "Rows over expected rows, by feature and PIT")
 
 
 def pit_panel(result: Any) -> str:
     """The PIT of the range that decides, for a page."""
     box = Box.of(result)
-    top = 1.1 * min(6.0, max(2.0, float(np.max(box.histogram[1:-1])), float(np.max(box.envelope))))
+    top = _top(box)
     frame = Frame((0.0, 1.0), (0.0, top))
-    shown = np.minimum(box.histogram, top)
     low, high = np.minimum(box.envelope, top)
-    parts = [_rectangle(frame, span, (0.0, top), "zone misfit") for span in box.spans]
-    parts.append(frame.boxes(EDGES, shown, "bars"))
-    parts += [_rectangle(frame, (EDGES[c], EDGES[c + 1]), (low[c], high[c]), "less", 0.25) for c in range(CELLS)]
+    parts = [frame.box(span, None, "zone misfit") for span in box.spans]
+    parts.append(frame.boxes(EDGES, np.minimum(box.histogram, top), "bars"))
+    parts += [frame.box((EDGES[c], EDGES[c + 1]), (low[c], high[c]), "less", _faint(0.25)) for c in range(CELLS)]
     parts.append(frame.line(np.array([0.0, 1.0]), np.ones(2), "model"))
-    return drawing([*parts, frame.axes(("PIT, F(y | x)", "rows over expected rows"))], "PIT of the rows that decide")
+    parts.append(frame.axes(("PIT, F(y | x)", "rows over expected rows")))
+    keys = legend(
+        [("rows", "bars"), ("expected, with 95 % of simulated rows", "model"), ("too few rows", "zone misfit")]
+    )
+    return keys + drawing(parts, "PIT of the rows that decide")
 
 
-def _rectangle(frame: Frame, across: Any, up: Any, kind: str, opacity: float | None = None) -> str:
-    (left, right), (bottom, top) = frame.across(np.array(across, float)), frame.up(np.array(up, float))
-    faint = "" if opacity is None else f' fill-opacity="{opacity:.2f}"'
-    size = f'width="{right - left:.2f}" height="{bottom - top:.2f}"'
-    return f'<rect class="{kind}" x="{left:.2f}" y="{top:.2f}" {size}{faint}/>'
+def _faint(opacity: float) -> str:
+    return f' fill-opacity="{opacity:.2f}"'
+
+
+def _top(box: Box) -> float:
+    """The upper end of the axis of a PIT: all bars but the first and the last, up to six times what is expected."""
+    return 1.1 * min(6.0, max(2.0, float(np.max(box.histogram[1:-1])), float(np.max(box.envelope))))

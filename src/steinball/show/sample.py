@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import Any
 
+import numpy as np
+
+from steinball.explain.regions import Profile
 from steinball.show.density import mass_levels
-from steinball.show.theme import Theme, canvas, legend
+from steinball.show.theme import Theme, canvas, finish, mark_beyond, plain
 from steinball.show.view import View
+from steinball.text import percent
 
 BLAMED, FAR = "most responsible", "far from all others"
-_RUG = 0.05
+_RUG, _NOTE = 0.05, 62
 
 
 def draw_sample(view: View, ax: Any = None) -> Any:
     """One column as a histogram and a rug, two as points; the model as a density or as contours."""
     ax, theme = canvas(ax)
     (_draw_one if len(view.names) == 1 else _draw_two)(view, ax, theme)
-    ax.set_xlabel(_plain(view.names[0]))
-    ax.set_title("data and model", loc="left", fontsize="medium")
-    legend(ax)
-    for place, note in enumerate(reversed(view.notes)):
-        ax.annotate(
-            note, (0, 0), (0, -34 - 11 * place), "axes fraction", "offset points", fontsize="x-small", color=theme.ink
-        )
-    return ax
-
-
-def _plain(name: str) -> str:
-    """A name as it is: matplotlib reads dollars as mathematics."""
-    return name.replace("$", r"\$")
+    notes = (fill(note, _NOTE) for note in view.notes)
+    ax.set_xlabel("\n".join([plain(view.names[0]), *notes]))  # a label of its own could lie over this one
+    return finish(ax, "data and model")
 
 
 def _draw_one(view: View, ax: Any, theme: Theme) -> None:
@@ -45,15 +40,13 @@ def _draw_one(view: View, ax: Any, theme: Theme) -> None:
         if chosen.any():
             places = view.points[chosen, 0]
             ax.vlines(places, -height * _RUG * top, 0.0, color=color, linewidth=1.2, label=label)
-    for count, place, side, arrow in zip(view.sides, (0.01, 0.99), ("left", "right"), ("◂ {}", "{} ▸"), strict=True):
-        if count:
-            ax.text(place, 0.02, arrow.format(count), transform=ax.transAxes, ha=side, color=theme.ink)
+    mark_beyond(ax, view.sides, theme.ink)
     ax.set(xlim=view.window[:, 0], ylim=(-2.4 * _RUG * top, 1.08 * top), ylabel="density")
 
 
 def _draw_two(view: View, ax: Any, theme: Theme) -> None:
     others, guilty, far = (view.points[kind] for kind in (~(view.blamed | view.far), view.blamed, view.far))
-    size = 12 if len(view.points) < 700 else 5
+    size, marked = (12, 26) if len(view.points) < 700 else (5, 12)
     ax.scatter(*others.T, s=size, color=theme.data, alpha=0.7, linewidths=0, label="data")
     if view.model is not None:
         levels = mass_levels(view.model.values)
@@ -62,5 +55,37 @@ def _draw_two(view: View, ax: Any, theme: Theme) -> None:
     if len(far):
         ax.scatter(*far.T, s=30, marker="^", facecolors="none", edgecolors=theme.unsure, label=FAR)
     if len(guilty):
-        ax.scatter(*guilty.T, s=26, marker="D", color=theme.blamed, linewidths=0, label=BLAMED)
-    ax.set(xlim=view.window[:, 0], ylim=view.window[:, 1], ylabel=_plain(view.names[1]))
+        ax.scatter(*guilty.T, s=marked, marker="D", color=theme.blamed, linewidths=0, label=BLAMED)
+    ax.set(xlim=view.window[:, 0], ylim=view.window[:, 1], ylabel=plain(view.names[1]))
+
+
+def draw_regions(found: Profile, ax: Any = None) -> Any:
+    """Shares of data and model in cells of the view that decides, with the region shaded."""
+    ax, theme = canvas(ax)
+    edges, data, model = found.bars
+    for k, (low, high) in enumerate(found.spans):
+        label = "most short of rows" if k == 0 else None
+        ax.axvspan(low, high, color=theme.blamed, alpha=theme.tint, linewidth=0, label=label)
+    ax.stairs(data, edges, fill=True, color=theme.data, alpha=0.55, label="data")
+    ax.stairs(model, edges, color=theme.model, linewidth=2, label="model")
+    mark_beyond(ax, found.beyond, theme.ink)
+    if found.labels:
+        ax.set_xticks(range(len(found.labels)), [plain(name) for name in found.labels])
+    ax.set(xlim=found.window, ylim=(0.0, None), xlabel=plain(found.name), ylabel="share of rows")
+    ax.yaxis.set_major_formatter(lambda value, _: percent(value))
+    expected, observed = percent(found.region.expected), percent(found.region.observed)
+    return finish(ax, f"shaded: model {expected}, data {observed}")
+
+
+def draw_shares(found: Profile, ax: Any = None) -> Any:
+    """The share of the data against the share of the model, for every region of the view that decides."""
+    ax, theme = canvas(ax)
+    line = np.linspace(0.0, 1.0, 101)
+    ax.plot(line, line, color=theme.ink, linewidth=0.8, label="equal")
+    ax.plot(line, found.floor(line), color=theme.ink, linestyle="--", linewidth=1, label="least that is tolerated")
+    ax.scatter(found.expected, found.observed, s=6, color=theme.data, alpha=0.5, linewidths=0, label="regions")
+    ax.plot(found.region.expected, found.region.observed, "o", color=theme.blamed, markersize=7, label="decides")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(lambda value, _: percent(value))
+    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), xlabel="share of the model", ylabel="share of the data")
+    return finish(ax, plain(f"all regions of {found.name}"))

@@ -6,22 +6,30 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from steinball.arrays import Floats
 
-WIDTH, HEIGHT = 520.0, 340.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 26.0, 30.0, 46.0
+WIDTH, HEIGHT = 520.0, 366.0
+_RIGHT, _TOP, _BOTTOM = 26.0, 38.0, 58.0
+_LETTER = 9.8
+"""Width of a letter on a narrow screen, where the style sheet makes letters larger: numbers must not touch there."""
+
+_LONGEST = 46
+
+Marks = Sequence[tuple[float, str]]
+"""Places on an axis, and what is written there."""
 
 
-def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers between two ends.
+def marks(low: float, high: float, percents: bool = False, most: int = 5) -> Marks:
+    """Round numbers between two ends, with their words.
 
     Examples
     --------
-    >>> ticks(0.0, 1.0)
-    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    >>> marks(0.0, 0.25, percents=True, most=3)
+    [(0.0, '0 %'), (0.1, '10 %'), (0.2, '20 %')]
     """
     rough = (high - low) / most
     if not (math.isfinite(rough) and rough > 0.0):
@@ -29,30 +37,54 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough * (1.0 - 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
+    values = (float(f"{k * step:.12g}") for k in range(first, last + 1))
+    return [(value, f"{100 * value:g} %" if percents else f"{value:g}") for value in values]
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The part of a drawing that data lie in: lower and upper ends of both axes."""
+    """The part of a drawing that data lie in: lower and upper ends of both axes, and their marks."""
 
     x: tuple[float, float]
     y: tuple[float, float]
-
-    def across(self, values: Floats | float) -> Floats:
-        """From data to the drawing, to the right."""
-        low, high = self.x
-        return np.asarray(_LEFT + (np.asarray(values) - low) / (high - low) * (WIDTH - _LEFT - _RIGHT))
-
-    def up(self, values: Floats | float) -> Floats:
-        """From data to the drawing, whose zero is above."""
-        low, high = self.y
-        return np.asarray(HEIGHT - _BOTTOM - (np.asarray(values) - low) / (high - low) * (HEIGHT - _TOP - _BOTTOM))
+    x_marks: Marks | None = None
+    y_marks: Marks | None = None
 
     @property
     def ends(self) -> tuple[float, float, float, float]:
-        """Left, right, top and bottom in the drawing."""
-        return _LEFT, WIDTH - _RIGHT, _TOP, HEIGHT - _BOTTOM
+        """Left, right, top and bottom in the drawing; the numbers of the axis up have room on the left."""
+        return (
+            18.0 + _LETTER * max((len(words) for _, words in self._up), default=1),
+            WIDTH - _RIGHT,
+            _TOP,
+            HEIGHT - _BOTTOM,
+        )
+
+    @property
+    def _up(self) -> Marks:
+        return marks(*self.y) if self.y_marks is None else self.y_marks
+
+    def across(self, values: Floats | float) -> Floats:
+        """From data to the drawing, to the right."""
+        (low, high), (left, right, _, _) = self.x, self.ends
+        return np.asarray(left + (np.asarray(values) - low) / (high - low) * (right - left))
+
+    def up(self, values: Floats | float) -> Floats:
+        """From data to the drawing, whose zero is above."""
+        (low, high), (_, _, top, bottom) = self.y, self.ends
+        return np.asarray(bottom - (np.asarray(values) - low) / (high - low) * (bottom - top))
+
+    def box(self, across: Any, up: Any, kind: str, more: str = "") -> str:
+        """A rectangle between two places of each axis; of the whole height where ``up`` is ``None``."""
+        (left, right), (lower, upper) = self.across(np.array(across)), self.up(np.array(self.y if up is None else up))
+        size = f'width="{max(0.0, right - left):.2f}" height="{max(0.0, lower - upper):.2f}"'
+        return f'<rect class="{kind}" x="{left:.2f}" y="{upper:.2f}" {size}{more}/>'
+
+    def beyond(self, before: int, after: int) -> str:
+        """How many points lie to the left and to the right of the frame."""
+        left, right, _, bottom = self.ends
+        words = (text(left + 4, bottom - 4, f"◂ {before}"), text(right - 2, bottom - 4, f"{after} ▸", "end"))
+        return words[0] * bool(before) + words[1] * bool(after)
 
     def line(self, x: Floats, y: Floats, kind: str, name: str = "") -> str:
         """A line through points."""
@@ -87,26 +119,26 @@ class Frame:
             for (a, b), text in zip(marks, texts, strict=True)
         ) + "</g>"  # fmt: skip
 
-    def axes(self, names: tuple[str, str], percents: bool = False) -> str:
-        """Ticks, their numbers, and the names of both axes."""
-        left, right, _, bottom = self.ends
-        marks = [f'<path class="axis" d="M{left} {_TOP}V{bottom}H{right}"/>']
-        for value in ticks(*self.x):
-            at, words = float(self.across(value)), f"{100 * value:g} %" if percents else f"{value:g}"
-            marks.append(f'<path class="axis" d="M{at:.1f} {bottom}v5"/>{text(at, bottom + 18, words, "middle")}')
-        for value in ticks(*self.y, most=5):
+    def axes(self, names: tuple[str, str]) -> str:
+        """Marks and the names of both axes: below the axis across, and above the axis up, where no number is."""
+        left, right, top, bottom = self.ends
+        parts = [f'<path class="axis" d="M{left:.1f} {top}V{bottom}H{right}"/>']
+        across = marks(*self.x) if self.x_marks is None else self.x_marks
+        step = math.ceil(_LETTER * sum(len(words) + 2 for _, words in across) / (right - left)) or 1
+        for value, words in across[::step]:
+            at = float(self.across(value))
+            parts.append(f'<path class="axis" d="M{at:.1f} {bottom}v5"/>{text(at, bottom + 25, words, "middle")}')
+        for value, words in self._up:
             at = float(self.up(value))
-            marks.append(f'<path class="axis" d="M{left} {at:.1f}h-5"/>{text(left - 8, at + 4, f"{value:g}", "end")}')
-        middle = (_TOP + bottom) / 2
-        turned = f'<g transform="translate(13 {middle:.0f}) rotate(-90)">{text(0, 0, names[1], "middle")}</g>'
-        return "".join(marks) + text((left + right) / 2, HEIGHT - 8, names[0], "middle") + turned
+            parts.append(f'<path class="axis" d="M{left:.1f} {at:.1f}h-5"/>{text(left - 8, at + 5, words, "end")}')
+        middle = text((left + right) / 2, HEIGHT - 8, names[0], "middle")
+        return "".join(parts) + middle + text(6, top - 18, names[1])
 
 
-def text(x: float, y: float, words: str, anchor: str = "start", kind: str = "", name: str = "") -> str:
+def text(x: float, y: float, words: str, anchor: str = "start", name: str = "") -> str:
     """Words at a place; longer ones are cut, since a column may have any name."""
-    shown = words if len(words) <= 60 else words[:59] + "…"
-    look = f' class="{kind}"' if kind else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{look}{_name(name)}>{html.escape(shown)}</text>'
+    shown = words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{_name(name)}>{html.escape(shown)}</text>'
 
 
 def drawing(parts: Iterable[str], title: str, name: str = "") -> str:

@@ -64,14 +64,26 @@ def canvas(ax: Any = None) -> tuple[Any, Theme]:
     return ax, Theme.of(ax)
 
 
-def legend(ax: Any) -> None:
-    """What the colors and lines mean, on a ground that keeps it readable where it lies over them."""
-    ax.legend(fontsize="small", loc="best", framealpha=0.8, edgecolor="none")
+def finish(ax: Any, title: str, legend: bool = True) -> Any:
+    """The axes with their title and what the colors mean, on a ground that keeps it readable."""
+    ax.set_title(title, loc="left", fontsize="medium")
+    if legend:
+        ax.legend(fontsize="small", loc="best", framealpha=0.8, edgecolor="none")
+    return ax
 
 
-def pair_of_axes(axes: Any = None) -> tuple[Any, Any]:
-    """Two axes side by side: those that were given, or new ones."""
-    if axes is None:
-        axes = pyplot().subplots(1, 2, figsize=(10.4, 4.2), layout="constrained")[1]
-    left, right = axes
-    return left, right
+def plain(words: str, longest: int = 60) -> str:
+    """Words as they are, where matplotlib reads dollars as mathematics; longer ones are cut."""
+    return (words if len(words) <= longest else words[: longest - 1] + "…").replace("$", r"\$")
+
+
+def mark_beyond(ax: Any, sides: tuple[int, int], color: str) -> None:
+    """How many points lie to the left and to the right of the axes."""
+    for many, place, side, arrow in zip(sides, (0.01, 0.99), ("left", "right"), ("◂ {}", "{} ▸"), strict=True):
+        if many:
+            ax.text(place, 0.02, arrow.format(many), transform=ax.transAxes, ha=side, color=color)
+
+
+def new_axes(many: int) -> Any:
+    """So many axes side by side in a new figure."""
+    return pyplot().subplots(1, many, figsize=(5.2 * many, 4.2), layout="constrained", squeeze=False)[1][0]

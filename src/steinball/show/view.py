@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +13,14 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats
 from steinball.evidence.base import PairSums
 from steinball.explain.explanation import Explanation
-from steinball.problem import Rows
+from steinball.explain.regions import Profile
+from steinball.results.base import Result
+from steinball.rows import Rows
 from steinball.show.density import Shape, shape_of
+from steinball.show.tolerance import Zones, zones_of
 
 MOST = 2_000
-"""Points that a picture shows at most, the blamed ones first: a page has to stay small."""
+"""Points that a picture shows at most: a page has to stay small, and gray data must be seen beside blamed points."""
 
 _TAIL, _ROOM, _FAR = 0.005, 0.08, 1.5
 _BARS = 40
@@ -117,15 +123,65 @@ def _window(x: Floats, draws: Floats | None, guilty: NDArray[np.bool_]) -> Float
 
 
 def _chosen(inside: NDArray[np.bool_], guilty: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The points to draw, in their order: all, or the blamed ones and some of the others, evenly through the data."""
-    shown = np.flatnonzero(inside)
-    if len(shown) <= MOST:
-        return shown
-    first = np.flatnonzero(inside & guilty)[:MOST]
-    rest = np.flatnonzero(inside & ~guilty)
-    some = np.random.default_rng(0).choice(rest, MOST - len(first), replace=False)
-    return np.sort(np.concatenate([first, some]))
+    """The points to draw, in their order: all, or a part with at most a quarter of blamed ones, which else cover it."""
+    if inside.sum() <= MOST:
+        return np.flatnonzero(inside)
+    first = some_of(inside & guilty, MOST // 4)
+    return np.sort(np.concatenate([first, some_of(inside & ~guilty, MOST - len(first))]))
+
+
+def some_of(there: NDArray[np.bool_], most: int) -> NDArray[np.intp]:
+    """Places where something is true, in their order; where there are more than ``most``, so many drawn at random."""
+    found = np.flatnonzero(there)
+    return found if len(found) <= most else np.sort(np.random.default_rng(0).choice(found, most, replace=False))
 
 
 def _bar_count(inside: NDArray[np.bool_]) -> int:
     return int(np.clip(3.0 * np.cbrt(max(1, inside.sum())), 8, _BARS))
+
+
+TOP = 10
+"""Points that are named."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A result, and the frame that was tested where there is one."""
+
+    result: Result
+    data: Any = None
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        """Which points, columns and places count."""
+        return self.result.explain(self.data, top=min(TOP, self.result.n))
+
+    @cached_property
+    def sums(self) -> PairSums:
+        """What the leading kernel says of every point."""
+        return self.result._sums()[0]
+
+    @cached_property
+    def blamed(self) -> NDArray[np.intp]:
+        """The most responsible points: ten, or as many as must be conceded to be contaminated."""
+        found = self.explanation.contributions
+        many = max(min(TOP, self.result.n), math.ceil(self.result.contamination_bound * self.result.n))
+        order = np.argsort(-found, kind="stable")[:many]
+        return order[found[order] > 0.0]
+
+    @cached_property
+    def view(self) -> View:
+        """The data in their window."""
+        return view_of(self.explanation, self.sums, self.blamed)
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The view that decides, where shares of rows were compared."""
+        found = self.result._profile()
+        assert found is not None
+        return found
+
+    @cached_property
+    def zones(self) -> Zones:
+        """The p-value against the tolerance."""
+        return zones_of(self.result)

@@ -3,8 +3,4 @@
 from steinball.tau.certificate import Supremum
 from steinball.tau.search import Ball, Box
 
-__all__ = [
-    "Ball",
-    "Box",
-    "Supremum",
-]
+__all__ = ["Ball", "Box", "Supremum"]

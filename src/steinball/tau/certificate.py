@@ -12,9 +12,8 @@ from steinball.arrays import Array, dtype_name, to_host
 from steinball.models.growth import RadialScore
 from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinKernel
-from steinball.tau.boxes import MOST_BOXES, largest_box
 from steinball.tau.search import optimized
-from steinball.tau.shells import Majorant, Setting, largest_shell
+from steinball.tau.shells import MOST_BOXES, Majorant, Setting, largest_box, largest_shell
 from steinball.tau.shells import UncertifiedError as UncertifiedError
 
 if TYPE_CHECKING:

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import Array, like, to_host
+from steinball.arrays import Array, Floats, like, to_host
 from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import Support
 from steinball.tilts import EdgeTilt, Tilt
-
-Floats = NDArray[np.float64]
 
 NEARNESS = (1e-4, 1e-6, 1e-8)
 """How near to an edge the score is looked at, in median distances from it."""
@@ -37,15 +34,14 @@ class End:
     edge: float
     order: float
     steepness: float
-    points: NDArray[np.float64]
+    points: Floats
 
     def tilt_order(self, tilt: Tilt | None) -> float:
         """q with w·e like r^q next to the edge."""
         if tilt is None:
             return 0.0
         far, near = (_log_weights(tilt, self.points[k], self.column) for k in (0, -1))
-        apart = np.log(np.abs(self.points[0, :, self.column] - self.edge))
-        closer = np.log(np.abs(self.points[-1, :, self.column] - self.edge))
+        apart, closer = (np.log(np.abs(self.points[k, :, self.column] - self.edge)) for k in (0, -1))
         return float(np.min((far - near) / (apart - closer)))
 
     def sound(self, tilt: Tilt | None) -> bool:
@@ -67,9 +63,8 @@ def find_ends(model: Any, samples: Array) -> list[End]:
         return []
     x = support.rows_inside(to_host(samples))
     low, high = support.along(x.shape[1])
-    ends = [(j, low[j], 1.0) for j in np.flatnonzero(np.isfinite(low))]
-    ends += [(j, high[j], -1.0) for j in np.flatnonzero(np.isfinite(high))]
-    return [_end(model, x, (int(j), float(edge), sign), samples) for j, edge, sign in ends]
+    sides = [(side, sign, j) for side, sign in ((low, 1.0), (high, -1.0)) for j in np.flatnonzero(np.isfinite(side))]
+    return [_end(model, x, (int(j), float(side[j]), sign), samples) for side, sign, j in sides]
 
 
 def _end(model: Any, x: Floats, where: tuple[int, float, float], template: Array) -> End:
@@ -79,9 +74,9 @@ def _end(model: Any, x: Floats, where: tuple[int, float, float], template: Array
     least = 4096.0 * np.finfo(np.float64).eps * abs(edge)
     for k, near in enumerate(NEARNESS):
         rows[k, :, column] = edge + sign * max(near * unit, (len(NEARNESS) - k) * least)
-    flat = rows.reshape(-1, x.shape[1])
     with np.errstate(all="ignore"):
-        scores = to_host(score_of(model, like(flat, template))).reshape(rows.shape)[:, :, column]
+        scores = to_host(score_of(model, like(rows.reshape(-1, x.shape[1]), template)))
+        scores = scores.reshape(rows.shape)[:, :, column]
         distance = np.abs(rows[:, :, column] - edge)
         orders = sign * distance[-1] * scores[-1]
         slopes = np.log(np.abs(scores[-1] / scores[0])) / np.log(distance[0] / distance[-1])
@@ -122,18 +117,16 @@ def _scales(support: Support, x: Floats) -> tuple[float, ...]:
 def check_edges(tilt: Tilt | None, model: Any, samples: Array) -> None:
     """Refuse a test in which Stein's identity fails at an edge of the support."""
     for end in find_ends(model, samples):
-        if not end.sound(tilt):
-            raise ValueError(_unsound(end, tilt))
-
-
-def _unsound(end: End, tilt: Tilt | None) -> str:
-    side = "low" if end.points[0, 0, end.column] > end.edge else "high"
-    weight = "" if tilt is None else f", and the weight of {type(tilt).__name__} like {_power(end.tilt_order(tilt))}"
-    return (
-        f"the model has an edge at {end.edge:g} in column {end.column}, where its density is like {_power(end.order)} "
-        f"in the distance r{weight}: too much for Stein's identity, so that a true model would be rejected. Use "
-        f'`tilt="auto"`, or a tilt that vanishes there: `EdgeTilt({side}={end.edge:g})`.'
-    )
+        if end.sound(tilt):
+            continue
+        side = "low" if end.points[0, 0, end.column] > end.edge else "high"
+        falls = "" if tilt is None else f"the weight of {type(tilt).__name__} like {_power(end.tilt_order(tilt))}"
+        weight = falls and f", and {falls}"
+        raise ValueError(
+            f"the model has an edge at {end.edge:g} in column {end.column}, where its density is like "
+            f"{_power(end.order)} in the distance r{weight}: too much for Stein's identity, so that a true model would "
+            f'be rejected. Use `tilt="auto"`, or a tilt that vanishes there: `EdgeTilt({side}={end.edge:g})`.'
+        )
 
 
 def _power(order: float) -> str:

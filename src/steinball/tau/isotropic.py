@@ -1,19 +1,24 @@
-"""The isotropic Gaussian model under a tilt of its own center: the case in which suprema have closed forms."""
+"""How far apart two Stein features lie, and how fast they move with the point: their diameter and Lipschitz constant.
+
+Both have closed forms for an isotropic Gaussian model under a tilt of its own center.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from steinball.arrays import Floats, check_kind
+from steinball.arrays import Floats, check_kind, like, namespace, to_host
 from steinball.kernels.base import Kernel
+from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
 from steinball.tau.certificate import Supremum
+from steinball.tau.search import climb
 from steinball.tilts import PolynomialTilt
 
 if TYPE_CHECKING:
@@ -97,18 +102,16 @@ class IsotropicCase:
 
     def distances(self, x: Floats, y: Floats) -> Floats:
         """|φ(x) − φ(y)| for rows of two coordinates relative to m: a plane through m holds both points."""
-        (wx, sx), (wy, sy) = self._weighted(x), self._weighted(y)
+        (wx, sx, norm_x), (wy, sy, norm_y) = self._features(x), self._features(y)
         apart, shift = x - y, sy - sx
         cross = 2.0 * np.sum(apart * shift, axis=1) - 2.0 * self.dimension
         mixed = wx * wy * self.kernel.combine(np.sum(apart * apart, axis=1), np.sum(sx * sy, axis=1), cross)
-        return np.asarray(np.sqrt(np.maximum(self._norms(x) + self._norms(y) - 2.0 * mixed, 0.0)))
+        return np.asarray(np.sqrt(np.maximum(norm_x + norm_y - 2.0 * mixed, 0.0)))
 
-    def _weighted(self, x: Floats) -> tuple[Floats, Floats]:
+    def _features(self, x: Floats) -> tuple[Floats, Floats, Floats]:
+        """The weight, the shifted score and u(x, x) at rows of ``x``."""
         v = 1.0 / (1.0 + np.sum(x * x, axis=1) / self.scale**2)
-        return np.sqrt(v), -x * (1.0 / self.variance + v / self.scale**2)[:, None]
-
-    def _norms(self, x: Floats) -> Floats:
-        return np.asarray(self.diagonal()(1.0 / (1.0 + np.sum(x * x, axis=1) / self.scale**2)))
+        return np.sqrt(v), -x * (1.0 / self.variance + v / self.scale**2)[:, None], self.diagonal()(v)
 
 
 def _largest(polynomial: Polynomial, high: float = 1.0) -> float:
@@ -171,3 +174,113 @@ def diameter(problem: Problem, tau: Supremum) -> float:
     check_kind(tau, Supremum, "tau", "a Supremum")
     bound, case = 2.0 * math.sqrt(tau.value), IsotropicCase.of(problem)
     return bound if case is None else min(bound, problem.once("diameter", case.diameter))
+
+
+_STARTS = 6
+_LOOKS = 256
+_STEP = 1e-4
+
+
+def lipschitz_constant(problem: Problem) -> Supremum:
+    r"""The Lipschitz constant of the Stein features, and how it was obtained
+
+    .. math:: L = \sup_{x \ne y} \frac{|\varphi(x) - \varphi(y)|}{|x - y|} = \sup_x \sqrt{\lambda_{\max}(M(x))}, \qquad
+       M_{ij}(x) = \langle \partial_i \varphi(x), \partial_j \varphi(x) \rangle.
+
+    ``"closed form"`` for an isotropic Gaussian model under a polynomial tilt of exponent ½ at its mean; otherwise
+    ``"optimized"``: a search from the steepest samples and along rays, a lower bound of the supremum that is usually
+    sharp. The features of a Matérn-3/2 kernel are not Lipschitz.
+
+    Examples
+    --------
+    >>> from steinball.problem import pose
+    >>> from steinball.kernels import InverseMultiquadric
+    >>> from steinball.models import Gaussian
+    >>> lipschitz_constant(pose([0.0, 1.0], Gaussian(), InverseMultiquadric(1.0), "auto")).kind
+    'closed form'
+    """
+    if math.isinf(kernel_constants(problem.stein.kernel)[2]):
+        raise ValueError(
+            "the Stein features of this kernel are not Lipschitz (a Matérn kernel of smoothness 3/2 has no second "
+            "derivative at 0). Use smoothness 5/2, a Gaussian or an inverse multiquadric kernel."
+        )
+    case = IsotropicCase.of(problem)
+    if case is not None:
+        return Supremum(case.lipschitz(), "closed form")
+    if problem.samples.shape[1] > 1 and problem.stein.weighs_apart(problem.samples):
+        raise TypeError(
+            "the Lipschitz constant is not known for a tilt with a weight for each of several coordinates. Give the "
+            "constant itself: Wasserstein(distance, lipschitz=...)."
+        )
+    if not problem.evaluable:
+        raise TypeError(
+            f"the Lipschitz constant needs the score away from the samples; {problem.unknown_elsewhere}. Pass a score "
+            "function, or the constant itself: Wasserstein(distance, lipschitz=...)."
+        )
+    return Supremum(_optimized(problem), "optimized")
+
+
+def feature_slopes(problem: Problem, x: Floats) -> Floats:
+    r"""√λ_max(M(x)) at rows of ``x`` (m, d), with b = w s + ∇w, J its Jacobian (by central differences) and
+
+    .. math:: M = \varphi_0 J J^\top - c_1 w (J C + C J^\top) + c_1 (|b|^2 C + C b \nabla w^\top + \nabla w b^\top C
+       + \operatorname{tr} C \, \nabla w \nabla w^\top) + c_2 w^2 (2 C^2 + \operatorname{tr} C \, C),
+
+    φ₀, c₁, c₂ of :func:`kernel_constants`, C the metric of the kernel.
+    """
+    d, (value, first, second) = x.shape[1], kernel_constants(problem.stein.kernel)
+    metric = np.eye(d) if problem.stein.kernel.metric is None else problem.stein.kernel.metric
+    step = _STEP * math.sqrt(value / first / np.trace(metric) * d)
+    moves = step * np.vstack([np.zeros(d), np.eye(d), -np.eye(d)])
+    there = (x[:, None, :] + moves).reshape(-1, d)
+    b, w = _drift(problem, there)
+    b, w = b.reshape(len(x), 2 * d + 1, d), w.reshape(len(x), 2 * d + 1)
+    jacobian = (b[:, 1 : d + 1] - b[:, d + 1 :]) / (2.0 * step)  # (m, i, k): ∂ᵢ b_k
+    gradient = (w[:, 1 : d + 1] - w[:, d + 1 :]) / (2.0 * step)
+    b, w = b[:, 0], w[:, 0, None, None]
+    pulled = jacobian @ metric
+    outer = (b @ metric)[:, :, None] * gradient[:, None, :]
+    matrix = value * jacobian @ jacobian.swapaxes(1, 2) - first * w * (pulled + pulled.swapaxes(1, 2))
+    matrix += first * (np.sum(b * b, axis=1)[:, None, None] * metric + outer + outer.swapaxes(1, 2))
+    matrix += first * np.trace(metric) * gradient[:, :, None] * gradient[:, None, :]
+    matrix += second * w**2 * (2.0 * metric @ metric + np.trace(metric) * metric)
+    return np.asarray(np.sqrt(np.maximum(np.linalg.eigvalsh(matrix)[:, -1], 0.0)))
+
+
+def _drift(problem: Problem, x: Floats) -> tuple[Floats, Floats]:
+    """b = w (s + ∇log w) and w at rows of ``x``, on the host."""
+    support, tilt = problem.support, problem.stein.tilt
+    there = like(x if support is None else support.off_edges(x), problem.samples)
+    scores = namespace(there).reshape(score_of(problem.model, there), x.shape)
+    weight, scores = problem.stein.tilted(there, scores)
+    w = np.ones(len(x)) if weight is None else to_host(weight)
+    each = None if tilt is None else tilt.coordinate_weights(there)  # on the line one more factor of the weight
+    w = w if each is None else w * to_host(each)[:, 0]
+    w = w if support is None else np.where(support.outside(x), np.nan, w)
+    return to_host(scores) * w[:, None], w
+
+
+def _optimized(problem: Problem) -> float:
+    """A look at the samples and far out along rays, and a climb from the steepest of what was seen."""
+    x = problem.host_samples
+    center = np.median(x, axis=0)
+    directions = np.vstack([np.eye(x.shape[1]), -np.eye(x.shape[1])])[:64]
+    spread = float(np.median(np.linalg.norm(x - center, axis=1))) or 1.0
+    rays = [center + length * spread * directions for length in (0.5, 1.0, 2.0, 5.0, 1e2, 1e4)]
+    looks = np.vstack([x[:: -(-len(x) // _LOOKS)], center, *rays])
+    slopes = _finite_slopes(problem, looks)
+    # A gradient takes (2d + 1)² scores: in many dimensions the climb is short, and the rays have seen most.
+    starts = looks[np.argsort(-slopes)[: max(1, min(_STARTS, 60 // x.shape[1]))]]
+    options = {"method": "L-BFGS-B", "options": {"maxiter": max(10, min(60, 600 // x.shape[1]))}}
+    slope = partial(_finite_slopes, problem)
+    return float(max(slopes.max(), *(-climb(slope, start, spread, 1e-3, **options).fun for start in starts)))
+
+
+def _finite_slopes(problem: Problem, x: Floats) -> Floats:
+    """Slopes, and 0 where the score is not finite."""
+    with np.errstate(all="ignore"):
+        b, w = _drift(problem, x)
+    good = np.isfinite(b).all(axis=1) & np.isfinite(w)
+    slopes = np.zeros(len(x))
+    slopes[good] = feature_slopes(problem, x[good])
+    return slopes

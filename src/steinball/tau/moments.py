@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.sparse.linalg import eigsh
+import scipy
 
 from steinball.arrays import Floats, as_number, check_resamples, check_share
 from steinball.kernels.base import Kernel
@@ -16,10 +15,6 @@ from steinball.models.base import evaluate_score
 from steinball.models.knowledge import Knowledge
 from steinball.stein import SteinKernel
 from steinball.tilts import Tilt
-
-if TYPE_CHECKING:
-    pass
-
 
 N_DRAWS = 2000
 CONFIDENCE = 0.999
@@ -54,9 +49,8 @@ class ModelMoments:
     failure: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("trace", "norm"):
-            object.__setattr__(self, name, as_number(getattr(self, name), name, low=0.0))
-        object.__setattr__(self, "failure", check_share(self.failure, "failure"))
+        sizes = {name: as_number(vars(self)[name], name, low=0.0) for name in ("trace", "norm")}
+        vars(self).update(sizes, failure=check_share(self.failure, "failure"))
 
     @classmethod
     def of(
@@ -88,7 +82,9 @@ def largest_eigenvalue(block: Floats) -> float:
     if len(block) < _SMALL:
         return float(np.linalg.eigvalsh(block)[-1]) / len(block)
     start = np.ones(len(block)) + 1e-3 * np.arange(len(block)) / len(block)
-    value = eigsh((block + block.T) / 2.0, k=1, which="LA", v0=start, return_eigenvectors=False, tol=1e-9)
+    value = scipy.sparse.linalg.eigsh(
+        (block + block.T) / 2.0, k=1, which="LA", v0=start, return_eigenvectors=False, tol=1e-9
+    )
     return float(value[0]) / len(block)
 
 
@@ -102,7 +98,7 @@ def chernoff_upper(mean: float, n: int, risk: float) -> float:
     top = 1.0 - 1e-15
     if mean >= top or _kl(mean, top) <= room:
         return 1.0
-    return float(brentq(lambda p: _kl(mean, p) - room, mean, top, xtol=1e-15))
+    return float(scipy.optimize.brentq(lambda p: _kl(mean, p) - room, mean, top, xtol=1e-15))
 
 
 def _kl(q: float, p: float) -> float:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from steinball.arrays import as_number, dtype_name, to_host
 from steinball.cautions import UncertifiedSupremumWarning
 from steinball.gram.base import check_rows
-from steinball.models.reference import known_of
 from steinball.remarks import Remark
-from steinball.tau.boxes import MOST_BOXES
 from steinball.tau.certificate import Supremum, UncertifiedError, best_upper_bound
 from steinball.tau.search import Ball, Box, largest_known, localized, optimized
+from steinball.tau.shells import MOST_BOXES
 from steinball.tau.unbounded import grows, why_unknown
 
 if TYPE_CHECKING:
@@ -52,7 +50,8 @@ def find_supremum(tau: Any, problem: Problem) -> Supremum:
     if tau == "best":
         return _best(problem, sample)
     if tau == "auto":
-        return _automatic(problem, sample)
+        found = _proven(problem, sample)
+        return Supremum(sample, "sample", found) if isinstance(found, str) else found
     if tau == "sample":
         return Supremum(sample, "sample")
     if tau == "optimized":
@@ -65,32 +64,24 @@ def find_supremum(tau: Any, problem: Problem) -> Supremum:
 
 def _best(problem: Problem, sample: float) -> Supremum:
     """An upper bound costs power where it is loose, and a lower one the level where the samples miss a steep place."""
-    bound = None
-    with suppress(UncertifiedError):
-        bound = _proven(problem, sample, _FEW_BOXES)
+    bound, enough = _proven(problem, sample, _FEW_BOXES), math.inf
+    if isinstance(bound, Supremum):
         if bound.kind == "closed form":
             return bound
-    enough = math.inf if bound is None else bound.value / _LOOSE
+        enough = bound.value / _LOOSE
     found = largest_known(problem, enough)
-    if bound is not None and found >= enough:
+    if isinstance(bound, Supremum) and found >= enough:
         return bound
     if not problem.evaluable or grows(problem) or why_unknown(problem):
         return Supremum(sample, "sample")
     return Supremum(found, "largest found")
 
 
-def _automatic(problem: Problem, sample: float) -> Supremum:
-    try:
-        return _proven(problem, sample)
-    except UncertifiedError as reason:
-        return Supremum(sample, "sample", str(reason))
-
-
-def _proven(problem: Problem, sample: float, boxes: int = MOST_BOXES) -> Supremum:
-    """The best upper bound, or :class:`UncertifiedError`; one below an attained value is an error of somebody's."""
+def _proven(problem: Problem, sample: float, boxes: int = MOST_BOXES) -> Supremum | str:
+    """The best upper bound, or why there is none; a bound below an attained value is an error of somebody's."""
     found = _bound(problem, boxes)
     if isinstance(found, str):
-        raise UncertifiedError(found)
+        return found
     slack = 1e-9 if dtype_name(problem.samples) == "float64" else 1e-4
     if found.value < sample * (1.0 - slack):
         raise RuntimeError(
@@ -124,10 +115,7 @@ def _bound(problem: Problem, boxes: int) -> Supremum | str:
         except UncertifiedError as reason:
             return str(reason)
 
-    if problem.rows.by_data:
-        return find()
-    key = "bound", problem.stein.kernel, problem.stein.tilt, boxes, problem.samples.shape[1]
-    return known_of(problem.model, key, find, problem.samples)
+    return problem.kept(("bound", boxes), find)
 
 
 def _given(tau: Any, sample: float) -> float:

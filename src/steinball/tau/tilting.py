@@ -5,20 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinball.arrays import (
-    Array,
-    like,
-    namespace,
-    private_copy,
-    to_host,
-)
+from steinball.arrays import Array, Floats, like, namespace, private_copy, to_host
 from steinball.kernels.base import Kernel
 from steinball.models.base import score_of
+from steinball.models.gaussian import Gaussian
 from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference
 from steinball.models.support import Support
@@ -28,12 +22,6 @@ from steinball.tau.edges import edge_tilt
 from steinball.tau.search import Cloud, open_directions
 from steinball.tilts import PolynomialTilt, PowerTilt, Tilt
 from steinball.tilts.scatter import median_and_scales
-
-if TYPE_CHECKING:
-    pass
-
-
-Floats = NDArray[np.float64]
 
 DECADES = 10.0 ** np.arange(1, 7)
 """Lengths of the rays, in median distances from the center."""
@@ -46,10 +34,14 @@ _AXES_UP_TO = 16
 
 def ray_points(model: Any, samples: Array) -> Floats:
     """Points along rays inside the support, shape (decades, rays, d)."""
-    x, support = to_host(samples), Knowledge(model).support
-    cloud = Cloud.of(x, support)
+    support = Knowledge(model).support
+    return rays_of(Cloud.of(to_host(samples), support), support)
+
+
+def rays_of(cloud: Cloud, support: Support | None) -> Floats:
+    """The same for samples that lie in a cloud."""
     directions = cloud.directions
-    if (d := x.shape[1]) <= _AXES_UP_TO:
+    if (d := directions.shape[1]) <= _AXES_UP_TO:
         axes = np.vstack([np.eye(d), -np.eye(d)])
         directions = np.vstack([directions, axes if support is None else open_directions(axes, *support.along(d))])
     return cloud.center + cloud.spread * DECADES[:, None, None] * directions
@@ -81,17 +73,17 @@ def growth_rate(model: Any, samples: Array) -> float | None:
     return math.inf if max(rates) > STEEPEST else max(rates)
 
 
+def _scores_along(model: Any, points: Floats, template: Array) -> Floats:
+    flat = points.reshape(-1, points.shape[-1])
+    return to_host(score_of(model, like(flat, template))).reshape(points.shape)
+
+
 def _scores_at(model: Any, points: Floats, template: Array) -> Floats:
     """Scores at (m, d) points; NaN where the model has none so far out."""
     try:
-        return _finite_scores_along(model, points, template)
+        return _scores_along(model, points, template)
     except Exception:  # a user's score need not be defined so far out, and says so in its own way
         return np.full(points.shape, np.nan)
-
-
-def _finite_scores_along(model: Any, points: Floats, template: Array) -> Floats:
-    flat = points.reshape(-1, points.shape[-1])
-    return to_host(score_of(model, like(flat, template))).reshape(points.shape)
 
 
 def _last_slope(logs: Floats) -> float | None:
@@ -111,18 +103,15 @@ def is_tamed(model: Any, samples: Array, power: float) -> bool:
         return False
     try:
         with np.errstate(all="ignore"):
-            sizes = np.log(np.abs(_finite_scores_along(model, points, samples)).max(axis=2))
-            logs = to_host(log_density(private_copy(like(points.reshape(-1, points.shape[-1]), samples)))).reshape(
-                sizes.shape
-            )
+            sizes = np.log(np.abs(_scores_along(model, points, samples)).max(axis=2))
+            flat = private_copy(like(points.reshape(-1, points.shape[-1]), samples))
+            logs = to_host(log_density(flat)).reshape(sizes.shape)
     except Exception:  # a density or score that fails far out is not known to be tamed
         return False
     with np.errstate(invalid="ignore"):
         together = np.where(np.isneginf(logs), -np.inf, power * logs + sizes)
     return bool(not np.isnan(together).any() and (together[2:] <= np.max(together[:2], axis=0)).all())
 
-
-Matrix = NDArray[np.float64]
 
 WORTH = 1.1
 """By how much the efficiency must rise before the scale of the tilt leaves that of the model."""
@@ -173,7 +162,7 @@ def choose_tilt(samples: Array, model: Any, kernel: Kernel) -> Tilt | None:
     'EdgeTilt'
     """
     edge, rate = edge_tilt(model, samples), growth_rate(model, samples)
-    if edge is None and _is_bounded(SteinKernel(kernel, None), model, int(samples.shape[1])):
+    if edge is None and _bound(SteinKernel(kernel, None), model, int(samples.shape[1])) is not None:
         return None
     if edge is not None and (rate is None or rate <= _ROUNDING or _is_closed(model, samples)):
         return edge
@@ -181,12 +170,10 @@ def choose_tilt(samples: Array, model: Any, kernel: Kernel) -> Tilt | None:
         power = _power_tilt(samples, model, kernel, edge)
         if power is not None:
             return power
-    return _polynomial_tilt(samples, model, kernel, edge, _exponent(rate))
-
-
-def _exponent(rate: float | None) -> float:
-    """The smallest b of ½, 1, 1½, … with b ≥ r/2, as far as the rate is known."""
-    return 0.5 if rate is None or math.isinf(rate) else max(0.5, math.ceil(rate - _ROUNDING) / 2.0)
+        rate = None
+    # The smallest b of ½, 1, 1½, … with b ≥ r/2, as far as the rate is known.
+    exponent = 0.5 if rate is None else max(0.5, math.ceil(rate - _ROUNDING) / 2.0)
+    return _polynomial_tilt(samples, model, kernel, edge, exponent)
 
 
 def _is_closed(model: Any, samples: Array) -> bool:
@@ -200,15 +187,17 @@ def _with(edge: Tilt | None, tilt: Tilt) -> Tilt:
 
 
 def _polynomial_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | None, exponent: float) -> Tilt:
-    reference, place = Reference.of(model, samples), Knowledge(model).place
+    reference = Reference.of(model, samples)
+    place = Knowledge(model).place if reference is None else None
     base = base_tilt(samples if reference is None else reference.draws[:_DRAWS], model, exponent)
     if reference is None and place is None:
         return _with(edge, base)
     draws = reference.draws[:_DRAWS] if reference is not None else _normal_draws(*place)  # type: ignore[misc]
-    bounded = _is_bounded(SteinKernel(kernel, _with(edge, base)), model, draws.shape[1])
-    probes = draws if bounded else _probes(draws, Knowledge(model).support)
-    scores = _scores(model, probes, samples)
-    if scores is None:
+    unknown = _bound(SteinKernel(kernel, _with(edge, base)), model, draws.shape[1]) is None
+    probes = _probes(draws, Knowledge(model).support) if unknown else draws
+    with np.errstate(all="ignore"):
+        scores = _scores_along(model, probes, samples)
+    if not np.isfinite(scores).all():
         return _with(edge, base)
 
     def efficiency(factor: float) -> float:
@@ -219,8 +208,7 @@ def _polynomial_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | No
 
 def _power_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | None) -> Tilt | None:
     """The power of the density, ½ or 1, that bounds the Stein kernel along rays and is most efficient; none of them."""
-    known = Knowledge(model)
-    reference = Reference.of(model, samples)
+    known, reference = Knowledge(model), Reference.of(model, samples)
     around = to_host(samples) if reference is None else reference.draws[:_DRAWS]
     tamed = [power for power in _POWERS if is_tamed(model, samples, power)]
     if known.log_density is None or not tamed:
@@ -231,10 +219,10 @@ def _power_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | None) -
     return max(tilts, key=lambda tilt: _seen_efficiency(SteinKernel(kernel, tilt), model, probes, few, samples))
 
 
-def _seen_efficiency(stein: SteinKernel, model: Any, probes: Matrix, few: int, template: Array) -> float:
+def _seen_efficiency(stein: SteinKernel, model: Any, probes: Floats, few: int, template: Array) -> float:
     """Mean over the first few probes by the largest finite value at all of them."""
+    there = like(probes, template)
     with np.errstate(all="ignore"):
-        there = like(probes, template)
         values = to_host(stein.diagonal(there, namespace(there).reshape(score_of(model, there), probes.shape)))
     values = np.where(np.isfinite(values), values, 0.0)
     return float(values[:few].mean() / max(values.max(), 1e-300))
@@ -252,31 +240,27 @@ def base_tilt(samples: Array, model: Any = None, exponent: float = 0.5) -> Polyn
     >>> base_tilt(np.zeros((2, 1)), Gaussian(3.0, 4.0)).scale
     2.0
     """
-    place = Knowledge(model).place
+    alone = model.variances if isinstance(model, Gaussian) else None
+    place: tuple[Floats, Floats] | None = (model.location, alone) if alone is not None else Knowledge(model).place
     if place is not None:
         return _standardizing_tilt(*place, exponent)
     center, scales = median_and_scales(to_host(samples))
-    return _standardizing_tilt(center, np.diag(scales**2), exponent)
+    return _standardizing_tilt(center, scales**2, exponent)
 
 
-def _standardizing_tilt(center: Matrix, covariance: Matrix, exponent: float) -> PolynomialTilt:
-    """The tilt with C the inverse covariance; isotropic covariances give the plain form with a scale."""
-    variances = np.diag(covariance)
-    if np.array_equal(covariance, variances[0] * np.eye(len(variances))):
+def _standardizing_tilt(center: Floats, covariance: Floats, exponent: float) -> PolynomialTilt:
+    """The tilt with C the inverse covariance; isotropic ones give the plain form with a scale. Diagonals are (d,)."""
+    variances = np.diag(covariance) if covariance.ndim == 2 else covariance
+    unit = np.eye(len(variances)) if covariance.ndim == 2 else 1.0
+    if (covariance == variances[0] * unit).all():
         return PolynomialTilt(exponent, center, float(np.sqrt(variances[0])))
-    inverse = np.linalg.inv(covariance)
+    inverse = np.linalg.inv(covariance if covariance.ndim == 2 else np.diag(covariance))
     return PolynomialTilt(exponent, center, precision=(inverse + inverse.T) / 2.0)
 
 
-def _normal_draws(location: Matrix, covariance: Matrix) -> Matrix:
+def _normal_draws(location: Floats, covariance: Floats) -> Floats:
     noise = np.random.default_rng(0).standard_normal((_DRAWS, len(location)))
     return np.asarray(location + noise @ np.linalg.cholesky(covariance).T)
-
-
-def _scores(model: Any, draws: Matrix, samples: Array) -> Matrix | None:
-    with np.errstate(all="ignore"):
-        scores = to_host(score_of(model, like(draws, samples))).reshape(draws.shape)
-    return scores if np.isfinite(scores).all() else None
 
 
 def _scaled(tilt: PolynomialTilt, factor: float) -> PolynomialTilt:
@@ -285,15 +269,15 @@ def _scaled(tilt: PolynomialTilt, factor: float) -> PolynomialTilt:
     return dataclasses.replace(tilt, precision=tilt.precision / factor**2)
 
 
-def _is_bounded(stein: SteinKernel, model: Any, dimension: int) -> bool:
+def _bound(stein: SteinKernel, model: Any, dimension: int) -> float | None:
+    """τ up to a per cent, where that is known without a search."""
     try:
-        bound_without_search(stein, model, dimension)
+        return bound_without_search(stein, model, dimension)
     except UncertifiedError:
-        return False
-    return True
+        return None
 
 
-def _probes(draws: Matrix, support: Support | None = None) -> Matrix:
+def _probes(draws: Floats, support: Support | None = None) -> Floats:
     """The draws, then points between, beside and beyond them inside the support, where u may be largest."""
     center, few = np.median(draws, axis=0), draws[::4]
     stretched = [center + factor * (few - center) for factor in (0.0, 0.5, 2.0, 4.0, 16.0, 1e3)]
@@ -301,13 +285,11 @@ def _probes(draws: Matrix, support: Support | None = None) -> Matrix:
     return np.vstack([draws, others if support is None else support.rows_inside(others)])
 
 
-def _efficiency(stein: SteinKernel, model: Any, probes: Matrix, scores: Matrix) -> float:
+def _efficiency(stein: SteinKernel, model: Any, probes: Floats, scores: Floats) -> float:
     """Mean over the draws by the supremum as τ will have it, or by the largest value at the probes."""
-    mean = float(stein.diagonal(probes[:_DRAWS], scores[:_DRAWS]).mean())
-    try:
-        return mean / bound_without_search(stein, model, probes.shape[1])
-    except UncertifiedError:
-        return mean / float(stein.diagonal(probes, scores).max())
+    bound = _bound(stein, model, probes.shape[1])
+    largest = float(stein.diagonal(probes, scores).max()) if bound is None else bound
+    return float(stein.diagonal(probes[:_DRAWS], scores[:_DRAWS]).mean()) / largest
 
 
 def _best_factor(efficiency: Callable[[float], float]) -> float:

@@ -15,8 +15,8 @@ from steinball.models.knowledge import Knowledge
 from steinball.remarks import Remark
 from steinball.tau.certificate import Supremum, is_certain
 from steinball.tau.edges import find_ends
-from steinball.tau.search import Cloud
-from steinball.tau.tilting import ray_points
+from steinball.tau.search import cloud_of, largest_finite
+from steinball.tau.tilting import rays_of
 
 if TYPE_CHECKING:
     from steinball.problem import Problem
@@ -71,29 +71,24 @@ def unbounded_kernel(problem: Problem, what: str) -> Iterator[Remark]:
     bare array of scores, an untilted kernel whose scores still grow like |x|^½ or faster among the outermost
     samples is taken to be growing.
     """
-    if not grows(problem):
-        yield from _unknown_kernel(problem, what)
-        return
-    remedy = (
-        "Use a tilt: `tilt=PolynomialTilt()` or `tilt='auto'`"
-        if problem.stein.tilt is None
-        else "Use a tilt of larger exponent (b ≥ r/2 for a score that grows like |x|^r)"
-    )
-    yield Remark(
-        UnboundedSteinKernelWarning,
-        f"{what} needs a bounded Stein kernel, but u(x, x) grows without limit for this model and kernel, so a few far "
-        "outliers can exceed any radius.",
-        f"{remedy}, or state a radius on the KSD scale: `radius=0.1`.",
-    )
-
-
-def _unknown_kernel(problem: Problem, what: str) -> Iterator[Remark]:
-    why = why_unknown(problem)
-    if why:
+    needs = f"{what} needs a bounded Stein kernel, "
+    if grows(problem):
+        remedy = (
+            "Use a tilt: `tilt=PolynomialTilt()` or `tilt='auto'`"
+            if problem.stein.tilt is None
+            else "Use a tilt of larger exponent (b ≥ r/2 for a score that grows like |x|^r)"
+        )
         yield Remark(
             UnboundedSteinKernelWarning,
-            f"{what} needs a bounded Stein kernel, and whether u(x, x) is bounded is unknown: the score of the model "
-            f"is not defined far from the samples ({why}).",
+            f"{needs}but u(x, x) grows without limit for this model and kernel, so a few far outliers can exceed any "
+            "radius.",
+            f"{remedy}, or state a radius on the KSD scale: `radius=0.1`.",
+        )
+    elif why := why_unknown(problem):
+        yield Remark(
+            UnboundedSteinKernelWarning,
+            f"{needs}and whether u(x, x) is bounded is unknown: the score of the model is not defined far from the "
+            f"samples ({why}).",
             "Give a score that is defined everywhere, declare its growth (`sb.from_score(f, growth=1)`), or give a "
             "bound: `tau=3.2`.",
         )
@@ -108,7 +103,7 @@ def why_unknown(problem: Problem) -> str:
 
 def _failure_along_rays(problem: Problem) -> str:
     """What the score raised far out, or that it is not finite even a hundred median distances from the center."""
-    shells = ray_points(problem.model, problem.samples)
+    shells = rays_of(cloud_of(problem), problem.support)
     if not shells.shape[1]:
         return ""
     try:
@@ -132,14 +127,14 @@ def _is_certain(problem: Problem) -> bool:
 
 
 def _grows_along_rays(problem: Problem) -> bool:
-    cloud = Cloud.of(problem.host_samples, problem.support)
+    cloud = cloud_of(problem)
     if _grows_at_edges(problem) or _overflows(problem):
         return True
     try:
         # Beyond every sample: an outlier at 10⁸ must not hide that u grows.
         with np.errstate(all="ignore"):
             values = problem.diagonal_at(np.vstack([cloud.rays(length * cloud.reach) for length in _FAR_OUT]))
-        near, far = (float(part[np.isfinite(part)].max(initial=0.0)) for part in np.split(values, 2))
+        near, far = map(largest_finite, np.split(values, 2))
     except Exception:  # the user's score need not be defined so far out: that is unknown, and no growth
         return False
     return far > 3.0 * max(near, float(to_host(problem.diagonal).max()))
@@ -148,16 +143,15 @@ def _grows_along_rays(problem: Problem) -> bool:
 def _grows_at_edges(problem: Problem) -> bool:
     """Whether u(x, x) rises by more than three from 10⁻⁴ to 10⁻⁸ of the usual distance from an edge."""
     for end in find_ends(problem.model, problem.samples):
-        far, near = (problem.diagonal_at(end.points[k]) for k in (0, -1))
-        largest = max(float(far[np.isfinite(far)].max(initial=0.0)), float(to_host(problem.diagonal).max()))
-        if float(near[np.isfinite(near)].max(initial=0.0)) > 3.0 * largest:
+        far, near = (largest_finite(problem.diagonal_at(end.points[k])) for k in (0, -1))
+        if near > 3.0 * max(far, float(to_host(problem.diagonal).max())):
             return True
     return False
 
 
 def _overflows(problem: Problem) -> bool:
     """Whether u(x, x) rises along some ray, decade by decade, until it is no longer finite."""
-    points = ray_points(problem.model, problem.samples)
+    points = rays_of(cloud_of(problem), problem.support)
     try:
         with np.errstate(all="ignore"):
             values = problem.diagonal_at(points.reshape(-1, points.shape[-1])).reshape(points.shape[:2]).T

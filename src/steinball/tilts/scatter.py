@@ -84,7 +84,7 @@ def robust_scatter_of(x: Floats) -> Scatter:
     for _ in range(_ROUNDS):
         vectors = np.linalg.eigh(_quadrant_correlations(z))[1]
         turned = z @ vectors
-        middle = np.median(turned, axis=0)
+        middle = median_of_rows(turned)
         widths = _widths(turned - middle)
         center = center + root @ (vectors @ middle)
         root, z = root @ (vectors * widths), (turned - middle) / widths
@@ -102,28 +102,37 @@ def _quadrant_correlations(z: Floats) -> Floats:
 
 def _widths(offsets: Floats) -> Floats:
     """Median absolute deviations as standard deviations, none of them far below the largest."""
-    found = _NORMAL * np.median(np.abs(offsets), axis=0)
+    found = _NORMAL * median_of_rows(np.abs(offsets))
     return np.maximum(found, _FLAT * found.max()) if found.any() else np.ones_like(found)
 
 
-def median_and_scales(x: Floats) -> tuple[Floats, Floats]:
+def median_of_rows(x: Floats) -> Floats:
+    """The median along the first axis of finite numbers, without the questions that NumPy's asks of a few."""
+    low, high = (len(x) - 1) // 2, len(x) // 2
+    ordered = np.partition(x, (low, high), axis=0)
+    return np.asarray((ordered[low] + ordered[high]) / 2.0)
+
+
+def median_and_scales(x: Floats, *, squared: bool = True) -> tuple[Floats, Floats]:
     """Of every column of (n, d) its median and its median absolute deviation as a standard deviation, never zero.
 
-    A constant column takes the scale of the others.
+    The rule for all columns: where most deviations are 0 the median is that of the others, since a root mean square
+    would follow the outliers; a constant column takes the scale of the other columns, or 1. Three places have another
+    rule: rounded rows (``checks/rows.py``) must know columns of deviation 0, models by their draws
+    (``regions/source.py``) refuse constant columns, and :func:`robust_scatter` has columns that are rotated ones.
+    ``squared`` says that the scales are going to be squared: then those whose squares are no floats are refused.
     """
-    center = np.median(x, axis=0)
-    scales = _NORMAL * np.array([_median_deviation(column) for column in np.abs(x - center).T])
+    center = median_of_rows(x)
+    apart = np.abs(x - center)
+    middle = median_of_rows(apart)
+    for j in np.flatnonzero((middle == 0.0) & apart.any(axis=0)):
+        middle[j] = np.median(apart[apart[:, j] > 0.0, j])
+    scales = _NORMAL * middle
     known = scales[scales > 0.0]
     scales = np.where(scales > 0.0, scales, np.median(known) if known.size else 1.0)
-    if not ((scales > _LEAST_SPREAD) & (scales < 1.0 / _LEAST_SPREAD)).all():
+    if squared and not ((scales > _LEAST_SPREAD) & (scales < 1.0 / _LEAST_SPREAD)).all():
         raise OutOfRangeError(
             f"the spread of `samples` is {scales.min():g} to {scales.max():g}, which is too small or too large to be "
             "squared. Rescale `samples`, and the model with them."
         )
     return center, scales
-
-
-def _median_deviation(deviations: Floats) -> float:
-    """Their median; where most are 0, that of the others: a root mean square would follow the outliers."""
-    median = float(np.median(deviations))
-    return median if median > 0.0 or not deviations.any() else float(np.median(deviations[deviations > 0.0]))

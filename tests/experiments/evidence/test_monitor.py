@@ -7,7 +7,7 @@ import pytest
 
 from experiments.evidence import monitor
 from experiments.evidence.monitor import CHANGES, GRID, trial
-from steinball.sequential.detector import Detector, ExactColumns
+from steinball.sequential.monitor import Detector, ExactColumns
 
 pytestmark = pytest.mark.exact
 

@@ -9,7 +9,18 @@ from typing import Any
 import pytest
 
 from experiments.framework import figures
-from experiments.framework.figures import Series, key, mark, mean_ksd, nest, rate_panel, render, shades, uncover
+from experiments.framework.figures import (
+    Series,
+    key,
+    mark,
+    mark_published,
+    mean_ksd,
+    nest,
+    rate_panel,
+    render,
+    shades,
+    uncover,
+)
 from experiments.framework.table import Rates, Results, as_record, rates_of
 from experiments.paper import experiment
 
@@ -101,3 +112,24 @@ def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ModuleNotFoundError, match=r"steinball\[plot\]"):
         render(experiment("weights"), Results(table()), tmp_path)
+
+
+def test_published_rates_are_crosses_on_the_line_of_their_cell_and_nowhere_else() -> None:
+    ax = pytest.importorskip("matplotlib.figure").Figure().subplots()
+    rate_panel(ax, "n", figures.tests(table(), ["r-ksd"]), xlabel="points")
+    cell: dict[str, Any] = {"test": "r-ksd", "variant": "published"}
+    points: list[tuple[dict[str, Any], float]] = [
+        ({**cell, "n": 20}, 0.9),
+        ({**cell, "n": 30}, 0.1),
+        ({**cell, "test": "imq-ksd"}, 0.2),
+        (cell, 0.3),
+    ]
+    mark_published(ax.figure, points)
+    crosses = [line for line in ax.lines if line.get_label() == "_published"]
+    assert [(*line.get_xdata(), *line.get_ydata()) for line in crosses] == [(20.0, 0.9)]
+
+
+def test_the_figures_of_the_paper_have_its_numbers() -> None:
+    found = {name: len(experiment(name).published) for name in ("tails", "outliers", "kef-level", "rbm")}
+    assert found == {"tails": 16, "outliers": 16, "kef-level": 7, "rbm": 0}
+    assert ({"test": "imq-ksd", "df": 20, "variant": "published"}, 0.07) in experiment("tails").published

@@ -25,13 +25,15 @@ def test_the_page_shows_figure_claims_and_misses_and_keeps_the_tables(tmp_path: 
     out, to = tmp_path / "out", tmp_path / "docs"
     run(experiment("kef-power"), out, repeats=2, jobs=1)
     collection = Collection("paper", "about", "# Head\n", {"kef-power": experiment("kef-power")})
-    page = write_page(collection, out, to).read_text(encoding="utf-8")
-    assert page.startswith("# Head\n\n| experiment |")
-    assert "## kef-power" in page
+    index = write_page(collection, out, to).read_text(encoding="utf-8")
+    assert index.startswith("# Head\n\n| experiment |")
+    assert index.endswith("```{toctree}\n:hidden:\n\nkef-power\n```\n")
+    page = (to / "kef-power.md").read_text(encoding="utf-8")
+    assert page.startswith("# A density fitted to the galaxies: power\n\nExperiment `kef-power`: Figure 6(b), §5.3.")
     assert experiment("kef-power").says in page
     assert "| R-KSD rejects mostly at δ = 2 |" in page
-    for target in re.findall(r"\]\(([^)#]+)\)", page):
-        assert (to / target).exists() or target == "table1.md"
+    for target in re.findall(r"\]\(([^)#]+)\)", index + page):
+        assert (to / target).exists()
     # The aggregated table is enough to draw and to check again.
     again = read_results(to / "tables" / "kef-power.csv")
     assert [r.rejections for r in again.rates] == [r.rejections for r in read_results(out / "kef-power.csv").rates]
@@ -48,9 +50,11 @@ def test_the_page_says_which_cells_were_run_again(tmp_path: Path) -> None:
     )
     collection = Collection("paper", "about", "# Head\n", {"kef-power": found})
     run(found, tmp_path / "out", jobs=1)
-    assert "extended" not in write_page(collection, tmp_path / "out", tmp_path / "docs").read_text(encoding="utf-8")
+    path = write_page(collection, tmp_path / "out", tmp_path / "docs").with_name("kef-power.md")
+    assert "extended" not in path.read_text(encoding="utf-8")
     run_again(found, tmp_path / "out", jobs=1)
-    page = write_page(collection, tmp_path / "out", tmp_path / "docs").read_text(encoding="utf-8")
+    write_page(collection, tmp_path / "out", tmp_path / "docs")
+    page = path.read_text(encoding="utf-8")
     assert f"1 of {len(found.grid)} cells missed a claim at 1 repeats and were extended to 3" in page
 
 
@@ -73,6 +77,29 @@ def test_on_a_full_disk_the_old_page_stays(tmp_path: Path, monkeypatch: pytest.M
     assert page.read_text(encoding="utf-8").startswith("# Old")
 
 
+def test_a_reason_of_many_misses_is_given_once_and_numbers_in_words_are_those_of_the_table(tmp_path: Path) -> None:
+    never = below("never", 0.0, test="imq-ksd", axes={"offset": (1, 2)})
+    labels = [f"imq-ksd at offset={offset}" for offset in (1, 2)]
+    found = dataclasses.replace(
+        experiment("kef-power"),
+        expectations=(never,),
+        explanations=dict.fromkeys(labels, "It rejects {rate: test=imq-ksd, offset=2}."),
+        differences="D is {ksd: test=imq-ksd, offset=2}.",
+    )
+    path = run(found, tmp_path / "out", repeats=1, jobs=1)
+    write_page(Collection("paper", "about", "# Head\n", {"kef-power": found}), tmp_path / "out", tmp_path / "docs")
+    row = read_results(path).rates.one(test="imq-ksd", offset=2)
+    page = (tmp_path / "docs" / "kef-power.md").read_text(encoding="utf-8")
+    assert page.count(f"Missed: It rejects {row.rate:.3f}.") == 1
+    assert all(f"- {label}: " in page for label in labels)
+    assert f"**Differences.** D is {row.ksd:.3f}." in page
+
+
+def test_a_reference_to_a_page_is_a_link() -> None:
+    assert EVIDENCE.experiment("exact").where == "MonteCarlo, [exact](../theory/exact.md)"
+    assert EVIDENCE.experiment("base-space").where == "[edges](../edges.md)"
+
+
 def words_and_numbers(path: Path) -> tuple[list[str], list[float]]:
     parts = re.split(r"(\d+\.\d+)", path.read_text(encoding="utf-8"))
     return parts[::2], [float(part) for part in parts[1::2]]
@@ -87,7 +114,9 @@ def test_the_committed_pages_are_what_their_committed_tables_say(
     write_page(collection, collection.page / "tables", tmp_path)
     for path in (tmp_path / "tables").iterdir():
         assert path.read_bytes() == (collection.page / "tables" / path.name).read_bytes(), path.name
-    for name in ("index.md", *collection.pages):
+    pages = {path.name for path in tmp_path.glob("*.md")}
+    assert pages == {path.name for path in collection.page.glob("*.md")}
+    for name in pages:
         words, numbers = words_and_numbers(tmp_path / name)
         committed = words_and_numbers(collection.page / name)
         assert words == committed[0]

@@ -1,0 +1,101 @@
+"""The words of a command line to a dataclass of options; help, and what is said of words that nobody knows."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import steinball_command.options as known
+from steinball.cli import commands
+from steinball_command import parsing
+from steinball_command.parsing import parse
+
+pytestmark = pytest.mark.exact
+
+Command = Callable[..., Any]
+
+
+def test_options_are_found_in_their_groups() -> None:
+    words = "test x.csv --columns a,b --no-header --max-rows 7 --fit normal --contamination 5% --radius -1 --jumps"
+    options = parse([*words.split(), "--seed=3", "--jobs", "-1", "--json", "--decimal", ","])
+    assert options.file == known.DataFile("x.csv", columns="a,b", header=False, decimal=",", max_rows=7)
+    assert options.model == known.Model(fit="normal")
+    assert options.tolerance == known.Tolerance("5%", "-1")
+    assert options.method == known.Method(seed=3, jumps=True)
+    assert options.work == known.Work(jobs=-1)
+    assert options.output == known.Output(json=True)
+    assert parse(["test", "x.csv", "--na", "k.A.", "--na", "-99", "--na=-x"]).file.na == ["k.A.", "-99", "-x"]
+
+
+def options_of(kind: type) -> list[Any]:
+    """The fields of a command and of its groups."""
+    return [part for own, group in parsing._parts(kind) for part in (options_of(group) if group else [own])]
+
+
+def documented(kind: type) -> dict[str, str]:
+    """What docstrings say of the options of a command."""
+    own = {name: words["help"] for name, words in parsing._documented(kind)[1].items()}
+    return own | {name: text for _, group in parsing._parts(kind) if group for name, text in documented(group).items()}
+
+
+def test_every_command_has_a_function_and_every_option_one_meaning() -> None:
+    assert set(commands._COMMANDS) == set(known.COMMANDS.values())
+    for kind in known.COMMANDS.values():
+        names = [part.name for part in options_of(kind)]
+        assert len(set(names)) == len(names)
+        assert all(documented(kind).values())
+        assert set(documented(kind)) == set(names)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["test", "x.csv", "--colums", "a"], "there is no `--colums`; did you mean `--columns`?; see steinball test"),
+        (["test", "x.csv", "--model=normal", "--modle=t"], "there is no `--modle=t`; did you mean `--model`?"),
+        (["test", "x.csv", "y.csv"], "there is no `y.csv`; see steinball test --help."),
+        (["test", "x.csv", "--col", "a"], "there is no `--col`"),
+        (["test"], "the following arguments are required: DATA; see steinball test --help."),
+        (["test", "x.csv", "--seed", "a"], "argument --seed: invalid int value: 'a'; see steinball test"),
+        (["test", "x.csv", "--level"], "argument --level: expected one argument; see steinball test --help."),
+        (["nothing"], "invalid choice: 'nothing'"),
+        (["--color"], "there is no `--color`; see steinball --help."),
+    ],
+)
+def test_wrong_usage_is_2_and_one_line(command: Command, words: list[str], message: str) -> None:
+    done = command(*words)
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("steinball: error: ")
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--help"], ["test", "-h"], ["demo", "--help"]])
+def test_help_is_written_and_loads_nothing(words: list[str]) -> None:
+    code = "from steinball_command import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", code, *words], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("usage: steinball")
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "argparse" in imported
+    assert imported & {"steinball", "numpy", "scipy"} == set()
+
+
+def test_help_names_every_option_once_and_fits_the_terminal(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = command("test", "--help").stdout
+    for name in (part.name.replace("_", "-") for part in options_of(known.GoodnessOfFit)):
+        assert len(re.findall(rf"(?m)^  --{name}\b(?!-)", text)) == (name != "data")
+    assert max(map(len, text.splitlines())) <= 80
+    assert "such as 0.05 or 5%\n" in text.replace("\n" + " " * 27, " ")
+
+
+def test_without_a_command_there_is_help_and_no_decision(command: Command) -> None:
+    done = command()
+    assert done.exit_code == 2
+    assert "demo" in done.stdout
+    assert "test" in done.stdout
