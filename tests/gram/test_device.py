@@ -14,7 +14,6 @@ from steinball.gram import Request, device
 from steinball.gram.blocked import BlockedGram
 from steinball.gram.dense import DenseGram
 from steinball.gram.device import DeviceTiles, compilable, fill_up, uses_tf32
-from steinball.gram.tiles import Asked
 from steinball.problem import pose
 
 pytestmark = pytest.mark.backend
@@ -159,7 +158,7 @@ def test_what_is_compiled_and_where_tf32_is_used() -> None:
     assert not compilable(on_host), "on a CPU torch's compiler takes longer than it saves"
     assert not uses_tf32(on_host)
     problem = pose(torch.asarray(samples()), lambda x: -x, sb.InverseMultiquadric(1.0))
-    details = DeviceTiles(problem, Asked.of(Request([np.zeros((1, N), dtype=np.int8)]), N), TILE).details
+    details = DeviceTiles(problem, Request([np.zeros((1, N), dtype=np.int8)]), TILE).details
     assert details == {"tile": TILE, "device": "cpu", "compiled": False, "draw_precision": "float64"}
 
 
@@ -172,7 +171,7 @@ def test_tf32_never_touches_the_stein_kernel_itself(monkeypatch: pytest.MonkeyPa
     assert uses_tf32(narrow)
     assert not uses_tf32(wide)
     problem = pose(torch.asarray(samples(), dtype=torch.float32), lambda x: -x, sb.InverseMultiquadric(1.0))
-    tiles = DeviceTiles(problem, Asked.of(Request([np.zeros((1, N), dtype=np.int8)]), N), TILE)
+    tiles = DeviceTiles(problem, Request([np.zeros((1, N), dtype=np.int8)]), TILE)
     tiles.compiled = False
     monkeypatch.setattr(device, "draw_precision", lambda: pytest.fail("TF32 outside of compiled tiles"))
     assert len(list(tiles)) > 1
@@ -211,6 +210,6 @@ def test_products_with_directions_are_never_rounded_to_tf32(monkeypatch: pytest.
     monkeypatch.setattr(device, "on_cuda", lambda samples: True)
     problem = pose(torch.asarray(samples(), dtype=torch.float32), lambda x: -x, sb.InverseMultiquadric(1.0))
     for directions, precision in ((None, "TF32"), (np.ones((N, 1)), "float32")):
-        tiles = DeviceTiles(problem, Asked.of(Request(directions=directions), N), TILE)
+        tiles = DeviceTiles(problem, Request(directions=directions), TILE)
         tiles.compiled = True
         assert tiles.details["draw_precision"] == precision

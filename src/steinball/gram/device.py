@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import array_api_compat
@@ -15,7 +17,10 @@ from array_api_compat import device, is_cupy_array, is_jax_array, is_torch_array
 
 from steinball.arrays import Array, Floats, dtype_name, like, namespace, to_host
 from steinball.gram.base import linear_forms
+from steinball.gram.request import Request
 from steinball.gram.tiles import Asked, Strip, cut_strip, tile_sums
+from steinball.gram.traced import combine_source, is_available
+from steinball.gram.weights import draw_chunks
 from steinball.kernels.base import unit_kernel
 from steinball.stein import SteinKernel, SteinPoints, center_of
 
@@ -25,6 +30,12 @@ if TYPE_CHECKING:
 
 FUSED_DIMENSIONS = 32
 """Up to this dimension a compiler forms a whole block from differences, in one pass over it."""
+
+LARGEST_BLOCK = 128
+"""Tiles that one kernel makes are whole multiples of this."""
+
+KEPT_ON_DEVICE = 2**28
+"""Up to this many weights they are converted to floating point once and kept."""
 
 Step = Callable[[Strip, Strip], tuple[Array, Array, Array]]
 
@@ -138,6 +149,21 @@ def _torch_step(stein: SteinKernel, fused: bool, dimension: int) -> Callable[...
 Sums = tuple[Floats, Floats]
 
 
+def asked_of_device(request: Request, samples: Array, padding: int = 0) -> Asked:
+    """The request in arrays on the device of ``samples``, with columns of zeros for so many further points.
+
+    Threads draw the weights, and each chunk travels to the device, as small integers, while others are drawn.
+    """
+    xp, device = namespace(samples), array_api_compat.device(samples)
+    others = Asked.of(replace(request, weights=()), samples.shape[0]).beside(samples, padding)
+    chunks = draw_chunks(request.weights, samples.shape[0], None, lambda chunk: xp.asarray(chunk, device=device))
+    if not chunks:
+        return others
+    zeros = xp.zeros((chunks[0].shape[0], padding), dtype=chunks[0].dtype, device=device)
+    padded = (xp.concat([chunk, zeros[: chunk.shape[0], :]], axis=1) for chunk in chunks) if padding else chunks
+    return others._replace(weights=xp.concat(list(padded), axis=0))
+
+
 @dataclass(eq=False)
 class DeviceTiles:
     """The sums of every strip of tiles, computed on the device of the samples.
@@ -151,7 +177,7 @@ class DeviceTiles:
     """
 
     problem: Problem
-    asked: Asked
+    request: Request
     tile: int
 
     def __post_init__(self) -> None:
@@ -168,7 +194,8 @@ class DeviceTiles:
     @property
     def rounds_draws(self) -> bool:
         """Whether bootstrap products run in TF32, which products with directions would not survive."""
-        return self.compiled and not len(self.asked.directions) and uses_tf32(self.problem.samples)
+        plain = self.compiled and self.request.directions is None and uses_tf32(self.problem.samples)
+        return plain or self._source is not None
 
     @property
     def details(self) -> dict[str, Any]:
@@ -183,26 +210,55 @@ class DeviceTiles:
 
     def __iter__(self) -> Iterator[Sums]:
         n, starts = len(self.problem), range(0, len(self.problem), self.tile)
-        step = compiled_step(self.stein, self.problem.samples) if self.compiled else partial(tile_sums, self.stein)
-        points, asked = [self._points(start) for start in starts], self._asked
+        with ThreadPoolExecutor(1) as pool:
+            drawn = pool.submit(lambda: self._asked)  # the device prepares the points while the host draws
+            points = [self._points(start) for start in starts]
+            asked = drawn.result()
+        cut, step = self._steps(points)
 
-        def cut(k: int) -> Strip:
-            return cut_strip(points[k], asked.part(slice(starts[k], starts[k] + len(points[k]))))
+        @lru_cache(len(starts) if math.prod(asked.weights.shape) <= KEPT_ON_DEVICE else 1)
+        def strip(k: int) -> Any:
+            return cut(points[k], asked.part(slice(starts[k], starts[k] + len(points[k]))))
 
         with draw_precision() if self.rounds_draws else nullcontext():
             for k, start in enumerate(starts):
-                here = cut(k)
-                parts = [step(here, here), *(step(here, cut(j)) for j in range(k + 1, len(starts)))]
+                here = strip(k)
+                parts = [step(here, here), *(step(here, strip(j)) for j in range(k + 1, len(starts)))]
                 forms, sums = _add_strip(parts)
                 yield forms, sums[:, : n - start]
 
-    def linear_forms(self, row_means: Floats) -> Floats:
-        """(1/n) Σ wᵢ rᵢ for every row w of the weights, tile by tile."""
-        return linear_forms(self._asked.weights, like(row_means, self.problem.samples), self.tile)
+    @cached_property
+    def _source(self) -> str | None:
+        """The Stein kernel in Triton, where one kernel makes a tile: float32 on CUDA, and draws alone asked for."""
+        samples, asked = self.problem.samples, self.request
+        single = self.compiled and on_cuda(samples) and dtype_name(samples) == "float32"
+        alone = asked.orders is None and asked.directions is None and self.tile % LARGEST_BLOCK == 0
+        return combine_source(self.stein.kernel) if single and alone and is_available() else None
+
+    def _steps(self, points: list[SteinPoints]) -> tuple[Callable[[SteinPoints, Asked], Any], Callable[..., Any]]:
+        """How strips are cut, and what a tile of two of them is made by."""
+        samples, metric = self.problem.samples, self.stein.kernel.metric
+        if self._source is None:
+            return cut_strip, compiled_step(self.stein, samples) if self.compiled else partial(tile_sums, self.stein)
+        from steinball.gram import fused  # which takes a while to be imported
+
+        wide = int(samples.shape[1]) > FUSED_DIMENSIONS and metric is None
+        by_products = wide and all(strip.sides is not None for strip in points)
+        return partial(fused.cut_strip, by_products=by_products), fused.make_step(self.stein, self._source)
+
+    def weight_forms(self, row_means: Floats) -> tuple[Floats, Floats]:
+        """(1/n) Σ wᵢ rᵢ and (1/n) Σ wᵢ² for every row w of the weights, tile by tile."""
+        weights, samples = self._asked.weights, self.problem.samples
+        xp, squares = namespace(samples), np.zeros(weights.shape[0])
+        for start in range(0, len(self.problem), self.tile):
+            stop = min(start + self.tile, len(self.problem))
+            part = xp.astype(weights[:, start:stop], samples.dtype)
+            squares += to_host(xp.sum(part * part, axis=1))
+        return linear_forms(weights, like(row_means, samples), self.tile), squares / len(self.problem)
 
     @cached_property
     def _asked(self) -> Asked:
-        return self.asked.beside(self.problem.samples, self.padding)
+        return asked_of_device(self.request, self.problem.samples, self.padding)
 
     def _points(self, start: int) -> SteinPoints:
         """The points of one strip; those for compiled tiles have a weight, unit length scale, and full length."""
