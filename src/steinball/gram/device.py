@@ -20,7 +20,8 @@ from steinball.gram.base import linear_forms
 from steinball.gram.request import Request
 from steinball.gram.tiles import Asked, Strip, cut_strip, tile_sums
 from steinball.gram.traced import combine_source, is_available
-from steinball.gram.weights import draw_chunks
+from steinball.gram.weights import chunk_makers
+from steinball.gram.workers import share_threads
 from steinball.kernels.base import unit_kernel
 from steinball.stein import SteinKernel, SteinPoints, center_of
 
@@ -33,6 +34,9 @@ FUSED_DIMENSIONS = 32
 
 LARGEST_BLOCK = 128
 """Tiles that one kernel makes are whole multiples of this."""
+
+THREADS_FROM = 2**13
+"""From so many points on, threads draw the bootstrap weights."""
 
 KEPT_ON_DEVICE = 2**28
 """Up to this many weights they are converted to floating point once and kept."""
@@ -154,14 +158,16 @@ def asked_of_device(request: Request, samples: Array, padding: int = 0) -> Asked
 
     Threads draw the weights, and each chunk travels to the device, as small integers, while others are drawn.
     """
-    xp, device = namespace(samples), array_api_compat.device(samples)
-    others = Asked.of(replace(request, weights=()), samples.shape[0]).beside(samples, padding)
-    chunks = draw_chunks(request.weights, samples.shape[0], None, lambda chunk: xp.asarray(chunk, device=device))
+    xp, place, n = namespace(samples), array_api_compat.device(samples), int(samples.shape[0])
+    others = Asked.of(replace(request, weights=()), n).beside(samples, padding)
+    makers, jobs = chunk_makers(request.weights), None if n >= THREADS_FROM else 1
+    chunks = list(share_threads(lambda make: xp.asarray(make(), device=place), makers, jobs))
     if not chunks:
         return others
-    zeros = xp.zeros((chunks[0].shape[0], padding), dtype=chunks[0].dtype, device=device)
-    padded = (xp.concat([chunk, zeros[: chunk.shape[0], :]], axis=1) for chunk in chunks) if padding else chunks
-    return others._replace(weights=xp.concat(list(padded), axis=0))
+    if padding:
+        zeros = xp.zeros((max(chunk.shape[0] for chunk in chunks), padding), dtype=chunks[0].dtype, device=place)
+        chunks = [xp.concat([chunk, zeros[: chunk.shape[0], :]], axis=1) for chunk in chunks]
+    return others._replace(weights=xp.concat(chunks, axis=0))
 
 
 @dataclass(eq=False)
@@ -293,7 +299,7 @@ def fill_up(points: SteinPoints, length: int) -> SteinPoints:
 def _add_strip(parts: list[tuple[Array, Array, Array]]) -> Sums:
     """Sums of one strip: the diagonal tile counts once, every other for itself and its mirror image."""
     xp = namespace(parts[0][0])
-    forms = to_host(xp.stack([forms for forms, _, _ in parts]))
-    rows = to_host(xp.stack([rows for _, rows, _ in parts])).sum(axis=0)
-    columns = [to_host(columns) for _, _, columns in parts[1:]]
-    return 2.0 * forms.sum(axis=0) - forms[0], np.concatenate([rows, *columns], axis=1)
+    forms, rows = (to_host(xp.stack([part[k] for part in parts])) for k in (0, 1))
+    sums = to_host(xp.concat([parts[0][1], *(columns for _, _, columns in parts[1:])], axis=1))
+    sums[:, : rows.shape[2]] += rows[1:].sum(axis=0)
+    return 2.0 * forms.sum(axis=0) - forms[0], sums

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,16 +83,10 @@ def chunk_makers(weights: Weights) -> list[Callable[[], Chunk]]:
     return [lambda chunk=chunk: chunk for chunk in weights]  # type: ignore[misc]
 
 
-def draw_chunks(
-    weights: Weights, n: int, n_jobs: int | None = 1, use: Callable[[Chunk], Any] = lambda chunk: chunk
-) -> list[Any]:
-    """``use(chunk)`` for every chunk, drawn and used by several threads when they are large."""
-    makers = chunk_makers(weights)
-    jobs = n_jobs if len(makers) * CHUNK * n >= _THREADS_FROM else 1
-    return list(share_threads(lambda make: use(make()), makers, jobs))
-
-
 def gather(weights: Weights, n: int, n_jobs: int | None = 1) -> Chunk:
     """All chunks as one matrix (B, n), drawn by several threads when they are large."""
-    chunks: list[Chunk] = draw_chunks(weights, n, n_jobs)
-    return np.concatenate(chunks) if chunks else np.empty((0, n), dtype=np.int8)
+    makers = chunk_makers(weights)
+    if not makers:
+        return np.empty((0, n), dtype=np.int8)
+    jobs = n_jobs if len(makers) * CHUNK * n >= _THREADS_FROM else 1
+    return np.concatenate(list(share_threads(lambda make: make(), makers, jobs)))
