@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
@@ -21,7 +21,7 @@ from steinball.gram.request import Request
 from steinball.gram.tiles import Asked, Strip, cut_strip, tile_sums
 from steinball.gram.traced import combine_source, is_available
 from steinball.gram.weights import chunk_makers
-from steinball.gram.workers import share_threads
+from steinball.gram.workers import available_jobs
 from steinball.kernels.base import unit_kernel
 from steinball.stein import SteinKernel, SteinPoints, center_of
 
@@ -153,23 +153,6 @@ def _torch_step(stein: SteinKernel, fused: bool, dimension: int) -> Callable[...
 Sums = tuple[Floats, Floats]
 
 
-def asked_of_device(request: Request, samples: Array, padding: int = 0) -> Asked:
-    """The request in arrays on the device of ``samples``, with columns of zeros for so many further points.
-
-    Threads draw the weights, and each chunk travels to the device, as small integers, while others are drawn.
-    """
-    xp, place, n = namespace(samples), array_api_compat.device(samples), int(samples.shape[0])
-    others = Asked.of(replace(request, weights=()), n).beside(samples, padding)
-    makers, jobs = chunk_makers(request.weights), None if n >= THREADS_FROM else 1
-    chunks = list(share_threads(lambda make: xp.asarray(make(), device=place), makers, jobs))
-    if not chunks:
-        return others
-    if padding:
-        zeros = xp.zeros((max(chunk.shape[0] for chunk in chunks), padding), dtype=chunks[0].dtype, device=place)
-        chunks = [xp.concat([chunk, zeros[: chunk.shape[0], :]], axis=1) for chunk in chunks]
-    return others._replace(weights=xp.concat(chunks, axis=0))
-
-
 @dataclass(eq=False)
 class DeviceTiles:
     """The sums of every strip of tiles, computed on the device of the samples.
@@ -216,10 +199,9 @@ class DeviceTiles:
 
     def __iter__(self) -> Iterator[Sums]:
         n, starts = len(self.problem), range(0, len(self.problem), self.tile)
-        with ThreadPoolExecutor(1) as pool:
-            drawn = pool.submit(lambda: self._asked)  # the device prepares the points while the host draws
-            points = [self._points(start) for start in starts]
-            asked = drawn.result()
+        with self._drawing() as drawn:  # while the host draws weights, the device prepares the points
+            points = self._points()
+            self._asked = asked = self._gathered(drawn)
         cut, step = self._steps(points)
 
         @lru_cache(len(starts) if math.prod(asked.weights.shape) <= KEPT_ON_DEVICE else 1)
@@ -239,7 +221,7 @@ class DeviceTiles:
         samples, asked = self.problem.samples, self.request
         single = self.compiled and on_cuda(samples) and dtype_name(samples) == "float32"
         alone = asked.orders is None and asked.directions is None and self.tile % LARGEST_BLOCK == 0
-        return combine_source(self.stein.kernel) if single and alone and is_available() else None
+        return combine_source(self.stein.kernel) if single and alone and is_available(samples) else None
 
     def _steps(self, points: list[SteinPoints]) -> tuple[Callable[[SteinPoints, Asked], Any], Callable[..., Any]]:
         """How strips are cut, and what a tile of two of them is made by."""
@@ -262,23 +244,58 @@ class DeviceTiles:
             squares += to_host(xp.sum(part * part, axis=1))
         return linear_forms(weights, like(row_means, samples), self.tile), squares / len(self.problem)
 
-    @cached_property
-    def _asked(self) -> Asked:
-        return asked_of_device(self.request, self.problem.samples, self.padding)
+    @contextmanager
+    def _drawing(self) -> Iterator[list[Future[Array]]]:
+        """Chunks of weights on their way to the device, as small integers: threads draw some while others travel."""
+        xp, place = namespace(self.problem.samples), array_api_compat.device(self.problem.samples)
+        makers = chunk_makers(self.request.weights)
+        jobs = available_jobs(None) if len(self.problem) >= THREADS_FROM else 1
+        with ThreadPoolExecutor(max(1, min(jobs, len(makers)))) as pool:
+            yield [pool.submit(lambda make: xp.asarray(make(), device=place), make) for make in makers]
 
-    def _points(self, start: int) -> SteinPoints:
-        """The points of one strip; those for compiled tiles have a weight, unit length scale, and full length."""
-        stop, problem = min(start + self.tile, len(self.problem)), self.problem
-        samples, scores = problem.samples[start:stop, :], problem.scores[start:stop, :]
+    def _gathered(self, drawn: list[Future[Array]]) -> Asked:
+        """The request in arrays on the device, with columns of zeros for the points that fill up the last strip."""
+        samples, n = self.problem.samples, len(self.problem)
+        others = Asked.of(replace(self.request, weights=()), n).beside(samples, self.padding)
+        if not drawn:
+            return others
+        xp, chunks = namespace(samples), [chunk.result() for chunk in drawn]
+        if self.padding:
+            chunks = [_with_zeros(chunk, self.padding) for chunk in chunks]
+        return others._replace(weights=xp.concat(chunks, axis=0))
+
+    def _points(self) -> list[SteinPoints]:
+        """The points of each strip; those for compiled tiles have a weight, unit length scale, and full length."""
+        n, tile = len(self.problem), self.tile
+        parts = [(start, min(start + tile, n)) for start in range(0, n, tile)]
         if not self.compiled:
-            return problem.stein.prepare(samples, scores, self.center)
-        # In coordinates x/ℓ the score is ℓ·s and the Stein kernel ℓ² times itself, which the weights take back.
+            samples, scores, stein = self.problem.samples, self.problem.scores, self.problem.stein
+            return [stein.prepare(samples[a:b, :], scores[a:b, :], self.center) for a, b in parts]
+        if self._source is None:  # each strip for itself: far points in one of them cost the others no digits
+            return [fill_up(self._in_unit_scale(*part), tile) for part in parts]
+        whole = self._in_unit_scale(0, n)
+        return [fill_up(whole.rows(*part), tile) for part in parts]
+
+    def _in_unit_scale(self, start: int, stop: int) -> SteinPoints:
+        """Points with a weight and unit length scale.
+
+        In coordinates x/ℓ the score is ℓ·s and the Stein kernel ℓ² times itself, which the weights take back.
+        """
+        problem = self.problem
+        samples, scores = problem.samples[start:stop, :], problem.scores[start:stop, :]
         xp = namespace(samples)
         weight, scores = problem.stein.tilted(samples, scores)
         weight = (xp.ones_like(samples[:, 0]) if weight is None else weight) / self.lengthscale
         z = (samples - self.center) / self.lengthscale
         points = self.stein.prepare(z, scores * self.lengthscale, xp.zeros_like(self.center))
-        return fill_up(replace(points, weight=weight), self.tile)
+        return replace(points, weight=weight)
+
+
+def _with_zeros(rows: Array, padding: int) -> Array:
+    """Rows with so many columns of zeros behind them."""
+    xp = namespace(rows)
+    zeros = xp.zeros((rows.shape[0], padding), dtype=rows.dtype, device=array_api_compat.device(rows))
+    return xp.concat([rows, zeros], axis=1)
 
 
 def fill_up(points: SteinPoints, length: int) -> SteinPoints:

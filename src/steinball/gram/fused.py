@@ -21,10 +21,19 @@ except ImportError:
     triton = tl = None
 
 DEPTH = 32
+SPLIT = True
 """Columns of factors that a matrix unit takes at once."""
 
-_BY_DIFFERENCES = {"ROWS": 32, "COLUMNS": 128, "DEPTH": 32, "UNROLL": 10, "num_warps": 4}
-_BY_PRODUCTS = {"ROWS": 128, "COLUMNS": 128, "DEPTH": 32, "UNROLL": 1, "num_warps": 8, "num_stages": 4}
+_BY_DIFFERENCES = {"ROWS": 32, "COLUMNS": 128, "DEPTH": 32, "UNROLL": 10, "PRECISION": "", "num_warps": 4}
+_BY_PRODUCTS = {
+    "ROWS": 128,
+    "COLUMNS": 128,
+    "DEPTH": 32,
+    "UNROLL": 1,
+    "PRECISION": "tf32",
+    "num_warps": 8,
+    "num_stages": 4,
+}
 
 
 @cache
@@ -61,14 +70,30 @@ def _by_differences(left, right, i, j, m, zero, D: tl.constexpr, METRIC: tl.cons
 
 
 @_jit
-def _product(left, right, i, j, width, zero, START: tl.constexpr, STOP: tl.constexpr, DEPTH: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Columns START:STOP of ``left`` times those of ``right``, both (m, width) and exact in TF32."""
+def _product(
+    left,
+    right,
+    i,
+    j,
+    width,
+    one,
+    zero,
+    START: tl.constexpr,
+    STOP: tl.constexpr,
+    DEPTH: tl.constexpr,
+    PRECISION: tl.constexpr,
+):  # type: ignore[no-untyped-def]
+    """Columns START:STOP of ``left`` times those of ``right``, both (m, width).
+
+    Matrix units cut their sums off instead of rounding them. ``one`` = 1 is not known to the compiler, which would
+    otherwise leave the sum over all columns to them.
+    """
     product = zero
     for k in range(START, STOP, DEPTH):
         here = k + tl.arange(0, DEPTH)
         a = tl.load(left + i[:, None] * width + here[None, :])
         b = tl.load(right + j[None, :] * width + here[:, None])
-        product += tl.dot(a, b, input_precision="tf32")  # matrix units cut their own sums off, ten times as far away
+        product += one * tl.dot(a, b, input_precision=PRECISION)
     return product
 
 
@@ -83,6 +108,7 @@ def _tile_kernel(  # type: ignore[no-untyped-def]
     down,
     m,
     twice_trace,
+    one,
     combine: tl.constexpr,
     D: tl.constexpr,
     METRIC: tl.constexpr,
@@ -91,6 +117,7 @@ def _tile_kernel(  # type: ignore[no-untyped-def]
     COLUMNS: tl.constexpr,
     DEPTH: tl.constexpr,
     UNROLL: tl.constexpr,
+    PRECISION: tl.constexpr,
 ):
     """One block of a tile (m, m), and the sums of the block over its columns and over its rows."""
     row, column = tl.program_id(1), tl.program_id(0)
@@ -101,9 +128,9 @@ def _tile_kernel(  # type: ignore[no-untyped-def]
         cross = 2.0 * cross - twice_trace
         stretch = stretch / tl.where(r2 > 0.0, r2, 1.0)
     else:
-        r2 = tl.abs(_product(left, right, i, j, 4 * WIDTH, zero, 0, WIDTH, DEPTH))
-        inner = _product(left, right, i, j, 4 * WIDTH, zero, WIDTH, 2 * WIDTH, DEPTH)
-        cross = _product(left, right, i, j, 4 * WIDTH, zero, 2 * WIDTH, 4 * WIDTH, DEPTH)
+        r2 = tl.abs(_product(left, right, i, j, 4 * WIDTH, one, zero, 0, WIDTH, DEPTH, PRECISION))
+        inner = _product(left, right, i, j, 4 * WIDTH, one, zero, WIDTH, 2 * WIDTH, DEPTH, PRECISION)
+        cross = _product(left, right, i, j, 4 * WIDTH, one, zero, 2 * WIDTH, 4 * WIDTH, DEPTH, PRECISION)
         stretch = zero
     u = combine(r2, inner, cross, stretch) * tl.load(weight + i)[:, None] * tl.load(other + j)[None, :]
     tl.store(tile + i[:, None] * m + j[None, :], u)
@@ -150,14 +177,14 @@ def _factors(points: SteinPoints) -> tuple[Array, Array]:
 
     assert points.sides is not None
     first, second, third, fourth = points.sides
-    width = -(-3 * first.shape[1] // DEPTH) * DEPTH
+    width = -(-(3 if SPLIT else 1) * first.shape[1] // DEPTH) * DEPTH
 
     def side_by_side(parts: tuple[Array, ...], order: tuple[int, int, int]) -> Array:
         columns = []
         for part, room in zip(parts, (width, width, 2 * width), strict=True):
             high = (part.view(torch.int32) & -(2**13)).view(torch.float32)
             halves = (high, part - high)
-            taken = torch.cat([halves[k] for k in order], dim=1)
+            taken = torch.cat([halves[k] for k in order], dim=1) if SPLIT else part
             columns.append(torch.nn.functional.pad(taken, (0, room - taken.shape[1])))
         return torch.cat(columns, dim=1).contiguous()
 
@@ -177,7 +204,7 @@ def make_step(stein: SteinKernel, source: str) -> Callable[[FusedStrip, FusedStr
         tile, across, down = (rows.weight.new_empty((length, m)) for length in (m, *grid))
         arrays = rows.left, columns.right, rows.weight, columns.weight, tile, across, down
         twice_trace = 2.0 * (d if metric is None else float(np.trace(metric)))
-        _tile_kernel[grid](*arrays, m, twice_trace, combine, d, metric is not None, rows.width, **how)
+        _tile_kernel[grid](*arrays, m, twice_trace, 1.0, combine, d, metric is not None, rows.width, **how)
         forms = torch.sum(torch.matmul(rows.bootstrap, tile) * columns.bootstrap, dim=1)
         return forms, torch.sum(across, dim=0)[None, :], torch.sum(down, dim=0)[None, :]
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
+from steinball.arrays import Array
 from steinball.kernels.base import Kernel
 
 
-def is_available() -> bool:
-    """Whether Triton is installed."""
-    return find_spec("triton") is not None
+def is_available(samples: Array) -> bool:
+    """Whether Triton is installed, and the GPU of ``samples`` (a torch tensor on CUDA) has matrix units for TF32."""
+    import torch
+
+    ours = find_spec("triton") is not None and torch.version.cuda is not None
+    return ours and torch.cuda.get_device_capability(samples.device) >= (8, 0)
 
 
 class Traced:
