@@ -21,19 +21,11 @@ except ImportError:
     triton = tl = None
 
 DEPTH = 32
-SPLIT = True
 """Columns of factors that a matrix unit takes at once."""
 
-_BY_DIFFERENCES = {"ROWS": 32, "COLUMNS": 128, "DEPTH": 32, "UNROLL": 10, "PRECISION": "", "num_warps": 4}
-_BY_PRODUCTS = {
-    "ROWS": 128,
-    "COLUMNS": 128,
-    "DEPTH": 32,
-    "UNROLL": 1,
-    "PRECISION": "tf32",
-    "num_warps": 8,
-    "num_stages": 4,
-}
+# The fastest of twenty on an H200: rows and columns of a block, coordinates of one round, and warps.
+_BY_DIFFERENCES = {"ROWS": 32, "COLUMNS": 128, "UNROLL": 10, "num_warps": 4}
+_BY_PRODUCTS = {"ROWS": 128, "COLUMNS": 64, "UNROLL": 1, "num_warps": 8, "num_stages": 3}
 
 
 @cache
@@ -70,30 +62,18 @@ def _by_differences(left, right, i, j, m, zero, D: tl.constexpr, METRIC: tl.cons
 
 
 @_jit
-def _product(
-    left,
-    right,
-    i,
-    j,
-    width,
-    one,
-    zero,
-    START: tl.constexpr,
-    STOP: tl.constexpr,
-    DEPTH: tl.constexpr,
-    PRECISION: tl.constexpr,
-):  # type: ignore[no-untyped-def]
-    """Columns START:STOP of ``left`` times those of ``right``, both (m, width).
+def _product(left, right, i, j, width, one, zero, START: tl.constexpr, STOP: tl.constexpr, DEPTH: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Columns START:STOP of ``left`` times those of ``right``, both (m, width), as exact as float32 is.
 
-    Matrix units cut their sums off instead of rounding them. ``one`` = 1 is not known to the compiler, which would
-    otherwise leave the sum over all columns to them.
+    Every number is a sum of two of TF32. Matrix units cut long sums off instead of rounding them (a relative 3e-6 was
+    seen); ``one`` = 1, which the compiler does not know, keeps it from leaving the sum over the rounds to them.
     """
     product = zero
     for k in range(START, STOP, DEPTH):
         here = k + tl.arange(0, DEPTH)
         a = tl.load(left + i[:, None] * width + here[None, :])
         b = tl.load(right + j[None, :] * width + here[:, None])
-        product += one * tl.dot(a, b, input_precision=PRECISION)
+        product += one * tl.dot(a, b, input_precision="tf32x3")
     return product
 
 
@@ -117,7 +97,6 @@ def _tile_kernel(  # type: ignore[no-untyped-def]
     COLUMNS: tl.constexpr,
     DEPTH: tl.constexpr,
     UNROLL: tl.constexpr,
-    PRECISION: tl.constexpr,
 ):
     """One block of a tile (m, m), and the sums of the block over its columns and over its rows."""
     row, column = tl.program_id(1), tl.program_id(0)
@@ -128,9 +107,9 @@ def _tile_kernel(  # type: ignore[no-untyped-def]
         cross = 2.0 * cross - twice_trace
         stretch = stretch / tl.where(r2 > 0.0, r2, 1.0)
     else:
-        r2 = tl.abs(_product(left, right, i, j, 4 * WIDTH, one, zero, 0, WIDTH, DEPTH, PRECISION))
-        inner = _product(left, right, i, j, 4 * WIDTH, one, zero, WIDTH, 2 * WIDTH, DEPTH, PRECISION)
-        cross = _product(left, right, i, j, 4 * WIDTH, one, zero, 2 * WIDTH, 4 * WIDTH, DEPTH, PRECISION)
+        r2 = tl.abs(_product(left, right, i, j, 4 * WIDTH, one, zero, 0, WIDTH, DEPTH))
+        inner = _product(left, right, i, j, 4 * WIDTH, one, zero, WIDTH, 2 * WIDTH, DEPTH)
+        cross = _product(left, right, i, j, 4 * WIDTH, one, zero, 2 * WIDTH, 4 * WIDTH, DEPTH)
         stretch = zero
     u = combine(r2, inner, cross, stretch) * tl.load(weight + i)[:, None] * tl.load(other + j)[None, :]
     tl.store(tile + i[:, None] * m + j[None, :], u)
@@ -169,26 +148,18 @@ def cut_strip(points: SteinPoints, asked: Asked, by_products: bool) -> FusedStri
 
 
 def _factors(points: SteinPoints) -> tuple[Array, Array]:
-    """Factors of r², of s(x)ᵀs(y) and of the cross term side by side, every number as a sum of two of TF32.
-
-    Of xy = x₁y₁ + x₁y₂ + x₂y₁ + x₂y₂ the last is below the rounding of float32 and left out.
-    """
+    """Factors of r², of s(x)ᵀs(y) and of the cross term side by side, filled up to whole rounds of the matrix units."""
     import torch
 
     assert points.sides is not None
     first, second, third, fourth = points.sides
-    width = -(-(3 if SPLIT else 1) * first.shape[1] // DEPTH) * DEPTH
+    width = -(-first.shape[1] // DEPTH) * DEPTH
 
-    def side_by_side(parts: tuple[Array, ...], order: tuple[int, int, int]) -> Array:
-        columns = []
-        for part, room in zip(parts, (width, width, 2 * width), strict=True):
-            high = (part.view(torch.int32) & -(2**13)).view(torch.float32)
-            halves = (high, part - high)
-            taken = torch.cat([halves[k] for k in order], dim=1) if SPLIT else part
-            columns.append(torch.nn.functional.pad(taken, (0, room - taken.shape[1])))
-        return torch.cat(columns, dim=1).contiguous()
+    def side_by_side(*parts: Array) -> Array:
+        rooms = zip(parts, (width, width, 2 * width), strict=True)
+        return torch.cat([torch.nn.functional.pad(part, (0, room - part.shape[1])) for part, room in rooms], dim=1)
 
-    return side_by_side((first, points.s, third), (0, 0, 1)), side_by_side((second, points.s, fourth), (0, 1, 0))
+    return side_by_side(first, points.s, third), side_by_side(second, points.s, fourth)
 
 
 def make_step(stein: SteinKernel, source: str) -> Callable[[FusedStrip, FusedStrip], tuple[Array, Array, Array]]:
@@ -204,7 +175,9 @@ def make_step(stein: SteinKernel, source: str) -> Callable[[FusedStrip, FusedStr
         tile, across, down = (rows.weight.new_empty((length, m)) for length in (m, *grid))
         arrays = rows.left, columns.right, rows.weight, columns.weight, tile, across, down
         twice_trace = 2.0 * (d if metric is None else float(np.trace(metric)))
-        _tile_kernel[grid](*arrays, m, twice_trace, 1.0, combine, d, metric is not None, rows.width, **how)
+        sizes = d, metric is not None, rows.width
+        with torch.cuda.device_of(tile):  # Triton launches on the current device
+            _tile_kernel[grid](*arrays, m, twice_trace, 1.0, combine, *sizes, DEPTH=DEPTH, **how)
         forms = torch.sum(torch.matmul(rows.bootstrap, tile) * columns.bootstrap, dim=1)
         return forms, torch.sum(across, dim=0)[None, :], torch.sum(down, dim=0)[None, :]
 
