@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from steinball.arrays import as_number, check_level, check_resamples, generator_at
 from steinball.calibration.base import BoundingNull, Calibration, JointNull
@@ -143,7 +143,7 @@ class BettingNull(BoundingNull):
         def excess(radius: float) -> float:
             return self._log_evidence(radius) + math.log(level)
 
-        found = float(brentq(excess, 0.0, root, xtol=1e-13 * root, rtol=1e-14))
+        found = float(scipy.optimize.brentq(excess, 0.0, root, xtol=1e-13 * root, rtol=1e-14))
         while found > 0.0 and self.pvalue(self.ksd, found) > level:
             found = max(0.0, found - 1e-12 * root)
         return found

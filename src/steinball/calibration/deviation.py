@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from steinball.calibration.base import BoundingNull, Calibration
 from steinball.gram.base import GramSummary
@@ -211,7 +211,9 @@ class DeviationNull(BoundingNull):
         """The largest θ that is rejected: the root of θ + γ(α, θ) = D, which rises in θ."""
         if ksd <= self.threshold(level, 0.0):
             return 0.0
-        return float(brentq(lambda radius: radius + self.threshold(level, radius) - ksd, 0.0, ksd, xtol=1e-15))
+        return float(
+            scipy.optimize.brentq(lambda radius: radius + self.threshold(level, radius) - ksd, 0.0, ksd, xtol=1e-15)
+        )
 
     def upper_bound(self, ksd: float, level: float) -> float:
         """:func:`hoeffding`."""

@@ -73,7 +73,7 @@ def _counts_of_indices(generator: np.random.Generator, rows: int, n: int) -> NDA
     indices += n * np.arange(rows)[:, None]
     counts = np.bincount(indices.ravel(), minlength=rows * n).reshape(rows, n)
     counts -= 1
-    return counts.astype(np.int8 if counts.max() <= 127 else np.int32)
+    return counts.astype(np.int8 if n <= 128 or counts.max() <= 127 else np.int32)
 
 
 def _thinned_counts(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:

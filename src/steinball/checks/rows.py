@@ -71,7 +71,7 @@ def rounded_rows(problem: Problem, displacement: float = 0.0) -> Iterator[Remark
     None where a ``displacement`` as large as that of rounding is tolerated. The rows are looked at as they came.
     """
     x = problem.rows.original[:, :_COLUMNS_LOOKED_AT]
-    grid = find_grid(x) if len(x) >= _LEAST_ROUNDED else None
+    grid = find_grid(x) if len(x) >= _LEAST_ROUNDED and _with_ties(x).any() else None
     if grid is None or displacement >= 0.499 * math.hypot(*grid.step):
         return
     coarse = _coarse(x, grid.step, COARSE_AT_EDGE if problem.rows.original_support is not None else COARSE)
@@ -95,8 +95,13 @@ def _coarse(x: Floats, step: Floats, share: float) -> NDArray[np.bool_]:
     Where most points coincide, rounding is not the reason.
     """
     spread = np.median(np.abs(x - np.median(x, axis=0)), axis=0)
-    twice = np.array([len(np.unique(column)) < len(column) for column in x.T])
-    return np.asarray((spread > 0.0) & (step > share * spread) & twice)
+    return np.asarray((spread > 0.0) & (step > share * spread) & _with_ties(x))
+
+
+def _with_ties(x: Floats) -> NDArray[np.bool_]:
+    """The columns that hold a value twice."""
+    ordered = np.sort(x, axis=0)
+    return np.asarray((ordered[1:] == ordered[:-1]).any(axis=0))
 
 
 def rows_of_the_fit(problem: Problem) -> Iterator[Remark]:
@@ -118,11 +123,11 @@ def rows_of_the_fit(problem: Problem) -> Iterator[Remark]:
 
 def is_mean_of(center: Floats | None, x: Floats) -> bool:
     """Whether the center (d,) of a model is the mean of rows ``x`` (n, d), as that of a model fitted on them is."""
-    if center is None or len(x) < _LEAST_FITTED or center.shape != x.shape[1:] or _symmetric(x, center):
+    if center is None or len(x) < _LEAST_FITTED or center.shape != x.shape[1:]:
         return False
     with np.errstate(over="ignore", invalid="ignore"):  # nothing is known of means that are no floats
         spread, apart = x.std(axis=0), np.abs(x.mean(axis=0) - center)
-    return bool((np.isfinite(spread) & (apart <= EQUAL * spread)).all())
+    return bool((np.isfinite(spread) & (apart <= EQUAL * spread)).all()) and not _symmetric(x, center)
 
 
 def _symmetric(x: Floats, center: Floats) -> bool:
@@ -137,6 +142,8 @@ def repeated_rows(x: Floats) -> Iterator[Remark]:
     One or two values that many rows share are contamination and no copies; rounding makes ties, as many as the smallest
     gap between the values of each column lets expect; favorite values, which very many rows name, are heaps.
     """
+    if not _with_ties(x[:, :1]).all():
+        return
     different, counts = np.unique(x, axis=0, return_counts=True)
     copied, frequent = int(np.sum(counts > 1)), np.sort(counts)[-_FAVORITES:]
     if copied < max(_LEAST_COPIES, _COPIED * len(x)) or copied <= _BY_ROUNDING * _expected_ties(different):

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from steinball.arrays import to_host
@@ -167,7 +167,7 @@ def credibility_size(
         return n * _SMALLEST
     if not excess(ends[1]) > 0.0:
         return math.inf
-    return n * math.exp(float(brentq(excess, *ends, xtol=1e-10)))
+    return n * math.exp(float(scipy.optimize.brentq(excess, *ends, xtol=1e-10)))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import joblib
 import numpy as np
 
 from steinball.arrays import MOST_COUNTED, Array, MemoryLimitError, check_resamples, dtype_name
@@ -32,7 +31,7 @@ from steinball.gram.lowrank import LowRankGram
 from steinball.gram.memory import SHARE_OF_FREE, as_bytes, free_memory, in_words
 from steinball.gram.replicates import ReplicatedGram
 from steinball.gram.request import Replicates, Request
-from steinball.gram.workers import available_jobs, workers_configured
+from steinball.gram.workers import available_jobs, here, workers_configured
 from steinball.progress import check_show
 
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ def predict_cost(
         raise ValueError(f'`dtype` must be "float64" or "float32", got {dtype!r}.')
     n, d, n_resamples = check_resamples(n, "n"), check_resamples(d, "d"), check_resamples(n_resamples)
     check_jobs(n_jobs)
-    jobs, tile = int(joblib.effective_n_jobs(n_jobs or -1)), _cpu_tile(n)
+    jobs, tile = available_jobs(n_jobs or -1), _cpu_tile(n)
     if replicates:
         return _predict_replicates(n, d, check_resamples(replicates, "replicates"), jobs)
     exact = dense_cost(n, d, n_resamples), blocked_cost(n, d, n_resamples, tile, jobs)
@@ -160,7 +159,7 @@ def make_gram(
     jobs = available_jobs(settings.n_jobs) if isinstance(samples, np.ndarray) else 1
     _check_replicates(request.replicates, settings, samples)
     tile = REPLICATE_TILE if isinstance(samples, np.ndarray) else _tile(samples)
-    return ReplicatedGram(engine, problem, tile, _here(jobs), settings.progress)
+    return ReplicatedGram(engine, problem, tile, here(jobs), settings.progress)
 
 
 def _check_replicates(wanted: Replicates, settings: Settings, samples: Array) -> None:
@@ -200,7 +199,7 @@ def _engine(
     can_wait = memory["blocked"] <= limit and exact_pass.seconds <= _PATIENCE
     fallback = exact if settings.engine == "auto" and can_wait else None
     rank = _affordable_rank(samples, n_resamples, jobs, limit)
-    return LowRankGram(problem, rank, _here(jobs), settings.progress, decides, fallback)
+    return LowRankGram(problem, rank, here(jobs), settings.progress, decides, fallback)
 
 
 def _memory(samples: Array, request: Request, n_resamples: int, jobs: int, wanted: str) -> dict[str, int]:
@@ -208,11 +207,11 @@ def _memory(samples: Array, request: Request, n_resamples: int, jobs: int, wante
     n, d = (int(size) for size in samples.shape)
     size = _itemsize(samples)
     memory = {
-        "blocked": blocked_cost(n, d, n_resamples, _tile(samples), _here(jobs), size).memory,
-        "dense": dense_cost(n, d, n_resamples, size).memory,
+        "blocked": blocked_cost(n, d, n_resamples, _tile(samples), here(jobs), size, NOMINAL_RATE).memory,
+        "dense": dense_cost(n, d, n_resamples, size, NOMINAL_RATE).memory,
     }
     if wanted == "lowrank" or (likely_rank(d) is not None and not request.needs):
-        memory["lowrank"] = lowrank_memory(n, d, min(n, _LEAST_RANK), _here(jobs), size)
+        memory["lowrank"] = lowrank_memory(n, d, min(n, _LEAST_RANK), here(jobs), size)
     return memory
 
 
@@ -224,11 +223,6 @@ def _automatic(samples: Array, n_resamples: int, memory: dict[str, int], limit: 
         fastest = "blocked"  # an accelerator is fastest at plain products; single precision is never certified
     fastest = fastest if fastest in memory else "blocked"
     return next((engine for engine in (fastest, *memory) if memory[engine] <= limit), fastest)
-
-
-def _here(jobs: int) -> int:
-    """Threads that share memory: of a cluster, those of this machine."""
-    return min(jobs, int(joblib.cpu_count()))
 
 
 def _jobs(samples: Array, settings: Settings) -> int:
@@ -243,7 +237,7 @@ def _affordable_rank(samples: Array, n_resamples: int, jobs: int, limit: int) ->
     """The largest rank whose factor fits, and costs no more than the exact pass would."""
     n, d = (int(size) for size in samples.shape)
     size = _itemsize(samples)
-    fits = (limit - lowrank_memory(n, d, 0, _here(jobs), size)) // (n * size)
+    fits = (limit - lowrank_memory(n, d, 0, here(jobs), size)) // (n * size)
     return max(1, min(n, fits, cheaper_rank(n, d, n_resamples)))
 
 

@@ -102,10 +102,11 @@ def likely_rank(dimension: int) -> int | None:
     return _RANKS[dimension - 1] if dimension <= len(_RANKS) else None
 
 
-def dense_cost(n: int, d: int, n_resamples: int, itemsize: int = 8) -> Cost:
+def dense_cost(n: int, d: int, n_resamples: int, itemsize: int = 8, rate: float | None = None) -> Cost:
     """The dense engine."""
     memory = (BLOCKS_AT_ONCE * n * n + 4 * n_resamples * n) * itemsize
-    seconds = n * n * ((8 * d + 2 * n_resamples) / flops_per_second() + 3 * _ELEMENT) + n * n_resamples * _WEIGHT
+    pair = (8 * d + 2 * n_resamples) / (rate or flops_per_second()) + 3 * _ELEMENT
+    seconds = n * n * pair + n * n_resamples * _WEIGHT
     return Cost("dense", memory, seconds)
 
 

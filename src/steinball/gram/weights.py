@@ -88,5 +88,6 @@ def gather(weights: Weights, n: int, n_jobs: int | None = 1) -> Chunk:
     makers = chunk_makers(weights)
     if not makers:
         return np.empty((0, n), dtype=np.int8)
-    jobs = n_jobs if len(makers) * CHUNK * n >= _THREADS_FROM else 1
-    return np.concatenate(list(share_threads(lambda make: make(), makers, jobs)))
+    if n_jobs == 1 or len(makers) * CHUNK * n < _THREADS_FROM:
+        return np.concatenate([make() for make in makers])
+    return np.concatenate(list(share_threads(lambda make: make(), makers, n_jobs)))

@@ -1,4 +1,7 @@
-"""Independent tasks on threads, processes or a cluster, as joblib is configured."""
+"""Independent tasks on threads, processes or a cluster, as joblib is configured.
+
+joblib is loaded where work is spread: a small test on one thread does not wait for it.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import joblib
-from joblib.parallel import BACKENDS, get_active_backend
-from threadpoolctl import ThreadpoolController
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -35,6 +37,9 @@ def run_tasks(
 def _spread(
     function: Callable[..., Result], common: tuple[Any, ...], tasks: Sequence[Any], jobs: int | None
 ) -> Iterator[Result]:
+    import joblib
+    from joblib.parallel import BACKENDS, get_active_backend
+
     backend, _ = get_active_backend(prefer="threads")
     if isinstance(backend, BACKENDS.get("dask", ())):  # joblib registers it when it is first named
         from steinball.gram.cluster import run_on_dask
@@ -48,10 +53,12 @@ def _spread(
 
 def share_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None) -> Iterator[Result]:
     """``function(item)`` for every item, in order, on threads of this process: what it reads and writes is shared."""
-    jobs = min(available_jobs(n_jobs), joblib.cpu_count(), len(items))  # a cluster is of no use to shared memory
+    jobs = 1 if n_jobs == 1 else min(here(available_jobs(n_jobs)), len(items))
     if jobs <= 1:
         yield from map(function, items)
         return
+    import joblib
+
     parallel = joblib.Parallel(n_jobs=jobs, require="sharedmem", return_as="generator")
     with single_threaded_algebra():
         yield from parallel(joblib.delayed(function)(item) for item in items)
@@ -66,11 +73,25 @@ def _number_of_jobs(n_jobs: int | None, n_tasks: int) -> int | None:
     return min(available_jobs(n_jobs), n_tasks)
 
 
+def here(jobs: int) -> int:
+    """Threads that share memory: of a cluster, those of this machine."""
+    if jobs == 1:
+        return 1
+    import joblib
+
+    return min(jobs, int(joblib.cpu_count()))
+
+
 def available_jobs(n_jobs: int | None) -> int:
     """How many workers ``n_jobs`` means: ``None`` is what joblib is configured for, or else all cores.
 
     Inside a worker of joblib ``None`` means one: the others are busy with tasks of their own.
     """
+    if n_jobs == 1:
+        return 1
+    import joblib
+    from joblib.parallel import get_active_backend
+
     if n_jobs is None:
         backend, n_jobs = get_active_backend()
         if _inside_dask() or (n_jobs is None and backend.nesting_level):
@@ -80,6 +101,10 @@ def available_jobs(n_jobs: int | None) -> int:
 
 def workers_configured() -> bool:
     """Whether ``joblib.parallel_config`` names more than one worker, or a cluster (whose default is all of them)."""
+    if "joblib" not in sys.modules:  # nobody can have configured it
+        return False
+    from joblib.parallel import get_active_backend
+
     backend, n_jobs = get_active_backend()
     return bool((backend.default_n_jobs if n_jobs is None else n_jobs) != 1) and not _inside_dask()
 
@@ -98,6 +123,8 @@ def _inside_dask() -> bool:
 
 @cache
 def _controller() -> ThreadpoolController:
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController()
 
 

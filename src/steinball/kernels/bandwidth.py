@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.spatial.distance import pdist
+import scipy
 from scipy.special import chdtri
 
 from steinball.arrays import Array, Floats, as_samples, check_resamples, to_host
@@ -70,7 +70,7 @@ def median_of_checked(samples: Array, metric: Floats | None = None, subsample_se
         x = x[rows]
     if metric is not None:
         x = (x - np.median(x, axis=0)) @ metric_root(np.asarray(metric, dtype=np.float64))
-    squared = pdist(x, "sqeuclidean")
+    squared = scipy.spatial.distance.pdist(x, "sqeuclidean")
     median = _exact_median(squared)
     if not np.isfinite(median):
         raise ValueError("the median distance overflows; rescale `samples` or pass a kernel with its `lengthscale`.")

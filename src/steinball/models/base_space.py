@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from steinball.arrays import Array
@@ -85,6 +86,9 @@ def _based(model: Model) -> BaseSpace:
     return BaseSpace(dimension=known.dimension, base_map=BaseMap(model, known.support))
 
 
+_last_based = lru_cache(maxsize=8)(_based)  # what was found out of it serves the next test; it holds its model
+
+
 def as_tested(model: Any, samples: Array, base: bool) -> Model:
     """What a user passed, as a model; with ``base`` in base space where an object of another library is better there.
 
@@ -92,7 +96,7 @@ def as_tested(model: Any, samples: Array, base: bool) -> Model:
     :func:`~steinball.models.base.as_model` is taken as it is.
     """
     found = model_at(model, samples)
-    return _based(found) if base and found is not model and Knowledge(found).prefers_base else found
+    return _last_based(found) if base and found is not model and Knowledge(found).prefers_base else found
 
 
 def bring_stream(rows: Array, model: Any) -> Array:

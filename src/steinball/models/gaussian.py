@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 from scipy.special import ndtr
 
 from steinball.arrays import Array, Floats, as_numbers, check_resamples, is_array, like, namespace
@@ -108,7 +108,10 @@ class Covariance:
         matrix = _as_symmetric(value, name, dimension)
         deviations = np.sqrt(np.diag(matrix))
         correlation_root = _cholesky(matrix / deviations / deviations[:, None], name)
-        inverse = solve_triangular(correlation_root, np.eye(dimension), lower=True) / deviations
+        unit = np.eye(dimension)  # its inverse need not be asked for, nor SciPy be loaded for it
+        alone = np.array_equal(correlation_root, unit)
+        inverse = unit if alone else scipy.linalg.solve_triangular(correlation_root, unit, lower=True)
+        inverse = inverse / deviations
         root = correlation_root * deviations[:, None]
         log_volume = float(np.sum(np.log(np.diag(correlation_root))) + np.sum(np.log(deviations)))
         return cls(frozen(matrix), frozen(root), frozen(inverse), log_volume)

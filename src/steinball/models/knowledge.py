@@ -123,6 +123,11 @@ class Knowledge:
         return self._attribute("verified") is True
 
     @property
+    def unchanging(self) -> bool:
+        """Whether it is a model of this library, whose parameters cannot be changed."""
+        return self.verified and type(self.model).__module__.startswith("steinball.") and self.original is self.model
+
+    @property
     def bare_function(self) -> bool:
         """Whether it is a function that the user gave as a score, with nothing beside it to compare it with."""
         return self._attribute("bare_function") is True

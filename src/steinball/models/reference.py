@@ -88,7 +88,7 @@ def known_of(model: Any, key: Any, make: Callable[[], T], template: Array | None
     """
     known = Knowledge(model)
     reference = Reference.of(model, template)
-    place = known.place if known.verified else None
+    place = known.place if reference is None and known.verified else None
     state = id(reference) if reference is not None else None if place is None else tuple(p.tobytes() for p in place)
     try:
         hash(key)
@@ -118,7 +118,7 @@ def _found(model: Any, template: Array | None) -> Reference | str | None:
         return known.moved_reference(found) if isinstance(found, Reference) else found
     key = (Reference, type(model))
     found = kept_with(known.original, key, lambda: _made(model, template))
-    if isinstance(found, Reference) and not _still_true(found, model, template):
+    if isinstance(found, Reference) and not (known.unchanging or _still_true(found, model, template)):
         found = kept_with(known.original, key, lambda: _made(model, template), anew=True)
     return found
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from steinball.arrays import (
     Array,
@@ -253,7 +253,7 @@ def _wrong_order(scores: Floats, gradient: Floats) -> Iterator[Mistake]:
 def _match_columns(scores: Floats, gradient: Floats) -> NDArray[np.intp]:
     """For every column of the scores the column of the gradient that is nearest, each used once."""
     cost = np.array([[np.abs(s - g).sum() for g in gradient.T] for s in scores.T])
-    return np.asarray(linear_sum_assignment(cost)[1])
+    return np.asarray(scipy.optimize.linear_sum_assignment(cost)[1])
 
 
 def _transposed_shape(claimed: Any, x: Array) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 from scipy.special import betaln, digamma, gammaln, ndtr, stdtr
 
 from steinball.arrays import Array, Floats, as_number, like, namespace
@@ -214,7 +214,9 @@ class StudentFamily(Family):
         options = {"ftol": 1e-13, "gtol": 1e-9}
         starts = ([0.02, z.mean(), np.log(z.std())], [0.2, 0.0, 0.0], [1.0, 0.0, -0.3])
         start = min(starts, key=lambda at: _loss(np.array(at), z)[0])
-        inverse, loc, log_scale = minimize(_loss, start, (z,), "L-BFGS-B", True, bounds=bounds, options=options).x
+        inverse, loc, log_scale = scipy.optimize.minimize(
+            _loss, start, (z,), "L-BFGS-B", True, bounds=bounds, options=options
+        ).x
         inverse = inverse if inverse > _NORMAL else 0.0
         return np.array([inverse, center + spread * loc, spread * np.exp(log_scale)])
 

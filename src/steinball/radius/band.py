@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.integrate import quad
+import scipy
 
 from steinball.arrays import as_number, as_numbers
 from steinball.problem import Problem
@@ -127,6 +127,6 @@ def _numeric(density: Callable[[float], Any], name: str) -> Callable[[float], fl
 def _integrate(function: Callable[[float], float], edges: tuple[float, ...]) -> tuple[float, float]:
     """The integral over consecutive intervals and its estimated error, which replaces SciPy's warnings."""
     options = {"limit": 500, "epsabs": 1e-12, "epsrel": 1e-10, "full_output": 1}
-    parts = [quad(function, *pair, **options)[:2] for pair in pairwise(edges)]
+    parts = [scipy.integrate.quad(function, *pair, **options)[:2] for pair in pairwise(edges)]
     value, error = (math.fsum(column) for column in zip(*parts, strict=True))
     return value, error

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import ndtr, stdtr
 
 from steinball.arrays import as_number, dtype_name, to_host
@@ -70,7 +70,9 @@ class StudentTails(Radius):
         high = 4.0
         while self._log_ratio(high) <= 0.0:
             high *= 2.0
-        roots = (brentq(self._log_ratio, *ends, xtol=1e-300, rtol=1e-15) for ends in ((0.0, 3.0), (3.0, high)))
+        roots = (
+            scipy.optimize.brentq(self._log_ratio, *ends, xtol=1e-300, rtol=1e-15) for ends in ((0.0, 3.0), (3.0, high))
+        )
         first, second = roots
         return math.sqrt(first), math.sqrt(second)
 

@@ -85,20 +85,27 @@ def _column_grid(x: Floats) -> tuple[float, float]:
     for precision in _PRECISIONS if len(values) > 2 else ():
         error = precision * (float(np.abs(np.median(x))) + 10.0 * spread)
         least = max(_VISIBLE * spread / math.sqrt(n), 100.0 * error)
-        steps = [(step, 0.0) for step in _DECIMALS if step <= 4.0 * spread]
-        steps += [(_divisor(v - v[0], error), float(v[0])) for v in (twice, values) if len(v) > 2]
-        for step, offset in steps:
+        steps = [(_divisor(v - v[0], error, least), float(v[0])) for v in (twice, values) if len(v) > 2]
+        for step, offset in ((_decimal(others, error, least, 4.0 * spread), 0.0), *steps):
             if step >= max(least, 1.01 * best[0]):
                 away = np.abs(others - offset - step * np.round((others - offset) / step))
                 best = (float(step), offset) if np.mean(away <= 4.0 * error) >= ON_GRID else best
     return best
 
 
-def _divisor(differences: Floats, error: float) -> float:
-    """The greatest common divisor of differences known up to an error (Euclid's algorithm), 0 where there is none."""
+def _decimal(x: Floats, error: float, least: float, most: float) -> float:
+    """The largest decimal step from ``least`` to ``most`` that the values (n,) are multiples of, 0 where none is."""
+    steps = _DECIMALS[(least <= _DECIMALS) & (most >= _DECIMALS)][:, None]
+    fits = np.mean(np.abs(x - steps * np.round(x / steps)) <= 4.0 * error, axis=1) >= ON_GRID
+    return float(steps[np.argmax(fits), 0]) if fits.any() else 0.0
+
+
+def _divisor(differences: Floats, error: float, least: float) -> float:
+    """The greatest common divisor of differences known up to an error (Euclid's algorithm), 0 where there is none; one
+    below ``least`` is not followed further."""
     left, step = differences[differences > 4.0 * error], 0.0
     while left.size:
         step = float(left.min())
         rest = np.abs(differences - step * np.round(differences / step))
-        left = rest[rest > 8.0 * error] if step > 100.0 * error else left[:0]
+        left = rest[rest > 8.0 * error] if step > 100.0 * error and step >= least else left[:0]
     return step

@@ -9,7 +9,7 @@ from itertools import product
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 from scipy.special import logsumexp
 
 from steinball.arrays import Floats
@@ -182,7 +182,7 @@ class MemberSearch:
         simplex = np.vstack([working, working + 0.3 * np.diag(units)])
         options = {"xatol": 1e-3 * float(units.min()), "fatol": 0.01, "initial_simplex": simplex}
         options["maxfev"] = _EVALUATIONS * len(working)
-        minimize(self.surprise, working, (sharpness,), method="Nelder-Mead", options=options)
+        scipy.optimize.minimize(self.surprise, working, (sharpness,), method="Nelder-Mead", options=options)
 
     def polish(self, units: Floats) -> None:
         """Members ever closer to the best one: the statistic itself jumps where a row crosses a cut."""

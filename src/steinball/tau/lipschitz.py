@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 
 from steinball.arrays import Floats, like, namespace, to_host
 from steinball.models.base import score_of
@@ -140,4 +140,4 @@ def _climb(problem: Problem, start: Floats, spread: float) -> float:
         return -float(around[0]), -(around[1 : d + 1] - around[d + 1 :]) / 2e-3
 
     options = {"maxiter": max(10, min(60, 600 // d))}
-    return float(-minimize(objective, np.zeros(d), jac=True, method="L-BFGS-B", options=options).fun)
+    return float(-scipy.optimize.minimize(objective, np.zeros(d), jac=True, method="L-BFGS-B", options=options).fun)

@@ -46,10 +46,14 @@ _AXES_UP_TO = 16
 
 def ray_points(model: Any, samples: Array) -> Floats:
     """Points along rays inside the support, shape (decades, rays, d)."""
-    x, support = to_host(samples), Knowledge(model).support
-    cloud = Cloud.of(x, support)
+    support = Knowledge(model).support
+    return rays_of(Cloud.of(to_host(samples), support), support)
+
+
+def rays_of(cloud: Cloud, support: Support | None) -> Floats:
+    """The same for samples that lie in a cloud."""
     directions = cloud.directions
-    if (d := x.shape[1]) <= _AXES_UP_TO:
+    if (d := directions.shape[1]) <= _AXES_UP_TO:
         axes = np.vstack([np.eye(d), -np.eye(d)])
         directions = np.vstack([directions, axes if support is None else open_directions(axes, *support.along(d))])
     return cloud.center + cloud.spread * DECADES[:, None, None] * directions

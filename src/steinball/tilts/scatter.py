@@ -84,7 +84,7 @@ def robust_scatter_of(x: Floats) -> Scatter:
     for _ in range(_ROUNDS):
         vectors = np.linalg.eigh(_quadrant_correlations(z))[1]
         turned = z @ vectors
-        middle = np.median(turned, axis=0)
+        middle = median_of_rows(turned)
         widths = _widths(turned - middle)
         center = center + root @ (vectors @ middle)
         root, z = root @ (vectors * widths), (turned - middle) / widths
@@ -102,8 +102,15 @@ def _quadrant_correlations(z: Floats) -> Floats:
 
 def _widths(offsets: Floats) -> Floats:
     """Median absolute deviations as standard deviations, none of them far below the largest."""
-    found = _NORMAL * np.median(np.abs(offsets), axis=0)
+    found = _NORMAL * median_of_rows(np.abs(offsets))
     return np.maximum(found, _FLAT * found.max()) if found.any() else np.ones_like(found)
+
+
+def median_of_rows(x: Floats) -> Floats:
+    """The median along the first axis of finite numbers, without the questions that NumPy's asks of a few."""
+    low, high = (len(x) - 1) // 2, len(x) // 2
+    ordered = np.partition(x, (low, high), axis=0)
+    return np.asarray((ordered[low] + ordered[high]) / 2.0)
 
 
 def median_and_scales(x: Floats) -> tuple[Floats, Floats]:
@@ -111,7 +118,7 @@ def median_and_scales(x: Floats) -> tuple[Floats, Floats]:
 
     A constant column takes the scale of the others.
     """
-    center = np.median(x, axis=0)
+    center = median_of_rows(x)
     scales = _NORMAL * np.array([_median_deviation(column) for column in np.abs(x - center).T])
     known = scales[scales > 0.0]
     scales = np.where(scales > 0.0, scales, np.median(known) if known.size else 1.0)
@@ -125,5 +132,5 @@ def median_and_scales(x: Floats) -> tuple[Floats, Floats]:
 
 def _median_deviation(deviations: Floats) -> float:
     """Their median; where most are 0, that of the others: a root mean square would follow the outliers."""
-    median = float(np.median(deviations))
+    median = float(median_of_rows(deviations))
     return median if median > 0.0 or not deviations.any() else float(np.median(deviations[deviations > 0.0]))
