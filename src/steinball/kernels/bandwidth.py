@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 from scipy.special import chdtri
 
-from steinball.arrays import Array, Floats, as_samples, check_resamples, to_host
+from steinball.arrays import Array, Floats, as_samples, check_resamples, take_rows, to_host
 from steinball.kernels.base import as_metric, metric_root
 
 EXACT_UP_TO = 2000
@@ -64,10 +64,10 @@ def standard_distance(dimension: int) -> float:
 
 def median_of_checked(samples: Array, metric: Floats | None = None, subsample_seed: int = 0) -> float:
     """:func:`median_distance` of samples that were checked."""
+    if samples.shape[0] > EXACT_UP_TO:
+        rows = np.random.default_rng(subsample_seed).choice(samples.shape[0], EXACT_UP_TO, replace=False)
+        samples = take_rows(samples, rows)
     x = to_host(samples)
-    if x.shape[0] > EXACT_UP_TO:
-        rows = np.random.default_rng(subsample_seed).choice(x.shape[0], EXACT_UP_TO, replace=False)
-        x = x[rows]
     if metric is not None:
         x = (x - np.median(x, axis=0)) @ metric_root(np.asarray(metric, dtype=np.float64))
     squared = scipy.spatial.distance.pdist(x, "sqeuclidean")
