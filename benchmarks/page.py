@@ -57,16 +57,15 @@ def targets(row: Any) -> str:
 
 def device_table(device: Any) -> str:
     """What ``python -m benchmarks.device`` measured."""
+    header = ("n", "d", "outliers", "grade", "default test, known model", "a new score, as in the paper")
+    header += ("the same weights drawn on one core", "GPU memory", "draws in")
+    times = ("default_seconds", "seconds", "drawing_seconds")
     rows = [
-        (
-            f"{row['n']:,}", str(row["d"]), f"{100 * row['outliers']:.0f} %", row["grade"], seconds(row["seconds"]),
-            seconds(row["drawing_seconds"]), f"{row['memory_gb']:.1f} GB", row["draw_precision"],
-        )
+        (f"{row['n']:,}", str(row["d"]), f"{100 * row['outliers']:.0f} %", row["grade"])
+        + (*(seconds(row[time]) for time in times), f"{row['memory_gb']:.1f} GB", row["draw_precision"])
         for row in device["scaling"]
-    ]  # fmt: skip
-    return markdown(
-        ("n", "d", "outliers", "grade", "time", "the same weights drawn alone", "GPU memory", "draws in"), rows
-    )
+    ]
+    return markdown(header, rows)
 
 
 def peer_table(peers: Any) -> str:
