@@ -46,7 +46,7 @@ class MemoryLimitError(ValueError, MemoryError):
 
 def namespace(*arrays: Array) -> Any:
     """The library of arrays, as a module with the names of the array API standard."""
-    if _NUMPY_SUFFICES and all(type(array) is np.ndarray for array in arrays):
+    if _NUMPY_SUFFICES and set(map(type, arrays)) == {np.ndarray}:
         return np
     return array_api_compat.array_namespace(*arrays)
 
