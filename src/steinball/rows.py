@@ -28,16 +28,19 @@ from steinball.kernels.bandwidth import median_of_checked, standard_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import JaxModel, Model, evaluate_score, from_scores, model_at
-from steinball.models.base_space import as_tested
+from steinball.models.base_space import BaseMap, as_tested
 from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference, known_of
 from steinball.models.standardized import standardized
 from steinball.models.support import Move, Support, place
-from steinball.regions.grid import find_grid
+from steinball.regions.grid import find_grid, spread_over_cells
 from steinball.stein import SteinKernel, center_of
 from steinball.tau.edges import check_edges
 from steinball.tau.tilting import choose_tilt
 from steinball.tilts import Tilt
+
+MOST_COLUMNS = 100_000
+"""Columns that are tested: of more, the draws of the model alone do not fit into memory."""
 
 _DRAWS = 512
 _FAR = 1e40
@@ -108,6 +111,11 @@ class Rows:
         tested in base space may be; ``standardize`` that others are tested in standardized coordinates.
         """
         given = computed(as_samples(x))
+        if given.shape[1] > MOST_COLUMNS:
+            raise ValueError(
+                f"`samples` has {given.shape[1]:,} columns, and at most {MOST_COLUMNS:,} are tested. Rows are "
+                "observations: if yours are columns, pass the transpose; otherwise test fewer columns."
+            )
         model = as_tested(model, given, base)
         samples = given
         if is_small_jax(given):
@@ -144,7 +152,16 @@ class Rows:
         if move is None:
             return dataclasses.replace(self, samples=samples, excluded=excluded, remarks=remarks)
         told = {**remarks, "tested in": move.label} if move.label else remarks
-        return dataclasses.replace(self, samples=move(samples), excluded=excluded, moves=(move,), remarks=told)
+        samples = self._spread_over_cells(move, move(samples), excluded)
+        return dataclasses.replace(self, samples=samples, excluded=excluded, moves=(move,), remarks=told)
+
+    def _spread_over_cells(self, move: Move, mapped: Array, excluded: NDArray[np.intp]) -> Array:
+        """The ``mapped`` rows, those of one rounded column in base space at random places of their cells."""
+        if not isinstance(move, BaseMap) or mapped.shape[1] > 1:
+            return mapped
+        x = np.delete(to_host(self.samples), excluded, axis=0)
+        ends = (move.support or Support.of((None, None))).along(1)
+        return like(spread_over_cells(x, to_host(mapped), ends, move.model.to_base), mapped)
 
     def __len__(self) -> int:
         return int(self.samples.shape[0])
@@ -278,7 +295,7 @@ class Rows:
     def _placed(self) -> bool:
         """Whether the model itself says where it lies."""
         known = Knowledge(self.model)
-        return known.place is not None or known.sampler is not None
+        return known.sampler is not None or known.place is not None
 
     def fixes(self, kernel: Kernel | None, tilt: Tilt | str | None) -> bool:
         """Whether a kernel and tilt asked for in these words owe nothing to the samples."""

@@ -18,7 +18,7 @@ import steinball as sb
 from steinball.arrays import as_seed
 from steinball.calibration.weighted import LEAST_EFFECTIVE, MarkovSigns
 from steinball.cautions import DependentRowsWarning
-from steinball.checks.dependence import autocorrelation_time, slow_excess
+from steinball.checks.dependence import autocorrelation_time
 from steinball.problem import Problem, pose
 from steinball.rows import Rows
 from steinball.stein import SteinKernel
@@ -336,32 +336,6 @@ def test_the_autocorrelation_time_gives_back_what_centering_takes() -> None:
     assert time > 1.1 * total
 
 
-def long_memory(n: int, d: float, rng: np.random.Generator) -> Floats:
-    """ARFIMA(0, d, 0) of variance 1, by its moving average over 4n terms."""
-    k = np.arange(1, 4 * n)
-    average = np.cumprod(np.concatenate([[1.0], (k - 1 + d) / k]))
-    noise = rng.normal(size=8 * n)
-    found = np.fft.irfft(np.fft.rfft(noise, 16 * n) * np.fft.rfft(average, 16 * n))[4 * n : 5 * n]
-    return np.asarray(found / np.sqrt(np.sum(average**2)))[:, None]
-
-
-@pytest.mark.calibration
-def test_long_and_hidden_memory_is_warned_of_and_short_memory_is_not() -> None:
-    """Ten series of 2,000 rows each: ARFIMA(.4) and 15 % of AR(.98) under noise, against AR(.5) and AR(.9)."""
-    rng, said = np.random.default_rng(5), {"long": 0, "hidden": 0, "short": 0}
-    for _ in range(10):
-        hidden = np.sqrt(0.15) * chain(2000, 1, 0.98, rng) + np.sqrt(0.85) * rng.normal(size=(2000, 1))
-        cases = {"long": [long_memory(2000, 0.4, rng)], "hidden": [hidden]}
-        cases["short"] = [chain(2000, 1, rho, rng) for rho in (0.5, 0.9)]
-        for name, series in cases.items():
-            said[name] += sum(slow_excess(pose(x, MODEL, sb.InverseMultiquadric(1.0)), 1) > 5.0 for x in series)
-    assert said["long"] >= 9
-    assert said["hidden"] >= 9
-    assert said["short"] <= 1
-    with pytest.warns(DependentRowsWarning, match=r"slower than an autoregression explains.*that you can defend"):
-        sb.ksd_test(hidden, MODEL, calibration=sb.WildBootstrap(99, dependence="auto"), rng=0)
-
-
 def rejections(calibration: Any, d: int, rho: float, repeats: int, **options: Any) -> tuple[float, float]:
     """How often a true model is rejected at n = 500, and how often the chain is called too short."""
     rng, model = np.random.default_rng([17, d]), sb.models.Gaussian(np.zeros(d))
@@ -383,7 +357,7 @@ def test_the_level_is_kept_on_chains(rho: float, d: int) -> None:
     """80 repeats at level .05: .06 to .10 in larger simulations, where independent signs reject .2 to 1."""
     rejected, refused = rejections(sb.WildBootstrap(199, dependence="auto"), d, rho, 80)
     assert rejected <= 0.15
-    assert refused <= (0.0 if rho == 0.5 else 0.25)
+    assert refused <= (0.03 if rho == 0.5 else 0.25)
 
 
 @pytest.mark.calibration

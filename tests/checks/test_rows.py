@@ -94,11 +94,14 @@ def test_any_grid_is_remarked(step: float) -> None:
         sb.ksd_test(x, sb.models.Gaussian(np.full(2, 0.1), 4.0 * step**2), rng=0)
 
 
-def test_a_tenth_is_coarse_where_the_model_ends() -> None:
-    """Exponential data rounded to a tenth are rejected .14 of the time at n = 2,000."""
+def test_a_tenth_is_coarse_where_the_model_ends_unless_rows_are_spread_over_their_cells() -> None:
+    """As they are, exponential data rounded to a tenth are rejected .14 of the time at n = 2,000."""
     x = np.round(stats.expon().rvs(300, random_state=0), 1)
-    with pytest.warns(RoundedDataWarning, match="step 0.1"):
-        sb.ksd_test(x, stats.expon(), rng=0)
+    with pytest.warns(RoundedDataWarning, match=r"step 0.1.*a density, which no rounded numbers come from"):
+        sb.ksd_test(x, sb.as_model(stats.expon()), tilt="auto", rng=0)
+    sb.ksd_test(x, stats.expon(), rng=0)
+    with pytest.warns(RoundedDataWarning, match=r"step 0.5.*evenly over the cells.*ages in whole years"):
+        sb.ksd_test(0.5 * np.round(2.0 * x), stats.expon(), rng=0)
 
 
 def test_who_tolerates_the_rounding_is_not_told_of_it() -> None:

@@ -80,3 +80,20 @@ def test_json_and_a_page_name_the_column(data: str, tmp_path: Path, capsys: pyte
     assert found["schema"] == "steinball.check/1"
     assert found["verdict"] == "misfit"
     assert "Where height is" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("share", "code"), [("10%", 0), ("1%", 3)])
+def test_good_enough_may_be_required_of_a_family_by_either_command(share: str, code: int, data: str) -> None:
+    """A family is compared in regions under a tolerance, which can show it: before, the only end was 3."""
+    for command in ("check", "test"):
+        words = [command, data, "--fit", "normal", "--contamination", share, "--require", "good-enough"]
+        assert run(parse(words)) == code
+
+
+def test_good_enough_is_not_required_without_a_tolerance(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(parse(["test", data, "--fit", "normal", "--require", "good-enough"]))
+    assert "`--require good-enough` needs a tolerance above 0" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        run(parse(["test", data, "--model", "normal", "--contamination", "5%", "--require", "good-enough"]))
+    assert "`steinball check … --require good-enough` says that" in capsys.readouterr().err

@@ -167,3 +167,14 @@ def test_exponential_data_rounded_to_a_hundredth_keep_the_level() -> None:
         x = np.round(rng.exponential(size=500), 2)
         count += sb.ksd_test(x, stats.expon(), calibration=sb.WeightedBootstrap(99), rng=rng).rejected
     assert count <= MOST
+
+
+def test_exponential_data_rounded_to_a_half_keep_the_level() -> None:
+    """Evenly over their cells; in the middles of them all samples of 500 are rejected."""
+    count = 0
+    for seed in range(40):
+        rng = np.random.default_rng([15, seed])
+        x = np.round(2.0 * rng.exponential(size=500)) / 2.0
+        with pytest.warns(sb.cautions.RoundedDataWarning):
+            count += sb.ksd_test(x, stats.expon(), calibration=sb.WeightedBootstrap(99), rng=rng).rejected
+    assert count <= MOST

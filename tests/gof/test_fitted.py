@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import tracemalloc
 import warnings
 from typing import Any
 
@@ -82,6 +83,21 @@ def test_refusals_say_what_to_do() -> None:
         fit_test(NORMAL, lambda x: sb.models.Gaussian(), fit=MinimumKSD(), rng=0)
     with pytest.raises(ValueError, match="`contamination` must be"):
         fit_test(NORMAL, "normal", contamination=1.5, rng=0)
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("calibration", [sb.ProjectedBootstrap(99), sb.RefitBootstrap(1)], ids=["projected", "refit"])
+def test_the_memory_limit_holds_for_families(calibration: Any) -> None:
+    """A matrix of 2,000 rows has 32 MB: refused below that by name, and never made where a limit leaves other ways."""
+    x = np.random.default_rng(1).normal(size=(2000, 2))
+    options: dict[str, Any] = {"calibration": calibration, "level": 0.5, "rng": 0}
+    with pytest.raises(MemoryError, match=r"`memory_limit` is 20\.0 MB"):
+        fit_test(x, "normal", engine="dense", memory_limit="20MB", **options)
+    tracemalloc.start()
+    fit_test(x, "normal", engine="blocked", memory_limit="28MB", **options)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30e6
 
 
 @pytest.mark.exact

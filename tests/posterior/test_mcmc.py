@@ -32,11 +32,15 @@ def outcome(x: Floats) -> str:
 def test_chains_of_the_posterior_are_rejected_at_most_at_twice_the_level(
     chains: Any, correlation: float, d: int
 ) -> None:
-    """Of 100 runs at most 12; at a true level of .06 that fails once in a hundred times."""
-    rejected = [
-        sb.mcmc_test(chains(correlation, (4, 175, d), seed), gaussian, rng=seed).rejected for seed in range(100)
-    ]
-    assert sum(rejected) <= 12
+    """Of 100 runs at most 12; at a true level of .06 that fails once in a hundred times. Few look like long memory."""
+    rejected, refused = 0, 0
+    for seed in range(100):
+        try:
+            rejected += sb.mcmc_test(chains(correlation, (4, 175, d), seed), gaussian, rng=seed).rejected
+        except ValueError:
+            refused += 1
+    assert rejected <= 12
+    assert refused <= 3
 
 
 @pytest.mark.calibration

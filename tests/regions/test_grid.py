@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import stats
 
-from steinball.regions.grid import Grid, find_grid
+from steinball.regions.grid import Grid, find_grid, spread_over_cells
 
 pytestmark = pytest.mark.exact
 
@@ -107,3 +108,48 @@ def test_rounding_again_changes_no_bit() -> None:
 def test_cuts_lie_half_a_step_above_values_of_the_grid() -> None:
     grid = Grid(np.array([0.5]), np.array([0.25]))
     assert grid.above(np.array([0.3, 0.74, 0.76])) == pytest.approx([0.5, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("place", [-1e300, 1e300, 1e308, -1e17])
+def test_a_row_far_out_neither_invents_a_grid_nor_hides_one(place: float) -> None:
+    x = normal(200)
+    x[0] = place
+    assert step_of(x) is None
+    x[1:] = to(0.254, x[1:])
+    assert step_of(x) == pytest.approx(0.254, rel=1e-6)
+    assert step_of(np.array([[place], [-place], [0.5 * place]])) in (None, pytest.approx(0.5 * abs(place)))
+
+
+def test_rows_of_the_model_are_standard_normal_once_they_are_spread_over_their_cells() -> None:
+    """Exponential rows to a half, whose first cell is half as wide: F(a) ≤ Φ(z) ≤ F(b) for each, and a KS test."""
+    law, ends = stats.expon(), (np.array([0.0]), np.array([np.inf]))
+    x = np.round(2.0 * law.rvs((2000, 1), random_state=1)) / 2.0
+    x[7] = 0.3  # not on the grid
+    mapped = stats.norm.ppf(law.cdf(x + 1e-9))
+    z = spread_over_cells(x, mapped, ends, lambda v: np.asarray(stats.norm.ppf(law.cdf(v))))
+    u, on = stats.norm.cdf(z), np.arange(2000) != 7
+    assert (u[on] >= law.cdf(x - 0.25)[on] - 1e-12).all()
+    assert (u[on] <= law.cdf(x + 0.25)[on] + 1e-12).all()
+    assert z[7] == mapped[7]
+    assert stats.kstest(u[on].ravel(), "uniform").pvalue > 0.01
+    for value, high in ((0.0, law.cdf(0.25)), (0.5, law.cdf(0.75))):
+        places = np.sort(u[(x == value) & on[:, None]])
+        low = law.cdf(value - 0.25)
+        even = low + (high - low) * (np.arange(len(places)) + 0.5) / len(places)
+        np.testing.assert_allclose(places, even, rtol=1e-9)
+    assert abs(np.corrcoef(u[(x == 0.5)], np.arange((x == 0.5).sum()))[0, 1]) < 0.2, "not in the order of the rows"
+
+
+def test_cells_far_out_keep_their_places_in_either_tail() -> None:
+    """At ±12 standard deviations 1 − Φ is 0 in floats: the smaller tail is counted from."""
+    x = np.concatenate([[-12.0, 12.0], np.arange(-3.0, 4.0).repeat(30)])[:, None]
+    z = spread_over_cells(x, x, (np.array([-np.inf]), np.array([np.inf])), lambda v: v)
+    assert (np.abs(z - x) <= 0.5 + 1e-9).all()
+    assert len(np.unique(z)) == len(x)
+
+
+def test_a_finer_grid_that_holds_more_rows_is_the_grid() -> None:
+    """Halves whose commonest value is ½: of the other rows three quarters are whole, and all of them halves."""
+    for seed in range(20):
+        x = to(0.5, np.random.default_rng(seed).exponential(size=(500, 1)))
+        assert step_of(x) == 0.5

@@ -13,6 +13,7 @@ import steinball as sb
 from steinball.models import Gaussian
 from steinball.problem import pose
 from steinball.tau import Ball, Box
+from steinball.tau.search import climb
 from steinball.tau.supremum import find_supremum
 from tests.tau.posed import closed_form, sample, tau_of, u_of
 
@@ -196,3 +197,10 @@ def test_a_box_is_finite() -> None:
         Box(0.0, math.inf)
     with pytest.raises(ValueError, match="must be finite"):
         Box(math.nan, 1.0)
+
+
+def test_a_climb_has_the_gradient_in_units_of_its_scale() -> None:
+    begun = climb(
+        lambda x: -np.sum((x - 1.0) ** 2, axis=1), np.zeros(2), 3.0, 1e-4, method="BFGS", options={"maxiter": 0}
+    )
+    assert begun.jac == pytest.approx([-6.0, -6.0])

@@ -284,6 +284,7 @@ class BoundaryBootstrap(MarkovCalibration):
     estimators: ClassVar[tuple[str, ...]] = ("v",)
     aggregates: ClassVar[bool] = True
     stretch: ClassVar[float] = _STRETCH
+    centers: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))

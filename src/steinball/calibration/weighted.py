@@ -8,12 +8,13 @@ from functools import lru_cache
 from typing import ClassVar, Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import pdtr
 
 from steinball.arrays import as_number, check_resamples
 from steinball.calibration.base import BootstrapNull, Calibration
 from steinball.checks.dependence import Chains, as_chains, autocorrelation_time, chain_starts
+from steinball.checks.memory import find_memory
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
@@ -72,10 +73,15 @@ def centered_counts(generator: np.random.Generator, rows: int, n: int) -> NDArra
 def _counts_of_indices(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
     """By counting random indices."""
     indices = generator.integers(0, n, size=(rows, n), dtype=np.int64)
-    indices += n * np.arange(rows)[:, None]
-    counts = np.bincount(indices.ravel(), minlength=rows * n).reshape(rows, n)
-    counts -= 1
-    return counts.astype(np.int8 if counts.max() <= 127 else np.int32)
+    indices += _row_starts(rows, n)
+    counts = np.bincount(indices.reshape(-1), minlength=rows * n).reshape(rows, n)
+    narrow = n <= 128 or counts.max() <= 128
+    return np.subtract(counts, 1, dtype=np.int8 if narrow else np.int32, casting="unsafe")
+
+
+@lru_cache(maxsize=4)
+def _row_starts(rows: int, n: int) -> NDArray[np.int64]:
+    return n * np.arange(rows)[:, None]
 
 
 def _thinned_counts(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
@@ -126,7 +132,7 @@ def _poisson(generator: np.random.Generator, shape: tuple[int, ...], mean: float
 @lru_cache(maxsize=8)
 def _inversion(mean: float) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
     """The steps of the Poisson distribution function, and the count for each 16-bit cell (−1 where it holds a step)."""
-    steps = pdtr(np.arange(30.0), mean)
+    steps = scipy.special.pdtr(np.arange(30.0), mean)
     low, high = (np.searchsorted(steps, np.arange(65536.0) / 2**16 + shift, side="right") for shift in (0.0, 2.0**-16))
     return steps, np.where(low == high, low, -1).astype(np.int8)
 
@@ -139,8 +145,12 @@ LEAST_EFFECTIVE = 20
 in simulations. A larger bound would do worse: it keeps those samples whose τ is underestimated."""
 
 
-def length_of(problem: Problem, chains: Chains, stretch: float = 1.0) -> float:
-    """``stretch`` times τ (n/τ)^(1/3), τ the autocorrelation time of the Stein features; refused where n/τ < 20."""
+def length_of(problem: Problem, chains: Chains, stretch: float = 1.0, centered: bool = False) -> float:
+    """``stretch`` times τ (n/τ)^(1/3), τ the autocorrelation time of the Stein features, or longer for a slow part.
+
+    Refused where n/τ < 20, and where the memory of the rows grows with the window. Long signs that are centered do not
+    keep the level of such rows, so that ``centered`` ones are refused wherever it may grow.
+    """
     n = len(problem)
     time = autocorrelation_time(problem, chains)
     if n / time < LEAST_EFFECTIVE:
@@ -149,7 +159,16 @@ def length_of(problem: Problem, chains: Chains, stretch: float = 1.0) -> float:
             f"is about {time:.3g}; got n = {n}. Run the chain longer, or give `dependence` a number of rows that you "
             "can defend."
         )
-    return float(min(stretch * time * (n / time) ** (1.0 / 3.0), 0.25 * n))
+    memory = find_memory(problem, chains)
+    if memory.long or (centered and memory.undecided):
+        raise ValueError(
+            '`dependence="auto"` needs rows that forget: these have waves that are slower than an autoregression '
+            f"explains ({memory.excess:.2g} standard errors), as long memory and trends have, so that no length that "
+            f"is found in the n = {n} rows keeps the level. Give `dependence` a number of rows that you can defend, "
+            "run the chain longer, or keep rows far apart (`sb.thin(x, step=...)`)."
+        )
+    slow = memory.length if memory.has_time or not centered else 1.0
+    return float(min(max(stretch * time * (n / time) ** (1.0 / 3.0), slow), 0.25 * n))
 
 
 def check_length(length: Length, n: int) -> float:
@@ -213,6 +232,7 @@ class MarkovCalibration(Calibration):
     chains: Chains
 
     stretch: ClassVar[float] = 1.0
+    centers: ClassVar[bool] = False
 
     @property
     def searched_chains(self) -> Chains | None:
@@ -233,7 +253,8 @@ class MarkovCalibration(Calibration):
         """With a number in place of ``dependence="auto"``."""
         if self.dependence != "auto":
             return self
-        return replace(self, dependence=length_of(problem, self.chains, self.stretch))  # type: ignore[type-var]
+        length = length_of(problem, self.chains, self.stretch, self.centers)
+        return replace(self, dependence=length)  # type: ignore[type-var]
 
     def __post_init__(self) -> None:
         vars(self).update(n_resamples=check_resamples(self.n_resamples))
@@ -286,7 +307,7 @@ class WildBootstrap(MarkovCalibration):
         For rows that depend on each other, such as those of a Markov chain: how many rows L signs stay alike, in the
         mean. The signs are then a Markov chain that flips with probability 1/(2L). ``"auto"`` is
         :math:`L = \tau (n/\tau)^{1/3}` with the autocorrelation time τ of the Stein features, refused where n/τ < 20,
-        and where the rows have slower waves than an autoregression with such a time (long or hidden memory).
+        and where their memory grows with the window (long memory); longer, up to .14 n, for a slow part below noise.
     chains : int or sequence of int
         With ``dependence``: how many chains of one length stand one behind the other, or the length of each. Signs
         start anew with each.

@@ -23,8 +23,8 @@ COARSE, COARSE_AT_EDGE = 0.25, 0.1
 """A step of the data this large beside their spread can be seen by a test, sooner where the model ends.
 
 At level .05 and n = 2,000 (120 samples each, standard error .02) steps of .15, .3 and .75 median absolute deviations of
-a normal model were rejected .07, .07 and .13 of the time (n = 500: .10, .08, .08), of .2 and .4 of an exponential one
-.14 and 1.00 (.04, .23)."""
+a normal model were rejected .07, .07 and .13 of the time (n = 500: .045 of 400, .08, .08), of .2 and .4 of an
+exponential one, as it is, .14 and 1.00 (.04, .23). In base space rows are spread over their cells."""
 
 EQUAL = 1e-9
 """In standard deviations: a mean that agrees so well with that of the data was computed from them."""
@@ -37,6 +37,14 @@ _LEAST_COPIES, _COPIED = 3, 0.02  # copied rows, and their share, below which no
 _FAVORITES, _HEAP, _HEAPED = 3, 10, 2.5  # favorite values, and how often each occurs: copies occur about equally often
 _BY_ROUNDING = 5.0  # times as many ties as rounding lets expect
 _QUARTILES = 2.6  # 1/∫p² of a normal density in quartile ranges
+_LUMPS = (
+    "the model is a density, which no rounded numbers come from: with enough data the test rejects whatever they were "
+    "before they were rounded."
+)
+_SPREAD = (
+    "they are tested evenly over the cells that rounding to the nearest value takes to them. Counts, and numbers that "
+    "were cut off, such as ages in whole years, come from other cells."
+)
 _OUT_OF_BASE = " and `sb.as_model(model)`, since distances are about the coordinates of the data"
 
 
@@ -71,10 +79,11 @@ def rounded_rows(problem: Problem, displacement: float = 0.0) -> Iterator[Remark
     None where a ``displacement`` as large as that of rounding is tolerated. The rows are looked at as they came.
     """
     x = problem.rows.original[:, :_COLUMNS_LOOKED_AT]
-    grid = find_grid(x) if len(x) >= _LEAST_ROUNDED else None
+    grid = find_grid(x) if len(x) >= _LEAST_ROUNDED and _with_ties(x).any() else None
     if grid is None or displacement >= 0.499 * math.hypot(*grid.step):
         return
-    coarse = _coarse(x, grid.step, COARSE_AT_EDGE if problem.rows.original_support is not None else COARSE)
+    spread = problem.rows.in_base_space and x.shape[1] == 1  # over the cells of the grid, which keeps the level
+    coarse = _coarse(x, grid.step, COARSE if spread or problem.rows.original_support is None else COARSE_AT_EDGE)
     if not coarse.any():
         return
     column, step = int(np.argmax(coarse)), float(grid.step.max())
@@ -82,8 +91,7 @@ def rounded_rows(problem: Problem, displacement: float = 0.0) -> Iterator[Remark
     tolerated = f"radius=sb.Wasserstein.rounding({step:.6g}, dimension={problem.rows.original.shape[1]})"
     yield Remark(
         RoundedDataWarning,
-        f"{'all samples are whole numbers' if (x == np.round(x)).all() else what}, and the model is a density, which "
-        "no rounded numbers come from: with enough data the test rejects whatever they were before they were rounded.",
+        f"{'all samples are whole numbers' if (x == np.round(x)).all() else what}, and {_SPREAD if spread else _LUMPS}",
         f"Tolerate the rounding: `ksd_test(..., {tolerated})` with a tilt"
         f"{_OUT_OF_BASE * problem.rows.in_base_space}; or use a test for counts.",
     )
@@ -95,8 +103,13 @@ def _coarse(x: Floats, step: Floats, share: float) -> NDArray[np.bool_]:
     Where most points coincide, rounding is not the reason.
     """
     spread = np.median(np.abs(x - np.median(x, axis=0)), axis=0)
-    twice = np.array([len(np.unique(column)) < len(column) for column in x.T])
-    return np.asarray((spread > 0.0) & (step > share * spread) & twice)
+    return np.asarray((spread > 0.0) & (step > share * spread) & _with_ties(x))
+
+
+def _with_ties(x: Floats) -> NDArray[np.bool_]:
+    """The columns that hold a value twice."""
+    ordered = np.sort(x, axis=0)
+    return np.asarray((ordered[1:] == ordered[:-1]).any(axis=0))
 
 
 def rows_of_the_fit(problem: Problem) -> Iterator[Remark]:
@@ -118,11 +131,11 @@ def rows_of_the_fit(problem: Problem) -> Iterator[Remark]:
 
 def is_mean_of(center: Floats | None, x: Floats) -> bool:
     """Whether the center (d,) of a model is the mean of rows ``x`` (n, d), as that of a model fitted on them is."""
-    if center is None or len(x) < _LEAST_FITTED or center.shape != x.shape[1:] or _symmetric(x, center):
+    if center is None or len(x) < _LEAST_FITTED or center.shape != x.shape[1:]:
         return False
     with np.errstate(over="ignore", invalid="ignore"):  # nothing is known of means that are no floats
         spread, apart = x.std(axis=0), np.abs(x.mean(axis=0) - center)
-    return bool((np.isfinite(spread) & (apart <= EQUAL * spread)).all())
+    return bool((np.isfinite(spread) & (apart <= EQUAL * spread)).all()) and not _symmetric(x, center)
 
 
 def _symmetric(x: Floats, center: Floats) -> bool:
@@ -137,6 +150,8 @@ def repeated_rows(x: Floats) -> Iterator[Remark]:
     One or two values that many rows share are contamination and no copies; rounding makes ties, as many as the smallest
     gap between the values of each column lets expect; favorite values, which very many rows name, are heaps.
     """
+    if not _with_ties(x[:, :1]).all():
+        return
     different, counts = np.unique(x, axis=0, return_counts=True)
     copied, frequent = int(np.sum(counts > 1)), np.sort(counts)[-_FAVORITES:]
     if copied < max(_LEAST_COPIES, _COPIED * len(x)) or copied <= _BY_ROUNDING * _expected_ties(different):

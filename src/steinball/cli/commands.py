@@ -217,15 +217,15 @@ def _check(options: GoodnessOfFit) -> None:
     radius = _radius(tolerance) if python_file(tolerance.radius) is None else tolerance.radius  # the file is run later
     if method.aggregate and (share is None or method.jumps or method.kernel != "imq"):
         raise ValueError("`--aggregate` goes with `--contamination`, and without `--kernel` and `--jumps`.")
-    if tolerance.require not in (None, "close"):
+    if tolerance.require not in (None, "close", *["good-enough"] * family):  # families are compared in regions
         raise ValueError(
             f"`--require` must be close, got `{tolerance.require}`: this test compares scores, which say how close a "
             "model is in KSD, and not whether it is good enough. `steinball check … --require good-enough` says that."
         )
     if tolerance.require is not None and (method.aggregate or not (share or radius)):
         raise ValueError(
-            "`--require close` needs a tolerance above 0 and one length scale: nothing else can be shown to "
-            "be close enough. Give `--contamination 5%`, without `--aggregate`."
+            f"`--require {tolerance.require}` needs a tolerance above 0 and one length scale: nothing else can be "
+            "shown to be close enough. Give `--contamination 5%`, without `--aggregate`."
         )
     if options.file.max_rows is not None and options.file.max_rows < 2:
         raise ValueError(f"`--max-rows` must be at least 2, got {options.file.max_rows}.")

@@ -19,7 +19,8 @@ from steinball.calibration.combination import (
     doubts,
     radius_of,
 )
-from steinball.checks.dependence import dependent_rows, slow_memory
+from steinball.checks.dependence import dependent_rows
+from steinball.checks.memory import slow_memory
 from steinball.checks.model import contradictions, mistaken_score, separated_modes
 from steinball.checks.rows import few_rows, rounded_rows, rows_of_the_fit
 from steinball.evidence.kernels import RobustAggregationEvidence

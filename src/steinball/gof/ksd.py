@@ -193,9 +193,9 @@ def robust_ksd_test(
     calibration : Calibration, optional
         By default ``BoundaryBootstrap(999, scheme="scaled")``: the draws of the paper's ``WeightedBootstrap(999)``,
         scaled to Σv² = n. In simulations at the exact edge of the ball the boundary bootstrap rejects about as often as
-        the level says, the paper's test far more rarely; scaling keeps it near the level in 50 dimensions and more
-        (``docs/evidence/edge.md``). For U-statistics ``WeightedBootstrap(999)``. :class:`MonteCarlo` is exact at every
-        n, for models that can be sampled.
+        the level says, the paper's test far more rarely (``docs/evidence/edge.md``, with the paper's weights); scaling
+        keeps it near the level in 10 to 100 dimensions (``docs/evidence/dimensions.md``). For U-statistics
+        ``WeightedBootstrap(999)``. :class:`MonteCarlo` is exact at every n, for models that can be sampled.
     estimator : {"v", "u"}
         V-statistic or U-statistic (paper App. C).
     level : float

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from steinball.arrays import (
     Floats,
@@ -174,7 +174,7 @@ def _dependent(evidence: PredictiveEvidence) -> Iterator[Remark]:
     low, high = evidence.pit.low, evidence.pit.high
     u = (low + (high - low) * np.random.default_rng(0).random(low.shape))[0]
     if evidence.pit.fresh.outputs == 1 and np.unique(np.clip(u, 1e-6, 1.0 - 1e-6)).size > u.size / 2:
-        for remark in dependent_values(ndtri(np.clip(u, 1e-6, 1.0 - 1e-6))[:, None]):
+        for remark in dependent_values(scipy.special.ndtri(np.clip(u, 1e-6, 1.0 - 1e-6))[:, None]):
             yield remark._replace(remedy="Where the order means nothing, shuffle the rows; otherwise test innovations.")
 
 

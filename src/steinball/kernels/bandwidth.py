@@ -6,11 +6,12 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.spatial.distance import pdist
-from scipy.special import chdtri
+import scipy
 
 from steinball.arrays import Array, Floats, as_samples, to_host
 from steinball.kernels.base import as_metric, metric_root
+
+_NEWTON = 6  # steps that find a median to the last digits
 
 EXACT_UP_TO = 2000
 """Number of points up to which all pairs are used; beyond it, all pairs of a subsample of this size."""
@@ -58,7 +59,23 @@ def standard_distance(dimension: int) -> float:
     >>> round(standard_distance(1), 4), round(standard_distance(50), 2)
     (0.9539, 9.93)
     """
-    return math.sqrt(2.0 * float(chdtri(dimension, 0.5)))
+    shape = dimension / 2.0  # of the gamma distribution of half a chi-square number, whose median is looked for
+    median = shape * (1.0 - 1.0 / (9.0 * shape)) ** 3  # Wilson and Hilferty (1931), then Newton's steps
+    for _ in range(_NEWTON):
+        density = math.exp((shape - 1.0) * math.log(median) - median - math.lgamma(shape))
+        median -= (_below(shape, median, density) - 0.5) / density
+    return 2.0 * math.sqrt(median)
+
+
+def _below(shape: float, x: float, density: float) -> float:
+    """The distribution function of a gamma distribution at x, from its density there: a series in x."""
+    term = total = density * x / shape
+    count = shape
+    while term > 1e-17 * total:
+        count += 1.0
+        term *= x / count
+        total += term
+    return total
 
 
 def median_of_checked(samples: Array, metric: Floats | None = None) -> float:
@@ -68,7 +85,7 @@ def median_of_checked(samples: Array, metric: Floats | None = None) -> float:
         x = x[np.random.default_rng(0).choice(x.shape[0], EXACT_UP_TO, replace=False)]
     if metric is not None:
         x = (x - np.median(x, axis=0)) @ metric_root(np.asarray(metric, dtype=np.float64))
-    squared = pdist(x, "sqeuclidean")
+    squared = scipy.spatial.distance.pdist(x, "sqeuclidean")
     median = _exact_median(squared)
     if not np.isfinite(median):
         raise ValueError("the median distance overflows; rescale `samples` or pass a kernel with its `lengthscale`.")

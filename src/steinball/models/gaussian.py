@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import InitVar, dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
-from scipy.special import ndtr
 
 from steinball.arrays import Array, Floats, as_numbers, check_resamples, is_array, like, namespace
 from steinball.models.differences import difference_jacobian
@@ -23,6 +22,10 @@ class BuiltIn:
 
     takes_numpy: ClassVar[bool] = True
     verified: ClassVar[bool] = True
+
+
+MANY = 1000
+"""Columns beyond which a diagonal covariance is not made a matrix, and no certificates are looked for."""
 
 
 def frozen(value: Any) -> Floats:
@@ -85,12 +88,11 @@ class Covariance:
 
     Parameters
     ----------
-    matrix : (d, d) array
-        :math:`\Sigma`.
-    root : (d, d) array
-        The Cholesky factor :math:`L`.
-    whitener : (d, d) array
-        :math:`L^{-1}`.
+    variances : (d,) array
+        The diagonal of :math:`\Sigma`.
+    correlated : tuple of (d, d) arrays, optional
+        :math:`\Sigma`, its Cholesky factor :math:`L` and :math:`L^{-1}`; ``None`` where :math:`\Sigma` is diagonal:
+        then no matrix is made unless it is asked for.
     log_volume : float
         :math:`\log \det L`.
 
@@ -100,9 +102,8 @@ class Covariance:
     array([[1., 1.]])
     """
 
-    matrix: Floats
-    root: Floats
-    whitener: Floats
+    variances: Floats
+    correlated: tuple[Floats, Floats, Floats] | None
     log_volume: float
 
     @classmethod
@@ -112,25 +113,52 @@ class Covariance:
         Rows and columns are divided by the standard deviations first: units (metres beside kilometres) cost
         no digits, and only the correlations decide whether the matrix is definite.
         """
-        matrix = _as_symmetric(value, name, dimension)
+        given = as_numbers(value, name)
+        if given.ndim < 2 and given.shape in ((), (dimension,)):
+            variances = frozen(np.broadcast_to(given, (dimension,)))
+            _check_variances(variances, name)
+            return cls(variances, None, float(np.sum(np.log(np.sqrt(variances)))))
+        matrix = _as_symmetric(given, name, dimension)
         deviations = np.sqrt(np.diag(matrix))
         correlation_root = _cholesky(matrix / deviations / deviations[:, None], name)
-        inverse = solve_triangular(correlation_root, np.eye(dimension), lower=True) / deviations
+        unit = np.eye(dimension)  # its inverse need not be asked for, nor SciPy be loaded for it
+        alone = np.array_equal(correlation_root, unit)
+        inverse = unit if alone else scipy.linalg.solve_triangular(correlation_root, unit, lower=True)
+        inverse = inverse / deviations
         root = correlation_root * deviations[:, None]
         log_volume = float(np.sum(np.log(np.diag(correlation_root))) + np.sum(np.log(deviations)))
-        return cls(frozen(matrix), frozen(root), frozen(inverse), log_volume)
+        return cls(frozen(np.diag(matrix)), (frozen(matrix), frozen(root), frozen(inverse)), log_volume)
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """:math:`\\Sigma`, shape (d, d)."""
+        return frozen(np.diag(self.variances)) if self.correlated is None else self.correlated[0]
+
+    @cached_property
+    def root(self) -> Floats:
+        """The Cholesky factor :math:`L`, shape (d, d)."""
+        return frozen(np.diag(np.sqrt(self.variances))) if self.correlated is None else self.correlated[1]
+
+    @cached_property
+    def whitener(self) -> Floats:
+        """:math:`L^{-1}`, shape (d, d)."""
+        return frozen(np.diag(1.0 / np.sqrt(self.variances))) if self.correlated is None else self.correlated[2]
 
     def whiten(self, offset: Array) -> Array:
         """Rows :math:`L^{-1} v` for rows v of ``offset``, shape (n, d)."""
+        if self.correlated is None:
+            return offset * like(1.0 / np.sqrt(self.variances), offset)
         return namespace(offset).matmul(offset, like(self.whitener.T, offset))
 
     def pull_back(self, whitened: Array) -> Array:
         """Rows :math:`L^{-T} z`: after :meth:`whiten`, the rows of :math:`\\Sigma^{-1} v`."""
+        if self.correlated is None:
+            return self.whiten(whitened)
         return namespace(whitened).matmul(whitened, like(self.whitener, whitened))
 
     def color(self, noise: Floats) -> Floats:
         """Rows :math:`L z`: standard normal noise given this covariance."""
-        return np.asarray(noise @ self.root.T)
+        return noise * np.sqrt(self.variances) if self.correlated is None else np.asarray(noise @ self.root.T)
 
     @property
     def inverse(self) -> Floats:
@@ -147,18 +175,20 @@ class Covariance:
 
 def _as_symmetric(value: Any, name: str, dimension: int) -> Floats:
     matrix = as_numbers(value, name)
-    if matrix.ndim < 2 and matrix.shape in ((), (dimension,)):
-        matrix = np.diag(np.broadcast_to(matrix, (dimension,)))
     if matrix.shape != (dimension, dimension):
         wanted = f"a variance, ({dimension},) variances or a ({dimension}, {dimension}) matrix"
         raise ValueError(f"`{name}` must be {wanted}, got shape {matrix.shape}.")
     variances = np.diag(matrix)
-    if not np.isfinite(matrix).all() or not ((variances >= 1e-300) & (variances <= 1e300)).all():
-        raise ValueError(f"`{name}` must be finite with positive variances, got the diagonal {variances}.")
+    _check_variances(variances if np.isfinite(matrix).all() else np.full(dimension, np.nan), name)
     gap = (np.abs(matrix - matrix.T) / np.sqrt(variances) / np.sqrt(variances)[:, None]).max()
     if gap > 1e-8:
         raise ValueError(f"`{name}` must be symmetric; its correlations and their transposes differ by {gap:.2g}.")
     return np.asarray(matrix / 2.0 + matrix.T / 2.0)
+
+
+def _check_variances(variances: Floats, name: str) -> None:
+    if not ((variances >= 1e-300) & (variances <= 1e300)).all():
+        raise ValueError(f"`{name}` must be finite with positive variances, got the diagonal {variances}.")
 
 
 def _cholesky(correlation: Floats, name: str) -> Floats:
@@ -189,7 +219,7 @@ class Gaussian(BuiltIn):
     mean : float or (d,) array
         :math:`\mu`.
     cov : float, (d,) or (d, d) array
-        :math:`\Sigma`: a *variance*, 1 by default, one per coordinate, or the matrix. Held as the matrix.
+        :math:`\Sigma`: a *variance*, 1 by default, one per coordinate, or the matrix. Read as the matrix.
     sd : float or (d,) array, optional
         Standard deviations, in place of ``cov``.
     dimension : int, optional
@@ -207,7 +237,7 @@ class Gaussian(BuiltIn):
     """
 
     mean: Any = 0.0
-    cov: Any = None
+    cov: Any = field(default_factory=lambda: None)  # no attribute of the class, so that `__getattr__` is asked
     sd: InitVar[Any] = field(default=None, kw_only=True)
     dimension: Any = field(default=None, kw_only=True)
     _factor: Covariance = field(init=False)
@@ -216,7 +246,17 @@ class Gaussian(BuiltIn):
         cov = self._variances(sd)
         d = common_dimension(self.dimension, mean=self.mean, cov=cov)
         factor = Covariance.of(cov, "cov", d)
-        set_fields(self, mean=as_vector(self.mean, "mean", d), cov=factor.matrix, dimension=d, _factor=factor)
+        set_fields(self, mean=as_vector(self.mean, "mean", d), dimension=d, _factor=factor)
+        if factor.correlated is None and d > MANY:
+            del vars(self)["cov"]
+        else:
+            set_fields(self, cov=factor.matrix)
+
+    def __getattr__(self, name: str) -> Any:
+        """``cov`` as a matrix where it is not held: of many uncorrelated columns it is made when it is asked for."""
+        if name == "cov":
+            return self._factor.matrix
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _variances(self, sd: Any) -> Any:
         if sd is None:
@@ -231,7 +271,7 @@ class Gaussian(BuiltIn):
     def __repr__(self) -> str:
         if self.dimension > 1:
             return f"Gaussian(dimension={self.dimension})"
-        return f"Gaussian(mean={self.mean[0]:g}, cov={self.cov[0, 0]:g})"
+        return f"Gaussian(mean={self.mean[0]:g}, cov={self._factor.variances[0]:g})"
 
     @property
     def location(self) -> Floats:
@@ -242,6 +282,11 @@ class Gaussian(BuiltIn):
     def covariance(self) -> Floats:
         """The covariance, shape (d, d)."""
         return self._factor.matrix
+
+    @property
+    def variances(self) -> Floats | None:
+        """The variances (d,) where the columns are uncorrelated, so that no matrix need be made."""
+        return self._factor.variances if self._factor.correlated is None else None
 
     @property
     def normal_parts(self) -> tuple[Floats, Floats, Floats]:
@@ -256,7 +301,8 @@ class Gaussian(BuiltIn):
     @cached_property
     def radial_score(self) -> RadialScore:
         """The score as a function of the distance from the mean, for a closed form of sup u(x, x)."""
-        return RadialScore(self.location, self._factor.inverse)
+        many = self.dimension > MANY and self.variances is not None
+        return RadialScore(self.location, 1.0 / self._factor.variances if many else self._factor.inverse)
 
     def score_growth(self, center: Any, precision: Floats | None = None) -> ScoreGrowth:
         """How the score grows with the distance from ``center``, in the metric ``precision``; each term is attained."""
@@ -283,16 +329,23 @@ class Gaussian(BuiltIn):
         return np.asarray(self._factor.whiten(x - self.mean))
 
 
+@lru_cache(maxsize=8)
+def _triangle(dimension: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns of the upper triangle, row by row."""
+    rows, columns = np.triu_indices(dimension)
+    return rows, columns
+
+
 def unpacked(entries: Floats, dimension: int) -> Floats:
     """The symmetric matrix with this upper triangle, row by row."""
     matrix = np.zeros((dimension, dimension))
-    matrix[np.triu_indices(dimension)] = entries
+    matrix[_triangle(dimension)] = entries
     return matrix + np.triu(matrix, 1).T
 
 
 def packed(matrix: NDArray[np.floating[Any]]) -> Floats:
     """The upper triangle of a matrix, row by row."""
-    return np.asarray(matrix[np.triu_indices(len(matrix))], dtype=np.float64)
+    return np.asarray(matrix[_triangle(len(matrix))], dtype=np.float64)
 
 
 def log_cholesky(cov: Floats) -> Floats:
@@ -313,7 +366,7 @@ def moment_scores(x: Floats, mean: Floats, precision: Floats) -> Floats:
     """∂ log p / ∂ mean and ∂ covariance (its upper triangle), shape (n, d + d(d + 1)/2)."""
     d = len(mean)
     pull = (x - mean) @ precision
-    rows, columns = np.triu_indices(d)
+    rows, columns = _triangle(d)
     twice = np.where(rows == columns, 0.5, 1.0)  # an entry off the diagonal stands in two places
     return np.hstack([pull, twice * (pull[:, rows] * pull[:, columns] - precision[rows, columns])])
 
@@ -323,7 +376,7 @@ def moment_names(dimension: int, spread: str) -> tuple[str, ...]:
     if dimension == 1:
         return "mean", spread
     apart = "_" if dimension > 9 else ""
-    pairs = zip(*np.triu_indices(dimension), strict=True)
+    pairs = zip(*_triangle(dimension), strict=True)
     return (*(f"mean_{i + 1}" for i in range(dimension)), *(f"cov_{i + 1}{apart}{j + 1}" for i, j in pairs))
 
 
@@ -388,7 +441,7 @@ class NormalFamily(ExponentialFamily):
 
     def margins(self, params: Floats, x: Floats) -> Floats:
         mean, cov = self._moments(params)
-        return np.asarray(ndtr((x - mean) / np.sqrt(np.diag(cov))))
+        return np.asarray(scipy.special.ndtr((x - mean) / np.sqrt(np.diag(cov))))
 
     def to_working(self, params: Floats) -> Floats:
         """Means, and the Cholesky factor with logarithms on its diagonal."""
@@ -403,7 +456,7 @@ class NormalFamily(ExponentialFamily):
         return difference_jacobian(self.from_working, self.to_working(params))
 
     def score_basis(self, x: Floats) -> Floats:
-        (n, d), (rows, columns) = x.shape, np.triu_indices(x.shape[1])
+        (n, d), (rows, columns) = x.shape, _triangle(x.shape[1])
         basis, places = np.zeros((n, d, d + len(rows))), d + np.arange(len(rows))
         basis[:, np.arange(d), np.arange(d)] = 1.0
         basis[:, columns, places] = -x[:, rows]

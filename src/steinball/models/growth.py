@@ -61,7 +61,8 @@ class RadialScore:
     .. math:: s(x) = -\frac{\beta P y}{1 + \kappa t}, \qquad y = x - m, \quad t = y^\top P y,
 
     which is what Gaussians (β = 1, κ = 0) and Student t distributions (β = (ν + d)/ν, κ = 1/ν) have. ``center`` is m,
-    ``precision`` P, ``rate`` β and ``decay`` κ.
+    ``precision`` P, (d, d) or, of more columns than certificates are looked for, its diagonal (d,); ``rate`` β and
+    ``decay`` κ.
     """
 
     center: Floats
@@ -72,6 +73,8 @@ class RadialScore:
     @cached_property
     def steepness(self) -> float:
         """The largest eigenvalue of P."""
+        if self.precision.ndim == 1:
+            return float(self.precision.max())
         axes = np.diag(self.precision)
         if np.count_nonzero(self.precision) == np.count_nonzero(axes):
             return float(axes.max())
@@ -80,8 +83,9 @@ class RadialScore:
     @property
     def isotropic_variance(self) -> float | None:
         """σ² where this is the score −(x − m)/σ² of a round Gaussian, otherwise ``None``."""
-        first = float(self.precision[0, 0])
-        is_round = np.array_equal(self.precision, first * np.eye(len(self.precision)))
+        first = float(self.precision.ravel()[0])
+        unit = np.eye(len(self.precision)) if self.precision.ndim == 2 else 1.0
+        is_round = bool(np.all(self.precision == first * unit))
         return 1.0 / (self.rate * first) if is_round and self.decay == 0.0 else None
 
     def most(self, low: Floats | float, high: Floats | float) -> Floats:

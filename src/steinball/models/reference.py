@@ -14,8 +14,9 @@ from steinball.arrays import Array, Floats, like, to_host
 from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
 
-#: Rows of the reference.
+#: Rows of the reference; fewer of more than 4,096 columns.
 SIZE = 4096
+_LEAST, _NUMBERS = 256, 2**24
 
 _PROBED = 3
 _KEPT: dict[int, tuple[weakref.ref[Any], dict[Any, Any]]] = {}
@@ -30,7 +31,7 @@ class Reference:
     Attributes
     ----------
     draws : (4096, d) array
-        On the host.
+        On the host; fewer rows of more than 4,096 columns.
     scores : (4096, d) array or None
         ``None`` where the score is not finite at some draw.
     """
@@ -88,7 +89,7 @@ def known_of(model: Any, key: Any, make: Callable[[], T], template: Array | None
     """
     known = Knowledge(model)
     reference = Reference.of(model, template)
-    place = known.place if known.verified else None
+    place = known.place if reference is None and known.verified else None
     state = id(reference) if reference is not None else None if place is None else tuple(p.tobytes() for p in place)
     try:
         hash(key)
@@ -118,14 +119,15 @@ def _found(model: Any, template: Array | None) -> Reference | str | None:
         return known.moved_reference(found) if isinstance(found, Reference) else found
     key = (Reference, type(model))
     found = kept_with(known.original, key, lambda: _made(model, template))
-    if isinstance(found, Reference) and not _still_true(found, model, template):
+    if isinstance(found, Reference) and not (known.unchanging or _still_true(found, model, template)):
         found = kept_with(known.original, key, lambda: _made(model, template), anew=True)
     return found
 
 
 def _made(model: Any, template: Array | None) -> Reference | str:
     try:
-        draws = Knowledge(model).needed_draws(SIZE)
+        known = Knowledge(model)
+        draws = known.needed_draws(max(_LEAST, min(SIZE, _NUMBERS // (known.dimension or 1))))
     except Exception as error:  # a user's sampler may raise anything; what it raised is told
         return f"{type(error).__name__}: {error}"
     try:

@@ -54,12 +54,12 @@ class Standardization(Move):
 
         The center of a column with an end is that end: next to it not a digit is lost.
         """
-        center, scales = scatter.center, np.sqrt(np.diag(scatter.covariance))
+        center, scales = scatter.center, np.sqrt(_diagonal(scatter.covariance))
         root, inverse = scales, 1.0 / scales
         if support is not None:
             low, high = support.along(len(scales))
             center = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, center))
-        elif np.triu(scatter.covariance, 1).any():
+        elif scatter.covariance.ndim == 2 and np.triu(scatter.covariance, 1).any():
             values, vectors = np.linalg.eigh(scatter.covariance / scales / scales[:, None])
             half = np.sqrt(np.maximum(values, 1e-12 * values[-1]))
             root, inverse = scales[:, None] * ((vectors * half) @ vectors.T), (vectors / half) @ vectors.T / scales
@@ -245,7 +245,9 @@ class Standardized:
 def _alike(model: Any, move: Standardization) -> Any:
     """The model of z in the class of the model of x, where that class is closed under affine maps."""
     if type(model) is Gaussian:
-        return Gaussian(move(model.mean[None, :])[0], _rounded(move.shrunk(model.cov)))
+        alone = model.variances if move.inverse.ndim == 1 else None
+        spread = move.shrunk(model.cov) if alone is None else alone * move.inverse * move.inverse
+        return Gaussian(move(model.mean[None, :])[0], _rounded(spread))
     if isinstance(model, StudentT):
         shape = _rounded(move.shrunk(model.covariance))
         return StudentT(model.df, move(model.location[None, :])[0], shape=shape)
@@ -255,8 +257,8 @@ def _alike(model: Any, move: Standardization) -> Any:
 
 
 def _rounded(covariance: Floats) -> Floats:
-    """The identity where rounding alone is between: closed forms are for round models."""
-    unit = np.eye(len(covariance))
+    """The identity, or its diagonal, where rounding alone is between: closed forms are for round models."""
+    unit = np.eye(len(covariance)) if covariance.ndim == 2 else np.ones(len(covariance))
     return unit if np.allclose(covariance, unit, rtol=0.0, atol=1e-8) else covariance
 
 
@@ -277,7 +279,7 @@ def standardized(model: Any, samples: Array, look: bool = True) -> tuple[Any, St
 def _by_model(model: Any, template: Array) -> tuple[Any, Standardization] | None:
     """By what the model knows or shows of itself, found once for each state of the model."""
     known, by = Knowledge(model), "the covariance of the model"
-    state: Any = known.place
+    state: Any = _by_columns(model) or known.place
     if state is None:
         reference = Reference.of(model, template)
         state, by = None if reference is None else (reference.draws,), "draws of the model"
@@ -296,6 +298,12 @@ def _by_model(model: Any, template: Array) -> tuple[Any, Standardization] | None
     return _moved(model, *found)
 
 
+def _by_columns(model: Any) -> tuple[Floats, Floats] | None:
+    """Location and variances (d,) of a Gaussian with uncorrelated columns: of many columns no matrix is made."""
+    alone = model.variances if type(model) is Gaussian else None
+    return None if alone is None else (model.location, alone)
+
+
 def _moved(model: Any, move: Standardization, alike: Any) -> tuple[Any, Standardization]:
     move = move.of_model(model)
     return Standardized(model, move) if alike is None else alike, move
@@ -305,11 +313,16 @@ def _scatter_of_rows(x: Floats) -> Scatter:
     if len(x) >= _ROWS_PER_COLUMN * x.shape[1]:
         return robust_scatter_of(x)
     center, scales = median_and_scales(x)
-    return Scatter(center, np.diag(scales**2))
+    return Scatter(center, scales**2)
+
+
+def _diagonal(covariance: Floats) -> Floats:
+    """The variances (d,) of a covariance, which is one of (d, d) or that already."""
+    return np.diag(covariance) if covariance.ndim == 2 else covariance
 
 
 def _checked(scatter: Scatter) -> Scatter:
-    scales = np.sqrt(np.diag(scatter.covariance))
+    scales = np.sqrt(_diagonal(scatter.covariance))
     if not ((scales > 1.0 / _LARGEST) & (scales < _LARGEST)).all():
         raise OutOfRangeError(f"the spread of the model is {scales.min():g} to {scales.max():g}: change its units.")
     return scatter

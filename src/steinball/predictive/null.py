@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+import scipy
 
 from steinball.arrays import Floats, as_seed, check_choice, generator_at
 from steinball.predictive.pit import Pit, fresh_tables
@@ -237,7 +237,9 @@ def _tops(short: Floats) -> Floats:
 def recalibrated(pit: Pit, features: Features, t: Floats) -> tuple[Floats, Floats]:
     """PIT intervals with z = Φ⁻¹(u) replaced by (z − D t₁)/e^t₂, D a column of ones and the standardized features."""
     shift, scale = features.design @ t[:-1], np.exp(t[-1])
-    return ndtr((ndtri(pit.low) - shift) / scale), ndtr((ndtri(pit.high) - shift) / scale)
+    return scipy.special.ndtr((scipy.special.ndtri(pit.low) - shift) / scale), scipy.special.ndtr(
+        (scipy.special.ndtri(pit.high) - shift) / scale
+    )
 
 
 def recalibrate(pit: Pit, features: Features, null: Null, share: float, slack: float = SLACK) -> tuple[float, Floats]:

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from steinball.arrays import Floats
 
@@ -169,11 +169,11 @@ def spread(low: Floats, high: Floats) -> Floats:
     return np.asarray(np.diff(below, axis=-1))
 
 
-def membership(bins: NDArray[np.int64]) -> csr_array:
+def membership(bins: NDArray[np.int64]) -> scipy.sparse.csr_array:
     """Sparse 0/1 matrix of shape (8 p, n): its row 8 f + k marks the rows in bin k of feature f."""
     p, n = bins.shape
     marked = (bins + BINS * np.arange(p)[:, None]).ravel()
-    return csr_array((np.ones(p * n), (marked, np.tile(np.arange(n), p))), shape=(BINS * p, n))
+    return scipy.sparse.csr_array((np.ones(p * n), (marked, np.tile(np.arange(n), p))), shape=(BINS * p, n))
 
 
 def row_chunks(n: int, replicates: int = 1) -> list[slice]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Floats
 from steinball.kernels.base import Kernel
+from steinball.models.gaussian import MANY
 from steinball.models.growth import RadialScore, ScoreGrowth, unit_root
 from steinball.models.knowledge import Knowledge
 from steinball.tilts import PolynomialTilt, Tilt
@@ -44,6 +45,8 @@ class Setting:
     @classmethod
     def of(cls, kernel: Kernel, tilt: Tilt | None, model: Any, dimension: int) -> Setting:
         """The numbers of a kernel and a tilt."""
+        if dimension > MANY:  # they take a second there, and hours at 20,000
+            raise UncertifiedError(f"matrices of {dimension} columns are not factored for a certificate")
         value, slope, _ = kernel.profile(np.zeros(1))
         trace = float(dimension if kernel.metric is None else np.trace(kernel.metric))
         numbers = float(value[0]), -2.0 * float(slope[0]) * trace

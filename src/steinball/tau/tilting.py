@@ -12,6 +12,7 @@ import numpy as np
 from steinball.arrays import Array, Floats, like, namespace, private_copy, to_host
 from steinball.kernels.base import Kernel
 from steinball.models.base import score_of
+from steinball.models.gaussian import Gaussian
 from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference
 from steinball.models.support import Support
@@ -33,10 +34,14 @@ _AXES_UP_TO = 16
 
 def ray_points(model: Any, samples: Array) -> Floats:
     """Points along rays inside the support, shape (decades, rays, d)."""
-    x, support = to_host(samples), Knowledge(model).support
-    cloud = Cloud.of(x, support)
+    support = Knowledge(model).support
+    return rays_of(Cloud.of(to_host(samples), support), support)
+
+
+def rays_of(cloud: Cloud, support: Support | None) -> Floats:
+    """The same for samples that lie in a cloud."""
     directions = cloud.directions
-    if (d := x.shape[1]) <= _AXES_UP_TO:
+    if (d := directions.shape[1]) <= _AXES_UP_TO:
         axes = np.vstack([np.eye(d), -np.eye(d)])
         directions = np.vstack([directions, axes if support is None else open_directions(axes, *support.along(d))])
     return cloud.center + cloud.spread * DECADES[:, None, None] * directions
@@ -182,7 +187,8 @@ def _with(edge: Tilt | None, tilt: Tilt) -> Tilt:
 
 
 def _polynomial_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | None, exponent: float) -> Tilt:
-    reference, place = Reference.of(model, samples), Knowledge(model).place
+    reference = Reference.of(model, samples)
+    place = Knowledge(model).place if reference is None else None
     base = base_tilt(samples if reference is None else reference.draws[:_DRAWS], model, exponent)
     if reference is None and place is None:
         return _with(edge, base)
@@ -234,19 +240,21 @@ def base_tilt(samples: Array, model: Any = None, exponent: float = 0.5) -> Polyn
     >>> base_tilt(np.zeros((2, 1)), Gaussian(3.0, 4.0)).scale
     2.0
     """
-    place = Knowledge(model).place
+    alone = model.variances if isinstance(model, Gaussian) else None
+    place: tuple[Floats, Floats] | None = (model.location, alone) if alone is not None else Knowledge(model).place
     if place is not None:
         return _standardizing_tilt(*place, exponent)
     center, scales = median_and_scales(to_host(samples))
-    return _standardizing_tilt(center, np.diag(scales**2), exponent)
+    return _standardizing_tilt(center, scales**2, exponent)
 
 
 def _standardizing_tilt(center: Floats, covariance: Floats, exponent: float) -> PolynomialTilt:
-    """The tilt with C the inverse covariance; isotropic covariances give the plain form with a scale."""
-    variances = np.diag(covariance)
-    if np.array_equal(covariance, variances[0] * np.eye(len(variances))):
+    """The tilt with C the inverse covariance; isotropic ones give the plain form with a scale. Diagonals are (d,)."""
+    variances = np.diag(covariance) if covariance.ndim == 2 else covariance
+    unit = np.eye(len(variances)) if covariance.ndim == 2 else 1.0
+    if (covariance == variances[0] * unit).all():
         return PolynomialTilt(exponent, center, float(np.sqrt(variances[0])))
-    inverse = np.linalg.inv(covariance)
+    inverse = np.linalg.inv(covariance if covariance.ndim == 2 else np.diag(covariance))
     return PolynomialTilt(exponent, center, precision=(inverse + inverse.T) / 2.0)
 
 
