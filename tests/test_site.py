@@ -1,4 +1,4 @@
-"""The site lists every page and every public name, and its pages are short. Nothing here needs Sphinx."""
+"""The site lists every page and every public name. Nothing here needs Sphinx."""
 
 from __future__ import annotations
 

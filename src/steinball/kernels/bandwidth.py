@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
-from steinball.arrays import Array, Floats, as_samples, to_host
+from steinball.arrays import Array, Floats, as_samples, take_rows, to_host
 from steinball.kernels.base import as_metric, metric_root
 
 _NEWTON = 6  # steps that find a median to the last digits
@@ -80,9 +80,10 @@ def _below(shape: float, x: float, density: float) -> float:
 
 def median_of_checked(samples: Array, metric: Floats | None = None) -> float:
     """:func:`median_distance` of samples that were checked."""
+    if samples.shape[0] > EXACT_UP_TO:
+        rows = np.random.default_rng(0).choice(samples.shape[0], EXACT_UP_TO, replace=False)
+        samples = take_rows(samples, rows)
     x = to_host(samples)
-    if x.shape[0] > EXACT_UP_TO:
-        x = x[np.random.default_rng(0).choice(x.shape[0], EXACT_UP_TO, replace=False)]
     if metric is not None:
         x = (x - np.median(x, axis=0)) @ metric_root(np.asarray(metric, dtype=np.float64))
     squared = scipy.spatial.distance.pdist(x, "sqeuclidean")
