@@ -49,7 +49,7 @@ def rejects(null: Null, table: Floats, share: float, **options: bool) -> bool:
 
 @pytest.mark.exact
 def test_the_shortage_is_what_its_equation_says() -> None:
-    n, share, rng = 120, 0.1, np.random.default_rng(0)
+    n, share, rng = 120, 0.2, np.random.default_rng(0)
     x, u = rng.normal(size=n), rng.random(n) ** 2
     features = Features.of({"x": x})
     cell, views = cells_of(u), views_of(table_of(u, x))[0]
