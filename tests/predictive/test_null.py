@@ -101,6 +101,8 @@ def test_whoever_changes_rows_after_seeing_them_all_cannot_raise_the_statistic()
         changed = tabulate(u[None], u[None], features)
         assert (null._shortage(views_of(changed), null._allowed(0.05)) <= before + 1e-9).all()
         assert null.pvalue(changed, 0.05) >= pvalue
+    untouched = null.with_rows("any").reference(0.0)
+    np.testing.assert_allclose(null.reference(0.05).draws, untouched.draws)
 
 
 def _largest(null: Null, short: Floats) -> Floats:
