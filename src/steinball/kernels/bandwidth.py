@@ -11,8 +11,6 @@ import scipy
 from steinball.arrays import Array, Floats, as_samples, take_rows, to_host
 from steinball.kernels.base import as_metric, metric_root
 
-_NEWTON = 6  # steps that find a median to the last digits
-
 EXACT_UP_TO = 2000
 """Number of points up to which all pairs are used; beyond it, all pairs of a subsample of this size."""
 
@@ -59,23 +57,7 @@ def standard_distance(dimension: int) -> float:
     >>> round(standard_distance(1), 4), round(standard_distance(50), 2)
     (0.9539, 9.93)
     """
-    shape = dimension / 2.0  # of the gamma distribution of half a chi-square number, whose median is looked for
-    median = shape * (1.0 - 1.0 / (9.0 * shape)) ** 3  # Wilson and Hilferty (1931), then Newton's steps
-    for _ in range(_NEWTON):
-        density = math.exp((shape - 1.0) * math.log(median) - median - math.lgamma(shape))
-        median -= (_below(shape, median, density) - 0.5) / density
-    return 2.0 * math.sqrt(median)
-
-
-def _below(shape: float, x: float, density: float) -> float:
-    """The distribution function of a gamma distribution at x, from its density there: a series in x."""
-    term = total = density * x / shape
-    count = shape
-    while term > 1e-17 * total:
-        count += 1.0
-        term *= x / count
-        total += term
-    return total
+    return math.sqrt(2.0 * float(scipy.special.chdtri(dimension, 0.5)))
 
 
 def median_of_checked(samples: Array, metric: Floats | None = None) -> float:
