@@ -79,25 +79,10 @@ def _product(left, right, i, j, width, one, zero, START: tl.constexpr, STOP: tl.
 
 @_jit
 def _tile_kernel(  # type: ignore[no-untyped-def]
-    left,
-    right,
-    weight,
-    other,
-    tile,
-    across,
-    down,
-    m,
-    twice_trace,
-    one,
-    combine: tl.constexpr,
-    D: tl.constexpr,
-    METRIC: tl.constexpr,
-    WIDTH: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-    DEPTH: tl.constexpr,
+    left, right, weight, other, tile, across, down, m, twice_trace, one, combine: tl.constexpr, D: tl.constexpr,
+    METRIC: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr,
     UNROLL: tl.constexpr,
-):
+):  # fmt: skip
     """One block of a tile (m, m), and the sums of the block over its columns and over its rows."""
     row, column = tl.program_id(1), tl.program_id(0)
     i, j = row * ROWS + tl.arange(0, ROWS), column * COLUMNS + tl.arange(0, COLUMNS)
