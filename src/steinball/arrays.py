@@ -100,7 +100,7 @@ def to_host(x: Array) -> NDArray[np.float64]:
 
 
 def _from_torch(x: Array) -> NDArray[np.float64]:
-    """A torch tensor; a large one on a GPU is widened there and comes through page-locked memory, ten times as fast."""
+    """A torch tensor; a large one on a GPU is widened there and comes through page-locked memory."""
     if not x.is_cuda or x.numel() < PAGE_LOCKED_FROM:
         return np.asarray(x.cpu().numpy(), dtype=np.float64)
     import torch

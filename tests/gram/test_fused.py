@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,20 +17,19 @@ from steinball.gram.traced import combine_source
 from steinball.kernels.base import Kernel
 from steinball.stein import SteinKernel
 
-torch = pytest.importorskip("torch", reason="torch is an extra")
-pytest.importorskip("triton", reason="Triton comes with torch for CUDA")
-if not torch.cuda.is_available() and os.environ.get("TRITON_INTERPRET") != "1":
-    pytest.skip("no GPU, and TRITON_INTERPRET is not 1", allow_module_level=True)
-
 pytestmark = pytest.mark.backend
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 M, DRAWS = 128, 7
 KERNELS = (sb.InverseMultiquadric(1.0), sb.kernels.Gaussian(1.0), sb.Matern(1.0, 2.5))
 
 
-def on_device(x: Any, dtype: Any = torch.float32) -> Any:
-    return torch.asarray(x, dtype=dtype, device=DEVICE)
+def torch_with_triton() -> tuple[Any, str]:
+    """torch, and the device on which Triton works: a GPU, or the CPU under its interpreter."""
+    torch = pytest.importorskip("torch", reason="torch is an extra")
+    pytest.importorskip("triton", reason="Triton comes with torch for CUDA")
+    if not torch.cuda.is_available() and os.environ.get("TRITON_INTERPRET") != "1":
+        pytest.skip("no GPU, and TRITON_INTERPRET is not 1")
+    return torch, "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def relative(found: Any, expected: Any) -> float:
@@ -46,6 +46,8 @@ def with_metric(kernel: Kernel, d: int, rng: np.random.Generator) -> Kernel:
     ("d", "metric", "by_products"), [(1, False, False), (3, True, False), (12, False, False), (40, False, True)]
 )
 def test_a_fused_tile_has_the_digits_of_float32(kernel: Kernel, d: int, metric: bool, by_products: bool) -> None:
+    torch, device = torch_with_triton()
+    on_device = partial(torch.asarray, device=device)
     rng = np.random.default_rng(d)
     stein = SteinKernel(with_metric(kernel, d, rng) if metric else kernel)
     x, s = rng.normal(size=(2 * M, d)) / np.sqrt(d), rng.normal(size=(2 * M, d))
@@ -56,18 +58,18 @@ def test_a_fused_tile_has_the_digits_of_float32(kernel: Kernel, d: int, metric: 
     for part in (slice(0, M), slice(M, 2 * M)):
         for dtype, points in ((torch.float32, strips), (torch.float64, exact)):
             prepared = stein.prepare(
-                on_device(x[part], dtype), on_device(s[part], dtype), on_device(np.zeros(d), dtype)
+                on_device(x[part], dtype=dtype), on_device(s[part], dtype=dtype), on_device(np.zeros(d), dtype=dtype)
             )
-            points.append(replace(prepared, weight=on_device(weight[part], dtype)))
+            points.append(replace(prepared, weight=on_device(weight[part], dtype=dtype)))
     cut = [
-        fused.cut_strip(points, Asked(torch.asarray(draws[:, k * M :][:, :M], device=DEVICE), None, None), by_products)
+        fused.cut_strip(points, Asked(on_device(draws[:, k * M :][:, :M]), None, None), by_products)
         for k, points in enumerate(strips)
     ]
     source = combine_source(stein.kernel)
     assert source is not None
     block, (v, w) = (
         stein.block(*exact),
-        (on_device(draws[:, part], torch.float64) for part in (slice(M), slice(M, None))),
+        (on_device(draws[:, part], dtype=torch.float64) for part in (slice(M), slice(M, None))),
     )
     forms, across, down = fused.make_step(stein, source)(*cut)
     assert relative(across[0], block.sum(dim=1)) < 2e-6
