@@ -392,4 +392,5 @@ EXPERIMENT = Experiment(
     draw=draw,
     extra=table_of_rates,
     size=(8.6, 3.6),
+    again=1600,
 )  # fmt: skip

@@ -28,6 +28,9 @@ MOST_COUNTED = 10**9
 SMALL_JAX = 2000
 """Up to so many rows samples of JAX are computed in NumPy: its compiler takes seconds, whatever the size."""
 
+PAGE_LOCKED_FROM = 2**18
+"""From so many numbers on, page-locked memory pays for what a GPU sends to the host."""
+
 _FLOATS = ("float64", "float32")
 _NUMPY_FLOATS = {np.dtype(name): name for name in _FLOATS}  # NumPy takes long to say it
 _NUMPY_SUFFICES = hasattr(np, "astype")  # from 2.1 on it has every name of the standard that is used here
@@ -43,7 +46,7 @@ class MemoryLimitError(ValueError, MemoryError):
 
 def namespace(*arrays: Array) -> Any:
     """The library of arrays, as a module with the names of the array API standard."""
-    if _NUMPY_SUFFICES and all(type(array) is np.ndarray for array in arrays):
+    if _NUMPY_SUFFICES and set(map(type, arrays)) == {np.ndarray}:
         return np
     return array_api_compat.array_namespace(*arrays)
 
@@ -88,12 +91,21 @@ def to_host(x: Array) -> NDArray[np.float64]:
     if isinstance(x, np.ndarray) or not is_array(x) or array_api_compat.is_numpy_array(x):
         return np.asarray(x, dtype=np.float64)
     if array_api_compat.is_torch_array(x):
-        return np.asarray(x.detach().cpu().numpy(), dtype=np.float64)
+        return _from_torch(x.detach())
     if array_api_compat.is_cupy_array(x):
         return np.asarray(x.get(), dtype=np.float64)
     if array_api_compat.is_jax_array(x):
         return np.asarray(x).astype(np.float64)
     return np.asarray(np.from_dlpack(x)).astype(np.float64)
+
+
+def _from_torch(x: Array) -> NDArray[np.float64]:
+    """A torch tensor; a large one on a GPU is widened there and comes through page-locked memory."""
+    if not x.is_cuda or x.numel() < PAGE_LOCKED_FROM:
+        return np.asarray(x.cpu().numpy(), dtype=np.float64)
+    import torch
+
+    return np.asarray(torch.empty(x.shape, dtype=torch.float64, pin_memory=True).copy_(x.double()).numpy())
 
 
 def take_rows(x: Array, rows: NDArray[np.integer]) -> Array:

@@ -49,7 +49,7 @@ def rejects(null: Null, table: Floats, share: float, **options: bool) -> bool:
 
 @pytest.mark.exact
 def test_the_shortage_is_what_its_equation_says() -> None:
-    n, share, rng = 120, 0.1, np.random.default_rng(0)
+    n, share, rng = 120, 0.2, np.random.default_rng(0)
     x, u = rng.normal(size=n), rng.random(n) ** 2
     features = Features.of({"x": x})
     cell, views = cells_of(u), views_of(table_of(u, x))[0]
@@ -101,6 +101,8 @@ def test_whoever_changes_rows_after_seeing_them_all_cannot_raise_the_statistic()
         changed = tabulate(u[None], u[None], features)
         assert (null._shortage(views_of(changed), null._allowed(0.05)) <= before + 1e-9).all()
         assert null.pvalue(changed, 0.05) >= pvalue
+    untouched = null.with_rows("any").reference(0.0)
+    np.testing.assert_allclose(null.reference(0.05).draws, untouched.draws)
 
 
 def _largest(null: Null, short: Floats) -> Floats:

@@ -122,7 +122,7 @@ def _poisson(generator: np.random.Generator, shape: tuple[int, ...], mean: float
     steps, table = _inversion(mean)
     size = math.prod(shape)
     bits = generator.integers(0, 2**64, size=-(-size // 4), dtype=np.uint64).view(np.uint16)[:size]
-    counts = table[bits]
+    counts = table.take(bits)  # twice as fast as table[bits]
     unclear = np.flatnonzero(counts < 0)
     exact = (bits[unclear] + generator.random(unclear.size)) / 2**16
     counts[unclear] = np.searchsorted(steps, exact, side="right")

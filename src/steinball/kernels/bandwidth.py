@@ -8,10 +8,8 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
-from steinball.arrays import Array, Floats, as_samples, to_host
+from steinball.arrays import Array, Floats, as_samples, take_rows, to_host
 from steinball.kernels.base import as_metric, metric_root
-
-_NEWTON = 6  # steps that find a median to the last digits
 
 EXACT_UP_TO = 2000
 """Number of points up to which all pairs are used; beyond it, all pairs of a subsample of this size."""
@@ -59,30 +57,15 @@ def standard_distance(dimension: int) -> float:
     >>> round(standard_distance(1), 4), round(standard_distance(50), 2)
     (0.9539, 9.93)
     """
-    shape = dimension / 2.0  # of the gamma distribution of half a chi-square number, whose median is looked for
-    median = shape * (1.0 - 1.0 / (9.0 * shape)) ** 3  # Wilson and Hilferty (1931), then Newton's steps
-    for _ in range(_NEWTON):
-        density = math.exp((shape - 1.0) * math.log(median) - median - math.lgamma(shape))
-        median -= (_below(shape, median, density) - 0.5) / density
-    return 2.0 * math.sqrt(median)
-
-
-def _below(shape: float, x: float, density: float) -> float:
-    """The distribution function of a gamma distribution at x, from its density there: a series in x."""
-    term = total = density * x / shape
-    count = shape
-    while term > 1e-17 * total:
-        count += 1.0
-        term *= x / count
-        total += term
-    return total
+    return math.sqrt(2.0 * float(scipy.special.chdtri(dimension, 0.5)))
 
 
 def median_of_checked(samples: Array, metric: Floats | None = None) -> float:
     """:func:`median_distance` of samples that were checked."""
+    if samples.shape[0] > EXACT_UP_TO:
+        rows = np.random.default_rng(0).choice(samples.shape[0], EXACT_UP_TO, replace=False)
+        samples = take_rows(samples, rows)
     x = to_host(samples)
-    if x.shape[0] > EXACT_UP_TO:
-        x = x[np.random.default_rng(0).choice(x.shape[0], EXACT_UP_TO, replace=False)]
     if metric is not None:
         x = (x - np.median(x, axis=0)) @ metric_root(np.asarray(metric, dtype=np.float64))
     squared = scipy.spatial.distance.pdist(x, "sqeuclidean")

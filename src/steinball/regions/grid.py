@@ -17,11 +17,13 @@ __all__ = ["Grid", "find_grid", "spread_over_cells"]
 ON_GRID = 0.75
 """The share of rows that must lie on a grid: contaminated rows may lie anywhere."""
 
+LOOKED_AT = 4096
+"""Rows that are enough to see a grid."""
+
 _VISIBLE = 0.02  # steps whose product with √n is below this share of the spread cannot be seen by any region
 _QUANTILES = np.array([0.25, 0.1, 0.02, 0.0])  # the first of these that differs from its mirror gives the spread
 _BETTER = 0.1  # more rows than this on a finer grid: then that is the grid
 _NEAR = 1e6  # spreads from the median within which steps are looked for
-_LOOKED_AT = 4096  # rows that are enough to see a grid
 _PRECISIONS = (1e-15, 2e-7)  # relative errors of decimals in float64, and in float64 that was float32
 _DECIMALS = np.sort(np.outer([1.0, 2.0, 2.5, 5.0], 10.0 ** np.arange(-12, 13)).ravel())[::-1]
 
@@ -83,7 +85,7 @@ def find_grid(x: Floats) -> Grid | None:
 
 def _column_grid(x: Floats) -> tuple[float, float]:
     """Step and offset of one column, (0, 0) where there is no grid."""
-    n, x = len(x), x[:: len(x) // _LOOKED_AT + 1]
+    n, x = len(x), x[:: len(x) // LOOKED_AT + 1]
     values, times = np.unique(x, return_counts=True)
     low, high = np.quantile(x, [_QUANTILES, 1.0 - _QUANTILES])
     spread = float(next(iter((high - low)[high > low]), 0.0))
