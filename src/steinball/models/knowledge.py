@@ -190,6 +190,11 @@ class Knowledge:
         return said if said is not None and said.shape[0] == said.shape[1] else None
 
     @property
+    def variances(self) -> Floats | None:
+        """Those of uncorrelated columns, shape (d,), where a model of our own says that they are: no matrix is made."""
+        return self._numbers("variances", 1) if self.verified else None
+
+    @property
     def place(self) -> tuple[Floats, Floats] | None:
         """Location and covariance, where both are known."""
         location, covariance = self.location, self.covariance
