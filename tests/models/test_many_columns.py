@@ -13,6 +13,7 @@ import pytest
 import steinball as sb
 from steinball.models.gaussian import MANY, Covariance
 from steinball.models.growth import RadialScore
+from steinball.models.standardized import standardized
 
 pytestmark = pytest.mark.exact
 
@@ -72,6 +73,9 @@ def test_other_scales_of_many_columns_are_standardized_one_by_one() -> None:
         ours = sb.ksd_test(3.0 + z * scales, sb.models.Gaussian(np.full(d, 3.0), scales**2), rng=0)
         plain = sb.ksd_test(z, sb.models.Gaussian(dimension=d), rng=0)
     assert ours.ksd == pytest.approx(plain.ksd, rel=1e-9)
+    found = standardized(sb.models.Gaussian(np.full(d, 3.0), scales**2), z)
+    assert found is not None
+    np.testing.assert_allclose(found[0].variances, 1.0)
 
 
 def test_more_columns_than_fit_are_refused_by_name() -> None:
