@@ -16,17 +16,9 @@ from scipy import stats
 import steinball as sb
 from steinball.arrays import dtype_name, like, namespace, to_host
 from steinball.models.differences import difference_jacobian
-from steinball.models.gaussian import (
-    MANY,
-    Covariance,
-    Gaussian,
-    NormalFamily,
-    from_log_cholesky,
-    log_cholesky,
-    packed,
-    unpacked,
-)
+from steinball.models.gaussian import MANY, Covariance, Gaussian
 from steinball.models.growth import RadialScore
+from steinball.models.normal_family import NormalFamily, from_log_cholesky, log_cholesky, packed, unpacked
 from steinball.models.standardized import standardized
 
 jax = pytest.importorskip("jax")

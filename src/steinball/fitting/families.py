@@ -12,9 +12,9 @@ from steinball.adapters.scikit_learn import fitted_copy, fitted_model
 from steinball.arrays import Floats, as_number, check_kind, check_resamples
 from steinball.models.base import Model
 from steinball.models.family import Family, Restricted
-from steinball.models.gaussian import NormalFamily
 from steinball.models.knowledge import Knowledge
 from steinball.models.mixture import MixtureFamily
+from steinball.models.normal_family import NormalFamily
 from steinball.models.positive import GammaFamily, LogNormalFamily, WeibullFamily
 from steinball.models.registry import Fit, read_family
 from steinball.models.student_t import StudentFamily

@@ -14,21 +14,17 @@ from steinball.arrays import Array, Floats, as_numbers, like, namespace
 from steinball.models.base_space import rosenblatt
 from steinball.models.differences import difference_jacobian
 from steinball.models.family import Family, maximum_likelihood
-from steinball.models.gaussian import (
-    BuiltIn,
-    Covariance,
-    as_points,
+from steinball.models.gaussian import BuiltIn, Covariance, as_points, frozen, set_fields
+from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds, unit_root
+from steinball.models.knowledge import Clusters
+from steinball.models.normal_family import (
     from_log_cholesky,
-    frozen,
     log_cholesky,
     moment_names,
     moment_scores,
     packed,
-    set_fields,
     unpacked,
 )
-from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds, unit_root
-from steinball.models.knowledge import Clusters
 
 _STARTS, _STEPS, _ENOUGH, _LEAST = 8, 500, 1e-6, 1e-3  # no component shrinks below _LEAST of the variance
 
