@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
-import time
 import tracemalloc
 import warnings
 from typing import Any
@@ -223,15 +222,13 @@ def test_five_rows_of_twenty_thousand_columns_are_tested_without_a_matrix() -> N
     """A matrix of 20,000 by 20,000 has 3.2 GB; the draws of the model have .13 GB."""
     x = np.random.default_rng(0).normal(size=(5, 20_000))
     tracemalloc.start()
-    start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = sb.ksd_test(x, Gaussian(0.0, 1.0, dimension=20_000), rng=0)
-    seconds, peak = time.process_time() - start, tracemalloc.get_traced_memory()[1]
+    peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert 0.0 < result.pvalue <= 1.0
     assert peak < 1.0e9
-    assert seconds < 15.0
 
 
 def test_a_diagonal_covariance_is_that_of_its_matrix() -> None:
@@ -284,8 +281,14 @@ def test_more_columns_than_fit_are_refused_by_name() -> None:
         sb.ksd_test(np.zeros((2, 100_001)), Gaussian(dimension=100_001))
 
 
-def test_weights_of_modes_of_a_gaussian_are_refused_before_modes_are_looked_for() -> None:
-    start = time.process_time()
+def test_weights_of_modes_of_a_gaussian_are_refused_before_modes_are_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The search took 19 s in 2,000 columns."""
+
+    def looked_for(*_: Any, **__: Any) -> None:
+        raise AssertionError("modes were looked for")
+
+    monkeypatch.setattr(sb.jumps.ModeJumps, "from_model", looked_for)
     with pytest.raises(ValueError, match="the model has one"):
         sb.mode_weights_test(np.zeros((9, 2000)), Gaussian(dimension=2000))
-    assert time.process_time() - start < 2.0
