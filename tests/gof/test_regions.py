@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from typing import Any
 
@@ -391,3 +392,27 @@ def test_learned_views_keep_the_level() -> None:
         found = sb.region_test(x, model, contamination=0.05, learn=True, n_resamples=199, rng=seed)
         rejected += found._evidence.parts[1].pvalue("contamination", 0.05) <= 0.05
     assert rejected <= 60 * 0.05 + 3 * np.sqrt(60 * 0.05 * 0.95)
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("question", ["tolerance", "contamination"])
+def test_a_pvalue_is_the_largest_up_to_its_share_in_whatever_order_shares_are_asked_for(question: Any) -> None:
+    x = np.random.default_rng(0).normal(0.25, 1.1, size=(300, 1))
+    evidence = sb.region_test(x, sb.models.Gaussian(), tolerance=0.02)._evidence
+    seen = set()
+    for share in (0.033, 0.0, 0.02, 0.05, 0.12):
+        counted = dataclasses.replace(evidence.counted)  # remembers nothing
+        grid = [k * 0.005 for k in range(round(share * 200 - 0.4999) + 1)]
+        expected = max(float(counted.curve(question, grid)[-1]), counted.bonferroni(question, share))
+        assert evidence.pvalue(question, share) == expected
+        seen.add(expected)
+    assert len(seen) > 2
+
+
+@pytest.mark.exact
+def test_a_pvalue_counts_the_last_step_below_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    evidence = sb.region_test(np.arange(50.0)[:, None], sb.models.Gaussian(), tolerance=0.02)._evidence
+    counted = type(evidence.counted)
+    monkeypatch.setattr(counted, "bonferroni", lambda self, question, share: 0.5 if abs(share - 0.03) < 1e-9 else 0.1)
+    fresh = dataclasses.replace(evidence, _found={})
+    assert [fresh.pvalue("tolerance", share) for share in (0.033, 0.029, 0.2)] == [0.5, 0.1, 0.5]
