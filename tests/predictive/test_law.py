@@ -79,7 +79,7 @@ def test_a_discrete_law_of_the_new_kind_has_steps() -> None:
         (stats.norm(np.zeros(49), 1.0), "one law for each of the 50 rows"),
         ((np.full(50, np.nan), 1.0), "finite means"),
         (np.full((50, 19), np.nan), "nan"),
-        (lambda y: 2.0 + 0.0 * y, "numbers in"),
+        (lambda y: 2.0 + 0.0 * y, r"must lie in \[0, 1\], got 2"),
         ("normal", "must be a pair"),
     ],
 )

@@ -121,7 +121,7 @@ def predictive_test(
     *Good enough* is never said of a model that was fitted to these rows.
 
     Not seen is what no feature shows: interactions that were not passed, missing covariates, faults inside of a range
-    that cancel. Bad rows at extreme covariates bias robust fits by more than is forgiven (rejected .50). Draws that
+    that cancel. Bad rows at extreme covariates bias robust fits by more than is forgiven (rejected .37). Draws that
     share parameter values between rows are not independent (a true model was rejected .65): use leave-one-out. Rows of
     a time series are not independent: test its innovations.
 
