@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -92,7 +94,7 @@ def test_the_right_one_of_ten_covariates_is_named() -> None:
     x = rng.uniform(-2.0, 2.0, size=(n, 10))
     features = Features.of({f"x{j}": column for j, column in enumerate(x.T)})
     null = Null(from_cdf_values(np.full(n, 0.5)), features, n_resamples=19, rng=0)
-    faults = (lambda z: z + 0.35 * (x[:, 3] ** 2 - 4.0 / 3.0), lambda z: z * np.exp(0.35 * x[:, 3]))
+    faults: tuple[Any, ...] = (lambda z: z + 0.35 * (x[:, 3] ** 2 - 4.0 / 3.0), lambda z: z * np.exp(0.35 * x[:, 3]))
     samples = [ndtr(fault(rng.normal(size=n)))[None] for fault in faults for _ in range(20)]
     named = [null.worst(tabulate(u, u, features), 0.05)[0] == 3 for u in samples]
     assert np.mean(named) >= 0.9

@@ -143,7 +143,8 @@ def test_laws_are_drawn_from_by_their_sampler_or_their_quantiles() -> None:
             stats.Normal(mu=np.full(n, 3.0), sigma=1.0))  # fmt: skip
     for law in laws:
         drawn = plain_prediction(law, np.zeros(n)).law.draw(n, np.random.default_rng(0))
-        assert (drawn.shape, drawn.dtype) == ((n,), np.float64)
+        assert drawn.shape == (n,)
+        assert drawn.dtype == np.float64
         assert drawn.mean() == pytest.approx(3.0, abs=0.1)
 
 

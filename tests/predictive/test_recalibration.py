@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -33,7 +35,7 @@ def test_what_bad_rows_do_to_a_huber_fit_lies_within_the_biases(place: str, slac
 
 
 def _huber_coefficients(design: Floats, z: Floats) -> Floats:
-    t = np.zeros(design.shape[1])
+    t: Floats = np.zeros(design.shape[1])
     for _ in range(50):
         residuals = z - design @ t
         weight = np.minimum(1.0, 1.345 / np.maximum(np.abs(residuals), 1e-12))[:, None]
@@ -110,7 +112,7 @@ def test_no_recalibration_drawn_at_random_is_better_than_the_one_found() -> None
     statistic = null.statistic_at(0.05)
 
     def value(t: Floats) -> float:
-        return statistic(tabulate(*recalibrated(pit, features, t), features))
+        return statistic(tabulate(*recalibrated(pit, features, t), features), math.inf)
 
     within = Biases.of(features, 0.05, 1.75)
     found = value(recalibrate(pit, features, null, 0.05)[1])
