@@ -105,6 +105,7 @@ evidence: .venv/.stamp
 
 bench: .venv/.stamp
 	@$(ONE_THREAD) .venv/bin/python -m benchmarks $(ARGS)
+	@$(ONE_THREAD) .venv/bin/python -m benchmarks.small
 	@$(ONE_THREAD) .venv/bin/python -m benchmarks.fitted
 	@$(ONE_THREAD) .venv/bin/python -m benchmarks.doors
 	@.venv/bin/python -m benchmarks.plot

@@ -58,16 +58,17 @@ def targets(row: Any) -> str:
 
 def device_table(device: Any) -> str:
     """What ``python -m benchmarks.device`` measured."""
-    rows = [
-        (
-            f"{row['n']:,}", str(row["d"]), f"{100 * row['outliers']:.0f} %", row["grade"], seconds(row["seconds"]),
-            seconds(row["drawing_seconds"]), f"{row['memory_gb']:.1f} GB", row["draw_precision"],
-        )
-        for row in device["scaling"]
-    ]  # fmt: skip
-    return markdown(
-        ("n", "d", "outliers", "grade", "time", "the same weights drawn alone", "GPU memory", "draws in"), rows
-    )
+    times = {
+        "default test, known model": "default_seconds",
+        "a new score, as in the paper": "seconds",
+        "the same weights drawn on one core": "drawing_seconds",
+    }
+    rows = []
+    for row in device["scaling"]:
+        size = f"{row['n']:,}", str(row["d"]), f"{100 * row['outliers']:.0f} %", row["grade"]
+        took = [seconds(row[time]) for time in times.values()]
+        rows.append((*size, *took, f"{row['memory_gb']:.1f} GB", row["draw_precision"]))
+    return markdown(("n", "d", "outliers", "grade", *times, "GPU memory", "draws in"), rows)
 
 
 def peer_table(peers: Any) -> str:
@@ -101,7 +102,7 @@ def doors_table(doors: Any) -> str:
 
 
 def competitor_tables(cells: Any) -> str:
-    """What ``python -m benchmarks.competitors`` counted: the share of rejected samples, by what is wrong and by test."""
+    """What ``python -m benchmarks.competitors`` counted: shares of rejected samples, by what is wrong and by test."""
     shares: dict[str, dict[str, dict[str, float]]] = {}
     sizes = {}
     for key, cell in cells.items():
@@ -130,9 +131,22 @@ def _shares(rows: dict[str, dict[str, float]], tests: list[str]) -> str:
     return markdown(("the rows", *tests), body)
 
 
+def small_table(small: Any) -> str:
+    """What ``python -m benchmarks.small`` measured."""
+    rows = [
+        (
+            row["group"], row["case"], f"{row['n']:,}" if row["n"] else "", seconds(row["seconds"]),
+            f"{row['ratio']:.2g} {row['unit']}", targets({"targets": [row]}),
+        )
+        for row in small
+    ]  # fmt: skip
+    table = markdown(("call", "model", "rows", "processor time", "as much as", "target"), rows)
+    return f"Measured on {max(row['when'] for row in small)}.\n\n{table}"
+
+
 TABLES = {
     "cpu": cpu_table, "competitors": competitor_tables, "device": device_table, "doors": doors_table,
-    "peers": peer_table,
+    "peers": peer_table, "small": small_table,
 }  # fmt: skip
 
 

@@ -56,9 +56,8 @@ def cpu_lines(growth: Any, table: Any) -> list[Line]:
 
 def gpu_line(device: Any) -> list[Line]:
     """The recorded line of the GPU."""
-    rows = (
-        sorted((row for row in device["scaling"] if row["outliers"] == 0.0), key=lambda row: row["n"]) if device else []
-    )
+    scaling = device["scaling"] if device else []
+    rows = sorted((row for row in scaling if row["outliers"] == 0.0 and row["d"] == 10), key=lambda row: row["n"])
     if not rows:
         return []
     points = tuple((row["n"], row["seconds"], 1e9 * row["memory_gb"]) for row in rows)

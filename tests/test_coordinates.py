@@ -166,7 +166,7 @@ def test_draws_of_chains_are_explained_in_the_units_of_the_parameters() -> None:
     assert abs(found.places.surplus[1] - 40.0) < 1.0
     grid, values = found.witness_along(1)
     assert abs(grid[values.argmax()] - 40.0) < 2.0
-    assert found.witness(found.places.surplus[None, :])[0] == pytest.approx(found.places.heights[0], rel=1e-6)
+    assert found.witness(found.places.surplus[None, :])[0] >= found.witness(found.samples).max() * (1.0 - 1e-6)
     assert view.model is not None
     middle = np.unravel_index(view.model.values.argmax(), view.model.values.shape)
     assert [axis[k] for axis, k in zip(view.model.axes, middle, strict=True)] == pytest.approx([20.0, 20.0], abs=1.0)

@@ -95,8 +95,10 @@ def test_a_page_runs_and_prints_what_it_says(
     "page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "RELEASING.md", ROOT / "VISION.md"], ids=lambda p: p.name
 )
 def test_links_lead_to_files(page: Path) -> None:
+    """The source distribution comes without the figures of paper and evidence, which are drawn from their tables."""
+    figures = "figures/" if not (page.parent / "figures").exists() else "\0"
     for target in LINK.findall(page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+        assert (page.parent / target).exists() or target.startswith(figures), target
 
 
 def anchors(page: Path) -> set[str]:

@@ -94,6 +94,7 @@ def test_the_sdist_holds_what_a_developer_needs(built: Path) -> None:
     wanted += [".github/workflows/test.yml", ".pre-commit-config.yaml"]
     assert {*wanted, "README.md", "CITATION.cff", "pyproject.toml", ".ci/run"} <= names
     assert not any("/." in name or name.startswith(".venv") for name in names)
+    assert sdist.stat().st_size < 4_000_000
 
 
 # Precompiled files would take longer to write than all tests here to run.

@@ -18,7 +18,7 @@ import matplotlib as mpl
 from matplotlib import pyplot as plt
 
 from steinball.cli.demo import tell
-from steinball.show.pictures import save_picture
+from steinball.show.pictures import save_axes
 
 HERE = Path(__file__).parent
 STEP = re.compile(r"(?ms)^```python\n(.*?)^```$|^!\[[^]]*\]\(images/([\w/-]+\.png)\)$")
@@ -28,8 +28,8 @@ DPI = 80
 def main() -> None:
     """The wages, and everything in the gallery."""
     story = tell()
-    save_picture(story.good, HERE / "overview.png", dpi=90)
-    save_picture(story.wrong, HERE / "wages-normal.png", dpi=DPI)
+    save_axes(lambda axes: story.good.plot("overview", axes), 2, HERE / "overview.png", dpi=90)
+    save_axes(lambda axes: story.wrong.plot("overview", axes), 2, HERE / "wages-normal.png", dpi=DPI)
     draw_page(HERE.parent / "pictures.md")
 
 

@@ -31,6 +31,7 @@ _FILES = (
     "comparison",
     "monitor",
     "regions",
+    "predictive",
 )  # fmt: skip
 
 _HEAD = """# Evidence for what goes beyond the paper

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,6 +30,11 @@ TEXT = "text"
 def no_curves(variant: str) -> list[Curve]:
     """For an experiment whose figure shows rates alone."""
     return []
+
+
+def all_repeats(cell: Cell) -> float:
+    """For an experiment whose cells all have its number of repeats."""
+    return math.inf
 
 
 def no_extra(results: Results) -> str:
@@ -87,6 +93,8 @@ class Experiment:
         ``extra(results)`` gives Markdown that the page shows below the claims, from the tables alone.
     size : (width, height)
         Of the figure, in inches.
+    most : callable
+        ``most(cell)`` gives the most repeats of a cell, for cells that take long.
     again : int
         Where a rate misses its claim, its cell is extended to so many repeats before the miss counts; 0 for never.
     """
@@ -107,6 +115,7 @@ class Experiment:
     explanations: Mapping[str, str] = field(default_factory=dict)
     extra: Callable[[Results], str] = no_extra
     size: tuple[float, float] = (7.0, 3.2)
+    most: Callable[[Cell], float] = all_repeats
     again: int = 0
     figure: str = ""
     setup: str = ""

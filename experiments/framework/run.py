@@ -92,7 +92,7 @@ def run(
     out.mkdir(parents=True, exist_ok=True)
     with only_writer(table.path):
         table.open()
-        _fill(table, _tasks(chosen, variants, wanted, table.done), jobs, progress)
+        _fill(table, _tasks(experiment, chosen, variants, wanted, table.done), jobs, progress)
         table.close()
     return table.path
 
@@ -138,14 +138,17 @@ class _Task:
     repeats: tuple[int, ...]
 
 
-def _tasks(cells: Collection[int], variants: tuple[str, ...], repeats: int, done: set[Group]) -> list[_Task]:
+def _tasks(
+    experiment: Experiment, cells: Collection[int], variants: tuple[str, ...], repeats: int, done: set[Group]
+) -> list[_Task]:
     """What is left to do, all cells side by side, so that the time left can be told from the time taken."""
     size = -(-repeats // _TASKS_PER_CELL)
     tasks = []
     for start in range(0, repeats, size):
         for variant in variants:
             for cell in cells:
-                left = [k for k in range(start, min(start + size, repeats)) if (variant, cell, k) not in done]
+                stop = int(min(start + size, repeats, experiment.most(experiment.grid[cell])))
+                left = [k for k in range(start, stop) if (variant, cell, k) not in done]
                 tasks.append(_Task(variant, cell, tuple(left)))
     return [task for task in tasks if task.repeats]
 

@@ -21,9 +21,6 @@ Array: TypeAlias = Any
 Floats: TypeAlias = NDArray[np.float64]
 """A NumPy array of float64, of any shape: what is computed on the host."""
 
-namespace = array_api_compat.array_namespace
-"""The library of arrays, as a module with the names of the array API standard."""
-
 LEAST_LEVEL = 1e-300
 MOST_COUNTED = 10**9
 """Beyond it, whatever is counted takes more memory or time than there is."""
@@ -31,7 +28,12 @@ MOST_COUNTED = 10**9
 SMALL_JAX = 2000
 """Up to so many rows samples of JAX are computed in NumPy: its compiler takes seconds, whatever the size."""
 
+PAGE_LOCKED_FROM = 2**18
+"""From so many numbers on, page-locked memory pays for what a GPU sends to the host."""
+
 _FLOATS = ("float64", "float32")
+_NUMPY_FLOATS = {np.dtype(name): name for name in _FLOATS}  # NumPy takes long to say it
+_NUMPY_SUFFICES = hasattr(np, "astype")  # from 2.1 on it has every name of the standard that is used here
 
 
 class OutOfRangeError(ValueError, FloatingPointError):
@@ -40,6 +42,13 @@ class OutOfRangeError(ValueError, FloatingPointError):
 
 class MemoryLimitError(ValueError, MemoryError):
     """What was asked for takes more memory than may be used."""
+
+
+def namespace(*arrays: Array) -> Any:
+    """The library of arrays, as a module with the names of the array API standard."""
+    if _NUMPY_SUFFICES and set(map(type, arrays)) == {np.ndarray}:
+        return np
+    return array_api_compat.array_namespace(*arrays)
 
 
 def is_array(value: object) -> bool:
@@ -54,11 +63,14 @@ def is_array_like(value: object) -> bool:
 
 def dtype_name(x: Array) -> str:
     """Name of the dtype of ``x``, without the library's prefix: ``"float64"``."""
-    return str(x.dtype).rpartition(".")[2]
+    usual = _NUMPY_FLOATS.get(x.dtype) if isinstance(x, np.ndarray) else None
+    return usual or str(x.dtype).rpartition(".")[2]
 
 
 def like(value: Any, x: Array) -> Array:
     """``value`` as an array of the library, dtype and device of ``x``, which must be floating."""
+    if type(value) is type(x) is np.ndarray and value.dtype == x.dtype and x.dtype.kind == "f":
+        return value
     xp = namespace(x)
     if not xp.isdtype(x.dtype, "real floating"):  # a parameter cast to whole numbers would be another one
         raise TypeError(f"arrays must be floating, got {dtype_name(x)}; convert them to float64.")
@@ -76,15 +88,24 @@ def private_copy(x: Array) -> Array:
 
 def to_host(x: Array) -> NDArray[np.float64]:
     """``x`` as a NumPy array of float64."""
-    if not is_array(x) or array_api_compat.is_numpy_array(x):
+    if isinstance(x, np.ndarray) or not is_array(x) or array_api_compat.is_numpy_array(x):
         return np.asarray(x, dtype=np.float64)
     if array_api_compat.is_torch_array(x):
-        return np.asarray(x.detach().cpu().numpy(), dtype=np.float64)
+        return _from_torch(x.detach())
     if array_api_compat.is_cupy_array(x):
         return np.asarray(x.get(), dtype=np.float64)
     if array_api_compat.is_jax_array(x):
         return np.asarray(x).astype(np.float64)
     return np.asarray(np.from_dlpack(x)).astype(np.float64)
+
+
+def _from_torch(x: Array) -> NDArray[np.float64]:
+    """A torch tensor; a large one on a GPU is widened there and comes through page-locked memory."""
+    if not x.is_cuda or x.numel() < PAGE_LOCKED_FROM:
+        return np.asarray(x.cpu().numpy(), dtype=np.float64)
+    import torch
+
+    return np.asarray(torch.empty(x.shape, dtype=torch.float64, pin_memory=True).copy_(x.double()).numpy())
 
 
 def take_rows(x: Array, rows: NDArray[np.integer]) -> Array:
@@ -134,7 +155,7 @@ def _plain_numpy(x: NDArray[Any], name: str) -> NDArray[Any]:
         raise TypeError(f"`{name}` must hold real numbers, got dtype {x.dtype}.")
     if np.ma.is_masked(x):
         x = x.astype(np.float64).filled(np.nan)  # type: ignore[attr-defined]
-    return np.asarray(x, dtype=x.dtype.newbyteorder("="))
+    return np.asarray(x, dtype=x.dtype if x.dtype.isnative else x.dtype.newbyteorder("="))
 
 
 def _standard_float(x: Array, xp: Any, name: str) -> Array:
@@ -363,7 +384,10 @@ def as_seed(rng: Any) -> np.random.SeedSequence:
         raise TypeError(
             "`rng` must be None, an int, a SeedSequence or a Generator; the legacy RandomState is not read."
         )
-    return np.random.SeedSequence(as_generator(rng).integers(0, 2**63, size=4).tolist())
+    numbers: list[int] = as_generator(rng).integers(0, 2**63, size=4).tolist()
+    # In the words that NumPy makes of them: generators below this seed are many, and need not split numbers again.
+    words = [number >> shift & 0xFFFFFFFF for number in numbers for shift in ((0, 32) if number >> 32 else (0,))]
+    return np.random.SeedSequence(np.array(words, dtype=np.uint32))
 
 
 def as_generator(rng: Any) -> np.random.Generator:

@@ -24,7 +24,7 @@ from steinball.arrays import (
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, evaluate_score, keepable, model_at, score_of
 from steinball.models.knowledge import Knowledge
-from steinball.models.reference import Reference
+from steinball.models.reference import Reference, known_of
 from steinball.models.support import Support
 from steinball.rows import Rows
 from steinball.stein import SteinKernel, SteinPoints, center_of
@@ -152,6 +152,15 @@ class Problem:
         found: T = self._found[name]
         return found
 
+    def kept(self, name: Hashable, find: Callable[[], T]) -> T:
+        """What ``find`` finds out about model, kernel and tilt alone, found out once for all rows of a model.
+
+        Where the rows say where they are tested, kernel and tilt are their own; a power of the density holds the model.
+        """
+        if self.rows.by_data or Knowledge(self.stein.tilt).log_density is not None:
+            return find()
+        return known_of(self.model, (name, self.stein, int(self.samples.shape[1])), find, self.samples)
+
     def under(self, kernel: Kernel) -> Problem:
         """The same rows under another kernel and the same tilt."""
         return dataclasses.replace(self, stein=SteinKernel(kernel, self.stein.tilt))
@@ -193,19 +202,21 @@ class Problem:
         >>> round(pose([0.0, 0.1], narrow, InverseMultiquadric(0.1), PolynomialTilt()).efficiency(10000.0), 2)
         0.02
         """
-        tau, values = as_number(tau, "tau", low=0.0, open_low=True), self.diagonal_at_reference()
-        return float((to_host(self.diagonal) if values is None else values).mean()) / tau
+        tau, found = as_number(tau, "tau", low=0.0, open_low=True), self.diagonal_at_reference()
+        return (float(to_host(self.diagonal).mean()) if found is None else found[0]) / tau
 
-    def diagonal_at_reference(self) -> Floats | None:
-        """u(x, x) at the draws of the reference, shape (4096,); ``None`` where there is none or a score is not finite.
+    def diagonal_at_reference(self) -> tuple[float, float] | None:
+        """Mean and largest finite value of u(x, x) at the draws of the reference; ``None`` where there are none, or a
+        score is not finite. The mean is NaN where a draw lies outside the support."""
 
-        NaN where a draw lies outside the support.
-        """
-        found = self.reference
-        if found is None or found.scores is None:
-            return None
-        draws, scores = found.draws, found.scores
-        return np.asarray(self.stein.diagonal(draws, scores))
+        def find() -> tuple[float, float] | None:
+            found = self.reference
+            if found is None or found.scores is None:
+                return None
+            values = np.asarray(self.stein.diagonal(found.draws, found.scores))
+            return float(values.mean()), float(values[np.isfinite(values)].max(initial=0.0))
+
+        return self.kept("diagonal", find)
 
 
 def pose(x: Any, model: Any, kernel: Kernel | None = None, tilt: Tilt | str | None = None) -> Problem:

@@ -59,35 +59,35 @@ def recorded(test: Callable[P, R]) -> Callable[P, R]:
 
     Where no ``rng`` was given the test gets a fresh number, so that it can be said which.
     """
-    parameters = inspect.signature(test).parameters
+    signature = inspect.signature(test)
 
     @functools.wraps(test)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        if "rng" in parameters and kwargs.get("rng") is None:
+        if "rng" in signature.parameters and kwargs.get("rng") is None:
             kwargs["rng"] = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
-        return test(*args, **kwargs)._called(_written(test, args, kwargs), _names(test, args, kwargs))  # type: ignore[attr-defined, no-any-return]
+        result: Any = test(*args, **kwargs)
+        text = f"steinball.{test.__name__}({_written(signature, args, kwargs)})"
+        called: R = result._called(text, _names(signature, args, kwargs))
+        return called
 
     return run
 
 
-def _names(test: Callable[..., Any], args: Any, kwargs: Any) -> tuple[str, ...]:
+def _names(signature: inspect.Signature, args: Any, kwargs: Any) -> tuple[str, ...]:
     """What the columns of the tested frame are called."""
-    data = args[0] if args else kwargs.get(next(iter(inspect.signature(test).parameters)))
+    data = args[0] if args else kwargs.get(next(iter(signature.parameters)))
     try:
         return tuple(column_names(data) or ())
     except Exception:  # the test itself will say what is wrong with its data
         return ()
 
 
-def _written(test: Callable[..., Any], args: Any, kwargs: Any) -> str:
-    """The call as text: what was given by name, and what was not where it stands."""
-    try:
-        given = inspect.signature(test).bind(*args, **kwargs).arguments
-    except TypeError:  # the call itself will say what is wrong with it
-        return ""
-    places = list(inspect.signature(test).parameters)[:2]
+def _written(signature: inspect.Signature, args: Any, kwargs: Any) -> str:
+    """The arguments as text: what was given by name, and what was not where it stands."""
+    given = signature.bind(*args, **kwargs).arguments
+    places = list(signature.parameters)[:2]
     parts = [_value(v) if name in places else f"{name}={_value(v)}" for name, v in given.items()]
-    return f"steinball.{test.__name__}({', '.join(parts)})"
+    return ", ".join(parts)
 
 
 def _value(value: Any) -> str:

@@ -28,7 +28,7 @@ from steinball.kernels.bandwidth import median_of_checked, standard_distance
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import JaxModel, Model, evaluate_score, from_scores, model_at
-from steinball.models.base_space import BaseMap, as_tested
+from steinball.models.base_space import as_tested
 from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference, known_of
 from steinball.models.standardized import standardized
@@ -157,7 +157,7 @@ class Rows:
 
     def _spread_over_cells(self, move: Move, mapped: Array, excluded: NDArray[np.intp]) -> Array:
         """The ``mapped`` rows, those of one rounded column in base space at random places of their cells."""
-        if not isinstance(move, BaseMap) or mapped.shape[1] > 1:
+        if not self.in_base_space or mapped.shape[1] > 1:
             return mapped
         x = np.delete(to_host(self.samples), excluded, axis=0)
         ends = (move.support or Support.of((None, None))).along(1)

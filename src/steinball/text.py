@@ -121,9 +121,8 @@ def describe(thing: object) -> str:
     if isinstance(thing, (int, float)) and not isinstance(thing, bool):
         return number(thing)
     if dataclasses.is_dataclass(thing):
-        held = getattr(thing, "__dict__", None)  # a large matrix that is made when it is asked for is not
-        names = (field.name for field in dataclasses.fields(thing))
-        parts = ((name, getattr(thing, name)) for name in names if held is None or name in held)
+        held = vars(thing)  # a large matrix that is made when it is asked for is not
+        parts = ((field.name, held[field.name]) for field in dataclasses.fields(thing) if field.name in held)
         fields = ", ".join(f"{k}={describe(v)}" for k, v in parts if v is not None and not k.startswith("_"))
         return f"{type(thing).__name__}({fields})"
     if isinstance(thing, (tuple, np.ndarray)):

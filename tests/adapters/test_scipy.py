@@ -413,3 +413,14 @@ def test_constant_data_and_angles_have_no_fit() -> None:
         sb.fit_test(np.ones(20), stats.norm)
     with pytest.raises(TypeError, match="vonmises of an angle"):
         sb.fit_test(np.linspace(-1.0, 1.0, 50), stats.vonmises, known_params={"loc": 0.0, "scale": 1.0})
+
+
+@pytest.mark.exact
+def test_a_frozen_distribution_is_read_once_until_its_parameters_change() -> None:
+    frozen = stats.gamma(2.0, scale=3.0)
+    first = sb.as_model(frozen)
+    assert sb.as_model(frozen) is first
+    frozen.kwds["scale"] = 4.0
+    assert repr(sb.as_model(frozen)) == "ScipyDistribution(gamma(a=2, scale=4), score: closed form)"
+    vectors = stats.gamma([2.0, 3.0])
+    assert sb.as_model(vectors) is not sb.as_model(vectors)

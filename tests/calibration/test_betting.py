@@ -83,7 +83,7 @@ def toy_payoffs(v: Floats) -> Floats:
 # The definitions.
 
 
-def evalue(null: BettingNull, radius: float) -> float:
+def final_wealth(null: BettingNull, radius: float) -> float:
     """The wealth at the end, averaged over the orders."""
     with np.errstate(over="ignore"):
         return float(np.exp(average_evidence(null.log_wealth(radius)[:, -1])))
@@ -167,7 +167,7 @@ def test_a_long_path_neither_overflows_nor_vanishes() -> None:
         assert sign * path[-1] > 900.0
     null = BettingNull(np.ones((1, 100_000)), 1.0, 1.0)
     assert null.pvalue(1.0, 0.0) == 0.0
-    assert evalue(null, 0.0) == math.inf
+    assert final_wealth(null, 0.0) == math.inf
 
 
 # Exact expectations: every sequence of a few points, Q on the edge of the ball.
@@ -229,8 +229,8 @@ def test_the_average_over_orders_of_the_final_wealth_is_an_e_value() -> None:
     def evalue(v: Floats) -> float:
         rows = np.stack([toy_payoffs(v[np.argsort(rank)]) for rank in ranks])
         null = BettingNull(rows, toy.tau, 0.0)
-        assert null.pvalue(0.0, toy.theta) == pytest.approx(min(1.0, 1.0 / evalue(null, toy.theta)))
-        return evalue(null, toy.theta)
+        assert null.pvalue(0.0, toy.theta) == pytest.approx(min(1.0, 1.0 / final_wealth(null, toy.theta)))
+        return final_wealth(null, toy.theta)
 
     assert 0.7 < toy.expectation(5, evalue) <= 1.0 + 1e-12
 

@@ -19,6 +19,7 @@ from steinball.gram.dense import DenseGram
 from steinball.gram.prefix import PrefixNorms
 from steinball.gram.replicates import CHUNK, ReplicatedGram
 from steinball.problem import pose
+from steinball.tau import Supremum
 
 Floats = NDArray[np.float64]
 MODEL = sb.models.Gaussian()
@@ -262,3 +263,12 @@ def test_the_level_holds_where_the_bootstrap_loses_it() -> None:
         bootstrap += sb.calibration.BootstrapNull.from_summary(summary, "v").pvalue(ksd, 0.0) <= 0.05
     assert exact / repeats <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / repeats)
     assert bootstrap / repeats >= 0.15
+
+
+def test_what_is_meant_for_sets_that_allow_removal_is_told_from_what_is_meant_for_contamination() -> None:
+    """Evidence keeps its null distribution as long as the calibration for another set equals its own."""
+    problem = pose(np.arange(5.0), sb.models.Gaussian(), sb.InverseMultiquadric(1.0), "auto")
+    tau = Supremum(2.0, "given")
+    removal = sb.MonteCarlo(19).for_set(sb.TotalVariation(0.1), problem, tau)
+    assert removal != sb.MonteCarlo(19)
+    assert removal.for_set(sb.Huber(0.1), problem, tau) == sb.MonteCarlo(19)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.calibration.base import BootstrapNull
+from steinball.calibration.base import BootstrapNull, agreeing
 
 pytestmark = pytest.mark.exact
 
@@ -229,3 +229,10 @@ def test_a_bootstrap_needs_a_whole_number_of_draws(count: object) -> None:
     for calibration in (sb.WeightedBootstrap, sb.WildBootstrap):
         with pytest.raises(TypeError, match="`n_resamples` must be a whole number"):
             calibration(count)  # type: ignore[arg-type]
+
+
+def test_a_threshold_agrees_with_the_decision_of_the_pvalue() -> None:
+    assert agreeing(1.0, 2.0, rejected=True) == 1.0
+    assert agreeing(2.0, 2.0, rejected=True) < 2.0
+    assert agreeing(1.0, 2.0, rejected=False) == 2.0
+    assert agreeing(3.0, 2.0, rejected=False) == 3.0

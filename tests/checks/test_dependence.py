@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import steinball as sb
 from steinball.cautions import DependentRowsWarning
 from steinball.checks.dependence import (
+    _Neighbors,
     as_chains,
     autocorrelation_time,
     chain_lengths,
@@ -166,3 +167,21 @@ def test_chains_add_up_to_the_rows(chains: Any) -> None:
 def test_what_is_no_number_of_chains_is_refused(chains: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="`chains`"):
         as_chains(chains)
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize(("n", "d"), [(20, 1), (65, 3), (200, 2), (600, 2)])
+def test_the_first_look_is_at_all_pairs_of_near_rows(n: int, d: int) -> None:
+    x = np.random.default_rng(n).normal(size=(n, d))
+    problem = pose(x, sb.models.Gaussian(np.zeros(d)), sb.InverseMultiquadric(1.0), "auto")
+    summary = DenseGram(problem).summarise(Request())
+    near = _Neighbors.of(problem)
+    u = problem.stein.block(problem.points, problem.points)
+    means, level = u.mean(axis=0), u.mean()
+    centered = u - means[:, None] - means + level
+    mean = (level - np.diag(u).mean()) / (n - 1)
+    stretches = near.rows.reshape(-1, near.length)
+    lags = [np.concatenate([centered[s[:-k], s[k:]] for s in stretches]) for k in range(1, 17)]
+    scale = np.sqrt(np.mean([lag.var() for lag in lags]))
+    expected = [(lag - mean).sum() / (scale * np.sqrt(len(lag))) for lag in lags]
+    np.testing.assert_allclose(near.first_look(summary)[:16], expected, rtol=1e-9, atol=1e-9)

@@ -167,9 +167,11 @@ def test_centered_signs_are_not_lengthened_where_memory_may_be_long(monkeypatch:
 
 @pytest.mark.exact
 def test_few_rows_and_rows_of_one_value_say_nothing() -> None:
-    for x in (np.random.default_rng(0).normal(size=199).cumsum() / 8.0, np.ones(300)):
+    slow = fractional(200, 0.4, np.random.default_rng(7))
+    assert find_memory(problem_of(slow), 1).excess != 0.0
+    for x in (slow[:199], np.ones(300)):
         found = find_memory(problem_of(x), 1)
-        assert (found.length, found.long) == (1.0, False)
+        assert (found.length, found.long, found.excess) == (1.0, False, 0.0)
     found = find_memory(problem_of(np.random.default_rng(0).normal(size=300)), (1,) * 300)
     assert found.excess == 0.0
 

@@ -12,6 +12,7 @@ from scipy import stats
 
 import steinball as sb
 from steinball.cautions import DependentRowsWarning, FewRowsWarning, FittedOnDataWarning, RoundedDataWarning
+from steinball.checks import rows
 from steinball.checks.rows import few_rows, repeated_rows
 
 pytestmark = pytest.mark.exact
@@ -166,3 +167,13 @@ def test_favorite_values_are_no_copies() -> None:
     assert list(repeated_rows(rng.normal(size=(1000, 1))[rng.integers(0, 1000, 1000)]))
     copied = np.repeat(np.random.default_rng(0).normal(size=(300, 1)), 5, axis=0)
     assert list(repeated_rows(copied))
+
+
+def test_ties_by_the_precision_of_float32_are_no_grid_and_those_of_a_coarse_grid_are() -> None:
+    """Half of the column lies on five whole numbers; the other half on whole numbers of its own, and makes no ties."""
+    rng = np.random.default_rng(0)
+    single = rng.normal(size=(100_000, 2)).astype(np.float32).astype(np.float64)
+    assert (rows._ties(single) > 0).all()
+    assert not rows._may_be_coarse(single)
+    coarse = np.concatenate([rng.integers(-2, 3, size=1_000), 3.0 + np.arange(1_000)])[:, None]
+    assert rows._may_be_coarse(rng.permutation(coarse))

@@ -22,6 +22,7 @@ from steinball.evidence.bounds import (
     credibility,
     credibility_size,
     direction_error,
+    normal_excess,
     upper_bound,
     upper_bound_between,
     upper_bound_direction,
@@ -304,3 +305,10 @@ def test_the_upper_bound_along_a_direction_has_the_standard_error_of_the_draws()
     draws = 0.3 * np.abs(np.random.default_rng(0).normal(size=200_000))
     for bound in (upper_bound_direction(2.0, draws, 0.05), upper_bound_between(2.0, draws, draws, 0.05)):
         assert bound == pytest.approx(2.0 + 1.6449 * 0.3, rel=2e-3)
+
+
+@pytest.mark.exact
+def test_what_a_normal_number_exceeds_is_its_quantile() -> None:
+    levels = [1e-12, 1e-3, 0.05, 0.3, 0.5, 0.8, 0.999]
+    np.testing.assert_allclose([normal_excess(level) for level in levels], -ndtri(levels), rtol=1e-12, atol=1e-12)
+    assert normal_excess(1e-20) == math.inf

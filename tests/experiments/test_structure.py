@@ -75,6 +75,7 @@ TESTED_ELSEWHERE = {
     "benchmarks/memory.py": "measures children; its table is in docs/developer/reliability.md",
     "experiments/evidence/adversaries.py": "the optimizer of the radii, with the test of their adversaries",
     "experiments/evidence/exact_settings.py": "evidence/test_exact.py: the experiment that is made of them",
+    "experiments/evidence/predictive_settings.py": "evidence/test_predictive.py: the experiment that is made of them",
     "experiments/evidence/promise_edges.py": "evidence/test_promise.py: the experiment that is made of them",
     "experiments/evidence/regions_settings.py": "evidence/test_regions.py: the experiment that is made of them",
     "experiments/paper/data.py": "test_registry.py: the samples of every experiment",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,7 @@ def test_a_flow_is_compared_in_base_space() -> None:
     assert sb.check(6.0 * normal(300, 2), Flow(), contamination=0.05, rng=0).verdict == "misfit"
 
 
+@functools.cache  # by either word the same model, whose regions are designed once
 def _problem_cases() -> dict[str, tuple[Any, Floats, float]]:
     """Data that plainly do not fit, with the share that is tolerated (docs/theory/regions.md)."""
     rng = np.random.default_rng(5)

@@ -11,6 +11,7 @@ from scipy import stats
 
 import steinball as sb
 from steinball.arrays import Floats
+from steinball.cautions import RoundedDataWarning
 
 N = 300
 X = np.random.default_rng(5).uniform(-2.0, 2.0, size=N)
@@ -130,6 +131,8 @@ def test_every_type_of_y_accepts_its_own_law_and_rejects_another(name: str) -> N
 def test_rounded_values_of_a_true_law_need_their_resolution() -> None:
     y = np.round(2.0 * (X + normal())) / 2.0
     assert sb.predictive_test(y, (X, 1.0), {"x": X}, contamination=0.0, resolution=0.5, **QUICK).pvalue > 0.05
+    with pytest.warns(RoundedDataWarning, match="Pass `resolution=0.5`"):
+        sb.predictive_test(y, (X, 1.0), {"x": X}, contamination=0.0, **QUICK)
 
 
 def rate(test: Callable[[int], bool], repeats: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ import pytest
 import steinball as sb
 from steinball.arrays import Array, to_host
 from steinball.gram import Request, device
+from steinball.gram.base import linear_forms, mean_squares
 from steinball.gram.blocked import BlockedGram
 from steinball.gram.dense import DenseGram
 from steinball.gram.device import DeviceTiles, compilable, fill_up, uses_tf32
-from steinball.gram.tiles import Asked
+from steinball.gram.weights import WeightStream, gather
 from steinball.problem import pose
 
 pytestmark = pytest.mark.backend
@@ -159,7 +161,7 @@ def test_what_is_compiled_and_where_tf32_is_used() -> None:
     assert not compilable(on_host), "on a CPU torch's compiler takes longer than it saves"
     assert not uses_tf32(on_host)
     problem = pose(torch.asarray(samples()), lambda x: -x, sb.InverseMultiquadric(1.0))
-    details = DeviceTiles(problem, Asked.of(Request([np.zeros((1, N), dtype=np.int8)]), N), TILE).details
+    details = DeviceTiles(problem, Request([np.zeros((1, N), dtype=np.int8)]), TILE).details
     assert details == {"tile": TILE, "device": "cpu", "compiled": False, "draw_precision": "float64"}
 
 
@@ -172,7 +174,7 @@ def test_tf32_never_touches_the_stein_kernel_itself(monkeypatch: pytest.MonkeyPa
     assert uses_tf32(narrow)
     assert not uses_tf32(wide)
     problem = pose(torch.asarray(samples(), dtype=torch.float32), lambda x: -x, sb.InverseMultiquadric(1.0))
-    tiles = DeviceTiles(problem, Asked.of(Request([np.zeros((1, N), dtype=np.int8)]), N), TILE)
+    tiles = DeviceTiles(problem, Request([np.zeros((1, N), dtype=np.int8)]), TILE)
     tiles.compiled = False
     monkeypatch.setattr(device, "draw_precision", lambda: pytest.fail("TF32 outside of compiled tiles"))
     assert len(list(tiles)) > 1
@@ -211,6 +213,105 @@ def test_products_with_directions_are_never_rounded_to_tf32(monkeypatch: pytest.
     monkeypatch.setattr(device, "on_cuda", lambda samples: True)
     problem = pose(torch.asarray(samples(), dtype=torch.float32), lambda x: -x, sb.InverseMultiquadric(1.0))
     for directions, precision in ((None, "TF32"), (np.ones((N, 1)), "float32")):
-        tiles = DeviceTiles(problem, Asked.of(Request(directions=directions), N), TILE)
+        tiles = DeviceTiles(problem, Request(directions=directions), TILE)
         tiles.compiled = True
         assert tiles.details["draw_precision"] == precision
+
+
+def torch_tiles(request: Request, n: int = N, d: int = 3, tile: int = TILE, dtype: str = "float64") -> DeviceTiles:
+    torch = pytest.importorskip("torch", reason="torch is an extra")
+    x = torch.asarray(samples(n, d), dtype=getattr(torch, dtype))
+    return DeviceTiles(pose(x, lambda x: -x, sb.InverseMultiquadric(1.0), "auto"), request, tile)
+
+
+def test_threads_give_the_device_the_weights_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "THREADS_FROM", 0)
+    monkeypatch.setattr(device, "available_jobs", lambda jobs: 3)
+    request = sb.WeightedBootstrap(200).request(N, np.random.SeedSequence(5))
+    tiles, drawn = torch_tiles(request), gather(request.weights, N)
+    tiles.padding = 20
+    list(tiles)
+    found = np.asarray(tiles._asked.weights)
+    assert found.dtype == drawn.dtype
+    np.testing.assert_array_equal(found[:, :N], drawn)
+    np.testing.assert_array_equal(found[:, N:], np.zeros((200, 20)))
+
+
+def test_sums_of_weights_are_those_of_the_host() -> None:
+    request = sb.WeightedBootstrap(DRAWS).request(N, np.random.SeedSequence(5))
+    tiles, drawn, means = torch_tiles(request), gather(request.weights, N), np.random.default_rng(0).normal(size=N)
+    list(tiles)
+    linear, squares = tiles.weight_forms(means)
+    np.testing.assert_array_equal(squares, mean_squares(drawn))
+    np.testing.assert_allclose(linear, linear_forms(drawn, means), rtol=1e-12, atol=1e-15)
+
+
+def test_points_are_prepared_while_weights_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The draw waits for the points: drawn first, it would wait in vain."""
+    prepared, original = Event(), DeviceTiles._points
+
+    def draw(generator: np.random.Generator, rows: int, n: int) -> np.ndarray[Any, Any]:
+        assert prepared.wait(20.0), "the points were not prepared meanwhile"
+        return generator.integers(-1, 3, size=(rows, n), dtype=np.int8)
+
+    def points(tiles: DeviceTiles) -> Any:
+        found = original(tiles)
+        prepared.set()
+        return found
+
+    monkeypatch.setattr(DeviceTiles, "_points", points)
+    tiles = torch_tiles(Request(WeightStream(draw, N, np.random.SeedSequence(0), 0, DRAWS)))
+    assert len(list(tiles)) == -(-N // TILE)
+
+
+def test_an_error_of_a_draw_is_raised() -> None:
+    def draw(generator: np.random.Generator, rows: int, n: int) -> np.ndarray[Any, Any]:
+        raise RuntimeError("no weights today")
+
+    with pytest.raises(RuntimeError, match="no weights today"):
+        list(torch_tiles(Request(WeightStream(draw, N, np.random.SeedSequence(0), 0, DRAWS))))
+
+
+def test_one_kernel_makes_the_tiles_of_float32_on_cuda_where_draws_alone_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(device, "on_cuda", lambda samples: True)
+    monkeypatch.setattr(device, "is_available", lambda samples: True)
+    draws, tile = Request([np.zeros((1, N), dtype=np.int8)]), device.LARGEST_BLOCK
+    for d in (3, device.FUSED_DIMENSIONS + 1):
+        tiles = torch_tiles(draws, d=d, tile=tile, dtype="float32")
+        assert tiles._source is not None
+        assert tiles.details["draw_precision"] == "TF32"
+    others = (
+        torch_tiles(draws, tile=tile),
+        torch_tiles(draws, tile=tile - 1, dtype="float32"),
+        torch_tiles(draws, n=tile, tile=tile, dtype="float32"),
+        torch_tiles(Request(orders=np.arange(N)[None, :]), tile=tile, dtype="float32"),
+        torch_tiles(Request(directions=np.ones((N, 1))), tile=tile, dtype="float32"),
+    )
+    assert [tiles._source for tiles in others] == [None] * len(others)
+    monkeypatch.setattr(device, "is_available", lambda samples: False)
+    wide = torch_tiles(draws, d=device.FUSED_DIMENSIONS + 1, tile=tile, dtype="float32")
+    assert wide.details["draw_precision"] == "float32"
+
+
+@pytest.mark.parametrize("d", [3, 48])
+@pytest.mark.parametrize("metric", [False, True])
+def test_a_gpu_gives_the_numbers_of_the_cpu(d: int, metric: bool) -> None:
+    torch = pytest.importorskip("torch", reason="torch is an extra")
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU here")
+    x, n = samples(N, d), N
+    kernel = sb.InverseMultiquadric(np.sqrt(d), metric=np.diag(1.0 + np.arange(d) / d) if metric else None)
+    request = sb.WeightedBootstrap(DRAWS).request(n, np.random.SeedSequence(1))
+    on_gpu = pose(torch.asarray(x, dtype=torch.float32, device="cuda"), lambda x: -x, kernel, "auto")
+    tiles = BlockedGram(on_gpu, device.LARGEST_BLOCK).summarise(request)
+    whole = DenseGram(pose(x, lambda x: -x, kernel, "auto")).summarise(request)
+    assert tiles.details["draw_precision"] == "TF32"
+    assert tiles.mean == pytest.approx(whole.mean, rel=1e-5)
+    np.testing.assert_array_equal(tiles.mean_squares, whole.mean_squares)
+    np.testing.assert_allclose(tiles.quadratic_forms, whole.quadratic_forms, rtol=2e-3)
+    np.testing.assert_allclose(tiles.linear_forms, whole.linear_forms, rtol=0, atol=1e-5 * whole.mean)
+    np.testing.assert_allclose(
+        to_host(tiles.row_means), whole.row_means, rtol=0, atol=1e-5 * abs(whole.row_means).max()
+    )

@@ -47,3 +47,19 @@ def test_streams_are_equal_when_their_rows_are() -> None:
 
 def test_no_rows_are_an_empty_matrix() -> None:
     assert gather([], 7).shape == (0, 7)
+
+
+@pytest.mark.exact
+def test_a_short_stream_is_drawn_once_and_not_written_to() -> None:
+    calls: list[int] = []
+
+    def draw(generator: np.random.Generator, rows: int, n: int) -> Chunk:
+        calls.append(rows)
+        return generator.integers(0, 9, size=(rows, n))
+
+    first, second = (WeightStream(draw, 5, np.random.SeedSequence(3), 0, 100) for _ in range(2))
+    np.testing.assert_array_equal(gather(first, 5), gather(second, 5))
+    assert calls == [CHUNK, CHUNK]
+    assert not any(chunk.flags.writeable for chunk in first)
+    other = WeightStream(draw, 5, np.random.SeedSequence(4), 0, 100)
+    assert not np.array_equal(gather(first, 5), gather(other, 5))

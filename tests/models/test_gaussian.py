@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
+import tracemalloc
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
+import steinball as sb
 from steinball.arrays import dtype_name, like, namespace, to_host
 from steinball.models.differences import difference_jacobian
-from steinball.models.gaussian import Gaussian, NormalFamily, from_log_cholesky, log_cholesky, packed, unpacked
+from steinball.models.gaussian import (
+    MANY,
+    Covariance,
+    Gaussian,
+    NormalFamily,
+    from_log_cholesky,
+    log_cholesky,
+    packed,
+    unpacked,
+)
+from steinball.models.growth import RadialScore
+from steinball.models.standardized import standardized
 
 jax = pytest.importorskip("jax")
 jax.config.update("jax_enable_x64", True)
@@ -206,3 +221,82 @@ def test_too_few_rows_and_constant_columns_are_refused() -> None:
     for x in (DATA[:3], np.ones((9, 3))):
         with pytest.raises(ValueError, match="more rows than columns and no constant column"):
             NormalFamily(3).fit(x)
+
+
+# Many uncorrelated columns: no matrix of all pairs of them is made.
+
+
+def test_five_rows_of_twenty_thousand_columns_are_tested_without_a_matrix() -> None:
+    """A matrix of 20,000 by 20,000 has 3.2 GB; the draws of the model have .13 GB."""
+    x = np.random.default_rng(0).normal(size=(5, 20_000))
+    tracemalloc.start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = sb.ksd_test(x, Gaussian(0.0, 1.0, dimension=20_000), rng=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0.0 < result.pvalue <= 1.0
+    assert peak < 1.0e9
+
+
+def test_a_diagonal_covariance_is_that_of_its_matrix() -> None:
+    variances, x = np.array([4.0, 0.25, 9.0]), np.random.default_rng(1).normal(size=(7, 3))
+    alone, whole = (Covariance.of(value, "cov", 3) for value in (variances, np.diag(variances)))
+    assert alone.correlated is None
+    assert whole.correlated is not None
+    for name in ("matrix", "root", "whitener", "inverse"):
+        np.testing.assert_allclose(getattr(alone, name), getattr(whole, name), rtol=1e-15)
+    for name in ("whiten", "pull_back", "color"):
+        np.testing.assert_allclose(getattr(alone, name)(x), getattr(whole, name)(x), rtol=1e-14)
+    assert alone.log_volume == pytest.approx(whole.log_volume)
+
+
+def test_the_covariance_of_many_columns_is_there_when_it_is_asked_for() -> None:
+    model = Gaussian(1.0, 4.0, dimension=MANY + 1)
+    assert "cov" not in vars(model)
+    assert model.cov.shape == (MANY + 1, MANY + 1)
+    assert model.cov[3, 3] == 4.0
+    assert pickle.loads(pickle.dumps(model)).covariance[0, 0] == 4.0
+    with pytest.raises(AttributeError, match="no attribute 'covv'"):
+        _ = model.covv
+    assert "cov" in vars(Gaussian(1.0, 4.0, dimension=3))
+
+
+def test_a_diagonal_says_how_steep_and_whether_round() -> None:
+    center = np.zeros(3)
+    for axes in (np.array([2.0, 2.0, 2.0]), np.array([1.0, 2.0, 4.0])):
+        alone, whole = RadialScore(center, axes), RadialScore(center, np.diag(axes))
+        assert alone.steepness == whole.steepness
+        assert alone.isotropic_variance == whole.isotropic_variance
+
+
+def test_other_scales_of_many_columns_are_standardized_one_by_one() -> None:
+    d = MANY + 1
+    scales = np.linspace(0.1, 10.0, d)
+    z = np.random.default_rng(2).normal(size=(6, d))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours = sb.ksd_test(3.0 + z * scales, Gaussian(np.full(d, 3.0), scales**2), rng=0)
+        plain = sb.ksd_test(z, Gaussian(dimension=d), rng=0)
+    assert ours.ksd == pytest.approx(plain.ksd, rel=1e-9)
+    found = standardized(Gaussian(np.full(d, 3.0), scales**2), z)
+    assert found is not None
+    np.testing.assert_allclose(found[0].variances, 1.0)
+
+
+def test_more_columns_than_fit_are_refused_by_name() -> None:
+    with pytest.raises(ValueError, match=r"100,001 columns, and at most 100,000.*transpose"):
+        sb.ksd_test(np.zeros((2, 100_001)), Gaussian(dimension=100_001))
+
+
+def test_weights_of_modes_of_a_gaussian_are_refused_before_modes_are_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The search took 19 s in 2,000 columns."""
+
+    def looked_for(*_: Any, **__: Any) -> None:
+        raise AssertionError("modes were looked for")
+
+    monkeypatch.setattr(sb.jumps.ModeJumps, "from_model", looked_for)
+    with pytest.raises(ValueError, match="the model has one"):
+        sb.mode_weights_test(np.zeros((9, 2000)), Gaussian(dimension=2000))

@@ -273,3 +273,28 @@ def test_draws_are_those_of_z() -> None:
     assert isinstance(model.model, sb.models.Gaussian)  # type: ignore[attr-defined]
     draws = model.sample(4000, np.random.default_rng(0))  # type: ignore[attr-defined]
     np.testing.assert_allclose(np.cov(draws.T), np.cov(FAMILY_MOVE(ROWS).T), atol=0.1)
+
+
+def test_what_no_affine_map_changes_is_passed_on() -> None:
+    class Scored:
+        growth, derived, takes_numpy, verified = 2.0, True, True, True
+
+        def score(self, x: Any) -> Any:
+            return -x
+
+    model = Scored()
+    known = Knowledge(Standardized(model, FAMILY_MOVE))
+    assert (known.growth, known.derived, known.takes_numpy, known.verified) == (2.0, True, True, True)
+    assert known.original is model
+    with pytest.raises(AttributeError, match="no attribute 'colour'"):
+        _ = Standardized(model, FAMILY_MOVE).colour
+
+
+def test_what_is_about_parameters_alone_is_that_of_the_family() -> None:
+    family: Any = as_family("normal", 2)
+    moved, params = MovedFamily(family, FAMILY_MOVE), family.fit(ROWS)
+    working = family.to_working(params)
+    np.testing.assert_array_equal(moved.to_working(params), working)
+    np.testing.assert_array_equal(moved.from_working(working), family.from_working(working))
+    np.testing.assert_array_equal(moved.working_jacobian(params), family.working_jacobian(params))
+    assert moved.reported(params, params) == family.reported(params, params)

@@ -86,6 +86,18 @@ def test_the_named_feature_and_range_are_where_the_fault_is() -> None:
     assert found.values[0] > 70.0
 
 
+@pytest.mark.calibration
+def test_the_right_one_of_ten_covariates_is_named() -> None:
+    rng, n = np.random.default_rng(5), 400
+    x = rng.uniform(-2.0, 2.0, size=(n, 10))
+    features = Features.of({f"x{j}": column for j, column in enumerate(x.T)})
+    null = Null(from_cdf_values(np.full(n, 0.5)), features, n_resamples=19, rng=0)
+    faults = (lambda z: z + 0.35 * (x[:, 3] ** 2 - 4.0 / 3.0), lambda z: z * np.exp(0.35 * x[:, 3]))
+    samples = [ndtr(fault(rng.normal(size=n)))[None] for fault in faults for _ in range(20)]
+    named = [null.worst(tabulate(u, u, features), 0.05)[0] == 3 for u in samples]
+    assert np.mean(named) >= 0.9
+
+
 def test_the_picture_compares_rows_with_expected_rows() -> None:
     u = ndtr(0.5 * Z)
     features = Features.of({"x": X})

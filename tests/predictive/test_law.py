@@ -135,3 +135,18 @@ def test_a_posterior_says_which_weights_are_not_reliable() -> None:
     assert Posterior(Y, draws, steady).remarks == ()
     wild = RNG.standard_cauchy(size=(50, 200)) * 20
     assert "Pareto k" in Posterior(Y, draws, wild).remarks[0].cause
+
+
+def test_laws_are_drawn_from_by_their_sampler_or_their_quantiles() -> None:
+    n = 4000
+    laws = (stats.norm(np.full(n, 3.0), 1.0), stats.poisson(np.full(n, 3.0)), stats.binom(np.full(n, 6.0), 0.5),
+            stats.Normal(mu=np.full(n, 3.0), sigma=1.0))  # fmt: skip
+    for law in laws:
+        drawn = plain_prediction(law, np.zeros(n)).law.draw(n, np.random.default_rng(0))
+        assert (drawn.shape, drawn.dtype) == ((n,), np.float64)
+        assert drawn.mean() == pytest.approx(3.0, abs=0.1)
+
+
+def test_a_law_of_another_number_of_rows_is_refused_by_its_shape() -> None:
+    with pytest.raises(ValueError, match=r"one law for each of the 50 rows of `y`, got shape \(49,\)"):
+        ends(plain_prediction(stats.norm(np.zeros(49), 1.0), Y).law)

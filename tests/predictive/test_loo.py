@@ -9,8 +9,9 @@ from scipy.special import logsumexp
 
 from steinball.arrays import Floats
 from steinball.predictive.loo import RELIABLE_K, loo_pit, loo_weights
-from steinball.predictive.pit import EdgeIntervals
-from steinball.predictive.table import EDGES
+from steinball.predictive.null import Null
+from steinball.predictive.pit import EdgeIntervals, from_cdf_values, from_draws
+from steinball.predictive.table import EDGES, Features, tabulate
 
 pytestmark = pytest.mark.exact
 
@@ -92,3 +93,22 @@ def test_shapes_that_do_not_belong_together_are_refused() -> None:
         loo_weights(np.zeros((3, 10)))
     with pytest.raises(ValueError, match="pass its transpose"):
         loo_pit(np.zeros(50), draws, draws)
+
+
+@pytest.mark.calibration
+def test_leave_one_out_keeps_the_level_where_draws_in_sample_do_not() -> None:
+    """Sixty coefficients from 300 rows: draws in sample have seen their own row, and lie too close to it."""
+    rng, n, p, size = np.random.default_rng(7), 300, 60, 400
+    null = Null(from_cdf_values(np.full(n, 0.5)), Features.of({"x": np.arange(n)}), n_resamples=499, rng=0)
+    found = []
+    for _ in range(40):
+        design = rng.normal(size=(n, p))
+        y = design.sum(axis=1) + rng.normal(size=n)
+        root = np.linalg.inv(np.linalg.cholesky(design.T @ design))
+        center = design @ ((root.T @ root @ design.T @ y)[:, None] + root.T @ rng.normal(size=(p, size)))
+        draws, features = center + rng.normal(size=(n, size)), Features.of({"x": design[:, 0]})
+        pits = from_draws(y, draws, rng), loo_pit(y, draws, -0.5 * (y[:, None] - center) ** 2)[0]
+        found.append([null.pvalue(tabulate(pit.low, pit.high, features)) <= 0.05 for pit in pits])
+    in_sample, left_out = np.sum(found, axis=0)
+    assert left_out <= 6  # more have probability .003 at the level
+    assert in_sample >= 15

@@ -283,7 +283,7 @@ DRAWS = np.random.default_rng(0).normal(size=(3, 20))
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: from_cdf_values([0.2, 1.2]), r"`u` must be numbers in \[0, 1\], got 1.2 in row 1"),
+        (lambda: from_cdf_values([0.2, 1.2]), r"`u` must lie in \[0, 1\], got 1.2 in row 1"),
         (lambda: from_cdf_values([0.2, np.nan]), "got nan in row 1"),
         (lambda: from_cdf_values([[0.2]]), r"shape \(n,\)"),
         (lambda: from_cdf_values([]), r"shape \(n,\)"),

@@ -83,11 +83,34 @@ def test_categories_keep_their_levels_and_the_rarer_ones_share_a_bin() -> None:
     assert many.counts[0].tolist() == [20, 19, 18, 17, 16, 15, 14, sum(20 - k for k in range(7, 12))]
 
 
+def test_numbers_of_dtype_object_are_ranked_and_texts_of_digits_are_categories() -> None:
+    numbers = np.array([3, 1.5, 2, 10], dtype=object)
+    assert Features.of({"x": numbers}).bins.tolist() == Features.of({"x": numbers.astype(float)}).bins.tolist()
+    assert Features.of({"x": np.array(["10", "9", "9"], dtype=object)}).columns["x"].tolist() == ["10", "9", "9"]
+
+
 def test_the_design_holds_ones_and_standardized_numbers_alone() -> None:
     design = Features.of({"x": [1.0, 2.0, 6.0], "constant": [3, 3, 3], "g": ["a", "b", "a"]}).design
-    assert design.shape == (3, 3)
-    np.testing.assert_allclose(design.mean(axis=0), [1.0, 0.0, 0.0], atol=1e-12)
-    np.testing.assert_allclose(design.std(axis=0), [0.0, 1.0, 0.0], atol=1e-12)
+    assert design.shape == (3, 2)
+    np.testing.assert_allclose(design.mean(axis=0), [1.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(design.std(axis=0), [0.0, 1.0], atol=1e-12)
+
+
+def test_the_design_is_orthogonal_and_leaves_out_what_depends_on_the_columns_before() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 60))
+    design = Features.of({"a": a, "b": a + 0.1 * b, "sum": 2.0 * a + 0.1 * b}).design
+    assert design.shape == (60, 3)
+    np.testing.assert_allclose(design.T @ design / 60, np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(design[:, 1], (a - a.mean()) / a.std())
+    assert np.corrcoef(design[:, 2], b)[0, 1] > 0.9
+
+
+def test_covariates_stay_in_the_design_if_a_feature_of_another_name_has_their_bins() -> None:
+    x = np.arange(16.0)
+    features = Features.of({"age": np.exp(x), "x1": x, "row": x[::-1]}, ("x1",)).distinct()
+    assert list(features.columns) == ["age"]
+    np.testing.assert_allclose(features.design[:, 1], (x - x.mean()) / x.std())
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ import pytest
 import steinball as sb
 from steinball.models import Gaussian
 from steinball.problem import pose
-from steinball.tau import Ball, Box
+from steinball.tau import Ball, Box, search
+from steinball.tau.search import Surface, climb
 from steinball.tau.supremum import find_supremum
 from tests.tau.posed import closed_form, sample, tau_of, u_of
 
@@ -196,3 +197,34 @@ def test_a_box_is_finite() -> None:
         Box(0.0, math.inf)
     with pytest.raises(ValueError, match="must be finite"):
         Box(math.nan, 1.0)
+
+
+def test_a_climb_has_the_gradient_in_units_of_its_scale() -> None:
+    begun = climb(
+        lambda x: -np.sum((x - 1.0) ** 2, axis=1), np.zeros(2), 3.0, 1e-4, method="BFGS", options={"maxiter": 0}
+    )
+    assert begun.jac == pytest.approx([-6.0, -6.0])
+
+
+def _three() -> Any:
+    return sb.models.GaussianMixture([0.5, 0.3, 0.2], [[-4.0, 0.0], [0.0, 2.0], [4.0, 0.0]], [np.eye(2)] * 3)
+
+
+@pytest.mark.exact
+def test_ascents_side_by_side_come_as_high_as_one_after_the_other() -> None:
+    model = _three()
+    problem = pose(model.sample(100, np.random.default_rng(0)), model, sb.InverseMultiquadric(2.0), "auto")
+    surface, starts = Surface.of(problem), problem.host_samples[:8]
+    one_by_one = np.array([surface.climb(start, method="L-BFGS-B") for start in starts])
+    highest = float(problem.diagonal_at(one_by_one).max())
+    assert highest > 1.001 * float(problem.diagonal_at(starts).max())
+    assert surface.highest(starts, 60) == pytest.approx(highest, rel=1e-7)
+
+
+@pytest.mark.exact
+def test_the_search_is_made_once_for_all_rows_of_a_model_that_can_be_drawn_from() -> None:
+    model, rng = _three(), np.random.default_rng(0)
+    with mock.patch("steinball.tau.search._along_rays", wraps=search._along_rays) as searched:
+        found = [sb.robust_ksd_test(model.sample(60, rng), model, 0.05, rng=0).tau for _ in range(3)]
+    assert searched.call_count == 1
+    assert found[0] == found[1] == found[2]

@@ -125,3 +125,11 @@ def test_an_inverse_that_is_symmetric_up_to_rounding_is_a_precision_and_a_metric
     for held in (PolynomialTilt(precision=inverse).precision, sb.InverseMultiquadric(1.0, metric=inverse).metric):
         assert np.array_equal(held, held.T)
         np.testing.assert_allclose(held, inverse, atol=1e-12)
+
+
+def test_a_column_that_is_mostly_constant_has_the_median_deviation_of_the_others_of_its_rows() -> None:
+    x = np.column_stack([np.r_[np.zeros(6), 1.0, 2.0, 1e9], np.arange(9.0), np.full(9, 7.0)])
+    center, scales = median_and_scales(x)
+    assert center.tolist() == [0.0, 4.0, 7.0]
+    assert scales == pytest.approx([1.4826 * 2.0, 1.4826 * 2.0, 1.4826 * 2.0])
+    assert median_and_scales(1e-200 * x[:, 1:2], squared=False)[1] == pytest.approx([1.4826 * 2e-200])

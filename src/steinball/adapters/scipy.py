@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class SciPy(Adapter):
         _refuse_sets(kind.removesuffix("_frozen"))
         _refuse_families(thing)
         if kind == "rv_continuous_frozen":
-            return line_model(read_frozen(thing), dimension)
+            return _frozen_model(thing, dimension)
         if "DiscreteDistribution" in class_names(thing):
             refuse_discrete(kind)
         is_new = class_names(thing) & {"UnivariateDistribution", "_ProbabilityDistribution"}
@@ -77,6 +78,19 @@ class SciPy(Adapter):
         return StudentFamily() if thing.name == "t" else SciPyFamily(thing, known)
 
 
+def _frozen_model(thing: Any, dimension: int | None) -> Any:
+    """The model of a frozen distribution, the same one for as long as its parameters are."""
+    try:
+        return _last_models(thing, thing.args, tuple(thing.kwds.items()), dimension)
+    except TypeError:  # parameters that are arrays
+        return line_model(read_frozen(thing), dimension)
+
+
+@lru_cache(maxsize=8)  # a model holds its distribution
+def _last_models(thing: Any, args: Any, kwds: Any, dimension: int | None) -> Any:
+    return line_model(read_frozen(thing), dimension)
+
+
 def _refuse_sets(name: str) -> None:
     """Refuse a multivariate distribution on a set that is no box."""
     where = next((where for where, names in _CURVED.items() if name in names), None)
@@ -88,7 +102,7 @@ def _refuse_sets(name: str) -> None:
 
 def _refuse_families(model: Any) -> None:
     """Refuse families without parameters, histograms, and discrete distributions."""
-    if isinstance(model, (stats.rv_discrete, type(stats.poisson(1.0)))):
+    if isinstance(model, stats.rv_discrete) or type(model).__name__ == "rv_discrete_frozen":
         refuse_discrete(model.name if isinstance(model, stats.rv_discrete) else model.dist.name)
     if isinstance(model, stats.rv_histogram):
         raise TypeError(

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from steinball.arrays import Floats, check_choice, check_level, check_resamples, check_share, generator_at
 from steinball.calibration.base import BoundingNull, Calibration, JointNull, agreeing
@@ -130,7 +130,11 @@ class BettingNull(BoundingNull):
         if self.pvalue(self.ksd, 0.0) > level:
             return 0.0
         root, need = math.sqrt(self.tau), -math.log(level)
-        found = float(brentq(lambda theta: self._log_evidence(theta) - need, 0.0, root, xtol=1e-13 * root, rtol=1e-14))
+        found = float(
+            scipy.optimize.brentq(
+                lambda theta: self._log_evidence(theta) - need, 0.0, root, xtol=1e-13 * root, rtol=1e-14
+            )
+        )
         while found > 0.0 and self.pvalue(self.ksd, found) > level:
             found = max(0.0, found - 1e-12 * root)
         return found

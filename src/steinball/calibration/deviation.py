@@ -7,7 +7,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from scipy.optimize import brentq
+import scipy
 
 from steinball.arrays import Floats
 from steinball.calibration.base import BoundingNull, Calibration
@@ -190,7 +190,9 @@ class DeviationNull(FiniteSampleNull):
         """The largest θ that is rejected: the root of θ + γ(α, θ) = D, which rises in θ."""
         if ksd <= self.threshold(level, 0.0):
             return 0.0
-        return float(brentq(lambda radius: radius + self.threshold(level, radius) - ksd, 0.0, ksd, xtol=1e-15))
+        return float(
+            scipy.optimize.brentq(lambda radius: radius + self.threshold(level, radius) - ksd, 0.0, ksd, xtol=1e-15)
+        )
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrc
 
 from steinball.arrays import Floats, check_resamples
 from steinball.calibration.base import Calibration, agreeing, kth_largest_index, tie_tolerance
@@ -108,7 +108,7 @@ class MonteCarloNull(_SampledNull):
 
     def counts(self, share: float) -> NDArray[np.intp]:
         """K_j: the smallest k with P(Bin(n, ε) ≤ k) ≥ the random number of each sample. None falls in ε."""
-        below = bdtr(np.arange(self.n + 1.0), self.n, min(1.0, share))
+        below = scipy.special.bdtr(np.arange(self.n + 1.0), self.n, min(1.0, share))
         return np.minimum(np.searchsorted(below, self.sampled.uniforms, side="left"), self.n)
 
     def reaches(self, radius: float) -> Floats:
@@ -174,7 +174,7 @@ class RemovalNull(_SampledNull):
         k = np.arange(self.n + 1.0)
         lengths = np.sort(self._norms[:, -1])
         reached = len(lengths) - np.searchsorted(lengths, self.n * ksd - k * self.span, side="left")
-        more = bdtrc(k, self.n, min(1.0, radius / self.span))
+        more = scipy.special.bdtrc(k, self.n, min(1.0, radius / self.span))
         return min(1.0, 2.0 * float(np.maximum(more, (1.0 + reached) / (len(lengths) + 1)).min()))
 
     def _beyond(self, level: float, radius: float) -> float:
@@ -182,7 +182,7 @@ class RemovalNull(_SampledNull):
         at = kth_largest_index(level / 2.0, lengths.size)
         if at is None:
             return math.inf
-        more = bdtrc(np.arange(self.n + 1.0), self.n, min(1.0, radius / self.span))
+        more = scipy.special.bdtrc(np.arange(self.n + 1.0), self.n, min(1.0, radius / self.span))
         changed = int(np.argmax(more <= level / 2.0))
         return max(0.0, (changed * self.span + float(np.partition(lengths, at)[at])) / self.n - radius)
 
@@ -233,7 +233,7 @@ class MonteCarlo(Calibration):
     """
 
     n_resamples: int = 999
-    span: float | None = field(default=None, repr=False, compare=False)
+    span: float | None = field(default=None, init=False, repr=False)
     label: ClassVar[str] = "Monte Carlo test"
     estimators: ClassVar[tuple[str, ...]] = ("v",)
     needs_upper_bound: ClassVar[bool] = True
@@ -266,7 +266,9 @@ class MonteCarlo(Calibration):
     def for_set(self, radius: Radius, problem: Problem, tau: Supremum) -> MonteCarlo:
         """With Δ, where the set behind ``radius`` allows more than contamination."""
         span = None if radius.contamination is not None or not radius.variation else diameter(problem, tau)
-        return replace(self, span=span)
+        same = replace(self)
+        vars(same).update(span=span)
+        return same
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Samples of the model, as large as the data."""

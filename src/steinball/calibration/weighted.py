@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import ClassVar, Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import pdtr
 
 from steinball.arrays import as_number, check_resamples
 from steinball.calibration.base import BootstrapNull, Calibration
@@ -73,10 +73,15 @@ def centered_counts(generator: np.random.Generator, rows: int, n: int) -> NDArra
 def _counts_of_indices(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
     """By counting random indices."""
     indices = generator.integers(0, n, size=(rows, n), dtype=np.int64)
-    indices += n * np.arange(rows)[:, None]
-    counts = np.bincount(indices.ravel(), minlength=rows * n).reshape(rows, n)
-    counts -= 1
-    return counts.astype(np.int8 if counts.max() <= 127 else np.int32)
+    indices += _row_starts(rows, n)
+    counts = np.bincount(indices.reshape(-1), minlength=rows * n).reshape(rows, n)
+    narrow = n <= 128 or counts.max() <= 128
+    return np.subtract(counts, 1, dtype=np.int8 if narrow else np.int32, casting="unsafe")
+
+
+@lru_cache(maxsize=4)
+def _row_starts(rows: int, n: int) -> NDArray[np.int64]:
+    return n * np.arange(rows)[:, None]
 
 
 def _thinned_counts(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
@@ -117,7 +122,7 @@ def _poisson(generator: np.random.Generator, shape: tuple[int, ...], mean: float
     steps, table = _inversion(mean)
     size = math.prod(shape)
     bits = generator.integers(0, 2**64, size=-(-size // 4), dtype=np.uint64).view(np.uint16)[:size]
-    counts = table[bits]
+    counts = table.take(bits)  # twice as fast as table[bits]
     unclear = np.flatnonzero(counts < 0)
     exact = (bits[unclear] + generator.random(unclear.size)) / 2**16
     counts[unclear] = np.searchsorted(steps, exact, side="right")
@@ -127,7 +132,7 @@ def _poisson(generator: np.random.Generator, shape: tuple[int, ...], mean: float
 @lru_cache(maxsize=8)
 def _inversion(mean: float) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
     """The steps of the Poisson distribution function, and the count for each 16-bit cell (−1 where it holds a step)."""
-    steps = pdtr(np.arange(30.0), mean)
+    steps = scipy.special.pdtr(np.arange(30.0), mean)
     low, high = (np.searchsorted(steps, np.arange(65536.0) / 2**16 + shift, side="right") for shift in (0.0, 2.0**-16))
     return steps, np.where(low == high, low, -1).astype(np.int8)
 

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from steinball.arrays import Floats, check_resamples, to_host
 from steinball.cautions import DependentRowsWarning
@@ -72,6 +72,7 @@ _ENTRIES = 2**15  # rows times columns that are looked at, but 128 rows at least
 _SUSPICIOUS = 3.0  # standard errors below which no permutation is worth its time
 _WORTH_A_LOOK = 2.5  # the same for the first look, whose standard errors are rougher
 _LEAST_ROWS = 20
+_BAND = 64  # rows of one block beside the diagonal
 _TOGETHER = np.array([2, 4, 8, 16])  # lags that are also added up: weak dependence that lasts
 _WINDOW = 5.0  # Sokal's: lags are summed up to this many times the time that they add up to
 
@@ -111,7 +112,7 @@ def dependent_values(values: Floats) -> Iterator[Remark]:
     """The same for rows (n, d) in any units: the normal scores of their ranks against the standard normal."""
     n, d = values.shape
     if n >= _LEAST_ROWS:
-        scores = np.stack([ndtri(_middle_ranks(column) / n) for column in values.T], axis=1)
+        scores = np.stack([scipy.special.ndtri(_middle_ranks(column) / n) for column in values.T], axis=1)
         yield from _remark(find_dependence(pose(scores, Gaussian(np.zeros(d)), InverseMultiquadric(math.sqrt(d)))))
 
 
@@ -170,11 +171,11 @@ def find_dependence(problem: Problem) -> Dependence:
 
 @dataclass(frozen=True, eq=False)
 class _Neighbors:
-    """The rows that are looked at, on the host, and for each lag the places of the pairs among them."""
+    """The rows that are looked at, on the host, in stretches of one length."""
 
     problem: Problem
     rows: NDArray[np.intp]
-    pairs: list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+    length: int
 
     @classmethod
     def of(cls, problem: Problem) -> _Neighbors:
@@ -183,19 +184,39 @@ class _Neighbors:
         length = n if n <= most else most // _STRETCHES
         starts = np.array([0]) if n <= most else np.linspace(0, n - length, _STRETCHES).astype(np.intp)
         rows = (starts[:, None] + np.arange(length)).ravel()
-        places = np.arange(len(rows)).reshape(len(starts), length)
-        pairs = [(places[:, :-k].ravel(), places[:, k:].ravel()) for k in range(1, min(LAGS, length - 1) + 1)]
-        return cls(problem.take(rows, host=True), rows, pairs)
+        ready = length == n and problem.host_samples is problem.samples  # what the pass has prepared serves
+        return cls(problem if ready else problem.take(rows, host=True), rows, length)
+
+    @cached_property
+    def _lags(self) -> NDArray[np.intp]:
+        return np.arange(1, min(LAGS, self.length - 1) + 1)
+
+    @cached_property
+    def _counts(self) -> NDArray[np.intp]:
+        """Pairs of each lag."""
+        return np.asarray(len(self.rows) // self.length * (self.length - self._lags))
 
     def first_look(self, summary: GramSummary) -> Floats:
         """The excesses, with centers from all rows and the variance from the same few pairs."""
-        points, (first, second, starts) = self.problem.points, self._places
-        means, level = to_host(summary.row_means)[self.rows], summary.mean
+        means, level, counts = to_host(summary.row_means)[self.rows], summary.mean, self._counts
         mean = (level - float(to_host(summary.diagonal).mean())) / (len(summary) - 1)
-        near = self.problem.stein.pairs(points.take(first), points.take(second)) - means[first] - means[second] + level
-        lags = np.split(near, starts[1:])
-        sums = np.array([lag.sum() - mean * len(lag) for lag in lags])
-        return self._excesses(sums, float(np.mean([lag.var() for lag in lags])))
+        second = np.arange(len(self.rows))[:, None] + self._lags  # (m, lags)
+        there = second % self.length >= self._lags  # in the same stretch
+        second = np.minimum(second, len(self.rows) - 1)
+        near = np.where(there, self._near(second) - means[:, None] - means[second] + level, 0.0)
+        sums = near.sum(axis=0)
+        variances = np.square(near - sums / counts).sum(axis=0, where=there) / counts
+        return self._excesses(sums - mean * counts, float(variances.mean()))
+
+    def _near(self, second: NDArray[np.intp]) -> Floats:
+        """u of each row and those at ``second``, (m, lags), by blocks beside the diagonal of the Gram matrix."""
+        points, found = self.problem.points, np.empty(second.shape)
+        for start in range(0, len(second), _BAND):
+            part = slice(start, start + _BAND)
+            rows = points.rows(start, start + _BAND)
+            block = self.problem.stein.block(rows, points.rows(start, start + _BAND + len(self._lags)))
+            found[part] = np.take_along_axis(block, second[part] - start, axis=1)
+        return found
 
     def _excesses(self, sums: Floats, variance: float) -> Floats:
         """Each lag, then the first 2, 4, 8 and 16 together, in standard errors."""
@@ -204,10 +225,6 @@ class _Neighbors:
         single = sums / np.sqrt(variance * self._counts)
         together = _TOGETHER[len(single) >= _TOGETHER]
         return np.concatenate([single, np.cumsum(single)[together - 1] / np.sqrt(together)])
-
-    @cached_property
-    def _counts(self) -> NDArray[np.intp]:
-        return np.array([len(first) for first, _ in self.pairs])
 
     @cached_property
     def _centered(self) -> Floats:
@@ -226,7 +243,10 @@ class _Neighbors:
 
     @cached_property
     def _places(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-        first, second = (np.concatenate(side) for side in zip(*self.pairs, strict=True))
+        """The first and the second of all pairs, lag by lag, and where each lag begins."""
+        places = np.arange(len(self.rows)).reshape(-1, self.length)
+        first = np.concatenate([places[:, :-k].ravel() for k in self._lags])
+        second = np.concatenate([places[:, k:].ravel() for k in self._lags])
         return first, second, np.cumsum([0, *self._counts[:-1]])
 
     def excesses(self, order: NDArray[np.intp]) -> Floats:
@@ -240,7 +260,7 @@ def _calibrated(near: _Neighbors) -> Dependence:
     """The largest excess and its p-value among random orders, with an early end where that can no longer be small."""
     m, rng, reached = len(near.rows), np.random.default_rng(0), 0
     found = near.excesses(np.arange(m))
-    lag, largest = int(np.argmax(found[: len(near.pairs)])) + 1, float(found.max())
+    lag, largest = int(np.argmax(found[: len(near._lags)])) + 1, float(found.max())
     if not largest >= _SUSPICIOUS:
         return Dependence(lag, largest, 1.0)
     for done in range(1, N_PERMUTATIONS + 1):

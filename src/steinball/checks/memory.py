@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
+import scipy
 
 from steinball.arrays import Floats
 from steinball.cautions import DependentRowsWarning
@@ -190,7 +190,7 @@ def _slow_part(frequencies: Floats, waves: Floats, counts: Floats, n: int) -> tu
     """Lead, time and effective rows of :class:`Memory`, by Whittle's likelihood on a grid of parameters."""
     rho, d = _CORRELATIONS[:, None], _EXPONENTS[:, None]
     autoregression = (1.0 - rho**2) / (1.0 + rho**2 - 2.0 * rho * np.cos(frequencies))
-    unit = np.exp(2.0 * gammaln(1.0 - d) - gammaln(1.0 - 2.0 * d))
+    unit = np.exp(2.0 * scipy.special.gammaln(1.0 - d) - scipy.special.gammaln(1.0 - 2.0 * d))
     fractional = unit * (2.0 * np.sin(frequencies / 2.0)) ** (-2.0 * d)
     short, long = (_whittle(density, waves, counts) for density in (autoregression, fractional))
     share, slow = np.unravel_index(np.argmax(short), short.shape)

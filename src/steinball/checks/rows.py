@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, Floats
 from steinball.cautions import DependentRowsWarning, FewRowsWarning, FittedOnDataWarning, RoundedDataWarning
 from steinball.problem import Problem
-from steinball.regions.grid import find_grid
+from steinball.regions.grid import LOOKED_AT, find_grid
 from steinball.remarks import Remark
 
 FEWEST = 4
@@ -79,7 +79,7 @@ def rounded_rows(problem: Problem, displacement: float = 0.0) -> Iterator[Remark
     None where a ``displacement`` as large as that of rounding is tolerated. The rows are looked at as they came.
     """
     x = problem.rows.original[:, :_COLUMNS_LOOKED_AT]
-    grid = find_grid(x) if len(x) >= _LEAST_ROUNDED else None
+    grid = find_grid(x) if len(x) >= _LEAST_ROUNDED and _may_be_coarse(x) else None
     if grid is None or displacement >= 0.499 * math.hypot(*grid.step):
         return
     spread = problem.rows.in_base_space and x.shape[1] == 1  # over the cells of the grid, which keeps the level
@@ -103,8 +103,23 @@ def _coarse(x: Floats, step: Floats, share: float) -> NDArray[np.bool_]:
     Where most points coincide, rounding is not the reason.
     """
     spread = np.median(np.abs(x - np.median(x, axis=0)), axis=0)
-    twice = np.array([len(np.unique(column)) < len(column) for column in x.T])
-    return np.asarray((spread > 0.0) & (step > share * spread) & twice)
+    return np.asarray((spread > 0.0) & (step > share * spread) & (_ties(x) > 0))
+
+
+def _ties(x: Floats) -> NDArray[np.intp]:
+    """How often a value of each column is one that the column holds already."""
+    ordered = np.sort(np.ascontiguousarray(x.T), axis=1)
+    return np.asarray((ordered[:, 1:] == ordered[:, :-1]).sum(axis=1))
+
+
+def _may_be_coarse(x: Floats) -> bool:
+    """Whether some column has as many ties as a coarse grid makes, among the rows that are enough to see a grid.
+
+    A quarter of the rows at least lie on the grid and within one median absolute deviation of the median, where a
+    coarse grid has no more than 21 values. Ties by the precision of float32 are far fewer.
+    """
+    rows = x[:: len(x) // LOOKED_AT + 1]
+    return bool((_ties(rows) > max(0, len(rows) // 10 - 100)).any())
 
 
 def rows_of_the_fit(problem: Problem) -> Iterator[Remark]:
@@ -126,8 +141,13 @@ def rows_of_the_fit(problem: Problem) -> Iterator[Remark]:
 
 def is_mean_of(center: Floats | None, x: Floats) -> bool:
     """Whether the center (d,) of a model is the mean of rows ``x`` (n, d), as that of a model fitted on them is."""
-    if center is None or len(x) < _LEAST_FITTED or center.shape != x.shape[1:] or _symmetric(x, center):
+    if center is None or len(x) < _LEAST_FITTED or center.shape != x.shape[1:]:
         return False
+    first = _agrees(center[:1], x[:, :1])  # the first column mostly says no, at a small part of the cost
+    return first and _agrees(center, x) and not _symmetric(x, center)
+
+
+def _agrees(center: Floats, x: Floats) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):  # nothing is known of means that are no floats
         spread, apart = x.std(axis=0), np.abs(x.mean(axis=0) - center)
     return bool((np.isfinite(spread) & (apart <= EQUAL * spread)).all())
@@ -145,9 +165,13 @@ def repeated_rows(x: Floats) -> Iterator[Remark]:
     One or two values that many rows share are contamination and no copies; rounding makes ties, as many as the smallest
     gap between the values of each column lets expect; favorite values, which very many rows name, are heaps.
     """
+    least = max(_LEAST_COPIES, _COPIED * len(x))
+    alike = _with_shared_value(x)
+    if len(alike) < least or np.sum(np.unique(alike, axis=0, return_counts=True)[1] > 1) < least:
+        return
     different, counts = np.unique(x, axis=0, return_counts=True)
     copied, frequent = int(np.sum(counts > 1)), np.sort(counts)[-_FAVORITES:]
-    if copied < max(_LEAST_COPIES, _COPIED * len(x)) or copied <= _BY_ROUNDING * _expected_ties(different):
+    if copied <= _BY_ROUNDING * _expected_ties(different):
         return
     if frequent[0] > max(_HEAP, _HEAPED * counts[counts > 1].mean()):
         return
@@ -159,6 +183,14 @@ def repeated_rows(x: Floats) -> Iterator[Remark]:
         "Leave out the copies: `np.unique(x, axis=0)`. Rows that are alike without being equal, such as those of one "
         "patient or batch, cannot be seen; keep one of each.",
     )
+
+
+def _with_shared_value(x: Floats) -> Floats:
+    """The rows whose first value is that of another row, as it is of all rows that occur twice."""
+    order = np.argsort(x[:, 0])
+    first = x[order, 0]
+    as_before = np.concatenate([[False], first[1:] == first[:-1], [False]])
+    return np.asarray(x[order[as_before[1:] | as_before[:-1]]])
 
 
 def _expected_ties(x: Floats) -> float:

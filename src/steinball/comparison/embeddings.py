@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.spatial.distance import pdist
+import scipy
 
 from steinball.arrays import Floats
 
@@ -90,8 +89,8 @@ class KernelCoordinates:
         inner = np.clip((pool - center) / scale, -_WINSOR, _WINSOR)
         share = (inner.shape[1] / (inner.shape[1] + len(inner))) ** 2
         scatter = (1.0 - share) * np.atleast_2d(np.cov(inner.T)) + share * np.eye(inner.shape[1])
-        linear = solve_triangular(np.linalg.cholesky(scatter), np.diag(1.0 / scale), lower=True)
-        distances = pdist(cls(center, linear).of(pool))
+        linear = scipy.linalg.solve_triangular(np.linalg.cholesky(scatter), np.diag(1.0 / scale), lower=True)
+        distances = scipy.spatial.distance.pdist(cls(center, linear).of(pool))
         typical = float(np.median(distances)) or float(distances.mean()) or 1.0  # most counts coincide, say
         return cls(center, linear / (2.0 * typical))
 
@@ -181,7 +180,7 @@ def _smoothed_gaussian(z: Floats, mean: Floats, spread: Floats) -> Floats:
     total = np.zeros(len(z))
     for width in WIDTHS:
         root = np.linalg.cholesky(width**2 * np.eye(len(mean)) + spread)
-        near = solve_triangular(root, (z - mean).T, lower=True)
+        near = scipy.linalg.solve_triangular(root, (z - mean).T, lower=True)
         total += np.prod(width / np.diag(root)) * np.exp(-0.5 * np.sum(near * near, axis=0))
     return total / len(WIDTHS)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+import scipy
 
 from steinball.arrays import LEAST_LEVEL, Floats
 from steinball.comparison.embeddings import Embedding
@@ -71,7 +71,7 @@ class Comparison:
 
         With several pairs ``tail`` belongs to the step at which Holm's procedure decides this pair.
         """
-        reach, rest = -float(ndtri(self.tail)) * self.error, 1.0 - self.contamination
+        reach, rest = -float(scipy.special.ndtri(self.tail)) * self.error, 1.0 - self.contamination
         return (self.margins[0] - reach) / rest, (reach - self.margins[1]) / rest
 
     @property
@@ -79,7 +79,9 @@ class Comparison:
         """Of "b is at least as close" and "a is at least as close"; 1 where all rows are alike and show no error."""
         if self.error <= _NO_SPREAD * (self.extremes.highest - self.extremes.lowest):
             return 1.0, 1.0
-        first, second = (max(float(ndtr(-margin / self.error)), LEAST_LEVEL) for margin in self.margins)  # never 0
+        first, second = (
+            max(float(scipy.special.ndtr(-margin / self.error)), LEAST_LEVEL) for margin in self.margins
+        )  # never 0
         return first, second
 
     def _decided(self, adjusted: Floats, tails: Floats, level: float) -> Comparison:

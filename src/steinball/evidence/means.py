@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp, ndtr, ndtri
+import scipy
 
 from steinball.arrays import Floats, check_choice
 from steinball.calibration.base import Null
@@ -41,7 +41,7 @@ class BoundedMean:
         room = max(contamination - self.low, 1e-300)
         bets = np.geomspace(0.95 / 64.0, 0.95, _BETS) / room
         gains = np.log1p(bets[:, None] * (self.values - contamination)).sum(axis=1)
-        return float(logsumexp(gains) - math.log(_BETS))
+        return float(scipy.special.logsumexp(gains) - math.log(_BETS))
 
     def z_score(self, contamination: float) -> float:
         """√n (mean − ε) / sd; 0 for constant values that do not exceed ε."""
@@ -55,7 +55,7 @@ class BoundedMean:
         """The p-value of E f ≤ ε."""
         if method == "betting":
             return math.exp(-max(0.0, self.log_evalue(contamination)))
-        return float(ndtr(-self.z_score(contamination)))
+        return float(scipy.special.ndtr(-self.z_score(contamination)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class MeansEvidence(Evidence):
             statistic, threshold = self._log_evalue(share), -math.log(level)
         else:
             statistic = max(mean.z_score(share) for mean in self.means)
-            threshold = -float(ndtri(level / len(self.means)))
+            threshold = -float(scipy.special.ndtri(level / len(self.means)))
         return {
             "statistic": statistic,
             "pvalue": self.pvalue(share),
@@ -123,7 +123,7 @@ class MeansEvidence(Evidence):
 
     def _log_evalue(self, contamination: float) -> float:
         values = [mean.log_evalue(contamination) for mean in self.means]
-        return float(logsumexp(values) - math.log(len(values)))
+        return float(scipy.special.logsumexp(values) - math.log(len(values)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,9 @@ from steinball.evidence.base import Evidence
 from steinball.predictive.difference import Difference
 from steinball.predictive.finding import Finding, describe_block
 from steinball.predictive.law import ClassProbabilities, Prediction
-from steinball.predictive.null import SHARES, Null, Redraw, recalibrate, recalibrated
+from steinball.predictive.null import SHARES, Null, Redraw
 from steinball.predictive.pit import Pit
+from steinball.predictive.recalibration import recalibrate, recalibrated
 from steinball.predictive.table import Features, tabulate
 from steinball.radius.base import Radius
 from steinball.remarks import Remark
@@ -174,7 +175,7 @@ class PredictiveEvidence(Evidence):
         """[δ_L, δ_U], the lower end at half of the level, as one of two tests of a tolerance; (0, ∞) after a fit."""
         found = self.difference
         if ("interval", level) not in self._kept and found is not None:
-            self._kept["interval", level] = found.interval(level / 2.0)[0], found.upper_bound(level)
+            self._kept["interval", level] = found.lower_bound(level / 2.0), found.upper_bound(level)
         return self._kept.get(("interval", level), (0.0, math.inf))  # type: ignore[no-any-return]
 
     def rows_needed(self, amount: float, level: float) -> float:

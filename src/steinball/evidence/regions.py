@@ -112,13 +112,15 @@ class RegionEvidence(Evidence):
         if self._simulated(question, share):
             assert self.null is not None
             return self.counted.pvalue(self.null)
-        below = self._climbed(question)[math.floor(share / _STEP + 1e-9)]
-        return max(float(below), self.counted.bonferroni(question, share))
+        found = self.counted.bonferroni(question, share)
+        return found if found >= 1.0 else max(found, self._climbed(question, math.floor(share / _STEP + 1e-9)))
 
-    def _climbed(self, question: Question) -> Floats:
-        """The largest p-value up to each multiple of half a percent."""
-        grid = np.arange(round(1.0 / _STEP) + 1) * _STEP
-        return self._once(("climbed", question), lambda: self.counted.curve(question, grid.tolist()))  # type: ignore[no-any-return]
+    def _climbed(self, question: Question, steps: int) -> float:
+        """The largest p-value up to so many steps of half a percent, as far as it was asked for or is 1."""
+        known: list[float] = self._once(("climbed", question), lambda: [0.0])
+        while len(known) <= steps + 1 and known[-1] < 1.0:
+            known.append(max(known[-1], self.counted.bonferroni(question, (len(known) - 1) * _STEP)))
+        return known[min(steps + 1, len(known) - 1)]
 
     def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:
         """The p-value at each share."""

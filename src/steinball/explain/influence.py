@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.spatial.distance import pdist
 
 from steinball.arrays import Floats, like, to_host
 from steinball.evidence.base import PairSums
@@ -96,7 +96,7 @@ def far_points(samples: Floats) -> NDArray[np.intp]:
     candidates = np.argsort(-out, kind="stable")[:_CANDIDATES]
     candidates = candidates[out[candidates] > np.median(out)]
     references = np.unique(np.linspace(0, len(z) - 1, _REFERENCES).astype(np.intp))
-    reach = (_NEAR * (float(np.median(pdist(z[references]))) or 1.0)) ** 2
+    reach = (_NEAR * (float(np.median(scipy.spatial.distance.pdist(z[references]))) or 1.0)) ** 2
     return np.array([i for i in candidates if _is_alone(z, i, references, reach)], dtype=np.intp)
 
 

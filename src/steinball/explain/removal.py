@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, minimize
 
 from steinball.arrays import Floats, to_host
 from steinball.gram.lowrank import PivotedCholesky
@@ -122,7 +122,9 @@ def _box_minimum(product: Product, n: int, price: float, start: Floats) -> Float
         return 0.5 * float(kept @ gradient) - float(kept.sum()), gradient - 1.0
 
     options = {"maxiter": _INNER, "maxfun": 4 * _INNER, "maxcor": 20, "ftol": 0.0, "gtol": 1e-9}
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=Bounds(0.0, 1.0), options=options)
+    found = scipy.optimize.minimize(
+        objective, start, jac=True, method="L-BFGS-B", bounds=scipy.optimize.Bounds(0.0, 1.0), options=options
+    )
     return np.asarray(np.clip(found.x, 0.0, 1.0))
 
 

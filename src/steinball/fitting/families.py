@@ -19,8 +19,6 @@ from steinball.models.positive import GammaFamily, LogNormalFamily, WeibullFamil
 from steinball.models.registry import Fit, read_family
 from steinball.models.student_t import StudentFamily
 
-FAMILIES = ("normal", "student-t", "exponential", "gamma", "lognormal", "weibull", "mixture:k")
-
 
 def _exponential() -> Family:
     found = Restricted(GammaFamily(), {"shape": 1.0})
@@ -35,6 +33,7 @@ _ON_THE_LINE: Mapping[str, Callable[[], Family]] = {
     "lognormal": LogNormalFamily,
     "weibull": WeibullFamily,
 }
+FAMILIES = ("normal", *_ON_THE_LINE, "mixture:k")
 _SYNONYMS = {"gaussian": "normal", "t": "student-t", "student": "student-t", "log-normal": "lognormal"}
 
 

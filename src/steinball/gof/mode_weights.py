@@ -12,7 +12,7 @@ from steinball.arrays import as_samples, check_choice, check_level, check_share,
 from steinball.evidence.means import METHODS, BoundedMean, MeansEvidence
 from steinball.jumps.offset import ModeJumps, as_jumps
 from steinball.models.base import model_at
-from steinball.models.gaussian import Gaussian
+from steinball.models.knowledge import Knowledge
 from steinball.radius.contamination import Huber
 from steinball.record import Record, recorded
 from steinball.results.base import Result
@@ -148,7 +148,7 @@ def mode_weights_test(
     contamination, samples = check_share(contamination, "contamination"), as_samples(x)
     method, level = check_choice(method, "method", METHODS), check_level(level)
     model = model_at(model, samples)
-    alone = isinstance(jumps, str) and isinstance(model, Gaussian)  # then modes need not be looked for
+    alone = isinstance(jumps, str) and Knowledge(model).radial_score is not None  # one mode need not be looked for
     moves = as_jumps(None if alone else jumps, model, samples)
     if not (alone or isinstance(moves, ModeJumps)):
         raise TypeError(f'`jumps` must be "auto" or ModeJumps, which knows its modes, got {jumps!r}.')

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import like
+from steinball.arrays import Floats, like
 from steinball.gram.base import GramSummary, further_answers, linear_forms, mean_squares
 from steinball.gram.cost import KEPT_WEIGHTS
 from steinball.gram.device import DeviceTiles, Sums
 from steinball.gram.request import Request
 from steinball.gram.tiles import Asked, Strip, cut_strip, tile_sums
+from steinball.gram.weights import Chunk
 from steinball.gram.workers import run_tasks
 from steinball.progress import Progress
 from steinball.stein import SteinKernel, center_of
@@ -45,15 +46,17 @@ class BlockedGram:
     def summarise(self, request: Request) -> GramSummary:
         """The answers of :class:`GramSummary`, in one pass over the upper triangle."""
         problem, n, request = self.problem, len(self.problem), request.checked(len(self.problem))
-        on_host = isinstance(problem.samples, np.ndarray)
-        asked = Asked.of(request, n, self.n_jobs if on_host else None)
-        tiles = None if on_host else DeviceTiles(problem, asked, self.tile)
-        if tiles is not None:
+        if isinstance(problem.samples, np.ndarray):
+            asked = Asked.of(request, n, self.n_jobs)
+            strips, weight_forms = self._strips(asked), _weight_forms(asked.weights)
+        else:
+            tiles = DeviceTiles(problem, request, self.tile)
             self.details.update(tiles.details)
+            strips, weight_forms = iter(tiles), tiles.weight_forms
         with np.errstate(over="ignore", invalid="ignore"):  # caught by the summary, by name
-            forms, sums = self._accumulate(asked, self._strips(asked) if tiles is None else iter(tiles))
+            forms, sums = self._accumulate(strips)
             row_means = sums[0] / n
-            linear = linear_forms(asked.weights, row_means) if tiles is None else tiles.linear_forms(row_means)
+            linear, squares = weight_forms(row_means)
         return GramSummary(
             problem.diagonal,
             like(row_means, problem.samples),
@@ -64,17 +67,18 @@ class BlockedGram:
             "exact",
             self.details,
             linear,
-            mean_squares=mean_squares(asked.weights),
+            mean_squares=squares,
             **further_answers(request, sums[1:], problem),
         )
 
-    def _accumulate(self, asked: Asked, strips: Iterator[Sums]) -> Sums:
+    def _accumulate(self, strips: Iterator[Sums]) -> Sums:
         """Totals of the forms and of the answers by point, added strip by strip in a fixed order, in float64."""
         n = len(self.problem)
-        forms, sums = np.zeros(len(asked.weights)), np.zeros((1 + len(asked.places) + len(asked.directions), n))
-        starts = range(0, n, self.tile)
+        forms, sums, starts = np.zeros(()), np.zeros((1, n)), range(0, n, self.tile)
         with Progress("Stein kernel", sum(n - start for start in starts), self.progress) as progress:
             for start, (strip_forms, strip_sums) in zip(starts, strips, strict=True):
+                if start == 0:  # the first strip says how many draws and answers there are
+                    forms, sums = np.zeros_like(strip_forms), np.zeros_like(strip_sums)
                 forms += strip_forms
                 sums[:, start:] += strip_sums
                 progress.advance(n - start)
@@ -87,6 +91,11 @@ class BlockedGram:
             cut = functools.cache(_cutter(*common))
             return (_strip_sums(problem.stein, cut, starts[k:]) for k in range(len(starts)))
         return run_tasks(strip_task, common, starts, self.n_jobs)
+
+
+def _weight_forms(weights: Chunk) -> Callable[[Floats], tuple[Floats, Floats]]:
+    """From row means r to (1/n) Σ wᵢ rᵢ and (1/n) Σ wᵢ² for every row w of the weights."""
+    return lambda row_means: (linear_forms(weights, row_means), mean_squares(weights))
 
 
 def _cutter(

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import joblib
 import numpy as np
 
 from steinball.arrays import MOST_COUNTED, Array, MemoryLimitError, check_resamples, dtype_name
@@ -19,7 +18,7 @@ from steinball.gram.lowrank import LowRankGram
 from steinball.gram.memory import SHARE_OF_FREE, as_bytes, free_memory, in_words
 from steinball.gram.replicates import ReplicatedGram
 from steinball.gram.request import Replicates, Request
-from steinball.gram.workers import available_jobs, workers_configured
+from steinball.gram.workers import available_jobs, here, workers_configured
 from steinball.progress import check_show
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def predict_cost(
     """
     n, d, n_resamples = check_resamples(n, "n"), check_resamples(d, "d"), check_resamples(n_resamples)
     check_jobs(n_jobs)
-    jobs = int(joblib.effective_n_jobs(n_jobs or -1))
+    jobs = available_jobs(n_jobs or -1)
     if replicates:
         return _predict_replicates(n, d, check_resamples(replicates, "replicates"), jobs)
     size = Size(n, d, n_resamples)
@@ -145,7 +144,7 @@ def make_gram(
     _check_replicates(request.replicates, settings, samples)
     on_host = isinstance(samples, np.ndarray)
     jobs, tile = (available_jobs(settings.n_jobs), REPLICATE_TILE) if on_host else (1, _tile(samples))
-    return ReplicatedGram(engine, problem, tile, _here(jobs), settings.progress)
+    return ReplicatedGram(engine, problem, tile, here(jobs), settings.progress)
 
 
 def _check_replicates(wanted: Replicates, settings: Settings, samples: Array) -> None:
@@ -167,9 +166,9 @@ def _engine(
     n, d = (int(length) for length in samples.shape)
     size = Size(n, d, draws, 4 if dtype_name(samples) == "float32" else 8)
     jobs, tile = _jobs(samples, settings), _tile(samples)
-    memory = {"blocked": size.blocked(tile, _here(jobs)).memory, "dense": size.dense().memory}
+    memory = {"blocked": size.blocked(tile, here(jobs)).memory, "dense": size.dense().memory}
     if settings.engine == "lowrank" or (size.likely_rank is not None and not request.needs):
-        memory["lowrank"] = size.lowrank_memory(min(size.n, _LEAST_RANK), _here(jobs))
+        memory["lowrank"] = size.lowrank_memory(min(size.n, _LEAST_RANK), here(jobs))
     limit = settings.limit(samples, max(memory.values()))
     engine = _automatic(samples, size, memory, limit) if settings.engine == "auto" else settings.engine
     _check_fits(engine, memory, limit, size.n)
@@ -181,9 +180,9 @@ def _engine(
         return exact
     can_wait = memory["blocked"] <= limit and size.nominal.blocked(CPU_TILE).seconds <= _PATIENCE
     fallback = exact if settings.engine == "auto" and can_wait else None
-    fits = (limit - size.lowrank_memory(0, _here(jobs))) // (size.n * size.itemsize)
+    fits = (limit - size.lowrank_memory(0, here(jobs))) // (size.n * size.itemsize)
     rank = max(1, min(size.n, fits, size.cheaper_rank))  # whose factor fits, and costs no more than the exact pass
-    return LowRankGram(problem, rank, _here(jobs), settings.progress, decides, fallback)
+    return LowRankGram(problem, rank, here(jobs), settings.progress, decides, fallback)
 
 
 def _automatic(samples: Array, size: Size, memory: dict[str, int], limit: int) -> str:
@@ -193,11 +192,6 @@ def _automatic(samples: Array, size: Size, memory: dict[str, int], limit: int) -
         fastest = "blocked"  # an accelerator is fastest at plain products; single precision is never certified
     fastest = fastest if fastest in memory else "blocked"
     return next((engine for engine in (fastest, *memory) if memory[engine] <= limit), fastest)
-
-
-def _here(jobs: int) -> int:
-    """Threads that share memory: of a cluster, those of this machine."""
-    return min(jobs, int(joblib.cpu_count()))
 
 
 def _jobs(samples: Array, settings: Settings) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import array_api_compat
@@ -15,7 +17,11 @@ from array_api_compat import device, is_cupy_array, is_jax_array, is_torch_array
 
 from steinball.arrays import Array, Floats, dtype_name, like, namespace, to_host
 from steinball.gram.base import linear_forms
+from steinball.gram.request import Request
 from steinball.gram.tiles import Asked, Strip, cut_strip, tile_sums
+from steinball.gram.traced import combine_source, is_available
+from steinball.gram.weights import chunk_makers
+from steinball.gram.workers import available_jobs
 from steinball.kernels.base import unit_kernel
 from steinball.stein import SteinKernel, SteinPoints, center_of
 
@@ -25,6 +31,15 @@ if TYPE_CHECKING:
 
 FUSED_DIMENSIONS = 32
 """Up to this dimension a compiler forms a whole block from differences, in one pass over it."""
+
+LARGEST_BLOCK = 128
+"""Tiles that one kernel makes are whole multiples of this."""
+
+THREADS_FROM = 2**13
+"""From so many points on, threads draw the bootstrap weights."""
+
+KEPT_ON_DEVICE = 2**28
+"""Up to this many weights they are converted to floating point once and kept."""
 
 Step = Callable[[Strip, Strip], tuple[Array, Array, Array]]
 
@@ -151,7 +166,7 @@ class DeviceTiles:
     """
 
     problem: Problem
-    asked: Asked
+    request: Request
     tile: int
 
     def __post_init__(self) -> None:
@@ -168,7 +183,8 @@ class DeviceTiles:
     @property
     def rounds_draws(self) -> bool:
         """Whether bootstrap products run in TF32, which products with directions would not survive."""
-        return self.compiled and not len(self.asked.directions) and uses_tf32(self.problem.samples)
+        plain = self.compiled and self.request.directions is None and uses_tf32(self.problem.samples)
+        return plain or self._source is not None
 
     @property
     def details(self) -> dict[str, Any]:
@@ -183,40 +199,103 @@ class DeviceTiles:
 
     def __iter__(self) -> Iterator[Sums]:
         n, starts = len(self.problem), range(0, len(self.problem), self.tile)
-        step = compiled_step(self.stein, self.problem.samples) if self.compiled else partial(tile_sums, self.stein)
-        points, asked = [self._points(start) for start in starts], self._asked
+        with self._drawing() as drawn:  # while the host draws weights, the device prepares the points
+            points = self._points()
+            self._asked = asked = self._gathered(drawn)
+        cut, step = self._steps(points)
 
-        def cut(k: int) -> Strip:
-            return cut_strip(points[k], asked.part(slice(starts[k], starts[k] + len(points[k]))))
+        @lru_cache(len(starts) if math.prod(asked.weights.shape) <= KEPT_ON_DEVICE else 1)
+        def strip(k: int) -> Any:
+            return cut(points[k], asked.part(slice(starts[k], starts[k] + len(points[k]))))
 
         with draw_precision() if self.rounds_draws else nullcontext():
             for k, start in enumerate(starts):
-                here = cut(k)
-                parts = [step(here, here), *(step(here, cut(j)) for j in range(k + 1, len(starts)))]
+                here = strip(k)
+                parts = [step(here, here), *(step(here, strip(j)) for j in range(k + 1, len(starts)))]
                 forms, sums = _add_strip(parts)
                 yield forms, sums[:, : n - start]
 
-    def linear_forms(self, row_means: Floats) -> Floats:
-        """(1/n) Σ wᵢ rᵢ for every row w of the weights, tile by tile."""
-        return linear_forms(self._asked.weights, like(row_means, self.problem.samples), self.tile)
-
     @cached_property
-    def _asked(self) -> Asked:
-        return self.asked.beside(self.problem.samples, self.padding)
+    def _source(self) -> str | None:
+        """The Stein kernel in Triton, where one kernel makes a tile: float32 on CUDA, and draws alone asked for."""
+        samples, asked = self.problem.samples, self.request
+        single = self.compiled and on_cuda(samples) and dtype_name(samples) == "float32"
+        alone = asked.orders is None and asked.directions is None and self.tile % LARGEST_BLOCK == 0
+        return combine_source(self.stein.kernel) if single and alone and is_available(samples) else None
 
-    def _points(self, start: int) -> SteinPoints:
-        """The points of one strip; those for compiled tiles have a weight, unit length scale, and full length."""
-        stop, problem = min(start + self.tile, len(self.problem)), self.problem
-        samples, scores = problem.samples[start:stop, :], problem.scores[start:stop, :]
+    def _steps(self, points: list[SteinPoints]) -> tuple[Callable[[SteinPoints, Asked], Any], Callable[..., Any]]:
+        """How strips are cut, and what a tile of two of them is made by."""
+        samples, metric = self.problem.samples, self.stein.kernel.metric
+        if self._source is None:
+            return cut_strip, compiled_step(self.stein, samples) if self.compiled else partial(tile_sums, self.stein)
+        from steinball.gram import fused  # which takes a while to be imported
+
+        wide = int(samples.shape[1]) > FUSED_DIMENSIONS and metric is None
+        by_products = wide and all(strip.sides is not None for strip in points)
+        return partial(fused.cut_strip, by_products=by_products), fused.make_step(self.stein, self._source)
+
+    def weight_forms(self, row_means: Floats) -> tuple[Floats, Floats]:
+        """(1/n) Σ wᵢ rᵢ and (1/n) Σ wᵢ² for every row w of the weights, tile by tile."""
+        weights, samples = self._asked.weights, self.problem.samples
+        xp, squares = namespace(samples), np.zeros(weights.shape[0])
+        for start in range(0, len(self.problem), self.tile):
+            stop = min(start + self.tile, len(self.problem))
+            part = xp.astype(weights[:, start:stop], samples.dtype)
+            squares += to_host(xp.sum(part * part, axis=1))
+        return linear_forms(weights, like(row_means, samples), self.tile), squares / len(self.problem)
+
+    @contextmanager
+    def _drawing(self) -> Iterator[list[Future[Array]]]:
+        """Chunks of weights on their way to the device, as small integers: threads draw some while others travel."""
+        xp, place = namespace(self.problem.samples), array_api_compat.device(self.problem.samples)
+        makers = chunk_makers(self.request.weights)
+        jobs = available_jobs(None) if len(self.problem) >= THREADS_FROM else 1
+        with ThreadPoolExecutor(max(1, min(jobs, len(makers)))) as pool:
+            yield [pool.submit(lambda make: xp.asarray(make(), device=place), make) for make in makers]
+
+    def _gathered(self, drawn: list[Future[Array]]) -> Asked:
+        """The request in arrays on the device, with columns of zeros for the points that fill up the last strip."""
+        samples, n = self.problem.samples, len(self.problem)
+        others = Asked.of(replace(self.request, weights=()), n).beside(samples, self.padding)
+        if not drawn:
+            return others
+        xp, chunks = namespace(samples), [chunk.result() for chunk in drawn]
+        if self.padding:
+            chunks = [_with_zeros(chunk, self.padding) for chunk in chunks]
+        return others._replace(weights=xp.concat(chunks, axis=0))
+
+    def _points(self) -> list[SteinPoints]:
+        """The points of each strip; those for compiled tiles have a weight, unit length scale, and full length."""
+        n, tile = len(self.problem), self.tile
+        parts = [(start, min(start + tile, n)) for start in range(0, n, tile)]
         if not self.compiled:
-            return problem.stein.prepare(samples, scores, self.center)
-        # In coordinates x/ℓ the score is ℓ·s and the Stein kernel ℓ² times itself, which the weights take back.
+            samples, scores, stein = self.problem.samples, self.problem.scores, self.problem.stein
+            return [stein.prepare(samples[a:b, :], scores[a:b, :], self.center) for a, b in parts]
+        if self._source is None:  # each strip for itself: far points in one of them cost the others no digits
+            return [fill_up(self._in_unit_scale(*part), tile) for part in parts]
+        whole = self._in_unit_scale(0, n)
+        return [fill_up(whole.rows(*part), tile) for part in parts]
+
+    def _in_unit_scale(self, start: int, stop: int) -> SteinPoints:
+        """Points with a weight and unit length scale.
+
+        In coordinates x/ℓ the score is ℓ·s and the Stein kernel ℓ² times itself, which the weights take back.
+        """
+        problem = self.problem
+        samples, scores = problem.samples[start:stop, :], problem.scores[start:stop, :]
         xp = namespace(samples)
         weight, scores = problem.stein.tilted(samples, scores)
         weight = (xp.ones_like(samples[:, 0]) if weight is None else weight) / self.lengthscale
         z = (samples - self.center) / self.lengthscale
         points = self.stein.prepare(z, scores * self.lengthscale, xp.zeros_like(self.center))
-        return fill_up(replace(points, weight=weight), self.tile)
+        return replace(points, weight=weight)
+
+
+def _with_zeros(rows: Array, padding: int) -> Array:
+    """Rows with so many columns of zeros behind them."""
+    xp = namespace(rows)
+    zeros = xp.zeros((rows.shape[0], padding), dtype=rows.dtype, device=array_api_compat.device(rows))
+    return xp.concat([rows, zeros], axis=1)
 
 
 def fill_up(points: SteinPoints, length: int) -> SteinPoints:
@@ -237,7 +316,7 @@ def fill_up(points: SteinPoints, length: int) -> SteinPoints:
 def _add_strip(parts: list[tuple[Array, Array, Array]]) -> Sums:
     """Sums of one strip: the diagonal tile counts once, every other for itself and its mirror image."""
     xp = namespace(parts[0][0])
-    forms = to_host(xp.stack([forms for forms, _, _ in parts]))
-    rows = to_host(xp.stack([rows for _, rows, _ in parts])).sum(axis=0)
-    columns = [to_host(columns) for _, _, columns in parts[1:]]
-    return 2.0 * forms.sum(axis=0) - forms[0], np.concatenate([rows, *columns], axis=1)
+    forms, rows = (to_host(xp.stack([part[k] for part in parts])) for k in (0, 1))
+    sums = to_host(xp.concat([parts[0][1], *(columns for _, _, columns in parts[1:])], axis=1))
+    sums[:, : rows.shape[2]] += rows[1:].sum(axis=0)
+    return 2.0 * forms.sum(axis=0) - forms[0], sums

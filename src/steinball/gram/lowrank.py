@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from steinball.arrays import Array, Floats, dtype_name, like, namespace, take_rows, to_host
 from steinball.gram.base import Gram, GramSummary, check_rows, mean_squares
@@ -113,7 +113,7 @@ class PivotedCholesky:
         return index, np.asarray(np.linalg.cholesky(small[np.ix_(index, index)]), dtype=np.float64)
 
     def _append(self, pivots: NDArray[np.intp], factor: Floats) -> None:
-        inverse = solve_triangular(factor, np.eye(len(factor)), lower=True)
+        inverse = scipy.linalg.solve_triangular(factor, np.eye(len(factor)), lower=True)
         old = [take_rows(panel, pivots) for panel in self.panels]
         panel = self._panel(self.problem.points.take(pivots), old, like(inverse, self.problem.samples))
         self.panels.append(panel)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
@@ -20,6 +21,7 @@ CHUNK = 64
 """Draws per chunk of weights. It fixes which random numbers a draw sees, so it is part of the results."""
 
 _THREADS_FROM = 2**24
+_FEW = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +51,8 @@ class WeightStream:
         return self.draw, self.n, *seed_key(self.seed), self.start, self.stop
 
     def __iter__(self) -> Iterator[Chunk]:
+        if self.n * (self.stop - self.start) <= _FEW:
+            return iter(_last_chunks(self))
         return (make() for make in self.makers())
 
     def makers(self) -> list[Callable[[], Chunk]]:
@@ -58,6 +62,15 @@ class WeightStream:
     def _chunk(self, k: int) -> Chunk:
         rows = self.draw(generator_at(self.seed, k), CHUNK, self.n)
         return rows[max(0, self.start - k * CHUNK) : min(CHUNK, self.stop - k * CHUNK)]
+
+
+@lru_cache(maxsize=2)  # a fit reads them twice, and a next test of the same seed once more
+def _last_chunks(stream: WeightStream) -> tuple[Chunk, ...]:
+    """The chunks of a short stream, not to be written to."""
+    chunks = tuple(make() for make in stream.makers())
+    for chunk in chunks:
+        chunk.flags.writeable = False
+    return chunks
 
 
 def seed_key(seed: np.random.SeedSequence) -> tuple[object, ...]:
@@ -88,5 +101,6 @@ def gather(weights: Weights, n: int, n_jobs: int | None = 1) -> Chunk:
     makers = chunk_makers(weights)
     if not makers:
         return np.empty((0, n), dtype=np.int8)
-    jobs = n_jobs if len(makers) * CHUNK * n >= _THREADS_FROM else 1
-    return np.concatenate(list(share_threads(lambda make: make(), makers, jobs)))
+    if n_jobs == 1 or len(makers) * CHUNK * n < _THREADS_FROM:
+        return np.concatenate(list(weights))
+    return np.concatenate(list(share_threads(lambda make: make(), makers, n_jobs)))

@@ -1,4 +1,7 @@
-"""Independent tasks on threads, processes or a cluster, as joblib is configured."""
+"""Independent tasks on threads, processes or a cluster, as joblib is configured.
+
+joblib is loaded where work is spread: a small test on one thread does not wait for it.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import joblib
-from joblib.parallel import BACKENDS, get_active_backend
-from threadpoolctl import ThreadpoolController
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -29,6 +31,9 @@ def run_tasks(
     if len(tasks) <= 1 or jobs == 1:
         yield from (function(*common, task) for task in tasks)
         return
+    import joblib
+    from joblib.parallel import BACKENDS, get_active_backend
+
     backend, _ = get_active_backend(prefer="threads")
     with single_threaded_algebra():
         if isinstance(backend, BACKENDS.get("dask", ())):  # joblib registers it when it is first named
@@ -43,13 +48,24 @@ def run_tasks(
 
 def share_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None) -> Iterator[Result]:
     """``function(item)`` for every item, in order, on threads of this process: what it reads and writes is shared."""
-    jobs = min(available_jobs(n_jobs), joblib.cpu_count(), len(items))  # a cluster is of no use to shared memory
+    jobs = 1 if n_jobs == 1 else min(here(available_jobs(n_jobs)), len(items))
     if jobs <= 1:
         yield from map(function, items)
         return
+    import joblib
+
     parallel = joblib.Parallel(n_jobs=jobs, require="sharedmem", return_as="generator")
     with single_threaded_algebra():
         yield from parallel(joblib.delayed(function)(item) for item in items)
+
+
+def here(jobs: int) -> int:
+    """Threads that share memory: of a cluster, those of this machine."""
+    if jobs == 1:
+        return 1
+    import joblib
+
+    return min(jobs, int(joblib.cpu_count()))
 
 
 def available_jobs(n_jobs: int | None) -> int:
@@ -57,6 +73,11 @@ def available_jobs(n_jobs: int | None) -> int:
 
     Inside a worker of joblib ``None`` means one: the others are busy with tasks of their own.
     """
+    if n_jobs == 1:
+        return 1
+    import joblib
+    from joblib.parallel import get_active_backend
+
     if n_jobs is None:
         backend, n_jobs = get_active_backend()
         if _inside_dask() or (n_jobs is None and backend.nesting_level):
@@ -66,6 +87,10 @@ def available_jobs(n_jobs: int | None) -> int:
 
 def workers_configured() -> bool:
     """Whether ``joblib.parallel_config`` names more than one worker, or a cluster (whose default is all of them)."""
+    if "joblib" not in sys.modules:  # nobody can have configured it
+        return False
+    from joblib.parallel import get_active_backend
+
     backend, n_jobs = get_active_backend()
     return bool((backend.default_n_jobs if n_jobs is None else n_jobs) != 1) and not _inside_dask()
 
@@ -80,6 +105,8 @@ def _inside_dask() -> bool:
 
 @cache
 def _controller() -> ThreadpoolController:
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController()
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.sparse.csgraph import connected_components
 
 from steinball.arrays import (
     Array,
@@ -200,7 +199,9 @@ class _Surface:
             value = float(self.value(x)[0])
             return -value if np.isfinite(value) else 1e300, -scale * self.gradient(x)[0]
 
-        found = minimize(objective, np.zeros(len(start)), jac=True, method="L-BFGS-B", options={"gtol": 1e-9})
+        found = scipy.optimize.minimize(
+            objective, np.zeros(len(start)), jac=True, method="L-BFGS-B", options={"gtol": 1e-9}
+        )
         return np.asarray(start + scale * found.x)
 
     def curvature(self, x: Floats, step: float = 1e-4) -> Floats:
@@ -301,4 +302,4 @@ def count_groups(model: Any) -> int | None:
     apart = means[:, None, :] - means[None, :, :]
     pooled = (covariances[:, None] + covariances[None, :]) / 2.0
     square = np.einsum("ijk,ijk->ij", apart, np.linalg.solve(pooled, apart[..., None])[..., 0])
-    return int(connected_components(square < SEPARATION**2, directed=False, return_labels=False))
+    return int(scipy.sparse.csgraph.connected_components(square < SEPARATION**2, directed=False, return_labels=False))

@@ -6,10 +6,9 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.spatial.distance import pdist
-from scipy.special import chdtri
+import scipy
 
-from steinball.arrays import Array, Floats, as_samples, to_host
+from steinball.arrays import Array, Floats, as_samples, take_rows, to_host
 from steinball.kernels.base import as_metric, metric_root
 
 EXACT_UP_TO = 2000
@@ -58,17 +57,18 @@ def standard_distance(dimension: int) -> float:
     >>> round(standard_distance(1), 4), round(standard_distance(50), 2)
     (0.9539, 9.93)
     """
-    return math.sqrt(2.0 * float(chdtri(dimension, 0.5)))
+    return math.sqrt(2.0 * float(scipy.special.chdtri(dimension, 0.5)))
 
 
 def median_of_checked(samples: Array, metric: Floats | None = None) -> float:
     """:func:`median_distance` of samples that were checked."""
+    if samples.shape[0] > EXACT_UP_TO:
+        rows = np.random.default_rng(0).choice(samples.shape[0], EXACT_UP_TO, replace=False)
+        samples = take_rows(samples, rows)
     x = to_host(samples)
-    if x.shape[0] > EXACT_UP_TO:
-        x = x[np.random.default_rng(0).choice(x.shape[0], EXACT_UP_TO, replace=False)]
     if metric is not None:
         x = (x - np.median(x, axis=0)) @ metric_root(np.asarray(metric, dtype=np.float64))
-    squared = pdist(x, "sqeuclidean")
+    squared = scipy.spatial.distance.pdist(x, "sqeuclidean")
     median = _exact_median(squared)
     if not np.isfinite(median):
         raise ValueError("the median distance overflows; rescale `samples` or pass a kernel with its `lengthscale`.")

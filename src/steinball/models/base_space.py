@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import ndtr, ndtri, softmax
+import scipy
 
 from steinball.arrays import Array, Floats, like, to_host
 from steinball.models.base import Model, as_model, model_at
@@ -26,7 +27,7 @@ def normal_of(below: Floats, above: Floats) -> Floats:
     array([ 0.   , 11.464])
     """
     with np.errstate(all="ignore"):
-        z = np.where(below <= above, ndtri(below), -ndtri(above))
+        z = np.where(below <= above, scipy.special.ndtri(below), -scipy.special.ndtri(above))
     return np.asarray(np.clip(z, -_FARTHEST, _FARTHEST))
 
 
@@ -50,8 +51,10 @@ def rosenblatt(whitened: Floats, log_weights: Floats, log_scales: Floats) -> Flo
     """
     steps = -0.5 * whitened**2 - log_scales
     before = np.cumsum(steps, axis=2) - steps + log_weights[:, None]
-    shares = softmax(before, axis=1)
-    return normal_of(np.sum(shares * ndtr(whitened), axis=1), np.sum(shares * ndtr(-whitened), axis=1))
+    shares = scipy.special.softmax(before, axis=1)
+    return normal_of(
+        np.sum(shares * scipy.special.ndtr(whitened), axis=1), np.sum(shares * scipy.special.ndtr(-whitened), axis=1)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +140,9 @@ def _based(model: Model) -> BaseSpace:
     return BaseSpace(dimension=known.dimension, base_map=BaseMap(model, known.support))
 
 
+_last_based: Any = lru_cache(maxsize=8)(_based)  # what was found out of it serves the next test; it holds its model
+
+
 def as_tested(model: Any, samples: Array, base: bool) -> Model:
     """What a user passed, as a model; with ``base`` in base space where an object of another library is better there.
 
@@ -144,7 +150,7 @@ def as_tested(model: Any, samples: Array, base: bool) -> Model:
     :func:`~steinball.models.base.as_model` is taken as it is.
     """
     found = model_at(model, samples)
-    return _based(found) if base and found is not model and Knowledge(found).prefers_base else found
+    return _last_based(found) if base and found is not model and Knowledge(found).prefers_base else found
 
 
 def bring_stream(rows: Array, model: Any) -> Array:

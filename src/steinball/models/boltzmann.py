@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit, logsumexp
 
 from steinball.arrays import Array, Floats, as_generator, as_numbers, check_choice, check_resamples, like, namespace
 from steinball.models.gaussian import BuiltIn, as_points, frozen, set_fields
@@ -161,7 +161,7 @@ class GaussianBernoulliRBM(BuiltIn):
                 'Use `sample(..., method="gibbs")`, knowing that its chains may not mix.'
             )
         log_weights = np.concatenate(list(self._log_hidden_weights()))
-        return np.asarray(np.exp(log_weights - logsumexp(log_weights)))
+        return np.asarray(np.exp(log_weights - scipy.special.logsumexp(log_weights)))
 
     def _log_hidden_weights(self) -> Iterator[Floats]:
         """cᵀh + |b + Bh/2|²/2, less its constant |b|²/2, in chunks."""
@@ -210,7 +210,7 @@ class GaussianBernoulliRBM(BuiltIn):
     def _swept(self, x: Floats, sweeps: int, generator: np.random.Generator) -> Floats:
         """Rows of ``x`` after ``sweeps`` draws of h given x, then x given h."""
         for _ in range(sweeps):
-            up = generator.random((len(x), self.hidden)) < expit(2.0 * self._fields(x))
+            up = generator.random((len(x), self.hidden)) < scipy.special.expit(2.0 * self._fields(x))
             x = self._visible(2.0 * up - 1.0, generator)
         return x
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from steinball.arrays import Floats, to_host
 from steinball.models.base import Model
@@ -265,5 +265,5 @@ def maximum_likelihood(family: Family, x: Floats, start: Floats) -> Floats:
         value = -float(np.mean(values))
         return (value, -slopes) if np.isfinite(value) and np.isfinite(slopes).all() else (1e300, np.zeros_like(slopes))
 
-    found = minimize(loss, np.zeros_like(center), jac=True, method="BFGS", options={"gtol": 1e-8})
+    found = scipy.optimize.minimize(loss, np.zeros_like(center), jac=True, method="BFGS", options={"gtol": 1e-8})
     return family.from_working(center + units * np.asarray(found.x))

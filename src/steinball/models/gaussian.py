@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import InitVar, dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
-from scipy.special import ndtr
 
 from steinball.arrays import Array, Floats, as_numbers, check_resamples, is_array, like, namespace
 from steinball.models.differences import difference_jacobian
@@ -122,7 +121,10 @@ class Covariance:
         matrix = _as_symmetric(given, name, dimension)
         deviations = np.sqrt(np.diag(matrix))
         correlation_root = _cholesky(matrix / deviations / deviations[:, None], name)
-        inverse = solve_triangular(correlation_root, np.eye(dimension), lower=True) / deviations
+        unit = np.eye(dimension)  # its inverse need not be asked for, nor SciPy be loaded for it
+        alone = np.array_equal(correlation_root, unit)
+        inverse = unit if alone else scipy.linalg.solve_triangular(correlation_root, unit, lower=True)
+        inverse = inverse / deviations
         root = correlation_root * deviations[:, None]
         log_volume = float(np.sum(np.log(np.diag(correlation_root))) + np.sum(np.log(deviations)))
         return cls(frozen(np.diag(matrix)), (frozen(matrix), frozen(root), frozen(inverse)), log_volume)
@@ -327,16 +329,23 @@ class Gaussian(BuiltIn):
         return np.asarray(self._factor.whiten(x - self.mean))
 
 
+@lru_cache(maxsize=8)
+def _triangle(dimension: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns of the upper triangle, row by row."""
+    rows, columns = np.triu_indices(dimension)
+    return rows, columns
+
+
 def unpacked(entries: Floats, dimension: int) -> Floats:
     """The symmetric matrix with this upper triangle, row by row."""
     matrix = np.zeros((dimension, dimension))
-    matrix[np.triu_indices(dimension)] = entries
+    matrix[_triangle(dimension)] = entries
     return matrix + np.triu(matrix, 1).T
 
 
 def packed(matrix: NDArray[np.floating[Any]]) -> Floats:
     """The upper triangle of a matrix, row by row."""
-    return np.asarray(matrix[np.triu_indices(len(matrix))], dtype=np.float64)
+    return np.asarray(matrix[_triangle(len(matrix))], dtype=np.float64)
 
 
 def log_cholesky(cov: Floats) -> Floats:
@@ -357,7 +366,7 @@ def moment_scores(x: Floats, mean: Floats, precision: Floats) -> Floats:
     """∂ log p / ∂ mean and ∂ covariance (its upper triangle), shape (n, d + d(d + 1)/2)."""
     d = len(mean)
     pull = (x - mean) @ precision
-    rows, columns = np.triu_indices(d)
+    rows, columns = _triangle(d)
     twice = np.where(rows == columns, 0.5, 1.0)  # an entry off the diagonal stands in two places
     return np.hstack([pull, twice * (pull[:, rows] * pull[:, columns] - precision[rows, columns])])
 
@@ -367,7 +376,7 @@ def moment_names(dimension: int, spread: str) -> tuple[str, ...]:
     if dimension == 1:
         return "mean", spread
     apart = "_" if dimension > 9 else ""
-    pairs = zip(*np.triu_indices(dimension), strict=True)
+    pairs = zip(*_triangle(dimension), strict=True)
     return (*(f"mean_{i + 1}" for i in range(dimension)), *(f"cov_{i + 1}{apart}{j + 1}" for i, j in pairs))
 
 
@@ -432,7 +441,7 @@ class NormalFamily(ExponentialFamily):
 
     def margins(self, params: Floats, x: Floats) -> Floats:
         mean, cov = self._moments(params)
-        return np.asarray(ndtr((x - mean) / np.sqrt(np.diag(cov))))
+        return np.asarray(scipy.special.ndtr((x - mean) / np.sqrt(np.diag(cov))))
 
     def to_working(self, params: Floats) -> Floats:
         """Means, and the Cholesky factor with logarithms on its diagonal."""
@@ -447,7 +456,7 @@ class NormalFamily(ExponentialFamily):
         return difference_jacobian(self.from_working, self.to_working(params))
 
     def score_basis(self, x: Floats) -> Floats:
-        (n, d), (rows, columns) = x.shape, np.triu_indices(x.shape[1])
+        (n, d), (rows, columns) = x.shape, _triangle(x.shape[1])
         basis, places = np.zeros((n, d, d + len(rows))), d + np.arange(len(rows))
         basis[:, np.arange(d), np.arange(d)] = 1.0
         basis[:, columns, places] = -x[:, rows]

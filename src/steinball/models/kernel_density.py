@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp, softmax
+import scipy
 
 from steinball.arrays import Array, Floats, like, to_host
 from steinball.models.base_space import rosenblatt
@@ -60,14 +60,17 @@ class KernelDensity(BuiltIn):
         """∇ log p at each row of ``x``, shape (n, d)."""
         x = as_points(x, self.dimension)
         points = to_host(x)
-        pulled = [(softmax(logs, axis=1) @ self.centers) - part for part, logs in self._blocks(points)]
+        pulled = [(scipy.special.softmax(logs, axis=1) @ self.centers) - part for part, logs in self._blocks(points)]
         return like(np.concatenate(pulled) @ self._factor.inverse, x)
 
     def log_density(self, x: Array) -> Array:
         """log p at each row of ``x``, normalized, shape (n,)."""
         x = as_points(x, self.dimension)
         constant = self._factor.log_volume + 0.5 * self.dimension * np.log(2.0 * np.pi)
-        return like(np.concatenate([logsumexp(logs, axis=1) for _, logs in self._blocks(to_host(x))]) - constant, x)
+        return like(
+            np.concatenate([scipy.special.logsumexp(logs, axis=1) for _, logs in self._blocks(to_host(x))]) - constant,
+            x,
+        )
 
     def _blocks(self, x: Floats) -> list[tuple[Floats, Floats]]:
         """Blocks of points, each with the terms log w − |L⁻¹(x − y)|²/2 of every center, (m, k)."""

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from steinball.arrays import Array, Floats, as_number, as_numbers, like, namespace
 from steinball.models.gaussian import BuiltIn, as_points, frozen, set_fields
@@ -167,7 +167,9 @@ class KernelExponentialFamily(BuiltIn):
         edges, top = _refine(self._log_values, np.linspace(-reach, reach, 257))
         nodes, weights = _gauss_legendre(edges[:-1], edges[1:])
         masses = np.sum(weights * np.exp(self._log_values(nodes) - top), axis=1)
-        tail = math.exp(-top) * math.sqrt(2.0 * math.pi) * self.base_scale * ndtr(-reach / self.base_scale)
+        tail = (
+            math.exp(-top) * math.sqrt(2.0 * math.pi) * self.base_scale * scipy.special.ndtr(-reach / self.base_scale)
+        )
         return top, edges, np.cumsum([0.0, tail, *masses, tail])
 
     def _reach(self) -> float:
@@ -212,7 +214,7 @@ class KernelExponentialFamily(BuiltIn):
         left = mass < cumulative[1]
         beyond = np.where(left, mass, cumulative[-1] - mass)
         share = beyond / (math.exp(-top) * math.sqrt(2.0 * math.pi) * self.base_scale)
-        return np.asarray(np.where(left, 1.0, -1.0) * self.base_scale * ndtri(share))
+        return np.asarray(np.where(left, 1.0, -1.0) * self.base_scale * scipy.special.ndtri(share))
 
     def _invert(self, cell: NDArray[np.intp], mass: Floats) -> Floats:
         """Points x with ``mass`` between the left edge of their cell and x.

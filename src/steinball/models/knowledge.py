@@ -67,6 +67,54 @@ class Knowledge:
 
     model: Any
 
+    # What it is, by its own word.
+    #: The name of a function, otherwise nothing.
+    name = Said[str](str, "", "__name__")
+    #: The number d of columns.
+    dimension = Said[int | None](int)
+    #: Whether the score is known at points other than the samples.
+    evaluable = Said[bool](bool, True)
+    #: Why the score is not known at other points, for an error.
+    unknown_elsewhere = Said[str](str, "`model` is an array of scores")
+    #: Whether its score and its sampler are known to fit each other, as those of built-in models are.
+    verified = Said[bool](bool, False)
+    #: Whether it is a function that the user gave as a score, with nothing beside it to compare it with.
+    bare_function = Said[bool](bool, False)
+    #: Whether its score is the derivative of its log density by construction.
+    derived = Said[bool](bool, False)
+    #: Whether NumPy arrays are welcome, whatever library the samples are of.
+    takes_numpy = Said[bool](bool, False)
+    #: Whether tests have more power in base space, as it says.
+    prefers_base = Said[bool](bool, False)
+
+    # How its coordinates came from those of the data.
+    #: How data come into base space, where the model is stated there.
+    base_map = Said[Move | None](Move)
+    #: How places of the data's coordinates come to those that the model is stated in, where these are others.
+    move = Said[Move | None](Move)
+    #: How the reference of the model that :attr:`move` is from becomes that of this one.
+    moved_reference = Said[Callable[[Any], Any] | None](Callable)
+
+    # What can be done with it.
+    #: log p up to a constant, (n, d) to (n,).
+    log_density = Said[Callable[[Array], Array] | None](Callable)
+    #: ``sample(n, rng)``, in whatever array library the model draws.
+    sampler = Said[Callable[[int, np.random.Generator], Any] | None](Callable, name="sample")
+    #: The distribution function of a model of one column.
+    cdf = Said[Callable[[Floats], Any] | None](Callable)
+    #: Data (n, d) to standard normal ones, on the host.
+    to_base = Said[Callable[[Floats], Floats] | None](Callable)
+
+    # What its score is bounded by, and what it is made of.
+    #: Its own ``score_growth``, which :meth:`score_growth` asks.
+    grows_as = Said[Callable[..., Any] | None](Callable, name="score_growth")
+    #: The score as a function of the distance from a center.
+    radial_score = Said[RadialScore | None](RadialScore)
+    #: Bounds of each coordinate of the score over boxes.
+    score_bounds = Said[Callable[[Floats, Floats], Bounds] | None](Callable)
+    #: Weights (k,), means (k, d) and covariances (k, d, d) of a model that is a mixture of normal distributions.
+    normal_parts = Said[tuple[Floats, Floats, Floats] | None](tuple)
+
     def asked(self, name: str) -> Any:
         """What is known under a name of this class."""
         return getattr(self, name)
@@ -102,22 +150,10 @@ class Knowledge:
         owner = self._attribute("__self__")
         return type(self.model if owner is None else owner).__module__.partition(".")[0]
 
-    #: The name of a function, otherwise nothing.
-    name = Said[str](str, "", "__name__")
-
     @property
     def density_method(self) -> str | None:
         """The name of its method for a log density or density, in the words of whatever library it is from."""
         return next((name for name in LOG_DENSITIES + DENSITIES if self._method(name) is not None), None)
-
-    #: Whether the score is known at points other than the samples.
-    evaluable = Said[bool](bool, True)
-
-    #: Why the score is not known at other points, for an error.
-    unknown_elsewhere = Said[str](str, "`model` is an array of scores")
-
-    #: The number d of columns.
-    dimension = Said[int | None](int)
 
     @property
     def is_discrete(self) -> bool:
@@ -125,23 +161,16 @@ class Knowledge:
         new = "DiscreteDistribution" in {kind.__name__ for kind in type(self.model).__mro__}
         return new or (self._method("pmf") is not None and self._method("pdf") is None)
 
-    #: Whether its score and its sampler are known to fit each other, as those of built-in models are.
-    verified = Said[bool](bool, False)
-
-    #: Whether it is a function that the user gave as a score, with nothing beside it to compare it with.
-    bare_function = Said[bool](bool, False)
-
-    #: Whether its score is the derivative of its log density by construction.
-    derived = Said[bool](bool, False)
+    @property
+    def unchanging(self) -> bool:
+        """Whether it is a model of this library, whose parameters cannot be changed."""
+        return self.verified and type(self.model).__module__.startswith("steinball.") and self.original is self.model
 
     @property
     def original(self) -> Any:
         """The object that the user passed, where this is what became of it."""
         said = self._attribute("original")
         return self.model if said is None else said
-
-    #: Whether NumPy arrays are welcome, whatever library the samples are of.
-    takes_numpy = Said[bool](bool, False)
 
     def evaluated_in(self, template: Array | None) -> Array:
         """An array of the library to evaluate it in: NumPy if it takes that (``takes_numpy``), else ``template``'s."""
@@ -159,6 +188,11 @@ class Knowledge:
         """Its spread, shape (d, d)."""
         said = self._numbers("covariance", 2)
         return said if said is not None and said.shape[0] == said.shape[1] else None
+
+    @property
+    def variances(self) -> Floats | None:
+        """Those of uncorrelated columns, shape (d,), where a model of our own says that they are: no matrix is made."""
+        return self._numbers("variances", 1) if self.verified else None
 
     @property
     def place(self) -> tuple[Floats, Floats] | None:
@@ -185,19 +219,7 @@ class Knowledge:
                 return Clusters(locations, covariances)
         return None
 
-    #: Weights (k,), means (k, d) and covariances (k, d, d) of a model that is a mixture of normal distributions.
-    normal_parts = Said[tuple[Floats, Floats, Floats] | None](tuple)
-
     # What can be done with it.
-
-    #: log p up to a constant, (n, d) to (n,).
-    log_density = Said[Callable[[Array], Array] | None](Callable)
-
-    #: ``sample(n, rng)``, in whatever array library the model draws.
-    sampler = Said[Callable[[int, np.random.Generator], Any] | None](Callable, name="sample")
-
-    #: The distribution function of a model of one column.
-    cdf = Said[Callable[[Floats], Any] | None](Callable)
 
     @property
     def quantile(self) -> Callable[[Floats], Any] | None:
@@ -209,21 +231,6 @@ class Knowledge:
         """Draws (m, d) that are all that is known of the model (:func:`steinball.from_draws`)."""
         said = self._attribute("draws")
         return said if isinstance(said, np.ndarray) and said.ndim == 2 else None
-
-    #: Data (n, d) to standard normal ones, on the host.
-    to_base = Said[Callable[[Floats], Floats] | None](Callable)
-
-    #: Whether tests have more power in base space, as it says.
-    prefers_base = Said[bool](bool, False)
-
-    #: How data come into base space, where the model is stated there.
-    base_map = Said[Move | None](Move)
-
-    #: How places of the data's coordinates come to those that the model is stated in, where these are others.
-    move = Said[Move | None](Move)
-
-    #: How the reference of the model that :attr:`move` is from becomes that of this one.
-    moved_reference = Said[Callable[[Any], Any] | None](Callable)
 
     def draws(self, n: int) -> Floats | None:
         """``n`` draws with a seed of our own, the same every time, shape (n, d) on the host."""
@@ -254,15 +261,6 @@ class Knowledge:
         if isinstance(said, (int, float)) and not isinstance(said, bool) and math.isfinite(said):
             return float(said)
         return None if self.grows_as is None else 1.0
-
-    #: Its own ``score_growth``, which :meth:`score_growth` asks.
-    grows_as = Said[Callable[..., Any] | None](Callable, name="score_growth")
-
-    #: The score as a function of the distance from a center.
-    radial_score = Said[RadialScore | None](RadialScore)
-
-    #: Bounds of each coordinate of the score over boxes.
-    score_bounds = Said[Callable[[Floats, Floats], Bounds] | None](Callable)
 
     def score_growth(self, center: Floats, precision: Floats) -> tuple[ScoreGrowth, ...]:
         """Bounds of \\|s\\| by the distance from ``center`` in the metric ``precision``; none where it says nothing.

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import logsumexp, ndtr
 
 from steinball.arrays import Array, Floats, as_numbers, like, namespace
 from steinball.models.base_space import rosenblatt
@@ -381,7 +381,9 @@ class MixtureFamily(Family):
 
     def margins(self, params: Floats, x: Floats) -> Floats:
         parts = zip(*self.parts(params), strict=True)
-        return np.asarray(sum(weight * ndtr((x - mean) / np.sqrt(np.diag(cov))) for weight, mean, cov in parts))
+        return np.asarray(
+            sum(weight * scipy.special.ndtr((x - mean) / np.sqrt(np.diag(cov))) for weight, mean, cov in parts)
+        )
 
     def to_working(self, params: Floats) -> Floats:
         """Log odds against the last weight, means, and Cholesky factors with logarithms on their diagonals."""
@@ -393,7 +395,7 @@ class MixtureFamily(Family):
         k, d = self.components, self.dimension
         logs = np.append(working[: k - 1], 0.0)
         moments = [np.append(m[:d], packed(from_log_cholesky(m[d:], d))) for m in working[k - 1 :].reshape(k, -1)]
-        return np.concatenate([np.exp(logs - logsumexp(logs))[:-1], *moments])
+        return np.concatenate([np.exp(logs - scipy.special.logsumexp(logs))[:-1], *moments])
 
     def working_jacobian(self, params: Floats) -> Floats:
         return difference_jacobian(self.from_working, self.to_working(params))
@@ -406,7 +408,7 @@ def _log_shares(x: Floats, parts: Parts) -> tuple[Floats, Floats]:
     z = np.einsum("kij,nkj->nki", np.linalg.inv(roots), x[:, None, :] - means)
     heights = np.log(weights) - np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
     joint = heights - 0.5 * np.sum(z * z, axis=2) - 0.5 * x.shape[1] * np.log(2.0 * np.pi)
-    total = logsumexp(joint, axis=1)
+    total = scipy.special.logsumexp(joint, axis=1)
     return joint - total[:, None], total
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import digamma, gammainc, gammaln, ndtr, polygamma
+import scipy
 
 from steinball.arrays import Array, Floats, namespace
 from steinball.models.family import ExponentialFamily, Family
@@ -41,7 +41,7 @@ class Gamma(_OnHalfLine):
     def log_density(self, x: Array) -> Array:
         """log p at each row of ``x``, normalized, shape (n,)."""
         ratio = as_points(x, 1)[:, 0] / self.scale
-        constant = float(gammaln(self.shape)) + float(np.log(self.scale))
+        constant = float(scipy.special.gammaln(self.shape)) + float(np.log(self.scale))
         return (self.shape - 1.0) * namespace(ratio).log(ratio) - ratio - constant
 
     def score(self, x: Array) -> Array:
@@ -169,8 +169,8 @@ class GammaFamily(ExponentialFamily):
             raise ValueError("`x` must not be constant to fit a gamma distribution.")
         shape = (3.0 - gap + math.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)  # within 1.5 % of the root
         for _ in range(_NEWTON):
-            rest = math.log(shape) - float(digamma(shape)) - gap
-            shape *= math.exp(-rest / (1.0 - shape * float(polygamma(1, shape))))
+            rest = math.log(shape) - float(scipy.special.digamma(shape)) - gap
+            shape *= math.exp(-rest / (1.0 - shape * float(scipy.special.polygamma(1, shape))))
         return np.array([shape, mean / shape])
 
     def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
@@ -178,12 +178,12 @@ class GammaFamily(ExponentialFamily):
         return x if own[1] == target[1] else np.asarray(x * (np.prod(target) / np.prod(own)))
 
     def margins(self, params: Floats, x: Floats) -> Floats:
-        return np.asarray(gammainc(params[0], x / params[1]))
+        return np.asarray(scipy.special.gammainc(params[0], x / params[1]))
 
     def parameter_scores(self, params: Floats, x: Floats) -> Floats:
         shape, scale = params
         ratio = x[:, 0] / scale
-        return np.stack([np.log(ratio) - digamma(shape), (ratio - shape) / scale], axis=1)
+        return np.stack([np.log(ratio) - scipy.special.digamma(shape), (ratio - shape) / scale], axis=1)
 
     def score_basis(self, x: Floats) -> Floats:
         return np.stack([1.0 / x, -np.ones_like(x)], axis=2)
@@ -225,7 +225,7 @@ class LogNormalFamily(ExponentialFamily):
         return np.asarray(np.exp(target[0] + target[1] * (np.log(x) - own[0]) / own[1]))
 
     def margins(self, params: Floats, x: Floats) -> Floats:
-        return np.asarray(ndtr((np.log(x) - params[0]) / params[1]))
+        return np.asarray(scipy.special.ndtr((np.log(x) - params[0]) / params[1]))
 
     def parameter_scores(self, params: Floats, x: Floats) -> Floats:
         z = (np.log(x[:, 0]) - params[0]) / params[1]

@@ -119,7 +119,7 @@ def _found(model: Any, template: Array | None) -> Reference | str | None:
         return known.moved_reference(found) if isinstance(found, Reference) else found
     key = (Reference, type(model))
     found = kept_with(known.original, key, lambda: _made(model, template))
-    if isinstance(found, Reference) and not _still_true(found, model, template):
+    if isinstance(found, Reference) and not (known.unchanging or _still_true(found, model, template)):
         found = kept_with(known.original, key, lambda: _made(model, template), anew=True)
     return found
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from steinball.arrays import Array, Floats, as_number, as_samples, as_scores, dtype_name, is_array_like, like, to_host
 from steinball.models.array_models import ScoreArray
@@ -229,7 +229,7 @@ def _wrong_order(scores: Floats, gradient: Floats) -> Iterator[Mistake]:
     n, d = scores.shape
     if d > 1:
         cost = [[np.abs(s - g).sum() for g in gradient.T] for s in scores.T]
-        order = linear_sum_assignment(np.array(cost))[1]  # the nearest columns, each used once
+        order = scipy.optimize.linear_sum_assignment(np.array(cost))[1]  # the nearest columns, each used once
         shown = f": they hold {order.tolist()}" if d <= 12 else ""
         yield f"The coordinates of the score are in another order{shown}.", gradient[:, order], 1.0
         text = "The score is transposed: (d, n) values were arranged as (n, d)."

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import betaln, digamma, gammaln, ndtr, stdtr
+import scipy
 
 from steinball.arrays import Array, Floats, as_number, like, namespace
 from steinball.models.base_space import normal_of
@@ -143,7 +142,7 @@ class StudentT(BuiltIn):
     def _log_constant(self) -> float:
         nu, d = self.df, self.dimension
         # log Γ((ν+d)/2) − log Γ(ν/2), without the cancellation of two huge numbers for large ν
-        gammas = gammaln(d / 2.0) - betaln(nu / 2.0, d / 2.0)
+        gammas = scipy.special.gammaln(d / 2.0) - scipy.special.betaln(nu / 2.0, d / 2.0)
         return float(gammas - 0.5 * d * math.log(nu * math.pi) - self._factor.log_volume)
 
     def sample(self, n: int, rng: Any = None) -> Floats:
@@ -159,7 +158,7 @@ class StudentT(BuiltIn):
         df = self.df + np.arange(self.dimension)
         before = np.cumsum(np.pad(w**2, ((0, 0), (1, 0)))[:, :-1], axis=1)
         t = w * np.sqrt(df / (self.df + before))
-        return normal_of(stdtr(df, t), stdtr(df, -t))
+        return normal_of(scipy.special.stdtr(df, t), scipy.special.stdtr(df, -t))
 
 
 class StudentFamily(Family):
@@ -212,7 +211,9 @@ class StudentFamily(Family):
         options = {"ftol": 1e-13, "gtol": 1e-9}
         starts = ([0.02, z.mean(), np.log(z.std())], [0.2, 0.0, 0.0], [1.0, 0.0, -0.3])
         start = min(starts, key=lambda at: _loss(np.array(at), z)[0])
-        inverse, loc, log_scale = minimize(_loss, start, (z,), "L-BFGS-B", True, bounds=bounds, options=options).x
+        inverse, loc, log_scale = scipy.optimize.minimize(
+            _loss, start, (z,), "L-BFGS-B", True, bounds=bounds, options=options
+        ).x
         inverse = inverse if inverse > _NORMAL else 0.0
         return np.array([inverse, center + spread * loc, spread * np.exp(log_scale)])
 
@@ -222,7 +223,7 @@ class StudentFamily(Family):
 
     def margins(self, params: Floats, x: Floats) -> Floats:
         inverse, z = params[0], (x - params[1]) / params[2]
-        return np.asarray(stdtr(1.0 / inverse, z) if inverse > _NORMAL else ndtr(z))
+        return np.asarray(scipy.special.stdtr(1.0 / inverse, z) if inverse > _NORMAL else scipy.special.ndtr(z))
 
     def score(self, params: Floats, x: Floats) -> Floats:
         inverse, loc, scale = params
@@ -279,7 +280,7 @@ def _log_constant(inverse: float) -> float:
     if inverse < 1e-3:
         return -0.5 * math.log(2.0 * math.pi) - inverse / 4.0 + inverse**3 / 24.0
     nu = 1.0 / inverse
-    return float(gammaln(0.5) - betaln(nu / 2.0, 0.5) - 0.5 * math.log(nu * math.pi))
+    return float(scipy.special.gammaln(0.5) - scipy.special.betaln(nu / 2.0, 0.5) - 0.5 * math.log(nu * math.pi))
 
 
 def _tail_score(inverse: float, z: Floats) -> Floats:
@@ -294,5 +295,7 @@ def _tail_score(inverse: float, z: Floats) -> Floats:
     constant = -0.25 + inverse * inverse / 8.0
     if inverse >= 1e-3:
         nu = 1.0 / inverse
-        constant = -0.5 * nu * nu * float(digamma((nu + 1.0) / 2.0) - digamma(nu / 2.0) - 1.0 / nu)
+        constant = (
+            -0.5 * nu * nu * float(scipy.special.digamma((nu + 1.0) / 2.0) - scipy.special.digamma(nu / 2.0) - 1.0 / nu)
+        )
     return np.asarray(constant + 0.5 * z**4 * apart - 0.5 * z * z / (1.0 + t))

@@ -165,11 +165,13 @@ def place(
         raise ValueError(_outside(out, support))
     if out.sum() > len(x) - 2:
         raise ValueError(f"at least 2 of `samples` must lie in the support {support} of the model, got {sum(~out)}.")
-    edge = support.on_edge(x)
-    step = steps(x[~out]) if steps is not None and edge.any() else np.zeros(x.shape[1])
-    if edge.sum() > max(_ROUNDED_POINTS, _ROUNDED_SHARE * len(x), support.expected_on_edge(x[~out], step)):
-        raise ValueError(_on_edge(edge, support))
-    rows, inner = np.flatnonzero(~out), support.off_edges(support.within_cells(x[~out], step), dtype_name(samples))
+    edge, inside = support.on_edge(x), x[~out]
+    if edge.any():
+        step = np.zeros(x.shape[1]) if steps is None else steps(inside)
+        if edge.sum() > max(_ROUNDED_POINTS, _ROUNDED_SHARE * len(x), support.expected_on_edge(inside, step)):
+            raise ValueError(_on_edge(edge, support))
+        inside = support.within_cells(inside, step)
+    rows, inner = np.flatnonzero(~out), support.off_edges(inside, dtype_name(samples))
     if (inner != x[~out]).any():
         samples = like(inner, samples)
     elif out.any():

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv
+import scipy
 
 from steinball.arrays import (
     as_number,
@@ -228,8 +228,12 @@ def power(
 def estimated(study: Study, n: int, repeats: int) -> Power:
     """The share of rejections among so many samples, with its band."""
     rejections = sum(p <= study.level for p in study.pvalues(n, repeats))
-    low = float(betaincinv(rejections, repeats - rejections + 1, _BAND / 2.0)) if rejections else 0.0
-    high = float(betaincinv(rejections + 1, repeats - rejections, 1.0 - _BAND / 2.0)) if rejections < repeats else 1.0
+    low = float(scipy.special.betaincinv(rejections, repeats - rejections + 1, _BAND / 2.0)) if rejections else 0.0
+    high = (
+        float(scipy.special.betaincinv(rejections + 1, repeats - rejections, 1.0 - _BAND / 2.0))
+        if rejections < repeats
+        else 1.0
+    )
     return Power(rejections / repeats, low, high, n, repeats, study.contamination, study.level)
 
 

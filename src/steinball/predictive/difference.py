@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrik, betainccinv, betaincinv, ndtri
 
 from steinball.arrays import Floats
 from steinball.predictive.pit import Pit
@@ -77,22 +78,27 @@ class Difference:
         count, m = np.ceil(self.counts - _ROUNDING), self.block_rows
         chance = np.clip(ARC_WIDTHS - tolerance * self.n / np.maximum(m, 1), 0.0, 1.0)
         changed = math.floor(tolerance * self.n + _ROUNDING)
-        by_change = bdtr(np.minimum(count + changed, m), m, ARC_WIDTHS)
-        tails = self.factor * np.maximum(bdtr(count, m, chance), by_change)
+        by_change = scipy.special.bdtr(np.minimum(count + changed, m), m, ARC_WIDTHS)
+        tails = self.factor * np.maximum(scipy.special.bdtr(count, m, chance), by_change)
         tails /= np.maximum(self._weights, np.finfo(float).tiny)
         return float(min(1.0, tails.min()))
 
-    def shortages(self, level: float) -> Floats:
-        """Lower limits of the shortage of every box, as a share of all rows, that hold together; (t, 16, 306)."""
-        count, m, alpha = np.ceil(self.counts - _ROUNDING), self.block_rows, level * self._weights / self.factor
-        chance = np.where(count < m, betainccinv(count + 1.0, np.maximum(m - count, 1.0), alpha), 1.0)
-        by_law = m * (ARC_WIDTHS - chance) / self.n
-        by_change = (_binomial_quantile(alpha, m, ARC_WIDTHS) - count + 1.0) / self.n
-        return np.asarray(np.minimum(by_law, by_change))
+    def lower_bound(self, level: float) -> float:
+        """δ_L, the largest of limits of the shortages of all boxes that hold together, by law and by changed rows."""
+        count, m, width = self._boxes(np.ceil(self.counts - _ROUNDING), np.full(self.counts.shape, True))
+        alpha = (level * self._weights / self.factor).ravel()
+        chance = np.where(count < m, scipy.special.betainccinv(count + 1.0, np.maximum(m - count, 1.0), alpha), 1.0)
+        by_law, best = m * (width - chance) / self.n, 0.0
+        boxes = by_law >= by_law.max()
+        for _ in range(2):  # the limit by changed rows is slow: of the largest box, then of those that may exceed it
+            by_change = (_binomial_quantile(alpha[boxes], m[boxes], width[boxes]) - count[boxes] + 1.0) / self.n
+            best = float(np.minimum(by_law[boxes], by_change).max(initial=best))
+            boxes = by_law > best
+        return best
 
     def interval(self, level: float) -> tuple[float, float]:
         """[δ_L, δ_U]: simultaneous lower limits, and pointwise upper ones, which need no correction."""
-        return max(0.0, float(self.shortages(level).max())), self.upper_bound(level)
+        return self.lower_bound(level), self.upper_bound(level)
 
     def upper_bound(self, level: float) -> float:
         """δ_U; boxes that cannot be the largest at a level between the ends of ``_LEVELS`` are left out."""
@@ -106,28 +112,27 @@ class Difference:
         least, most = (self._uppers(level, every).reshape(self.counts.shape) for level in reversed(_LEVELS))
         return np.asarray(most >= least.max())
 
+    def _boxes(self, counts: Floats, boxes: NDArray[np.bool_]) -> tuple[NDArray[Any], ...]:
+        """Counts, rows and widths of some boxes, one after the other."""
+        return counts[boxes], *(np.broadcast_to(part, counts.shape)[boxes] for part in (self.block_rows, ARC_WIDTHS))
+
     def _uppers(self, level: float, boxes: NDArray[np.bool_]) -> Floats:
         """Upper limits of the shortage of some boxes, one after the other."""
-        count, m, width = (
-            np.broadcast_to(part, self.counts.shape)[boxes]
-            for part in (np.floor(self.counts + _ROUNDING), self.block_rows, ARC_WIDTHS)
+        count, m, width = self._boxes(np.floor(self.counts + _ROUNDING), boxes)
+        chance = np.where(
+            count > 0, scipy.special.betaincinv(np.maximum(count, 1.0), m - count + 1.0, level / self.factor), 0.0
         )
-        chance = np.where(count > 0, betaincinv(np.maximum(count, 1.0), m - count + 1.0, level / self.factor), 0.0)
         if self.factor == 1.0:
             chance = np.minimum(chance, np.maximum(count - 1.0, 0.0) / np.maximum(m, 1))
         return np.asarray(m * (width - chance) / self.n)
-
-    def worst(self, level: float) -> tuple[int, ...]:
-        """Table, block and arc of the box with the largest proven shortage."""
-        return tuple(int(i) for i in np.unravel_index(self.shortages(level).argmax(), self.counts.shape))
 
     def rows_needed(self, tables: Floats, tolerance: float, level: float) -> float:
         """Rows from which on a true model is called good enough in about three of four samples, (C/(ε − δ_L))².
 
         C = √n times the 75 % quantile of δ_U, by the normal approximation, over fresh ``tables`` (b, t, 8, 18).
         """
-        room = tolerance - self.interval(level)[0]
-        noise = -ndtri(level / self.factor) * np.sqrt(self.block_rows * ARC_WIDTHS * (1.0 - ARC_WIDTHS))
+        room = tolerance - self.lower_bound(level)
+        noise = -scipy.special.ndtri(level / self.factor) * np.sqrt(self.block_rows * ARC_WIDTHS * (1.0 - ARC_WIDTHS))
         mean = self.block_rows * ARC_WIDTHS + noise
         highs = [(mean - views_of(one)[:, :BOXES].reshape(self.counts.shape)).max() for one in tables]
         return math.ceil(np.quantile(highs, 0.75) ** 2 / self.n / room**2) if room > 0.0 else math.inf
@@ -135,6 +140,9 @@ class Difference:
 
 def _binomial_quantile(alpha: Floats, m: NDArray[np.int64], chance: Floats) -> Floats:
     """The largest count c with P(Bin(m, chance) ≤ c) ≤ alpha; −1 if there is none."""
-    near = np.nan_to_num(np.floor(bdtrik(alpha, m, chance)), nan=0.0)
-    tries = [np.where((c := near + d) < 0, -1.0, np.where(bdtr(c, m, chance) <= alpha, c, -1.0)) for d in (1, 0, -1)]
+    near = np.nan_to_num(np.floor(scipy.special.bdtrik(alpha, m, chance)), nan=0.0)
+    tries = [
+        np.where((c := near + d) < 0, -1.0, np.where(scipy.special.bdtr(c, m, chance) <= alpha, c, -1.0))
+        for d in (1, 0, -1)
+    ]
     return np.asarray(np.maximum.reduce(tries))

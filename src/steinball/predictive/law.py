@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import SimpleNamespace
@@ -98,12 +99,15 @@ class Distribution(Law):
     def pit(self, y: Any, observed: Observed, rng: np.random.Generator, *, fresh: bool = True) -> Pit:
         """By distribution function and quantiles."""
         y = self.read(y)
-        if (shape := np.shape(self.law.ppf(0.5))) not in ((), (1,), y.shape):
+        if (shape := np.shape(self.law.cdf(y[:1]))) not in ((), (1,), y.shape):
             raise ValueError(f"`predictive` must have one law for each of the {y.size} rows of `y`, got shape {shape}.")
         return from_distribution(y, self.law, step=observed.step, limits=observed.limits, fresh=fresh)
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
-        """By quantiles of uniform numbers."""
+        """By SciPy's own sampler, where quantiles of counts are slow, or by quantiles of uniform numbers."""
+        if "random_state" in dir(self.law):
+            with suppress(TypeError):  # binom refuses numbers of trials that are floats, which ppf takes
+                return np.asarray(self.law.rvs(size=n, random_state=rng), dtype=np.float64)
         return np.broadcast_to(self.law.ppf(rng.random(n)), (n,)).copy()
 
     def center(self, n: int) -> Mapping[str, Floats]:

@@ -8,20 +8,28 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from steinball.arrays import Floats, as_seed, check_choice, generator_at
 from steinball.predictive.pit import Pit, fresh_tables
-from steinball.predictive.table import ARCS, BOXES, VIEW_MEANS, VIEW_TOPS, Features, row_chunks, tabulate, views_of
+from steinball.predictive.table import (
+    ARCS,
+    BOXES,
+    VIEW_MEANS,
+    VIEW_TOPS,
+    VIEWS,
+    Features,
+    row_chunks,
+    tabulate,
+    views_of,
+)
 
-__all__ = ["SHARES", "SLACK", "Null", "Redraw", "Reference", "recalibrate", "recalibrated"]
+__all__ = ["SHARES", "Null", "Redraw", "Reference"]
 
 SHARES = np.concatenate([[0.0, 0.0025, 0.005], np.arange(1, 30) / 100.0, np.arange(15, 48) / 50.0])
 # Simulates y, fits the model to it, and gives the ends of the PIT intervals of the simulated y under that fit.
 Redraw: TypeAlias = Callable[[np.random.Generator], tuple[Floats, Floats]]
 
-SLACK = 1.75
-_BATCH, _RESTARTS, _ENOUGH, _ROUNDING = 8, 3, 0.5, 1e-7
+_BATCH, _ROUNDING = 8, 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,37 +147,42 @@ class Null:
         """Number of bad rows in every replicate at every share, (replicates, e): it does not fall along the shares."""
         from scipy.stats import binom
 
-        if self.rows == "changed":
-            return np.tile(np.floor(shares * self._features.n + _ROUNDING), (self._size, 1))
         return np.asarray(binom.ppf(self._ranks, self._features.n, shares))
 
     def _scale(self, share: float) -> Floats:
         """1/σ_g of every table and view, (t, v); a quarter of a count is added to σ²."""
+        variance = self._variance
         if self.rows == "independent":
-            variance = (1.0 - share) * self._variance + share * (1.0 - share) * self._square
-        else:
+            variance = (1.0 - share) * variance + share * (1.0 - share) * self._square
+        elif self.rows == "any":
             rooms, place = np.unique(self._room, return_inverse=True)
             taken = np.minimum(self._bad(np.array([share]))[: self._pilot], rooms).var(axis=0)
-            variance = self._variance + self._top**2 * taken[place].reshape(self._room.shape)
+            variance = variance + self._top**2 * taken[place].reshape(self._room.shape)
         return np.asarray(1.0 / np.sqrt(variance + 0.25))
 
-    def _shortage(self, views: Floats, share: float, bad: float | Floats = 0.0) -> Floats:
-        """D_g of views (…, t, v); ``bad`` (…, 1, 1) adds what so many bad rows can take away."""
+    def _allowed(self, share: float) -> Floats:
+        """Σ E_i g less what a share of bad rows may take away, (t, v)."""
         if self.rows == "independent":
-            return np.asarray((1.0 - share) * self._expected - views)
-        short = self._expected - views
-        if share > 0.0:
-            tolerated = np.floor(share * self._features.n + _ROUNDING)
-            short += self._top * (np.minimum(bad, self._room) - np.minimum(tolerated, self._room))
+            return np.asarray((1.0 - share) * self._expected)
+        tolerated = np.floor(share * self._features.n + _ROUNDING)
+        return np.asarray(self._expected - self._top * np.minimum(tolerated, self._room))
+
+    def _shortage(self, views: Floats, allowed: Floats, bad: Floats | None = None) -> Floats:
+        """D_g of views (…, t, v); ``bad`` (…, 1, 1) adds what so many bad rows can take away."""
+        short = allowed - views
+        if bad is not None:
+            short += self._top * np.minimum(bad, self._room)
         return np.asarray(short)
 
-    def _maxima(self, tables: Floats, shares: Floats, scales: list[Floats], bad: Floats) -> Floats:
+    def _maxima(self, tables: Floats, shares: Floats, scales: list[Floats], bad: Floats | None = None) -> Floats:
         """Largest shortage over σ of boxes and of scores, for tables (b, t, 8, 18) at every share: (b, e, 2)."""
-        found = np.empty((len(tables), shares.size, 2))
+        found, allowed = np.empty((len(tables), shares.size, 2)), [self._allowed(share) for share in shares]
         for chunk in row_chunks(len(tables) if shares.size else 0, self._expected.size):
             views = views_of(tables[chunk])
-            for e, share in enumerate(shares):
-                found[chunk, e] = _tops(self._shortage(views, share, bad[chunk, e, None, None]) * scales[e])
+            for e, scale in enumerate(scales):
+                short = self._shortage(views, allowed[e], None if bad is None else bad[chunk, e, None, None])
+                short *= scale
+                found[chunk, e] = _tops(short)
         return found
 
     def _prepare(self, shares: Floats) -> None:
@@ -177,12 +190,15 @@ class Null:
         new = np.setdiff1d(shares, list(self._references))
         if self._redraw is not None and new.any():
             raise ValueError("`redraw` holds at share 0 alone: with a share of bad rows, refits are not the null.")
+        if self.rows == "changed" and new.any():  # replicates are rows before the change, at every share
+            self._references |= dict.fromkeys(new.tolist(), self.reference(0.0))
+            return
         scales = [self._scale(share) for share in new]
         if self.rows != "independent":
             maxima = list(np.moveaxis(self._maxima(self.tables, new, scales, self._bad(new)), 1, 0))
         else:
-            one, none = (self._simulate(self._size, share, 2) for share in new), np.zeros((self._size, 1))
-            maxima = [self._maxima(t, new[[e]], scales[e:], none)[:, 0] for e, t in enumerate(one)]
+            one = (self._simulate(self._size, share, 2) for share in new)
+            maxima = [self._maxima(t, new[[e]], scales[e : e + 1])[:, 0] for e, t in enumerate(one)]
         found = zip(new.tolist(), scales, maxima, strict=True)
         self._references |= {share: Reference.of(scale, top, self._pilot) for share, scale, top in found}
 
@@ -191,10 +207,29 @@ class Null:
         self._prepare(np.array([share]))
         return self._references[float(share)]
 
-    def statistic_at(self, share: float) -> Callable[[Floats], float]:
-        """The statistic at a share, as a function of observed tables (t, 8, 18)."""
-        own = self.reference(share)
-        return lambda table: own.statistic(_tops((self._shortage(views_of(table), share) * own.scale)[None])[0])
+    def statistic_at(self, share: float) -> Callable[[Floats, float], float]:
+        """The statistic at a share, as a function of observed tables (t, 8, 18); infinite if it exceeds a bound.
+
+        The largest views of every table, of boxes by block, at the last tables within their bound are asked first:
+        most tables of a search need no others.
+        """
+        own, family = self.reference(share), np.arange(len(VIEWS)) // BOXES
+        slope = own.scale / own.width[family]
+        offset = self._allowed(share) * slope - (own.center / own.width)[family]
+        starts = np.append(np.arange(0, BOXES, len(ARCS)), BOXES)
+        every, views = np.arange(len(slope))[:, None], np.zeros((len(slope), 0), dtype=np.int64)
+
+        def statistic(tables: Floats, bound: float = np.inf) -> float:
+            nonlocal views
+            asked = np.einsum("tvkc,tkc->tv", VIEWS[views], tables)
+            if (offset[every, views] - slope[every, views] * asked > bound + _ROUNDING).any():
+                return np.inf
+            short = offset - slope * views_of(tables)
+            if (largest := float(short.max())) <= bound:
+                views = starts + np.stack([part.argmax(axis=1) for part in np.split(short, starts[1:], axis=1)], axis=1)
+            return largest
+
+        return statistic
 
     def pvalue(self, table: Floats, share: float = 0.0, *, proven: bool = False) -> float:
         """The p-value of an observed table (t, 8, 18) at a tolerated share."""
@@ -204,7 +239,7 @@ class Null:
         """The p-value at every share; ``np.maximum.accumulate`` of them holds for a share chosen after looking."""
         self._prepare(shares)
         found, convex = [self._references[float(s)] for s in shares], proven & (shares > 0.0) & (self.rows == "any")
-        maxima = self._maxima(table[None], shares, [own.scale for own in found], np.zeros((1, shares.size)))[0]
+        maxima = self._maxima(table[None], shares, [own.scale for own in found])[0]
         return np.array([own.pvalue(own.statistic(t), c) for own, t, c in zip(found, maxima, convex, strict=True)])
 
     def share_bound(self, table: Floats, level: float, shares: Floats = SHARES, *, proven: bool = False) -> float:
@@ -222,7 +257,7 @@ class Null:
     def worst_of_each(self, table: Floats, share: float) -> list[tuple[int, int, int, float]]:
         """Position, block and arc of the largest box, and largest standardized view of every table, largest first."""
         own = self.reference(share)
-        short = self._shortage(views_of(table), share) * own.scale
+        short = (self._allowed(share) - views_of(table)) * own.scale
         values = ((_tops(short[:, None]) - own.center) / own.width).max(axis=1)
         boxes = np.where(self._room[:, :BOXES] > 0, short[:, :BOXES], -np.inf).argmax(axis=1)
         order = np.argsort(-values, kind="stable").tolist()
@@ -232,72 +267,3 @@ class Null:
 def _tops(short: Floats) -> Floats:
     """Largest entry of boxes and of scores over all tables, (b, t, v) to (b, 2)."""
     return np.stack([short[..., :BOXES].max(axis=(1, 2)), short[..., BOXES:].max(axis=(1, 2))], axis=1)
-
-
-def recalibrated(pit: Pit, features: Features, t: Floats) -> tuple[Floats, Floats]:
-    """PIT intervals with z = Φ⁻¹(u) replaced by (z − D t₁)/e^t₂, D a column of ones and the standardized features."""
-    shift, scale = features.design @ t[:-1], np.exp(t[-1])
-    return ndtr((ndtri(pit.low) - shift) / scale), ndtr((ndtri(pit.high) - shift) / scale)
-
-
-def recalibrate(pit: Pit, features: Features, null: Null, share: float, slack: float = SLACK) -> tuple[float, Floats]:
-    """Largest p-value over recalibrations of at most ``slack · share``, for a model fitted robustly on the same rows.
-
-    Parameters
-    ----------
-    pit, features : Pit, Features
-        The rows under the fitted model.
-    null : Null
-        Of fresh rows, never of refits.
-    share : float
-        The tolerated share ε of bad rows.
-    slack : float
-        Bound of |shift|, |slope| and |log scale| over ε; the worst bias of Huber's estimator of location is 1.72 ε.
-
-    Returns
-    -------
-    pvalue : float
-        The largest p-value that was found.
-    t : array
-        Its recalibration, for `recalibrated`: shift, slopes of the numeric features, log scale.
-
-    Notes
-    -----
-    If the true law is a recalibration within the bound, the p-value is at least that of the true law, so that the
-    level is kept up to the probability that the fit is farther away. The search is local, with three restarts before
-    a p-value below one half is returned; a minimum that it misses makes the p-value too small.
-
-    Examples
-    --------
-    >>> from steinball.predictive.pit import from_cdf_values
-    >>> rng = np.random.default_rng(0)
-    >>> pit = from_cdf_values(ndtr(rng.normal(0.15, 1.0, size=4000)))
-    >>> features = Features.of({"x": rng.normal(size=4000)})
-    >>> null = Null(pit, features, rng=0)
-    >>> pvalue, t = recalibrate(pit, features, null, 0.05)
-    >>> null.pvalue(tabulate(pit.low, pit.high, features), 0.05) < 0.05 < pvalue, bool(t[0] > 0.0)
-    (True, True)
-    """
-    bound, statistic, rng = slack * share, null.statistic_at(share), np.random.default_rng(0)
-    best = np.zeros(features.design.shape[1] + 1)
-
-    def value(t: Floats) -> float:
-        return statistic(tabulate(*recalibrated(pit, features, t), features))
-
-    for start in (best, *rng.uniform(-bound, bound, (_RESTARTS, best.size))):
-        best = min(best, _descend(value, start, bound, rng), key=value)
-        pvalue = null.pvalue(tabulate(*recalibrated(pit, features, best), features), share)
-        if pvalue > _ENOUGH:
-            break
-    return pvalue, best
-
-
-def _descend(value: Callable[[Floats], float], start: Floats, bound: float, rng: np.random.Generator) -> Floats:
-    """Pattern search in the cube |t| ≤ bound: along every axis, and along as many random diagonals."""
-    best, step = start, bound / 2.0
-    while step > bound / 20.0:
-        axes = np.vstack([np.eye(best.size), rng.choice([-1.0, 1.0], size=(best.size, best.size))])
-        tries = [best, *np.clip(best + step * np.vstack([axes, -axes]), -bound, bound)]
-        least = int(np.argmin([value(t) for t in tries]))
-        best, step = tries[least], step if least else step / 2.0
-    return best

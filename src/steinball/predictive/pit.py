@@ -143,7 +143,8 @@ def as_rows(values: Any, name: str, n: int | None = None, low: float = -np.inf, 
         raise ValueError(f"`{name}` must have shape ({n or 'n'},), one number for each row, got {found.shape}.")
     bad = np.flatnonzero(np.isnan(found) | (found < low) | (found > high))
     if bad.size:
-        raise ValueError(f"`{name}` must be numbers in [{low:g}, {high:g}], got {found[bad[0]]} in row {bad[0]}.")
+        wanted = "be numbers" if low == -np.inf else f"lie in [{low:g}, {high:g}]"
+        raise ValueError(f"`{name}` must {wanted}, got {found[bad[0]]:g} in row {bad[0]}; leave out or mend such rows.")
     return found
 
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Number
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from steinball.arrays import Floats
 
-__all__ = ["ARCS", "ARC_WIDTHS", "BINS", "BLOCKS", "BOXES", "CELLS", "EDGES", "IN_BLOCK", "VIEW_MEANS", "VIEW_TOPS",
-           "WIDTHS", "Features", "cells_of", "cosine", "spread", "tabulate", "views_of"]  # fmt: skip
+__all__ = ["ARCS", "ARC_WIDTHS", "BINS", "BLOCKS", "BOXES", "CELLS", "EDGES", "IN_BLOCK", "VIEWS", "VIEW_MEANS",
+           "VIEW_TOPS", "WIDTHS", "Features", "cells_of", "cosine", "spread", "tabulate", "views_of"]  # fmt: skip
 
 BINS = 8
 EDGES = np.concatenate([[0.0, 0.01], np.arange(1, 16) / 16, [0.99, 1.0]])
@@ -42,8 +42,8 @@ class Features:
         Name to an array of shape (n,): numbers, or text for categories.
     bins : int array, shape (p, n)
         Bin 0 … 7 of each row for each feature.
-    covariates : tuple of str, or None
-        Features that the model depends on, along which a robust fit may be biased; None for all.
+    covariates : tuple of array
+        Columns that the model depends on, along which a robust fit may be biased.
 
     Examples
     --------
@@ -54,17 +54,21 @@ class Features:
 
     columns: Mapping[str, NDArray[Any]]
     bins: NDArray[np.int64]
-    covariates: tuple[str, ...] | None = None
+    covariates: tuple[NDArray[Any], ...] = ()
 
     @classmethod
     def of(cls, columns: Mapping[str, Any], covariates: tuple[str, ...] | None = None) -> Features:
-        """Features from columns of equal length: numbers and dates are ranked, anything else is a category."""
+        """Features from columns of equal length: numbers and dates are ranked, anything else is a category.
+
+        ``covariates`` names those that the model depends on; None for all.
+        """
         read = {str(name): _column(values, str(name)) for name, values in columns.items()}
         sizes = {column.size for column in read.values()}
         if len(sizes) != 1 or 0 in sizes:
             raise ValueError(f"`features` must hold columns of one length, at least 1, got lengths {sorted(sizes)}.")
         bins = [_level_bins(c) if c.dtype.kind == "U" else _rank_bins(c) for c in read.values()]
-        return cls(read, np.array(bins), covariates)
+        chosen = (column for name, column in read.items() if covariates is None or name in covariates)
+        return cls(read, np.array(bins), tuple(chosen))
 
     def distinct(self) -> Features:
         """Without features that do not vary, and without those whose bins, or mirrored bins, an earlier one has."""
@@ -87,16 +91,25 @@ class Features:
         return np.array([np.bincount(own, minlength=BINS) for own in self.bins])
 
     @cached_property
+    def corners(self) -> NDArray[np.int64]:
+        """Position in all tables (p, 8, 18), as one line, of the first cell of each row's bin; shape (p, n)."""
+        return np.asarray(CELLS * (BINS * np.arange(len(self.bins))[:, None] + self.bins))
+
+    @cached_property
     def design(self) -> Floats:
-        """A column of ones, and every numeric covariate with mean 0 and standard deviation 1; shape (n, 1 + …)."""
-        chosen = [c for name, c in self.columns.items() if self.covariates is None or name in self.covariates]
-        numeric = [c - c.mean() for c in chosen if c.dtype.kind == "f"]
-        return np.column_stack([np.ones(self.n), *(c / (c.std() or 1.0) for c in numeric)])
+        """A column of ones, and numeric covariates with mean 0, variance 1 and correlation 0 (each less its regression
+        on those before it, those that depend on them left out); shape (n, 1 + …)."""
+        numeric = [c for c in self.covariates if c.dtype.kind == "f" and np.ptp(c) > 0.0]
+        basis, left = np.linalg.qr(np.column_stack([np.ones(self.n), *((c - c.mean()) / c.std() for c in numeric)]))
+        sizes = np.diagonal(left) / np.sqrt(self.n)
+        return np.asarray((basis * np.sqrt(self.n) * np.sign(sizes))[:, np.abs(sizes) > 1e-6])
 
 
 def _column(values: Any, name: str) -> NDArray[Any]:
-    """One feature as an array: numbers and dates as float64, anything else as text."""
+    """One feature as an array: numbers (of dtype object, too) and dates as float64, anything else as text."""
     column = np.asarray(values)
+    if column.dtype.kind == "O" and all(isinstance(value, Number) for value in column.flat):
+        column = column.astype(np.float64)
     if column.ndim != 1:
         raise ValueError(f"Feature `{name}` must have shape (n,), got {column.shape}; pass one entry per column.")
     column = column.astype(np.float64) if column.dtype.kind in "biufmM" else column.astype(str)
@@ -136,18 +149,18 @@ def _capped_scores() -> Floats:
     return np.array(found)
 
 
-_SCORES = _capped_scores()
-_BOX_MEANS = np.einsum("bk,a->bak", IN_BLOCK, ARC_WIDTHS).reshape(BOXES, BINS)
-VIEW_MEANS = np.concatenate([_BOX_MEANS, (_SCORES * WIDTHS).sum(axis=2)])  # E_k g = Σ_c W_c g[k, c], shape (v, 8)
-VIEW_TOPS = np.concatenate([np.ones(BOXES), _SCORES.max(axis=(1, 2))])  # max g
+_BOX_VIEWS = np.einsum("bk,ca->bakc", IN_BLOCK, _IN_ARC).reshape(BOXES, BINS, CELLS)
+VIEWS = np.concatenate([_BOX_VIEWS, _capped_scores()])  # boxes first, then scores; shape (v, 8, 18)
+VIEW_MEANS = VIEWS @ WIDTHS  # E_k g = Σ_c W_c g[k, c], shape (v, 8)
+VIEW_TOPS = VIEWS.max(axis=(1, 2))  # max g
 
 
 def views_of(tables: Floats) -> Floats:
     """⟨N, g⟩ for every view g of tables N of shape (…, 8, 18): boxes first, then scores; shape (…, v)."""
-    lead = tables.shape[:-2]
-    found = np.empty((*lead, len(VIEW_MEANS)))
+    lead, scores = tables.shape[:-2], VIEWS[BOXES:].reshape(-1, BINS * CELLS)
+    found = np.empty((*lead, len(VIEWS)))
     found[..., :BOXES] = (np.matmul(IN_BLOCK, tables).reshape(-1, CELLS) @ _IN_ARC).reshape(*lead, BOXES)
-    found[..., BOXES:] = (tables.reshape(-1, BINS * CELLS) @ _SCORES.reshape(len(_SCORES), -1).T).reshape(*lead, -1)
+    found[..., BOXES:] = (tables.reshape(-1, BINS * CELLS) @ scores.T).reshape(*lead, -1)
     return found
 
 
@@ -169,11 +182,10 @@ def spread(low: Floats, high: Floats) -> Floats:
     return np.asarray(np.diff(below, axis=-1))
 
 
-def membership(bins: NDArray[np.int64]) -> csr_array:
-    """Sparse 0/1 matrix of shape (8 p, n): its row 8 f + k marks the rows in bin k of feature f."""
-    p, n = bins.shape
-    marked = (bins + BINS * np.arange(p)[:, None]).ravel()
-    return csr_array((np.ones(p * n), (marked, np.tile(np.arange(n), p))), shape=(BINS * p, n))
+def membership(bins: NDArray[np.int64]) -> Floats:
+    """0/1 matrix of shape (8 p, n): its row 8 f + k marks the rows in bin k of feature f."""
+    marked = bins[:, None] == np.arange(BINS)[:, None]  # (p, 8, n)
+    return np.asarray(marked.reshape(-1, bins.shape[1]), dtype=np.float64)
 
 
 def row_chunks(n: int, replicates: int = 1) -> list[slice]:
@@ -197,10 +209,10 @@ def tabulate(low: Floats, high: Floats, features: Features) -> Floats:
     [2.0, 2.0]
     """
     if np.array_equal(low, high):
-        codes = (CELLS * own + cell for cell in cells_of(low) for own in features.bins)
-        return np.array([np.bincount(c, minlength=BINS * CELLS) for c in codes], dtype=float).reshape(-1, BINS, CELLS)
+        size, codes = BINS * CELLS * len(features.bins), ((features.corners + cell).ravel() for cell in cells_of(low))
+        return np.array([np.bincount(c, minlength=size) for c in codes], dtype=float).reshape(-1, BINS, CELLS)
     found = np.zeros((len(low), BINS * len(features.bins), CELLS))
-    for rows in row_chunks(features.n):
+    for rows in row_chunks(features.n, BINS * len(features.bins)):
         member = membership(features.bins[:, rows])
         for q, ends in enumerate(zip(low[:, rows], high[:, rows], strict=True)):
             found[q] += member @ spread(*ends)

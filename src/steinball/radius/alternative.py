@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from steinball.arrays import Array, as_number, as_samples, check_resamples, like, to_host
 from steinball.gram.blocked import BlockedGram
@@ -120,4 +120,4 @@ class LikeModel(_Estimated):
         if self.confidence is None or ksd == 0.0:
             return ksd
         error = float(np.std(to_host(summary.row_means))) / (ksd * math.sqrt(self.n_draws))
-        return ksd + float(ndtri(self.confidence)) * error
+        return ksd + float(scipy.special.ndtri(self.confidence)) * error

@@ -9,9 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.integrate import quad
-from scipy.optimize import brentq
-from scipy.special import ndtr, stdtr
+import scipy
 
 from steinball.arrays import as_number, as_numbers, dtype_name, to_host
 from steinball.problem import Problem
@@ -124,7 +122,7 @@ def _numeric(density: Callable[[float], Any], name: str) -> Callable[[float], fl
 def _integrate(function: Callable[[float], float], edges: tuple[float, ...]) -> tuple[float, float]:
     """The integral over consecutive intervals and its estimated error, which replaces SciPy's warnings."""
     options = {"limit": 500, "epsabs": 1e-12, "epsrel": 1e-10, "full_output": 1}
-    parts = [quad(function, *pair, **options)[:2] for pair in pairwise(edges)]
+    parts = [scipy.integrate.quad(function, *pair, **options)[:2] for pair in pairwise(edges)]
     value, error = (math.fsum(column) for column in zip(*parts, strict=True))
     return value, error
 
@@ -184,7 +182,7 @@ class StudentTails(Radius):
         while self._log_ratio(high) <= 0.0:
             high *= 2.0
         ends = (0.0, 3.0), (3.0, high)
-        first, second = (brentq(self._log_ratio, *pair, xtol=1e-300, rtol=1e-15) for pair in ends)
+        first, second = (scipy.optimize.brentq(self._log_ratio, *pair, xtol=1e-300, rtol=1e-15) for pair in ends)
         return math.sqrt(first), math.sqrt(second)
 
     def _log_ratio(self, v: float) -> float:
@@ -203,8 +201,8 @@ class StudentTails(Radius):
         scale = math.sqrt((self.df - 2) / self.df)
         low, high = self.crossings
         # Upper tails at a₂: there the distribution functions are close to 1 and their difference loses digits.
-        near = stdtr(self.df, low / scale) - ndtr(low)
-        far = stdtr(self.df, -high / scale) - ndtr(-high)
+        near = scipy.special.stdtr(self.df, low / scale) - scipy.special.ndtr(low)
+        far = scipy.special.stdtr(self.df, -high / scale) - scipy.special.ndtr(-high)
         return max(0.0, float(4.0 * (near + far)))
 
     def __call__(self, problem: Problem, tau: Supremum) -> float:

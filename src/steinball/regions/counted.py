@@ -9,8 +9,8 @@ from functools import cached_property, partial
 from itertools import takewhile
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from steinball.arrays import Floats
 from steinball.regions.design import Cut, Design, counts_below, parts
@@ -102,7 +102,7 @@ class Counted:
         share = 0.0
         while (found := self._decides(question, share))[1] <= level:
             excess = partial(self._excess, question, level, np.array([found[0]]))
-            share = max(share + _STEP, float(brentq(excess, share, 1.0, xtol=_STEP / 10.0)))
+            share = max(share + _STEP, float(scipy.optimize.brentq(excess, share, 1.0, xtol=_STEP / 10.0)))
         return max(0.0, share - 2.0 * _STEP)
 
     def region(self, question: Question, share: float, among: NDArray[np.bool_] | bool = True) -> Region:
@@ -127,6 +127,19 @@ class Counted:
         return max(_largest_difference(cut, counts, self.design.n, level) for cut, counts in pairs)
 
     def _decides(self, question: Question, share: float, among: NDArray[np.bool_] | bool = True) -> tuple[int, float]:
+        """The arc that decides and its p-value; among all arcs found once, and at 0 whatever is asked."""
+        if not isinstance(among, bool):
+            return self._found(question, share, among)
+        key = question if share > 0.0 else "contamination", share
+        if key not in self._decided:
+            self._decided[key] = self._found(*key, among)
+        return self._decided[key]
+
+    @cached_property
+    def _decided(self) -> dict[tuple[Question, float], tuple[int, float]]:
+        return {}
+
+    def _found(self, question: Question, share: float, among: NDArray[np.bool_] | bool) -> tuple[int, float]:
         """The arc with the smallest tail times the number of regions, among the few with the largest shortfall in units
         of the errors of data and pool; the p-value of any choice of arcs is valid."""
         n, expected = self.design.n, self.design.expected

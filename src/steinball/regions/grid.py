@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from steinball.arrays import Floats
 from steinball.models.base_space import normal_of
@@ -17,11 +17,13 @@ __all__ = ["Grid", "find_grid", "spread_over_cells"]
 ON_GRID = 0.75
 """The share of rows that must lie on a grid: contaminated rows may lie anywhere."""
 
+LOOKED_AT = 4096
+"""Rows that are enough to see a grid."""
+
 _VISIBLE = 0.02  # steps whose product with √n is below this share of the spread cannot be seen by any region
 _QUANTILES = np.array([0.25, 0.1, 0.02, 0.0])  # the first of these that differs from its mirror gives the spread
 _BETTER = 0.1  # more rows than this on a finer grid: then that is the grid
 _NEAR = 1e6  # spreads from the median within which steps are looked for
-_LOOKED_AT = 4096  # rows that are enough to see a grid
 _PRECISIONS = (1e-15, 2e-7)  # relative errors of decimals in float64, and in float64 that was float32
 _DECIMALS = np.sort(np.outer([1.0, 2.0, 2.5, 5.0], 10.0 ** np.arange(-12, 13)).ravel())[::-1]
 
@@ -83,7 +85,7 @@ def find_grid(x: Floats) -> Grid | None:
 
 def _column_grid(x: Floats) -> tuple[float, float]:
     """Step and offset of one column, (0, 0) where there is no grid."""
-    n, x = len(x), x[:: len(x) // _LOOKED_AT + 1]
+    n, x = len(x), x[:: len(x) // LOOKED_AT + 1]
     values, times = np.unique(x, return_counts=True)
     low, high = np.quantile(x, [_QUANTILES, 1.0 - _QUANTILES])
     spread = float(next(iter((high - low)[high > low]), 0.0))
@@ -94,27 +96,32 @@ def _column_grid(x: Floats) -> tuple[float, float]:
     for precision in _PRECISIONS if len(values) > 2 else ():
         error = precision * (float(np.abs(np.median(x))) + 10.0 * spread)
         least = max(_VISIBLE * spread / math.sqrt(n), 100.0 * error)
-        steps = [(step, 0.0) for step in _DECIMALS if step <= 4.0 * spread]
-        steps += [(_divisor(v - v[0], error), float(v[0])) for v in (twice, values[near]) if len(v) > 2]
-        found += [(step, offset, _share(others, step, offset, error)) for step, offset in steps if step >= least]
+        steps = [(step, 0.0) for step in _DECIMALS[(least <= _DECIMALS) & (4.0 * spread >= _DECIMALS)].tolist()]
+        steps += [(_divisor(v - v[0], error, least), float(v[0])) for v in (twice, values[near]) if len(v) > 2]
+        steps = [one for one in steps if one[0] >= least]
+        found += [(*one, share) for one, share in zip(steps, _shares(others, steps, error), strict=True)]
     most = max(share for _, _, share in found)
-    fitting = [(float(step), offset) for step, offset, share in found if share >= max(ON_GRID, most - _BETTER)]
+    fitting = [(step, offset) for step, offset, share in found if share >= max(ON_GRID, most - _BETTER)]
     return next(one for one in fitting if 1.01 * one[0] >= max(fitting)[0])  # decimals stand before divisors
 
 
-def _share(x: Floats, step: float, offset: float, error: float) -> float:
-    """How many of the values (n,) lie on a grid, up to four times an error."""
+def _shares(x: Floats, steps: list[tuple[float, float]], error: float) -> list[float]:
+    """How many of the values (n,) lie on each grid of a step and an offset, up to four times an error."""
+    if not steps:
+        return []
+    step, offset = np.array(steps).T[:, :, None]
     away = np.abs(x - offset - step * np.round((x - offset) / step))
-    return float(np.mean(away <= 4.0 * error))
+    return [float(share) for share in np.mean(away <= 4.0 * error, axis=1)]
 
 
-def _divisor(differences: Floats, error: float) -> float:
-    """The greatest common divisor of differences known up to an error (Euclid's algorithm), 0 where there is none."""
+def _divisor(differences: Floats, error: float, least: float) -> float:
+    """The greatest common divisor of differences known up to an error (Euclid's algorithm), 0 where there is none; one
+    below ``least`` is not followed further."""
     left, step = differences[differences > 4.0 * error], 0.0
     while left.size:
         step = float(left.min())
         rest = np.abs(differences - step * np.round(differences / step))
-        left = rest[rest > 8.0 * error] if step > 100.0 * error else left[:0]
+        left = rest[rest > 8.0 * error] if step > 100.0 * error and step >= least else left[:0]
     return step
 
 
@@ -147,8 +154,14 @@ def spread_over_cells(
     on_grid = np.abs(x - middle) <= 1e-6 * grid.step
     place = np.full(x.shape, 0.5)
     place[on_grid] = _even_places(middle[on_grid])
-    below, above = (ndtr(sign * first) + place * (ndtr(sign * last) - ndtr(sign * first)) for sign in (1.0, -1.0))
+    below, above = (_between(sign * first, sign * last, place) for sign in (1.0, -1.0))
     return np.where(on_grid, normal_of(below, above), mapped)
+
+
+def _between(first: Floats, last: Floats, place: Floats) -> Floats:
+    """The probability that ends a share ``place`` of the mass between two normal values."""
+    start = scipy.special.ndtr(first)
+    return np.asarray(start + place * (scipy.special.ndtr(last) - start))
 
 
 def _even_places(values: Floats) -> Floats:

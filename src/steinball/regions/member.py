@@ -9,8 +9,7 @@ from itertools import product
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import logsumexp
+import scipy
 
 from steinball.arrays import Floats
 from steinball.models.family import Family
@@ -166,7 +165,7 @@ class MemberSearch:
             self.seen[:] = [Member(params, below, statistic)]
         counts = design.deciding([smooth[None, None]])[0]
         short = shortfall(counts, design.n, (1.0 - self.share) * design.expected.share)
-        return float(logsumexp(sharpness * short)) / sharpness
+        return float(scipy.special.logsumexp(sharpness * short)) / sharpness
 
     def look_around(self, working: Floats, units: Floats, along: Mapping[int, int] = _COARSE) -> Floats:
         """The best member of a grid around one of them."""
@@ -182,7 +181,7 @@ class MemberSearch:
         simplex = np.vstack([working, working + 0.3 * np.diag(units)])
         options = {"xatol": 1e-3 * float(units.min()), "fatol": 0.01, "initial_simplex": simplex}
         options["maxfev"] = _EVALUATIONS * len(working)
-        minimize(self.surprise, working, (sharpness,), method="Nelder-Mead", options=options)
+        scipy.optimize.minimize(self.surprise, working, (sharpness,), method="Nelder-Mead", options=options)
 
     def polish(self, units: Floats) -> None:
         """Members ever closer to the best one: the statistic itself jumps where a row crosses a cut."""

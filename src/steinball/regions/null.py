@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr
+import scipy
 
 from steinball.arrays import Floats, generator_at
 from steinball.regions.design import Design, cumulative
@@ -54,7 +54,7 @@ def statistics(design: Design, counts: Counts, share: float) -> Floats:
     short = shortfall(counts, design.n, (1.0 - share) * design.expected.share)
     worst = np.maximum.reduceat(short, design.expected.starts, axis=1)
     votes = np.log([cut.family.size for cut in design.cuts])
-    return np.asarray(np.min(votes + log_ndtr(-np.sqrt(2.0 * worst)), axis=1))
+    return np.asarray(np.min(votes + scipy.special.log_ndtr(-np.sqrt(2.0 * worst)), axis=1))
 
 
 def affordable_draws(design: Design, wanted: int = 1999, least: int = 399) -> int:

@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from steinball.arrays import Array, Floats, as_samples, check_share, like, to_host
 from steinball.models.base import model_at
@@ -264,7 +264,7 @@ def _with_sampler(model: Any, rows: Array) -> Any:
 
 def _normal_cdf(to_base: Callable[[Floats], Floats], x: Floats) -> Floats:
     values = np.asarray(x, dtype=np.float64)
-    return ndtr(to_host(to_base(values.reshape(-1, 1)))).reshape(values.shape)  # type: ignore[no-any-return]
+    return scipy.special.ndtr(to_host(to_base(values.reshape(-1, 1)))).reshape(values.shape)  # type: ignore[no-any-return]
 
 
 def _sampled(model: Any, rows: Floats) -> tuple[Source, float]:

@@ -6,8 +6,8 @@ import math
 from typing import Any, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import bdtr, betaincinv, ndtr, xlogy
 
 from steinball.arrays import Floats
 
@@ -49,7 +49,7 @@ def shortfall(counts: Counts, n: int, share: Floats) -> Floats:
     """
     mean = n * share
     short = np.minimum(counts + (2.0 - share) / 3.0, mean)
-    found = xlogy(short, short / np.maximum(mean, 1e-300)) + xlogy(
+    found = scipy.special.xlogy(short, short / np.maximum(mean, 1e-300)) + scipy.special.xlogy(
         n - short, (n - short) / np.maximum(n - mean, 1e-300)
     )
     return np.asarray(np.maximum(found, 0.0))
@@ -66,7 +66,7 @@ def pool_law(heads: Floats, size: Floats, n: int) -> tuple[Floats, Floats]:
     step = 0.8 / math.sqrt(1.0 + n / float(size.min()))
     at = step * np.arange(-math.ceil(8.0 / step), math.ceil(8.0 / step) + 1)
     positive, weights = np.maximum(heads, 1.0)[:, None], np.exp(-(at**2) / 2.0)
-    nodes = betaincinv(positive, size[:, None] + 1.0 - positive, ndtr(at))
+    nodes = scipy.special.betaincinv(positive, size[:, None] + 1.0 - positive, scipy.special.ndtr(at))
     return np.where(heads[:, None] > 0.0, nodes, 0.0), weights / weights.sum()
 
 
@@ -91,10 +91,10 @@ def tail(question: Question, counts: Counts, n: int, law: tuple[Floats, Floats],
     """
     nodes, weights = law
     counted = np.asarray(counts, dtype=np.float64)[..., None]
-    found = bdtr(counted, n, floor_of(question, nodes, share)) @ weights
+    found = scipy.special.bdtr(counted, n, floor_of(question, nodes, share)) @ weights
     if question == "tolerance":
         changed = np.minimum(counted + math.floor(n * share + 1e-9), n)
-        found = np.maximum(found, bdtr(changed, n, nodes) @ weights)
+        found = np.maximum(found, scipy.special.bdtr(changed, n, nodes) @ weights)
     return np.asarray(found)
 
 
@@ -107,7 +107,7 @@ def lower_limit(counts: Counts, n: int, level: float) -> Floats:
     array([0.   , 0.222, 0.741])
     """
     k = np.arange(n + 1.0) if np.size(counts) > n else np.asarray(counts, dtype=np.float64)
-    limits = np.where(k > 0.0, betaincinv(np.maximum(k, 1.0), n - k + 1.0, level), 0.0)
+    limits = np.where(k > 0.0, scipy.special.betaincinv(np.maximum(k, 1.0), n - k + 1.0, level), 0.0)
     return limits[counts] if np.size(counts) > n else limits
 
 

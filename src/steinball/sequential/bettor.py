@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import solve_triangular
+import scipy
 
 from steinball.arrays import Floats
 from steinball.calibration.wealth import BETS, NO_DIRECTION, NewtonState, average_evidence
@@ -182,7 +182,7 @@ class Direction:
 
     def _project(self, block: Floats, here: SteinPoints, diagonal: Floats) -> tuple[Floats, Floats]:
         """⟨ΠS, u(·, x)⟩ and |ΠS|² before each point."""
-        features = solve_triangular(self.factor, block, lower=True, check_finite=False)  # (kept, m)
+        features = scipy.linalg.solve_triangular(self.factor, block, lower=True, check_finite=False)  # (kept, m)
         totals = np.cumsum(np.concatenate([self.coordinates[:, None], features], axis=1), axis=1)
         self.coordinates = totals[:, -1].copy()
         self.square = float(self.coordinates @ self.coordinates)
@@ -192,13 +192,15 @@ class Direction:
     def weights(self, kept: KeptPoints) -> Floats:
         """S, or ΠS, as a sum over the kept points."""
         projected = len(self.coordinates) > 0
-        return solve_triangular(self.factor.T, self.coordinates) if projected else np.ones(kept.seen)
+        return scipy.linalg.solve_triangular(self.factor.T, self.coordinates) if projected else np.ones(kept.seen)
 
     def project(self, before: SteinPoints, weights: Floats, kept: KeptPoints) -> None:
         """Other points are kept than ``before``: the sum over those, with ``weights``, is projected on their span."""
         points = kept.prepared(self.stein)
         self.factor = _factor(self.stein.block(points, points))
-        self.coordinates = solve_triangular(self.factor, self.stein.block(points, before) @ weights, lower=True)
+        self.coordinates = scipy.linalg.solve_triangular(
+            self.factor, self.stein.block(points, before) @ weights, lower=True
+        )
         self.square = float(self.coordinates @ self.coordinates)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import chdtr, ndtr, ndtri
+import scipy
 
 from steinball.arrays import Floats, as_number, check_share, to_host
 from steinball.models.base import source_of_draws
@@ -139,8 +139,8 @@ def _range_of(directions: Floats) -> tuple[Floats, Floats]:
 
 def _and_whole_row(z: Floats) -> Floats:
     """u = Φ(z) of each column, and of several columns also F(Σⱼ zⱼ²) with the distribution function of χ², (n, v)."""
-    u, d = ndtr(z), z.shape[1]
-    return np.asarray(u if d == 1 else np.column_stack([u, chdtr(d, np.sum(z * z, axis=1))]))
+    u, d = scipy.special.ndtr(z), z.shape[1]
+    return np.asarray(u if d == 1 else np.column_stack([u, scipy.special.chdtr(d, np.sum(z * z, axis=1))]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +191,7 @@ class DrawnColumns:
         ranks = [
             np.searchsorted(knots, column, side="right") for knots, column in zip(self.knots.T, rows.T, strict=True)
         ]
-        return _and_whole_row(ndtri((np.stack(ranks, axis=1) + 0.5) / _KNOTS))
+        return _and_whole_row(scipy.special.ndtri((np.stack(ranks, axis=1) + 0.5) / _KNOTS))
 
 
 MONITOR_DRAWS = 50_000

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.sparse.linalg import eigsh
+import scipy
 
 from steinball.arrays import Floats, as_number, check_resamples, check_share
 from steinball.kernels.base import Kernel
@@ -83,7 +82,9 @@ def largest_eigenvalue(block: Floats) -> float:
     if len(block) < _SMALL:
         return float(np.linalg.eigvalsh(block)[-1]) / len(block)
     start = np.ones(len(block)) + 1e-3 * np.arange(len(block)) / len(block)
-    value = eigsh((block + block.T) / 2.0, k=1, which="LA", v0=start, return_eigenvectors=False, tol=1e-9)
+    value = scipy.sparse.linalg.eigsh(
+        (block + block.T) / 2.0, k=1, which="LA", v0=start, return_eigenvectors=False, tol=1e-9
+    )
     return float(value[0]) / len(block)
 
 
@@ -97,7 +98,7 @@ def chernoff_upper(mean: float, n: int, risk: float) -> float:
     top = 1.0 - 1e-15
     if mean >= top or _kl(mean, top) <= room:
         return 1.0
-    return float(brentq(lambda p: _kl(mean, p) - room, mean, top, xtol=1e-15))
+    return float(scipy.optimize.brentq(lambda p: _kl(mean, p) - room, mean, top, xtol=1e-15))
 
 
 def _kl(q: float, p: float) -> float:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
-from steinball.arrays import Floats, as_number, as_numbers, namespace, to_host
+from steinball.arrays import Floats, as_number, as_numbers, like, namespace, to_host
 from steinball.models.support import Support
 from steinball.tilts.base import as_coordinates
+from steinball.tilts.scatter import median_of_rows
 
 if TYPE_CHECKING:
     from steinball.problem import Problem
@@ -116,7 +117,7 @@ def climb(value: Callable[[Floats], Floats], start: Floats, scale: float, step: 
         around = value(start + scale * (y + moves))
         return -float(around[0]), -(around[1 : d + 1] - around[d + 1 :]) / (2.0 * step)
 
-    return minimize(objective, np.zeros(d), jac=True, **options)
+    return scipy.optimize.minimize(objective, np.zeros(d), jac=True, **options)
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ class Surface:
     @classmethod
     def of(cls, problem: Problem) -> Surface:
         eps = float(namespace(problem.samples).finfo(problem.samples.dtype).eps)
-        return cls(problem.diagonal_at, Cloud.of(problem.host_samples, problem.support), eps ** (1 / 3))
+        return cls(problem.diagonal_at, cloud_of(problem), eps ** (1 / 3))
 
     def climb(self, start: Floats, **options: Any) -> Floats:
         """Ascend log u from ``start``."""
@@ -142,6 +143,48 @@ class Surface:
         """log u; where the score overflows nothing is known, and a step that leads there is taken back."""
         values = self.value(x)
         return np.log(np.maximum(np.where(np.isfinite(values), values, 0.0), 1e-300))
+
+    def _heights(self, x: Floats) -> tuple[Floats, Floats]:
+        """log u at rows (m, d), and its slopes in units of the spread."""
+        m, d = x.shape
+        moves = self.cloud.spread * self.step * np.vstack([np.zeros(d), np.eye(d), -np.eye(d)])
+        around = self._log((x[:, None, :] + moves).reshape(-1, d)).reshape(m, 2 * d + 1)
+        return around[:, 0], (around[:, 1 : d + 1] - around[:, d + 1 :]) / (2.0 * self.step)
+
+    def highest(self, starts: Floats, steps: int) -> float:
+        """The largest u found by ascents of log u from all ``starts`` (m, d) side by side: one call of the score each.
+
+        Directions are those of BFGS; a step that leads down is taken back and shortened. Ascents end where no step
+        promises a billionth more.
+        """
+        place, (height, slope) = np.zeros_like(starts), self._heights(starts)
+        steepness = np.sqrt(np.sum(slope * slope, axis=1))
+        inverse = np.eye(starts.shape[1]) / np.maximum(steepness, 1.0)[:, None, None]
+        share = np.ones(len(starts))
+        for step in range(steps):
+            move = share[:, None] * np.einsum("mij,mj->mi", inverse, slope)
+            if not (np.sum(move * slope, axis=1) > _FLAT).any():
+                break
+            high, steep = self._heights(starts + self.cloud.spread * (place + move))
+            up = high > height
+            inverse = np.where(up[:, None, None], _bfgs(inverse, move, slope - steep, first=step == 0), inverse)
+            place, slope = np.where(up[:, None], place + move, place), np.where(up[:, None], steep, slope)
+            share, height = np.where(up, 1.0, share / _SHORTER), np.where(up, high, height)
+        return float(np.exp(height.max()))
+
+
+def _bfgs(inverse: Floats, move: Floats, bend: Floats, first: bool) -> Floats:
+    """Inverse curvatures (m, d, d) after moves (m, d) that changed the slopes by −``bend``; as they were where the
+    surface is not concave. The ``first`` move says how large they are."""
+    along = np.sum(move * bend, axis=1)[:, None, None]
+    rate = np.where(along > 0.0, 1.0 / np.where(along > 0.0, along, 1.0), 0.0)
+    if first:
+        square = np.sum(bend * bend, axis=1)[:, None, None]
+        inverse = np.where(along > 0.0, np.eye(move.shape[1]) * along / np.where(square > 0.0, square, 1.0), inverse)
+    turned = np.einsum("mij,mj->mi", inverse, bend)
+    cross = turned[:, :, None] * move[:, None, :]
+    curve = 1.0 + rate * np.sum(bend * turned, axis=1)[:, None, None]
+    return np.asarray(inverse + rate * (curve * move[:, :, None] * move[:, None, :] - cross - np.swapaxes(cross, 1, 2)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,18 +199,24 @@ class Cloud:
     @classmethod
     def of(cls, x: Floats, support: Support | None = None) -> Cloud:
         """Of samples (n, d); directions that a finite edge of ``support`` would cut off are turned or flattened."""
-        center = np.median(x[:: -(-len(x) // 256)], axis=0)
+        center = median_of_rows(x[:: -(-len(x) // 256)])
         distance = _lengths(x - center)
         farthest = np.argpartition(-distance, min(STARTS, len(x)) - 1)[:STARTS]
         directions = np.vstack([x[farthest] - center, np.random.default_rng(0).standard_normal((STARTS, x.shape[1]))])
         directions = directions if support is None else open_directions(directions, *support.along(x.shape[1]))
-        norms = np.array([_lengths(row[None, :]) for row in directions])
+        largest = np.abs(directions).max(axis=1, keepdims=True)  # apart for each: far samples must not hide the others
+        norms = largest * np.linalg.norm(directions / np.where(largest > 0.0, largest, 1.0), axis=1, keepdims=True)
         spread = _spread(distance)
         return cls(center, spread, max(spread, float(distance.max())), directions / np.where(norms > 0.0, norms, 1.0))
 
-    def rays(self, length: float) -> Floats:
+    def rays(self, length: float | Floats) -> Floats:
         """Points at that distance from the center, towards the farthest samples and at random."""
         return self.center + length * self.directions
+
+
+def cloud_of(problem: Problem) -> Cloud:
+    """Where the samples of a problem lie, found out once."""
+    return problem.once("cloud", lambda: Cloud.of(problem.host_samples, problem.support))
 
 
 def open_directions(directions: Floats, low: Any, high: Any) -> Floats:
@@ -185,13 +234,15 @@ def _lengths(rows: Floats) -> Floats:
 
 def _spread(distance: Floats) -> float:
     """The median distance from the center, or the smallest positive one."""
-    scale = float(np.median(distance)) or float(distance[distance > 0.0].min(initial=math.inf))
+    scale = float(median_of_rows(distance)) or float(distance[distance > 0.0].min(initial=math.inf))
     return scale if math.isfinite(scale) else 1.0
 
 
 _LENGTHS = np.geomspace(1e-2, 1e4, 64)  # along rays, in units of the spread of the samples
 _EVALUATIONS = 4000  # of the score, that a search may take beyond the rays: about ten points cost a climb in d = 1
 _STEPS = 20
+_SHORTER, _FLAT = 4.0, 1e-9  # of an ascent: how much shorter a step is tried again, and what ends it
+_DRAWS = 512  # of the model, among which a search sets out
 
 
 def largest_finite(values: Floats) -> float:
@@ -227,29 +278,37 @@ def largest_known(problem: Problem, enough: float = np.inf) -> float:
     """The largest u(x, x) at the samples, at draws of the model, and by a search; no search once ``enough`` is reached.
 
     The search looks along rays at all distances, so that a steep edge between the samples and infinity is seen, and
-    climbs from the best places; the climbs are left out in many dimensions, where they cost more than the test.
+    climbs from the best places; the climbs are left out in many dimensions, where they cost more than the test. It sets
+    out from draws of the model, once for all rows of a model, or from the samples where the model cannot be drawn from.
     """
     best = float(to_host(problem.diagonal).max())
     if not problem.evaluable:
         return best
     try:
-        values = problem.diagonal_at_reference()
-        best = best if values is None else max(best, largest_finite(values))
-        return best if best >= enough else max(best, _along_rays(problem))
+        found = problem.diagonal_at_reference()
+        best = best if found is None else max(best, found[1])
+        return best if best >= enough else max(best, _searched(problem))
     except Exception:  # the user's score need not be defined everywhere: what is known is known
         return best
 
 
+def _searched(problem: Problem) -> float:
+    found = problem.reference
+    if found is None or found.scores is None or problem.rows.by_data:
+        return _along_rays(problem)
+    return problem.kept("search", lambda: _along_rays(problem.at(like(found.draws[:_DRAWS], problem.samples))))
+
+
 def _along_rays(problem: Problem) -> float:
     surface, d = Surface.of(problem), problem.samples.shape[1]
-    rays = [surface.cloud.rays(length * surface.cloud.spread) for length in _LENGTHS]
-    places = np.vstack([*rays, problem.host_samples])
+    lengths = surface.cloud.spread * _LENGTHS[:, None, None]
+    places = np.vstack([surface.cloud.rays(lengths).reshape(-1, d), problem.host_samples])
     with np.errstate(all="ignore"):
         values = problem.diagonal_at(places)
     order = np.argsort(-np.where(np.isfinite(values), values, 0.0))
     starts = places[order[: min(STARTS, _EVALUATIONS // (_STEPS * (2 * d + 1)))]]
-    climbed = [surface.climb(start, method="L-BFGS-B", options={"maxiter": _STEPS}) for start in starts]
-    return _best(np.vstack([places[order[:1]], *(place for place in climbed if np.isfinite(place).all())]), problem)
+    best = float(values[order[0]]) if np.isfinite(values[order[0]]) else 0.0
+    return max(best, surface.highest(starts, 2 * _STEPS)) if len(starts) else best
 
 
 def localized(problem: Problem, region: Ball | Box) -> float:

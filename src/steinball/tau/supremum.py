@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from steinball.arrays import as_number, dtype_name, to_host
 from steinball.cautions import UncertifiedSupremumWarning
 from steinball.gram.base import check_rows
-from steinball.models.reference import known_of
 from steinball.remarks import Remark
 from steinball.tau.certificate import Supremum, UncertifiedError, best_upper_bound
 from steinball.tau.search import Ball, Box, largest_known, localized, optimized
@@ -116,10 +115,7 @@ def _bound(problem: Problem, boxes: int) -> Supremum | str:
         except UncertifiedError as reason:
             return str(reason)
 
-    if problem.rows.by_data:
-        return find()
-    key = "bound", problem.stein.kernel, problem.stein.tilt, boxes, problem.samples.shape[1]
-    return known_of(problem.model, key, find, problem.samples)
+    return problem.kept(("bound", boxes), find)
 
 
 def _given(tau: Any, sample: float) -> float:

@@ -12,7 +12,6 @@ import numpy as np
 from steinball.arrays import Array, Floats, like, namespace, private_copy, to_host
 from steinball.kernels.base import Kernel
 from steinball.models.base import score_of
-from steinball.models.gaussian import Gaussian
 from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference
 from steinball.models.support import Support
@@ -34,10 +33,14 @@ _AXES_UP_TO = 16
 
 def ray_points(model: Any, samples: Array) -> Floats:
     """Points along rays inside the support, shape (decades, rays, d)."""
-    x, support = to_host(samples), Knowledge(model).support
-    cloud = Cloud.of(x, support)
+    support = Knowledge(model).support
+    return rays_of(Cloud.of(to_host(samples), support), support)
+
+
+def rays_of(cloud: Cloud, support: Support | None) -> Floats:
+    """The same for samples that lie in a cloud."""
     directions = cloud.directions
-    if (d := x.shape[1]) <= _AXES_UP_TO:
+    if (d := directions.shape[1]) <= _AXES_UP_TO:
         axes = np.vstack([np.eye(d), -np.eye(d)])
         directions = np.vstack([directions, axes if support is None else open_directions(axes, *support.along(d))])
     return cloud.center + cloud.spread * DECADES[:, None, None] * directions
@@ -236,8 +239,9 @@ def base_tilt(samples: Array, model: Any = None, exponent: float = 0.5) -> Polyn
     >>> base_tilt(np.zeros((2, 1)), Gaussian(3.0, 4.0)).scale
     2.0
     """
-    alone = model.variances if isinstance(model, Gaussian) else None
-    place: tuple[Floats, Floats] | None = (model.location, alone) if alone is not None else Knowledge(model).place
+    known = Knowledge(model)
+    location, alone = known.location, known.variances
+    place = known.place if location is None or alone is None else (location, alone)
     if place is not None:
         return _standardizing_tilt(*place, exponent)
     center, scales = median_and_scales(to_host(samples))

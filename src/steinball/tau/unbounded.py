@@ -15,8 +15,8 @@ from steinball.models.knowledge import Knowledge
 from steinball.remarks import Remark
 from steinball.tau.certificate import Supremum, is_certain
 from steinball.tau.edges import find_ends
-from steinball.tau.search import Cloud, largest_finite
-from steinball.tau.tilting import ray_points
+from steinball.tau.search import cloud_of, largest_finite
+from steinball.tau.tilting import rays_of
 
 if TYPE_CHECKING:
     from steinball.problem import Problem
@@ -103,7 +103,7 @@ def why_unknown(problem: Problem) -> str:
 
 def _failure_along_rays(problem: Problem) -> str:
     """What the score raised far out, or that it is not finite even a hundred median distances from the center."""
-    shells = ray_points(problem.model, problem.samples)
+    shells = rays_of(cloud_of(problem), problem.support)
     if not shells.shape[1]:
         return ""
     try:
@@ -127,7 +127,7 @@ def _is_certain(problem: Problem) -> bool:
 
 
 def _grows_along_rays(problem: Problem) -> bool:
-    cloud = Cloud.of(problem.host_samples, problem.support)
+    cloud = cloud_of(problem)
     if _grows_at_edges(problem) or _overflows(problem):
         return True
     try:
@@ -151,7 +151,7 @@ def _grows_at_edges(problem: Problem) -> bool:
 
 def _overflows(problem: Problem) -> bool:
     """Whether u(x, x) rises along some ray, decade by decade, until it is no longer finite."""
-    points = ray_points(problem.model, problem.samples)
+    points = rays_of(cloud_of(problem), problem.support)
     try:
         with np.errstate(all="ignore"):
             values = problem.diagonal_at(points.reshape(-1, points.shape[-1])).reshape(points.shape[:2]).T

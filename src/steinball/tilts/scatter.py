@@ -84,7 +84,7 @@ def robust_scatter_of(x: Floats) -> Scatter:
     for _ in range(_ROUNDS):
         vectors = np.linalg.eigh(_quadrant_correlations(z))[1]
         turned = z @ vectors
-        middle = np.median(turned, axis=0)
+        middle = median_of_rows(turned)
         widths = _widths(turned - middle)
         center = center + root @ (vectors @ middle)
         root, z = root @ (vectors * widths), (turned - middle) / widths
@@ -102,8 +102,15 @@ def _quadrant_correlations(z: Floats) -> Floats:
 
 def _widths(offsets: Floats) -> Floats:
     """Median absolute deviations as standard deviations, none of them far below the largest."""
-    found = _NORMAL * np.median(np.abs(offsets), axis=0)
+    found = _NORMAL * median_of_rows(np.abs(offsets))
     return np.maximum(found, _FLAT * found.max()) if found.any() else np.ones_like(found)
+
+
+def median_of_rows(x: Floats) -> Floats:
+    """The median along the first axis of finite numbers, without the questions that NumPy's asks of a few."""
+    low, high = (len(x) - 1) // 2, len(x) // 2
+    ordered = np.partition(x, (low, high), axis=0)
+    return np.asarray((ordered[low] + ordered[high]) / 2.0)
 
 
 def median_and_scales(x: Floats, *, squared: bool = True) -> tuple[Floats, Floats]:
@@ -115,9 +122,9 @@ def median_and_scales(x: Floats, *, squared: bool = True) -> tuple[Floats, Float
     (``regions/source.py``) refuse constant columns, and :func:`robust_scatter` has columns that are rotated ones.
     ``squared`` says that the scales are going to be squared: then those whose squares are no floats are refused.
     """
-    center = np.median(x, axis=0)
+    center = median_of_rows(x)
     apart = np.abs(x - center)
-    middle = np.median(apart, axis=0)
+    middle = median_of_rows(apart)
     for j in np.flatnonzero((middle == 0.0) & apart.any(axis=0)):
         middle[j] = np.median(apart[apart[:, j] > 0.0, j])
     scales = _NORMAL * middle

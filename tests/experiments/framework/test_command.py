@@ -122,8 +122,8 @@ def test_a_collection_has_its_own_check_and_page(toys: Command, tmp_path: Path) 
     assert toys("run", "all", "--jobs", "1", *out).exit_code == 0
     assert toys("check", "all", *out).exit_code == 1
     assert toys("page", *out, "--to", str(tmp_path / "page")).exit_code == 0
-    page = (tmp_path / "page" / "index.md").read_text(encoding="utf-8")
-    assert page.startswith("# Toys\n\n| experiment |")
+    index, page = ((tmp_path / "page" / name).read_text(encoding="utf-8") for name in ("index.md", "toy.md"))
+    assert index.startswith("# Toys\n\n| experiment |")
     assert "1 of 2 cells missed a claim at 2 repeats and were extended to 5" in page
     assert (tmp_path / "page" / "figures" / "toy.png").exists()
     assert read_results(tmp_path / "page" / "tables" / "toy.csv").rates.one(n=2, kind="sure").repeats == 5

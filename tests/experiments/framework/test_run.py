@@ -52,6 +52,11 @@ def records_of(path: Path) -> Records:
         return list(csv.DictReader(lines))
 
 
+def test_a_cell_that_takes_long_has_no_more_repeats_than_it_may(tmp_path: Path) -> None:
+    path = run(toy(most=lambda cell: 2 if cell["n"] == 100 else 9), tmp_path, jobs=1)
+    assert {(rate.where["n"], rate.repeats) for rate in read_results(path).rates} == {("50", 5), ("100", 2)}
+
+
 def test_the_table_has_the_columns_of_the_contract_in_their_order(tmp_path: Path) -> None:
     path = run(toy(), tmp_path, jobs=1)
     assert path == tmp_path / "toy.csv"
