@@ -23,6 +23,7 @@ _FILES = (
     "equivalence",
     "exact",
     "affine",
+    "small_fits",
     "base_space",
     "dimensions",
     "fitted",
