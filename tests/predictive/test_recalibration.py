@@ -39,7 +39,7 @@ def _huber_coefficients(design: Floats, z: Floats) -> Floats:
     for _ in range(50):
         residuals = z - design @ t
         weight = np.minimum(1.0, 1.345 / np.maximum(np.abs(residuals), 1e-12))[:, None]
-        t = np.linalg.solve((weight * design).T @ design, (weight * design).T @ z)
+        t = np.asarray(np.linalg.solve((weight * design).T @ design, (weight * design).T @ z), dtype=np.float64)
     return np.asarray(t)
 
 
