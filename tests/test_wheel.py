@@ -178,7 +178,7 @@ FILES = {
 
 @pytest.mark.parametrize("text", FILES.values(), ids=FILES)
 def test_the_command_of_the_readme_makes_a_report_of_ones_own_csv(text: str, programs: Path, tmp_path: Path) -> None:
-    (line,) = re.findall(r"`steinball (check data.csv .*?)`", page("README.md"))
+    (line,) = re.findall(r"(?m)^steinball (check data.csv .*)$", page("README.md"))
     (tmp_path / "data.csv").write_text(text)
     done = run(programs / "steinball", *shlex.split(line), folder=tmp_path)
     assert done.stdout.startswith("UNDECIDED")

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from scipy.stats import norm, poisson
 
 import steinball as sb
-from experiments.evidence.keys import LEVEL_LABEL, legend_of, level_line
+from experiments.evidence.keys import LEVEL_LABEL, key, legend_of, level_line
 from experiments.evidence.predictive_settings import (
     ANY_PLACES,
     INDEPENDENT_PLACES,
@@ -326,7 +326,8 @@ def draw(results: Results, figure: Any) -> None:
     for panel in (left, right):
         level_line(panel, upright=panel is left)
     legend_of(left, left, LEVEL_LABEL, fontsize=7)
-    legend_of(right, right, fontsize=7)
+    places = zip(BAD_PLACES, ("-", "--", ":"), strict=True)
+    legend_of(right, right, *(key(name, color="0.3", linestyle=look) for name, look in places), fontsize=7)
 
 
 EXPERIMENT = Experiment(

@@ -98,7 +98,7 @@ def test_a_decision_is_what_the_process_ends_with(data: str, way: list[str], rej
     [
         ("scipy", "raise ImportError('no\\nlibrary')", "ImportError: no library"),
         ("numpy", "raise SystemExit(1)", "ImportError: a library ended the process while it was loaded, with 1."),
-        ("joblib", "raise SystemExit(0)", "ImportError: a library ended the process while it was loaded, with 0."),
+        ("scipy", "raise SystemExit(0)", "ImportError: a library ended the process while it was loaded, with 0."),
         ("threadpoolctl", "raise MemoryError", "MemoryError"),
         ("array_api_compat", "class Stop(BaseException): pass\nraise Stop", "Stop"),
     ],

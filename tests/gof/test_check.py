@@ -32,7 +32,8 @@ def test_parts_are_what_the_model_allows() -> None:
     ):
         assert list(sb.check(x, model, contamination=0.05).parts) == ["regions"]
     assert list(sb.check(normal(200), "normal", contamination=0.05, rng=0).parts) == ["regions"]
-    assert list(sb.check(normal(400).reshape(200, 2), "normal", contamination=0.05, rng=0).parts) == ["distance"]
+    with pytest.raises(ValueError, match=r"normal is a family of 2 columns.*`sb.split`"):
+        sb.check(normal(400).reshape(200, 2), "normal", contamination=0.05, rng=0)
     assert list(sb.check(normal(200), stats.norm, contamination=0.0, rng=0).parts) == ["distance"]
 
 

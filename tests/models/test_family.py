@@ -95,13 +95,6 @@ def test_a_start_is_not_moved_by_outliers() -> None:
         assert abs(draws[1] - draws[0]) < 0.5 * x.std(), name
 
 
-def test_a_restricted_family_knows_its_steepest_member() -> None:
-    """A tilt must bound the score of every member that is searched, also where the scale is known."""
-    free, held = as_family("weibull", 1, {"scale": 2.0}), as_family("weibull", 1, {"shape": 3.0})
-    np.testing.assert_array_equal(free.steepest(np.array([4.0])), [6.0])
-    np.testing.assert_array_equal(held.steepest(np.array([4.0])), [4.0])
-
-
 def test_a_restricted_family_says_that_its_scores_are_finite_differences() -> None:
     class Numerical(type(as_family("gamma", 1))):  # type: ignore[misc]
         numerical = True

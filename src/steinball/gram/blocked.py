@@ -78,7 +78,7 @@ class BlockedGram:
         with Progress("Stein kernel", sum(n - start for start in starts), self.progress) as progress:
             for start, (strip_forms, strip_sums) in zip(starts, strips, strict=True):
                 if start == 0:  # the first strip says how many draws and answers there are
-                    forms, sums = np.zeros_like(strip_forms), np.zeros_like(strip_sums)
+                    forms, sums = np.zeros(strip_forms.shape), np.zeros(strip_sums.shape)
                 forms += strip_forms
                 sums[:, start:] += strip_sums
                 progress.advance(n - start)

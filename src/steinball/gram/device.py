@@ -251,7 +251,10 @@ class DeviceTiles:
         makers = chunk_makers(self.request.weights)
         jobs = available_jobs(None) if len(self.problem) >= THREADS_FROM else 1
         with ThreadPoolExecutor(max(1, min(jobs, len(makers)))) as pool:
-            yield [pool.submit(lambda make: xp.asarray(make(), device=place), make) for make in makers]
+            yield [
+                pool.submit(lambda make: xp.asarray(np.require(make(), requirements="W"), device=place), make)
+                for make in makers
+            ]
 
     def _gathered(self, drawn: list[Future[Array]]) -> Asked:
         """The request in arrays on the device, with columns of zeros for the points that fill up the last strip."""

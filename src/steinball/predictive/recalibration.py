@@ -104,7 +104,7 @@ def recalibrate(pit: Pit, features: Features, null: Null, share: float, slack: f
     --------
     >>> from steinball.predictive.pit import from_cdf_values
     >>> rng = np.random.default_rng(0)
-    >>> pit = from_cdf_values(ndtr(rng.normal(0.15, 1.0, size=4000)))
+    >>> pit = from_cdf_values(scipy.special.ndtr(rng.normal(0.15, 1.0, size=4000)))
     >>> features = Features.of({"x": rng.normal(size=4000)})
     >>> null = Null(pit, features, rng=0)
     >>> pvalue, t = recalibrate(pit, features, null, 0.05)
