@@ -1,4 +1,4 @@
-"""Fitted families: the level of the test, its power beside older tests, the galaxies."""
+"""Fitted families: the level of the test, its power beside older tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from experiments.evidence.keys import LEVEL_LABEL, legend_of, level_line
 from experiments.framework.base import Cell, Experiment, Row
 from experiments.framework.expectations import Expectation, Finding, above, below, level
 from experiments.framework.table import Results
-from steinball.fitting import fit_kernel_exponential_family
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]
@@ -95,25 +94,7 @@ def _power(cell: Cell, rng: np.random.Generator) -> Decisions:
     return decisions
 
 
-def _galaxies(cell: Cell, rng: np.random.Generator) -> Decisions:
-    """The paper's split, 41 to fit and 41 to test, and all 82 points with refits; a share of outliers beside them."""
-    x = sb.datasets.load_galaxies()
-    outliers = rng.normal(cell["outlier"], 0.1, size=(round(len(x) * cell["contamination"]), 1))
-    first, second = sb.split(x, 0.5, rng)
-    standard = sb.ksd_test(
-        np.vstack([second, outliers[: len(outliers) // 2]]), fit_kernel_exponential_family(first), check_model=False,
-        tilt="auto", calibration=sb.WeightedBootstrap(DRAWS), standardize=False, rng=rng,
-    )  # fmt: skip
-    everything = np.vstack([x, outliers])
-    rows = rng.permutation(len(everything))[: len(x)]
-    whole = sb.fit_test(
-        everything[rows], fit_kernel_exponential_family, tilt="auto", calibration=sb.RefitBootstrap(REFITS), rng=rng
-    )
-    mixture = sb.fit_test(everything[rows], "normal", calibration=sb.ProjectedBootstrap(DRAWS), rng=rng)
-    return {"KEF, half of them": _of(standard), "KEF, all of them": _of(whole), "normal, all of them": _of(mixture)}
-
-
-_KINDS = {"level": _level, "power": _power, "galaxies": _galaxies}
+_KINDS = {"level": _level, "power": _power}
 
 
 def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
@@ -132,7 +113,6 @@ def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
 GRID: tuple[Cell, ...] = (
     *({"kind": "level", "strategy": data, "n": n} for data in FAMILIES for n in SIZES),
     *({"kind": "power", "strategy": data, "n": n} for data in ALTERNATIVES for n in POWER_SIZES),
-    *({"kind": "galaxies", "strategy": "galaxies", "n": 82, "contamination": e, "outlier": 10} for e in (0.0, 0.1)),
 )  # fmt: skip
 
 
@@ -151,10 +131,10 @@ def _against_older(results: Results) -> Iterator[Finding]:
 
 def table_of_rates(results: Results) -> str:
     """Every rate, one line a cell."""
-    lines = ["| what | data | n | contamination | outliers at | test | rate | 95 % interval |", "|" + "---|" * 8]
+    lines = ["| what | data | n | test | rate | 95 % interval |", "|" + "---|" * 6]
     for row in results.rates:
         low, high = row.interval
-        told = [row.where[name] for name in ("kind", "strategy", "n", "contamination", "outlier", "test")]
+        told = [row.where[name] for name in ("kind", "strategy", "n", "test")]
         lines.append(f"| {' | '.join(told)} | {row.rate:.3f} | {low:.3f} – {high:.3f} |")
     return "\n".join(lines)
 
