@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import steinball as sb
 from experiments.evidence.keys import LEVEL_LABEL, legend_of, level_line
 from experiments.framework.base import Cell, Experiment, Row
-from experiments.framework.expectations import Expectation, Finding, above, below, level, standard_error
+from experiments.framework.expectations import Expectation, Finding, below, level, standard_error
 from experiments.framework.table import Results
 
 __all__ = ["EXPERIMENT", "FAMILIES", "sample", "trial"]
@@ -97,6 +97,17 @@ def draw(results: Results, figure: Any) -> None:
     legend_of(figure, left, LEVEL_LABEL, loc="outside lower center", ncols=4)
 
 
+def table_of_powers(results: Results) -> str:
+    """The powers, one line a cell."""
+    lines = ["| data | n | rejected | good enough |", "|---|---|---|---|"]
+    for data in ALTERNATIVES:
+        for n in (200, 500):
+            where = {"kind": "power", "strategy": data, "n": n}
+            rates = (results.rates.one(test=test, **where).rate for test in ("regions", "good enough"))
+            lines.append(f"| {data} | {n} | " + " | ".join(f"{rate:.3f}" for rate in rates) + " |")
+    return "\n".join(lines)
+
+
 EXPERIMENT = Experiment(
     name="families",
     title="families under a tolerance, by regions",
@@ -115,11 +126,14 @@ EXPERIMENT = Experiment(
         level("the level holds for every family, number of rows and place of the bad ones", kind="level",
               test="regions", axes={"strategy": tuple(FAMILIES), "n": SIZES, "outlier": PLACES}),
         Expectation("data that no member explains are seen as often as when regions were designed", _as_before),
-        above("uniform data and two bumps are seen at n = 200", 0.9, kind="power", test="regions", n=200,
-              axes={"strategy": ("uniform", "±2")}),
         below("no family that is wrong is called good enough", 0.0, kind="power", test="good enough",
               axes={"strategy": tuple(ALTERNATIVES), "n": (200, 500)}),
     ),
+    differences=(
+        "A claim that uniform data are seen in .9 of the samples also at n = 200 was made before the run and is "
+        "dropped: it is wrong, as the table shows."
+    ),
     draw=draw,
+    extra=table_of_powers,
     size=(9.0, 4.2),
 )  # fmt: skip

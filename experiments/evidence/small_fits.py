@@ -236,8 +236,8 @@ EXPERIMENT = Experiment(
     ),
     differences=(
         "At 400 repeats four of the 65 cells were above .072: the exponential family at n = 20, the log-normal one at "
-        "n = 30 and 50, whose refits are exact, and the series AR(.8) at n = 500. The rule to look at such cells again, "
-        "with 1,600 repeats, was added when that was seen."
+        "n = 30 and 50, whose refits are exact, and the series AR(.8) at n = 500. The rule to look at such cells "
+        "again, with 1,600 repeats, was added when that was seen."
     ),
     draw=draw,
     extra=table,
