@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import steinball as sb
 from experiments.evidence.keys import LEVEL_LABEL, legend_of, level_line
+from experiments.evidence.members import MEMBERS, Draw
 from experiments.framework.base import Cell, Experiment, Row
 from experiments.framework.expectations import Expectation, Finding, below, level, standard_error
 from experiments.framework.table import Results
@@ -19,16 +20,9 @@ from experiments.framework.table import Results
 __all__ = ["EXPERIMENT", "FAMILIES", "sample", "trial"]
 
 Floats = NDArray[np.float64]
-Draw = Callable[[np.random.Generator, int], Floats]
 
 TOLERATED, SIZES, PLACES = 0.05, (20, 100, 500), (3, 8, 1_000_000)
-FAMILIES: dict[str, Draw] = {
-    "normal": lambda rng, n: rng.normal(size=n),
-    "exponential": lambda rng, n: rng.exponential(size=n),
-    "gamma": lambda rng, n: rng.gamma(2.0, size=n),
-    "weibull": lambda rng, n: rng.weibull(1.5, size=n),
-    "student-t": lambda rng, n: rng.standard_t(5.0, size=n),
-}
+FAMILIES = ("normal", "exponential", "gamma", "weibull", "student-t")
 ALTERNATIVES: dict[str, tuple[Draw, float]] = {
     "uniform": (lambda rng, n: rng.uniform(size=n), 1.0),
     "±2": (lambda rng, n: rng.normal(size=n) + 2.0 * rng.choice([-1.0, 1.0], size=n), 1.0),
@@ -44,7 +38,7 @@ def sample(cell: Cell, rng: np.random.Generator) -> Floats:
     """Rows of a member, of which a share lies at some scales of the family, or of an alternative."""
     if cell["kind"] == "power":
         return ALTERNATIVES[cell["strategy"]][0](rng, cell["n"])
-    x = FAMILIES[cell["strategy"]](rng, cell["n"])
+    x = MEMBERS[cell["strategy"]](rng, cell["n"])
     x[rng.random(cell["n"]) < cell["contamination"]] = cell["outlier"]
     return x
 

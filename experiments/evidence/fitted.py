@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,22 +14,18 @@ from scipy.special import ndtr
 
 import steinball as sb
 from experiments.evidence.keys import LEVEL_LABEL, legend_of, level_line
+from experiments.evidence.members import Draw, column
 from experiments.framework.base import Cell, Experiment, Row
 from experiments.framework.expectations import Expectation, Finding, above, below, level
 from experiments.framework.table import Results
 
 Floats = NDArray[np.float64]
-Draw = Callable[[np.random.Generator, int], Floats]
 
 DRAWS, REFITS = 99, 19
 SIZES = (50, 100, 500)
 
 FAMILIES: dict[str, tuple[str, Draw]] = {
-    "normal": ("normal", lambda rng, n: rng.normal(size=(n, 1))),
-    "student-t": ("student-t", lambda rng, n: rng.standard_t(5.0, size=(n, 1))),
-    "gamma": ("gamma", lambda rng, n: rng.gamma(2.0, size=(n, 1))),
-    "lognormal": ("lognormal", lambda rng, n: rng.lognormal(size=(n, 1))),
-    "weibull": ("weibull", lambda rng, n: rng.weibull(1.5, size=(n, 1))),
+    **{family: column(family) for family in ("normal", "student-t", "gamma", "lognormal", "weibull")},
     "normal, d = 2": ("normal", lambda rng, n: rng.normal(size=(n, 2))),
     "normal, d = 5": ("normal", lambda rng, n: rng.normal(size=(n, 5))),
 }

@@ -13,6 +13,7 @@ from scipy.signal import lfilter
 
 import steinball as sb
 from experiments.evidence.keys import LEVEL_LABEL, legend_of, level_line
+from experiments.evidence.members import Draw, column
 from experiments.framework.base import Cell, Experiment, Row
 from experiments.framework.expectations import Expectation, Finding, above, at_the_level, level
 from experiments.framework.figures import Style
@@ -21,8 +22,6 @@ from steinball.arrays import Floats
 
 __all__ = ["EXPERIMENT", "FAMILIES", "LAWS", "SERIES", "trial"]
 
-Draw = Callable[[np.random.Generator, int], Floats]
-
 REFITS, DRAWS = 19, 199
 """Of 19 draws, a sample is rejected that exceeds all: at level .05 exactly where the test is exact."""
 
@@ -30,18 +29,18 @@ SIZES, GRIDS, COPIES = (10, 15, 20, 30, 50), (0.01, 0.1), (2, 5)
 ROUNDED_SIZES, SERIES_SIZES = (500, 2000), (500, 2000)
 
 FAMILIES: dict[str, tuple[str, Draw]] = {
-    "normal": ("normal", lambda rng, n: rng.normal(size=(n, 1))),
+    "normal": column("normal"),
     "normal, d = 2": ("normal", lambda rng, n: rng.normal(size=(n, 2))),
-    "exponential": ("exponential", lambda rng, n: rng.exponential(size=(n, 1))),
-    "gamma (2)": ("gamma", lambda rng, n: rng.gamma(2.0, size=(n, 1))),
-    "log-normal": ("lognormal", lambda rng, n: rng.lognormal(size=(n, 1))),
-    "Weibull (1.5)": ("weibull", lambda rng, n: rng.weibull(1.5, size=(n, 1))),
-    "student-t (5)": ("student-t", lambda rng, n: rng.standard_t(5.0, size=(n, 1))),
+    "exponential": column("exponential"),
+    "gamma (2)": column("gamma"),
+    "log-normal": column("lognormal"),
+    "Weibull (1.5)": column("weibull"),
+    "student-t (5)": column("student-t"),
 }
 
 LAWS: dict[str, tuple[Any, Draw]] = {
-    "normal": (sb.models.Gaussian(), lambda rng, n: rng.normal(size=(n, 1))),
-    "exponential": (stats.expon(), lambda rng, n: rng.exponential(size=(n, 1))),
+    "normal": (sb.models.Gaussian(), column("normal")[1]),
+    "exponential": (stats.expon(), column("exponential")[1]),
 }
 
 

@@ -25,14 +25,12 @@ from steinball.kernels.base import Kernel
 from steinball.models.base import Model, evaluate_score, keepable, model_at, score_of
 from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference, known_of
-from steinball.models.support import Support
+from steinball.models.support import Support, off_edges
 from steinball.rows import Rows
 from steinball.stein import SteinKernel, SteinPoints, center_of
+from steinball.tau.search import largest_finite
 from steinball.tilts import Tilt
 
-_DRAWS = 512
-_FAR = 1e40
-_NONE: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 T = TypeVar("T")
 
 
@@ -181,8 +179,7 @@ class Problem:
 
     def diagonal_at(self, x: Floats) -> Floats:
         """u(x, x) at rows of ``x`` (m, d), on the host; NaN where the model gives no finite score or is not."""
-        inside = x if self.support is None else self.support.off_edges(x)
-        there = like(inside, self.samples)
+        there = like(off_edges(x, self.support), self.samples)
         scores = score_of(self.model, there)
         values = to_host(self.stein.diagonal(there, namespace(there).reshape(scores, x.shape)))
         return values if self.support is None else np.where(self.support.outside(x), np.nan, values)
@@ -214,7 +211,7 @@ class Problem:
             if found is None or found.scores is None:
                 return None
             values = np.asarray(self.stein.diagonal(found.draws, found.scores))
-            return float(values.mean()), float(values[np.isfinite(values)].max(initial=0.0))
+            return float(values.mean()), largest_finite(values)
 
         return self.kept("diagonal", find)
 

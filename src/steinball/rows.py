@@ -6,7 +6,7 @@ import dataclasses
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from steinball.models.base_space import as_tested
 from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference, known_of
 from steinball.models.standardized import standardized
-from steinball.models.support import Move, Support, place
+from steinball.models.support import Move, Support, off_edges, place
 from steinball.regions.grid import find_grid, spread_over_cells
 from steinball.stein import SteinKernel, center_of
 from steinball.tau.edges import check_edges
@@ -45,7 +45,6 @@ MOST_COLUMNS = 100_000
 _DRAWS = 512
 _FAR = 1e40
 _NONE: NDArray[np.intp] = np.empty(0, dtype=np.intp)
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,8 +226,7 @@ class Rows:
 
         Places on an edge are moved off it.
         """
-        support = self.original_support
-        there: Array = to_host(places) if support is None else support.off_edges(to_host(places))
+        there: Array = off_edges(to_host(places), self.original_support)
         for move in self.moves:
             there = move(there)
         return like(there, self.samples)

@@ -22,6 +22,7 @@ from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
 from steinball.models.base import Model
 from steinball.models.knowledge import Knowledge
+from steinball.models.support import off_edges
 from steinball.problem import Problem
 from steinball.stein import SteinKernel
 from steinball.tau.certificate import Supremum
@@ -114,7 +115,7 @@ class Refits:
         fitted, problem, support = self.fitted, self.problem, self.problem.support
         draws = Knowledge(fitted.model).needed_draws(len(problem), generator_at(self.seed, b))
         draws = draws if fitted.match is None else fitted.match(draws)
-        draws = draws if support is None else support.off_edges(draws)
+        draws = off_edges(draws, support)
         model = fitted.refit(draws)
         stein = problem.stein if fitted.choose is None else fitted.choose(draws, model)
         again = Problem.at_scores(stein, model, like(draws, problem.samples))
@@ -327,7 +328,7 @@ def _leverages_of_the_model(fitted: FittedModel, problem: Problem, p: int) -> fl
         return None
     found, library = [], Knowledge(fitted.model).evaluated_in(problem.samples)
     for part in np.split(draws, samples):
-        inside = part if problem.support is None else problem.support.off_edges(part)
+        inside = off_edges(part, problem.support)
         there = problem.at(like(inside, library))
         scores = fitted.scores(inside)
         found.append(_ratio(there, (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-300)))

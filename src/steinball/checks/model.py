@@ -20,6 +20,7 @@ from steinball.jumps.modes import SEPARATION, count_groups
 from steinball.models.knowledge import Knowledge
 from steinball.models.reference import kept_with, known_of, sampler_failure
 from steinball.models.score_check import check_score, undeclared_edges
+from steinball.models.support import off_edges
 from steinball.problem import Problem
 from steinball.remarks import Remark
 from steinball.stein import center_of
@@ -113,7 +114,7 @@ def identity_excess(problem: Problem) -> tuple[float, float]:
     """
     reference, support = problem.reference, problem.support
     assert reference is not None
-    draws = reference.draws if support is None else support.off_edges(reference.draws)
+    draws = off_edges(reference.draws, support)
     all_draws = problem.at(like(draws, problem.samples))
     center = center_of(all_draws.samples)
     points = problem.stein.prepare(all_draws.samples, all_draws.scores, center)

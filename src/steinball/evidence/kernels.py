@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats, check_level, to_host
+from steinball.arrays import Floats, to_host
 from steinball.calibration.base import Calibration, JointNull, tie_tolerance
 from steinball.calibration.combination import check_isolated, check_over_kernels, doubts, radius_of
 from steinball.evidence.base import Evidence, PairSums, host_sums
@@ -259,10 +259,6 @@ class RobustAggregationEvidence(KernelsEvidence):
     def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:
         """The p-value at each amount."""
         return [self.null.pvalue(self.radii(tolerated.resized(float(amount)))) for amount in amounts]
-
-    def checked_level(self, level: float) -> float:
-        """A level that the draws can reach."""
-        return check_level(level, self.n_resamples)
 
     def pair_sums(self, radii: Sequence[float], level: float) -> tuple[PairSums, ...]:
         """What explanations are made from, the leading kernel first."""

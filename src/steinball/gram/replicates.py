@@ -14,6 +14,7 @@ from steinball.gram.prefix import PrefixNorms
 from steinball.gram.request import Replicates, Request
 from steinball.gram.workers import share_threads
 from steinball.models.knowledge import Knowledge
+from steinball.models.support import off_edges
 from steinball.progress import Progress
 from steinball.stein import SteinKernel, SteinPoints
 
@@ -79,7 +80,7 @@ class ReplicatedGram:
                 f"`model.sample({count}, rng)` must return {count} rows of {template.shape[1]} columns, got shape "
                 f"{draws.shape}."
             )
-        return like(draws if support is None else support.off_edges(draws, dtype_name(template)), template)
+        return like(off_edges(draws, support, dtype_name(template)), template)
 
 
 def prefix_norms(stein: SteinKernel, points: SteinPoints, diagonal: Floats, tile: int) -> Floats:

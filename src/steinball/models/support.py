@@ -180,6 +180,11 @@ def place(
     return samples, np.flatnonzero(out), {words: count for words, count in found.items() if count}
 
 
+def off_edges(x: Floats, support: Support | None, kind: str = "float64") -> Floats:
+    """Rows where a score is finite: :meth:`Support.off_edges`, or as they are where there is no edge."""
+    return x if support is None else support.off_edges(x, kind)
+
+
 def within(rows: Array, support: Support) -> Array:
     """Rows of a stream: refused outside the support, moved off its edge."""
     x = to_host(rows)

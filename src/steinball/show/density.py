@@ -10,6 +10,7 @@ import numpy as np
 from steinball.arrays import Floats, like, to_host
 from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
+from steinball.models.support import off_edges
 from steinball.rows import Rows
 
 CELLS = {1: 400, 2: 72}
@@ -66,7 +67,7 @@ def _integrated(rows: Rows, window: Floats) -> Shape | None:
     axes = _grid(window, _WIDER if len(window[0]) == 1 else 0.5)
     points = np.stack([part.ravel() for part in np.meshgrid(*axes, indexing="ij")], axis=1)
     support, known = rows.original_support, Knowledge(rows.original_model).log_density
-    there = like(points if support is None else support.off_edges(points), rows.samples)
+    there = like(off_edges(points, support), rows.samples)
     shape = tuple(axis.size for axis in axes)
     with np.errstate(all="ignore"):
         if known is not None:

@@ -17,6 +17,7 @@ from steinball.arrays import Floats, check_kind, like, namespace, to_host
 from steinball.kernels.base import Kernel
 from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
+from steinball.models.support import off_edges
 from steinball.tau.certificate import Supremum
 from steinball.tau.search import climb
 from steinball.tilts import PolynomialTilt
@@ -250,7 +251,7 @@ def feature_slopes(problem: Problem, x: Floats) -> Floats:
 def _drift(problem: Problem, x: Floats) -> tuple[Floats, Floats]:
     """b = w (s + ∇log w) and w at rows of ``x``, on the host."""
     support, tilt = problem.support, problem.stein.tilt
-    there = like(x if support is None else support.off_edges(x), problem.samples)
+    there = like(off_edges(x, support), problem.samples)
     scores = namespace(there).reshape(score_of(problem.model, there), x.shape)
     weight, scores = problem.stein.tilted(there, scores)
     w = np.ones(len(x)) if weight is None else to_host(weight)
