@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cases import LARGE, SMALL, Case
-from steinball.gram.memory import in_words
+from steinball.gram.cost import in_words
 
 RESULTS = Path(__file__).parent / "results"
 HEADER = f"{'case':36}{'engine':22}{'seconds':>9}{'×product':>10}{'×plain':>8}{'memory':>10}  target"

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.__main__ import RESULTS
 from benchmarks.cases import DRAWS, Case
-from steinball.gram.memory import in_words
+from steinball.gram.cost import in_words
 
 ENGINES = ("dense", "blocked", "lowrank")
 DIMENSIONS = (2, 10)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from steinball.gram.memory import as_bytes, in_words
+from steinball.gram.cost import as_bytes, in_words
 
 N, SMALL = 50_000, 3_000
 MOST = 1.2

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.plot import read
-from steinball.gram.memory import in_words
+from steinball.gram.cost import in_words
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = (DOCS / "benchmarks.md", DOCS / "other-tests.md")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from steinball.discrepancy import ksd, targeted_ksd
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern
-from steinball.kernels.bandwidth import median_distance
+from steinball.kernels.base import median_distance
 from steinball.models import from_scores
 from steinball.problem import pose
 from steinball.stein import SteinKernel

@@ -23,9 +23,9 @@ from scipy.optimize import brentq
 import steinball as sb
 import steinball.gram.lowrank
 from steinball.arrays import as_seed
-from steinball.calibration.wealth import BETS
+from steinball.calibration.betting import BETS
 from steinball.radius.base import as_radius
-from steinball.tau.moments import ModelMoments
+from steinball.tau.isotropic import ModelMoments
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]

@@ -15,7 +15,7 @@ from steinball.arrays import to_host
 from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel
-from steinball.kernels.bandwidth import median_distance
+from steinball.kernels.base import median_distance
 from steinball.problem import Problem, pose
 from steinball.tilts import PolynomialTilt
 

@@ -17,9 +17,8 @@ from experiments.framework.expectations import above, agree, below, theorem
 from experiments.framework.figures import Series, Style, mark, rate_panel, shades
 from experiments.framework.rows import decision_row
 from experiments.framework.table import Results
-from steinball.calibration.betting import BettingNull
+from steinball.calibration.betting import BettingNull, payoffs
 from steinball.calibration.deviation import DeviationNull
-from steinball.calibration.wealth import payoffs
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models import Gaussian
 from steinball.sequential import SequentialTest

@@ -27,7 +27,7 @@ from steinball.gram.dense import DenseGram
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models import Gaussian
 from steinball.problem import Problem, pose
-from steinball.tau.moments import ModelMoments
+from steinball.tau.isotropic import ModelMoments
 from steinball.tilts import PolynomialTilt
 
 TOLERANCE = 0.05

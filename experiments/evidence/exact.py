@@ -19,10 +19,9 @@ from experiments.framework.rows import decision_row
 from experiments.framework.table import Rate, Results
 from steinball.calibration import BoundaryBootstrap, MonteCarlo
 from steinball.calibration.base import BootstrapNull, Null
-from steinball.calibration.betting import BettingNull
+from steinball.calibration.betting import BettingNull, payoffs
 from steinball.calibration.deviation import DeviationNull
 from steinball.calibration.monte_carlo import MonteCarloNull
-from steinball.calibration.wealth import payoffs
 from steinball.gram.base import GramSummary
 from steinball.gram.dense import DenseGram
 from steinball.gram.prefix import PrefixNorms

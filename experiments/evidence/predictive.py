@@ -38,7 +38,7 @@ from experiments.framework.table import Rate, Results
 from steinball.arrays import Floats
 from steinball.evidence.predictive import PredictiveEvidence
 from steinball.gof.regions import tolerated_set
-from steinball.predictive.difference import Difference
+from steinball.predictive.finding import Difference
 from steinball.predictive.law import Distribution, Draws, Posterior, Prediction
 from steinball.predictive.null import Null
 from steinball.predictive.pit import from_cdf_values

@@ -25,7 +25,7 @@ from experiments.paper.rbm_figures import (
     draw_samplers,
     tables,
 )
-from steinball.kernels.bandwidth import median_distance
+from steinball.kernels.base import median_distance
 from steinball.models import GaussianBernoulliRBM
 
 SHARES = tuple(round(0.05 * k, 2) for k in range(21))

@@ -26,7 +26,7 @@ from steinball.calibration import (
     WildBootstrap,
 )
 from steinball.cautions import SteinballWarning
-from steinball.checks.thinning import thin
+from steinball.checks.dependence import thin
 from steinball.discrepancy import ksd, targeted_ksd
 from steinball.gof import (
     check,

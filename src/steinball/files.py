@@ -16,8 +16,6 @@ except ImportError:  # Windows has no advisory locks
 
 _NO_LINK = os.O_NOFOLLOW if fcntl is not None else 0
 
-__all__ = ["only_writer", "whole_file", "write_whole"]
-
 
 def write_whole(path: Any, content: bytes) -> None:
     """Make ``content`` the content of a file: after a crash or on a full disk the old content is still there.

@@ -24,8 +24,7 @@ from steinball.arrays import (
     to_host,
 )
 from steinball.jumps.offset import as_jumps
-from steinball.kernels.bandwidth import median_of_checked, standard_distance
-from steinball.kernels.base import Kernel
+from steinball.kernels.base import Kernel, median_of_checked, standard_distance
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import JaxModel, Model, evaluate_score, from_scores, model_at
 from steinball.models.base_space import as_tested
@@ -33,7 +32,7 @@ from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference, known_of
 from steinball.models.standardized import standardized
 from steinball.models.support import Move, Support, off_edges, place
-from steinball.regions.grid import find_grid, spread_over_cells
+from steinball.regions.source import find_grid, spread_over_cells
 from steinball.stein import SteinKernel, center_of
 from steinball.tau.edges import check_edges
 from steinball.tau.tilting import choose_tilt

@@ -13,7 +13,7 @@ import steinball as sb
 from steinball import fitting
 from steinball.adapters.scikit_learn import fitted_model
 from steinball.fitting.families import Fitter
-from steinball.models.kernel_density import KernelDensity
+from steinball.models.kernel_exponential import KernelDensity
 
 as_family: Any = fitting.as_family
 pytestmark = pytest.mark.exact

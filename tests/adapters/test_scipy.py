@@ -13,7 +13,7 @@ import steinball as sb
 from steinball import fitting
 from steinball.adapters.scipy import SciPyFamily
 from steinball.adapters.scipy_distribution import SCORES, read_frozen
-from steinball.models.differences import numerical_gradient
+from steinball.models.autodiff import numerical_gradient
 from steinball.models.knowledge import Knowledge
 from steinball.models.student_t import StudentFamily
 from tests.fitting.conftest import DATA

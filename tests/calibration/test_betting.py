@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 import steinball as sb
 from steinball.calibration.base import Calibration
-from steinball.calibration.betting import Betting, BettingNull
+from steinball.calibration.betting import BETS, Betting, BettingNull, average_evidence, log_wealth, newton_bets, payoffs
 from steinball.calibration.combination import check_combination, radius_of
-from steinball.calibration.wealth import BETS, average_evidence, log_wealth, newton_bets, payoffs
 from steinball.gram import DenseGram, PrefixSums
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import pose

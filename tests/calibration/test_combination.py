@@ -9,7 +9,7 @@ import pytest
 
 import steinball as sb
 from steinball.cautions import UnboundedSteinKernelWarning
-from steinball.tau.moments import ModelMoments
+from steinball.tau.isotropic import ModelMoments
 
 pytestmark = pytest.mark.exact
 

@@ -14,7 +14,7 @@ from scipy import stats
 import steinball as sb
 from steinball.calibration.deviation import BOUNDS, DeviationNull
 from steinball.cautions import UnboundedSteinKernelWarning
-from steinball.tau.moments import ModelMoments
+from steinball.tau.isotropic import ModelMoments
 
 # N(0, 1), lengthscale² = 2, tilt exponent ½: the supremum is 1 + (1 + c)v − v² − v³ at v = (√(4 + 3c) − 1)/3, c = ½.
 _V = (math.sqrt(5.5) - 1) / 3

@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.calibration.betting import Betting, BettingNull
-from steinball.calibration.wealth import log_wealth, payoffs
+from steinball.calibration.betting import Betting, BettingNull, log_wealth, payoffs
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from steinball.comparison import DrawnEmbedding, KernelCoordinates
 from steinball.comparison.embeddings import Embedding
-from steinball.comparison.extremes import extremes_of, largest_value
+from steinball.comparison.pairs import extremes_of, largest_value
 from tests.comparison.models import Floats, mixture, normal, plain
 
 pytestmark = pytest.mark.exact

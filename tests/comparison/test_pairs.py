@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steinball.comparison import DrawnEmbedding, KernelCoordinates, compare_embeddings
-from steinball.comparison.extremes import extremes_of
-from steinball.comparison.pairs import Comparison, holm
+from steinball.comparison.pairs import Comparison, extremes_of, holm
 from tests.comparison.models import Floats, normal, plain
 
 pytestmark = pytest.mark.exact

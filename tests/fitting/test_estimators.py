@@ -10,7 +10,7 @@ import pytest
 import steinball as sb
 from steinball import fitting
 from steinball.fitting import Estimator, MaximumLikelihood, MedianMAD, MinimumKSD
-from steinball.fitting.estimators import as_estimator
+from steinball.fitting.families import as_estimator
 from steinball.kernels import InverseMultiquadric
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt

@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 import steinball as sb
-from steinball.evidence.families import KUIPER, FamilyRegionEvidence
-from steinball.results.region_fit import RegionFitResult
+from steinball.evidence.regions import KUIPER, FamilyRegionEvidence
+from steinball.results.regions import RegionFitResult
 
 pytestmark = [pytest.mark.exact, pytest.mark.filterwarnings("ignore::steinball.cautions.DependentRowsWarning")]
 RNG = np.random.default_rng(0)

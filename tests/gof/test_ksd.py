@@ -14,7 +14,7 @@ import steinball as sb
 from steinball.arrays import as_seed
 from steinball.cautions import SeparatedModesWarning
 from steinball.jumps import ModeJumps
-from steinball.tau.moments import ModelMoments
+from steinball.tau.isotropic import ModelMoments
 
 pytestmark = pytest.mark.exact
 

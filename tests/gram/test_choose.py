@@ -11,8 +11,7 @@ import pytest
 
 import steinball as sb
 from steinball.gram import BlockedGram, DenseGram, LowRankGram, Request, Settings, make_gram
-from steinball.gram.cost import Size
-from steinball.gram.memory import as_bytes
+from steinball.gram.cost import Size, as_bytes
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import pose
 

@@ -12,8 +12,8 @@ import pytest
 
 import steinball as sb
 from steinball.gram import fused
+from steinball.gram.device import combine_source
 from steinball.gram.tiles import Asked
-from steinball.gram.traced import combine_source
 from steinball.kernels.base import Kernel
 from steinball.stein import SteinKernel
 

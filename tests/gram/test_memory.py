@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.gram import BlockedGram, DenseGram, LowRankGram
-from steinball.gram.cost import Size
-from steinball.gram.memory import as_bytes, free_memory, free_on_host, in_words
+from steinball.gram.cost import Size, as_bytes, free_memory, free_on_host, in_words
 from steinball.problem import Problem, pose
 
 pytestmark = pytest.mark.exact
@@ -165,7 +164,7 @@ def test_a_limit_on_the_address_space_reaches_the_choice_of_the_engine() -> None
     code = """
 import resource, numpy as np
 from steinball.gram.choose import Settings
-from steinball.gram.memory import free_on_host
+from steinball.gram.cost import free_on_host
 pages = int(open("/proc/self/statm").read().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2 * 10**9,) * 2)
 assert free_on_host() <= 2 * 10**9

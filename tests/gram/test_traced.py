@@ -10,7 +10,7 @@ import pytest
 
 import steinball as sb
 from steinball.arrays import Array
-from steinball.gram.traced import Traced, combine_source
+from steinball.gram.device import Traced, combine_source
 from steinball.kernels.base import Kernel, Profile
 
 pytestmark = pytest.mark.exact

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steinball.kernels.bandwidth import EXACT_UP_TO, median_distance
+from steinball.kernels.base import EXACT_UP_TO, median_distance
 
 pytestmark = pytest.mark.exact
 

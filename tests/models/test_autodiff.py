@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from steinball.models import StudentT, from_log_density
+from steinball.models.autodiff import numerical_gradient
 from steinball.models.base import as_model, evaluate_score
 
 MEAN = np.array([1.0, -2.0, 0.5])
@@ -355,3 +356,18 @@ def test_an_upper_edge_is_approached_as_far_as_points_are_moved() -> None:
     assert model.support is not None
     x = model.support.off_edges(np.array([[1.0], [0.5]]))
     assert model.score(x) == pytest.approx(-0.5 / x + 0.5 / (1.0 - x), rel=1e-2, abs=1e-6)
+
+
+@pytest.mark.exact
+def test_the_error_of_numerical_gradients_is_honest_when_the_function_is_not_accurate() -> None:
+    """Single precision inside, five digits, or noise of 1e-7: digits that are not there are not claimed."""
+    x = np.random.default_rng(3).normal(size=(500, 1))
+    functions: dict[str, Callable[[Any], Any]] = {
+        "single": lambda x: (-0.5 * x[:, 0].astype(np.float32) ** 2 + np.float32(3)).astype(np.float64),
+        "digits": lambda x: np.round(-0.5 * x[:, 0] ** 2, 5),
+        "noise": lambda x: -0.5 * x[:, 0] ** 2 + 1e-7 * np.sin(1e13 * x[:, 0]),
+    }
+    for name, function in functions.items():
+        gradient, error = numerical_gradient(function, x)
+        assert np.all(np.abs(gradient + x) <= 4.0 * error), name
+        assert error.max() < 0.05, name

@@ -11,7 +11,6 @@ from scipy import stats
 
 import steinball as sb
 from steinball.models import Gaussian, Model, from_log_density, from_score, in_base_space
-from steinball.models.array_models import ScoreArray
 from steinball.models.base import (
     ScoreFunction,
     as_model,
@@ -21,6 +20,7 @@ from steinball.models.base import (
     source_of_draws,
 )
 from steinball.models.knowledge import Knowledge
+from steinball.models.registry import ScoreArray
 from steinball.models.support import Support
 
 X = np.random.default_rng(0).normal(size=(6, 2))

@@ -9,7 +9,7 @@ import pytest
 
 from steinball import fitting
 from steinball.fitting import ExponentialFamily
-from steinball.models.differences import difference_jacobian
+from steinball.models.autodiff import difference_jacobian
 from steinball.models.family import Restricted
 from tests.fitting.conftest import DATA, case, rescaled
 

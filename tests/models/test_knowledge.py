@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 import steinball as sb
 from steinball.jumps import Modes
 from steinball.models import Gaussian, GaussianBernoulliRBM, GaussianMixture, KernelExponentialFamily, StudentT
-from steinball.models.array_models import ScoreArray
 from steinball.models.base import ScoreFunction
 from steinball.models.growth import RadialScore, ScoreGrowth
 from steinball.models.knowledge import Knowledge
-from steinball.tau.moments import ModelMoments
+from steinball.models.registry import ScoreArray
+from steinball.tau.isotropic import ModelMoments
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]

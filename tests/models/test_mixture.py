@@ -11,7 +11,7 @@ from scipy import integrate, stats
 from scipy.special import logsumexp
 
 from steinball.arrays import dtype_name, namespace, to_host
-from steinball.models.differences import difference_jacobian
+from steinball.models.autodiff import difference_jacobian
 from steinball.models.mixture import GaussianMixture, MixtureFamily
 from steinball.models.normal_family import NormalFamily
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from steinball.models.differences import difference_jacobian
+from steinball.models.autodiff import difference_jacobian
 from steinball.models.normal_family import NormalFamily, from_log_cholesky, log_cholesky, packed, unpacked
 
 pytestmark = pytest.mark.exact

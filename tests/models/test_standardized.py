@@ -13,11 +13,11 @@ from scipy import stats
 import steinball as sb
 from steinball.arrays import Floats
 from steinball.fitting import as_family
-from steinball.models.array_models import ScoreArray
-from steinball.models.differences import difference_jacobian
+from steinball.models.autodiff import difference_jacobian
 from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference
+from steinball.models.registry import ScoreArray
 from steinball.models.standardized import MovedFamily, Standardization, Standardized, standardized
 from steinball.problem import Problem
 from steinball.rows import Rows

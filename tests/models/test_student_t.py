@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from steinball.arrays import dtype_name, namespace, to_host
-from steinball.models.differences import difference_jacobian
+from steinball.models.autodiff import difference_jacobian
 from steinball.models.family import Restricted
 from steinball.models.gaussian import Gaussian
 from steinball.models.student_t import StudentFamily, StudentT, _loss, _tail_score

@@ -10,9 +10,8 @@ from scipy import stats
 from scipy.special import ndtr
 
 from steinball.arrays import Floats
-from steinball.predictive.null import Null
+from steinball.predictive.null import Biases, Null, recalibrate, recalibrated
 from steinball.predictive.pit import Pit, from_cdf_values, from_distribution
-from steinball.predictive.recalibration import Biases, recalibrate, recalibrated
 from steinball.predictive.table import Features, tabulate
 
 

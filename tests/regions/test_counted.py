@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from steinball.regions.counted import Counted, count, rows_needed
-from steinball.regions.design import Design
-from steinball.regions.grid import Grid, find_grid
+from steinball.regions.design import Design, Question, lower_limit, upper_limit
 from steinball.regions.null import Null, simulate
-from steinball.regions.source import Source, from_probabilities, from_sampler, from_second_sample
-from steinball.regions.tails import Question, lower_limit, upper_limit
+from steinball.regions.source import Grid, Source, find_grid, from_probabilities, from_sampler, from_second_sample
 from steinball.regions.views import learned_family, user_family
 
 Floats = NDArray[np.float64]

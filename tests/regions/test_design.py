@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from steinball.regions.design import Arcs, Design, counts_below, cumulative, levels
-from steinball.regions.grid import Grid
-from steinball.regions.source import Source, from_probabilities, from_sampler, from_second_sample
+from steinball.regions.source import Grid, Source, from_probabilities, from_sampler, from_second_sample
 from steinball.regions.views import column_families, user_family
 
 pytestmark = pytest.mark.exact

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from steinball.regions.grid import Grid, find_grid, spread_over_cells
+from steinball.regions.source import Grid, find_grid, spread_over_cells
 
 pytestmark = pytest.mark.exact
 

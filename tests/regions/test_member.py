@@ -15,10 +15,9 @@ from steinball.models.family import Family
 from steinball.regions import member as searched
 from steinball.regions.counted import count
 from steinball.regions.design import Design
-from steinball.regions.grid import find_grid
 from steinball.regions.member import Column, MemberSearch, closest_member, uniform_null
 from steinball.regions.null import simulate
-from steinball.regions.source import Source
+from steinball.regions.source import Source, find_grid
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]

@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from steinball.regions.grid import Grid
-from steinball.regions.source import Source, from_probabilities, from_sampler, from_second_sample
+from steinball.regions.source import Grid, Source, from_probabilities, from_sampler, from_second_sample
 
 pytestmark = pytest.mark.exact
 

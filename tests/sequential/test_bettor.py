@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steinball.calibration.wealth import log_wealth
+from steinball.calibration.betting import log_wealth
 from steinball.sequential import bettor
 from steinball.sequential.bettor import KeptPoints
 from steinball.stein import SteinKernel

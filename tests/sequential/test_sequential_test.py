@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.calibration.betting import Betting
-from steinball.calibration.wealth import average_evidence, log_wealth
+from steinball.calibration.betting import Betting, average_evidence, log_wealth
 from steinball.kernels import Gaussian, InverseMultiquadric
 from steinball.stein import SteinKernel
 from tests.sequential.streams import KERNEL, TAU, TILT, WORST, a_test, equal, score, stream

@@ -11,9 +11,9 @@ import pytest
 
 import steinball as sb
 from steinball.results import Result
+from steinball.show.density import BLAMED
 from steinball.show.pictures import Panels, save_picture
-from steinball.show.sample import BLAMED
-from steinball.show.theme import Theme
+from steinball.show.svg import Theme
 from steinball.show.view import MOST, Scene, _chosen
 
 pytestmark = pytest.mark.exact

@@ -15,7 +15,7 @@ from steinball.frames import frame_columns
 from steinball.models.autodiff import from_log_density
 from steinball.models.base import Model
 from steinball.models.gaussian import Gaussian
-from steinball.models.kernel_density import KernelDensity
+from steinball.models.kernel_exponential import KernelDensity
 from steinball.models.knowledge import Knowledge
 from steinball.models.mixture import GaussianMixture
 from steinball.models.registry import Adapter, Fit, class_names, read_model

@@ -12,11 +12,11 @@ from scipy import stats
 from steinball.adapters.density import refuse_set
 from steinball.adapters.scipy_distribution import SCORES, ends_of, line_model, read_frozen, read_new, shapes_of
 from steinball.arrays import Floats
+from steinball.models.autodiff import difference_jacobian
 from steinball.models.base import Model, refuse_discrete
-from steinball.models.differences import difference_jacobian
 from steinball.models.family import Family
 from steinball.models.gaussian import Gaussian
-from steinball.models.kernel_density import KernelDensity
+from steinball.models.kernel_exponential import KernelDensity
 from steinball.models.positive import GammaFamily, LogNormalFamily, WeibullFamily
 from steinball.models.registry import Adapter, class_names
 from steinball.models.student_t import StudentFamily, StudentT

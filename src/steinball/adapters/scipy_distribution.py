@@ -12,8 +12,8 @@ from scipy.special import log_ndtr
 
 from steinball.adapters.density import refuse_angle, refuse_columns
 from steinball.arrays import Array, Floats, like, to_host
+from steinball.models.autodiff import numerical_gradient
 from steinball.models.base_space import normal_of
-from steinball.models.differences import numerical_gradient
 from steinball.models.gaussian import Gaussian, as_points
 from steinball.models.student_t import StudentT
 from steinball.models.support import Support

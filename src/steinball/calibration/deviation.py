@@ -13,7 +13,7 @@ from steinball.arrays import Floats
 from steinball.calibration.base import BoundingNull, Calibration
 from steinball.gram.base import GramSummary
 from steinball.tau.certificate import Supremum
-from steinball.tau.moments import ModelMoments
+from steinball.tau.isotropic import ModelMoments
 
 if TYPE_CHECKING:
     from steinball.radius.base import Radius

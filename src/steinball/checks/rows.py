@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, Floats
 from steinball.cautions import DependentRowsWarning, FewRowsWarning, FittedOnDataWarning, RoundedDataWarning
 from steinball.problem import Problem
-from steinball.regions.grid import LOOKED_AT, find_grid
+from steinball.regions.source import LOOKED_AT, find_grid
 from steinball.remarks import Remark
 
 FEWEST = 4

@@ -11,10 +11,9 @@ import steinball as sb
 from steinball.cli import outcome
 from steinball.cli.datafiles import read_table
 from steinball.cli.demo import demonstrate
-from steinball.cli.feed import open_feed
+from steinball.cli.feed import check_watch, held, open_feed, start_monitor, watch
 from steinball.cli.predictions import read_predictions
 from steinball.cli.specs import as_share, kernel_from, load, model_from, python_file, standard_words
-from steinball.cli.watch import check_watch, held, start_monitor, watch
 from steinball.evidence.base import CLOSE, GOOD_ENOUGH
 from steinball.show.comparison import save_comparison
 from steinball.show.pictures import save_axes
@@ -34,8 +33,6 @@ from steinball_command.options import (
     Watch,
     Work,
 )
-
-__all__ = ["run", "run_check", "run_compare", "run_demo", "run_monitor", "run_predictive", "run_test"]
 
 
 def run(options: Any) -> int:

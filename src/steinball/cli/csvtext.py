@@ -21,10 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.cli.table import Budget, choose_columns
-from steinball.gram.memory import in_words
+from steinball.gram.cost import in_words
 from steinball_command.options import DataFile
-
-__all__ = ["lay_out", "numbers_of", "read_csv", "read_lines"]
 
 _DELIMITERS = (";", "\t", ",")  # a comma beside a semicolon or a tab is a decimal comma, and an error unless said
 _LINES_AT_ONCE = 4096

@@ -13,8 +13,6 @@ from steinball.show.page import write_report
 from steinball.show.pictures import save_picture
 from steinball.text import percent, wrap
 
-__all__ = ["Story", "demonstrate", "render_demo", "tell"]
-
 TOLERANCE = 0.05
 SEED = 0
 

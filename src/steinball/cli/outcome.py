@@ -23,8 +23,6 @@ from steinball.text import wrap
 from steinball_command.guard import INTERRUPTED, NOT_A_DECISION, NobodyReads, message_of, say, write
 from steinball_command.options import Output
 
-__all__ = ["check_files", "ending", "foreign_code", "one_line", "print_result", "show", "write", "write_files"]
-
 _PACKAGE = Path(__file__).parents[1]
 _COLORS = {
     r"(?<!NOT )\bREJECTED\b|\A(?:MISFIT)\b": 31,

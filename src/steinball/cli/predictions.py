@@ -9,8 +9,6 @@ from steinball.cli.datafiles import read_table
 from steinball.cli.table import Table, choose_columns
 from steinball_command.options import DataFile, Predicted
 
-__all__ = ["PredictionColumns", "read_predictions"]
-
 _SINGLE = ("y", "mean", "sd", "censoring")
 
 

@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 
 from steinball.frames import Labels
 from steinball.gram.choose import Settings
-from steinball.gram.memory import in_words
+from steinball.gram.cost import in_words
 from steinball.text import count, wrap
-
-__all__ = ["Budget", "Table", "choose_columns"]
 
 _INDEX = re.compile(r"Unnamed: 0(\.\d+)?|__index_level_\d+__")  # what pandas calls an index without a name
 

@@ -26,7 +26,7 @@ from steinball.calibration.deviation import hoeffding
 from steinball.evidence.base import CLOSE, Decision, Evidence, PairSums, host_sums
 from steinball.evidence.bounds import upper_bound, upper_bound_between
 from steinball.gram.base import Gram, GramSummary
-from steinball.gram.memory import check_room
+from steinball.gram.cost import check_room
 from steinball.gram.request import Request
 from steinball.jumps.modes import is_multimodal
 from steinball.problem import Problem

@@ -13,17 +13,13 @@ import numpy as np
 from steinball.arrays import Floats
 from steinball.cautions import FittedOnDataWarning
 from steinball.evidence.base import Evidence
-from steinball.predictive.difference import Difference
-from steinball.predictive.finding import Finding, describe_block
+from steinball.predictive.finding import Difference, Finding, describe_block
 from steinball.predictive.law import ClassProbabilities, Prediction
-from steinball.predictive.null import SHARES, Null, Redraw
+from steinball.predictive.null import SHARES, Null, Redraw, recalibrate, recalibrated
 from steinball.predictive.pit import Pit
-from steinball.predictive.recalibration import recalibrate, recalibrated
 from steinball.predictive.table import Features, tabulate
 from steinball.radius.base import Radius
 from steinball.remarks import Remark
-
-__all__ = ["PredictiveEvidence"]
 
 _SEARCHED = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 """Shares of a model that was fitted to the rows: each needs a search over recalibrations."""

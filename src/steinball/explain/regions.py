@@ -16,8 +16,7 @@ from steinball.evidence.regions import RegionEvidence
 from steinball.frames import Labels, labels_of
 from steinball.regions.blame import Blame, blame
 from steinball.regions.counted import Region
-from steinball.regions.design import Cut
-from steinball.regions.tails import Question, floor_of
+from steinball.regions.design import Cut, Question, floor_of
 from steinball.regions.views import column_families
 from steinball.text import Row, Summarized, card, count, percent, render, short, table
 

@@ -7,8 +7,7 @@ from steinball.fitting.estimation import (
     fit_minimum_ksd,
     minimum_ksd_coefficients,
 )
-from steinball.fitting.estimators import Estimate, Estimator, MaximumLikelihood, MedianMAD, MinimumKSD
-from steinball.fitting.families import as_family
+from steinball.fitting.families import Estimate, Estimator, MaximumLikelihood, MedianMAD, MinimumKSD, as_family
 from steinball.models.family import ExponentialFamily, Family
 
 __all__ = [

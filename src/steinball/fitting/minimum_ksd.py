@@ -11,7 +11,7 @@ import numpy as np
 
 from steinball.arrays import Floats, to_host
 from steinball.kernels.base import Kernel, squared_distances
-from steinball.models.differences import difference_jacobian
+from steinball.models.autodiff import difference_jacobian
 from steinball.models.family import ExponentialFamily, Family
 from steinball.stein import SteinKernel
 

@@ -13,8 +13,7 @@ from steinball.checks.dependence import dependent_rows
 from steinball.evidence.kernels import AggregationEvidence
 from steinball.gof.assess import Specification, assess_kernels, looked_over, summarise_all
 from steinball.gram.choose import Settings
-from steinball.kernels.bandwidth import median_distance
-from steinball.kernels.base import Kernel
+from steinball.kernels.base import Kernel, median_distance
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.problem import Problem
 from steinball.radius import Huber, Radius

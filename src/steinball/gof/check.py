@@ -32,7 +32,7 @@ from steinball.remarks import give
 from steinball.results.base import Result
 from steinball.results.check import CheckResult, ColumnsResult
 from steinball.results.gof import GofResult
-from steinball.results.region_fit import RegionFitResult
+from steinball.results.regions import RegionFitResult
 from steinball.tau.certificate import is_upper_bound
 
 MOST_PAIRED = 10_000

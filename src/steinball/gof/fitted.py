@@ -1,4 +1,4 @@
-"""Whether some member of a family fits, and splitting as the alternative."""
+"""Whether some member of a family fits: by a bootstrap of the fit, in regions (theorem D), or by splitting."""
 
 from __future__ import annotations
 
@@ -22,28 +22,106 @@ from steinball.arrays import (
     to_host,
 )
 from steinball.calibration import Calibration, ProjectedBootstrap, RefitBootstrap
-from steinball.calibration.fitted import FittedCalibration, FittedModel, as_fitted
+from steinball.calibration.fitted import FittedCalibration, FittedModel, as_fitted, least_rows
 from steinball.evidence.ksd import FamilyEvidence, KSDEvidence
-from steinball.fitting.estimators import Estimate, Estimator, MaximumLikelihood, as_estimator
-from steinball.fitting.families import Fitter, as_family
+from steinball.evidence.regions import FamilyRegionEvidence
+from steinball.fitting.families import Estimate, Estimator, Fitter, MaximumLikelihood, as_estimator, as_family
 from steinball.gof.assess import Specification, assess_problem
-from steinball.gof.families import check_asked, region_fit
+from steinball.gof.regions import region_details, region_remarks
 from steinball.gram.choose import Settings
-from steinball.kernels.bandwidth import median_of_checked
-from steinball.kernels.base import Kernel
+from steinball.kernels.base import Kernel, median_of_checked
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import Model
 from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
 from steinball.models.standardized import MovedFamily, Standardization, Standardized, standardized
 from steinball.problem import Problem
-from steinball.radius import Huber
-from steinball.record import recorded
-from steinball.results.fitted import FitResult
-from steinball.results.region_fit import RegionFitResult
+from steinball.radius.contamination import Huber
+from steinball.record import Record, recorded
+from steinball.regions.counted import Counted
+from steinball.regions.design import Design
+from steinball.regions.member import MOST_PARAMETERS, Column, Member, closest_member, heights, uniform_design
+from steinball.regions.reading import Reading
+from steinball.regions.source import Source, find_grid
+from steinball.remarks import give
+from steinball.results.gof import FitResult
+from steinball.results.regions import RegionFitResult
 from steinball.rows import Rows, in_no_coordinates, within_reach
 from steinball.stein import SteinKernel
 from steinball.tilts import Tilt
+
+_DRAWS = 1999
+
+
+def check_asked(share: float, family: Family | Fitter, columns: int, given: Mapping[str, Any]) -> None:
+    """Refuse what cannot be compared in regions, and options that are for a test at the fitted model."""
+    for name in (name for name, value in given.items() if value is not None):
+        raise ValueError(
+            f"`{name}` cannot be given with `contamination={share:g}`: all members of the family are then compared "
+            f"with the rows in regions. Leave `{name}` out, or use `contamination=0`."
+        )
+    if why := _obstacle(family, columns):
+        raise ValueError(
+            f"`contamination={share:g}` compares all members of a family with the rows, and {family.label} {why}. Fit "
+            "on one part of the rows (`sb.split`) and check the other: `sb.check(rest, model, "
+            f"contamination={share:g})`."
+        )
+
+
+def _obstacle(family: Family | Fitter, columns: int) -> str:
+    """Why not all members can be compared with rows in regions; empty where they can."""
+    if isinstance(family, Fitter):
+        return "gives the fitted one alone"
+    if columns != 1:
+        return f"is a family of {columns} columns"
+    if type(family).margins is Family.margins:
+        return "tells no distribution functions"
+    many = len(family.names)
+    return f"has {many} parameters, more than the {MOST_PARAMETERS} of a search" if many > MOST_PARAMETERS else ""
+
+
+def region_fit(
+    x: Floats, family: Family | Fitter, share: float, level: float, known: dict[str, float]
+) -> RegionFitResult:
+    """The result for rows (n, 1), a tolerated contamination and a level."""
+    assert isinstance(family, Family)
+    if len(x) < (least := least_rows(len(family.names))):
+        raise ValueError(
+            f"`x` has {len(x)} rows for {len(family.names)} parameters; a tolerance over a family needs at least "
+            f"{least}. Use more rows or a smaller family, or `contamination=0` with RefitBootstrap(199)."
+        )
+    grid = find_grid(x)
+    column = Column.of(x, grid, family.support)
+    member, null = closest_member(family, column, share, _DRAWS)
+    source = Source(cdf=partial(_cdf, family, member.params), grid=grid)
+    counted, reading = _counted(source, member, len(x)), Reading(None, source, x)
+    evidence = FamilyRegionEvidence(counted, null, reading, family=family, column=column, member=member)
+    shown = family.reported(member.params, np.zeros_like(member.params))
+    return RegionFitResult(
+        **evidence.decide(Huber(share), evidence.checked_level(level)),
+        n=len(x),
+        dimension=1,
+        views=1,
+        details=region_details(reading),
+        family=family.label,
+        params={name: value for name, (value, _) in shown.items()},
+        known_params=known,
+        _evidence=evidence,
+        _record=Record(warnings=tuple(give(region_remarks(reading)))),
+    )
+
+
+def _cdf(family: Family, params: Floats, x: Floats) -> Floats:
+    values = np.asarray(x, dtype=np.float64)
+    return heights(family, params, values.ravel()).reshape(values.shape)
+
+
+def _counted(source: Source, member: Member, n: int) -> Counted:
+    """The counts of the search, with cuts in the units of the rows."""
+    uniform = uniform_design(n).cuts[0]
+    cut = replace(uniform, edges=source.quantiles(uniform.edges[0])[None])
+    return Counted(Design(source, n, (cut,), (cut,)), [member.below[None]], [member.below[None]])
+
 
 _REFITS, _FEW_ROWS, _ROWS_EACH, _MOST_REFITTED = 199, 60, 10, 1000
 """Refits by default, below so many rows, or so many for each parameter, but never above the last number of rows."""

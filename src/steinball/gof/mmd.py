@@ -29,8 +29,7 @@ from steinball.arrays import (
 from steinball.calibration.base import BootstrapNull, Null, tie_tolerance
 from steinball.evidence.means import MMDEvidence
 from steinball.gram.weights import WeightStream, gather
-from steinball.kernels.bandwidth import median_distance
-from steinball.kernels.base import Kernel
+from steinball.kernels.base import Kernel, median_distance
 from steinball.kernels.radial import Gaussian
 from steinball.models.knowledge import Knowledge
 from steinball.models.registry import read_model

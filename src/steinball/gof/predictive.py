@@ -31,7 +31,7 @@ from steinball.predictive.pit import as_rows
 from steinball.predictive.table import Features
 from steinball.radius.base import Radius
 from steinball.record import recorded
-from steinball.regions.grid import find_grid
+from steinball.regions.source import find_grid
 from steinball.remarks import Remark, give
 from steinball.results.predictive import PredictiveResult
 

@@ -11,11 +11,20 @@ import numpy as np
 from steinball.arrays import MOST_COUNTED, Array, MemoryLimitError, check_resamples, dtype_name
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.blocked import CPU_TILE, BlockedGram
-from steinball.gram.cost import Cost, CostPrediction, Size, flops_per_second, replicates_cost
+from steinball.gram.cost import (
+    SHARE_OF_FREE,
+    Cost,
+    CostPrediction,
+    Size,
+    as_bytes,
+    flops_per_second,
+    free_memory,
+    in_words,
+    replicates_cost,
+)
 from steinball.gram.dense import DenseGram
 from steinball.gram.device import is_accelerated
 from steinball.gram.lowrank import LowRankGram
-from steinball.gram.memory import SHARE_OF_FREE, as_bytes, free_memory, in_words
 from steinball.gram.replicates import ReplicatedGram
 from steinball.gram.request import Replicates, Request
 from steinball.gram.workers import available_jobs, here, workers_configured

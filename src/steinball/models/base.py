@@ -26,9 +26,8 @@ from steinball.arrays import (
     private_copy,
     to_host,
 )
-from steinball.models.array_models import ScoreArray
 from steinball.models.knowledge import DENSITIES, LOG_DENSITIES, Knowledge
-from steinball.models.registry import read_model
+from steinball.models.registry import ScoreArray, read_model
 from steinball.models.support import Support
 from steinball.text import shown
 

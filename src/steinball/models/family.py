@@ -11,8 +11,8 @@ import scipy
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats, to_host
+from steinball.models.autodiff import difference_jacobian
 from steinball.models.base import Model
-from steinball.models.differences import difference_jacobian
 from steinball.models.support import Support
 
 

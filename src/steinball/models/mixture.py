@@ -11,8 +11,8 @@ import scipy
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, as_numbers, like, namespace
+from steinball.models.autodiff import difference_jacobian
 from steinball.models.base_space import rosenblatt
-from steinball.models.differences import difference_jacobian
 from steinball.models.family import Family, maximum_likelihood
 from steinball.models.gaussian import BuiltIn, Covariance, as_points, frozen, set_fields
 from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds, unit_root

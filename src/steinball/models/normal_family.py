@@ -10,7 +10,7 @@ import scipy
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats
-from steinball.models.differences import difference_jacobian
+from steinball.models.autodiff import difference_jacobian
 from steinball.models.family import ExponentialFamily
 from steinball.models.gaussian import Gaussian
 

@@ -12,11 +12,10 @@ import scipy
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, as_number, as_samples, as_scores, dtype_name, is_array_like, like, to_host
-from steinball.models.array_models import ScoreArray
-from steinball.models.autodiff import check_rows, one_per_row
+from steinball.models.autodiff import check_rows, numerical_gradient, one_per_row
 from steinball.models.base import as_model, model_at, score_of
-from steinball.models.differences import numerical_gradient
 from steinball.models.knowledge import Knowledge
+from steinball.models.registry import ScoreArray
 
 # What to say, the score that the mistake would give, and how much it magnifies errors of the gradient.
 Mistake = tuple[str, Floats, float]

@@ -1,22 +1,27 @@
-"""The test of draws against a posterior."""
+"""Draws of Markov chains as rows, of whatever library, and the test of draws against a posterior."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from steinball.arrays import check_share
+import numpy as np
+from numpy.typing import NDArray
+
+from steinball.adapters.posterior import Layout, NamedDraws, Reading
+from steinball.arrays import Array, Floats, as_samples, check_kind, check_share, computed, is_array, namespace, to_host
 from steinball.calibration import BoundaryBootstrap, Calibration, WildBootstrap
 from steinball.calibration.combination import as_calibration
 from steinball.calibration.weighted import LEAST_EFFECTIVE
-from steinball.checks.dependence import autocorrelation_time
+from steinball.checks.dependence import as_chains, autocorrelation_time, chain_lengths, chain_starts
 from steinball.gof.assess import Specification, assess_problem
 from steinball.gram.choose import Settings
 from steinball.kernels.base import Kernel
-from steinball.models.base import model_at
+from steinball.models.base import from_scores, model_at
 from steinball.models.knowledge import Knowledge
-from steinball.posterior.draws import Draws, as_reading, read
+from steinball.models.registry import is_posterior, read_draws, read_posterior
 from steinball.problem import Problem
 from steinball.radius.contamination import Huber
 from steinball.record import recorded
@@ -24,6 +29,220 @@ from steinball.results.gof import GofResult
 from steinball.rows import Rows
 from steinball.text import Row, count
 from steinball.tilts import Tilt
+
+#: A chain that stays at one point for this share of its length, and so many draws, was stuck: of chains that are long
+#: enough to be tested, samplers that reject most proposals stay that long less than once in ten.
+_STUCK_SHARE, _STUCK_DRAWS = 0.25, 20
+
+
+def as_reading(parameters: Any, chains: Any, chain_axis: Any) -> Reading:
+    """How a user says that the draws are to be read, checked."""
+    if isinstance(parameters, str):
+        parameters = (parameters,)
+    if chain_axis not in (None, 0, 1) or isinstance(chain_axis, bool):
+        raise ValueError(f"`chain_axis` must be 0 for (chain, draw, d) or 1 for (draw, chain, d), got {chain_axis!r}.")
+    if parameters is not None:
+        parameters = tuple(map(str, check_kind(parameters, Iterable, "parameters", "a name or a list of names")))
+    lengths = None if chains is None else as_chains(chains)
+    return Reading(parameters, lengths if lengths is None or isinstance(lengths, int) else tuple(lengths), chain_axis)
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Draws of Markov chains as rows.
+
+    Parameters
+    ----------
+    values : (n, d) array
+        The draws, chain behind chain.
+    lengths : tuple of int
+        The length of each chain.
+    parameters : tuple of str
+        The names of the columns.
+
+    Examples
+    --------
+    >>> Draws.of(np.arange(24.0).reshape(2, 4, 3), Reading()).lengths
+    (4, 4)
+    """
+
+    values: Array
+    lengths: tuple[int, ...]
+    parameters: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    @classmethod
+    def of(cls, draws: Any, reading: Reading, parameters: Sequence[str] | None = None) -> Draws:
+        """An array (chain, draw, d), (n, d) or (n,), checked: finite, no chain stuck, and every column moves."""
+        array = draws if is_array(draws) else _as_array(draws)
+        if array.ndim == 3:
+            rows, lengths = _stacked(array, reading)
+        else:
+            if reading.chain_axis is not None:
+                raise ValueError(f"`chain_axis` is for arrays of three axes, got shape {tuple(array.shape)}.")
+            rows = computed(as_samples(array, "draws"))
+            lengths = chain_lengths(int(rows.shape[0]), 1 if reading.chains is None else reading.chains)
+        names = reading.parameters if parameters is None else tuple(parameters)
+        found = cls(rows, lengths, _names(names, int(rows.shape[1])))
+        _check_moving(found)
+        return found
+
+    @classmethod
+    def of_named(cls, values: Mapping[str, Floats], parameters: tuple[str, ...] | None) -> Draws:
+        """Draws by name, each (chain, draw, ...), side by side in the stated order."""
+        chosen = {name: values[name] for name in _known(parameters, values)}
+        layout = Layout.of(chosen, 2)
+        return cls.of(layout.pack(chosen), Reading(), layout.parameters)
+
+
+def read(draws: Any, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
+    """Draws as rows, and what they are tested against: a posterior, a model or scores at these rows."""
+    if model is not None and scores is not None:
+        raise ValueError("give `model` or `scores`, not both: each of them says what the draws are tested against.")
+    named = read_draws(draws, reading)
+    if named is None and isinstance(draws, Mapping):
+        named = NamedDraws(as_named(draws, reading))
+    if named is not None:
+        return (_read_ordered if named.ordered else _read_named)(draws, named, model, scores, reading)
+    if is_posterior(draws):
+        raise TypeError(f"`draws` is a {type(draws).__name__}, a model: use `sb.mcmc_test(draws, model)`, draws first.")
+    if is_posterior(model):
+        raise TypeError(
+            f"`model` is a {type(model).__name__}, which knows its parameters by name, and `draws` has columns without "
+            "names. Pass the run itself, ArviZ data, or a dictionary of arrays (chain, draw, ...)."
+        )
+    return _against(Draws.of(draws, reading), model, scores, reading)
+
+
+def _read_ordered(_: Any, named: NamedDraws, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
+    """Draws whose variables are the columns of the model, against the scores that came with them or anything else."""
+    layout = Layout.of(named.values, 2)
+    rows, names = layout.pack(named.values), reading.parameters or layout.parameters
+    one = len(rows) == 1 and reading.chain_axis is None
+    found = Draws.of(rows[0], reading, names) if one else Draws.of(rows, replace(reading, chain_axis=None), names)
+    if model is None and scores is None and named.scores is not None:
+        return found, from_scores(layout.pack(named.scores).reshape(len(found), -1))
+    return _against(found, model, scores, reading)
+
+
+def _read_named(run: Any, named: NamedDraws, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
+    """Draws by name against a posterior that knows its parameters by name, or against anything else."""
+    model = named.model if model is None and scores is None else model
+    posterior = read_posterior(model, run)
+    if posterior is None:
+        return _against(Draws.of_named(named.values, reading.parameters), model, scores, reading)
+    if reading.parameters is not None:
+        raise ValueError("`parameters` is for models that do not know their parameters by name; this one does.")
+    return Draws.of(posterior.unconstrain(named.values), Reading(), posterior.parameters), posterior
+
+
+def _against(draws: Draws, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
+    if model is not None:
+        return draws, model
+    if scores is None:
+        raise TypeError(
+            "`model` or `scores` is needed: draws alone do not say what they should be draws of. Pass a PyMC or "
+            "BridgeStan model, a score function, or the gradients of the log density at the draws as `scores`."
+        )
+    return draws, from_scores(_rows_of(scores, draws, reading))
+
+
+def _rows_of(scores: Any, draws: Draws, reading: Reading) -> Any:
+    """Scores in the shape of the draws that were passed, as rows, chain behind chain."""
+    if np.ndim(scores) == 3:
+        scores = reading.chains_first(scores if is_array(scores) else np.asarray(scores))
+        return namespace(scores).reshape(scores, (len(draws), -1))
+    if reading.chain_axis == 1 and len(draws.lengths) > 1:
+        raise ValueError(
+            f"`scores` of shape {np.shape(scores)} with `chain_axis=1` can be in the order of the draws or chain "
+            "behind chain. Pass them in the shape of `draws`, (draw, chain, d)."
+        )
+    return scores
+
+
+def as_named(draws: Mapping[str, Any], reading: Reading) -> dict[str, Floats]:
+    """A mapping of names to arrays (chain, draw, ...) on the host, in double precision."""
+    if reading.chains is not None:
+        raise ValueError("`chains` is for arrays (n, d); give named draws as (chain, draw, ...).")
+    named = {str(name): np.asarray(reading.chains_first(to_host(value))) for name, value in draws.items()}
+    shapes = {name: value.shape for name, value in named.items()}
+    if not named or any(len(shape) < 2 for shape in shapes.values()):
+        raise ValueError(f"`draws` by name must have shape (chain, draw, ...) each, got {shapes}.")
+    if len({shape[:2] for shape in shapes.values()}) > 1:
+        raise ValueError(f"`draws` by name must have the same chains and draws, got shapes {shapes}.")
+    return named
+
+
+def _as_array(draws: Any) -> Floats:
+    try:
+        array = np.asarray(draws)
+    except ValueError:  # rows of different lengths
+        array = np.empty(0, dtype=object)
+    return array if array.dtype.kind in "fiu" else np.asarray(as_samples(draws, "draws"))
+
+
+def _stacked(array: Array, reading: Reading) -> tuple[Array, tuple[int, ...]]:
+    """The rows of an array of three axes, chain behind chain, and the lengths of the chains."""
+    if reading.chains is not None:
+        raise ValueError(f"`chains` is for arrays (n, d); shape {tuple(array.shape)} says itself how many there are.")
+    array = reading.chains_first(array)
+    chains, length, d = (int(size) for size in array.shape)
+    rows = computed(as_samples(namespace(array).reshape(array, (chains * length, d)), "draws"))
+    return rows, (length,) * chains
+
+
+def _names(names: tuple[str, ...] | None, d: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"x[{j}]" for j in range(d))
+    if len(names) != d:
+        raise ValueError(f"`parameters` must name the {d} columns of `draws`, got {len(names)} names.")
+    return names
+
+
+def _known(parameters: tuple[str, ...] | None, values: Mapping[str, Floats]) -> tuple[str, ...]:
+    """The parameters that were asked for; of several, the order must be said, for it is that of the model's columns."""
+    if parameters is None:
+        if len(values) > 1:
+            raise ValueError(
+                f"`draws` has the variables {', '.join(values)}, and this model does not know them by name. Say which "
+                f"of them are its columns, in its order: `parameters={list(values)[:2]}`."
+            )
+        return tuple(values)
+    if missing := [name for name in parameters if name not in values]:
+        raise ValueError(f"`parameters` has {', '.join(missing)}, but `draws` has only {', '.join(values)}.")
+    return parameters
+
+
+def _check_moving(draws: Draws) -> None:
+    """Refuse a chain that was stuck and a parameter that never changes: neither has a distribution to be tested."""
+    rows, starts, lengths = to_host(draws.values), chain_starts(len(draws), draws.lengths), np.array(draws.lengths)
+    stays = _longest_stays(rows, starts)
+    if (stuck := np.flatnonzero(stays >= np.maximum(_STUCK_DRAWS, _STUCK_SHARE * lengths))).size:
+        first = stuck[0]
+        raise ValueError(
+            f"`draws`: {stuck.size} of {len(starts)} chains stand still for a quarter of their length or more (first: "
+            f"chain {first}, {stays[first]} of {lengths[first]} draws are one point). The sampler was stuck: look at "
+            "its step size, acceptance and starting point, and run it again."
+        )
+    if (still := np.flatnonzero((rows == rows[0]).all(axis=0))).size:
+        names = ", ".join(f"`{draws.parameters[j]}`" for j in still[:5])
+        raise ValueError(
+            f"`draws` of {names} never change. A parameter that the sampler did not move cannot be tested: leave it "
+            "out together with its column of the model, or run the sampler again."
+        )
+
+
+def _longest_stays(rows: Floats, starts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """How many draws each chain spends at one point at most without a move."""
+    moves = np.ones(len(rows), dtype=bool)
+    moves[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    moves[starts] = True
+    arrivals = np.flatnonzero(moves)
+    longest = np.zeros(len(starts), dtype=np.intp)
+    np.maximum.at(longest, np.searchsorted(starts, arrivals, side="right") - 1, np.diff(arrivals, append=len(rows)))
+    return longest
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

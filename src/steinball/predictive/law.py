@@ -28,9 +28,6 @@ from steinball.predictive.pit import (
 from steinball.remarks import Remark
 from steinball.text import count
 
-__all__ = ["ClassProbabilities", "Distribution", "DistributionFunction", "Draws", "Law", "Observed", "Posterior",
-           "Prediction", "plain_prediction"]  # fmt: skip
-
 FITTED = ("", "same-rows", "other-rows", "loo")
 DRAWS = 999
 """Draws of a distribution whose quantiles are not asked for."""

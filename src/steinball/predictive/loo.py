@@ -11,8 +11,6 @@ from steinball.arrays import Floats
 from steinball.predictive.pit import EdgeIntervals, Pit, as_draws, as_rows, edge_ends
 from steinball.predictive.table import EDGES, row_chunks
 
-__all__ = ["RELIABLE_K", "loo_pit", "loo_weights"]
-
 RELIABLE_K = 0.7
 
 

@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats, as_numbers
 from steinball.predictive.table import BINS, CELLS, EDGES, Features, cells_of, membership, row_chunks, spread
 
-__all__ = ["Classes", "EdgeIntervals", "Fresh", "Pit", "as_draws", "as_rows", "edge_ends", "fresh_tables",
-           "from_cdf_values", "from_class_probabilities", "from_distribution", "from_draws"]  # fmt: skip
-
 Whole: TypeAlias = NDArray[np.int64]
 LEAST_DRAWS = 19
 _POINTS = EDGES[:, None]

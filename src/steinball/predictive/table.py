@@ -17,9 +17,6 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Floats
 
-__all__ = ["ARCS", "ARC_WIDTHS", "BINS", "BLOCKS", "BOXES", "CELLS", "EDGES", "IN_BLOCK", "VIEWS", "VIEW_MEANS",
-           "VIEW_TOPS", "WIDTHS", "Features", "cells_of", "cosine", "spread", "tabulate", "views_of"]  # fmt: skip
-
 BINS = 8
 EDGES = np.concatenate([[0.0, 0.01], np.arange(1, 16) / 16, [0.99, 1.0]])
 WIDTHS = np.diff(EDGES)

@@ -11,8 +11,15 @@ from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
 from steinball.radius.base import Radius, within_all
 from steinball.tau.certificate import Supremum
-from steinball.tau.isotropic import diameter, kernel_constants, lipschitz_constant
-from steinball.tau.moments import CONFIDENCE, N_DRAWS, chernoff_upper, largest_eigenvalue
+from steinball.tau.isotropic import (
+    CONFIDENCE,
+    N_DRAWS,
+    chernoff_upper,
+    diameter,
+    kernel_constants,
+    largest_eigenvalue,
+    lipschitz_constant,
+)
 
 
 @dataclass(frozen=True)

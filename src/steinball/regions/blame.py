@@ -13,8 +13,6 @@ from steinball.regions.counted import Counted, Region
 from steinball.regions.design import Cut, Design, counts_below
 from steinball.regions.source import Rows
 
-__all__ = ["Blame", "blame"]
-
 MOST_STEPS = 10
 _DRAWS, _VALUES = 20_000, 20_000_000  # draws of the model, and values of views at them, at most
 _SEED = 20230921

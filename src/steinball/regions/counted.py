@@ -13,11 +13,21 @@ import scipy
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats
-from steinball.regions.design import Cut, Design, counts_below, parts
+from steinball.regions.design import (
+    Counts,
+    Cut,
+    Design,
+    Question,
+    counts_below,
+    floor_of,
+    lower_limit,
+    parts,
+    pool_law,
+    shortfall,
+    tail,
+    upper_limit,
+)
 from steinball.regions.null import Null, statistics
-from steinball.regions.tails import Counts, Question, floor_of, lower_limit, pool_law, shortfall, tail, upper_limit
-
-__all__ = ["Counted", "Region", "count", "rows_needed"]
 
 _LOOKED_AT = 32  # arcs whose exact tails are computed
 _STEP = 1e-9  # precision of the largest rejected share

@@ -14,13 +14,9 @@ import scipy
 from steinball.arrays import Floats
 from steinball.models.family import Family
 from steinball.models.support import Support
-from steinball.regions.design import Design
-from steinball.regions.grid import Grid
+from steinball.regions.design import Counts, Design, shortfall
 from steinball.regions.null import Null, simulate, statistics
-from steinball.regions.source import Source
-from steinball.regions.tails import Counts, shortfall
-
-__all__ = ["Column", "Member", "MemberSearch", "closest_member", "heights", "uniform_design", "uniform_null"]
+from steinball.regions.source import Grid, Source
 
 MOST_PARAMETERS = 4
 """Parameters that a search over all members may have: a missed member makes a p-value too small."""

@@ -9,10 +9,7 @@ import numpy as np
 import scipy
 
 from steinball.arrays import Floats, generator_at
-from steinball.regions.design import Design, cumulative
-from steinball.regions.tails import Counts, shortfall
-
-__all__ = ["Null", "affordable_draws", "simulate", "statistics"]
+from steinball.regions.design import Counts, Design, cumulative, shortfall
 
 MOST_WORK = 300_000_000
 """Values of views at replicates, at most, an arc counted as three: some seconds."""
@@ -49,7 +46,7 @@ def statistics(design: Design, counts: Counts, share: float) -> Floats:
 
     .. math:: T = \min_f \min_{A \in f} \log \left( T_f \, \Phi(-\sqrt{2 D_A}) \right),
 
-    with D the :func:`~steinball.regions.tails.shortfall` of the counts (R, N) from (1 − ε)P(A): shape (R,).
+    with D the :func:`~steinball.regions.design.shortfall` of the counts (R, N) from (1 − ε)P(A): shape (R,).
     """
     short = shortfall(counts, design.n, (1.0 - share) * design.expected.share)
     worst = np.maximum.reduceat(short, design.expected.starts, axis=1)

@@ -18,9 +18,8 @@ from steinball.models.base import model_at
 from steinball.models.knowledge import Knowledge
 from steinball.models.registry import read_model
 from steinball.regions.design import MOST_DRAWS, Design
-from steinball.regions.grid import find_grid
 from steinball.regions.null import Null, affordable_draws, simulate
-from steinball.regions.source import Sampler, Source, from_probabilities, from_sampler, from_second_sample
+from steinball.regions.source import Sampler, Source, find_grid, from_probabilities, from_sampler, from_second_sample
 from steinball.regions.views import (
     Family,
     classifier_family,

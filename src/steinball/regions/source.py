@@ -1,17 +1,176 @@
-"""A model as far as regions need it: its draws or its distribution function, and how rows are standardized."""
+"""A model as far as regions need it: draws or a distribution function, how rows are standardized, grids of rounding."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 
 from steinball.arrays import Floats, as_samples, to_host
-from steinball.regions.grid import Grid
+from steinball.models.base_space import normal_of
 
-__all__ = ["Rows", "Source", "from_probabilities", "from_sampler", "from_second_sample"]
+ON_GRID = 0.75
+"""The share of rows that must lie on a grid: contaminated rows may lie anywhere."""
+
+LOOKED_AT = 4096
+"""Rows that are enough to see a grid."""
+
+_VISIBLE = 0.02  # steps whose product with √n is below this share of the spread cannot be seen by any region
+_QUANTILES = np.array([0.25, 0.1, 0.02, 0.0])  # the first of these that differs from its mirror gives the spread
+_BETTER = 0.1  # more rows than this on a finer grid: then that is the grid
+_NEAR = 1e6  # spreads from the median within which steps are looked for
+_PRECISIONS = (1e-15, 2e-7)  # relative errors of decimals in float64, and in float64 that was float32
+_DECIMALS = np.sort(np.outer([1.0, 2.0, 2.5, 5.0], 10.0 ** np.arange(-12, 13)).ravel())[::-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Values offset + step·k in each column, k whole; a step of 0 is a column that is not rounded.
+
+    Examples
+    --------
+    >>> grid = Grid(np.array([0.5, 0.0]), np.array([0.0, 0.0]))
+    >>> grid.round(np.array([[1.3, 1.3]])), Grid(np.array([0.5]), np.array([0.0])).above(np.array([1.3]))
+    (array([[1.5, 1.3]]), array([1.75]))
+    """
+
+    step: Floats
+    offset: Floats
+
+    def round(self, x: Floats) -> Floats:
+        """Rows (n, d) moved to the nearest value of the grid."""
+        step = np.where(self.step > 0.0, self.step, 1.0)
+        return np.where(self.step > 0.0, self.offset + step * np.round((x - self.offset) / step), x)
+
+    def above(self, values: Floats) -> Floats:
+        """For one column: the middle between the nearest value of the grid and the next one."""
+        return np.asarray(self.offset + self.step * (np.round((values - self.offset) / self.step) + 0.5))
+
+
+def find_grid(x: Floats) -> Grid | None:
+    """The grid that the rows were rounded to, or ``None`` where no column was visibly rounded.
+
+    A column lies on a grid if at least 75 % of its rows do, those with its most frequent value left out. The steps that
+    are tried are 1, 2, 2.5 or 5 times a power of ten, and the greatest common divisor of the differences of the values
+    in the column (of those that occur twice, where there are some). The largest that fits counts, unless a finer one
+    fits a tenth of the rows more.
+
+    Parameters
+    ----------
+    x : array
+        Shape (n, d).
+
+    Notes
+    -----
+    Rounding to the nearest value is assumed; rows that were cut off (ages in whole years) are half a step away.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).normal(size=(200, 1))
+    >>> find_grid(x), find_grid(x.round(1)).step, find_grid(2.54 * x.round()).step.round(12)
+    (None, array([0.1]), array([2.54]))
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # differences of values at ±1e308 are no steps
+        found = [_column_grid(column) for column in x.T]
+    if not any(step for step, _ in found):
+        return None
+    step, offset = np.array(found, dtype=np.float64).T
+    return Grid(step, offset)
+
+
+def _column_grid(x: Floats) -> tuple[float, float]:
+    """Step and offset of one column, (0, 0) where there is no grid."""
+    n, x = len(x), x[:: len(x) // LOOKED_AT + 1]
+    values, times = np.unique(x, return_counts=True)
+    low, high = np.quantile(x, [_QUANTILES, 1.0 - _QUANTILES])
+    spread = float(next(iter((high - low)[high > low]), 0.0))
+    near = np.abs(values - np.median(x)) <= _NEAR * spread  # a row far out is no place to count steps from
+    twice = values[near & (times > 1)]
+    others = x[x != values[np.argmax(times)]]  # one value that most rows share lies on every grid
+    found = [(0.0, 0.0, ON_GRID)]
+    for precision in _PRECISIONS if len(values) > 2 else ():
+        error = precision * (float(np.abs(np.median(x))) + 10.0 * spread)
+        least = max(_VISIBLE * spread / math.sqrt(n), 100.0 * error)
+        steps = [(step, 0.0) for step in _DECIMALS[(least <= _DECIMALS) & (4.0 * spread >= _DECIMALS)].tolist()]
+        steps += [(_divisor(v - v[0], error, least), float(v[0])) for v in (twice, values[near]) if len(v) > 2]
+        steps = [one for one in steps if one[0] >= least]
+        found += [(*one, share) for one, share in zip(steps, _shares(others, steps, error), strict=True)]
+    most = max(share for _, _, share in found)
+    fitting = [(step, offset) for step, offset, share in found if share >= max(ON_GRID, most - _BETTER)]
+    return next(one for one in fitting if 1.01 * one[0] >= max(fitting)[0])  # decimals stand before divisors
+
+
+def _shares(x: Floats, steps: list[tuple[float, float]], error: float) -> list[float]:
+    """How many of the values (n,) lie on each grid of a step and an offset, up to four times an error."""
+    if not steps:
+        return []
+    step, offset = np.array(steps).T[:, :, None]
+    away = np.abs(x - offset - step * np.round((x - offset) / step))
+    return [float(share) for share in np.mean(away <= 4.0 * error, axis=1)]
+
+
+def _divisor(differences: Floats, error: float, least: float) -> float:
+    """The greatest common divisor of differences known up to an error (Euclid's algorithm), 0 where there is none; one
+    below ``least`` is not followed further."""
+    left, step = differences[differences > 4.0 * error], 0.0
+    while left.size:
+        step = float(left.min())
+        rest = np.abs(differences - step * np.round(differences / step))
+        left = rest[rest > 8.0 * error] if step > 100.0 * error and step >= least else left[:0]
+    return step
+
+
+def spread_over_cells(
+    x: Floats, mapped: Floats, ends: tuple[Floats, Floats], to_base: Callable[[Floats], Floats]
+) -> Floats:
+    r"""Normal values of rounded rows of one column, evenly over the cells that were rounded to them
+
+    .. math:: z = \Phi^{-1}(F(a) + v (F(b) - F(a))), \qquad v = \frac{1/2}{k}, \frac{3/2}{k}, \ldots,
+       \frac{k - 1/2}{k}, \quad x = (a + b)/2,
+
+    for k rows of one value and the distribution function F of the model. With uniform v in place of even ones z is
+    standard normal, exactly, where rows of the model were rounded to the nearest value; even ones vary less, so that a
+    test keeps its level, and do not depend on chance: which of the k rows has which place is random, and no statistic
+    of a sample sees that. Cells stop at the ``ends`` of the support. Rows x (n, 1) that are not rounded stay where they
+    are ``mapped``.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).normal(size=(400, 1)).round()
+    >>> z = spread_over_cells(x, x, (np.array([-np.inf]), np.array([np.inf])), lambda x: x)
+    >>> len(np.unique(x)), len(np.unique(z)), bool((np.abs(z - x) <= 0.5).all())
+    (8, 400, True)
+    """
+    grid = find_grid(x)
+    if grid is None:
+        return mapped
+    middle = grid.round(x)
+    first, last = (to_base(np.clip(middle + side * grid.step, *ends)) for side in (-0.5, 0.5))
+    on_grid = np.abs(x - middle) <= 1e-6 * grid.step
+    place = np.full(x.shape, 0.5)
+    place[on_grid] = _even_places(middle[on_grid])
+    below, above = (_between(sign * first, sign * last, place) for sign in (1.0, -1.0))
+    return np.where(on_grid, normal_of(below, above), mapped)
+
+
+def _between(first: Floats, last: Floats, place: Floats) -> Floats:
+    """The probability that ends a share ``place`` of the mass between two normal values."""
+    start = scipy.special.ndtr(first)
+    return np.asarray(start + place * (scipy.special.ndtr(last) - start))
+
+
+def _even_places(values: Floats) -> Floats:
+    """For each value (n,) one of (i + 1/2)/k, where k are equal to it, in random order."""
+    order = np.lexsort((np.random.default_rng(0).random(len(values)), values))
+    _, first, counts = np.unique(values[order], return_index=True, return_counts=True)
+    places = np.empty(len(values))
+    places[order] = (np.arange(len(values)) - np.repeat(first, counts) + 0.5) / np.repeat(counts, counts)
+    return places
+
 
 MOMENT_DRAWS = 4096
 """Draws that location and covariance are taken from where the model does not say them."""

@@ -12,8 +12,6 @@ import numpy as np
 from steinball.arrays import Floats
 from steinball.regions.source import Function, Rows, Source
 
-__all__ = ["Family", "classifier_family", "column_families", "learned_family", "taught", "user_family"]
-
 MOST_PAIRS = 5000
 """Pairs of columns that are looked at; of more, so many are chosen at random by a seed of their own."""
 

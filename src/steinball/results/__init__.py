@@ -4,11 +4,9 @@ from steinball.results.aggregated import AggregatedResult, RobustAggregatedResul
 from steinball.results.base import Result
 from steinball.results.check import CheckResult, ColumnsResult
 from steinball.results.comparison import ComparisonResult
-from steinball.results.fitted import FitResult
-from steinball.results.gof import GofResult
+from steinball.results.gof import FitResult, GofResult
 from steinball.results.predictive import PredictiveExplanation, PredictiveResult
-from steinball.results.region_fit import RegionFitResult
-from steinball.results.regions import RegionResult
+from steinball.results.regions import RegionFitResult, RegionResult
 
 __all__ = [
     "AggregatedResult",

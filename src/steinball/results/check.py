@@ -11,10 +11,8 @@ from steinball.evidence.check import CheckEvidence, ColumnsEvidence
 from steinball.explain.explanation import Explanation
 from steinball.explain.regions import Profile, RegionExplanation
 from steinball.results.base import Result
-from steinball.results.fitted import FitResult
-from steinball.results.gof import GofResult
-from steinball.results.region_fit import RegionFitResult
-from steinball.results.regions import RegionResult, SharesResult
+from steinball.results.gof import FitResult, GofResult
+from steinball.results.regions import RegionFitResult, RegionResult, SharesResult
 from steinball.results.words import whose
 from steinball.text import Row, count, number, percent, short
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from steinball.arrays import Floats
-from steinball.calibration.wealth import BETS, NO_DIRECTION, NewtonState, average_evidence
+from steinball.calibration.betting import BETS, NO_DIRECTION, NewtonState, average_evidence
 from steinball.sequential.state_file import collect, compare, fill
 from steinball.stein import SteinKernel, SteinPoints
 

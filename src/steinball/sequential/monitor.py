@@ -353,15 +353,14 @@ class Monitor:
 
         ``ax`` is axes, ``None``, or the name of a file.
         """
-        from steinball.show.further import draw_alarms
-        from steinball.show.pictures import draw_into
+        from steinball.show.pictures import draw_alarms, draw_into
 
         alarms = [alarm.row for alarm in self.alarms]
         return draw_into(ax, lambda ax: draw_alarms(*self.history, self.expected_run, alarms, ax))
 
     def report(self, path: Any, *, title: str = "") -> Any:
         """Write one page of HTML to hand over: whether there was an alarm, the evidence over time, the last alarms."""
-        from steinball.show.monitor import write_monitor
+        from steinball.show.comparison import write_monitor
 
         return write_monitor(self, path, title)
 

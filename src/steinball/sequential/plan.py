@@ -10,7 +10,7 @@ import numpy as np
 
 import steinball.arrays as arrays
 from steinball.arrays import Array, Floats
-from steinball.calibration.wealth import STRATEGIES
+from steinball.calibration.betting import STRATEGIES
 from steinball.explain.tolerance import conceding
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, evaluate_score, model_at

@@ -198,8 +198,7 @@ class SequentialTest:
 
         ``ax`` is axes, ``None``, or the name of a file.
         """
-        from steinball.show.further import draw_wealth
-        from steinball.show.pictures import draw_into
+        from steinball.show.pictures import draw_into, draw_wealth
 
         return draw_into(ax, lambda ax: draw_wealth(*self.history, self.level, self.rejected_at, ax))
 

@@ -1,7 +1,8 @@
-"""A comparison of models as two pictures, and as a page: where rows speak for which model, and every interval."""
+"""A comparison of models as two pictures and as a page, and the page of a monitor."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -13,12 +14,12 @@ from steinball.arrays import Floats
 from steinball.comparison import Comparison
 from steinball.files import write_whole
 from steinball.results.comparison import NOT_CLOSE, ComparisonResult
-from steinball.show.page import computed, figure, head_of, section, table_of, warnings_of, whole_page
+from steinball.sequential.monitor import Monitor
+from steinball.show.page import computed, facts, figure, head, head_of, section, table_of, warnings_of, whole_page
 from steinball.show.pictures import chosen_picture, draw_into, draw_panels
-from steinball.show.svg import Frame, drawing, text
-from steinball.show.theme import canvas, finish, plain
+from steinball.show.svg import Frame, canvas, drawing, finish, plain, text
 from steinball.show.view import MOST, some_of
-from steinball.text import count, short
+from steinball.text import count, number, short
 
 KINDS = ("overview", "preference", "intervals")
 MOST_PAIRS = 10
@@ -164,3 +165,31 @@ def _ends(values: Floats) -> tuple[float, float]:
     low, high = float(values.min()), float(values.max())
     room = 0.06 * (high - low) or 1.0
     return low - room, high + room
+
+
+def write_monitor(monitor: Monitor, path: str | Path, title: str = "") -> Path:
+    """Write the page of a monitor: :meth:`steinball.Monitor.report`."""
+    path, (rows, sentence) = Path(path), monitor._shown()
+    word = "ALARM" if monitor.alarms else "NO ALARM"
+    caption = "The evidence since the last alarm, in powers of ten; dashed: where an alarm is raised."
+    alarms = [
+        [f"{alarm.row:,}", number(alarm.wealth), "the whole row" if alarm.column is None else str(alarm.column + 1)]
+        for alarm in monitor.alarms
+    ]
+    parts = [
+        head(title or "Monitor of a feed", word, sentence.removeprefix(word).strip()),
+        f'<section class="panels">\n{figure(_evidence(monitor), caption)}</section>\n',
+        section("alarms", "Last alarms", table_of(["row", "evidence", "column"], alarms)) if alarms else "",
+        section("computed", "State", facts(rows)),
+    ]
+    write_whole(path, whole_page(title or "Monitor of a feed", "".join(parts)).encode())
+    return path
+
+
+def _evidence(monitor: Monitor) -> str:
+    n, log_wealth = monitor.history
+    height, threshold = log_wealth / math.log(10.0), math.log10(monitor.expected_run)
+    low = min(0.0, float(height.min(initial=0.0)))
+    frame = Frame((0.0, max(float(monitor.n), 1.0)), (low, 1.1 * max(threshold, float(height.max(initial=0.0)))))
+    parts = [frame.line(np.array(frame.x), np.full(2, threshold), "level"), frame.line(n, height, "model")]
+    return drawing([*parts, frame.axes(("number of rows", "powers of ten"))], "The evidence over time")

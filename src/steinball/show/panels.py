@@ -9,8 +9,7 @@ import numpy as np
 
 from steinball.explain.regions import Profile
 from steinball.results.base import Result
-from steinball.show.density import contours, mass_levels
-from steinball.show.sample import BLAMED, FAR
+from steinball.show.density import BLAMED, FAR, contours, mass_levels
 from steinball.show.svg import Frame, drawing, marks, text
 from steinball.show.tolerance import Zones
 from steinball.show.view import Scene, View

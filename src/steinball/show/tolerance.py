@@ -14,7 +14,7 @@ from steinball.arrays import Floats
 from steinball.evidence.base import Curve
 from steinball.radius.base import Radius
 from steinball.results.base import Result
-from steinball.show.theme import canvas
+from steinball.show.svg import canvas
 from steinball.text import number, percent
 
 _STEPS, _LOOKED, _TIMES = 100, 64, 4

@@ -9,7 +9,7 @@ from experiments.evidence import regions
 from experiments.evidence.regions import EXPERIMENT, LEVEL_CELLS, POWER_CELLS, POWERS, TESTS, trial
 from experiments.evidence.regions_settings import ALTERNATIVES, GOOD_ENOUGH, SHARES, sample, source_of
 from experiments.framework.table import COLUMNS
-from steinball.regions.grid import find_grid
+from steinball.regions.source import find_grid
 
 pytestmark = pytest.mark.exact
 
