@@ -9,10 +9,10 @@ import numpy as np
 
 from steinball.explain.regions import Profile
 from steinball.results.base import Result
-from steinball.show.density import BLAMED, FAR, contours, mass_levels
+from steinball.show.density import contours, mass_levels
 from steinball.show.svg import Frame, drawing, marks, text
 from steinball.show.tolerance import Zones
-from steinball.show.view import Scene, View
+from steinball.show.view import BLAMED, FAR, Scene, View
 from steinball.text import number
 
 _RUG = 0.05
