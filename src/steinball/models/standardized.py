@@ -156,9 +156,10 @@ class Standardized:
     def __getattr__(self, name: str) -> Any:
         if name not in _UNMOVED:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return self.known.asked(name)
+        found = vars(self)[name] = self.known.asked(name)  # asked once: what stands for the model lives for one test
+        return found
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         """The number d of columns."""
         return len(self.move.center)
@@ -169,30 +170,30 @@ class Standardized:
         scores = namespace(x).reshape(score_of(self.model, x), x.shape)
         return self.move.pulled(scores)
 
-    @property
+    @cached_property
     def log_density(self) -> Callable[[Array], Array] | None:
         """The log density of z up to a constant."""
         density = self.known.log_density
         return None if density is None else lambda z: density(self.move.back(z))
 
-    @property
+    @cached_property
     def sample(self) -> Callable[[int, np.random.Generator], Floats] | None:
         """Draws of z."""
         return None if self.known.sampler is None else lambda n, rng: self.move(self.known.needed_draws(n, rng))
 
-    @property
+    @cached_property
     def location(self) -> Floats | None:
         """The center of z."""
         found = self.known.location
         return None if found is None else np.asarray(self.move(found[None, :])[0])
 
-    @property
+    @cached_property
     def covariance(self) -> Floats | None:
         """The covariance of z."""
         found = self.known.covariance
         return None if found is None else self.move.shrunk(found)
 
-    @property
+    @cached_property
     def support(self) -> Support | None:
         """The ends of the model, in units of its spread."""
         found = self.known.support
@@ -201,13 +202,13 @@ class Standardized:
         low, high = (self.move(np.asarray(ends)[None, :])[0] for ends in found.along(self.dimension))
         return Support(tuple(zip(low.tolist(), high.tolist(), strict=True)))
 
-    @property
+    @cached_property
     def modes(self) -> Clusters | None:
         """The separated modes that the model knows of."""
         found = self.known.clusters
         return None if found is None else Clusters(self.move(found.locations), self.move.shrunk(found.covariances))
 
-    @property
+    @cached_property
     def score_growth(self) -> Callable[[Floats, Floats], list[ScoreGrowth]] | None:
         """Bounds of \\|s_z\\| by the distance of z from a center: those of x in the same metric, times ‖L‖."""
         return self._score_growth if self.known.grows_as is not None else None

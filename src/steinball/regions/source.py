@@ -135,8 +135,8 @@ def spread_over_cells(
     for k rows of one value and the distribution function F of the model. With uniform v in place of even ones z is
     standard normal, exactly, where rows of the model were rounded to the nearest value; even ones vary less, so that a
     test keeps its level, and do not depend on chance: which of the k rows has which place is random, and no statistic
-    of a sample sees that. Cells stop at the ``ends`` of the support. Rows x (n, 1) that are not rounded stay where they
-    are ``mapped``.
+    of a sample sees that. Cells stop at the ``ends`` of the support. Rows x (n, 1) that are not rounded, or all
+    different, stay where they are ``mapped``.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def spread_over_cells(
     >>> len(np.unique(x)), len(np.unique(z)), bool((np.abs(z - x) <= 0.5).all())
     (8, 400, True)
     """
-    grid = find_grid(x)
+    grid = find_grid(x) if len(np.unique(x)) < len(x) else None
     if grid is None:
         return mapped
     middle = grid.round(x)

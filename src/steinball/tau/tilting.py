@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, like, namespace, private_copy, to_host
 from steinball.kernels.base import Kernel
@@ -64,12 +65,12 @@ def growth_rate(model: Any, samples: Array) -> float | None:
     if not known.evaluable:
         return None
     with np.errstate(all="ignore"):
-        decades = [_scores_at(model, shell, samples) for shell in ray_points(model, samples)]
-        logs = np.log10(np.maximum(np.abs(decades).max(axis=2), 1e-300))
-    rates = [rate for rate in (_last_slope(ray) for ray in logs.T) if rate is not None]
-    if not rates:
+        sizes = np.abs(_scores_of_shells(model, ray_points(model, samples), samples)).max(axis=2)
+        logs = np.log10(np.maximum(sizes, 1e-300))
+    rates = _last_slopes(logs)
+    if not rates.size:
         return None
-    return math.inf if max(rates) > STEEPEST else max(rates)
+    return math.inf if rates.max() > STEEPEST else float(rates.max())
 
 
 def _scores_along(model: Any, points: Floats, template: Array) -> Floats:
@@ -77,21 +78,35 @@ def _scores_along(model: Any, points: Floats, template: Array) -> Floats:
     return to_host(score_of(model, like(flat, template))).reshape(points.shape)
 
 
-def _scores_at(model: Any, points: Floats, template: Array) -> Floats:
-    """Scores at (m, d) points; NaN where the model has none so far out."""
+def _scores_of_shells(model: Any, shells: Floats, template: Array) -> Floats:
+    """Scores at (decades, m, d) points; NaN in those decades where the model has none."""
     try:
-        return _scores_along(model, points, template)
+        return _scores_along(model, shells, template)
     except Exception:  # a user's score need not be defined so far out, and says so in its own way
-        return np.full(points.shape, np.nan)
+        if len(shells) == 1:
+            return np.full(shells.shape, np.nan)
+    return np.concatenate([_scores_of_shells(model, shell[None], template) for shell in shells])
 
 
-def _last_slope(logs: Floats) -> float | None:
-    """The slope over the last two decades that are finite; over the last one where there are no more."""
-    finite = int(np.argmin(np.append(np.isfinite(logs), False)))
-    if finite < 2:
-        return None
-    back = min(2, finite - 1)
-    return float(logs[finite - 1] - logs[finite - 1 - back]) / back
+def _last_slopes(logs: Floats) -> Floats:
+    """For each ray (decades, rays) the slope over the last two decades that are finite, or over the only ones."""
+    ends = _finite_decades(logs) - 1
+    rays, back = np.flatnonzero(ends > 0), np.minimum(2, ends[ends > 0])
+    last = ends[rays]
+    return np.asarray((logs[last, rays] - logs[last - back, rays]) / back)
+
+
+def _finite_decades(values: Floats) -> NDArray[np.intp]:
+    """How many decades of each ray (decades, rays) are finite before the first that is not."""
+    return np.asarray(np.logical_and.accumulate(np.isfinite(values)).sum(axis=0))
+
+
+def overflows(values: Floats, largest: float) -> bool:
+    """Whether values (decades, rays) overflow along some ray after three times all before them and ``largest``."""
+    ends = _finite_decades(values) - 1
+    rays = np.flatnonzero((ends >= 0) & (ends < len(values) - 1))
+    before = np.maximum.accumulate(np.vstack([np.full(len(rays), max(largest, 0.0)), values[:, rays]]))
+    return bool((values[ends[rays], rays] > 3.0 * before[ends[rays], np.arange(len(rays))]).any())
 
 
 def is_tamed(model: Any, samples: Array, power: float) -> bool:

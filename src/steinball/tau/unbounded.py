@@ -16,7 +16,7 @@ from steinball.remarks import Remark
 from steinball.tau.certificate import Supremum, is_certain
 from steinball.tau.edges import find_ends
 from steinball.tau.search import cloud_of, largest_finite
-from steinball.tau.tilting import rays_of
+from steinball.tau.tilting import overflows, rays_of
 
 if TYPE_CHECKING:
     from steinball.problem import Problem
@@ -154,12 +154,10 @@ def _overflows(problem: Problem) -> bool:
     points = rays_of(cloud_of(problem), problem.support)
     try:
         with np.errstate(all="ignore"):
-            values = problem.diagonal_at(points.reshape(-1, points.shape[-1])).reshape(points.shape[:2]).T
+            values = problem.diagonal_at(points.reshape(-1, points.shape[-1])).reshape(points.shape[:2])
     except Exception:  # the user's score need not be defined so far out: that is unknown, and no growth
         return False
-    largest = float(to_host(problem.diagonal).max())
-    finite = [ray[: np.argmin(np.append(np.isfinite(ray), False))] for ray in values]
-    return any(0 < len(ray) < len(points) and ray[-1] > 3.0 * max(largest, *ray[:-1], 0.0) for ray in finite)
+    return overflows(values, float(to_host(problem.diagonal).max()))
 
 
 def _grows_in_sample(problem: Problem) -> bool:

@@ -128,8 +128,9 @@ def median_and_scales(x: Floats, *, squared: bool = True) -> tuple[Floats, Float
     for j in np.flatnonzero((middle == 0.0) & apart.any(axis=0)):
         middle[j] = np.median(apart[apart[:, j] > 0.0, j])
     scales = _NORMAL * middle
-    known = scales[scales > 0.0]
-    scales = np.where(scales > 0.0, scales, np.median(known) if known.size else 1.0)
+    if not scales.all():
+        known = scales[scales > 0.0]
+        scales = np.where(scales > 0.0, scales, np.median(known) if known.size else 1.0)
     if squared and not ((scales > _LEAST_SPREAD) & (scales < 1.0 / _LEAST_SPREAD)).all():
         raise OutOfRangeError(
             f"the spread of `samples` is {scales.min():g} to {scales.max():g}, which is too small or too large to be "
