@@ -7,6 +7,8 @@ library, one device and one floating dtype.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import array_api_compat
@@ -329,6 +331,16 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
         words = [f'"{choice}"' for choice in choices]
         raise ValueError(f"`{name}` must be {', '.join(words[:-1])} or {words[-1]}, got {value!r}.")
     return value
+
+
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Errors about one of several things say which."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{what}: {error}") from error
 
 
 def check_kind(value: Any, kind: type | tuple[type, ...], name: str, wanted: str) -> Any:

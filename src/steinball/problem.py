@@ -34,8 +34,23 @@ from steinball.tilts import Tilt
 T = TypeVar("T")
 
 
+class Findings:
+    """Something of which facts are found out once."""
+
+    @cached_property
+    def _found(self) -> dict[Hashable, Any]:
+        return {}
+
+    def once(self, name: Hashable, find: Callable[[], T]) -> T:
+        """What ``find`` finds out out, found out once."""
+        if name not in self._found:
+            self._found[name] = find()
+        found: T = self._found[name]
+        return found
+
+
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Findings):
     """One question: these rows, with these scores, against this model, under this Stein kernel.
 
     Parameters
@@ -138,17 +153,6 @@ class Problem:
     def support(self) -> Support | None:
         """The box in which the model lives, where it has an edge."""
         return self.known.support
-
-    @cached_property
-    def _found(self) -> dict[Hashable, Any]:
-        return {}
-
-    def once(self, name: Hashable, find: Callable[[], T]) -> T:
-        """What ``find`` finds out about this problem, found out once."""
-        if name not in self._found:
-            self._found[name] = find()
-        found: T = self._found[name]
-        return found
 
     def kept(self, name: Hashable, find: Callable[[], T]) -> T:
         """What ``find`` finds out about model, kernel and tilt alone, found out once for all rows of a model.

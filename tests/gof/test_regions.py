@@ -414,5 +414,5 @@ def test_a_pvalue_counts_the_last_step_below_its_share(monkeypatch: pytest.Monke
     evidence = sb.region_test(np.arange(50.0)[:, None], sb.models.Gaussian(), tolerance=0.02)._evidence
     counted = type(evidence.counted)
     monkeypatch.setattr(counted, "bonferroni", lambda self, question, share: 0.5 if abs(share - 0.03) < 1e-9 else 0.1)
-    fresh = dataclasses.replace(evidence, _found={})
+    fresh = dataclasses.replace(evidence)
     assert [fresh.pvalue("tolerance", share) for share in (0.033, 0.029, 0.2)] == [0.5, 0.1, 0.5]

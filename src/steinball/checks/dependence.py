@@ -70,7 +70,7 @@ RARE = 0.003
 
 _ROWS = 512
 _STRETCHES = 4
-_ENTRIES = 2**15  # rows times columns that are looked at, but 128 rows at least: many columns show dependence sooner
+_ENTRIES = 2**14  # rows times columns that are looked at, but 128 rows at least: many columns show dependence sooner
 _SUSPICIOUS = 3.0  # standard errors below which no permutation is worth its time
 _WORTH_A_LOOK = 2.5  # the same for the first look, whose standard errors are rougher
 _LEAST_ROWS = 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Floats, check_level, to_host
 from steinball.gram.base import GramSummary
-from steinball.problem import Problem
+from steinball.problem import Findings, Problem
 from steinball.radius.base import Radius
 from steinball.radius.contamination import Huber
 from steinball.remarks import Remark
@@ -52,6 +52,20 @@ def surprise(pvalue: float, level: float) -> tuple[float, float]:
     """
     limit = -math.log(level)
     return abs(math.log(max(pvalue, 1e-300))), limit - _HAIR * (1.0 + abs(limit))
+
+
+def last_place(holds: Callable[[float], bool], low: float, high: float, steps: int = 40) -> float:
+    """Where ``holds`` ends to be true, between a place where it is and one where it is not, by bisection from below.
+
+    Examples
+    --------
+    >>> round(last_place(lambda share: share <= 0.3, 0.0, 1.0), 6)
+    0.3
+    """
+    for _ in range(steps):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -114,7 +128,7 @@ class Curve:
         return tuple(three_way_verdict(out, self.upper, limit, self.close) for out, limit in pairs)
 
 
-class Evidence(ABC):
+class Evidence(Findings, ABC):
     """All that decisions follow from: one object, shared by the results at every tolerance and level.
 
     ``n_resamples`` is the number of draws, which limits the levels that can be decided; 0 without draws.

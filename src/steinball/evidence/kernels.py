@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats, to_host
 from steinball.calibration.base import Calibration, JointNull, tie_tolerance
 from steinball.calibration.combination import check_isolated, check_over_kernels, doubts, radius_of
-from steinball.evidence.base import Evidence, PairSums, host_sums
+from steinball.evidence.base import Evidence, PairSums, host_sums, last_place
 from steinball.gram.base import GramSummary
 from steinball.problem import Problem
 from steinball.radius.base import Radius
@@ -212,27 +212,17 @@ class RobustAggregationEvidence(KernelsEvidence):
         for problem, tau in zip(self.problems, self.taus, strict=True):
             yield from doubts(tolerated, self.calibration, problem, tau)
 
-    @cached_property
-    def _conceded(self) -> dict[float, float]:
-        """What :meth:`conceded` has found, by level: it does not depend on what is tolerated."""
-        return {}
-
     def conceded(self, level: float) -> float:
-        """The smallest share of contamination that is not rejected."""
-        if level not in self._conceded:
-            self._conceded[level] = self._first_not_rejected(level)
-        return self._conceded[level]
+        """The smallest share of contamination that is not rejected, which does not depend on what is tolerated."""
+        return self.once(("conceded", level), lambda: self._first_not_rejected(level))
 
     def _first_not_rejected(self, level: float) -> float:
         scale = np.sqrt([tau.value for tau in self.taus])
         # A bettor's wealth falls in the radius; a boundary p-value over several kernels only nearly rises: look.
         shares = np.linspace(0.0, 1.0, 2 if self.null.monotone else _SHARES)
         first = next((k for k, e in enumerate(shares) if self.null.pvalue(e * scale) > level), len(shares) - 1)
-        low, high = float(shares[max(0, first - 1)]), float(shares[first])
-        for _ in range(20 if first else 0):
-            middle = (low + high) / 2.0
-            low, high = (low, middle) if self.null.pvalue(middle * scale) > level else (middle, high)
-        return low
+        ends = float(shares[max(0, first - 1)]), float(shares[first])
+        return last_place(lambda share: self.null.pvalue(share * scale) <= level, *ends, 20 if first else 0)
 
     def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated set and level."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import scipy
 
 from steinball.arrays import Floats, check_choice
 from steinball.calibration.base import Null
-from steinball.evidence.base import Evidence
+from steinball.evidence.base import Evidence, last_place
 from steinball.radius.base import Radius
 
 METHODS = ("betting", "asymptotic")
@@ -97,24 +96,11 @@ class MeansEvidence(Evidence):
             return math.exp(-max(0.0, self._log_evalue(contamination)))
         return min(1.0, len(self.means) * min(mean.pvalue(contamination, self.method) for mean in self.means))
 
-    @cached_property
-    def _bounds(self) -> dict[float, float]:
-        return {}
-
     def bound(self, level: float) -> float:
         """The largest rejected share, by bisection: p-values do not fall as the share grows."""
-        if level not in self._bounds:
-            self._bounds[level] = self._largest_rejected(level)
-        return self._bounds[level]
-
-    def _largest_rejected(self, level: float) -> float:
         if self.pvalue(0.0) > level:
             return 0.0
-        low, high = 0.0, 1.0
-        for _ in range(40):
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if self.pvalue(middle) <= level else (low, middle)
-        return low
+        return self.once(("bound", level), lambda: last_place(lambda share: self.pvalue(share) <= level, 0.0, 1.0))
 
     @property
     def share(self) -> float:

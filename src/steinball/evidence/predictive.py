@@ -80,21 +80,15 @@ class PredictiveEvidence(Evidence):
         fitted = self.prediction.fitted if self.prediction.fitted in ("same-rows", "loo") else None
         return Difference.of(self.tables, self.pit, self.features, fitted=fitted)
 
-    @cached_property
-    def _kept(self) -> dict[Any, Any]:
-        """Nulls, p-values and recalibrations that were computed."""
-        return {}
-
     def null(self, rows: str) -> Null:
         """The null of fresh rows for ``"any"``, ``"independent"`` or ``"changed"`` rows, or of ``"refits"``."""
-        if rows not in self._kept and rows in ("any", "refits"):
-            redraw, size = self.redraw if rows == "refits" else None, self.n_resamples
-            self._kept[rows] = Null(
-                self.pit, self.features, redraw=redraw, pilot=self.pilot, n_resamples=size, rng=self.seed
-            )
-        elif rows not in self._kept:
-            self._kept[rows] = self.null("any").with_rows(rows)
-        return self._kept[rows]  # type: ignore[no-any-return]
+        return self.once(("null", rows), lambda: self._null(rows))
+
+    def _null(self, rows: str) -> Null:
+        if rows not in ("any", "refits"):
+            return self.null("any").with_rows(rows)
+        facts: Any = {"pilot": self.pilot, "n_resamples": self.n_resamples, "rng": self.seed}
+        return Null(self.pit, self.features, redraw=self.redraw if rows == "refits" else None, **facts)
 
     def _rows(self, tolerated: Radius) -> str:
         return self.rows if tolerated.contamination is not None else "changed"
@@ -110,7 +104,7 @@ class PredictiveEvidence(Evidence):
 
     def _path(self, rows: str, last: int, beyond: float = math.inf) -> list[float]:
         """p-values, each the largest so far, at the grid up to position ``last`` or until one exceeds ``beyond``."""
-        path: list[float] = self._kept.setdefault(("path", rows), [])
+        path: list[float] = self.once(("path", rows), list)
         while len(path) <= last and (not path or path[-1] <= beyond):
             size = 1 if self.prediction.fitted == "same-rows" else _BATCH
             batch = self.grid[len(path) : len(path) + size]
@@ -123,24 +117,25 @@ class PredictiveEvidence(Evidence):
         """The p-value at each share of a batch."""
         some = shares[shares < 1.0]
         if self.prediction.fitted == "same-rows":
-            found = [self._of_fit(rows, share)[0] for share in some.tolist()]
+            found = [self.of_fit(rows, share)[0] for share in some.tolist()]
         else:
             found = self.null(rows).pvalues(self.tables, some, proven=self.proven).tolist()
         if rows == "changed" and self.difference is not None:
             found = [min(1.0, 2.0 * min(p, self.difference.pvalue(s))) for p, s in zip(found, some, strict=True)]
         return np.array([*found, *[1.0] * (shares.size - some.size)])
 
-    def _of_fit(self, rows: str, share: float) -> tuple[float, Floats]:
+    def of_fit(self, rows: str, share: float) -> tuple[float, Floats]:
         """p-value and tables of a model fitted to these rows: refits at share 0, otherwise the best recalibration."""
-        if (rows, share) not in self._kept:
-            refits = share == 0.0 and self.redraw is not None
-            null, tables = self.null("refits" if refits else rows), self.tables
-            pvalue = 0.0
-            if share > 0.0 and self.pit.fresh.outputs == 1:
-                pvalue, t = recalibrate(self.pit, self.features, null, share)
-                tables = tabulate(*recalibrated(self.pit, self.features, t), self.features)
-            self._kept[rows, share] = (pvalue or null.pvalue(tables, share), tables)
-        return self._kept[rows, share]  # type: ignore[no-any-return]
+        return self.once((rows, share), lambda: self._of_fit(rows, share))
+
+    def _of_fit(self, rows: str, share: float) -> tuple[float, Floats]:
+        refits = share == 0.0 and self.redraw is not None
+        null, tables = self.null("refits" if refits else rows), self.tables
+        if share == 0.0 or self.pit.fresh.outputs > 1:
+            return null.pvalue(tables, share), tables
+        pvalue, t = recalibrate(self.pit, self.features, null, share)
+        tables = tabulate(*recalibrated(self.pit, self.features, t), self.features)
+        return pvalue or null.pvalue(tables, share), tables
 
     def pvalues(self, tolerated: Radius, amounts: Floats) -> Floats:
         """The p-value at each amount."""
@@ -159,7 +154,7 @@ class PredictiveEvidence(Evidence):
         if self.prediction.fitted != "same-rows":
             return self.null(rows).worst_of_each(self.tables, share)
         null = self.null("refits" if share == 0.0 and self.redraw is not None else rows)
-        return null.worst_of_each(self._of_fit(rows, share)[1], share)
+        return null.worst_of_each(self.of_fit(rows, share)[1], share)
 
     def finding(self, table: int, block: int) -> Finding:
         """What is found in a block of bins of one table; classes by their names."""
@@ -170,9 +165,9 @@ class PredictiveEvidence(Evidence):
     def interval(self, level: float) -> tuple[float, float]:
         """[δ_L, δ_U], the lower end at half of the level, as one of two tests of a tolerance; (0, ∞) after a fit."""
         found = self.difference
-        if ("interval", level) not in self._kept and found is not None:
-            self._kept["interval", level] = found.lower_bound(level / 2.0), found.upper_bound(level)
-        return self._kept.get(("interval", level), (0.0, math.inf))  # type: ignore[no-any-return]
+        if found is None:
+            return 0.0, math.inf
+        return self.once(("interval", level), lambda: (found.lower_bound(level / 2.0), found.upper_bound(level)))
 
     def rows_needed(self, amount: float, level: float) -> float:
         """Rows from which on a true model would be called good enough; infinite where that is never said."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -50,7 +50,6 @@ class RegionEvidence(Evidence):
     null: Null | None
     reading: Reading
     learned: RegionEvidence | None = None
-    _found: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def parts(self) -> list[RegionEvidence]:
@@ -59,7 +58,7 @@ class RegionEvidence(Evidence):
 
     @cached_property
     def _fixed(self) -> RegionEvidence:
-        return replace(self, learned=None, _found={})
+        return replace(self, learned=None)
 
     @property
     def views(self) -> int:
@@ -119,7 +118,7 @@ class RegionEvidence(Evidence):
 
     def _climbed(self, question: Question, steps: int) -> float:
         """The largest p-value up to so many steps of half a percent, as far as it was asked for or is 1."""
-        known: list[float] = self._once(("climbed", question), lambda: [0.0])
+        known: list[float] = self.once(("climbed", question), lambda: [0.0])
         while len(known) <= steps + 1 and known[-1] < 1.0:
             known.append(max(known[-1], self.counted.bonferroni(question, (len(known) - 1) * _STEP)))
         return known[min(steps + 1, len(known) - 1)]
@@ -132,13 +131,13 @@ class RegionEvidence(Evidence):
         """The share of contamination, or the difference of shares, that the rows prove at confidence 1 − level."""
         if self.learned is not None:
             return max(part.bound(question, level / 2.0) for part in self.parts)
-        return float(self._once(("bound", question, level), lambda: self.counted.bound(question, level)))
+        return self.once(("bound", question, level), lambda: float(self.counted.bound(question, level)))
 
     def upper_bound(self, level: float) -> float:
         """No region's shares differ by more, at confidence 1 − level."""
         if self.learned is not None:
             return max(part.upper_bound(level / 2.0) for part in self.parts)
-        return float(self._once(("upper", level), lambda: self.counted.upper(level)))
+        return self.once(("upper", level), lambda: float(self.counted.upper(level)))
 
     def needed(self, share: float, level: float) -> float:
         """About so many rows of a true model show that no share differs by more; learned views see half of them.
@@ -155,7 +154,7 @@ class RegionEvidence(Evidence):
             part = min(self.parts, key=lambda part: part.pvalue(question, share))
             found, fixed = part.region(question, share), len(self.counted.design.cuts)
             return found if part is not self.learned else replace(found, family=found.family + fixed)
-        return self._once(("region", question, share), lambda: self.counted.region(question, share))  # type: ignore[no-any-return]
+        return self.once(("region", question, share), lambda: self.counted.region(question, share))
 
     def part_of(self, region: Region) -> tuple[RegionEvidence, int]:
         """The part that a region is from, and the number of its family there."""
@@ -163,11 +162,6 @@ class RegionEvidence(Evidence):
         if self.learned is None or region.family < fixed:
             return self, region.family
         return self.learned, region.family - fixed
-
-    def _once(self, key: Any, make: Any) -> Any:
-        if key not in self._found:
-            self._found[key] = make()
-        return self._found[key]
 
     def check(self, tolerated: Radius) -> None:
         """Refuse what is neither a share of contamination nor a difference of shares."""

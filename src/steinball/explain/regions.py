@@ -171,7 +171,7 @@ def explain_regions(
 ) -> RegionExplanation:
     """The regions with too many rows, and these rows."""
     samples, n = evidence.reading.given, len(evidence.reading.given)
-    found = evidence._once(("blame", level), lambda: blame(evidence.counted.design, evidence.reading.rows, level))
+    found = evidence.once(("blame", level), lambda: blame(evidence.counted.design, evidence.reading.rows, level))
     rows = np.concatenate([one.rows for one in found]) if found else np.empty(0, dtype=np.intp)
     labels = labels_of(data, samples, np.arange(n), n, columns)
     return RegionExplanation(rows[:top], found, short, labels.names, labels.ids, samples, evidence)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from numbers import Number
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence
 
-from steinball.arrays import as_samples, as_seed, check_level, generator_at, take_rows
+from steinball.arrays import as_samples, as_seed, check_level, generator_at, naming, take_rows
 from steinball.calibration import BoundaryBootstrap
 from steinball.cautions import RemovalWarning
 from steinball.evidence.check import CheckEvidence, ColumnsEvidence
@@ -121,7 +120,7 @@ def check(
     parts = {}
     for k, (name, values, own) in enumerate(columns):
         below = SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, _COLUMNS, k))
-        with _naming(name):
+        with naming(f"column `{name}`"):
             found = _check(values, own, tolerated, level, below, learner, calibration)
         parts[name] = found._called("", (name,))
     return _together(parts, tolerated, level)
@@ -186,15 +185,6 @@ def _columns(x: Any, model: Mapping[Any, Any]) -> list[tuple[str, Any, Any]]:
         (str(key), list(values[str(key)]) if isinstance(own, Mapping) else values[str(key)], own)
         for key, own in model.items()
     ]
-
-
-@contextmanager
-def _naming(column: str) -> Iterator[None]:
-    """Errors that say which column they are about."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"column `{column}`: {error}") from error
 
 
 def _together(parts: dict[str, CheckResult], tolerated: Radius, level: float) -> ColumnsResult:

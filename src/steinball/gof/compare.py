@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Floats, as_samples, as_seed, check_kind, check_level, is_array_like, to_host
+from steinball.arrays import Floats, as_samples, as_seed, check_kind, check_level, is_array_like, naming, to_host
 from steinball.cautions import FewRowsWarning, FittedOnDataWarning
 from steinball.checks.rows import is_mean_of
 from steinball.comparison import (
@@ -129,7 +128,7 @@ def _fitted(name: str, chosen: Any, rows: Floats) -> tuple[Any, dict[str, float]
     A row counts where its log density is one that a draw of the fit falls below once in a thousand; the first fit is
     the family's robust start. So a far row has no influence, and hardly a row of the model is left out.
     """
-    with _named_error(name):
+    with naming(f"`models[{name!r}]`"):
         family = check_kind(as_family(chosen, rows.shape[1]), Family, "family", "one whose members are known")
         rows = rows if family.support is None else family.support.rows_inside(rows)
         params = family.start(rows)
@@ -139,16 +138,6 @@ def _fitted(name: str, chosen: Any, rows: Floats) -> tuple[Any, dict[str, float]
             least = np.quantile(to_host(known.log_density(known.needed_draws(MOST_DRAWS))), _RARE)
             params = family.fit(rows[to_host(known.log_density(rows)) >= least])
     return family.model(params), dict(zip(family.names, params.tolist(), strict=True))
-
-
-@contextmanager
-def _named_error(name: str) -> Iterator[None]:
-    """An error about one of several models says which."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"`models[{name!r}]`: {error}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +156,7 @@ class _Source:
                 f"`models[{name!r}]` is an array. Draws of a model come in by `sb.from_draws(array)`; scores cannot be "
                 "compared."
             )
-        with _named_error(name):
+        with naming(f"`models[{name!r}]`"):
             known = Knowledge(source_of_draws(model, rows.shape[1]))
             rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=tuple(name.encode())))
             needed = POOLED // models if known.normal_parts is not None else number_of_draws(len(rows))
