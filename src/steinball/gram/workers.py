@@ -24,7 +24,7 @@ NO_PROGRESS_LIMIT = 600.0
 """Seconds without a finished task or a change of the workers that end a run on Dask. Dask drops a silent worker after
 300."""
 
-_TICK = 0.5  # seconds between two looks at a Dask cluster
+_TICK = 2.0  # seconds between two looks at a Dask cluster
 
 
 def run_tasks(
@@ -89,10 +89,14 @@ def _in_order(client: Any, futures: deque[Any]) -> Iterator[Any]:
     """The results of futures of Dask in their order, or an error where nothing happens on the cluster any more."""
     total, seen, since, had_workers = len(futures), None, 0.0, False
     while futures:
-        with suppress(TimeoutError):
-            futures[0].exception(timeout=_TICK)
-        if futures[0].done():
-            yield futures.popleft().result()
+        try:
+            result = futures[0].result(timeout=_TICK)
+        except TimeoutError:
+            if futures[0].status == "error":  # of the function itself
+                raise
+        else:
+            futures.popleft()
+            yield result
             seen, had_workers = None, True  # the time that the caller took is not the cluster's
             continue
         workers, done = client.nthreads(), total - sum(not future.done() for future in futures)
