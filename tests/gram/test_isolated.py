@@ -8,7 +8,7 @@ import pytest
 import steinball as sb
 from steinball.gram.blocked import BlockedGram
 from steinball.gram.dense import DenseGram
-from steinball.gram.isolated import IsolatedGram, with_isolated
+from steinball.gram.extended import IsolatedGram, with_isolated
 from steinball.gram.lowrank import LowRankGram
 from steinball.gram.request import Request
 from steinball.problem import Problem, pose

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from steinball.gram import BlockedGram, DenseGram, PrefixSums, Request
-from steinball.gram.prefix import PrefixNorms
+from steinball.gram.tiles import PrefixNorms
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import Problem, pose
 from steinball.tilts import PolynomialTilt

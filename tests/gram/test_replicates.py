@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import steinball as sb
 from steinball.gram import DenseGram, Request
-from steinball.gram.replicates import CHUNK, ReplicatedGram, prefix_norms
+from steinball.gram.extended import CHUNK, ReplicatedGram, prefix_norms
 from steinball.gram.request import Replicates
 from steinball.problem import pose
 

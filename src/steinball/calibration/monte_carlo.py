@@ -21,8 +21,8 @@ from steinball.calibration.deviation import DeviationNull, FiniteSampleNull
 from steinball.gram.base import GramSummary
 from steinball.gram.cost import duration, replicates_cost
 from steinball.gram.device import is_accelerated
-from steinball.gram.prefix import PrefixNorms
 from steinball.gram.request import Replicates, Request
+from steinball.gram.tiles import PrefixNorms
 from steinball.problem import Problem
 from steinball.tau.certificate import Supremum
 from steinball.tau.isotropic import diameter

@@ -6,8 +6,8 @@ from steinball.gram.choose import Settings, make_gram, predict_cost
 from steinball.gram.cost import Cost, CostPrediction
 from steinball.gram.dense import DenseGram
 from steinball.gram.lowrank import LowRankGram
-from steinball.gram.prefix import PrefixSums
 from steinball.gram.request import Request
+from steinball.gram.tiles import PrefixSums
 
 __all__ = [
     "BlockedGram",
