@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, dtype_name, generator_at, like, namespace, take_rows, to_host
 from steinball.gram.base import Gram, GramSummary
-from steinball.gram.tiles import PrefixNorms, PrefixSums
 from steinball.gram.request import Replicates, Request
+from steinball.gram.tiles import PrefixNorms, PrefixSums
 from steinball.gram.workers import share_threads
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import off_edges

@@ -1,4 +1,4 @@
-"""How far apart two Stein features lie, how fast they move with the point, and their moments under the model.
+"""How far apart two Stein features lie, how fast they move with the point, and how much they vary.
 
 Diameter and Lipschitz constant have closed forms for an isotropic Gaussian model under a tilt of its own center.
 """
@@ -8,21 +8,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
 from numpy.polynomial import Polynomial
 
-from steinball.arrays import Floats, as_number, check_kind, check_resamples, check_share, like, namespace, to_host
+from steinball.arrays import Floats, check_kind, like, namespace, to_host
 from steinball.kernels.base import Kernel
-from steinball.models.base import evaluate_score, score_of
+from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import off_edges
-from steinball.stein import SteinKernel
 from steinball.tau.certificate import Supremum
 from steinball.tau.search import climb
-from steinball.tilts import PolynomialTilt, Tilt
+from steinball.tilts import PolynomialTilt
 
 if TYPE_CHECKING:
     from steinball.problem import Problem
@@ -31,62 +30,6 @@ if TYPE_CHECKING:
 N_DRAWS = 2000
 CONFIDENCE = 0.999
 _SMALL = 64
-
-
-@dataclass(frozen=True)
-class ModelMoments:
-    r"""Upper bounds of how much the Stein features φ of a model vary under the model itself
-
-    .. math:: \mathbb{E}_P u(X, X) = \operatorname{tr} C_P \le \text{trace}, \qquad
-       \sup_{|f| = 1} \operatorname{Var}_P f(X) = \|C_P\| \le \text{norm}.
-
-    Parameters
-    ----------
-    trace, norm : float
-        The bounds; ``norm <= trace`` is not required of them.
-    failure : float
-        The probability that one of them is too small: 0 where they are known, the Monte Carlo risk from draws.
-
-    Examples
-    --------
-    >>> import steinball as sb
-    >>> kernel, tilt = sb.InverseMultiquadric(1.4), sb.PolynomialTilt()
-    >>> moments = ModelMoments.of(sb.models.Gaussian(), kernel=kernel, tilt=tilt, tau=1.4)
-    >>> 0.0 < moments.norm < moments.trace < 1.4
-    True
-    """
-
-    trace: float
-    norm: float
-    failure: float = 0.0
-
-    def __post_init__(self) -> None:
-        sizes = {name: as_number(vars(self)[name], name, low=0.0) for name in ("trace", "norm")}
-        vars(self).update(sizes, failure=check_share(self.failure, "failure"))
-
-    @classmethod
-    def of(
-        cls,
-        model: Any,
-        *,
-        kernel: Kernel,
-        tilt: Tilt,
-        tau: float,
-        n_draws: int = N_DRAWS,
-        confidence: float = CONFIDENCE,
-        seed: int = 0,
-    ) -> ModelMoments:
-        """Both moments from draws of ``model.sample``, as upper confidence values that hold together.
-
-        ``tau`` must be an upper bound of u(x, x); each moment is a mean (or exceeds one) of variables in [0, τ], to
-        which :func:`chernoff_upper` applies, at half of the risk each.
-        """
-        draws = Knowledge(model).needed_draws(check_resamples(n_draws, "n_draws"), seed)
-        stein, scores = SteinKernel(kernel, tilt), evaluate_score(model, draws)
-        risk = (1.0 - check_share(confidence, "confidence")) / 2.0
-        trace = chernoff_upper(float(stein.diagonal(draws, scores).mean()) / tau, len(draws), risk)
-        norm = chernoff_upper(largest_eigenvalue(stein(draws, scores, draws, scores)) / tau, len(draws), risk)
-        return cls(tau * trace, tau * norm, 2.0 * risk)
 
 
 def largest_eigenvalue(block: Floats) -> float:
