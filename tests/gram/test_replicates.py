@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.gram import DenseGram, Request
+from steinball.gram.dense import DenseGram
 from steinball.gram.extended import CHUNK, ReplicatedGram, prefix_norms
-from steinball.gram.request import Replicates
+from steinball.gram.request import Replicates, Request
 from steinball.problem import pose
 
 pytestmark = pytest.mark.exact

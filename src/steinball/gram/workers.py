@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -55,7 +55,7 @@ def run_tasks(
 
 def run_on_dask(
     client: Any, function: Callable[..., Result], common: tuple[Any, ...], tasks: Sequence[Any], **options: Any
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """The same on the cluster of a ``distributed.Client``, which repeats what dies with a worker.
 
     The data in ``common`` are the result of a task of their own, so that Dask makes them again where they die with the
