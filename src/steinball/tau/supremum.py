@@ -111,14 +111,14 @@ def _failure_along_rays(problem: Problem) -> str:
             found = [to_host(score_of(problem.model, like(shells[k], problem.samples))) for k in (-1, _SECOND)]
     except Exception as error:  # whatever the user's score raises where it is not defined; it is told
         return f"{type(error).__name__}: {error}"[:200]
-    return "" if any(np.isfinite(values).any() for values in found) else "it is not finite there"
+    return "" if np.isfinite(found).any() else "it is not finite there"
 
 
 def grows(problem: Problem) -> bool:
     """Whether u(x, x) grows without bound, found out once for every problem."""
     if _is_certain(problem):
         return False
-    return problem.once("grows", lambda: (_grows_along_rays if problem.evaluable else _grows_in_sample)(problem))
+    return problem.once("grows", lambda: (_grows_somewhere if problem.evaluable else _grows_in_sample)(problem))
 
 
 def _is_certain(problem: Problem) -> bool:
@@ -126,38 +126,37 @@ def _is_certain(problem: Problem) -> bool:
     return problem.once("certain", lambda: is_certain(problem.stein, problem.model, int(problem.samples.shape[1])))
 
 
-def _grows_along_rays(problem: Problem) -> bool:
-    cloud = cloud_of(problem)
-    if _grows_at_edges(problem) or _overflows(problem):
+def _grows_somewhere(problem: Problem) -> bool:
+    """Whether u(x, x) grows toward an edge, or along rays as far as the score is defined."""
+    largest = float(to_host(problem.diagonal).max())
+    if _grows_at_edges(problem, largest):
         return True
     try:
-        # Beyond every sample: an outlier at 10⁸ must not hide that u grows.
         with np.errstate(all="ignore"):
-            values = problem.diagonal_at(np.vstack([cloud.rays(length * cloud.reach) for length in _FAR_OUT]))
-        near, far = map(largest_finite, np.split(values, 2))
+            return _overflows(problem, largest) or _grows_far_out(problem, largest)
     except Exception:  # the user's score need not be defined so far out: that is unknown, and no growth
         return False
-    return far > 3.0 * max(near, float(to_host(problem.diagonal).max()))
 
 
-def _grows_at_edges(problem: Problem) -> bool:
+def _grows_far_out(problem: Problem, largest: float) -> bool:
+    """Whether u(x, x) triples between two lengths beyond every sample: an outlier at 10⁸ must not hide that u grows."""
+    cloud = cloud_of(problem)
+    values = problem.diagonal_at(np.vstack([cloud.rays(length * cloud.reach) for length in _FAR_OUT]))
+    near, far = map(largest_finite, np.split(values, 2))
+    return far > 3.0 * max(near, largest)
+
+
+def _grows_at_edges(problem: Problem, largest: float) -> bool:
     """Whether u(x, x) rises by more than three from 10⁻⁴ to 10⁻⁸ of the usual distance from an edge."""
-    for end in find_ends(problem.model, problem.samples):
-        far, near = (largest_finite(problem.diagonal_at(end.points[k])) for k in (0, -1))
-        if near > 3.0 * max(far, float(to_host(problem.diagonal).max())):
-            return True
-    return False
+    ends = find_ends(problem.model, problem.samples)
+    heights = ([largest_finite(problem.diagonal_at(end.points[k])) for k in (0, -1)] for end in ends)
+    return any(near > 3.0 * max(far, largest) for far, near in heights)
 
 
-def _overflows(problem: Problem) -> bool:
+def _overflows(problem: Problem, largest: float) -> bool:
     """Whether u(x, x) rises along some ray, decade by decade, until it is no longer finite."""
     points = rays_of(cloud_of(problem), problem.support)
-    try:
-        with np.errstate(all="ignore"):
-            values = problem.diagonal_at(points.reshape(-1, points.shape[-1])).reshape(points.shape[:2]).T
-    except Exception:  # the user's score need not be defined so far out: that is unknown, and no growth
-        return False
-    largest = float(to_host(problem.diagonal).max())
+    values = problem.diagonal_at(points.reshape(-1, points.shape[-1])).reshape(points.shape[:2]).T
     finite = [ray[: np.argmin(np.append(np.isfinite(ray), False))] for ray in values]
     return any(0 < len(ray) < len(points) and ray[-1] > 3.0 * max(largest, *ray[:-1], 0.0) for ray in finite)
 
