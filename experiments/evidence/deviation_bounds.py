@@ -24,7 +24,7 @@ from steinball.calibration.base import BootstrapNull, Null
 from steinball.calibration.deviation import DeviationNull
 from steinball.datasets.contamination import contaminate
 from steinball.gram.base import GramSummary
-from steinball.gram.dense import DenseGram
+from steinball.gram.whole import DenseGram
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models import Gaussian
 from steinball.problem import Problem, pose

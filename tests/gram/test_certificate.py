@@ -16,8 +16,8 @@ from steinball.calibration import BoundaryBootstrap, WeightedBootstrap, WildBoot
 from steinball.evidence.bounds import upper_bound_between, upper_bound_direction
 from steinball.evidence.ksd import Reading
 from steinball.gram.base import GramSummary
-from steinball.gram.dense import DenseGram
 from steinball.gram.lowrank import draw_slack
+from steinball.gram.whole import DenseGram
 from steinball.models import Gaussian
 from steinball.problem import pose
 from steinball.tau.certificate import Supremum

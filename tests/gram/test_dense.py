@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from steinball.arrays import to_host
 from steinball.gram.base import GramSummary
-from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
+from steinball.gram.whole import DenseGram
 from steinball.kernels import Gaussian, InverseMultiquadric
 from steinball.models import from_scores
 from steinball.problem import pose

@@ -19,9 +19,9 @@ from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstr
 from steinball.evidence.ksd import Reading
 from steinball.gram.base import GramSummary
 from steinball.gram.blocked import BlockedGram
-from steinball.gram.dense import DenseGram
 from steinball.gram.lowrank import FAILURE, LowRankGram, PivotedCholesky, Projections, draw_slack, sampled_residual
 from steinball.gram.request import Request
+from steinball.gram.whole import DenseGram
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern
 from steinball.problem import Problem, pose
 from steinball.tau.certificate import Supremum

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.gram.blocked import BlockedGram
 from steinball.gram.cost import Size, as_bytes, free_memory, free_on_host, in_words
-from steinball.gram.dense import DenseGram
 from steinball.gram.lowrank import LowRankGram
+from steinball.gram.whole import DenseGram
 from steinball.problem import Problem, pose
 
 pytestmark = pytest.mark.exact

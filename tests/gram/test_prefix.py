@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from steinball.gram.blocked import BlockedGram
-from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.gram.tiles import PrefixNorms, PrefixSums
+from steinball.gram.whole import DenseGram
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import Problem, pose
 from steinball.tilts import PolynomialTilt

@@ -22,11 +22,10 @@ from steinball.gram.cost import (
     in_words,
     replicates_cost,
 )
-from steinball.gram.dense import DenseGram
 from steinball.gram.device import is_accelerated
-from steinball.gram.extended import ReplicatedGram
 from steinball.gram.lowrank import LowRankGram
 from steinball.gram.request import Replicates, Request
+from steinball.gram.whole import DenseGram, ReplicatedGram
 from steinball.gram.workers import available_jobs, here, workers_configured
 from steinball.progress import check_show
 

@@ -13,8 +13,8 @@ import scipy
 
 from steinball.arrays import Array, as_number, as_samples, check_kind, check_resamples, like, to_host
 from steinball.gram.blocked import BlockedGram
-from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
+from steinball.gram.whole import DenseGram
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
 from steinball.tau.certificate import Supremum, is_upper_bound
