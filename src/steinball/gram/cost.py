@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-import time
+import timeit
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -159,10 +159,10 @@ class CostPrediction:
     costs: tuple[Cost, ...]
 
     def __getitem__(self, engine: str) -> Cost:
-        for cost in self.costs:
-            if cost.engine == engine:
-                return cost
-        raise KeyError(f"no cost of {engine!r} here, only of {', '.join(repr(cost.engine) for cost in self.costs)}")
+        known = {cost.engine: cost for cost in self.costs}
+        if engine not in known:
+            raise KeyError(f"no cost of {engine!r} here, only of {', '.join(map(repr, known))}")
+        return known[engine]
 
     @property
     def memory(self) -> int:
@@ -185,13 +185,8 @@ def flops_per_second() -> float:
     from threadpoolctl import threadpool_limits
 
     a = np.random.default_rng(0).standard_normal((256, 256))
-    best = np.inf
     with threadpool_limits(limits=1, user_api="blas"):
-        for _ in range(5):
-            start = time.perf_counter()
-            a @ a
-            best = min(best, time.perf_counter() - start)
-    return float(2 * 256**3 / best)
+        return 2 * 256**3 / min(timeit.repeat(lambda: a @ a, number=1, repeat=5))
 
 
 @dataclass(frozen=True)
