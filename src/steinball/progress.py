@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 PATIENCE = 2.0
 """Seconds of silence before a bar appears."""
@@ -48,6 +51,14 @@ class Progress:
     def __exit__(self, *error: object) -> None:
         if self._bar is not None:
             self._bar.stop()  # the line is cleared, and the cursor back
+
+
+def counted(items: Iterable[T], title: str, total: int, show: bool | str) -> Iterator[T]:
+    """The items one after the other, with a bar that counts them."""
+    with Progress(title, total, show) as progress:
+        for item in items:
+            yield item
+            progress.advance(1)
 
 
 def _started_bar(title: str, total: float) -> Any:

@@ -17,7 +17,7 @@ from steinball.gram.tiles import Asked, PrefixNorms, PrefixSums, earlier_sums
 from steinball.gram.workers import share_threads
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import off_edges
-from steinball.progress import Progress
+from steinball.progress import counted
 from steinball.stein import SteinKernel, SteinPoints
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ class IsolatedGram:
             return None if pair is None else (joined(pair[0], more), joined(pair[1], more))
 
         products = found.direction_products
+        pull = 0.0 if products is None else to_host(request.directions)[self.isolated].sum(axis=0)  # Σ S over them
         return replace(
             found,
             diagonal=self._spread(found.diagonal, 1.0, self.tau),
@@ -119,12 +120,8 @@ class IsolatedGram:
             form_bounds=bounds(found.form_bounds, sums**2),
             linear_bounds=bounds(found.linear_bounds, m * sums),
             prefix_sums=self._prefix_sums(request, found),
-            direction_products=None if products is None else self._spread(products, 1.0, self._pulled(request)),
+            direction_products=None if products is None else self._spread(products, 1.0, self.tau * pull),
         )
-
-    def _pulled(self, request: Request) -> Floats:
-        """τ Σ S over the isolated points, (p,): the products of each of them with the directions S."""
-        return np.asarray(self.tau * to_host(request.directions)[self.isolated].sum(axis=0))
 
     def _inner(self, request: Request) -> Request:
         """What is asked of the others: their columns, and their order among themselves."""
@@ -190,12 +187,9 @@ class ReplicatedGram:
         return found if wanted is None else replace(found, prefix_norms=self._norms(wanted))
 
     def _norms(self, wanted: Replicates) -> PrefixNorms:
-        chunks, lock, parts = range(wanted.start // CHUNK, -(-wanted.stop // CHUNK)), Lock(), []
-        with Progress("samples of the model", len(chunks), self.progress) as progress:
-            for part in share_threads(lambda k: self._chunk(wanted, k, lock), chunks, self.n_jobs):
-                parts.append(part)
-                progress.advance(1)
-        return PrefixNorms.joined(parts)
+        chunks, lock = range(wanted.start // CHUNK, -(-wanted.stop // CHUNK)), Lock()
+        parts = share_threads(lambda k: self._chunk(wanted, k, lock), chunks, self.n_jobs)
+        return PrefixNorms.joined(list(counted(parts, "samples of the model", len(chunks), self.progress)))
 
     def _chunk(self, wanted: Replicates, k: int, lock: Lock) -> PrefixNorms:
         """Those samples of the k-th chunk that are wanted; the model is asked by one thread at a time."""
