@@ -23,7 +23,7 @@ from steinball.tau.certificate import (
     Majorant,
     Setting,
     Supremum,
-    _bounded,
+    _bounds,
     _largest,
     best_upper_bound,
     closed_form,
@@ -434,18 +434,18 @@ def test_no_point_of_a_box_exceeds_its_bound(name: str) -> None:
     rng = np.random.default_rng(0)
     center = rng.normal(size=(300, model.dimension)) * 4.0
     half = 10.0 ** rng.uniform(-3.0, 0.7, size=center.shape)
-    boxes = _bounded(majorant, model, center - half, center + half)
+    bound = _bounds(majorant, model, np.stack([center - half, center + half], axis=1))
     for _ in range(60):
         share = rng.uniform(-1.0, 1.0, size=center.shape)
         share = np.sign(share) if rng.random() < 0.3 else share
-        assert (value(center + share * half) <= boxes.bound * (1.0 + 1e-10)).all()
+        assert (value(center + share * half) <= bound * (1.0 + 1e-10)).all()
 
 
 def test_bounds_of_small_boxes_are_values() -> None:
     """First order: a box a tenth as wide has a tenth of the slack."""
     model, majorant, value = parts("rbm")
     x = np.random.default_rng(1).normal(size=(50, 2))
-    slack = [(_bounded(majorant, model, x - h, x + h).bound - value(x)).max() for h in (1e-3, 1e-4)]
+    slack = [(_bounds(majorant, model, np.stack([x - h, x + h], axis=1)) - value(x)).max() for h in (1e-3, 1e-4)]
     assert 0.0 < slack[1] < 0.15 * slack[0] < 0.15 * 0.1
 
 

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, dtype_name, to_host
 from steinball.kernels.base import Kernel
@@ -179,22 +178,6 @@ _BATCH = 4096
 _RADII = 2.0 ** np.arange(1.0, 11.0)
 
 
-@dataclass(frozen=True, eq=False)
-class _Boxes:
-    """Boxes, rows of ``lower`` and ``upper``, with an upper bound on u(x, x) in each."""
-
-    lower: Floats
-    upper: Floats
-    bound: Floats
-
-    def take(self, rows: NDArray[Any]) -> _Boxes:
-        return _Boxes(self.lower[rows], self.upper[rows], self.bound[rows])
-
-    def join(self, other: _Boxes) -> _Boxes:
-        parts = zip(vars(self).values(), vars(other).values(), strict=True)
-        return _Boxes(*(np.concatenate(pair) for pair in parts))
-
-
 def largest_box(
     majorant: Majorant, model: Any, value: Callable[[Floats], Floats], least: float, budget: int = MOST_BOXES
 ) -> float:
@@ -210,18 +193,20 @@ def largest_box(
     radius, outside = _radius(majorant, best)
     closed, seen, enough = outside, 1, outside * (1.0 + GAP / 10.0)
     half = radius * np.linalg.norm(root, axis=1)  # of the box around ρ ≤ radius
-    boxes = _bounded(majorant, model, (center - half)[None, :], (center + half)[None, :])
+    boxes = np.stack([center - half, center + half])[None]  # (k, 2, d): lower and upper corners
+    bound = _bounds(majorant, model, boxes)
     while True:
-        best = max(best, float(value((boxes.lower + boxes.upper) / 2.0).max(initial=0.0)))
-        open_ = boxes.bound > max(best * (1.0 + GAP), enough)
-        closed = max(closed, float(boxes.bound[~open_].max(initial=0.0)))
-        boxes = boxes.take(np.flatnonzero(open_))
-        if boxes.bound.size == 0 or seen > budget:
-            return max(closed, float(boxes.bound.max(initial=0.0)))
-        order = np.argsort(-boxes.bound)
-        new = _bounded(majorant, model, *_halves(majorant, boxes.take(order[:_BATCH])))
-        seen += new.bound.size
-        boxes = new.join(boxes.take(order[_BATCH:]))
+        best = max(best, float(value(boxes.mean(axis=1)).max(initial=0.0)))
+        open_ = bound > max(best * (1.0 + GAP), enough)
+        closed = max(closed, float(bound[~open_].max(initial=0.0)))
+        boxes, bound = boxes[open_], bound[open_]
+        if bound.size == 0 or seen > budget:
+            return max(closed, float(bound.max(initial=0.0)))
+        worst, others = np.split(np.argsort(-bound), [_BATCH])
+        new = _halves(majorant, boxes[worst])
+        seen += len(new)
+        boxes = np.concatenate([new, boxes[others]])
+        bound = np.concatenate([_bounds(majorant, model, new), bound[others]])
 
 
 def _radius(majorant: Majorant, best: float) -> tuple[float, float]:
@@ -232,20 +217,18 @@ def _radius(majorant: Majorant, best: float) -> tuple[float, float]:
     return float(_RADII[k]), tails[k]
 
 
-def _halves(majorant: Majorant, boxes: _Boxes) -> tuple[Floats, Floats]:
-    """Every box cut in two across its longest side, as the tilt measures it."""
-    sides = (boxes.upper - boxes.lower) * np.sqrt(np.diag(majorant.setting.precision))
+def _halves(majorant: Majorant, boxes: Floats) -> Floats:
+    """Every box (k, 2, d) cut in two across its longest side, as the tilt measures it."""
+    sides = (boxes[:, 1] - boxes[:, 0]) * np.sqrt(np.diag(majorant.setting.precision))
     rows, longest = np.arange(len(sides)), sides.argmax(axis=1)
-    lower, upper = np.concatenate([boxes.lower] * 2), np.concatenate([boxes.upper] * 2)
-    middle = (boxes.lower[rows, longest] + boxes.upper[rows, longest]) / 2.0
-    upper[rows, longest] = middle
-    lower[rows + len(sides), longest] = middle
-    return lower, upper
+    middle, both = boxes[rows, :, longest].mean(axis=1), np.concatenate([boxes, boxes])
+    both[rows, 1, longest] = both[rows + len(rows), 0, longest] = middle
+    return both
 
 
-def _bounded(majorant: Majorant, model: Any, lower: Floats, upper: Floats) -> _Boxes:
-    """Boxes with the smaller of two bounds: by intervals, and by the shells that they reach into."""
-    setting, b = majorant.setting, majorant.setting.exponent
+def _bounds(majorant: Majorant, model: Any, boxes: Floats) -> Floats:
+    """Over each box the smaller of two bounds on u(x, x): by intervals, and by the shells that the box reaches into."""
+    setting, b, lower, upper = majorant.setting, majorant.setting.exponent, boxes[:, 0], boxes[:, 1]
     half = (upper - lower) / 2.0
     # ρ moves from the middle of a box by at most √(hᵀ|M|h), h the half widths.
     middle = setting.distance((lower + upper) / 2.0)
@@ -261,7 +244,7 @@ def _bounded(majorant: Majorant, model: Any, lower: Floats, upper: Floats) -> _B
     square = np.sum(np.maximum(np.abs(low), np.abs(high)) ** 2, axis=1)
     bound = weight**2 * (setting.value * square + setting.curvature)
     bound = np.fmin(bound, majorant.bound_between(near, far))
-    return _Boxes(lower, upper, np.where(np.isnan(bound), np.inf, bound))  # a NaN bounds nothing
+    return np.where(np.isnan(bound), np.inf, bound)  # a NaN bounds nothing
 
 
 @dataclass(frozen=True)
