@@ -282,8 +282,8 @@ def choose_tilt(samples: Array, model: Any, kernel: Kernel) -> Tilt | None:
     edge, rate = edge_tilt(model, samples), growth_rate(model, samples)
     if edge is None and _bound(SteinKernel(kernel, None), model, int(samples.shape[1])) is not None:
         return None
-    if edge is not None and (rate is None or rate <= _ROUNDING or _is_closed(model, samples)):
-        return edge
+    if edge is not None and (rate is None or rate <= _ROUNDING or None not in (*edge.low, *edge.high)):
+        return edge  # of a support without an infinite end, or a score that does not grow
     if rate is not None and math.isinf(rate):
         power = _power_tilt(samples, model, kernel, edge)
         if power is not None:
@@ -292,12 +292,6 @@ def choose_tilt(samples: Array, model: Any, kernel: Kernel) -> Tilt | None:
     # The smallest b of ½, 1, 1½, … with b ≥ r/2, as far as the rate is known.
     exponent = 0.5 if rate is None else max(0.5, math.ceil(rate - _ROUNDING) / 2.0)
     return _polynomial_tilt(samples, model, kernel, edge, exponent)
-
-
-def _is_closed(model: Any, samples: Array) -> bool:
-    """Whether the support has no infinite end."""
-    support = Knowledge(model).support
-    return support is not None and all(np.isfinite(side).all() for side in support.along(samples.shape[1]))
 
 
 def _with(edge: Tilt | None, tilt: Tilt) -> Tilt:
@@ -319,7 +313,7 @@ def _polynomial_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | No
         return _with(edge, base)
 
     def efficiency(factor: float) -> float:
-        return _efficiency(SteinKernel(kernel, _with(edge, _scaled(base, factor))), model, probes, scores)
+        return _efficiency(SteinKernel(kernel, _with(edge, _scaled(base, factor))), model, probes, scores, _DRAWS)
 
     return _with(edge, _scaled(base, _best_factor(efficiency)))
 
@@ -334,16 +328,10 @@ def _power_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | None) -
     probes, few = _probes(around, known.support), min(_DRAWS, len(around))
     height = float(np.median(to_host(known.log_density(private_copy(like(around[:few], samples))))))
     tilts = [_with(edge, PowerTilt(known.log_density, model.score, power, height)) for power in tamed]
-    return max(tilts, key=lambda tilt: _seen_efficiency(SteinKernel(kernel, tilt), model, probes, few, samples))
-
-
-def _seen_efficiency(stein: SteinKernel, model: Any, probes: Floats, few: int, template: Array) -> float:
-    """Mean over the first few probes by the largest finite value at all of them."""
-    there = like(probes, template)
+    there = like(probes, samples)
     with np.errstate(all="ignore"):
-        values = to_host(stein.diagonal(there, namespace(there).reshape(score_of(model, there), probes.shape)))
-    values = np.where(np.isfinite(values), values, 0.0)
-    return float(values[:few].mean() / max(values.max(), 1e-300))
+        scores = namespace(there).reshape(score_of(model, there), probes.shape)
+    return max(tilts, key=lambda tilt: _efficiency(SteinKernel(kernel, tilt), model, there, scores, few))
 
 
 def base_tilt(samples: Array, model: Any = None, exponent: float = 0.5) -> PolynomialTilt:
@@ -404,11 +392,12 @@ def _probes(draws: Floats, support: Support | None = None) -> Floats:
     return np.vstack([draws, others if support is None else support.rows_inside(others)])
 
 
-def _efficiency(stein: SteinKernel, model: Any, probes: Floats, scores: Floats) -> float:
-    """Mean over the draws by the supremum as τ will have it, or by the largest value at the probes."""
-    bound = _bound(stein, model, probes.shape[1])
-    largest = float(stein.diagonal(probes, scores).max()) if bound is None else bound
-    return float(stein.diagonal(probes[:_DRAWS], scores[:_DRAWS]).mean()) / largest
+@np.errstate(all="ignore")
+def _efficiency(stein: SteinKernel, model: Any, probes: Array, scores: Array, few: int) -> float:
+    """Mean over the first few probes by the supremum as τ will have it, or by the largest finite value at all."""
+    values, bound = to_host(stein.diagonal(probes, scores)), _bound(stein, model, probes.shape[1])
+    values = np.where(np.isfinite(values), values, 0.0)
+    return float(values[:few].mean() / (max(values.max(), 1e-300) if bound is None else bound))
 
 
 def _best_factor(efficiency: Callable[[float], float]) -> float:
