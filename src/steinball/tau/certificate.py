@@ -64,11 +64,6 @@ class Setting:
         precision = np.eye(dimension) * tilt.scale**-2 if tilt.precision is None else tilt.precision
         return cls(*numbers, tilt.exponent, np.broadcast_to(np.asarray(tilt.center), dimension), precision)
 
-    @property
-    def dimension(self) -> int:
-        """d."""
-        return len(self.center)
-
     @cached_property
     def steepness(self) -> float:
         """The root of the largest eigenvalue of M: |∇w| ≤ 2b · steepness · ρ (1 + ρ²)^(−b−1), attained."""
@@ -77,7 +72,7 @@ class Setting:
     @cached_property
     def unit_root(self) -> Floats:
         """T with x = a + T z and ρ = |z|."""
-        return unit_root(self.precision, self.dimension)
+        return unit_root(self.precision, len(self.center))
 
     def distance(self, x: Floats) -> Floats:
         """ρ at rows of ``x``, shape (n,)."""
@@ -298,7 +293,7 @@ def best_upper_bound(problem: Problem, boxes: int = MOST_BOXES) -> Supremum:
     majorant = Majorant.of(setting, problem.model)
     _check_growth(majorant, problem)
     bound = _by_shells(majorant)
-    if _has_boxes(problem.model, setting.dimension):
+    if _has_boxes(problem.model, len(setting.center)):
         bound = min(bound, _by_boxes(majorant, problem, bound, boxes))
     return Supremum(bound * (1.0 + ROUNDING), "certified")
 
