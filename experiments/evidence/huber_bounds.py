@@ -14,8 +14,8 @@ from steinball.calibration.deviation import DeviationNull, tails
 from steinball.kernels.base import Kernel
 from steinball.models.base import evaluate_score
 from steinball.models.knowledge import Knowledge
+from steinball.radius.contamination import CONFIDENCE, N_DRAWS, chernoff_upper, largest_eigenvalue
 from steinball.stein import SteinKernel
-from steinball.tau.isotropic import CONFIDENCE, N_DRAWS, chernoff_upper, largest_eigenvalue
 from steinball.tilts import Tilt
 
 __all__ = ["HuberNull", "ModelMoments", "VarianceTail"]

@@ -12,14 +12,13 @@ from scipy import stats
 import steinball as sb
 from steinball import radius as r
 from steinball.problem import pose
+from steinball.radius.contamination import chernoff_upper, largest_eigenvalue
 from steinball.tau.certificate import Supremum
 from steinball.tau.isotropic import (
     IsotropicCase,
-    chernoff_upper,
     diameter,
     feature_slopes,
     kernel_constants,
-    largest_eigenvalue,
     lipschitz_constant,
 )
 from tests.tau.posed import METRIC, TAU, TILT, X, distance, problem

@@ -1,4 +1,4 @@
-"""How far apart two Stein features lie, how fast they move with the point, and how much they vary.
+"""How far apart two Stein features lie, and how fast they move with the point.
 
 Diameter and Lipschitz constant have closed forms for an isotropic Gaussian model under a tilt of its own center.
 """
@@ -11,7 +11,6 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
 from numpy.polynomial import Polynomial
 
 from steinball.arrays import Floats, check_kind, like, namespace, to_host
@@ -25,40 +24,6 @@ from steinball.tilts import PolynomialTilt
 
 if TYPE_CHECKING:
     from steinball.problem import Problem
-
-
-N_DRAWS = 2000
-CONFIDENCE = 0.999
-_SMALL = 64
-
-
-def largest_eigenvalue(block: Floats) -> float:
-    """The largest eigenvalue of the operator (1/m) Σ φ(xᵢ) ⊗ φ(xᵢ): that of the Gram matrix ``block`` over m."""
-    if len(block) < _SMALL:
-        return float(np.linalg.eigvalsh(block)[-1]) / len(block)
-    start = np.ones(len(block)) + 1e-3 * np.arange(len(block)) / len(block)
-    value = scipy.sparse.linalg.eigsh(
-        (block + block.T) / 2.0, k=1, which="LA", v0=start, return_eigenvectors=False, tol=1e-9
-    )
-    return float(value[0]) / len(block)
-
-
-def chernoff_upper(mean: float, n: int, risk: float) -> float:
-    r"""The largest p with :math:`n\, \mathrm{kl}(\bar z \| p) \le \log(1/\text{risk})`, for z in [0, 1].
-
-    A mean of n independent variables in [0, 1] with expectation p falls to z̄ or below with probability at most
-    exp(−n kl(z̄‖p)) (Hoeffding 1963, Theorem 1), so p exceeds this value with probability at most ``risk``.
-    """
-    mean, room = min(max(mean, 0.0), 1.0), -math.log(risk) / n if risk > 0.0 else math.inf
-    top = 1.0 - 1e-15
-    if mean >= top or _kl(mean, top) <= room:
-        return 1.0
-    return float(scipy.optimize.brentq(lambda p: _kl(mean, p) - room, mean, top, xtol=1e-15))
-
-
-def _kl(q: float, p: float) -> float:
-    """The Kullback–Leibler divergence of Bernoulli(q) from Bernoulli(p)."""
-    return float(scipy.special.rel_entr(q, p) + scipy.special.rel_entr(1.0 - q, 1.0 - p))
 
 
 _ROUNDING = 1.0 + 1e-6

@@ -282,7 +282,7 @@ def choose_tilt(samples: Array, model: Any, kernel: Kernel) -> Tilt | None:
     edge, rate = edge_tilt(model, samples), growth_rate(model, samples)
     if edge is None and _bound(SteinKernel(kernel, None), model, int(samples.shape[1])) is not None:
         return None
-    if edge is not None and (rate is None or rate <= _ROUNDING or None not in (*edge.low, *edge.high)):
+    if edge is not None and (rate is None or rate <= _ROUNDING or np.isfinite([edge.low, edge.high]).all()):
         return edge  # of a support without an infinite end, or a score that does not grow
     if rate is not None and math.isinf(rate):
         power = _power_tilt(samples, model, kernel, edge)
