@@ -367,3 +367,12 @@ def test_the_scale_is_the_smaller_of_median_distance_and_interquartile_range() -
 def test_a_model_without_edges_has_no_ends() -> None:
     assert find_ends(sb.models.Gaussian(), INSIDE) == []
     assert edge_tilt(sb.models.Gaussian(), INSIDE) is None
+
+
+def test_a_support_with_an_infinite_end_keeps_the_polynomial_factor() -> None:
+    """The score 1/x − x grows toward infinity, where a weight for the edge alone bounds nothing."""
+    x, kernel = np.abs(np.random.default_rng(0).normal(size=(80, 1))), sb.InverseMultiquadric(1.0)
+    half_open = choose_tilt(x, sb.from_score(lambda x: 1.0 / x - x, support=(0, None)), kernel)
+    assert "PolynomialTilt" in repr(half_open)
+    closed = choose_tilt(x / x.max(), sb.from_score(lambda x: 1.0 / x - x, support=(0, 1.5)), kernel)
+    assert type(closed).__name__ == "EdgeTilt"

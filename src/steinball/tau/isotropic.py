@@ -97,10 +97,6 @@ class IsotropicCase:
         squares = [_largest(along)] + ([_largest(across)] if self.dimension > 1 else [])
         return math.sqrt(max(squares)) * _ROUNDING
 
-    def diameter(self) -> float:
-        """An upper bound of sup |φ(x) − φ(y)|, within 1 % (d = 1) or 2 % of it, or of what the far tails allow."""
-        return _diameter(self, 0.01 if self.dimension == 1 else 0.02)
-
     def distances(self, x: Floats, y: Floats) -> Floats:
         """|φ(x) − φ(y)| for rows of two coordinates relative to m: a plane through m holds both points."""
         (wx, sx, norm_x), (wy, sy, norm_y) = self._features(x), self._features(y)
@@ -123,10 +119,13 @@ def _largest(polynomial: Polynomial, high: float = 1.0) -> float:
 
 
 @lru_cache(maxsize=64)
-def _diameter(case: IsotropicCase, tolerance: float) -> float:
-    """Branch and bound over pairs of points: on a box |φ(x) − φ(y)| exceeds its value at the center by L times the
-    half-widths at most. Beyond ten scales of the tilt, and where patience ends, what is left is a bound too."""
-    diagonal, steep = case.diagonal(), case.lipschitz()
+def _diameter(case: IsotropicCase) -> float:
+    """An upper bound of sup |φ(x) − φ(y)|, within 1 % (d = 1) or 2 % of it, or of what the far tails allow.
+
+    By branch and bound over pairs of points: on a box |φ(x) − φ(y)| exceeds its value at the center by L times the
+    half-widths at most. Beyond ten scales of the tilt, and where patience ends, what is left is a bound too.
+    """
+    diagonal, steep, tolerance = case.diagonal(), case.lipschitz(), 0.01 if case.dimension == 1 else 0.02
     far = math.sqrt(_largest(diagonal, _FAR)) + math.sqrt(_largest(diagonal))
     reach, best = case.scale * math.sqrt(1.0 / _FAR - 1.0), 0.0
     # One box that holds (x₁, y₁, y₂), up to rotations and reflections: x₁ ≥ 0, y₂ ≥ 0 (y₂ = 0 on the line).
@@ -174,7 +173,7 @@ def diameter(problem: Problem, tau: Supremum) -> float:
     """
     check_kind(tau, Supremum, "tau", "a Supremum")
     bound, case = 2.0 * math.sqrt(tau.value), IsotropicCase.of(problem)
-    return bound if case is None else min(bound, problem.once("diameter", case.diameter))
+    return bound if case is None else min(bound, _diameter(case))
 
 
 _STARTS = 6
