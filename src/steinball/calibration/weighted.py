@@ -203,10 +203,7 @@ class MarkovSigns:
         chance = np.full(n, 0.5 / check_length(self.length, n))
         chance[chain_starts(n, self.chains)] = 0.5
         flips = generator.random((rows, n)) < chance
-        signs = np.bitwise_xor.accumulate(flips, axis=1).astype(np.int8)
-        signs *= -2
-        signs += 1
-        return signs
+        return np.int8(1) - np.int8(2) * np.bitwise_xor.accumulate(flips, axis=1)
 
 
 class MarkovCalibration(Calibration):
