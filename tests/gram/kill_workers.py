@@ -62,18 +62,23 @@ Placement = tuple[Strike, ...]
 
 
 def placements(number: int, seed: int) -> list[Placement]:
-    """Every moment with every victim at the first three counts, in random order; then random ones, of up to three."""
+    """Every moment with every victim at the first six counts, in random order; then random ones, of up to three.
+
+    The data are submitted once.
+    """
     rng = np.random.default_rng(seed)
-    grid = list(itertools.product(MOMENTS, range(3), VICTIMS))
+    grid = [place for place in itertools.product(MOMENTS, range(6), VICTIMS) if "task" in place[0] or not place[1]]
     rng.shuffle(grid)
     single = [(Strike(moment, count, victim, _pause(moment, rng)),) for moment, count, victim in grid]
     return [*single, *(_random_placement(rng) for _ in range(number - len(grid)))][:number]
 
 
 def _random_placement(rng: np.random.Generator) -> Placement:
-    """Several strikes also meet data that are on their way for the second time."""
+    """Several strikes also meet data that are made for the second time."""
     moments = rng.choice(MOMENTS, size=rng.integers(1, 4))
-    return tuple(Strike(str(m), int(rng.integers(6)), str(rng.choice(VICTIMS)), _pause(m, rng)) for m in moments)
+    counts = [int(rng.integers(6)) if "task" in m else 0 for m in moments]
+    victims = rng.choice(VICTIMS, size=len(moments))
+    return tuple(Strike(str(m), k, str(v), _pause(m, rng)) for m, k, v in zip(moments, counts, victims, strict=True))
 
 
 def _pause(moment: str, rng: np.random.Generator) -> float:
