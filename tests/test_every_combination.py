@@ -25,7 +25,6 @@ import steinball.gram.lowrank
 from steinball.arrays import as_seed
 from steinball.calibration.betting import BETS
 from steinball.radius.base import as_radius
-from steinball.tau.isotropic import ModelMoments
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]
@@ -151,29 +150,16 @@ def by_the_edge(calibration: Any, estimator: str, radius: float) -> float:
     return share_reached(farthest * (1.0 + 1e-12) >= ksd, ksd, radius, len(w))
 
 
-MOMENTS = ModelMoments(0.9, 0.6)
-
-
 def by_bounds(calibration: Any, estimator: str, radius: float) -> float:
     """The smallest level at which one of the bounds lies below D − θ."""
     excess, root = math.sqrt(squared_ksd(U, "v")) - radius, math.sqrt(TAU)
     if excess <= 0.0:
         return 1.0
-    share = radius / root
-    trace, norm = ((1.0 - share) * moment + share * TAU for moment in (MOMENTS.trace, MOMENTS.norm))
-    mean = math.sqrt(trace / N)
-
-    def bousquet(x: float) -> float:
-        variance = norm + 2.0 * (root + radius) * mean
-        return mean + math.sqrt(2.0 * variance * x) + (root + radius) * x / 3.0 - excess
-
     above = max(0.0, excess - math.sqrt(radius**2 + (TAU - radius**2) / N) + radius)
     tails = {
         "mcdiarmid": math.exp(-0.5 * max(0.0, excess * math.sqrt(N / TAU) - 1.0) ** 2),
         "norm": math.exp(-0.5 * N * above**2 / TAU),
         "pinelis": 2.0 * math.exp(-0.5 * N * (excess / (root + radius)) ** 2),
-        "bernstein": 2.0 * math.exp(-0.5 * N * excess**2 / (trace + (root + radius) * excess / 3.0)),
-        "bousquet": 1.0 if bousquet(0.0) >= 0.0 else math.exp(-N * brentq(bousquet, 0.0, 100.0, xtol=1e-15)),
     }
     return min(1.0, *(tails[name] for name in calibration.bounds))
 
@@ -241,7 +227,6 @@ CALIBRATIONS: list[tuple[Any, PValue]] = [
     (sb.BoundaryBootstrap(59, "scaled"), by_the_edge),
     (sb.DeviationBound(), by_bounds),
     (sb.DeviationBound("mcdiarmid"), by_bounds),
-    (sb.DeviationBound("auto", MOMENTS), by_bounds),
     (sb.Betting(), by_bets),
     (sb.Betting(order="arrival"), by_bets),
     (sb.Betting(3), by_bets),
@@ -256,8 +241,6 @@ def refusal(calibration: Any, engine: str, estimator: str, radius: Any) -> str:
     name = type(calibration).__name__
     if estimator == "u" and name not in ("WeightedBootstrap", "WildBootstrap"):
         return rf"^{name}\(.*V-statistic.*estimator="
-    if calibration == sb.DeviationBound("auto", MOMENTS) and not isinstance(radius, sb.Huber):
-        return rf"^`calibration={name}\(.*does not hold over .*{re.escape(repr(as_radius(radius)))}"
     if name == "MonteCarlo" and as_radius(radius).variation is None:
         return rf"^`calibration={name}\(.*does not hold over .*{re.escape(repr(as_radius(radius)))}"
     needs = {"Betting": "earlier points", "MonteCarlo": "samples of the model"}

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 import steinball as sb
 from steinball.arrays import to_host
-from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
+from steinball.gram.whole import DenseGram
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel
 from steinball.kernels.base import median_distance
 from steinball.problem import Problem, pose

@@ -18,8 +18,8 @@ import steinball.kernels
 import steinball.stein
 import steinball.tilts
 from steinball.arrays import to_host
-from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
+from steinball.gram.whole import DenseGram
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern
 from steinball.models.base import ScoreFunction, from_scores
 from steinball.problem import Problem, pose

@@ -457,6 +457,7 @@ TESTED_ELSEWHERE = {
     "evidence/regions.py": "gof/test_regions.py: the test that decides by it",
     "gof/assess.py": "test_every_combination.py and test_problem.py: every test goes through it",
     "gram/base.py": "test_engines_agree.py: what every engine answers",
+    "gram/whole.py": "test_dense.py, test_isolated.py, test_replicates.py: its three matrices",
     "gram/tiles.py": "test_blocked.py: the engine that is made of them",
     "regions/reading.py": "gof/test_regions.py: every kind of model",
     "remarks.py": "test_cautions.py: where warnings point",

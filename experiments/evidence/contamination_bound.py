@@ -19,7 +19,7 @@ from experiments.framework.table import Rates, Results
 from steinball.arrays import as_seed
 from steinball.calibration import BoundaryBootstrap
 from steinball.calibration.base import BootstrapNull
-from steinball.gram.dense import DenseGram
+from steinball.gram.whole import DenseGram
 from steinball.tau.certificate import Supremum
 
 SHARES = (0, 0.02, 0.05, 0.1, 0.2, 0.3)

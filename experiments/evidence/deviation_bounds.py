@@ -12,6 +12,7 @@ import numpy as np
 
 from experiments.evidence.contaminations import KINDS, infimum, lengthscale, supremum
 from experiments.evidence.empirical_bernstein import MartinezRamdasNull, WolferAlquierNull, sample_variance
+from experiments.evidence.huber_bounds import HuberNull, ModelMoments
 from experiments.framework.base import Cell, Experiment, Row
 from experiments.framework.expectations import LEVEL, Expectation, Finding, above, agree, because, level, theorem
 from experiments.framework.figures import Style, draw_curves
@@ -23,11 +24,10 @@ from steinball.calibration.base import BootstrapNull, Null
 from steinball.calibration.deviation import DeviationNull
 from steinball.datasets.contamination import contaminate
 from steinball.gram.base import GramSummary
-from steinball.gram.dense import DenseGram
+from steinball.gram.whole import DenseGram
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models import Gaussian
 from steinball.problem import Problem, pose
-from steinball.tau.isotropic import ModelMoments
 from steinball.tilts import PolynomialTilt
 
 TOLERANCE = 0.05
@@ -96,7 +96,7 @@ def nulls(n: int, dimension: int) -> dict[str, Null]:
     """Every bound for n points."""
     tau = supremum(dimension)[0]
     plain = {name: DeviationNull(tau, n, bounds) for name, bounds in PLAIN.items()}
-    return {**plain, **{name: DeviationNull(tau, n, b, moments(dimension)) for name, b in UNDER_HUBER.items()}}
+    return {**plain, **{name: HuberNull(tau, n, b, moments(dimension)) for name, b in UNDER_HUBER.items()}}
 
 
 def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:

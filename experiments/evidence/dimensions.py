@@ -18,7 +18,7 @@ from experiments.framework.figures import Style
 from experiments.framework.rows import decision_row
 from experiments.framework.table import Results
 from steinball.calibration import BoundaryBootstrap
-from steinball.gram.dense import DenseGram
+from steinball.gram.whole import DenseGram
 from steinball.tau.certificate import Supremum
 
 __all__ = ["EXPERIMENT"]

@@ -23,7 +23,7 @@ from steinball.calibration.base import BootstrapNull, Null
 from steinball.calibration.betting import Betting
 from steinball.datasets.contamination import contaminate
 from steinball.gram.base import GramSummary
-from steinball.gram.prefix import PrefixSums
+from steinball.gram.tiles import PrefixSums
 from steinball.gram.weights import gather
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models import Gaussian

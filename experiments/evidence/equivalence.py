@@ -22,7 +22,7 @@ from steinball.calibration import BoundaryBootstrap
 from steinball.calibration.boundary import BoundaryNull
 from steinball.evidence.bounds import upper_bound_direction
 from steinball.gram.base import GramSummary
-from steinball.gram.dense import DenseGram
+from steinball.gram.whole import DenseGram
 from steinball.tau.certificate import Supremum
 
 SIZES, DIMENSIONS = (50, 200, 800), (1, 10)

@@ -23,10 +23,9 @@ from steinball.calibration.betting import BettingNull, payoffs
 from steinball.calibration.deviation import DeviationNull
 from steinball.calibration.monte_carlo import MonteCarloNull
 from steinball.gram.base import GramSummary
-from steinball.gram.dense import DenseGram
-from steinball.gram.prefix import PrefixNorms
-from steinball.gram.replicates import ReplicatedGram, prefix_norms
 from steinball.gram.request import Request
+from steinball.gram.tiles import PrefixNorms
+from steinball.gram.whole import DenseGram, ReplicatedGram, prefix_norms
 from steinball.problem import Problem
 from steinball.tau.certificate import Supremum
 

@@ -23,9 +23,9 @@ from steinball.calibration.boundary import BoundaryNull
 from steinball.gram.base import Gram, GramSummary, linear_forms
 from steinball.gram.blocked import CPU_TILE, BlockedGram
 from steinball.gram.choose import DENSE_UP_TO
-from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
 from steinball.gram.weights import Chunk, gather
+from steinball.gram.whole import DenseGram
 from steinball.kernels.base import Kernel
 from steinball.problem import Problem, pose
 from steinball.radius import Huber, Radius

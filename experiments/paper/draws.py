@@ -15,10 +15,10 @@ from steinball.arrays import as_seed, to_host
 from steinball.calibration import WeightedBootstrap
 from steinball.calibration.base import BootstrapNull
 from steinball.gram.base import GramSummary, mean_squares
-from steinball.gram.dense import DenseGram
 from steinball.gram.lowrank import PivotedCholesky
 from steinball.gram.request import Request
 from steinball.gram.weights import Weights, gather
+from steinball.gram.whole import DenseGram
 from steinball.kernels.base import Kernel
 from steinball.problem import Problem, pose
 from steinball.tilts import Tilt

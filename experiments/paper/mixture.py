@@ -16,8 +16,8 @@ from experiments.framework.rows import standard_row, tilted_rows
 from experiments.framework.table import Curve, Results
 from experiments.paper.generators import mixture_pair
 from steinball.cautions import SeparatedModesWarning
-from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
+from steinball.gram.whole import DenseGram
 from steinball.problem import pose
 from steinball.tilts import PolynomialTilt
 

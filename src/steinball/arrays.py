@@ -93,21 +93,17 @@ def to_host(x: Array) -> NDArray[np.float64]:
     if isinstance(x, np.ndarray) or not is_array(x) or array_api_compat.is_numpy_array(x):
         return np.asarray(x, dtype=np.float64)
     if array_api_compat.is_torch_array(x):
-        return _from_torch(x.detach())
+        x = x.detach()
+        if not x.is_cuda or x.numel() < PAGE_LOCKED_FROM:
+            return np.asarray(x.cpu().numpy(), dtype=np.float64)
+        import torch  # a large tensor on a GPU is widened there and comes through page-locked memory
+
+        return np.asarray(torch.empty(x.shape, dtype=torch.float64, pin_memory=True).copy_(x.double()).numpy())
     if array_api_compat.is_cupy_array(x):
         return np.asarray(x.get(), dtype=np.float64)
     if array_api_compat.is_jax_array(x):
         return np.asarray(x).astype(np.float64)
     return np.asarray(np.from_dlpack(x)).astype(np.float64)
-
-
-def _from_torch(x: Array) -> NDArray[np.float64]:
-    """A torch tensor; a large one on a GPU is widened there and comes through page-locked memory."""
-    if not x.is_cuda or x.numel() < PAGE_LOCKED_FROM:
-        return np.asarray(x.cpu().numpy(), dtype=np.float64)
-    import torch
-
-    return np.asarray(torch.empty(x.shape, dtype=torch.float64, pin_memory=True).copy_(x.double()).numpy())
 
 
 def take_rows(x: Array, rows: NDArray[np.integer]) -> Array:
@@ -252,11 +248,7 @@ def is_small_jax(x: Array) -> bool:
 def as_scores(scores: Any, samples: Array, name: str = "scores") -> Array:
     """Scores as a finite array of the shape, library, device and dtype of ``samples``."""
     scores = _as_float_array(scores, name)
-    ours, theirs = _library(samples), _library(scores)
-    if ours != theirs:
-        raise TypeError(
-            f"`samples` is a {ours} array but `{name}` is a {theirs} array; return scores from the same array library."
-        )
+    _check_library(scores, samples, name, "return scores from the same array library")
     scores = _match_place(_match_shape(scores, samples, name), samples, name)
     _check_finite(scores, name)
     return scores
@@ -265,21 +257,31 @@ def as_scores(scores: Any, samples: Array, name: str = "scores") -> Array:
 def as_second_samples(y: Any, samples: Array, name: str = "y") -> Array:
     """Another sample, with the columns, library, device and dtype of ``samples``."""
     y = as_samples(y, name, least=1)
-    ours, theirs = _library(samples), _library(y)
-    if ours != theirs:
-        raise TypeError(
-            f"`samples` is a {ours} array but `{name}` is a {theirs} array; pass both from one array library."
-        )
+    _check_library(y, samples, name, "pass both from one array library")
     if y.shape[1] != samples.shape[1]:
         raise ValueError(f"`{name}` must have the {samples.shape[1]} columns of `samples`, got shape {tuple(y.shape)}.")
     return _match_place(y, samples, name)
 
 
+def _check_library(y: Array, samples: Array, name: str, remedy: str) -> None:
+    ours, theirs = _library(samples), _library(y)
+    if ours != theirs:
+        raise TypeError(f"`samples` is a {ours} array but `{name}` is a {theirs} array; {remedy}.")
+
+
 def _match_place(y: Array, samples: Array, name: str) -> Array:
+    """On one device and in one precision: widening loses nothing and is done; narrowing would, and is refused."""
     here, there = array_api_compat.device(samples), array_api_compat.device(y)
     if here != there:
         raise ValueError(f"`samples` is on device {here} but `{name}` on {there}; put both on one device.")
-    return y if y.dtype == samples.dtype else _match_dtype(y, samples, name)
+    if y.dtype == samples.dtype:
+        return y
+    if dtype_name(samples) == "float64":
+        return namespace(samples).astype(y, samples.dtype)
+    raise TypeError(
+        f"`samples` is {dtype_name(samples)} but `{name}` is {dtype_name(y)}; "
+        f"convert the samples to float64, or give `{name}` their precision."
+    )
 
 
 def _match_shape(scores: Array, samples: Array, name: str) -> Array:
@@ -292,17 +294,6 @@ def _match_shape(scores: Array, samples: Array, name: str) -> Array:
         hint = " One number per row looks like a log density: pass it through `from_log_density`."
     raise ValueError(
         f"`{name}` must have the shape of `samples`, {tuple(samples.shape)}, got {tuple(scores.shape)}.{hint}"
-    )
-
-
-def _match_dtype(scores: Array, samples: Array, name: str) -> Array:
-    """Widening loses nothing and is done; narrowing would, and is refused."""
-    if dtype_name(samples) == "float64":
-        xp = namespace(samples)
-        return xp.astype(scores, samples.dtype)
-    raise TypeError(
-        f"`samples` is {dtype_name(samples)} but `{name}` is {dtype_name(scores)}; "
-        f"convert the samples to float64, or give `{name}` their precision."
     )
 
 

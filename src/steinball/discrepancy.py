@@ -9,8 +9,8 @@ import numpy as np
 
 from steinball.arrays import Array, OutOfRangeError, as_second_samples, namespace, to_host
 from steinball.gram.base import check_estimator
-from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
+from steinball.gram.whole import DenseGram
 from steinball.kernels.base import Kernel
 from steinball.problem import Problem
 from steinball.rows import Rows

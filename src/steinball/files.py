@@ -42,26 +42,25 @@ def whole_file(path: Any) -> Iterator[BinaryIO]:
     """
     path = Path(os.path.realpath(path))  # the file that a link points to, not the link
     part = path.with_name(f"{path.name[:40]}.{os.urandom(8).hex()}.part")
+    file = None
     try:
-        file = os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o666), "w+b")
-    except OSError as error:
-        error.filename = str(path)  # the name that users know
-        raise
-    try:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-        file.close()  # Windows moves no open file
+        with part.open("x+b") as file:  # a name at which something is, also a link, is an error
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(part, path)
     except BaseException as error:
-        part.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)  # a full disk names no file
+        if file is not None:
+            part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, str(part)):  # a full disk names no file
+            error.filename = str(path)  # the name that users know
         raise
-    finally:
-        with suppress(OSError):  # what could not be written is tried once more here
-            file.close()
-    _sync_folder(path.parent)
+    with suppress(OSError):  # the new name on the disk, too; where folders cannot be synchronized the system sees to it
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 @contextmanager
@@ -81,33 +80,14 @@ def _opened_alone(lock: Path, path: str) -> BinaryIO:
     while True:
         file = os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o666), "r+b")
         try:
-            _lock(file)
-            if os.path.samestat(os.fstat(file.fileno()), lock.stat()):
-                return file
-        except FileNotFoundError:
-            pass
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.close()
             raise BlockingIOError(errno.EWOULDBLOCK, "another process is writing this file", path) from None
+        except OSError:  # some network file systems have no locks
+            pass
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), lock.stat()):
+                return file
         file.close()  # whoever held it before has removed it
-
-
-def _lock(file: BinaryIO) -> None:
-    if fcntl is None:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EWOULDBLOCK, errno.EINTR):
-            raise
-        # Some network file systems have no locks.
-
-
-def _sync_folder(folder: Path) -> None:
-    """The new name on the disk, too; where folders cannot be synchronized the system sees to it."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -18,21 +18,32 @@ def _of_frames(x: Any) -> bool:
     return type(x).__module__.partition(".")[0] in _FRAMES
 
 
-def _is_lazy(x: Any) -> bool:
-    """Whether ``x`` has no values yet: even its columns must not be asked for, which would compute."""
-    return type(x).__name__ == "LazyFrame"
-
-
 def from_frame(x: Any, name: str) -> Any:
     """The values of a data frame or series as NumPy; anything else unchanged."""
     if not _of_frames(x):
         return x
-    if _is_lazy(x):
+    if (found := frame_columns(x)) is None:
         raise TypeError(f"`{name}` is a lazy frame; call its `collect()` first.")
+    columns = [_column_values(label, column, name) for label, column in found]
     if not hasattr(x, "columns"):
-        return _column_values("values", x, name)
-    columns = [_column_values(label, column, name) for label, column in _columns(x)]
+        return columns[0]
     return np.column_stack(columns) if columns else np.empty((len(x), 0))
+
+
+def frame_columns(x: Any) -> list[tuple[str, Any]] | None:
+    """Names and columns of a data frame (whose names may repeat), or of a series; ``None`` for anything else.
+
+    A lazy frame has no values yet: even its columns must not be asked for, which would compute.
+    """
+    if not _of_frames(x) or type(x).__name__ == "LazyFrame":
+        return None
+    if not hasattr(x, "columns"):
+        return [(str(getattr(x, "name", None) or "values"), x)]
+    if hasattr(x, "column_names"):  # pyarrow
+        return list(zip(x.column_names, x.columns, strict=True))
+    if hasattr(x, "iter_columns"):  # polars
+        return [(column.name, column) for column in x.iter_columns()]
+    return [(str(label), column) for label, column in x.items()]
 
 
 def column_names(x: Any) -> list[str] | None:
@@ -43,14 +54,14 @@ def column_names(x: Any) -> list[str] | None:
     >>> column_names(np.zeros((3, 2))) is None
     True
     """
-    if not _of_frames(x) or _is_lazy(x):
+    if (found := frame_columns(x)) is None:
         return None
     if not hasattr(x, "columns"):
         name = getattr(x, "name", None)
         return [name] if isinstance(name, str) and name else None
-    if not any(isinstance(label, str) for label, _ in _columns(x)):
+    if type(x).__module__.startswith("pandas") and not any(isinstance(label, str) for label in x.columns):
         return None  # numbers that count the columns name nothing
-    return [name for label, column in _columns(x) for name in _names(str(label), column)]
+    return [name for label, column in found for name in _names(label, column)]
 
 
 def _names(label: str, column: Any) -> list[str]:
@@ -68,32 +79,6 @@ def _is_numeric(column: Any) -> bool:
     return _NUMERIC.match(str(_kind(column)).lower()) is not None
 
 
-def _columns(x: Any) -> list[tuple[Any, Any]]:
-    """Labels and columns of a pyarrow table, a polars or a pandas frame (whose labels may repeat)."""
-    if hasattr(x, "column_names"):
-        return list(zip(x.column_names, x.columns, strict=True))
-    if hasattr(x, "iter_columns"):
-        return [(column.name, column) for column in x.iter_columns()]
-    return list(x.items())
-
-
-def frame_columns(x: Any) -> list[tuple[str, Any]] | None:
-    """Names and columns of a data frame, or of a series; ``None`` for anything else."""
-    if not _of_frames(x) or _is_lazy(x):
-        return None
-    if not hasattr(x, "columns"):
-        return [(str(getattr(x, "name", None) or "values"), x)]
-    return [(str(label), column) for label, column in _columns(x)]
-
-
-def frame_index(x: Any) -> list[str] | None:
-    """The labels of the rows of a pandas frame; ``None`` where they are mere numbers of rows, or there are none."""
-    index = getattr(x, "index", None)
-    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
-        return None
-    return [str(label) for label in index]
-
-
 def column_numbers(column: Any) -> NDArray[np.float64] | None:
     """A column as numbers, or ``None`` where it holds something else."""
     try:
@@ -108,8 +93,7 @@ def _column_values(label: Any, column: Any, name: str) -> NDArray[Any]:
         options = {"zero_copy_only": False} if str(type(column).__module__).startswith("pyarrow") else {}
         values = np.asarray(column.to_numpy(**options))
         return values if values.dtype.kind in "fiu" else np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    lists = _list_values(label, column, name)
-    if lists is not None:
+    if (lists := _list_values(label, column, name)) is not None:
         return lists
     raise TypeError(f"`{name}` must hold numbers only, but column `{label}` is {_kind(column)}. Drop or encode it.")
 
@@ -195,20 +179,16 @@ def labels_of(
 def _tested(columns: list[tuple[str, Any]], samples: NDArray[np.float64], rows: NDArray[np.intp]) -> list[int]:
     """Which columns were tested, in their order: those with the same values, or all that hold numbers."""
     numbers = {k: values for k, (_, column) in enumerate(columns) if (values := column_numbers(column)) is not None}
-    same = [
-        next((k for k, v in numbers.items() if _same(v[rows], samples[:, j])), None) for j in range(samples.shape[1])
-    ]
-    found = [k for k in same if k is not None]
+    flat = {k: values[rows] for k, values in numbers.items() if values.ndim == 1}
+    same = [[k for k, v in flat.items() if np.allclose(v, column, rtol=1e-6, atol=0.0)][:1] for column in samples.T]
+    found = [k for first in same for k in first]
     return found if len(found) == len(same) == len(set(found)) else list(numbers)
 
 
-def _same(values: NDArray[np.float64], column: NDArray[np.float64]) -> bool:
-    return values.shape == column.shape and bool(np.allclose(values, column, rtol=1e-6, atol=0.0))
-
-
 def _ids(data: Any, columns: list[tuple[str, Any]], tested: list[int]) -> tuple[str, ...]:
-    index = frame_index(data)
-    if index is not None:
-        return tuple(index)
+    """The labels of a pandas frame, where they are more than numbers, or the first column that is not tested."""
+    index = getattr(data, "index", None)
+    if index is not None and not callable(index) and type(index).__name__ != "RangeIndex":
+        return tuple(str(label) for label in index)
     others = [k for k in range(len(columns)) if k not in tested]
     return tuple(str(value) for value in columns[others[0]][1]) if others else ()

@@ -34,8 +34,7 @@ from steinball.models.standardized import standardized
 from steinball.models.support import Move, Support, off_edges, place
 from steinball.regions.source import find_grid, spread_over_cells
 from steinball.stein import SteinKernel, center_of
-from steinball.tau.edges import check_edges
-from steinball.tau.tilting import choose_tilt
+from steinball.tau.tilting import check_edges, choose_tilt
 from steinball.tilts import Tilt
 
 MOST_COLUMNS = 100_000

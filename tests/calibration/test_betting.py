@@ -19,7 +19,8 @@ import steinball as sb
 from steinball.calibration.base import Calibration
 from steinball.calibration.betting import BETS, Betting, BettingNull, average_evidence, log_wealth, newton_bets, payoffs
 from steinball.calibration.combination import check_combination, radius_of
-from steinball.gram import DenseGram, PrefixSums
+from steinball.gram.tiles import PrefixSums
+from steinball.gram.whole import DenseGram
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import pose
 from steinball.tau.certificate import Supremum

@@ -16,8 +16,8 @@ from steinball.calibration.base import BootstrapNull
 from steinball.calibration.boundary import BoundaryNull
 from steinball.evidence.ksd import Reading
 from steinball.gram.base import GramSummary
-from steinball.gram.dense import DenseGram
 from steinball.gram.weights import gather
+from steinball.gram.whole import DenseGram
 from steinball.problem import pose
 from steinball.stein import SteinKernel
 from steinball.tau.certificate import Supremum

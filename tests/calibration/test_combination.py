@@ -9,14 +9,12 @@ import pytest
 
 import steinball as sb
 from steinball.cautions import UnboundedSteinKernelWarning
-from steinball.tau.isotropic import ModelMoments
 
 pytestmark = pytest.mark.exact
 
 MODEL = sb.models.Gaussian()
 X = np.random.default_rng(0).normal(0.3, size=120)
 FIXED: dict[str, Any] = {"kernel": sb.InverseMultiquadric(1.0), "tilt": sb.PolynomialTilt(), "tau": 2.0, "rng": 0}
-MOMENTS = ModelMoments(1.2, 0.5)
 
 
 # Bets, and the engines that cannot serve them.
@@ -75,16 +73,23 @@ def test_a_reading_that_must_not_look_ahead_needs_a_kernel_that_did_not() -> Non
     assert blind.at(calibration=sb.DeviationBound()).pvalue == blind.pvalue
 
 
+class ForShares(sb.DeviationBound):
+    """For a share of contamination alone."""
+
+    def tolerates(self, radius: sb.radius.Radius) -> bool:
+        return radius.contamination is not None
+
+
 def test_a_reading_is_checked_as_a_test_is() -> None:
     u = sb.ksd_test(X, MODEL, estimator="u", **FIXED)
     with pytest.raises(ValueError, match="is for the V-statistic"):
         u.at(calibration=sb.BoundaryBootstrap(999))
     v = sb.ksd_test(X, MODEL, radius=0.1, **FIXED)
     with pytest.raises(ValueError, match="does not hold over the set"):
-        v.at(calibration=sb.DeviationBound("bernstein", MOMENTS))
-    assert v.at(contamination=0.1, calibration=sb.DeviationBound("bernstein", MOMENTS)).contamination == 0.1
+        v.at(calibration=ForShares())
+    assert v.at(contamination=0.1, calibration=ForShares()).contamination == 0.1
     with pytest.raises(ValueError, match="does not hold over the set"):
-        v.at(contamination=0.1, calibration=sb.DeviationBound("bernstein", MOMENTS)).at(radius=0.1)
+        v.at(contamination=0.1, calibration=ForShares()).at(radius=0.1)
 
 
 def test_a_level_that_the_draws_cannot_reach_is_refused_wherever_it_is_asked() -> None:

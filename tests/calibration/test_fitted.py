@@ -17,8 +17,8 @@ from steinball import fitting
 from steinball.arrays import as_seed, generator_at
 from steinball.calibration.fitted import FittedModel, _leverages_of_the_model, leverage_ratio
 from steinball.fitting import MinimumKSD
-from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
+from steinball.gram.whole import DenseGram
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import pose
 

@@ -15,9 +15,8 @@ import steinball as sb
 from steinball.arrays import as_seed
 from steinball.calibration import MonteCarlo
 from steinball.calibration.monte_carlo import MonteCarloNull, RemovalNull
-from steinball.gram.dense import DenseGram
-from steinball.gram.prefix import PrefixNorms
-from steinball.gram.replicates import CHUNK, ReplicatedGram
+from steinball.gram.tiles import PrefixNorms
+from steinball.gram.whole import CHUNK, DenseGram, ReplicatedGram
 from steinball.problem import pose
 from steinball.tau import Supremum
 

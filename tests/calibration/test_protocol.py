@@ -17,7 +17,8 @@ import steinball as sb
 import steinball.gram.lowrank
 from steinball.calibration import Calibration
 from steinball.calibration.base import BootstrapNull, BoundingNull, JointNull
-from steinball.gram import GramSummary, Request
+from steinball.gram.base import GramSummary
+from steinball.gram.request import Request
 from steinball.tau.certificate import Supremum
 
 pytestmark = pytest.mark.exact

@@ -21,7 +21,8 @@ from steinball.checks.dependence import (
     dependent_rows,
     find_dependence,
 )
-from steinball.gram import DenseGram, Request
+from steinball.gram.request import Request
+from steinball.gram.whole import DenseGram
 from steinball.problem import pose
 
 Floats = NDArray[np.float64]

@@ -22,8 +22,8 @@ import steinball as sb
 from steinball.arrays import as_seed
 from steinball.evidence.kernels import AggregationEvidence
 from steinball.gof.aggregated import median_kernels, paper_kernels
-from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
+from steinball.gram.whole import DenseGram
 from steinball.kernels import Gaussian
 from steinball.problem import Problem
 from steinball.results.aggregated import AggregatedResult

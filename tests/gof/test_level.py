@@ -20,7 +20,7 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.gram import Request
+from steinball.gram.request import Request
 from steinball.kernels import Kernel
 
 pytestmark = pytest.mark.calibration

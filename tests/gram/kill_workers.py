@@ -36,16 +36,7 @@ WORKERS = 3
 PATIENCE = 60.0
 """Seconds after which a run counts as hung; an undisturbed one takes less than one."""
 
-MOMENTS = (
-    "before a scatter",
-    "during a transfer",
-    "before a transfer is registered",
-    "after a scatter",
-    "before a submit",
-    "after a submit",
-    "during a task",
-    "after a task",
-)
+MOMENTS = ("before the data", "after the data", "during a task", "after a task")
 VICTIMS = ("holder", "other", "all")
 """The worker that gets, has or computes what the moment is about; one of the others; all workers."""
 
@@ -54,7 +45,8 @@ VICTIMS = ("holder", "other", "all")
 class Strike:
     """SIGKILL to ``victim`` when ``moment`` comes for the ``count``-th time, from 0.
 
-    Around a scatter, the run goes on ``pause`` seconds later; a transfer or a task has had ``pause`` seconds before.
+    The data are a task, too. Around their submission the run goes on ``pause`` seconds later; a task has had ``pause``
+    seconds before.
     """
 
     moment: str
@@ -70,29 +62,34 @@ Placement = tuple[Strike, ...]
 
 
 def placements(number: int, seed: int) -> list[Placement]:
-    """Every moment with every victim at the first three counts, in random order; then random ones, of up to three."""
+    """Every moment with every victim at the first six counts, in random order; then random ones, of up to three.
+
+    The data are submitted once.
+    """
     rng = np.random.default_rng(seed)
-    grid = list(itertools.product(MOMENTS, range(3), VICTIMS))
+    grid = [place for place in itertools.product(MOMENTS, range(6), VICTIMS) if "task" in place[0] or not place[1]]
     rng.shuffle(grid)
     single = [(Strike(moment, count, victim, _pause(moment, rng)),) for moment, count, victim in grid]
     return [*single, *(_random_placement(rng) for _ in range(number - len(grid)))][:number]
 
 
 def _random_placement(rng: np.random.Generator) -> Placement:
-    """Several strikes also meet data that are on their way for the second time."""
+    """Several strikes also meet data that are made for the second time."""
     moments = rng.choice(MOMENTS, size=rng.integers(1, 4))
-    return tuple(Strike(str(m), int(rng.integers(6)), str(rng.choice(VICTIMS)), _pause(m, rng)) for m in moments)
+    counts = [int(rng.integers(6)) if "task" in m else 0 for m in moments]
+    victims = rng.choice(VICTIMS, size=len(moments))
+    return tuple(Strike(str(m), k, str(v), _pause(m, rng)) for m, k, v in zip(moments, counts, victims, strict=True))
 
 
 def _pause(moment: str, rng: np.random.Generator) -> float:
     """Short where something is under way; else nothing, or long enough for the cluster to notice."""
-    if moment in {"during a transfer", "during a task"}:
+    if moment == "during a task":
         return float(rng.uniform(0.0, 0.02))
     return float(rng.choice([0.0, 0.05, 0.5]))
 
 
 class Reaper:
-    """Strikes when its moments come. All of its methods run in the event loop that client and scheduler share."""
+    """Strikes when its moments come. Tasks are watched in the event loop that client and scheduler share."""
 
     def __init__(self, cluster: Any, placement: Placement) -> None:
         self.cluster, self.placement = cluster, placement
@@ -113,55 +110,25 @@ class Reaper:
                 os.kill(processes[address], signal.SIGKILL)
                 self.killed.append(address)
 
-    async def reach(self, moment: str, holder: str | None) -> None:
-        for strike in self.due(moment):
-            self.kill(strike.victim, holder)
-            await asyncio.sleep(strike.pause)
-
-    @property
-    def next_in_line(self) -> str | None:
-        """The worker that the next transfer goes to."""
-        turn = importlib.import_module("distributed.utils_comm")._round_robin_counter[0]
-        running = sorted(worker.address for worker in self.cluster.scheduler.running)
-        return running[turn % len(running)] if running else None
-
     @property
     def holder(self) -> str | None:
-        """A worker with data that nobody computed."""
-        data = [task for task in self.cluster.scheduler.tasks.values() if task.run_spec is None]
+        """A worker with the data."""
+        data = [task for key, task in self.cluster.scheduler.tasks.items() if str(key).startswith("data")]
         return next((worker.address for task in reversed(data) for worker in task.who_has or ()), None)
-
-    def scatter(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        async def watched(*arguments: Any, **options: Any) -> Any:
-            await self.reach("before a scatter", self.next_in_line)
-            scattered = await original(*arguments, **options)
-            await self.reach("after a scatter", self.holder)
-            return scattered
-
-        return watched
-
-    def transfer(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        async def watched(*arguments: Any, **options: Any) -> Any:
-            holder, under_way = self.next_in_line, asyncio.ensure_future(original(*arguments, **options))
-            for strike in self.due("during a transfer"):
-                await asyncio.sleep(strike.pause)
-                self.kill(strike.victim, holder)
-            arrived = await under_way
-            await self.reach("before a transfer is registered", holder)
-            return arrived
-
-        return watched
 
     def submit(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def watched(*arguments: Any, **options: Any) -> Any:
-            for strike in self.due("before a submit"):
-                self.kill(strike.victim, self.holder)
+            self.reach("before the data")
             future = original(*arguments, **options)
-            for strike in self.due("after a submit"):
-                self.kill(strike.victim, self.holder)
+            self.reach("after the data")
             return future
 
         return watched
+
+    def reach(self, moment: str) -> None:
+        for strike in self.due(moment):
+            self.kill(strike.victim, self.holder)
+            time.sleep(strike.pause)
 
     def transition(self, start: str, finish: str, worker: str | None) -> None:
         loop = asyncio.get_running_loop()
@@ -177,7 +144,6 @@ class Reaper:
 def reaper(cluster: Any, placement: Placement) -> Iterator[Reaper]:
     """A reaper that waits for its moments."""
     distributed: Any = importlib.import_module("distributed")
-    scheduler_module: Any = importlib.import_module("distributed.scheduler")
     reaper = Reaper(cluster, placement)
 
     class Plugin(distributed.SchedulerPlugin):  # type: ignore[misc]
@@ -190,13 +156,8 @@ def reaper(cluster: Any, placement: Placement) -> Iterator[Reaper]:
                 reaper.transition(start, finish, options.get("worker") or processing)
 
     with ExitStack() as stack:
-        for owner, name, watch in (
-            (distributed.Client, "scatter", reaper.scatter),
-            (distributed.Client, "submit", reaper.submit),
-            (scheduler_module, "scatter_to_workers", reaper.transfer),
-        ):
-            original = getattr(owner, name)
-            stack.enter_context(mock.patch.object(owner, name, watch(original)))
+        submit = reaper.submit(distributed.Client.submit)
+        stack.enter_context(mock.patch.object(distributed.Client, "submit", submit))
         cluster.scheduler.add_plugin(Plugin())
         stack.callback(cluster.scheduler.remove_plugin, name="reaper")
         yield reaper

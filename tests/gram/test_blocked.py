@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 import steinball.gram.blocked
 from steinball.arrays import to_host
 from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
-from steinball.gram import BlockedGram, DenseGram, GramSummary, Request
+from steinball.gram.base import GramSummary
+from steinball.gram.blocked import BlockedGram
+from steinball.gram.request import Request
+from steinball.gram.whole import DenseGram
 from steinball.kernels import InverseMultiquadric
 from steinball.models import from_scores
 from steinball.problem import Problem, pose

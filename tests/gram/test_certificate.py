@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from steinball.calibration import BoundaryBootstrap, WeightedBootstrap, WildBootstrap
 from steinball.evidence.bounds import upper_bound_between, upper_bound_direction
 from steinball.evidence.ksd import Reading
-from steinball.gram import DenseGram, GramSummary
+from steinball.gram.base import GramSummary
 from steinball.gram.lowrank import draw_slack
+from steinball.gram.whole import DenseGram
 from steinball.models import Gaussian
 from steinball.problem import pose
 from steinball.tau.certificate import Supremum

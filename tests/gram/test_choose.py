@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.gram import BlockedGram, DenseGram, LowRankGram, Request, Settings, make_gram
+from steinball.gram.blocked import BlockedGram
+from steinball.gram.choose import Settings, make_gram
 from steinball.gram.cost import Size, as_bytes
+from steinball.gram.lowrank import LowRankGram
+from steinball.gram.request import Request
+from steinball.gram.whole import DenseGram
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import pose
 

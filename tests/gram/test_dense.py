@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from steinball.arrays import to_host
-from steinball.gram import DenseGram, GramSummary, Request
+from steinball.gram.base import GramSummary
+from steinball.gram.request import Request
+from steinball.gram.whole import DenseGram
 from steinball.kernels import Gaussian, InverseMultiquadric
 from steinball.models import from_scores
 from steinball.problem import pose

@@ -11,12 +11,13 @@ import pytest
 
 import steinball as sb
 from steinball.arrays import Array, to_host
-from steinball.gram import Request, device
+from steinball.gram import device
 from steinball.gram.base import linear_forms, mean_squares
 from steinball.gram.blocked import BlockedGram
-from steinball.gram.dense import DenseGram
 from steinball.gram.device import DeviceTiles, compilable, fill_up, uses_tf32
+from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream, gather
+from steinball.gram.whole import DenseGram
 from steinball.problem import pose
 
 pytestmark = pytest.mark.backend

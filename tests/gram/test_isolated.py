@@ -7,10 +7,9 @@ import pytest
 
 import steinball as sb
 from steinball.gram.blocked import BlockedGram
-from steinball.gram.dense import DenseGram
-from steinball.gram.isolated import IsolatedGram, with_isolated
 from steinball.gram.lowrank import LowRankGram
 from steinball.gram.request import Request
+from steinball.gram.whole import DenseGram, IsolatedGram, with_isolated
 from steinball.problem import Problem, pose
 
 pytestmark = pytest.mark.exact

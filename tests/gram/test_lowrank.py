@@ -17,8 +17,11 @@ import steinball.gram.lowrank
 from steinball.arrays import to_host
 from steinball.calibration import DeviationBound, WeightedBootstrap, WildBootstrap
 from steinball.evidence.ksd import Reading
-from steinball.gram import BlockedGram, DenseGram, GramSummary, LowRankGram, Request
-from steinball.gram.lowrank import FAILURE, PivotedCholesky, Projections, draw_slack, sampled_residual
+from steinball.gram.base import GramSummary
+from steinball.gram.blocked import BlockedGram
+from steinball.gram.lowrank import FAILURE, LowRankGram, PivotedCholesky, Projections, draw_slack, sampled_residual
+from steinball.gram.request import Request
+from steinball.gram.whole import DenseGram
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel, Matern
 from steinball.problem import Problem, pose
 from steinball.tau.certificate import Supremum

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from steinball.gram import BlockedGram, DenseGram, PrefixSums, Request
-from steinball.gram.prefix import PrefixNorms
+from steinball.gram.blocked import BlockedGram
+from steinball.gram.request import Request
+from steinball.gram.tiles import PrefixNorms, PrefixSums
+from steinball.gram.whole import DenseGram
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import Problem, pose
 from steinball.tilts import PolynomialTilt

@@ -10,9 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.gram import DenseGram, Request
-from steinball.gram.replicates import CHUNK, ReplicatedGram, prefix_norms
-from steinball.gram.request import Replicates
+from steinball.gram.request import Replicates, Request
+from steinball.gram.whole import CHUNK, DenseGram, ReplicatedGram, prefix_norms
 from steinball.problem import pose
 
 pytestmark = pytest.mark.exact

@@ -14,8 +14,12 @@ from numpy.typing import NDArray
 
 import steinball as sb
 from steinball.arrays import Array, to_host
-from steinball.gram import BlockedGram, DenseGram, LowRankGram, Request, Settings, make_gram
+from steinball.gram.blocked import BlockedGram
+from steinball.gram.choose import Settings, make_gram
+from steinball.gram.lowrank import LowRankGram
+from steinball.gram.request import Request
 from steinball.gram.weights import ChainedWeights
+from steinball.gram.whole import DenseGram
 from steinball.kernels import InverseMultiquadric
 from steinball.problem import Problem, pose
 from steinball.tilts import PolynomialTilt

@@ -16,7 +16,6 @@ from steinball.models.base import ScoreFunction
 from steinball.models.growth import RadialScore, ScoreGrowth
 from steinball.models.knowledge import Knowledge
 from steinball.models.registry import ScoreArray
-from steinball.tau.isotropic import ModelMoments
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]
@@ -137,9 +136,8 @@ def test_a_sampler_that_fails_is_as_good_as_none_unless_draws_are_needed(
 
 
 def test_what_needs_draws_names_no_argument_that_is_not_there() -> None:
-    """It used to advise `draws`, which `ModelMoments.of` does not take."""
     with pytest.raises(TypeError, match="Give it that method") as caught:
-        ModelMoments.of(lambda x: -x, kernel=sb.InverseMultiquadric(1.0), tilt=sb.PolynomialTilt(), tau=2.0)
+        sb.radius.LikeModel(lambda x: -x)
     assert "`draws`" not in str(caught.value)
 
 

@@ -12,15 +12,13 @@ from scipy import stats
 import steinball as sb
 from steinball import radius as r
 from steinball.problem import pose
+from steinball.radius.contamination import chernoff_upper, largest_eigenvalue
 from steinball.tau.certificate import Supremum
 from steinball.tau.isotropic import (
     IsotropicCase,
-    ModelMoments,
-    chernoff_upper,
     diameter,
     feature_slopes,
     kernel_constants,
-    largest_eigenvalue,
     lipschitz_constant,
 )
 from tests.tau.posed import METRIC, TAU, TILT, X, distance, problem
@@ -184,25 +182,3 @@ def test_the_largest_eigenvalue_is_the_best_mean_square(m: int) -> None:
         a = gram @ a
         a /= np.linalg.norm(a)
     assert np.mean((gram @ a) ** 2) / (a @ gram @ a) == pytest.approx(found, rel=1e-7)
-
-
-@pytest.mark.exact
-def test_moments_lie_above_those_of_quadrature_and_close_to_them() -> None:
-    x = np.linspace(-8, 8, 401)[:, None]
-    p = stats.norm.pdf(x[:, 0])
-    root = np.sqrt(p / p.sum())
-    gram = pose(x, sb.models.Gaussian(), KERNEL, POLYNOMIAL).stein(x, -x, x, -x)
-    trace, norm = root**2 @ np.diag(gram), np.linalg.eigvalsh(root[:, None] * gram * root)[-1]
-    found = ModelMoments.of(sb.models.Gaussian(), kernel=KERNEL, tilt=POLYNOMIAL, tau=BOUND)
-    assert trace < found.trace < 1.05 * trace
-    assert norm < found.norm < 1.12 * norm
-    assert found.failure == pytest.approx(0.001)
-
-
-@pytest.mark.exact
-@pytest.mark.parametrize("given", [{"trace": -1.0, "norm": 0.1}, {"trace": 1.0, "norm": math.inf}])
-def test_moments_are_numbers(given: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="must be a finite number"):
-        ModelMoments(**given)
-    with pytest.raises(TypeError, match=r"`model` must have `sample\(n, rng\)`, and function has not"):
-        ModelMoments.of(lambda x: -x, kernel=KERNEL, tilt=POLYNOMIAL, tau=BOUND)

@@ -13,8 +13,7 @@ from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
 from steinball.remarks import Remark
 from steinball.tau.certificate import Supremum
-from steinball.tau.supremum import uncertified
-from steinball.tau.unbounded import grows, unbounded_kernel
+from steinball.tau.supremum import grows, unbounded_kernel, uncertified
 
 if TYPE_CHECKING:
     from steinball.radius.base import Radius

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, NamedTuple
 
 import scipy
 
@@ -13,58 +14,27 @@ from steinball.arrays import Floats
 from steinball.calibration.base import BoundingNull, Calibration
 from steinball.gram.base import GramSummary
 from steinball.tau.certificate import Supremum
-from steinball.tau.isotropic import ModelMoments
-
-if TYPE_CHECKING:
-    from steinball.radius.base import Radius
 
 
-@dataclass(frozen=True)
-class _Tail:
-    r"""P(D − θ > mean + e) ≤ c exp(−n x) + failure for every Q in the null, in the form of Bernstein's inequality
-
-    .. math:: e = bx/3 + \sqrt{(bx/3)^2 + 2vx}, \qquad x = \frac{e^2}{2 (v + be/3)},
-
-    with v the ``variance``, b the ``bound`` and c the ``factor``.
-    """
+class Tail(NamedTuple):
+    r"""P(D − θ > mean + e) ≤ c exp(−n e² / (2v)) for every Q in the null, with v the ``variance``, c the ``factor``."""
 
     n: int
     mean: float
     variance: float
-    bound: float = 0.0
     factor: float = 1.0
-    failure: float = 0.0
 
     def gamma(self, level: float) -> float:
-        """What D − θ exceeds with probability ``level`` at most; infinite where the failure leaves nothing of it."""
-        left = level - self.failure
-        return math.inf if left <= 0.0 else self.mean + self._excess(math.log(self.factor / left) / self.n)
+        """What D − θ exceeds with probability ``level`` at most."""
+        return self.mean + math.sqrt(2.0 * self.variance * math.log(self.factor / level) / self.n)
 
     def probability(self, excess: float) -> float:
         """The level at which γ is a given excess of D over θ."""
-        return min(1.0, self.factor * math.exp(-self._exponent(max(0.0, excess - self.mean))) + self.failure)
-
-    def _excess(self, x: float) -> float:
-        linear = self.bound * x / 3.0
-        return linear + math.sqrt(linear**2 + 2.0 * self.variance * x)
-
-    def _exponent(self, excess: float) -> float:
-        return 0.5 * self.n * (excess * excess) / (self.variance + self.bound * excess / 3.0)
+        beyond = max(0.0, excess - self.mean)
+        return min(1.0, self.factor * math.exp(-0.5 * self.n * (beyond * beyond) / self.variance))
 
 
-class _Bousquet(_Tail):
-    """The same with e = √(2vx) + bx/3."""
-
-    def _excess(self, x: float) -> float:
-        return math.sqrt(2.0 * self.variance * x) + self.bound * x / 3.0
-
-    def _exponent(self, excess: float) -> float:
-        root = math.sqrt(2.0 * self.variance)  # y = √x solves (b/3) y² + √(2v) y = excess
-        y = 2.0 * excess / (root + math.sqrt(root**2 + 4.0 * self.bound * excess / 3.0))
-        return self.n * y**2
-
-
-def _plain(tau: float, n: int, radius: float) -> dict[str, _Tail]:
+def tails(tau: float, n: int, radius: float) -> dict[str, Tail]:
     """Bounds over the whole ball, each by its name.
 
     ``mcdiarmid`` is the paper's: |gₙ − μ| has mean ≤ √(τ/n) and bounded differences 2√τ/n (Tolstikhin et al. 2017,
@@ -74,29 +44,13 @@ def _plain(tau: float, n: int, radius: float) -> dict[str, _Tail]:
     rest, reach = max(0.0, tau - radius * radius) / n, math.sqrt(tau) + radius
     mean = rest / (math.sqrt(radius * radius + rest) + radius) if rest > 0.0 else 0.0  # √(θ² + rest) − θ, to its digits
     return {
-        "mcdiarmid": _Tail(n, math.sqrt(tau / n), tau),
-        "norm": _Tail(n, mean, tau),
-        "pinelis": _Tail(n, 0.0, reach * reach, factor=2.0),
+        "mcdiarmid": Tail(n, math.sqrt(tau / n), tau),
+        "norm": Tail(n, mean, tau),
+        "pinelis": Tail(n, 0.0, reach * reach, factor=2.0),
     }
 
 
-def _under_huber(tau: float, n: int, radius: float, moments: ModelMoments) -> dict[str, _Tail]:
-    """Bounds by what Huber's model with ε = θ/√τ allows: E_Q f ≤ (1 − ε) E_P f + ε τ for every f with values in [0, τ].
-
-    ``bernstein`` is in a Hilbert space (Pinelis 1994, Theorem 3.4): σ² = E_Q|φ − μ_Q|² ≤ E_Q u. ``bousquet`` is
-    Talagrand's inequality in Bousquet's form (2002): the norm ‖C_Q‖ in place of the trace, beyond the mean.
-    """
-    share, reach = min(1.0, radius / math.sqrt(tau)), math.sqrt(tau) + radius
-    trace, norm = (min(tau, (1.0 - share) * moment + share * tau) for moment in (moments.trace, moments.norm))
-    mean, failure = math.sqrt(trace / n), moments.failure
-    return {
-        "bernstein": _Tail(n, 0.0, trace, reach, factor=2.0, failure=failure),
-        "bousquet": _Bousquet(n, mean, norm + 2.0 * reach * mean, reach, failure=failure),
-    }
-
-
-_HUBER = ("bernstein", "bousquet")
-BOUNDS = ("mcdiarmid", "norm", "pinelis", *_HUBER)
+BOUNDS = ("mcdiarmid", "norm", "pinelis")
 """The names of the bounds."""
 
 
@@ -152,9 +106,7 @@ class DeviationNull(FiniteSampleNull):
     tau, n : float, int
         The upper bound of u(x, x), and the number of points.
     bounds : tuple of str
-        Of ``"mcdiarmid"`` (the paper's, alone by default), ``"norm"``, ``"pinelis"``, ``"bernstein"``, ``"bousquet"``.
-    moments : ModelMoments, optional
-        What the last two need.
+        Of ``"mcdiarmid"`` (the paper's, alone by default), ``"norm"``, ``"pinelis"``.
 
     Examples
     --------
@@ -166,13 +118,10 @@ class DeviationNull(FiniteSampleNull):
     tau: float
     n: int
     bounds: tuple[str, ...] = ("mcdiarmid",)
-    moments: ModelMoments | None = None
 
-    def _tails(self, radius: float) -> list[_Tail]:
-        known = _plain(self.tau, self.n, radius)
-        if self.moments is not None:
-            known |= _under_huber(self.tau, self.n, radius, self.moments)
-        return [known[name] for name in self.bounds if name in known]
+    def _tails(self, radius: float) -> Sequence[Tail]:
+        known = tails(self.tau, self.n, radius)
+        return [known[name] for name in self.bounds]
 
     def pvalue(self, ksd: float, radius: float) -> float:
         """The p-value of an observed D against the radius θ."""
@@ -211,12 +160,7 @@ class DeviationBound(Calibration):
         - ``"norm"``: McDiarmid's inequality for D itself,
           √(θ² + (τ − θ²)/n) − θ + √(−2 τ log(α) / n): never above γₙ;
         - ``"pinelis"``: (√τ + θ) √(2 log(2/α) / n): the smaller one at small θ or n;
-        - ``"bernstein"``, ``"bousquet"``: with the variance and the operator norm that Huber's model allows; they
-          need ``moments`` and a :class:`~steinball.radius.Huber` radius, and gain in many dimensions;
-        - ``"auto"``: the smallest of them, by τ, n, θ, α (and the moments): known before the data are seen.
-    moments : ModelMoments, optional
-        Moments of the model under the kernel and tilt of the test. With them a rejection speaks about Huber's model
-        with ε = θ/√τ, no longer about the whole KSD ball.
+        - ``"auto"``: the smallest of them, by τ, n, θ and α: known before the data are seen.
     proven : bool
         Whether what the proof needs is insisted on: τ an upper bound of u(x, x), kernel and tilt not from the data.
         With ``False`` the paper's choices, the sample's τ and median distance, are let through, and nothing is proved
@@ -224,9 +168,9 @@ class DeviationBound(Calibration):
 
     Notes
     -----
-    Proved, unless ``proven=False``: the level holds for every n and uniformly over the KSD ball (with ``moments``: over
-    Huber's model). Default kernel and tilt come from the model, as for :class:`Betting`. It has little power: it is a
-    bound for all distributions at once. The proofs are in docs/theory/deviation.md.
+    Proved, unless ``proven=False``: the level holds for every n and uniformly over the KSD ball. Default kernel and
+    tilt come from the model, as for :class:`Betting`. It has little power: it is a bound for all distributions at once.
+    The proofs are in docs/theory/deviation.md.
 
     Examples
     --------
@@ -237,7 +181,6 @@ class DeviationBound(Calibration):
     """
 
     kind: str = "auto"
-    moments: ModelMoments | None = None
     proven: bool = True
     label: ClassVar[str] = "deviation bound"
     estimators: ClassVar[tuple[str, ...]] = ("v",)
@@ -249,16 +192,6 @@ class DeviationBound(Calibration):
             vars(self).update(predictable=False)  # what a class declares, an instance may take back
         if self.kind != "auto" and self.kind not in BOUNDS:
             raise ValueError(f'`kind` must be "auto" or one of {", ".join(BOUNDS)}, got {self.kind!r}.')
-        if self.kind in _HUBER and self.moments is None:
-            raise ValueError(
-                f"`kind={self.kind!r}` needs `moments` of the model: "
-                "ModelMoments.of(model, kernel=..., tilt=..., tau=...)."
-            )
-
-    def tolerates(self, radius: Radius) -> bool:
-        """With moments, only a share of contamination: its variance is that of Huber's model."""
-        uses_moments = self.moments is not None and self.kind in ("auto", *_HUBER)
-        return radius.contamination is not None or not uses_moments
 
     def accepts(self, tau: Supremum) -> bool:
         """Upper bounds alone, unless nothing need be proved."""
@@ -267,10 +200,8 @@ class DeviationBound(Calibration):
     @property
     def bounds(self) -> tuple[str, ...]:
         """The bounds of which the smallest is taken."""
-        if self.kind != "auto":
-            return (self.kind,)
-        return ("norm", "pinelis") if self.moments is None else ("norm", "pinelis", *_HUBER)
+        return ("norm", "pinelis") if self.kind == "auto" else (self.kind,)
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> DeviationNull:
         """The bound for n points."""
-        return DeviationNull(tau.value, len(summary), self.bounds, self.moments)
+        return DeviationNull(tau.value, len(summary), self.bounds)

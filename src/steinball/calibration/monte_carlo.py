@@ -21,8 +21,8 @@ from steinball.calibration.deviation import DeviationNull, FiniteSampleNull
 from steinball.gram.base import GramSummary
 from steinball.gram.cost import duration, replicates_cost
 from steinball.gram.device import is_accelerated
-from steinball.gram.prefix import PrefixNorms
 from steinball.gram.request import Replicates, Request
+from steinball.gram.tiles import PrefixNorms
 from steinball.problem import Problem
 from steinball.tau.certificate import Supremum
 from steinball.tau.isotropic import diameter
@@ -233,7 +233,7 @@ class MonteCarlo(Calibration):
     """
 
     n_resamples: int = 999
-    span: float | None = field(default=None, init=False, repr=False)
+    span: float | None = field(default=None, repr=False, kw_only=True)
     label: ClassVar[str] = "Monte Carlo test"
     estimators: ClassVar[tuple[str, ...]] = ("v",)
     needs_upper_bound: ClassVar[bool] = True
@@ -266,9 +266,7 @@ class MonteCarlo(Calibration):
     def for_set(self, radius: Radius, problem: Problem, tau: Supremum) -> MonteCarlo:
         """With Δ, where the set behind ``radius`` allows more than contamination."""
         span = None if radius.contamination is not None or not radius.variation else diameter(problem, tau)
-        same = replace(self)
-        vars(same).update(span=span)
-        return same
+        return replace(self, span=span)
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Samples of the model, as large as the data."""

@@ -73,15 +73,10 @@ def centered_counts(generator: np.random.Generator, rows: int, n: int) -> NDArra
 def _counts_of_indices(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
     """By counting random indices."""
     indices = generator.integers(0, n, size=(rows, n), dtype=np.int64)
-    indices += _row_starts(rows, n)
+    indices += n * np.arange(rows)[:, None]
     counts = np.bincount(indices.reshape(-1), minlength=rows * n).reshape(rows, n)
     narrow = n <= 128 or counts.max() <= 128
     return np.subtract(counts, 1, dtype=np.int8 if narrow else np.int32, casting="unsafe")
-
-
-@lru_cache(maxsize=4)
-def _row_starts(rows: int, n: int) -> NDArray[np.int64]:
-    return n * np.arange(rows)[:, None]
 
 
 def _thinned_counts(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
@@ -208,10 +203,7 @@ class MarkovSigns:
         chance = np.full(n, 0.5 / check_length(self.length, n))
         chance[chain_starts(n, self.chains)] = 0.5
         flips = generator.random((rows, n)) < chance
-        signs = np.bitwise_xor.accumulate(flips, axis=1).astype(np.int8)
-        signs *= -2
-        signs += 1
-        return signs
+        return np.int8(1) - np.int8(2) * np.bitwise_xor.accumulate(flips, axis=1)
 
 
 class MarkovCalibration(Calibration):

@@ -20,7 +20,7 @@ from steinball.problem import Problem
 from steinball.radius.base import Radius
 from steinball.remarks import Remark
 from steinball.tau.certificate import Supremum
-from steinball.tau.unbounded import boundedness
+from steinball.tau.supremum import boundedness
 
 _SHARES = 200
 

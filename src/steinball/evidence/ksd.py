@@ -34,7 +34,7 @@ from steinball.radius.base import FixedRadius, Radius
 from steinball.radius.contamination import Huber
 from steinball.remarks import Remark
 from steinball.tau.certificate import Supremum
-from steinball.tau.unbounded import Boundedness, boundedness
+from steinball.tau.supremum import Boundedness, boundedness
 
 _VISITS = 10.0
 """Below so many visits to where a point weighs most, draws may miss it: their bound then missed .12 to .31 of the time

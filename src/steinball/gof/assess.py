@@ -27,8 +27,8 @@ from steinball.evidence.kernels import RobustAggregationEvidence
 from steinball.evidence.ksd import KSDEvidence, Reading
 from steinball.gram.base import Gram, GramSummary, check_estimator
 from steinball.gram.choose import DENSE_UP_TO, Settings, make_gram
-from steinball.gram.isolated import with_isolated
 from steinball.gram.request import Request
+from steinball.gram.whole import with_isolated
 from steinball.kernels.base import Kernel
 from steinball.problem import Problem
 from steinball.radius.base import as_radius

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from steinball.arrays import Array, Floats, OutOfRangeError, check_choice, like, namespace, to_host
-from steinball.gram.prefix import PrefixNorms, PrefixSums
 from steinball.gram.request import Request
+from steinball.gram.tiles import PrefixNorms, PrefixSums
 from steinball.gram.weights import ChainedWeights, Chunk, Weights
 
 if TYPE_CHECKING:

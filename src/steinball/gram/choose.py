@@ -22,11 +22,10 @@ from steinball.gram.cost import (
     in_words,
     replicates_cost,
 )
-from steinball.gram.dense import DenseGram
 from steinball.gram.device import is_accelerated
 from steinball.gram.lowrank import LowRankGram
-from steinball.gram.replicates import ReplicatedGram
-from steinball.gram.request import Replicates, Request
+from steinball.gram.request import Request
+from steinball.gram.whole import DenseGram, ReplicatedGram
 from steinball.gram.workers import available_jobs, here, workers_configured
 from steinball.progress import check_show
 
@@ -111,8 +110,8 @@ def predict_cost(
     if replicates:
         return _predict_replicates(n, d, check_resamples(replicates, "replicates"), jobs)
     size = Size(n, d, n_resamples)
-    costs = (size.dense(), size.blocked(_cpu_tile(n), jobs), size.lowrank(jobs))
-    return CostPrediction(n, d, n_resamples, choose_engine(size), tuple(cost for cost in costs if cost is not None))
+    costs = size.dense(), size.blocked(_cpu_tile(n), jobs), size.lowrank(jobs)
+    return CostPrediction(n, d, n_resamples, choose_engine(size), tuple(filter(None, costs)))
 
 
 def choose_engine(size: Size) -> str:
@@ -148,23 +147,18 @@ def make_gram(
     answered by exact engines alone, ``"auto"`` means one of them.
     """
     engine, samples = _engine(problem, request, n_resamples, settings, decides), problem.samples
-    if request.replicates is None:
+    if (wanted := request.replicates) is None:
         return engine
-    _check_replicates(request.replicates, settings, samples)
+    count = wanted.stop - wanted.start
+    needed = 8 * count * (wanted.n + 1)  # what is kept of the samples of the model
+    if needed > (limit := settings.limit(samples, needed)):
+        raise MemoryError(
+            f"{count} samples of the model of {wanted.n:,} points need {in_words(needed)}, but `memory_limit` is "
+            f"{in_words(limit)}. Use fewer `n_resamples`, or raise `memory_limit`."
+        )
     on_host = isinstance(samples, np.ndarray)
     jobs, tile = (available_jobs(settings.n_jobs), REPLICATE_TILE) if on_host else (1, _tile(samples))
     return ReplicatedGram(engine, problem, tile, here(jobs), settings.progress)
-
-
-def _check_replicates(wanted: Replicates, settings: Settings, samples: Array) -> None:
-    """What is kept of the samples of the model must fit."""
-    needed = 8 * (wanted.stop - wanted.start) * (wanted.n + 1)
-    limit = settings.limit(samples, needed)
-    if needed > limit:
-        raise MemoryError(
-            f"{wanted.stop - wanted.start} samples of the model of {wanted.n:,} points need {in_words(needed)}, but "
-            f"`memory_limit` is {in_words(limit)}. Use fewer `n_resamples`, or raise `memory_limit`."
-        )
 
 
 def _engine(
@@ -228,11 +222,9 @@ def _cpu_tile(n: int) -> int:
 def _check_fits(engine: str, memory: dict[str, int], limit: int, n: int) -> None:
     if memory[engine] <= limit:
         return
-    smallest = min(memory, key=lambda other: memory[other])
-    other = next((name for name in memory if memory[name] <= limit), smallest)
-    needs = f'engine="{other}", which needs {in_words(memory[other])}'
-    remedy = f"Use {needs}" if memory[other] <= limit else f"Use fewer `n_resamples`, or {needs}"
+    other = next((name for name in memory if memory[name] <= limit), min(memory, key=memory.__getitem__))
+    fewer = "" if memory[other] <= limit else "fewer `n_resamples`, or "
     raise MemoryLimitError(
         f"the {engine} engine needs {in_words(memory[engine])} for n = {n:,}, but `memory_limit` is {in_words(limit)}. "
-        f"{remedy}, or raise `memory_limit`."
+        f'Use {fewer}engine="{other}", which needs {in_words(memory[other])}, or raise `memory_limit`.'
     )

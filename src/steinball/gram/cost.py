@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-import time
+import timeit
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -48,59 +48,29 @@ def free_memory(samples: Array) -> int:
         import torch
 
         return int(torch.cuda.mem_get_info(samples.device)[0])
-    if is_cupy_array(samples):
-        return int(samples.device.mem_info[0])
-    return free_on_host()
+    return int(samples.device.mem_info[0]) if is_cupy_array(samples) else free_on_host()
 
 
 def free_on_host(root: Path = Path("/")) -> int:
-    """Bytes that this process may still take: the least of what the machine, its control groups and its limits leave.
+    """Bytes that this process may still take: the least of what the machine and its control groups leave.
 
     ``root`` is where the system's files are looked for.
     """
-    return max(0, min([_free_on_machine(root), *_free_in_groups(root), *_free_by_limits(root)]))
-
-
-def _free_on_machine(root: Path) -> int:
-    for line in _lines(root / "proc/meminfo"):
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
     pages = os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 0
-    return int(pages * os.sysconf("SC_PAGE_SIZE") // 2) if pages > 0 else 4 * 10**9
-
-
-# Where the files of control groups lie, and what they call the limits, what is used, and what of it are files that can
-# be dropped: version 1, whose line has a name, and version 2.
-_GROUPS = {
-    "memory": ("memory", ("memory.limit_in_bytes",), "memory.usage_in_bytes", "total_inactive_file"),
-    "": ("", ("memory.max", "memory.high"), "memory.current", "inactive_file"),
-}
+    guess = int(pages * os.sysconf("SC_PAGE_SIZE") // 2) if pages > 0 else 4 * 10**9
+    available = 1024 * _number(root / "proc/meminfo", "MemAvailable:")
+    return max(0, min([available or guess, *_free_in_groups(root)]))
 
 
 def _free_in_groups(root: Path) -> Iterator[int]:
     """What every control group with a limit leaves, from that of this process up to the root."""
-    for line in _lines(root / "proc/self/cgroup"):
-        _, controllers, path = line.split(":", 2)
-        for controller in set(controllers.split(",")) & set(_GROUPS):
-            place, limits, used, droppable = _GROUPS[controller]
-            top = root / "sys/fs/cgroup" / place
-            group = top / path.strip("/")  # in a container the path may be the host's, which is not there
-            for folder in (group, *group.parents[: len(group.parts) - len(top.parts)]):
-                taken = _number(folder / used) - _number(folder / "memory.stat", droppable)
-                yield from (int(limit - taken) for limit in (_number(folder / name) for name in limits) if limit)
-
-
-def _free_by_limits(root: Path) -> Iterator[int]:
-    """What the limits of this process on its address space and its data leave."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    pages = (_lines(root / "proc/self/statm") or ["0 0 0 0 0 0"])[0].split()
-    for limit, used in ((resource.RLIMIT_AS, pages[0]), (resource.RLIMIT_DATA, pages[5])):
-        soft, _ = resource.getrlimit(limit)
-        if soft != resource.RLIM_INFINITY:
-            yield soft - int(used) * resource.getpagesize()
+    top = root / "sys/fs/cgroup"
+    for path in (line[3:] for line in _lines(root / "proc/self/cgroup") if line.startswith("0::")):
+        group = top / path.strip("/")  # in a container the path may be the host's, which is not there
+        for folder in (group, *group.parents[: len(group.parts) - len(top.parts)]):
+            taken = _number(folder / "memory.current") - _number(folder / "memory.stat", "inactive_file")
+            limits = (_number(folder / name) for name in ("memory.max", "memory.high"))
+            yield from (limit - taken for limit in limits if limit)
 
 
 def _lines(path: Path) -> list[str]:
@@ -112,10 +82,9 @@ def _lines(path: Path) -> list[str]:
 
 
 def _number(path: Path, name: str = "") -> int:
-    """The number in a file, or beside ``name`` in it; 0 where there is none, as in ``max``."""
-    words = (line.split() for line in _lines(path))
-    found = (line[-1] for line in words if line[:-1] == name.split())
-    return next((int(text) for text in found if text.isdecimal()), 0)
+    """The first whole number of a line of a file that begins with ``name``; 0 where there is none, as in ``max``."""
+    found = (re.match(rf"{name}\s*(\d+)", line) for line in _lines(path))
+    return next((int(match[1]) for match in found if match), 0)
 
 
 def check_room(size: int, name: str) -> None:
@@ -133,10 +102,11 @@ def in_words(size: float) -> str:
     >>> in_words(2.5e9)
     '2.5 GB'
     """
-    if size < 1000:
-        return f"{size:.0f} bytes"
-    power = min(4, int(math.log10(size)) // 3)
-    return f"{size / 1000.0**power:.1f} {('kB', 'MB', 'GB', 'TB')[power - 1]}"
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.{int(unit != 'bytes')}f} {unit}"
+        size /= 1000.0
+    return f"{size:.1f} TB"
 
 
 BLOCKS_AT_ONCE = 6
@@ -189,10 +159,10 @@ class CostPrediction:
     costs: tuple[Cost, ...]
 
     def __getitem__(self, engine: str) -> Cost:
-        for cost in self.costs:
-            if cost.engine == engine:
-                return cost
-        raise KeyError(f"no cost of {engine!r} here, only of {', '.join(repr(cost.engine) for cost in self.costs)}")
+        known = {cost.engine: cost for cost in self.costs}
+        if engine not in known:
+            raise KeyError(f"no cost of {engine!r} here, only of {', '.join(map(repr, known))}")
+        return known[engine]
 
     @property
     def memory(self) -> int:
@@ -215,13 +185,8 @@ def flops_per_second() -> float:
     from threadpoolctl import threadpool_limits
 
     a = np.random.default_rng(0).standard_normal((256, 256))
-    best = np.inf
     with threadpool_limits(limits=1, user_api="blas"):
-        for _ in range(5):
-            start = time.perf_counter()
-            a @ a
-            best = min(best, time.perf_counter() - start)
-    return float(2 * 256**3 / best)
+        return 2 * 256**3 / min(timeit.repeat(lambda: a @ a, number=1, repeat=5))
 
 
 @dataclass(frozen=True)

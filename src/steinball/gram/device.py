@@ -37,6 +37,11 @@ def is_available(samples: Array) -> bool:
     return ours and torch.cuda.get_device_capability(samples.device) >= (8, 0)
 
 
+def _operation(form: str) -> Callable[..., Traced]:
+    """An operator of :class:`Traced`, whose source has its operands in the places of ``form``."""
+    return lambda left, right=None: left._new(form.format(left, right))
+
+
 class Traced:
     """A number of one pair of points, as the name of a variable in ``lines`` of Triton that compute it.
 
@@ -65,43 +70,17 @@ class Traced:
         self.lines.append(f"{name} = {source}")
         return Traced(name, self.lines)
 
-    def __add__(self, other: Any) -> Traced:
-        return self._new(f"{self} + {other}")
-
-    def __mul__(self, other: Any) -> Traced:
-        return self._new(f"{self} * {other}")
-
-    __radd__, __rmul__ = __add__, __mul__
-
-    def __sub__(self, other: Any) -> Traced:
-        return self._new(f"{self} - {other}")
-
-    def __rsub__(self, other: Any) -> Traced:
-        return self._new(f"{other} - {self}")
-
-    def __truediv__(self, other: Any) -> Traced:
-        return self._new(f"{self} / {other}")
-
-    def __rtruediv__(self, other: Any) -> Traced:
-        return self._new(f"{other} / {self}")
-
-    def __neg__(self) -> Traced:
-        return self._new(f"-{self}")
-
-    def __pow__(self, power: float) -> Traced:
-        return self._new(f"tl.exp2({power} * tl.log2({self}))")
+    __add__ = __radd__ = _operation("{0} + {1}")
+    __mul__ = __rmul__ = _operation("{0} * {1}")
+    __sub__, __rsub__ = _operation("{0} - {1}"), _operation("{1} - {0}")
+    __truediv__, __rtruediv__ = _operation("{0} / {1}"), _operation("{1} / {0}")
+    __neg__, __pow__ = _operation("-{0}"), _operation("tl.exp2({1} * tl.log2({0}))")
 
 
 class Functions:
     """The functions of the array API that kernels are made of."""
 
-    @staticmethod
-    def sqrt(x: Traced) -> Traced:
-        return x._new(f"tl.sqrt({x})")
-
-    @staticmethod
-    def exp(x: Traced) -> Traced:
-        return x._new(f"tl.exp({x})")
+    sqrt, exp = staticmethod(_operation("tl.sqrt({0})")), staticmethod(_operation("tl.exp({0})"))
 
 
 def combine_source(kernel: Kernel) -> str | None:

@@ -17,7 +17,7 @@ from steinball.gram.cost import COLUMNS_AT_ONCE, PANEL
 from steinball.gram.request import Request
 from steinball.gram.weights import Chunk, Weights, chunk_makers
 from steinball.gram.workers import share_threads
-from steinball.progress import Progress
+from steinball.progress import Progress, counted
 from steinball.stein import SteinPoints
 
 if TYPE_CHECKING:
@@ -85,10 +85,10 @@ class PivotedCholesky:
             rows = to_host(self.rows_at(candidates))
             small = small - rows @ rows.T
         kept, factor = self._thin(small)
-        if kept.size == 0:
-            self.residual[candidates] = 0.0
-        else:
+        if kept.size:
             self._append(candidates[kept], factor)
+        else:
+            self.residual[candidates] = 0.0
         return True
 
     def _candidates(self, width: int) -> NDArray[np.intp]:
@@ -153,10 +153,6 @@ _ROUNDING = 1e-12  # how far, as a share of the mean diagonal, rounding may move
 _PAIR_ENTRIES = 2**18  # entries of L that are gathered at once for random pairs
 
 
-def _never(summary: GramSummary) -> bool:
-    return False
-
-
 @dataclass(frozen=True, eq=False)
 class LowRankGram:
     """The Stein Gram matrix as L Lᵀ plus a residual whose diagonal is exact.
@@ -169,7 +165,7 @@ class LowRankGram:
     max_rank: int
     n_jobs: int = 1
     progress: bool | str = False
-    decides: Callable[[GramSummary], bool] = _never
+    decides: Callable[[GramSummary], bool] = lambda summary: False
     fallback: Gram | None = None
 
     def summarise(self, request: Request) -> GramSummary:
@@ -219,11 +215,8 @@ class Projections:
         """Add what the panels grown since the last call contribute; the weights are read once."""
         new, makers = self._factor.panels[len(self.totals) :], chunk_makers(self.weights)
         totals = [to_host(namespace(panel).sum(panel, axis=0)) for panel in new]
-        parts = []
-        with Progress("low rank: draws", len(makers), show) as progress:
-            for part in share_threads(lambda make: self._chunk(make(), new, totals), makers, self._factor.n_jobs):
-                parts.append(part)
-                progress.advance(1)
+        found = share_threads(lambda make: self._chunk(make(), new, totals), makers, self._factor.n_jobs)
+        parts = list(counted(found, "low rank: draws", len(makers), show))
         squares, linear, self.mean_squares = np.concatenate(parts, axis=1) if parts else np.empty((3, 0))
         self.totals += totals
         self.squares, self.linear = self.squares + squares, self.linear + linear

@@ -1,8 +1,7 @@
 """How much misfit is tolerated: radii θ of KSD balls that contain a stated set (paper §4.2; docs/theory/radii.md)."""
 
-from steinball.radius.alternative import Alternative, LikeModel
 from steinball.radius.band import DensityBand, StudentTails
-from steinball.radius.base import FixedRadius, Radius
+from steinball.radius.base import Alternative, FixedRadius, LikeModel, Radius
 from steinball.radius.contamination import (
     ChiSquared,
     Hellinger,

@@ -52,13 +52,7 @@ class DensityBand(WithinVariation):
 
     @classmethod
     def between(
-        cls,
-        first: Callable[[float], float],
-        second: Callable[[float], float],
-        *,
-        interval: tuple[float, float] = (-math.inf, math.inf),
-        points: tuple[float, ...] = (),
-        sharp: bool = True,
+        cls, first: Callable[[float], float], second: Callable[[float], float], *, points: tuple[float, ...] = ()
     ) -> DensityBand:
         """The band between two densities on the line, δ = |q − p|, by adaptive integration.
 
@@ -66,22 +60,21 @@ class DensityBand(WithinVariation):
         ----------
         first, second : callable
             Normalized densities of one real variable.
-        interval : (float, float)
-            Where to integrate.
         points : tuple of float
             Where to look closely: narrow peaks or jumps that an integrator could miss.
-        sharp : bool
-            As in :class:`DensityBand`.
         """
-        edges = _edges(interval, points)
+        inner = as_numbers(points, "points")
+        if inner.ndim != 1 or not np.isfinite(inner).all():
+            raise ValueError(f"`points` must be finite numbers, got {points!r}.")
+        edges = (-math.inf, *np.sort(inner).tolist(), math.inf)
         for name, density in (("first", first), ("second", second)):
             if isinstance(density, type) or not callable(density):
                 raise TypeError(f"`{name}` must be a function of one number, got {density!r}.")
             total, _ = _integrate(_numeric(density, name), edges)
             if not abs(total - 1.0) <= 1e-6:  # a peak that the integrator missed shows here, and nowhere else
                 raise ValueError(
-                    f"`{name}` integrates to {total:g} and not to 1. Normalize it, widen `interval`, give `points` "
-                    "near its peaks, or give the mass of the band itself: DensityBand(mass)."
+                    f"`{name}` integrates to {total:g} and not to 1. Normalize it, give `points` near its peaks, "
+                    "or give the mass of the band itself: DensityBand(mass)."
                 )
         mass, error = _integrate(lambda x: abs(float(first(x)) - float(second(x))), edges)
         if not error <= 1e-6 * max(mass, 1e-3):
@@ -89,21 +82,11 @@ class DensityBand(WithinVariation):
                 f"the mass of the band could not be integrated (estimate {mass:g} ± {error:g}); give `points` near the "
                 "peaks of the densities, or the mass itself: DensityBand(mass)."
             )
-        return cls(min(mass, 2.0), sharp)
+        return cls(min(mass, 2.0))
 
     def __call__(self, problem: Problem, tau: Supremum) -> float:
         """(δ₀/2) Δ, at most √τ; or the paper's δ₀ √τ."""
         return super().__call__(problem, tau) if self.sharp else self.mass * math.sqrt(tau.value)
-
-
-def _edges(interval: Any, points: Any) -> tuple[float, ...]:
-    """Where the parts begin and end."""
-    ends, inner = as_numbers(interval, "interval"), as_numbers(points, "points")
-    if ends.shape != (2,) or not ends[0] < ends[1]:
-        raise ValueError(f"`interval` must be a pair (low, high), low below high, got {interval!r}.")
-    if inner.ndim != 1 or not ((ends[0] < inner) & (inner < ends[1])).all():
-        raise ValueError(f"`points` must be numbers inside of `interval`, got {points!r}.")
-    return float(ends[0]), *np.sort(inner).tolist(), float(ends[1])
 
 
 def _numeric(density: Callable[[float], Any], name: str) -> Callable[[float], float]:

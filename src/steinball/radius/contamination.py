@@ -6,20 +6,15 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from steinball.arrays import as_number, as_samples, check_resamples, check_share, like, to_host
+import numpy as np
+import scipy
+
+from steinball.arrays import Floats, as_number, as_samples, check_resamples, check_share, like, to_host
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
 from steinball.radius.base import Radius, within_all
 from steinball.tau.certificate import Supremum
-from steinball.tau.isotropic import (
-    CONFIDENCE,
-    N_DRAWS,
-    chernoff_upper,
-    diameter,
-    kernel_constants,
-    largest_eigenvalue,
-    lipschitz_constant,
-)
+from steinball.tau.isotropic import diameter, kernel_constants, lipschitz_constant
 
 
 @dataclass(frozen=True)
@@ -156,6 +151,43 @@ class KullbackLeibler(WithinVariation):
     def __post_init__(self) -> None:
         nats = as_number(self.nats, "nats", low=0.0)
         self._declare(nats=nats, variation=math.sqrt(min(0.5 * nats, -math.expm1(-nats))))
+
+
+N_DRAWS = 2000
+CONFIDENCE = 0.999
+_SMALL = 64
+
+
+def largest_eigenvalue(block: Floats) -> float:
+    """The largest eigenvalue of the operator (1/m) Σ φ(xᵢ) ⊗ φ(xᵢ): that of the Gram matrix ``block`` over m."""
+    if len(block) < _SMALL:
+        return float(np.linalg.eigvalsh(block)[-1]) / len(block)
+    start = np.ones(len(block)) + 1e-3 * np.arange(len(block)) / len(block)
+    value = scipy.sparse.linalg.eigsh(
+        (block + block.T) / 2.0, k=1, which="LA", v0=start, return_eigenvectors=False, tol=1e-9
+    )
+    return float(value[0]) / len(block)
+
+
+def chernoff_upper(mean: float, n: int, risk: float) -> float:
+    r"""The largest p with :math:`n\, \mathrm{kl}(\bar z \| p) \le \log(1/\text{risk})`, for z in [0, 1].
+
+    A mean of n independent variables in [0, 1] with expectation p falls to z̄ or below with probability at most
+    exp(−n kl(z̄‖p)) (Hoeffding 1963, Theorem 1), so p exceeds this value with probability at most ``risk``.
+    """
+    mean, room = min(max(mean, 0.0), 1.0), -math.log(risk) / n if risk > 0.0 else math.inf
+    top = 1.0 - 1e-15
+    if mean >= top or _kl(mean, top) <= room:
+        return 1.0
+    return float(scipy.optimize.brentq(lambda p: _kl(mean, p) - room, mean, top, xtol=1e-15))
+
+
+def _kl(q: float, p: float) -> float:
+    """The Kullback–Leibler divergence of Bernoulli(q) from Bernoulli(p)."""
+    if q == p:
+        return 0.0
+    first = q * math.log(q / p) if q > 0.0 else 0.0
+    return first + (1.0 - q) * math.log((1.0 - q) / (1.0 - p))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,22 +1,174 @@
-"""τ for what the user asked."""
+"""τ for what the user asked, and whether u(x, x) is bounded at all: proved, apparent, unknown or not."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from steinball.arrays import as_number, dtype_name, to_host
-from steinball.cautions import UncertifiedSupremumWarning
+import numpy as np
+
+from steinball.arrays import as_number, dtype_name, like, to_host
+from steinball.cautions import UnboundedSteinKernelWarning, UncertifiedSupremumWarning
 from steinball.gram.base import check_rows
+from steinball.models.base import score_of
+from steinball.models.knowledge import Knowledge
 from steinball.remarks import Remark
-from steinball.tau.certificate import Supremum, UncertifiedError, best_upper_bound
-from steinball.tau.search import Ball, Box, largest_known, localized, optimized
-from steinball.tau.shells import MOST_BOXES
-from steinball.tau.unbounded import grows, why_unknown
+from steinball.tau.certificate import MOST_BOXES, Supremum, UncertifiedError, best_upper_bound, is_certain
+from steinball.tau.search import Ball, Box, cloud_of, largest_finite, largest_known, localized, optimized
+from steinball.tau.tilting import find_ends, overflows, rays_of
 
 if TYPE_CHECKING:
     from steinball.problem import Problem
+
+
+_FAR_OUT = 1e4, 1e6  # in distances of the farthest sample
+_SECOND = 1  # the second decade of rays: two decades show whether something grows
+
+Boundedness = Literal["proved", "apparent", "unknown", "unbounded"]
+"""``"proved"``: by a certificate, a bound that was given, or a declared growth. ``"apparent"``: rays show no growth,
+and prove nothing. ``"unknown"``: the score is not defined far from the samples, so that nothing shows whether u(x, x)
+grows. ``"unbounded"``: u(x, x) visibly grows without limit."""
+
+
+def boundedness(problem: Problem, tau: Supremum) -> Boundedness:
+    """What is known of sup u(x, x) < ∞.
+
+    Examples
+    --------
+    >>> from steinball.problem import pose
+    >>> from steinball.tau.supremum import find_supremum
+    >>> from steinball.models import Gaussian
+    >>> for tilt in (None, "auto"):
+    ...     problem = pose(np.arange(9.0), Gaussian(), tilt=tilt)
+    ...     print(boundedness(problem, find_supremum("sample", problem)))
+    unbounded
+    proved
+    """
+    if _is_certain(problem) or _is_declared(problem):
+        return "proved"
+    if grows(problem):
+        return "unbounded"
+    return "proved" if tau.is_upper_bound else "unknown" if why_unknown(problem) else "apparent"
+
+
+def _is_declared(problem: Problem) -> bool:
+    """Whether the declared growth of the score is within what the tilt takes, at infinity and at every edge.
+
+    A declaration includes \\|s\\| = O(1/r) next to edges, which a weight of order 1 bounds.
+    """
+    growth = Knowledge(problem.model).growth
+    if growth is None or growth > 2.0 * problem.stein.decay:
+        return False
+    ends = find_ends(problem.model, problem.samples)
+    return all(end.steepness <= 0.0 or end.tilt_order(problem.stein.tilt) > 1.0 - 1e-4 for end in ends)
+
+
+def unbounded_kernel(problem: Problem, what: str) -> Iterator[Remark]:
+    """A remark where u(x, x) visibly grows without bound, since ``what`` is then meaningless.
+
+    With a score function, u(x, x) is compared at 10⁴ and 10⁶ times the distance of the farthest sample. With a
+    bare array of scores, an untilted kernel whose scores still grow like |x|^½ or faster among the outermost
+    samples is taken to be growing.
+    """
+    needs = f"{what} needs a bounded Stein kernel, "
+    if grows(problem):
+        remedy = (
+            "Use a tilt: `tilt=PolynomialTilt()` or `tilt='auto'`"
+            if problem.stein.tilt is None
+            else "Use a tilt of larger exponent (b ≥ r/2 for a score that grows like |x|^r)"
+        )
+        yield Remark(
+            UnboundedSteinKernelWarning,
+            f"{needs}but u(x, x) grows without limit for this model and kernel, so a few far outliers can exceed any "
+            "radius.",
+            f"{remedy}, or state a radius on the KSD scale: `radius=0.1`.",
+        )
+    elif why := why_unknown(problem):
+        yield Remark(
+            UnboundedSteinKernelWarning,
+            f"{needs}and whether u(x, x) is bounded is unknown: the score of the model is not defined far from the "
+            f"samples ({why}).",
+            "Give a score that is defined everywhere, declare its growth (`sb.from_score(f, growth=1)`), or give a "
+            "bound: `tau=3.2`.",
+        )
+
+
+def why_unknown(problem: Problem) -> str:
+    """Why nothing shows whether u(x, x) grows, though the model has a score function; empty where something does."""
+    if not problem.evaluable or _is_certain(problem) or _is_declared(problem) or grows(problem):
+        return ""
+    return problem.once("why unknown", lambda: _failure_along_rays(problem))
+
+
+def _failure_along_rays(problem: Problem) -> str:
+    """What the score raised far out, or that it is not finite even a hundred median distances from the center."""
+    shells = rays_of(cloud_of(problem), problem.support)
+    if not shells.shape[1]:
+        return ""
+    try:
+        with np.errstate(all="ignore"):
+            found = [to_host(score_of(problem.model, like(shells[k], problem.samples))) for k in (-1, _SECOND)]
+    except Exception as error:  # whatever the user's score raises where it is not defined; it is told
+        return f"{type(error).__name__}: {error}"[:200]
+    return "" if np.isfinite(found).any() else "it is not finite there"
+
+
+def grows(problem: Problem) -> bool:
+    """Whether u(x, x) grows without bound, found out once for every problem."""
+    if _is_certain(problem):
+        return False
+    return problem.once("grows", lambda: (_grows_somewhere if problem.evaluable else _grows_in_sample)(problem))
+
+
+def _is_certain(problem: Problem) -> bool:
+    """Whether u(x, x) is proved to be bounded by what the model says of its score."""
+    return problem.once("certain", lambda: is_certain(problem.stein, problem.model, int(problem.samples.shape[1])))
+
+
+def _grows_somewhere(problem: Problem) -> bool:
+    """Whether u(x, x) grows toward an edge, or along rays as far as the score is defined."""
+    largest = float(to_host(problem.diagonal).max())
+    if _grows_at_edges(problem, largest):
+        return True
+    try:
+        with np.errstate(all="ignore"):
+            return _overflows(problem, largest) or _grows_far_out(problem, largest)
+    except Exception:  # the user's score need not be defined so far out: that is unknown, and no growth
+        return False
+
+
+def _grows_far_out(problem: Problem, largest: float) -> bool:
+    """Whether u(x, x) triples between two lengths beyond every sample: an outlier at 10⁸ must not hide that u grows."""
+    cloud = cloud_of(problem)
+    values = problem.diagonal_at(np.vstack([cloud.rays(length * cloud.reach) for length in _FAR_OUT]))
+    near, far = map(largest_finite, np.split(values, 2))
+    return far > 3.0 * max(near, largest)
+
+
+def _grows_at_edges(problem: Problem, largest: float) -> bool:
+    """Whether u(x, x) rises by more than three from 10⁻⁴ to 10⁻⁸ of the usual distance from an edge."""
+    ends = find_ends(problem.model, problem.samples)
+    heights = ([largest_finite(problem.diagonal_at(end.points[k])) for k in (0, -1)] for end in ends)
+    return any(near > 3.0 * max(far, largest) for far, near in heights)
+
+
+def _overflows(problem: Problem, largest: float) -> bool:
+    """Whether u(x, x) rises along some ray, decade by decade, until it is no longer finite."""
+    points = rays_of(cloud_of(problem), problem.support)
+    return overflows(problem.diagonal_at(points.reshape(-1, points.shape[-1])).reshape(points.shape[:2]), largest)
+
+
+def _grows_in_sample(problem: Problem) -> bool:
+    if problem.stein.tilt is not None:
+        return False
+    x, size = problem.host_samples, np.linalg.norm(to_host(problem.scores), axis=1)
+    distance = np.linalg.norm(x - np.median(x, axis=0), axis=1)
+    order, few = np.argsort(distance), max(1, len(x) // 20)
+    outer, shell = order[-few:], order[-max(2, len(x) // 4) : -few]
+    far, near = np.median(distance[outer]), np.median(distance[shell])
+    large, small = np.median(size[outer]), np.median(size[shell])
+    return bool(far > near > 0.0 and large > small * math.sqrt(far / near))
 
 
 _LOOSE = 1.25

@@ -1,10 +1,11 @@
-"""Which tilt: center and scale that make E u(X, X) large beside its supremum."""
+"""Which tilt: what Stein's identity needs at the edges of the support, and elsewhere a large E u(X, X) beside τ."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,128 @@ from steinball.models.reference import Reference
 from steinball.models.support import Support
 from steinball.stein import SteinKernel
 from steinball.tau.certificate import UncertifiedError, bound_without_search
-from steinball.tau.edges import edge_tilt
 from steinball.tau.search import Cloud, open_directions
-from steinball.tilts import PolynomialTilt, PowerTilt, Tilt
+from steinball.tilts import EdgeTilt, PolynomialTilt, PowerTilt, Tilt
 from steinball.tilts.scatter import median_and_scales
+
+NEARNESS = (1e-4, 1e-6, 1e-8)
+"""How near to an edge the score is looked at, in median distances from it."""
+
+_ROWS = 8
+_VISIBLY = 1.05  # from here on a score is taken to be steeper than 1/r
+_CLOSE = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class End:
+    """A finite end of one column, and what the score does next to it.
+
+    Next to the edge the density is like :math:`r^k`, k = ``order``, and the score like :math:`r^{-m}`, where m is
+    ``steepness`` (0 for a score that stays bounded). ``points`` are where that was seen, farthest first, (3, rows, d).
+    """
+
+    column: int
+    edge: float
+    order: float
+    steepness: float
+    points: Floats
+
+    def tilt_order(self, tilt: Tilt | None) -> float:
+        """q with w·e like r^q next to the edge."""
+        if tilt is None:
+            return 0.0
+        far, near = (_log_weights(tilt, self.points[k], self.column) for k in (0, -1))
+        apart, closer = (np.log(np.abs(self.points[k, :, self.column] - self.edge)) for k in (0, -1))
+        return float(np.min((far - near) / (apart - closer)))
+
+    def sound(self, tilt: Tilt | None) -> bool:
+        """Whether E φ = 0 and E u < ∞ there: the density times the weight vanishes, and (w s)² is integrable."""
+        q = self.tilt_order(tilt)
+        return self.order + q > _CLOSE**2 and self.order + 2.0 * q > 1.0 + _CLOSE
+
+
+def _log_weights(tilt: Tilt, x: Floats, column: int) -> Floats:
+    each = tilt.coordinate_weights(x)
+    log_weight = to_host(tilt.log_weight(x))
+    return log_weight if each is None else log_weight + np.log(to_host(each)[:, column])
+
+
+def find_ends(model: Any, samples: Array) -> list[End]:
+    """The finite ends of a model's support, each with what the score does there; none where there is no edge."""
+    support = Knowledge(model).support
+    if support is None or not Knowledge(model).evaluable:
+        return []
+    x = support.rows_inside(to_host(samples))
+    low, high = support.along(x.shape[1])
+    sides = [(side, sign, j) for side, sign in ((low, 1.0), (high, -1.0)) for j in np.flatnonzero(np.isfinite(side))]
+    return [_end(model, x, (int(j), float(side[j]), sign), samples) for side, sign, j in sides]
+
+
+def _end(model: Any, x: Floats, where: tuple[int, float, float], template: Array) -> End:
+    column, edge, sign = where
+    unit = float(np.median(sign * (x[:, column] - edge)))
+    rows = np.repeat(x[None, :: -(-len(x) // _ROWS)], len(NEARNESS), axis=0)
+    least = 4096.0 * np.finfo(np.float64).eps * abs(edge)
+    for k, near in enumerate(NEARNESS):
+        rows[k, :, column] = edge + sign * max(near * unit, (len(NEARNESS) - k) * least)
+    with np.errstate(all="ignore"):
+        scores = to_host(score_of(model, like(rows.reshape(-1, x.shape[1]), template)))
+        scores = scores.reshape(rows.shape)[:, :, column]
+        distance = np.abs(rows[:, :, column] - edge)
+        orders = sign * distance[-1] * scores[-1]
+        slopes = np.log(np.abs(scores[-1] / scores[0])) / np.log(distance[0] / distance[-1])
+    order = float(np.min(orders[np.isfinite(orders)], initial=math.inf))
+    steepness = float(np.max(slopes[np.isfinite(slopes)], initial=0.0))
+    return End(column, edge, 0.0 if math.isinf(order) else order, steepness, rows)
+
+
+def edge_tilt(model: Any, samples: Array) -> EdgeTilt | None:
+    """The tilt that vanishes at the finite edges of a model, or ``None`` where it has none.
+
+    Its scale is the smaller of the median distance from the edge and the interquartile range of the samples, column by
+    column; its power 1, or more where the score is visibly steeper than 1/r.
+
+    Examples
+    --------
+    >>> from steinball.models import from_score
+    >>> edge_tilt(from_score(lambda x: 0.0 * x, support=(0, 1)), np.linspace(0.1, 0.9, 9)[:, None]).scale
+    (0.4,)
+    """
+    support = Knowledge(model).support
+    if support is None:
+        return None
+    x = support.rows_inside(to_host(samples))
+    steepest = max((end.steepness for end in find_ends(model, samples)), default=0.0)
+    power = math.ceil(2.0 * steepest - 0.02) / 2.0 if steepest > _VISIBLY else 1.0
+    low, high = (tuple(None if math.isinf(v) else float(v) for v in side) for side in support.along(x.shape[1]))
+    return EdgeTilt(low, high, _scales(support, x), power)
+
+
+def _scales(support: Support, x: Floats) -> tuple[float, ...]:
+    medians = np.min([np.median(side, axis=0) for side in support.distances(x)], axis=0)
+    spread = np.subtract(*np.quantile(x, [0.75, 0.25], axis=0))
+    scales = np.where(spread > 0.0, np.minimum(medians, spread), medians)
+    return tuple(np.where(np.isfinite(scales) & (scales > 0.0), scales, 1.0).tolist())
+
+
+def check_edges(tilt: Tilt | None, model: Any, samples: Array) -> None:
+    """Refuse a test in which Stein's identity fails at an edge of the support."""
+    for end in find_ends(model, samples):
+        if end.sound(tilt):
+            continue
+        side = "low" if end.points[0, 0, end.column] > end.edge else "high"
+        falls = "" if tilt is None else f"the weight of {type(tilt).__name__} like {_power(end.tilt_order(tilt))}"
+        weight = falls and f", and {falls}"
+        raise ValueError(
+            f"the model has an edge at {end.edge:g} in column {end.column}, where its density is like "
+            f"{_power(end.order)} in the distance r{weight}: too much for Stein's identity, so that a true model would "
+            f'be rejected. Use `tilt="auto"`, or a tilt that vanishes there: `EdgeTilt({side}={end.edge:g})`.'
+        )
+
+
+def _power(order: float) -> str:
+    return f"r^{round(order, 2) + 0.0:g}"
+
 
 DECADES = 10.0 ** np.arange(1, 7)
 """Lengths of the rays, in median distances from the center."""
@@ -178,8 +297,8 @@ def choose_tilt(samples: Array, model: Any, kernel: Kernel) -> Tilt | None:
     edge, rate = edge_tilt(model, samples), growth_rate(model, samples)
     if edge is None and _bound(SteinKernel(kernel, None), model, int(samples.shape[1])) is not None:
         return None
-    if edge is not None and (rate is None or rate <= _ROUNDING or _is_closed(model, samples)):
-        return edge
+    if edge is not None and (rate is None or rate <= _ROUNDING or np.isfinite([edge.low, edge.high]).all()):
+        return edge  # of a support without an infinite end, or a score that does not grow
     if rate is not None and math.isinf(rate):
         power = _power_tilt(samples, model, kernel, edge)
         if power is not None:
@@ -188,12 +307,6 @@ def choose_tilt(samples: Array, model: Any, kernel: Kernel) -> Tilt | None:
     # The smallest b of ½, 1, 1½, … with b ≥ r/2, as far as the rate is known.
     exponent = 0.5 if rate is None else max(0.5, math.ceil(rate - _ROUNDING) / 2.0)
     return _polynomial_tilt(samples, model, kernel, edge, exponent)
-
-
-def _is_closed(model: Any, samples: Array) -> bool:
-    """Whether the support has no infinite end."""
-    support = Knowledge(model).support
-    return support is not None and all(np.isfinite(side).all() for side in support.along(samples.shape[1]))
 
 
 def _with(edge: Tilt | None, tilt: Tilt) -> Tilt:
@@ -215,7 +328,7 @@ def _polynomial_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | No
         return _with(edge, base)
 
     def efficiency(factor: float) -> float:
-        return _efficiency(SteinKernel(kernel, _with(edge, _scaled(base, factor))), model, probes, scores)
+        return _efficiency(SteinKernel(kernel, _with(edge, _scaled(base, factor))), model, probes, scores, _DRAWS)
 
     return _with(edge, _scaled(base, _best_factor(efficiency)))
 
@@ -230,16 +343,10 @@ def _power_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | None) -
     probes, few = _probes(around, known.support), min(_DRAWS, len(around))
     height = float(np.median(to_host(known.log_density(private_copy(like(around[:few], samples))))))
     tilts = [_with(edge, PowerTilt(known.log_density, model.score, power, height)) for power in tamed]
-    return max(tilts, key=lambda tilt: _seen_efficiency(SteinKernel(kernel, tilt), model, probes, few, samples))
-
-
-def _seen_efficiency(stein: SteinKernel, model: Any, probes: Floats, few: int, template: Array) -> float:
-    """Mean over the first few probes by the largest finite value at all of them."""
-    there = like(probes, template)
+    there = like(probes, samples)
     with np.errstate(all="ignore"):
-        values = to_host(stein.diagonal(there, namespace(there).reshape(score_of(model, there), probes.shape)))
-    values = np.where(np.isfinite(values), values, 0.0)
-    return float(values[:few].mean() / max(values.max(), 1e-300))
+        scores = namespace(there).reshape(score_of(model, there), probes.shape)
+    return max(tilts, key=lambda tilt: _efficiency(SteinKernel(kernel, tilt), model, there, scores, few))
 
 
 def base_tilt(samples: Array, model: Any = None, exponent: float = 0.5) -> PolynomialTilt:
@@ -300,11 +407,12 @@ def _probes(draws: Floats, support: Support | None = None) -> Floats:
     return np.vstack([draws, others if support is None else support.rows_inside(others)])
 
 
-def _efficiency(stein: SteinKernel, model: Any, probes: Floats, scores: Floats) -> float:
-    """Mean over the draws by the supremum as τ will have it, or by the largest value at the probes."""
-    bound = _bound(stein, model, probes.shape[1])
-    largest = float(stein.diagonal(probes, scores).max()) if bound is None else bound
-    return float(stein.diagonal(probes[:_DRAWS], scores[:_DRAWS]).mean()) / largest
+@np.errstate(all="ignore")
+def _efficiency(stein: SteinKernel, model: Any, probes: Array, scores: Array, few: int) -> float:
+    """Mean over the first few probes by the supremum as τ will have it, or by the largest finite value at all."""
+    values, bound = to_host(stein.diagonal(probes, scores)), _bound(stein, model, probes.shape[1])
+    values = np.where(np.isfinite(values), values, 0.0)
+    return float(values[:few].mean() / (max(values.max(), 1e-300) if bound is None else bound))
 
 
 def _best_factor(efficiency: Callable[[float], float]) -> float:

@@ -7,8 +7,8 @@ import pytest
 
 import steinball as sb
 from experiments.framework.passes import columns_of, factor_of, factored_summary, read, summary_of
-from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
+from steinball.gram.whole import DenseGram
 from steinball.problem import pose
 
 pytestmark = pytest.mark.exact

@@ -12,8 +12,8 @@ from experiments.framework.table import Results, as_record, rates_of
 from experiments.paper import shifts
 from experiments.paper.generators import mean_shift
 from experiments.paper.shifts import reference_radius, sensitivity
-from steinball.gram.dense import DenseGram
 from steinball.gram.request import Request
+from steinball.gram.whole import DenseGram
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models import Gaussian
 from steinball.problem import pose
