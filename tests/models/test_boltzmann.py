@@ -122,43 +122,6 @@ def test_projections_of_exact_draws_follow_the_enumerated_law(model: GaussianBer
     assert stats.kstest(model.sample(20_000, rng=3) @ a, projected_law(model, a)).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("column", [0, 1, 2])
-def test_gibbs_chains_of_a_machine_that_mixes_follow_the_enumerated_law(column: int) -> None:
-    """20,000 independent chains of 60 sweeps, Kolmogorov–Smirnov at level 1e-3."""
-    a = unit(SMALL.weights[:, column])
-    draws = SMALL.sample(20_000, rng=4, method="gibbs", sweeps=60)
-    assert stats.kstest(draws @ a, projected_law(SMALL, a)).pvalue > 1e-3
-
-
-def test_one_chain_of_a_machine_that_mixes_follows_the_enumerated_law() -> None:
-    """3,000 states 10 sweeps apart of a weakly coupled machine: as good as independent. Level 1e-3."""
-    weak = GaussianBernoulliRBM(0.5 * SMALL.weights, SMALL.visible_bias, SMALL.hidden_bias)
-    draws = weak.sample_chain(3000, rng=5, burn_in=100)
-    assert draws.shape == (3000, 4)
-    for column in range(3):
-        a = unit(weak.weights[:, column])
-        assert stats.kstest(draws @ a, projected_law(weak, a)).pvalue > 1e-3
-
-
-def test_a_chain_takes_burn_in_plus_thin_times_n_sweeps() -> None:
-    """State i of the chain is the state after burn_in + thin·(i + 1) sweeps of the same stream."""
-    long = SMALL.sample_chain(12, rng=6, burn_in=0, thin=1)
-    np.testing.assert_array_equal(SMALL.sample_chain(3, rng=6, burn_in=3, thin=3), long[[5, 8, 11]])
-
-
-def test_gibbs_chains_of_the_paper_s_machine_do_not_mix() -> None:
-    """One hidden state has almost all the mass of this machine; chains are spread over several for ever."""
-    assert PAPER.hidden_probabilities().max() > 0.99
-    code = 2 ** np.arange(10)
-    counts = []
-    for method in ("exact", "gibbs"):
-        x = PAPER.sample(200, rng=7, method=method, sweeps=300)
-        signs = 0.5 * x @ PAPER.weights + PAPER.hidden_bias > 0.0
-        counts.append(np.bincount(signs @ code, minlength=1024)[PAPER.hidden_probabilities().argmax()])
-    assert counts[0] > 190
-    assert counts[1] < 120
-
-
 def test_random_machines_have_signs_or_normal_entries() -> None:
     assert set(np.unique(PAPER.weights)) == {-1.0, 1.0}
     normal = GaussianBernoulliRBM.random(60, 50, rng=0, entries="normal")
@@ -172,9 +135,8 @@ def test_random_machines_have_signs_or_normal_entries() -> None:
 
 def test_too_many_hidden_units_are_refused_with_advice() -> None:
     model = GaussianBernoulliRBM.random(3, 21, rng=0)
-    with pytest.raises(ValueError, match=r'2\^21 hidden states.*method="gibbs"'):
+    with pytest.raises(ValueError, match=r"2\^21 hidden states.*`draw_visible`"):
         model.sample(5)
-    assert model.sample(5, rng=0, method="gibbs", sweeps=2).shape == (5, 3)
 
 
 @pytest.mark.parametrize(
@@ -189,11 +151,6 @@ def test_too_many_hidden_units_are_refused_with_advice() -> None:
 def test_bad_parameters_are_named(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         GaussianBernoulliRBM(*arguments)
-
-
-def test_an_unknown_method_is_named() -> None:
-    with pytest.raises(ValueError, match="`method` must be"):
-        SMALL.sample(3, method="hmc")
 
 
 @pytest.mark.backend

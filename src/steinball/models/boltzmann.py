@@ -15,7 +15,6 @@ from steinball.models.gaussian import BuiltIn, as_points, frozen, set_fields
 from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds, unit_root
 
 _MOST_ENUMERATED = 20  # hidden units: 2^20 states
-_FEW = 12  # hidden units whose states are enumerated for a bound
 _CHUNK = 2**16  # states held at once while they are enumerated
 
 
@@ -41,7 +40,7 @@ class GaussianBernoulliRBM(BuiltIn):
     -----
     ``log_density`` is that of x, without the normalizing constant. Given h, x is
     :math:`\mathcal N(b + Bh/2, I)`, so the model is a mixture of :math:`2^{d'}` Gaussians with weights
-    proportional to :math:`\exp(c^\top h + |b + Bh/2|^2/2)`; the exact sampler enumerates them. Block Gibbs
+    proportional to :math:`\exp(c^\top h + |b + Bh/2|^2/2)`; the sampler enumerates them. Block Gibbs
     sampling, the paper's sampler, hardly moves between modes that are far apart: with d = 50, d' = 10 and
     entries ±1 the shares of the modes after 2,000 sweeps were off by .23 to .63 in total variation on three
     random machines.
@@ -100,32 +99,18 @@ class GaussianBernoulliRBM(BuiltIn):
         pull = xp.matmul(xp.tanh(self._fields(x)), like(0.5 * self.weights.T, x))
         return like(self.visible_bias, x) - x + pull
 
-    def score_growth(self, center: Any, precision: Floats | None = None) -> list[ScoreGrowth]:
-        """How the score grows with the distance from ``center``, in the metric ``precision``; both hold.
+    def score_growth(self, center: Any, precision: Floats | None = None) -> ScoreGrowth:
+        """How the score grows with the distance from ``center``, in the metric ``precision``.
 
-        The score is m(x) − x with m(x) = b + ½B tanh(·), whose derivative is positive semi-definite: along a ray from
-        the center m moves forward, so |m − x|² ≤ |y|² + 2|m(a) − a||y| + max |m − a|². Near the center
-        m(x) − m(a) = ¼BDBᵀy with a diagonal D between 0 and the steepest chords of tanh from where it is at a, so
-        |s| ≤ |s(a)| + max(1, ¼‖BDBᵀ‖ − 1)|y|.
+        The score is m(x) − x with m(x) = b + ½B tanh(·), and m(x) − m(a) = ¼BDBᵀy with a diagonal D between 0 and the
+        steepest chords of tanh from where it is at a: |s| ≤ |s(a)| + max(1, ¼‖BDBᵀ‖ − 1)|y|.
         """
         center = np.asarray(center, dtype=np.float64)[None, :]
         slope = float(np.linalg.norm(unit_root(precision, self.dimension), 2))
         drift = float(np.linalg.norm(np.asarray(self.score(center))))
         chords = _steepest_chords(np.abs(np.asarray(self._fields(center))[0]))
         stretch = float(np.linalg.norm(self.weights * np.sqrt(chords), 2)) ** 2 / 4.0
-        return [
-            ScoreGrowth(self._reach_from(self.visible_bias - center[0]), slope, drift * slope),
-            ScoreGrowth(drift, slope * max(1.0, stretch - 1.0)),
-        ]
-
-    def _reach_from(self, offset: Floats) -> float:
-        """A bound on |v + ½Bz| over z in [−1, 1]^d': at a corner, enumerated where there are few, else term by term."""
-        if self.hidden <= _FEW:
-            corners = self.hidden_states(np.arange(2**self.hidden))
-            return float(np.linalg.norm(offset + 0.5 * corners @ self.weights.T, axis=1).max())
-        gram = self.weights.T @ self.weights
-        spread = min(self.hidden * float(np.linalg.eigvalsh(gram)[-1]), float(np.abs(gram).sum())) / 4.0
-        return float(np.sqrt(offset @ offset + np.abs(self.weights.T @ offset).sum() + spread))
+        return ScoreGrowth(drift, slope * max(1.0, stretch - 1.0))
 
     def score_bounds(self, lower: Floats, upper: Floats) -> Bounds:
         """Bounds of each coordinate of the score over boxes, shapes (m, d): tanh rises, and the rest is linear."""
@@ -157,8 +142,8 @@ class GaussianBernoulliRBM(BuiltIn):
         """P(h) of every hidden state, shape (2^d',): x is integrated out exactly."""
         if self.hidden > _MOST_ENUMERATED:
             raise ValueError(
-                f"enumeration needs 2^{self.hidden} hidden states; at most 2^{_MOST_ENUMERATED} are visited. "
-                'Use `sample(..., method="gibbs")`, knowing that its chains may not mix.'
+                f"enumeration needs 2^{self.hidden} hidden states; at most 2^{_MOST_ENUMERATED} are visited. Draw x "
+                "and h in turn (`draw_visible`), knowing that such chains may not mix."
             )
         log_weights = np.concatenate(list(self._log_hidden_weights()))
         return np.asarray(np.exp(log_weights - scipy.special.logsumexp(log_weights)))
@@ -171,50 +156,14 @@ class GaussianBernoulliRBM(BuiltIn):
             h = self.hidden_states(np.arange(start, min(start + _CHUNK, 2**self.hidden)))
             yield h @ linear + np.sum((h @ quadratic) * h, axis=1)
 
-    def sample(self, n: int, rng: Any = None, method: str = "exact", sweeps: int = 2000) -> Floats:
-        """``n`` independent draws, shape (n, d).
-
-        Parameters
-        ----------
-        n : int
-            Number of draws.
-        rng : seed or Generator
-            Anything that ``np.random.default_rng`` takes.
-        method : {"exact", "gibbs"}
-            Enumerate the hidden states (20 units at most), or run ``n`` chains from N(0, I) and keep the last
-            states.
-        sweeps : int
-            Gibbs sweeps of each chain.
-        """
+    def sample(self, n: int, rng: Any = None) -> Floats:
+        """``n`` independent draws, shape (n, d): a hidden state by its probability, then x given h."""
         generator = np.random.default_rng(rng)
-        if check_choice(method, "method", ("exact", "gibbs")) == "gibbs":
-            return self._swept(generator.standard_normal((n, self.dimension)), sweeps, generator)
         probabilities = self.hidden_probabilities()
         states = generator.choice(probabilities.size, size=n, p=probabilities)
-        return self._visible(self.hidden_states(states), generator)
+        return self.draw_visible(self.hidden_states(states), generator)
 
-    def sample_chain(self, n: int, rng: Any = None, burn_in: int = 2000, thin: int = 10) -> Floats:
-        """``n`` states of one Gibbs chain from N(0, I), every ``thin``-th past ``burn_in`` sweeps; (n, d).
-
-        The paper's text takes n = 500 with these defaults: 7,000 sweeps. The states are dependent, and all in
-        one mode where the chain does not mix.
-        """
-        generator = np.random.default_rng(rng)
-        x = self._swept(generator.standard_normal((1, self.dimension)), burn_in, generator)
-        kept = np.empty((n, self.dimension))
-        for i in range(n):
-            x = self._swept(x, thin, generator)
-            kept[i] = x[0]
-        return kept
-
-    def _swept(self, x: Floats, sweeps: int, generator: np.random.Generator) -> Floats:
-        """Rows of ``x`` after ``sweeps`` draws of h given x, then x given h."""
-        for _ in range(sweeps):
-            up = generator.random((len(x), self.hidden)) < scipy.special.expit(2.0 * self._fields(x))
-            x = self._visible(2.0 * up - 1.0, generator)
-        return x
-
-    def _visible(self, h: Floats, generator: np.random.Generator) -> Floats:
+    def draw_visible(self, h: Floats, generator: np.random.Generator) -> Floats:
         """x given h: N(b + Bh/2, I)."""
         center = self.visible_bias + 0.5 * h @ self.weights.T
         return np.asarray(center + generator.standard_normal(center.shape))
