@@ -154,4 +154,4 @@ class NumPyro(Adapter):
         return None
 
 
-ADAPTER = NumPyro()
+ADAPTERS = {"numpyro": NumPyro()}

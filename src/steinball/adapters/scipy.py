@@ -241,4 +241,4 @@ class SciPyFamily(Family):
         return difference_jacobian(lambda at: self.distribution.logpdf(x[:, 0], *at, loc=loc, scale=scale), shapes)
 
 
-ADAPTER = SciPy()
+ADAPTERS = {"scipy": SciPy()}

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from steinball.adapters.scikit_learn import fitted_copy, fitted_model
+from steinball.adapters.estimators import fitted_copy, fitted_model
 from steinball.arrays import Floats, as_number, check_kind, check_resamples
 from steinball.fitting.minimum_ksd import minimize_ksd
 from steinball.models.autodiff import difference_jacobian

@@ -178,21 +178,14 @@ class Adapter:
 
 # The first part of the module of a class, and the file of this folder that reads its objects. A flow is found by its
 # own library before torch, from which it derives.
-_ADAPTERS: dict[str, Adapter | str] = {
-    "scipy": "scipy",
-    "sklearn": "scikit_learn",
-    "statsmodels": "statsmodels",
-    "zuko": "flows",
-    "nflows": "flows",
-    "normflows": "flows",
-    "torch": "torch",
-    "numpyro": "numpyro",
-    "pymc": "pymc",
-    "bridgestan": "stan",
-    "arviz": "arviz",
-    "xarray": "arviz",
-    "blackjax": "blackjax",
+_FILES = {
+    "estimators": ("sklearn", "statsmodels"),
+    "numpyro": ("numpyro",),
+    "samplers": ("arviz", "blackjax", "bridgestan", "pymc", "xarray"),
+    "scipy": ("scipy",),
+    "torch": ("torch", "zuko", "nflows", "normflows"),
 }
+_ADAPTERS: dict[str, Adapter | str] = {library: file for file, libraries in _FILES.items() for library in libraries}
 
 
 def register(library: str, adapter: Adapter) -> None:
@@ -217,7 +210,7 @@ def adapters_of(thing: Any) -> Iterator[Adapter]:
     for library in dict.fromkeys(cls.__module__.partition(".")[0] for cls in type(thing).__mro__):
         found = _ADAPTERS.get(library)
         if isinstance(found, str):
-            found = _ADAPTERS[library] = import_module(f"steinball.adapters.{found}").ADAPTER
+            found = _ADAPTERS[library] = import_module(f"steinball.adapters.{found}").ADAPTERS[library]
         if found is not None:
             yield found
 
