@@ -145,7 +145,7 @@ SPECIAL: dict[str, Maker] = {
     "robust_ksdagg_test.calibration": lambda s: sb.BoundaryBootstrap(99),
     "kernels.Product.second": lambda s: _kernel(s),
     "jumps.find_modes.model": lambda s: sb.models.GaussianMixture([0.5, 0.5], [-4.0, 4.0]),
-    "jumps.is_multimodal.model": lambda s: sb.models.GaussianMixture([0.5, 0.5], [-4.0, 4.0]),
+    "jumps.count_groups.model": lambda s: sb.models.GaussianMixture([0.5, 0.5], [-4.0, 4.0]),
     "jumps.ModeJumps.from_model.model": lambda s: sb.models.GaussianMixture([0.5, 0.5], [-4.0, 4.0]),
     "LikeModel.model": lambda s: sb.models.Gaussian(0.2),
     "fitting.fit_kernel_exponential_family.samples": lambda s: s.x[:, :1],

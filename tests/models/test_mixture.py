@@ -135,7 +135,7 @@ def test_covariances_are_held_for_every_component() -> None:
         (([[1.0]], [0.0]), r"`weights` must have shape \(k,\)"),
         (([1.0], [0.0, 1.0]), "`weights` has 1 entries but `means` 2 rows"),
         (([1.0], [np.nan]), "`means` must be finite"),
-        (([1.0], [[[0.0]]]), r"`means` must have shape \(k, d\)"),
+        (([1.0], [[[0.0]]]), r"`means` must be finite, of shape \(k, d\)"),
         (([0.5, 0.5], np.zeros((2, 3)), [1.0, 2.0]), r"`cov` must be a variance, \(3, 3\) or \(2, 3, 3\)"),
         (([1.0], [[0.0, 0.0]], [[1.0, 2.0], [2.0, 1.0]]), "`cov` must be positive definite"),
     ],

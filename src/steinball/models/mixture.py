@@ -69,10 +69,10 @@ class GaussianMixture(BuiltIn):
     _factors: tuple[Covariance, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        weights, means = _as_weights(self.weights), _as_means(self.means)
+        weights, means = _as_weights(self.weights), as_places(self.means, "means")
         if len(weights) != len(means):
             raise ValueError(f"`weights` has {len(weights)} entries but `means` {len(means)} rows; give as many.")
-        factors = _factors(self.cov, *means.shape)
+        factors = factors_of(self.cov, "cov", *means.shape)
         cov = frozen([factor.matrix for factor in factors])
         set_fields(self, weights=weights, means=means, cov=cov, dimension=means.shape[1], _factors=factors)
 
@@ -246,12 +246,9 @@ class GaussianMixture(BuiltIn):
 
 
 def _largest_pull(alpha: float) -> float:
-    """max t / (1 + exp(t²/2 − α)) over t ≥ 0: t − 1/t where t² = 1 + exp(α − t²/2), a root found from above."""
-    low, high = 1.0, math.sqrt(2.0 + 2.0 * max(alpha, 0.0)) + 1.0
-    for _ in range(60):
-        t = (low + high) / 2.0
-        low, high = (low, t) if t * t > 1.0 + math.exp(min(alpha - t * t / 2.0, 700.0)) else (t, high)
-    return high - 1.0 / high
+    """max t / (1 + exp(t²/2 − α)) over t ≥ 0: t − 1/t where t² = 1 + exp(α − t²/2), so t² = 1 + 2ω(α − ½ − log 2)."""
+    t = math.sqrt(1.0 + 2.0 * float(scipy.special.wrightomega(alpha - 0.5 - math.log(2.0))))
+    return t - 1.0 / t
 
 
 def _largest_mean(values: Floats, least: Floats, most: Floats) -> Floats:
@@ -279,25 +276,23 @@ def _as_weights(value: Any) -> Floats:
     return frozen(weights / total)
 
 
-def _as_means(value: Any) -> Floats:
-    means = as_numbers(value, "means")
-    means = means[:, None] if means.ndim == 1 else means
-    if means.ndim != 2 or means.shape[1] < 1:
-        raise ValueError(f"`means` must have shape (k, d), or (k,) for d = 1, got {means.shape}.")
-    if not np.isfinite(means).all():
-        raise ValueError("`means` must be finite.")
-    return frozen(means)
+def as_places(value: Any, name: str) -> Floats:
+    """Finite points (k, d), read-only; (k,) means d = 1."""
+    places = as_numbers(value, name)
+    places = places[:, None] if places.ndim == 1 else places
+    if places.ndim != 2 or not places.size or not np.isfinite(places).all():
+        raise ValueError(f"`{name}` must be finite, of shape (k, d), or (k,) for d = 1; got {places.shape}.")
+    return frozen(places)
 
 
-def _factors(cov: Any, k: int, d: int) -> tuple[Covariance, ...]:
-    """One covariance per component; a shared one is factored once."""
-    cov = as_numbers(cov, "cov")
-    shape = cov.shape
-    if shape == (k, d, d) or (d == 1 and shape == (k,)):
-        return tuple(Covariance.of(each, "cov", d) for each in cov)
-    if shape not in ((), (d, d)):
-        raise ValueError(f"`cov` must be a variance, ({d}, {d}) or ({k}, {d}, {d}), got shape {shape}.")
-    return (Covariance.of(cov, "cov", d),) * k
+def factors_of(value: Any, name: str, k: int, d: int) -> tuple[Covariance, ...]:
+    """One covariance for each of k components; a shared one is factored once."""
+    cov = as_numbers(value, name)
+    if cov.shape == (k, d, d) or (d == 1 and cov.shape == (k,)):
+        return tuple(Covariance.of(each, name, d) for each in cov)
+    if cov.shape not in ((), (d, d)):
+        raise ValueError(f"`{name}` must be a variance, ({d}, {d}) or ({k}, {d}, {d}), got shape {cov.shape}.")
+    return (Covariance.of(cov, name, d),) * k
 
 
 class MixtureFamily(Family):
