@@ -10,7 +10,6 @@ import pytest
 from steinball import fitting
 from steinball.fitting import ExponentialFamily
 from steinball.models.autodiff import difference_jacobian
-from steinball.models.family import Restricted
 from tests.fitting.conftest import DATA, case, rescaled
 
 as_family: Any = fitting.as_family
@@ -72,20 +71,6 @@ def test_the_score_is_linear_in_natural_parameters(name: str) -> None:
     assert np.isnan(family.from_natural(-np.abs(natural) - 2.0)).all()
 
 
-def test_known_parameters_are_not_fitted() -> None:
-    x = DATA["normal"]
-    family = as_family("normal", 1, {"mean": 0.0})
-    assert isinstance(family, Restricted)
-    assert family.names == ("sd",)
-    np.testing.assert_allclose(family.fit(x), [np.sqrt(np.mean(x**2))], rtol=1e-6)
-    around = as_family("normal", 1, {"mean": 7.0})
-    np.testing.assert_allclose(around.fit(x), [np.sqrt(np.mean((x - 7.0) ** 2))], rtol=1e-6)
-    assert family.parameter_scores(np.array([2.0]), x).shape == (150, 1)
-    margins = family.margins(np.array([2.0]), x)
-    assert margins is not None
-    assert margins.shape == (150, 1)
-
-
 def test_a_start_is_not_moved_by_outliers() -> None:
     for name in DATA:
         family, x, _ = case(name)
@@ -93,13 +78,6 @@ def test_a_start_is_not_moved_by_outliers() -> None:
         clean, moved = family.model(family.start(x)), family.model(family.start(dirty))
         draws = [np.median(model.sample(2000, 0)) for model in (clean, moved)]
         assert abs(draws[1] - draws[0]) < 0.5 * x.std(), name
-
-
-def test_a_restricted_family_says_that_its_scores_are_finite_differences() -> None:
-    class Numerical(type(as_family("gamma", 1))):  # type: ignore[misc]
-        numerical = True
-
-    assert Restricted(Numerical(), {"scale": 1.0}).numerical
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1e6, 1e9])

@@ -10,7 +10,6 @@ from scipy import stats
 
 from steinball.arrays import dtype_name, namespace, to_host
 from steinball.models.autodiff import difference_jacobian
-from steinball.models.family import Restricted
 from steinball.models.gaussian import Gaussian
 from steinball.models.student_t import StudentFamily, StudentT, _loss, _tail_score
 
@@ -195,19 +194,10 @@ def test_at_the_normal_the_tail_score_is_the_fourth_moment() -> None:
     np.testing.assert_allclose(_tail_score(0.0, Z), (Z**4 - 2.0 * Z**2 - 1.0) / 4.0, rtol=1e-12)
 
 
-def test_degrees_of_freedom_are_reported_and_known() -> None:
+def test_degrees_of_freedom_are_reported() -> None:
     family = StudentFamily()
     shown = family.reported(np.array([0.25, 1.0, 2.0]), np.array([0.05, 0.1, 0.2]))
     assert shown == {"df": (4.0, pytest.approx(0.8)), "loc": (1.0, 0.1), "scale": (2.0, 0.2)}
     normal = family.reported(np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.1, 0.2]))["df"]
     assert normal[0] == np.inf
     assert np.isnan(normal[1])
-    known = Restricted(family, {"df": 5.0})
-    assert known.names == ("loc", "scale")
-    assert list(known.reported(np.array([1.0, 2.0]), np.array([0.1, 0.2]))) == ["loc", "scale"]
-    member: Any = known.model(np.array([1.0, 2.0]))
-    assert member.df == 5.0
-    with pytest.raises(ValueError, match=r"known_params\['df'\]` must be positive"):
-        Restricted(family, {"df": -1.0})
-    with pytest.raises(ValueError, match="the family has df, loc, scale"):
-        Restricted(family, {"nu": 3.0})

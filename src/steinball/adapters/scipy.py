@@ -75,7 +75,7 @@ class SciPy(Adapter):
             return None
         if dimension != 1:
             raise ValueError(f"`family={thing.name}` is on the line, but `x` has {dimension} columns. Use one column.")
-        return StudentFamily() if thing.name == "t" else SciPyFamily(thing, known)
+        return StudentFamily() if thing.name == "t" and not known else SciPyFamily(thing, known)
 
 
 def _frozen_model(thing: Any, dimension: int | None) -> Any:

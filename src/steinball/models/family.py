@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -90,10 +89,6 @@ class Family(ABC):
     def free_scores(self, params: Floats, x: Floats) -> Floats:
         """The parameter scores, with 0 for parameters at the edge of the family."""
         return np.where(self.inside(params), self.parameter_scores(params, x), 0.0)
-
-    def internal(self, known: Mapping[str, float]) -> dict[str, float]:
-        """Known parameters by the names of the family, from those that a user gives."""
-        return dict(known)
 
     def reported(self, params: Floats, errors: Floats) -> dict[str, tuple[float, float]]:
         """Parameters and their standard errors by the names that a user knows."""
@@ -183,68 +178,6 @@ class ExponentialFamily(Family):
     def moved(self, params: Floats, by: Floats) -> Floats:
         """The parameters of the density moved by so much."""
         return params
-
-
-class Restricted(Family):
-    """A family with some of its parameters known.
-
-    Examples
-    --------
-    >>> from steinball.fitting import as_family
-    >>> as_family("normal", 1, {"mean": 0.0}).fit(np.array([[3.0], [-3.0]])).round(6)
-    array([3.])
-    """
-
-    def __init__(self, family: Family, known: Mapping[str, float]) -> None:
-        known = _checked(family, known)
-        self.family, self.label, self.support, self.numerical = family, family.label, family.support, family.numerical
-        self._free = np.array([name not in known for name in family.names])
-        self._values = np.array([known.get(name, np.nan) for name in family.names])
-        self.names = tuple(name for name in family.names if name not in known)
-        self.positive = tuple(family._logarithmic[self._free].tolist())
-        self.fixed, self.quick = (*family.fixed, *known), family.quick
-
-    def _whole(self, params: Floats) -> Floats:
-        whole = self._values.copy()
-        whole[self._free] = params
-        return whole
-
-    @property
-    def least(self) -> Floats:
-        return np.asarray(self.family.least[self._free])
-
-    def reported(self, params: Floats, errors: Floats) -> dict[str, tuple[float, float]]:
-        whole = np.zeros(len(self._values))
-        whole[self._free] = errors
-        found = list(self.family.reported(self._whole(params), whole).items())
-        return {name: value for (name, value), free in zip(found, self._free, strict=True) if free}
-
-    def model(self, params: Floats) -> Model:
-        return self.family.model(self._whole(params))
-
-    def start(self, x: Floats) -> Floats:
-        return np.asarray(self.family.start(x)[self._free])
-
-    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
-        return self.family.matched(x, self._whole(own), self._whole(target))
-
-    def margins(self, params: Floats, x: Floats) -> Floats | None:
-        return self.family.margins(self._whole(params), x)
-
-    def parameter_scores(self, params: Floats, x: Floats) -> Floats:
-        return np.asarray(self.family.parameter_scores(self._whole(params), x)[:, self._free])
-
-
-def _checked(family: Family, given: Mapping[str, float]) -> dict[str, float]:
-    known, names = family.internal(given), list(family.reported(*np.zeros((2, len(family.names)))))
-    for wrong in (name for name in given if name not in (*names, *family.names)):
-        raise ValueError(f"`known_params` names `{wrong}`, but the family has {', '.join(names)}.")
-    if len(family.names) > 3:
-        raise ValueError(f"`known_params` cannot be given for {family.label}, whose parameters constrain each other.")
-    for name, positive in zip(family.names, family._logarithmic, strict=True):
-        if positive and name in known and not known[name] > 0.0:
-            raise ValueError(f"`known_params[{name!r}]` must be positive, got {known[name]}.")
-    return known
 
 
 def maximum_likelihood(family: Family, x: Floats, start: Floats) -> Floats:

@@ -196,6 +196,41 @@ class GammaFamily(ExponentialFamily):
         return np.array([natural[0] + 1.0, 1.0 / natural[1]]) if inside else np.full(2, np.nan)
 
 
+class ExponentialDistributions(Family):
+    """The exponential distributions on (0, ∞): the gamma family at shape 1, with its scale as the one parameter.
+
+    Examples
+    --------
+    >>> ExponentialDistributions().fit(np.array([[1.0], [3.0]]))
+    array([2.])
+    """
+
+    label, support = "exponential", _HALF_LINE
+    names, positive = ("scale",), (True,)
+
+    def model(self, params: Floats) -> Gamma:
+        return Gamma(1.0, float(params[0]))
+
+    def start(self, x: Floats) -> Floats:
+        """The median, over that of the standard exponential distribution."""
+        return np.array([np.exp(np.median(_logs_of(x))) / math.log(2.0)])
+
+    def fit(self, x: Floats) -> Floats:
+        """The mean."""
+        _logs_of(x)
+        return np.asarray(x.mean(axis=0))
+
+    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
+        """The change of unit from one scale to the other."""
+        return np.asarray(x * (target / own))
+
+    def margins(self, params: Floats, x: Floats) -> Floats:
+        return -np.expm1(-x / params)
+
+    def parameter_scores(self, params: Floats, x: Floats) -> Floats:
+        return np.asarray((x / params - 1.0) / params)
+
+
 class LogNormalFamily(ExponentialFamily):
     """The log-normal family, with natural parameters ν = (μ/σ², 1/σ²): s = −1/x + ν₁/x − ν₂ log(x)/x.
 

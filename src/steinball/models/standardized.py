@@ -349,9 +349,8 @@ class MovedFamily(Family):
         self.label, self.names, self.positive = family.label, family.names, family.positive
         self.numerical, self.fixed, self.quick = family.numerical, family.fixed, family.quick
         # What is about parameters alone is that of the family itself.
-        vars(self).update(internal=family.internal, reported=family.reported)
+        vars(self).update(reported=family.reported, working_jacobian=family.working_jacobian)
         vars(self).update(to_working=family.to_working, from_working=family.from_working)
-        vars(self).update(working_jacobian=family.working_jacobian)
 
     def model(self, params: Floats) -> Model:
         model = self.family.model(params)

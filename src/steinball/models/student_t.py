@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -245,12 +244,6 @@ class StudentFamily(Family):
         z = (x[:, 0] - loc) / scale
         ratio = (1.0 + inverse) * z / (1.0 + inverse * z * z)
         return np.stack([_tail_score(inverse, z), ratio / scale, (ratio * z - 1.0) / scale], axis=1)
-
-    def internal(self, known: Mapping[str, float]) -> dict[str, float]:
-        """Degrees of freedom that are known, as 1/ν."""
-        if "df" in known and not known["df"] > 0.0:
-            raise ValueError(f"`known_params['df']` must be positive, got {known['df']}.")
-        return {("1/df" if name == "df" else name): 1.0 / v if name == "df" else v for name, v in known.items()}
 
     def reported(self, params: Floats, errors: Floats) -> dict[str, tuple[float, float]]:
         """Degrees of freedom in place of 1/ν; infinite for the normal distribution, with an error that is not known."""
