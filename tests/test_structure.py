@@ -452,6 +452,7 @@ TESTED_ELSEWHERE = {
     "adapters/samplers.py": "test_arviz.py, test_blackjax.py, test_pymc.py, test_stan.py: a file of tests a library",
     "adapters/scipy_distribution.py": "test_scipy.py: the models of the adapter",
     "calibration/base.py": "test_null.py: the null distributions and the p-value convention",
+    "datasets/data.py": "test_contamination.py, test_shipped.py: the two kinds of data",
     "evidence/check.py": "gof/test_check.py: the test that decides by it",
     "evidence/kernels.py": "gof/test_aggregated.py, gof/test_robust_aggregated.py: the tests that decide by it",
     "evidence/ksd.py": "results/test_gof.py: the decision of a result",

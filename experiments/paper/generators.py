@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import as_number, as_samples, check_resamples, check_share, to_host
-from steinball.datasets.contamination import whole_part
+from steinball.datasets.data import whole_part
 from steinball.models.gaussian import Gaussian
 from steinball.models.mixture import GaussianMixture
 from steinball.models.student_t import StudentT

@@ -13,7 +13,7 @@ from experiments.framework.base import TEXT, Cell, Row
 from experiments.framework.rows import standard_row, tilted_rows
 from experiments.framework.table import Curve
 from experiments.paper.generators import split_with_outliers
-from steinball.datasets.shipped import load_galaxies
+from steinball.datasets.data import load_galaxies
 from steinball.fitting import fit_kernel_exponential_family
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric

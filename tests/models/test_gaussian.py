@@ -15,7 +15,7 @@ from scipy import stats
 import steinball as sb
 from steinball.arrays import dtype_name, like, namespace, to_host
 from steinball.models.gaussian import MANY, Covariance, Gaussian
-from steinball.models.growth import RadialScore
+from steinball.models.knowledge import RadialScore
 from steinball.models.standardized import standardized
 
 jax = pytest.importorskip("jax")

@@ -12,8 +12,8 @@ from scipy.special import logsumexp
 
 from steinball.arrays import dtype_name, namespace, to_host
 from steinball.models.autodiff import difference_jacobian
+from steinball.models.family import NormalFamily
 from steinball.models.mixture import GaussianMixture, MixtureFamily
-from steinball.models.normal_family import NormalFamily
 
 jax = pytest.importorskip("jax")
 jax.config.update("jax_enable_x64", True)

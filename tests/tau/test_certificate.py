@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import steinball as sb
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel
-from steinball.models.growth import ScoreGrowth
+from steinball.models.knowledge import ScoreGrowth
 from steinball.problem import Problem, pose
 from steinball.stein import SteinKernel
 from steinball.tau.certificate import Supremum, best_upper_bound, closed_form, largest_cubic

@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 
 import steinball as sb
 from steinball.kernels import InverseMultiquadric, Kernel
-from steinball.models.growth import ScoreGrowth
+from steinball.models.knowledge import ScoreGrowth
 from steinball.problem import pose
 from steinball.stein import SteinKernel
 from steinball.tau.shells import GAP, Majorant, Setting, _bounded, _largest, largest_box, largest_shell

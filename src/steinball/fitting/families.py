@@ -17,10 +17,9 @@ from steinball.arrays import Floats, as_number, check_kind, check_resamples
 from steinball.fitting.minimum_ksd import minimize_ksd
 from steinball.models.autodiff import difference_jacobian
 from steinball.models.base import Model
-from steinball.models.family import Family
+from steinball.models.family import Family, NormalFamily
 from steinball.models.knowledge import Knowledge
 from steinball.models.mixture import MixtureFamily
-from steinball.models.normal_family import NormalFamily
 from steinball.models.positive import ExponentialDistributions, GammaFamily, LogNormalFamily, WeibullFamily
 from steinball.models.registry import Fit, read_family
 from steinball.models.student_t import StudentFamily

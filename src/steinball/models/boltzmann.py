@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, as_generator, as_numbers, check_choice, check_resamples, like, namespace
 from steinball.models.gaussian import BuiltIn, as_points, frozen, set_fields
-from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds, unit_root
+from steinball.models.knowledge import Bounds, ScoreGrowth, linear_bounds, unit_root
 
 _MOST_ENUMERATED = 20  # hidden units: 2^20 states
 _CHUNK = 2**16  # states held at once while they are enumerated

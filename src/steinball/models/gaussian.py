@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from steinball.arrays import Array, Floats, as_numbers, check_resamples, is_array, like, namespace
-from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds, unit_root
+from steinball.models.knowledge import Bounds, RadialScore, ScoreGrowth, linear_bounds, unit_root
 
 
 class BuiltIn:

@@ -13,7 +13,7 @@ import scipy
 from steinball.arrays import Array, Floats, as_number, as_numbers, like, namespace, to_host
 from steinball.models.base_space import rosenblatt
 from steinball.models.gaussian import BuiltIn, Covariance, as_points, frozen, set_fields
-from steinball.models.growth import Bounds, ScoreGrowth, unit_root
+from steinball.models.knowledge import Bounds, ScoreGrowth, unit_root
 
 _TOGETHER = 2**22  # numbers of a block of points by centers
 

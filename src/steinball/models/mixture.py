@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, Floats, as_numbers, like, namespace
 from steinball.models.autodiff import difference_jacobian
 from steinball.models.base_space import rosenblatt
-from steinball.models.family import Family, maximum_likelihood
-from steinball.models.gaussian import BuiltIn, Covariance, as_points, frozen, set_fields
-from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds, unit_root
-from steinball.models.knowledge import Clusters
-from steinball.models.normal_family import (
+from steinball.models.family import (
+    Family,
     from_log_cholesky,
     log_cholesky,
+    maximum_likelihood,
     moment_names,
     moment_scores,
     packed,
     unpacked,
 )
+from steinball.models.gaussian import BuiltIn, Covariance, as_points, frozen, set_fields
+from steinball.models.knowledge import Bounds, Clusters, ScoreGrowth, linear_bounds, unit_root
 
 _STARTS, _STEPS, _ENOUGH, _LEAST = 8, 500, 1e-6, 1e-3  # no component shrinks below _LEAST of the variance
 

@@ -13,8 +13,7 @@ from steinball.arrays import Array, Floats, OutOfRangeError, like, namespace, to
 from steinball.models.base import Model, score_of
 from steinball.models.family import Family
 from steinball.models.gaussian import Gaussian
-from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds
-from steinball.models.knowledge import Clusters, Knowledge
+from steinball.models.knowledge import Bounds, Clusters, Knowledge, ScoreGrowth, linear_bounds
 from steinball.models.mixture import GaussianMixture
 from steinball.models.reference import Reference, kept_with
 from steinball.models.student_t import StudentT

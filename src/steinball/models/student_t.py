@@ -13,7 +13,7 @@ from steinball.arrays import Array, Floats, as_number, like, namespace
 from steinball.models.base_space import normal_of
 from steinball.models.family import Family
 from steinball.models.gaussian import BuiltIn, Covariance, Gaussian, as_points, as_vector, common_dimension, set_fields
-from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds
+from steinball.models.knowledge import Bounds, RadialScore, ScoreGrowth, linear_bounds
 
 _MOST = 5.0  # of 1/ν: a fifth of a degree of freedom
 _NORMAL = 1e-9  # 1/ν below which the member is the normal one

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steinball.arrays import Array, dtype_name, to_host
-from steinball.models.growth import RadialScore
-from steinball.models.knowledge import Knowledge
+from steinball.models.knowledge import Knowledge, RadialScore
 from steinball.stein import SteinKernel
 from steinball.tau.search import optimized
 from steinball.tau.shells import MOST_BOXES, Majorant, Setting, largest_box, largest_shell

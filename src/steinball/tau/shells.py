@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats
 from steinball.kernels.base import Kernel
 from steinball.models.gaussian import MANY
-from steinball.models.growth import RadialScore, ScoreGrowth, unit_root
-from steinball.models.knowledge import Knowledge
+from steinball.models.knowledge import Knowledge, RadialScore, ScoreGrowth, unit_root
 from steinball.tilts import PolynomialTilt, Tilt
 
 _ROUNDS = 80
