@@ -56,8 +56,8 @@ class Model(Protocol):
     a constant; ``sample(n, rng)``, shape (n, d); ``dimension``, an int; ``location``, shape (d,), and
     ``covariance``, shape (d, d), which center and scale the tilt. With ``score_growth(center)``, a pair (A, B) such
     that \|s(x)\| ≤ A + B\|x − center\| for every x, the supremum of the Stein kernel gets a certified upper bound
-    (:class:`~steinball.models.knowledge.ScoreGrowth`); ``score_bounds(lower, upper)``, NumPy bounds of each coordinate of
-    the score over boxes, rows (m, d), sharpens it in up to three dimensions. ``modes``, a
+    (:class:`~steinball.models.knowledge.ScoreGrowth`); ``score_bounds(lower, upper)``, NumPy bounds of each coordinate
+    of the score over boxes, rows (m, d), sharpens it in up to three dimensions. ``modes``, a
     :class:`steinball.jumps.Modes`, is for jumps. ``support``, a pair (low, high) or one per column with ``None`` for
     infinite, says where the density ends; ``growth`` is r with \|s(x)\| = O(1 + \|x\|^r). ``takes_numpy = True`` says
     that NumPy arrays are welcome whatever library the samples are of.
