@@ -52,4 +52,4 @@ def kef_rows(x: Samples, model: Any, rng: np.random.Generator, cell: Cell) -> li
 def density_curve(panel: str, series: str, model: KernelExponentialFamily) -> Curve:
     """The fitted density on [−9, 9]."""
     x = np.linspace(-9.0, 9.0, 361)
-    return Curve(panel, series, x, value=model.density(x))
+    return Curve(panel, series, x, value=np.exp(model.log_density(x) - model.log_normalizer))

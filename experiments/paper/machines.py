@@ -22,6 +22,7 @@ __all__ = [
     "modes_of",
     "published_machine",
     "random_machine",
+    "random_rbm",
 ]
 
 DIMENSION, HIDDEN = 50, 10
@@ -45,7 +46,20 @@ def published_machine() -> GaussianBernoulliRBM:
 @cache
 def random_machine(seed: int, *, normal: bool = False) -> GaussianBernoulliRBM:
     """Another machine like it; ``normal`` entries of B are N(0, 1), as the text says."""
-    return GaussianBernoulliRBM.random(DIMENSION, HIDDEN, seed, "normal" if normal else "signs")
+    return random_rbm(DIMENSION, HIDDEN, seed, normal=normal)
+
+
+def random_rbm(dimension: int, hidden: int, rng: Any = None, *, normal: bool = False) -> GaussianBernoulliRBM:
+    """A machine with standard normal biases and weights ±1, as behind the paper's figure, or ``normal`` ones.
+
+    Examples
+    --------
+    >>> random_rbm(50, 10, rng=0)
+    GaussianBernoulliRBM(dimension=50, hidden=10)
+    """
+    generator, size = np.random.default_rng(rng), (dimension, hidden)
+    weights = generator.standard_normal(size) if normal else generator.choice([-1.0, 1.0], size=size)
+    return GaussianBernoulliRBM(weights, generator.standard_normal(dimension), generator.standard_normal(hidden))
 
 
 def modes_of(x: NDArray[np.float64], machine: GaussianBernoulliRBM) -> NDArray[np.intp]:

@@ -132,8 +132,6 @@ SPECIAL: dict[str, Maker] = {
     "radius.diameter.tau": lambda s: sb.tau.Supremum(2.0, "given"),
     "radius.lipschitz_constant.problem": _problem,
     "models.GaussianBernoulliRBM.weights": lambda s: np.ones((2, 2)),
-    "models.GaussianBernoulliRBM.random.dimension": lambda s: 3,
-    "models.GaussianBernoulliRBM.random.hidden": lambda s: 2,
     "models.StudentT.standardized.dimension": lambda s: 2,
     "DensityBand.between.first": lambda s: _normal_density,
     "DensityBand.between.second": lambda s: _normal_density,

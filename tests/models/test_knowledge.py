@@ -26,7 +26,7 @@ OURS: list[Any] = [
     Gaussian([1.0, 2.0], [1.0, 4.0]),
     StudentT(3.0, dimension=2),
     GaussianMixture([0.5, 0.5], [[-1.0, 0.0], [1.0, 0.0]]),
-    GaussianBernoulliRBM.random(2, 3, 0),
+    GaussianBernoulliRBM(np.random.default_rng(0).normal(size=(2, 3)), np.ones(2), np.ones(3)),
     KernelExponentialFamily([1.0, -0.5]),
 ]
 
@@ -251,7 +251,7 @@ MODELS: dict[str, Any] = {
     "one is widest": GaussianMixture([0.9, 0.1], [[0.0, 0.0], [2.0, 1.0]], [np.eye(2), covariance(2, 2) + np.eye(2)]),
     "none is widest": GaussianMixture([0.5, 0.5], [[0.0, 0.0], [2.0, 1.0]], [np.diag([1, 4.0]), np.diag([4.0, 1])]),
     "rbm": GaussianBernoulliRBM([[2.0, -1.0, 0.3], [0.5, 1.5, -2.0]], [0.4, -0.3], [0.1, 2.0, -5.0]),
-    "large rbm": GaussianBernoulliRBM.random(3, 14, 0),
+    "large rbm": GaussianBernoulliRBM(np.random.default_rng(0).normal(size=(3, 14)), np.ones(3), np.ones(14)),
     "kernel family": KernelExponentialFamily(np.random.default_rng(0).normal(size=8)),
     "kernel family, narrow": KernelExponentialFamily([1.0, -2.0, 0.0, 0.0, 1.0], 0.5),
     "kernel family, one function": KernelExponentialFamily([1.0], 0.3),

@@ -22,8 +22,6 @@ from steinball.arrays import (
 )
 from steinball.models.knowledge import Knowledge
 
-_SLIP = 77  # the 78th velocity: 26690, where the source has 26960
-_TRUE_VELOCITY = 26960.0
 _ORDER = 1988  # the seed of the order of the wages
 
 
@@ -33,14 +31,11 @@ def _columns(name: str) -> Floats:
         return np.loadtxt(lines, skiprows=1, delimiter=",", dtype=np.float64)
 
 
-def load_galaxies(corrected: bool = False, standardize: bool = True) -> Floats:
+def load_galaxies(standardize: bool = True) -> Floats:
     """Velocities of 82 galaxies in the Corona Borealis region (Postman et al., 1986; Roeder, 1990).
 
     Parameters
     ----------
-    corrected : bool
-        Replace the 78th velocity, 26690, by 26960. The digits were swapped in the copy of the data that went
-        round, and the paper's results contain the slip: it is kept by default.
     standardize : bool
         Subtract the mean and divide by half the standard deviation, as in the paper's §5.3; otherwise km/s.
 
@@ -49,14 +44,17 @@ def load_galaxies(corrected: bool = False, standardize: bool = True) -> Floats:
     (82, 1) array
         The velocities in increasing order.
 
+    Notes
+    -----
+    The 78th velocity is 26690, where the source has 26960. The digits were swapped in the copy of the data that went
+    round, and the paper's results contain the slip.
+
     Examples
     --------
     >>> load_galaxies(standardize=False)[:3, 0]
     array([9172., 9350., 9483.])
     """
     velocities = _columns("galaxies.csv")
-    if corrected:
-        velocities[_SLIP] = _TRUE_VELOCITY
     if standardize:
         velocities = (velocities - velocities.mean()) / (0.5 * velocities.std())
     return velocities[:, None]
@@ -161,22 +159,15 @@ def _draw(contamination: Any, m: int, d: int, generator: np.random.Generator) ->
     if not is_array_like(contamination) and not isinstance(contamination, type):
         sampler = Knowledge(contamination).sampler or contamination
         if callable(sampler):
-            return _checked_rows(sampler(m, generator), m, d)
+            rows = _rows(sampler(m, generator), d, least=m)
+            if len(rows) != m:
+                raise ValueError(f"`contamination` must return {m} rows of {d} numbers, got {len(rows)} rows.")
+            return rows
     rows = _rows(contamination, d)
     return rows[generator.integers(0, len(rows), size=m)] if len(rows) > 1 else np.repeat(rows, m, axis=0)
 
 
-def _checked_rows(drawn: Any, m: int, d: int) -> Floats:
-    rows = as_numbers(drawn, "contamination")
-    rows = rows[:, None] if rows.ndim == 1 and d == 1 else rows
-    if rows.shape != (m, d):
-        raise ValueError(f"`contamination` must return {m} rows of {d} numbers, got shape {rows.shape}.")
-    if not np.isfinite(rows).all():
-        raise ValueError("`contamination` must return finite numbers.")
-    return rows
-
-
-def _rows(contamination: Any, d: int) -> Floats:
+def _rows(contamination: Any, d: int, least: int = 1) -> Floats:
     """A point as one row, or the rows to draw from."""
     if isinstance(contamination, (str, bytes, bool, type)) or contamination is None:
         raise TypeError(
@@ -187,8 +178,8 @@ def _rows(contamination: Any, d: int) -> Floats:
     rows = np.full((1, d), values) if values.ndim == 0 else values
     if rows.ndim == 1:
         rows = rows[:, None] if d == 1 else rows[None, :]
-    if rows.ndim != 2 or rows.shape[1] != d or len(rows) == 0:
-        raise ValueError(f"`contamination` must be a point of {d} numbers or have shape (k, {d}), got {values.shape}.")
-    if not np.isfinite(rows).all():
-        raise ValueError("`contamination` must be finite.")
+    if rows.ndim != 2 or rows.shape[1] != d or len(rows) < least or not np.isfinite(rows).all():
+        raise ValueError(
+            f"`contamination` must be a point of {d} finite numbers or rows of them, (k, {d}), got {values.shape}."
+        )
     return rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,12 +9,11 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, Floats, as_generator, as_numbers, check_choice, check_resamples, like, namespace
+from steinball.arrays import Array, Floats, as_numbers, like, namespace
 from steinball.models.gaussian import BuiltIn, as_points, frozen, set_fields
 from steinball.models.knowledge import Bounds, ScoreGrowth, linear_bounds, unit_root
 
-_MOST_ENUMERATED = 20  # hidden units: 2^20 states
-_CHUNK = 2**16  # states held at once while they are enumerated
+_MOST_ENUMERATED = 16  # hidden units: 2^16 states
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,22 +69,6 @@ class GaussianBernoulliRBM(BuiltIn):
 
     def __repr__(self) -> str:
         return f"GaussianBernoulliRBM(dimension={self.dimension}, hidden={self.hidden})"
-
-    @classmethod
-    def random(cls, dimension: int, hidden: int, rng: Any = None, entries: str = "signs") -> GaussianBernoulliRBM:
-        """A machine with standard normal biases and random weights.
-
-        ``"signs"`` are ±1, as behind the paper's published figure; ``"normal"`` is N(0, 1), as its text says.
-
-        Examples
-        --------
-        >>> GaussianBernoulliRBM.random(50, 10, rng=0)
-        GaussianBernoulliRBM(dimension=50, hidden=10)
-        """
-        size = check_resamples(dimension, "dimension"), check_resamples(hidden, "hidden")
-        generator, signs = as_generator(rng), check_choice(entries, "entries", ("signs", "normal")) == "signs"
-        weights = generator.choice([-1.0, 1.0], size=size) if signs else generator.standard_normal(size)
-        return cls(weights, generator.standard_normal(dimension), generator.standard_normal(hidden))
 
     def _fields(self, x: Array) -> Array:
         """Half the difference of the hidden units' energies, ½Bᵀx + c, shape (n, d')."""
@@ -145,16 +127,10 @@ class GaussianBernoulliRBM(BuiltIn):
                 f"enumeration needs 2^{self.hidden} hidden states; at most 2^{_MOST_ENUMERATED} are visited. Draw x "
                 "and h in turn (`draw_visible`), knowing that such chains may not mix."
             )
-        log_weights = np.concatenate(list(self._log_hidden_weights()))
-        return np.asarray(np.exp(log_weights - scipy.special.logsumexp(log_weights)))
-
-    def _log_hidden_weights(self) -> Iterator[Floats]:
-        """cᵀh + |b + Bh/2|²/2, less its constant |b|²/2, in chunks."""
+        h = self.hidden_states(np.arange(2**self.hidden))
         linear = self.hidden_bias + 0.5 * self.visible_bias @ self.weights
         quadratic = self.weights.T @ self.weights / 8.0
-        for start in range(0, 2**self.hidden, _CHUNK):
-            h = self.hidden_states(np.arange(start, min(start + _CHUNK, 2**self.hidden)))
-            yield h @ linear + np.sum((h @ quadratic) * h, axis=1)
+        return np.asarray(scipy.special.softmax(h @ linear + np.sum((h @ quadratic) * h, axis=1)))
 
     def sample(self, n: int, rng: Any = None) -> Floats:
         """``n`` independent draws, shape (n, d): a hidden state by its probability, then x given h."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -128,8 +128,8 @@ class KernelExponentialFamily(BuiltIn):
 
     Notes
     -----
-    ``log_density`` is without the normalizing constant; ``log_normalizer`` is that constant by quadrature and
-    ``density`` is normalized. Basis functions come from :math:`\varphi_l = \varphi_{l-1}\, x/\sqrt l` and
+    ``log_density`` is without the normalizing constant; ``log_normalizer`` is the logarithm of that constant, by
+    quadrature. Basis functions come from :math:`\varphi_l = \varphi_{l-1}\, x/\sqrt l` and
     their derivatives are :math:`\varphi_l' = \sqrt l\, \varphi_{l-1} - \sqrt{l+1}\, \varphi_{l+1}`: no power
     overflows, so that a point at 10²⁰ has basis values 0 and the score of the Gaussian base.
 
@@ -162,10 +162,6 @@ class KernelExponentialFamily(BuiltIn):
     def n_basis(self) -> int:
         """The number L of basis functions."""
         return int(self.coefficients.size)
-
-    def with_coefficients(self, coefficients: Any) -> KernelExponentialFamily:
-        """The same family at other coefficients."""
-        return replace(self, coefficients=coefficients)
 
     def _functions(self, x: Array) -> Array:
         """φ_0 … φ_{L+1} at a column of points, shape (n, L + 2)."""
@@ -229,11 +225,6 @@ class KernelExponentialFamily(BuiltIn):
         scaled = x[:, 0] / self.base_scale
         tilt = namespace(x).matmul(self.basis(x), like(self.coefficients[:, None], x))
         return -0.5 * scaled * scaled + tilt[:, 0]
-
-    def density(self, x: Array) -> Array:
-        """p at each point, normalized, shape (n,)."""
-        log_density = self.log_density(x)
-        return namespace(log_density).exp(log_density - self.log_normalizer)
 
     @property
     def log_normalizer(self) -> float:

@@ -26,7 +26,7 @@ class StudentT(BuiltIn):
     .. math:: \left(1 + (x-\mu)^\top \Sigma^{-1} (x-\mu) / \nu\right)^{-(\nu + d)/2},
        \qquad \Sigma = \sigma^2 \Omega.
 
-    :meth:`standardized` is :math:`Q_\nu = t_\nu \sqrt{(\nu - 2)/\nu}` of the paper's §5.1.
+    At the scale :math:`\sqrt{(\nu - 2)/\nu}` it is :math:`Q_\nu` of the paper's §5.1, of unit variance.
 
     Parameters
     ----------
@@ -74,18 +74,6 @@ class StudentT(BuiltIn):
             return f"StudentT(df={self.df:g}, dimension={self.dimension})"
         width = math.sqrt(self._factor.matrix[0, 0])
         return f"StudentT(df={self.df:g}, location={self.location[0]:g}, scale={width:g})"
-
-    @classmethod
-    def standardized(cls, df: float, dimension: int = 1) -> StudentT:
-        r"""The t distribution of mean 0 and unit covariance, :math:`t_\nu \sqrt{(\nu - 2)/\nu}`.
-
-        Examples
-        --------
-        >>> StudentT.standardized(4.0).scale ** 2
-        0.5000000000000001
-        """
-        df = as_number(df, "df", low=2.0, open_low=True)
-        return cls(df, scale=math.sqrt((df - 2.0) / df), dimension=dimension)
 
     @property
     def covariance(self) -> Floats:

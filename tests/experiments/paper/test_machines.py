@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from experiments.paper.machines import chain, last_states, mode_shares, modes_of, published_machine, random_machine
+from experiments.paper.machines import (
+    chain,
+    last_states,
+    mode_shares,
+    modes_of,
+    published_machine,
+    random_machine,
+    random_rbm,
+)
 from steinball.models import GaussianBernoulliRBM
 
 pytestmark = pytest.mark.exact
@@ -50,8 +58,8 @@ def test_chains_end_in_modes_that_the_model_hardly_has() -> None:
     assert mode_shares(x, machine)[0b1111101000] < 0.6
 
 
-SMALL = GaussianBernoulliRBM.random(4, 3, rng=1, entries="normal")
-PAPER = GaussianBernoulliRBM.random(50, 10, rng=1)
+SMALL = random_rbm(4, 3, rng=1, normal=True)
+PAPER = random_rbm(50, 10, rng=1)
 
 
 def projected_law(model: GaussianBernoulliRBM, a: np.ndarray) -> Any:
@@ -99,3 +107,12 @@ def test_gibbs_chains_of_the_paper_s_machine_do_not_mix() -> None:
         counts.append(np.bincount(signs @ code, minlength=1024)[PAPER.hidden_probabilities().argmax()])
     assert counts[0] > 190
     assert counts[1] < 120
+
+
+def test_random_machines_have_signs_or_normal_entries() -> None:
+    assert set(np.unique(PAPER.weights)) == {-1.0, 1.0}
+    normal = random_rbm(60, 50, rng=0, normal=True)
+    assert stats.kstest(normal.weights.ravel(), stats.norm.cdf).pvalue > 1e-3
+    assert stats.kstest(normal.visible_bias, stats.norm.cdf).pvalue > 1e-3
+    assert stats.kstest(normal.hidden_bias, stats.norm.cdf).pvalue > 1e-3
+    np.testing.assert_array_equal(PAPER.weights, random_rbm(50, 10, rng=1).weights)
