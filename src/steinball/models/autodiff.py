@@ -227,7 +227,7 @@ class DifferentiatedDensity:
 
     def _checked_gradient(self, library: Any, z: Array) -> Array:
         room = None if self.support is None else self.support.distance(to_host(z))
-        values, gradient = _BACKENDS[self.backend].gradient(library, self.function, z, room)
+        values, gradient = _BACKENDS[self.backend][1](library, self.function, z, room)
         check_rows(self.function, z, values)
         return gradient
 
@@ -236,15 +236,7 @@ class DifferentiatedDensity:
         if self.dimension is not None and x.shape[1] != self.dimension:
             raise ValueError(f"`x` must have `dimension={self.dimension}` columns, got {x.shape[1]}.")
         _refuse_foreign(x, self.backend)
-        return _BACKENDS[self.backend].run(task, x)
-
-
-@dataclass(frozen=True)
-class _Backend:
-    """``run(task, x)`` calls ``task(library, z)``, z being x in that library, and brings the result back."""
-
-    run: Callable[[Task, Array], Array]
-    gradient: Callable[[Any, Function, Array, Any], tuple[Array, Array]]
+        return _BACKENDS[self.backend][0](task, x)
 
 
 def _run_in_jax(task: Task, x: Array) -> Array:
@@ -311,10 +303,11 @@ def _numerical_gradient(_: Any, function: Function, z: Array, room: Any) -> tupl
     return values(z), numerical_gradient(values, z, room)[0]
 
 
-_BACKENDS = {
-    "jax": _Backend(_run_in_jax, _jax_gradient),
-    "torch": _Backend(_run_in_torch, _torch_gradient),
-    "numerical": _Backend(_run_in_numpy, _numerical_gradient),
+#: How a task (library, z) is run on points x, z being x in that library; and values and gradients of a function there.
+_BACKENDS: dict[str, tuple[Callable[[Task, Array], Array], Callable[..., tuple[Array, Array]]]] = {
+    "jax": (_run_in_jax, _jax_gradient),
+    "torch": (_run_in_torch, _torch_gradient),
+    "numerical": (_run_in_numpy, _numerical_gradient),
 }
 
 

@@ -15,6 +15,7 @@ from steinball.models.autodiff import difference_jacobian
 from steinball.models.base import Model
 from steinball.models.gaussian import Gaussian
 from steinball.models.support import Support
+from steinball.tilts.scatter import median_and_scales
 
 
 class Family(ABC):
@@ -287,9 +288,7 @@ class NormalFamily(ExponentialFamily):
 
     def start(self, x: Floats) -> Floats:
         """Medians and median absolute deviations of the columns."""
-        center = np.median(x, axis=0)
-        spread = 1.4826 * np.median(np.abs(x - center), axis=0)
-        spread = np.where(spread > 0.0, spread, np.maximum(x.std(axis=0), np.finfo(float).tiny))
+        center, spread = median_and_scales(x, squared=False)
         return self._params(center, np.diag(spread**2))
 
     def fit(self, x: Floats) -> Floats:

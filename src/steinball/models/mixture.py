@@ -25,6 +25,7 @@ from steinball.models.family import (
 )
 from steinball.models.gaussian import BuiltIn, Covariance, as_points, frozen, set_fields
 from steinball.models.knowledge import Bounds, Clusters, ScoreGrowth, linear_bounds, unit_root
+from steinball.tilts.scatter import median_and_scales
 
 _STARTS, _STEPS, _ENOUGH, _LEAST = 8, 500, 1e-6, 1e-3  # no component shrinks below _LEAST of the variance
 
@@ -332,11 +333,8 @@ class MixtureFamily(Family):
 
     def start(self, x: Floats) -> Floats:
         """The fit to the bulk: rows within five median absolute deviations of the median."""
-        center = np.median(x, axis=0)
-        apart = np.abs(x - center)
-        spread = np.median(apart, axis=0)
-        inside = (apart <= 5.0 * 1.4826 * np.where(spread > 0.0, spread, np.inf)).all(axis=1)
-        return self.fit(x[inside])
+        center, spread = median_and_scales(x, squared=False)
+        return self.fit(x[(np.abs(x - center) <= 5.0 * spread).all(axis=1)])
 
     def fit(self, x: Floats) -> Floats:
         """The best of several runs of the EM algorithm from random points of the data, with seeds of its own, and then

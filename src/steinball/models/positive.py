@@ -13,6 +13,7 @@ from steinball.arrays import Array, Floats, namespace
 from steinball.models.family import ExponentialFamily, Family
 from steinball.models.gaussian import BuiltIn, as_points
 from steinball.models.support import Support
+from steinball.tilts.scatter import median_and_scales
 
 _HALF_LINE = Support.of((0, None))
 _NEWTON, _STEPS = 5, 60
@@ -134,10 +135,10 @@ def _logs_of(x: Floats, fitted: str = "") -> Floats:
     return np.asarray(logs)
 
 
-def _center_and_spread(logs: Floats) -> tuple[float, float]:
-    center = float(np.median(logs))
-    spread = 1.4826 * float(np.median(np.abs(logs - center)))
-    return center, spread if spread > 0.0 else max(float(logs.std()), 1e-8)
+def _center_and_spread(x: Floats) -> tuple[float, float]:
+    """Median and median absolute deviation, as a standard deviation, of the logarithms."""
+    center, spread = median_and_scales(_logs_of(x)[:, None], squared=False)
+    return float(center[0]), float(spread[0])
 
 
 class GammaFamily(ExponentialFamily):
@@ -157,7 +158,7 @@ class GammaFamily(ExponentialFamily):
 
     def start(self, x: Floats) -> Floats:
         """Parameters by the median and the spread of the logarithms: the variance of log x is about 1/(k − ½)."""
-        center, spread = _center_and_spread(_logs_of(x))
+        center, spread = _center_and_spread(x)
         shape = 0.5 * (1.0 + np.tanh(1.0 / spread)) * max(spread**-2, 0.05) + 0.1
         return np.array([shape, np.exp(center) / max(shape - 1.0 / 3.0, 0.05)])
 
@@ -248,7 +249,7 @@ class LogNormalFamily(ExponentialFamily):
 
     def start(self, x: Floats) -> Floats:
         """Median and median absolute deviation of the logarithms."""
-        return np.array(_center_and_spread(_logs_of(x)))
+        return np.array(_center_and_spread(x))
 
     def fit(self, x: Floats) -> Floats:
         """Mean and standard deviation of the logarithms."""
@@ -297,7 +298,7 @@ class WeibullFamily(Family):
 
     def start(self, x: Floats) -> Floats:
         """Parameters by the median and the spread of the logarithms, whose standard deviation is about 1.15/k."""
-        center, spread = _center_and_spread(_logs_of(x))
+        center, spread = _center_and_spread(x)
         shape = 1.15 / spread
         return np.array([shape, np.exp(center + 0.3665 / shape)])
 
