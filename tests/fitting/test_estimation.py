@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,7 +80,7 @@ def test_the_fit_minimizes_the_stein_kernel_s_mean_plus_the_ridge() -> None:
     stein = SteinKernel(kernels[0] + kernels[1] + kernels[2], PolynomialTilt())
 
     def objective(eta: np.ndarray) -> float:
-        scores = replace(family, coefficients=eta).score(x)
+        scores = family.with_coefficients(eta).score(x)
         return float(stein(x, scores, x, scores).mean() + 1e-4 * eta @ eta)
 
     fitted = fit_kernel_exponential_family(x, n_basis=5).coefficients

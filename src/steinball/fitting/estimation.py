@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any
@@ -87,7 +87,7 @@ def fit_kernel_exponential_family(
     jacobians = family.basis_gradient(x)[:, None, :]
     kernel = _SUM_KERNEL if kernel is None else kernel
     found = minimum_ksd_coefficients(x, family.base_score(x), jacobians, kernel, tilt=tilt, ridge=ridge)
-    return replace(family, coefficients=found)
+    return family.with_coefficients(found)
 
 
 def minimum_ksd_coefficients(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -162,6 +162,10 @@ class KernelExponentialFamily(BuiltIn):
     def n_basis(self) -> int:
         """The number L of basis functions."""
         return int(self.coefficients.size)
+
+    def with_coefficients(self, coefficients: Any) -> KernelExponentialFamily:
+        """The same family at other coefficients."""
+        return replace(self, coefficients=coefficients)
 
     def _functions(self, x: Array) -> Array:
         """φ_0 … φ_{L+1} at a column of points, shape (n, L + 2)."""

@@ -44,16 +44,8 @@ class ScoreArray:
             return as_scores(self.scores, x)
         if x is self.samples or same_array(x, self.samples):
             return self.scores
-        if self.lost:
-            raise ValueError(
-                f"this needs the model, {self.lost}, which was not pickled along with its result; only its scores at "
-                "the samples were. Use a model that can be pickled, such as a function of a module, or ask before "
-                "pickling."
-            )
-        raise ValueError(
-            "`model` is an array of scores, and a score array knows the score only at the samples it was given with; "
-            "pass a score function to evaluate the model elsewhere."
-        )
+        remedy = "use a model that can be pickled, or ask before pickling" if self.lost else "pass a score function"
+        raise ValueError(f"{self.unknown_elsewhere}, and scores are known only at the samples it came with; {remedy}.")
 
     @property
     def unknown_elsewhere(self) -> str:

@@ -212,11 +212,6 @@ class StudentFamily(Family):
         inverse, z = params[0], (x - params[1]) / params[2]
         return np.asarray(scipy.special.stdtr(1.0 / inverse, z) if inverse > _NORMAL else scipy.special.ndtr(z))
 
-    def score(self, params: Floats, x: Floats) -> Floats:
-        inverse, loc, scale = params
-        z = (x - loc) / scale
-        return np.asarray(-(1.0 + inverse) / scale * z / (1.0 + inverse * z * z))
-
     def score_jacobian(self, working: Floats, x: Floats, units: Floats) -> Floats:
         """In closed form: differences would step over the edge of the family."""
         inverse, loc, scale = self.from_working(working)
