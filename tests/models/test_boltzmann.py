@@ -132,9 +132,9 @@ def test_too_many_hidden_units_are_refused_with_advice() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([1.0, 2.0], [0.0], [0.0]), r"`weights` must have shape \(d, d'\)"),
-        (([[1.0, 2.0]], [0.0, 1.0], [0.0, 0.0]), r"`visible_bias` must have shape \(1,\), got \(2,\)"),
-        (([[1.0, 2.0]], [0.0], [0.0]), r"`hidden_bias` must have shape \(2,\), got \(1,\)"),
+        (([1.0, 2.0], [0.0], [0.0]), r"`weights` must be finite, of shape \(d, d'\)"),
+        (([[1.0, 2.0]], [0.0, 1.0], [0.0, 0.0]), r"`visible_bias` must be a number or have shape \(1,\), got \(2,\)"),
+        (([[1.0, 2.0]], [0.0], [0.0]), r"`hidden_bias` must be a number or have shape \(2,\), got \(1,\)"),
         (([[np.nan]], [0.0], [0.0]), "`weights` must be finite"),
     ],
 )

@@ -167,8 +167,8 @@ def test_other_coefficients_keep_the_base() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([],), r"`coefficients` must have shape \(L,\)"),
-        (([[1.0]],), r"`coefficients` must have shape \(L,\)"),
+        (([],), r"`coefficients` must be finite, of shape \(L,\)"),
+        (([[1.0]],), r"`coefficients` must be finite, of shape \(L,\)"),
         (([np.nan],), "`coefficients` must be finite"),
         (([1.0], 0.0), "`base_scale` must be a finite number"),
     ],

@@ -131,7 +131,7 @@ def test_covariances_are_held_for_every_component() -> None:
     ("arguments", "message"),
     [
         (([0.5, 0.6], [0.0, 1.0]), "`weights` must sum to 1, got 1.1"),
-        (([-0.5, 1.5], [0.0, 1.0]), "`weights` must be finite and not negative"),
+        (([-0.5, 1.5], [0.0, 1.0]), r"`weights` must have shape \(k,\), be finite and not negative"),
         (([[1.0]], [0.0]), r"`weights` must have shape \(k,\)"),
         (([1.0], [0.0, 1.0]), "`weights` has 1 entries but `means` 2 rows"),
         (([1.0], [np.nan]), "`means` must be finite"),

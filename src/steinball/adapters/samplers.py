@@ -191,9 +191,8 @@ class PyMC(Adapter):
         if "Model" in class_names(thing):
             raise TypeError(
                 "`model` is an object of type Model, whose `logp` is symbolic and not a function of arrays; draws of "
-                "its posterior are tested by `sb.mcmc_test(idata, model)`; for data compile it, `logp = "
-                'model.compile_logp()`, and use `sb.from_log_density(lambda x: np.array([logp({"mu": row[0]}) for row '
-                'in x]), backend="numerical")` with the names of your own variables.'
+                "its posterior are tested by `sb.mcmc_test(idata, model)`; for data wrap `model.compile_logp()`: "
+                '`sb.from_log_density(lambda x: np.array([logp({"mu": row[0]}) for row in x]), backend="numerical")`.'
             )
 
     def posterior(self, thing: Any, run: Any) -> PyMCPosterior | None:

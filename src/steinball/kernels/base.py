@@ -18,7 +18,6 @@ from steinball.arrays import (
     as_number,
     as_numbers,
     as_samples,
-    check_kind,
     like,
     namespace,
     take_rows,
@@ -154,8 +153,6 @@ class _OfTwo(Kernel):
     second: Kernel
 
     def __post_init__(self) -> None:
-        for name in ("first", "second"):
-            check_kind(vars(self)[name], Kernel, name, "a kernel of `steinball.kernels`")
         if not np.array_equal(np.asarray(self.first.metric), np.asarray(self.second.metric)):
             raise ValueError("kernels are combined only with equal `metric`s: the Stein kernel has one r².")
 
@@ -213,7 +210,6 @@ class Scaled(Kernel):
     factor: float
 
     def __post_init__(self) -> None:
-        check_kind(self.kernel, Kernel, "kernel", "a kernel of `steinball.kernels`")
         object.__setattr__(self, "factor", as_number(self.factor, "factor", low=0.0, open_low=True))
 
     @property

@@ -10,7 +10,7 @@ import scipy
 from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, as_numbers, like, namespace
-from steinball.models.gaussian import BuiltIn, as_points, frozen, set_fields
+from steinball.models.gaussian import BuiltIn, as_points, as_vector, frozen, set_fields
 from steinball.models.knowledge import Bounds, ScoreGrowth, linear_bounds, unit_root
 
 _MOST_ENUMERATED = 16  # hidden units: 2^16 states
@@ -59,13 +59,12 @@ class GaussianBernoulliRBM(BuiltIn):
 
     def __post_init__(self) -> None:
         weights = as_numbers(self.weights, "weights")
-        if weights.ndim != 2 or 0 in weights.shape:
-            raise ValueError(f"`weights` must have shape (d, d'), visible by hidden, got {weights.shape}.")
+        if weights.ndim != 2 or not weights.size or not np.isfinite(weights).all():
+            raise ValueError(f"`weights` must be finite, of shape (d, d'), visible by hidden, got {weights.shape}.")
         d, hidden = weights.shape
-        visible_bias = _finite(self.visible_bias, "visible_bias", (d,))
-        hidden_bias = _finite(self.hidden_bias, "hidden_bias", (hidden,))
-        set_fields(self, weights=_finite(weights, "weights", (d, hidden)), dimension=d, hidden=hidden)
-        set_fields(self, visible_bias=visible_bias, hidden_bias=hidden_bias)
+        set_fields(self, weights=frozen(weights), dimension=d, hidden=hidden)
+        set_fields(self, visible_bias=as_vector(self.visible_bias, "visible_bias", d))
+        set_fields(self, hidden_bias=as_vector(self.hidden_bias, "hidden_bias", hidden))
 
     def __repr__(self) -> str:
         return f"GaussianBernoulliRBM(dimension={self.dimension}, hidden={self.hidden})"
@@ -156,12 +155,3 @@ def _steepest_chords(fields: Floats) -> Floats:
     first = 1.0 - np.tanh(np.maximum(fields - steps[0], 0.0)) ** 2
     rest = np.concatenate([gain[1:], np.full_like(gain[:1], 2.0)]) / steps
     return np.asarray(np.minimum(1.0, np.maximum(first, rest.max(axis=0))))
-
-
-def _finite(value: Any, name: str, shape: tuple[int, ...]) -> Floats:
-    array = as_numbers(value, name)
-    if array.shape != shape:
-        raise ValueError(f"`{name}` must have shape {shape}, got {array.shape}.")
-    if not np.isfinite(array).all():
-        raise ValueError(f"`{name}` must be finite.")
-    return frozen(array)

@@ -147,11 +147,10 @@ class KernelExponentialFamily(BuiltIn):
 
     def __post_init__(self) -> None:
         coefficients = as_numbers(self.coefficients, "coefficients")
-        if coefficients.ndim != 1 or not 1 <= coefficients.size <= _MOST_BASIS:
-            wanted = f"shape (L,) with L from 1 to {_MOST_BASIS}"
-            raise ValueError(f"`coefficients` must have {wanted}, got {coefficients.shape}.")
-        if not np.isfinite(coefficients).all():
-            raise ValueError("`coefficients` must be finite.")
+        fits = coefficients.ndim == 1 and 1 <= coefficients.size <= _MOST_BASIS
+        if not fits or not np.isfinite(coefficients).all():
+            wanted = f"finite, of shape (L,) with L from 1 to {_MOST_BASIS}"
+            raise ValueError(f"`coefficients` must be {wanted}, got {self.coefficients!r}.")
         scale = as_number(self.base_scale, "base_scale", low=1e-150, high=1e150)
         set_fields(self, coefficients=frozen(coefficients), base_scale=scale)
 

@@ -267,10 +267,8 @@ def _largest_mean(values: Floats, least: Floats, most: Floats) -> Floats:
 
 def _as_weights(value: Any) -> Floats:
     weights = as_numbers(value, "weights")
-    if weights.ndim != 1 or weights.size == 0:
-        raise ValueError(f"`weights` must have shape (k,), got {weights.shape}.")
-    if not np.isfinite(weights).all() or (weights < 0.0).any():
-        raise ValueError(f"`weights` must be finite and not negative, got {value!r}.")
+    if weights.ndim != 1 or not weights.size or not np.isfinite(weights).all() or (weights < 0.0).any():
+        raise ValueError(f"`weights` must have shape (k,), be finite and not negative, got {value!r}.")
     total = float(weights.sum())
     if abs(total - 1.0) > 1e-6:
         raise ValueError(f"`weights` must sum to 1, got {total:g}; divide them by their sum.")
