@@ -161,23 +161,17 @@ def _zuko_base(flow: Any, x: Floats) -> Floats:
         return to_host((found.transform(in_precision_of(flow, x)) - found.base.mean) / found.base.stddev)
 
 
-def _nflows(flow: Any) -> Any:
+def _flow(flow: Any, inverse: Callable[[Any, Floats], Floats], methods: set[str], several: bool) -> Any:
+    """A flow with a normal base, if it has ``log_prob``; its ``inverse`` needs these methods."""
     if Knowledge(flow).density_method != "log_prob":
         return None
-    base = partial(_nflows_base, flow) if "transform_to_noise" in dir(flow) else None
-    return module_model(flow, flow, partial(sample, flow, by_shape=False), base)
+    base = partial(inverse, flow) if methods <= set(dir(flow)) else None
+    return module_model(flow, flow, partial(sample, flow, by_shape=False, several=several), base)
 
 
 def _nflows_base(flow: Any, x: Floats) -> Floats:
     with torch.no_grad():
         return to_host(flow.transform_to_noise(in_precision_of(flow, x)))
-
-
-def _normflows(flow: Any) -> Any:
-    if Knowledge(flow).density_method != "log_prob":
-        return None
-    base = partial(_normflows_base, flow) if "inverse" in dir(flow) and "q0" in dir(flow) else None
-    return module_model(flow, flow, partial(sample, flow, by_shape=False, several=True), base)
 
 
 def _normflows_base(flow: Any, x: Floats) -> Floats:
@@ -186,4 +180,6 @@ def _normflows_base(flow: Any, x: Floats) -> Floats:
         return to_host((noise - flow.q0.loc) / torch.exp(flow.q0.log_scale))
 
 
-ADAPTERS = {"torch": Torch(), "zuko": Flow(_zuko), "nflows": Flow(_nflows), "normflows": Flow(_normflows)}
+_NFLOWS = partial(_flow, inverse=_nflows_base, methods={"transform_to_noise"}, several=False)
+_NORMFLOWS = partial(_flow, inverse=_normflows_base, methods={"inverse", "q0"}, several=True)
+ADAPTERS = {"torch": Torch(), "zuko": Flow(_zuko), "nflows": Flow(_NFLOWS), "normflows": Flow(_NORMFLOWS)}

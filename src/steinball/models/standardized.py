@@ -278,7 +278,9 @@ def standardized(model: Any, samples: Array, look: bool = True) -> tuple[Any, St
 def _by_model(model: Any, template: Array) -> tuple[Any, Standardization] | None:
     """By what the model knows or shows of itself, found once for each state of the model."""
     known, by = Knowledge(model), "the covariance of the model"
-    state: Any = _by_columns(model) or known.place
+    # Of a Gaussian with many uncorrelated columns no matrix is made.
+    alone = model.variances if type(model) is Gaussian else None
+    state: Any = known.place if alone is None else (model.location, alone)
     if state is None:
         reference = Reference.of(model, template)
         state, by = None if reference is None else (reference.draws,), "draws of the model"
@@ -295,12 +297,6 @@ def _by_model(model: Any, template: Array) -> tuple[Any, Standardization] | None
     if not all(np.array_equal(one, other) for one, other in zip(then, state, strict=False)):
         then, found = kept_with(known.original, key, make, anew=True)
     return _moved(model, *found)
-
-
-def _by_columns(model: Any) -> tuple[Floats, Floats] | None:
-    """Location and variances (d,) of a Gaussian with uncorrelated columns: of many columns no matrix is made."""
-    alone = model.variances if type(model) is Gaussian else None
-    return None if alone is None else (model.location, alone)
 
 
 def _moved(model: Any, move: Standardization, alike: Any) -> tuple[Any, Standardization]:
