@@ -12,17 +12,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from steinball.arrays import (
-    Array,
-    Floats,
-    as_number,
-    as_numbers,
-    as_samples,
-    like,
-    namespace,
-    take_rows,
-    to_host,
-)
+from steinball.arrays import Array, Floats, as_number, as_numbers, as_samples, like, namespace, take_rows, to_host
 
 
 def metric_root(metric: Floats) -> Floats:

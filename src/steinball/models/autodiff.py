@@ -12,17 +12,7 @@ import array_api_compat
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import (
-    Array,
-    Floats,
-    as_samples,
-    check_resamples,
-    dtype_name,
-    is_array,
-    namespace,
-    private_copy,
-    to_host,
-)
+from steinball.arrays import Array, Floats, as_samples, dtype_name, is_array, namespace, private_copy, to_host
 from steinball.models.base import as_extras
 from steinball.models.knowledge import LOG_DENSITIES, Knowledge
 from steinball.models.support import Support
@@ -150,7 +140,6 @@ def from_log_density(
     log_density: Function,
     *,
     backend: str,
-    dimension: int | None = None,
     support: Any = None,
     sample: Callable[..., Any] | None = None,
     growth: float | None = None,
@@ -168,8 +157,6 @@ def from_log_density(
         the backend's library. A function of one point becomes one of rows by ``jax.vmap`` or ``torch.vmap``.
     backend : {"jax", "torch", "numerical"}
         What differentiates. There is no default, since a function does not tell what it is written in.
-    dimension : int, optional
-        The number of columns that ``x`` must have.
     support, sample, growth : optional
         Where the density ends, draws of it, and how its score grows: as in :func:`steinball.from_score`.
 
@@ -198,10 +185,8 @@ def from_log_density(
         raise ValueError(f'`backend` must be "jax", "torch" or "numerical", got {backend!r}.')
     if backend != "numerical":
         _library(backend)
-    if dimension is not None:
-        dimension = check_resamples(dimension, "dimension")
     support, sample, _, growth = as_extras(support, sample, None, growth)
-    return DifferentiatedDensity(log_density, backend, dimension, support, sample, growth)
+    return DifferentiatedDensity(log_density, backend, None, support, sample, growth)
 
 
 @dataclass(frozen=True)
