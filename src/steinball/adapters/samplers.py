@@ -15,7 +15,7 @@ from steinball.predictive.law import Draws, Prediction
 from steinball.predictive.law import Posterior as PosteriorLaw
 from steinball.remarks import Remark
 
-_KINDS = ("InferenceData", "DataTree", "Dataset", "DataArray")
+_KINDS = ("InferenceData", "DataTree", "Dataset")
 _DIMS = ("chain", "draw")
 
 
@@ -28,8 +28,6 @@ class ArviZ(Adapter):
         if kind is None:
             return None
         reading.refuse_axes(f"a {kind}")
-        if kind == "DataArray":
-            return NamedDraws({str(thing.name or "x"): _values(thing)})
         group = thing if kind == "Dataset" else _group(thing, "draws", "posterior")
         return NamedDraws({str(name): _values(variable) for name, variable in group.data_vars.items()})
 

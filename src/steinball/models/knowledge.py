@@ -312,13 +312,10 @@ class Knowledge:
 
     @property
     def clusters(self) -> Clusters | None:
-        """The ``components`` of a mixture, or the ``modes`` that a model declares (:class:`steinball.jumps.Modes`)."""
-        for name in ("components", "modes"):
-            said = Knowledge(self._attribute(name))
-            locations, covariances = said._numbers("locations", 2), said._numbers("covariances", 3)
-            if locations is not None and covariances is not None:
-                return Clusters(locations, covariances)
-        return None
+        """The ``modes`` that a model declares (:class:`steinball.jumps.Modes`); of a mixture its components."""
+        said = Knowledge(self._attribute("modes"))
+        locations, covariances = said._numbers("locations", 2), said._numbers("covariances", 3)
+        return None if locations is None or covariances is None else Clusters(locations, covariances)
 
     # What can be done with it.
 

@@ -93,7 +93,7 @@ class GaussianMixture(BuiltIn):
         return np.asarray(within + (self.weights[:, None] * offsets).T @ offsets)
 
     @property
-    def components(self) -> Clusters:
+    def modes(self) -> Clusters:
         """Means and covariances of the components that have a weight."""
         return Clusters(*self.normal_parts[1:])
 
