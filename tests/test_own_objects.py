@@ -14,7 +14,7 @@ import pytest
 from scipy.special import ndtri
 
 import steinball as sb
-from steinball.adapters.posterior import NamedDraws, Posterior, Reading
+from steinball.adapters.samplers import NamedDraws, Posterior, Reading
 from steinball.arrays import Floats
 from steinball.models import registry
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.adapters.posterior import Reading
-from steinball.adapters.samplers import ADAPTERS
+from steinball.adapters.samplers import ADAPTERS, Reading
 from steinball.arrays import Floats
 
 X = np.random.default_rng(1).normal(size=(4, 200, 3))

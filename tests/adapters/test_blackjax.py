@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.adapters.posterior import Reading
-from steinball.adapters.samplers import ADAPTERS
+from steinball.adapters.samplers import ADAPTERS, Reading
 from steinball.posterior.mcmc import Draws, read
 
 X = np.random.default_rng(0).normal(size=(3, 40, 4))

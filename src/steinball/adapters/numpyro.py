@@ -14,7 +14,7 @@ from numpyro.handlers import seed, trace
 from numpyro.infer.util import potential_energy, unconstrain_fn
 
 from steinball.adapters.density import Conventions, read_distribution
-from steinball.adapters.posterior import Layout, NamedDraws, Posterior, Reading
+from steinball.adapters.samplers import Layout, NamedDraws, Posterior, Reading
 from steinball.arrays import Floats, to_host
 from steinball.models.registry import Adapter, class_names
 from steinball.predictive.law import DRAWS, Draws, Prediction

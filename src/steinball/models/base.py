@@ -326,8 +326,8 @@ def _refuse_excluded_points(model: Model, x: Array, scores: Any) -> None:
     bad = np.flatnonzero(~np.isfinite(found).all(axis=1))
     if bad.size:
         raise ValueError(
-            f"`model.score(samples)` must be finite, but {bad.size} of {x.shape[0]} rows hold NaN or infinity (first: row "
-            f"{bad[0]}), although the data are finite there: the model gives these points no density, or its score "
+            f"`model.score(samples)` must be finite, but {bad.size} of {x.shape[0]} rows hold NaN or infinity (first: "
+            f"row {bad[0]}), although the data are finite there: the model gives these points no density, or its score "
             'overflows. Say where the model ends, `sb.from_score(f, support=(0, None))`; `outside="contaminated"` then '
             "counts points beyond the edge as contaminated. Otherwise mend the score, or leave these points out."
         )

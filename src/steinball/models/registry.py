@@ -15,7 +15,7 @@ import numpy as np
 from steinball.arrays import Array, Floats, as_samples, as_scores, namespace, to_host
 
 if TYPE_CHECKING:
-    from steinball.adapters.posterior import NamedDraws, Posterior, Reading
+    from steinball.adapters.samplers import NamedDraws, Posterior, Reading
     from steinball.models.family import Family
     from steinball.predictive.law import Prediction
 
