@@ -211,7 +211,7 @@ def test_two_samples_must_belong_together() -> None:
         targeted_ksd(x, np.zeros((3, 1)), minus)
     with pytest.raises(TypeError, match="`samples` is a numpy array but `y` is a torch array"):
         targeted_ksd(x, pytest.importorskip("torch").zeros((3, 2)), minus)
-    with pytest.raises(ValueError, match="a score array knows the score only at the samples"):
+    with pytest.raises(ValueError, match="an array of scores, and scores are known only at the samples"):
         targeted_ksd(x, x + 1.0, from_scores(-x))
 
 

@@ -14,7 +14,7 @@ import pytest
 from scipy.special import ndtri
 
 import steinball as sb
-from steinball.adapters.posterior import NamedDraws, Posterior, Reading
+from steinball.adapters.samplers import NamedDraws, Posterior, Reading
 from steinball.arrays import Floats
 from steinball.models import registry
 
@@ -147,8 +147,7 @@ def test_a_model_of_ones_own_is_checked_shown_and_likened() -> None:
 def test_a_family_of_ones_own_is_fitted_and_tested_like_a_built_in_one(family: Any) -> None:
     x, skewed = 2.0 + 3.0 * X, np.exp(X[:, 0] / 2.0)
     for options in (
-        {}, {"calibration": sb.RefitBootstrap(49)}, {"fit": sb.fitting.MinimumKSD()}, {"known_params": {"center": 2.0}},
-        {"contamination": 0.05},
+        {}, {"calibration": sb.RefitBootstrap(49)}, {"fit": sb.fitting.MinimumKSD()}, {"contamination": 0.05},
     ):  # fmt: skip
         result = sb.fit_test(x, family, rng=0, **options)
         assert not result.rejected, options

@@ -448,8 +448,11 @@ def test_the_version_is_the_same_everywhere() -> None:
 # Modules without a test file of their own name, each with the place of its tests.
 TESTED_ELSEWHERE = {
     "adapters/density.py": "test_torch.py, test_numpyro.py: the adapters that are made of it",
+    "adapters/estimators.py": "test_scikit_learn.py, test_statsmodels.py: a file of tests a library",
+    "adapters/samplers.py": "test_posterior.py, and test_arviz.py to test_stan.py: a file of tests a library",
     "adapters/scipy_distribution.py": "test_scipy.py: the models of the adapter",
     "calibration/base.py": "test_null.py: the null distributions and the p-value convention",
+    "datasets/data.py": "test_contamination.py, test_shipped.py: the two kinds of data",
     "evidence/check.py": "gof/test_check.py: the test that decides by it",
     "evidence/kernels.py": "gof/test_aggregated.py, gof/test_robust_aggregated.py: the tests that decide by it",
     "evidence/ksd.py": "results/test_gof.py: the decision of a result",

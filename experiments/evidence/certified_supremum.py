@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from experiments.framework.base import Cell, Experiment, Row
 from experiments.framework.expectations import Expectation, Finding, theorem
 from experiments.framework.table import Results
+from experiments.paper.machines import random_rbm
 from steinball.kernels.radial import InverseMultiquadric
-from steinball.models import Gaussian, GaussianBernoulliRBM, GaussianMixture, KernelExponentialFamily, StudentT
+from steinball.models import Gaussian, GaussianMixture, KernelExponentialFamily, StudentT
 from steinball.problem import pose
 from steinball.tau.supremum import find_supremum
 from steinball.tilts import PolynomialTilt, Tilt
@@ -73,8 +74,8 @@ CASES = {
     ),
     "two modes, d = 5": Case(GaussianMixture([0.5, 0.5], _apart(5, 6.0))),
     "two shapes, d = 20": Case(GaussianMixture([0.5, 0.5], _apart(20, 1.0), [np.eye(20), _covariance(20, 5, 4.0)])),
-    "RBM, d = 2": Case(GaussianBernoulliRBM.random(2, 3, 0)),
-    "RBM, d = 50": Case(GaussianBernoulliRBM.random(50, 10, 0), lengthscale=7.0),
+    "RBM, d = 2": Case(random_rbm(2, 3, 0)),
+    "RBM, d = 50": Case(random_rbm(50, 10, 0), lengthscale=7.0),
     "kernel family": Case(KernelExponentialFamily(_SMALL)),
     "kernel family, plain tilt": Case(KernelExponentialFamily(_SMALL[:5]), PolynomialTilt()),
 }

@@ -22,7 +22,7 @@ from steinball.arrays import as_seed
 from steinball.calibration import WeightedBootstrap
 from steinball.calibration.base import BootstrapNull, Null
 from steinball.calibration.deviation import DeviationNull
-from steinball.datasets.contamination import contaminate
+from steinball.datasets.data import contaminate
 from steinball.gram.base import GramSummary
 from steinball.gram.whole import DenseGram
 from steinball.kernels.radial import InverseMultiquadric

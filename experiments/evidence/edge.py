@@ -21,7 +21,7 @@ from steinball.arrays import as_seed
 from steinball.calibration import BoundaryBootstrap, DeviationBound
 from steinball.calibration.base import BootstrapNull, Null
 from steinball.calibration.betting import Betting
-from steinball.datasets.contamination import contaminate
+from steinball.datasets.data import contaminate
 from steinball.gram.base import GramSummary
 from steinball.gram.tiles import PrefixSums
 from steinball.gram.weights import gather

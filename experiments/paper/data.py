@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.framework.base import Cell
-from steinball.datasets.contamination import contaminate
+from steinball.datasets.data import contaminate
 from steinball.models import Gaussian
 
 __all__ = ["gaussian_cell", "normal_outliers", "point_mass"]

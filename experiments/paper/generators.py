@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import as_number, as_samples, check_resamples, check_share, to_host
-from steinball.datasets.contamination import whole_part
+from steinball.datasets.data import whole_part
 from steinball.models.gaussian import Gaussian
 from steinball.models.mixture import GaussianMixture
 from steinball.models.student_t import StudentT
 
-__all__ = ["MixturePair", "mean_shift", "mixture_pair", "scaled_student_t", "split_with_outliers"]
+__all__ = ["MixturePair", "mean_shift", "mixture_pair", "scaled_student_t", "split_with_outliers", "standardized_t"]
 
 _MIXTURE_SEED = 4321
 
@@ -26,7 +27,18 @@ def scaled_student_t(n: int, df: float, rng: Any = None) -> NDArray[np.float64]:
     >>> scaled_student_t(3, df=5.0, rng=0).shape
     (3, 1)
     """
-    return StudentT.standardized(df).sample(check_resamples(n, "n"), rng)
+    return standardized_t(df).sample(check_resamples(n, "n"), rng)
+
+
+def standardized_t(df: float) -> StudentT:
+    r"""The t distribution of mean 0 and unit variance, :math:`t_\nu \sqrt{(\nu - 2)/\nu}`, ν > 2.
+
+    Examples
+    --------
+    >>> standardized_t(4.0).scale ** 2
+    0.5000000000000001
+    """
+    return StudentT(as_number(df, "df", low=2.0, open_low=True), scale=math.sqrt((df - 2.0) / df))
 
 
 def mean_shift(n: int, dimension: int, shift: float, rng: Any = None) -> NDArray[np.float64]:

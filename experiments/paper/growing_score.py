@@ -16,7 +16,7 @@ from experiments.framework.rows import TOLERANCE
 from experiments.framework.table import Curve, Rates, Results
 from experiments.paper.draws import drawn
 from experiments.paper.lines import moved_apart
-from steinball.datasets.contamination import contaminate
+from steinball.datasets.data import contaminate
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt
 

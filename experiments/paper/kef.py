@@ -13,7 +13,7 @@ from experiments.framework.base import TEXT, Cell, Row
 from experiments.framework.rows import standard_row, tilted_rows
 from experiments.framework.table import Curve
 from experiments.paper.generators import split_with_outliers
-from steinball.datasets.shipped import load_galaxies
+from steinball.datasets.data import load_galaxies
 from steinball.fitting import fit_kernel_exponential_family
 from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
@@ -52,4 +52,4 @@ def kef_rows(x: Samples, model: Any, rng: np.random.Generator, cell: Cell) -> li
 def density_curve(panel: str, series: str, model: KernelExponentialFamily) -> Curve:
     """The fitted density on [−9, 9]."""
     x = np.linspace(-9.0, 9.0, 361)
-    return Curve(panel, series, x, value=model.density(x))
+    return Curve(panel, series, x, value=np.exp(model.log_density(x) - model.log_normalizer))

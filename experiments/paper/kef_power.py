@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ def _moved(model: KernelExponentialFamily, offset: float, variant: str) -> Kerne
     shift = np.full(model.n_basis, offset)
     if variant == TEXT:
         shift[1:] = 0.0
-    return model.with_coefficients(model.coefficients + shift)
+    return replace(model, coefficients=model.coefficients + shift)
 
 
 def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:

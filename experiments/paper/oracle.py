@@ -18,7 +18,7 @@ from experiments.framework.table import Results
 from experiments.paper.data import gaussian_cell
 from experiments.paper.tightness import WORST, supremum
 from steinball.calibration.base import BootstrapNull
-from steinball.datasets.contamination import contaminate
+from steinball.datasets.data import contaminate
 from steinball.models import Gaussian
 from steinball.stein import SteinKernel
 from steinball.tilts import PolynomialTilt

@@ -12,7 +12,7 @@ from experiments.framework.expectations import Expectation, above, beyond, level
 from experiments.framework.rows import robust_rows, standard_row, tilted_result, tilted_rows
 from experiments.framework.table import Curve
 from experiments.paper.data import normal_outliers
-from experiments.paper.machines import DIMENSION, mode_shares, published_machine, random_machine
+from experiments.paper.machines import DIMENSION, chain, last_states, mode_shares, published_machine, random_machine
 from experiments.paper.rbm_figures import (
     CHAIN,
     EXACT,
@@ -44,8 +44,8 @@ def machine(variant: str = PUBLISHED) -> GaussianBernoulliRBM:
 def clean_sample(n: int, variant: str, rng: np.random.Generator) -> Samples:
     """Last states of n chains, exact draws, or the states of one chain."""
     if variant in (CHAIN, TEXT):
-        return machine(variant).sample_chain(n, rng)
-    return machine(variant).sample(n, rng, method="gibbs" if variant == PUBLISHED else "exact")
+        return chain(machine(variant), n, rng)
+    return last_states(machine(variant), n, rng) if variant == PUBLISHED else machine(variant).sample(n, rng)
 
 
 def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:

@@ -11,8 +11,8 @@ from experiments.framework.expectations import below, level, monotone, number, p
 from experiments.framework.figures import Series, Style, draw_curves, key, nest, rate_panel, shades, tests
 from experiments.framework.rows import radius_rows, result_row, standard_row, tilted_result
 from experiments.framework.table import Curve, Results
-from experiments.paper.generators import scaled_student_t
-from steinball.models import Gaussian, StudentT
+from experiments.paper.generators import scaled_student_t, standardized_t
+from steinball.models import Gaussian
 from steinball.radius import StudentTails
 
 DEGREES = (3, 5, 10, 20, 50, 100, 200)
@@ -36,7 +36,7 @@ def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
 def curves(variant: str) -> list[Curve]:
     """Log densities, and δ₀ of each ν₀."""
     x = np.linspace(-5.0, 5.0, 201)
-    lines = [Curve("density", str(df), x, value=StudentT.standardized(df).log_density(x)) for df in _SHOWN]
+    lines = [Curve("density", str(df), x, value=standardized_t(df).log_density(x)) for df in _SHOWN]
     normal = Curve("density", "normal", x, value=Gaussian().log_density(x))
     return [normal, *lines, Curve("mass", "delta0", REFERENCES, value=[StudentTails(df0).mass for df0 in REFERENCES])]
 

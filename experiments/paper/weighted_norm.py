@@ -17,7 +17,7 @@ from experiments.framework.rows import PAPER, TOLERANCE
 from experiments.framework.table import Results
 from experiments.paper.draws import drawn
 from steinball.arrays import Floats
-from steinball.datasets.contamination import contaminate
+from steinball.datasets.data import contaminate
 from steinball.tilts import PolynomialTilt
 from steinball.tilts.scatter import median_and_scales, robust_scatter
 

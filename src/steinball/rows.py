@@ -23,7 +23,7 @@ from steinball.arrays import (
     private_copy,
     to_host,
 )
-from steinball.jumps.offset import as_jumps
+from steinball.jumps.modes import as_jumps
 from steinball.kernels.base import Kernel, median_of_checked, standard_distance
 from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.base import JaxModel, Model, evaluate_score, from_scores, model_at

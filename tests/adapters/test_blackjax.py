@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.adapters.blackjax import ADAPTER
-from steinball.adapters.posterior import Reading
+from steinball.adapters.samplers import ADAPTERS, Reading
 from steinball.posterior.mcmc import Draws, read
 
 X = np.random.default_rng(0).normal(size=(3, 40, 4))
@@ -72,7 +71,7 @@ def test_which_axis_is_the_chain_must_be_said() -> None:
 
 @pytest.mark.exact
 def test_states_without_a_gradient_give_no_scores() -> None:
-    assert ADAPTER.draws(RWState(X[0], np.zeros(40)), Reading()).scores is None
+    assert ADAPTERS["blackjax"].draws(RWState(X[0], np.zeros(40)), Reading()).scores is None
 
 
 @pytest.mark.calibration

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from steinball.adapters.posterior import Layout, Posterior
+from steinball.adapters.samplers import Layout, Posterior
 from steinball.arrays import Floats
 
 pytestmark = pytest.mark.exact

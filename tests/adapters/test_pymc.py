@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.adapters.pymc import PyMCPosterior
+from steinball.adapters.samplers import PyMCPosterior
 from steinball.arrays import Floats
 
 pm = pytest.importorskip("pymc")

@@ -11,7 +11,7 @@ from scipy import stats
 
 import steinball as sb
 from steinball import fitting
-from steinball.adapters.scikit_learn import fitted_model
+from steinball.adapters.estimators import fitted_model
 from steinball.fitting.families import Fitter
 from steinball.models.kernel_exponential import KernelDensity
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.adapters.stan import StanPosterior
+from steinball.adapters.samplers import StanPosterior
 from steinball.arrays import Floats
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import steinball as sb
-from steinball.adapters.statsmodels import ADAPTER
+from steinball.adapters.estimators import ADAPTERS
 from steinball.predictive.law import Observed
 
 pytestmark = pytest.mark.exact
@@ -61,7 +61,7 @@ def models(sm: Any) -> dict[str, tuple[Any, Any]]:
 
 
 def pit(result: Any, y: Any) -> Any:
-    found = ADAPTER.prediction(result, y, None)
+    found = ADAPTERS["statsmodels"].prediction(result, y, None)
     assert found is not None
     return found.law.pit(y, Observed(), np.random.default_rng(0))
 
@@ -84,7 +84,7 @@ def test_every_kind_is_read_with_its_own_law(sm: Any) -> None:
 
 def test_refits_are_fits_to_the_simulated_values(sm: Any) -> None:
     for name, (result, y) in models(sm).items():
-        read = ADAPTER.prediction(result, y, None)
+        read = ADAPTERS["statsmodels"].prediction(result, y, None)
         assert read is not None
         assert read.refit is not None
         again = read.refit(y).law.pit(y, Observed(), np.random.default_rng(0))
@@ -125,4 +125,4 @@ def test_counts_that_vary_too_much_are_found(sm: Any) -> None:
 
 
 def test_what_is_no_result_is_left_to_others(sm: Any) -> None:
-    assert ADAPTER.prediction(sm.families.Poisson(), Y["counts"], None) is None
+    assert ADAPTERS["statsmodels"].prediction(sm.families.Poisson(), Y["counts"], None) is None

@@ -13,7 +13,7 @@ from steinball.discrepancy import ksd
 from steinball.fitting import minimum_ksd
 from steinball.fitting.minimum_ksd import ScoreDistance, minimize_ksd, solve_positive
 from steinball.kernels import InverseMultiquadric
-from steinball.models.normal_family import NormalFamily
+from steinball.models.family import NormalFamily
 from steinball.stein import SteinKernel
 from steinball.tilts import EdgeTilt, PolynomialTilt, Tilt
 from tests.fitting.conftest import DATA, case, rescaled

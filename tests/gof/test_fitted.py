@@ -28,7 +28,7 @@ GAMMA = RNG.gamma(2.0, size=300)
     [
         ("normal", NORMAL, None), ("student-t", NORMAL, None), ("gamma", GAMMA, None), ("weibull", GAMMA, None),
         ("lognormal", np.exp(NORMAL / 3.0), None), ("mixture:2", np.append(NORMAL, NORMAL + 12.0), None),
-        (st.norm, NORMAL, None), (st.gamma, GAMMA, {"loc": 0}), ("normal", NORMAL, {"mean": 3.0}),
+        (st.norm, NORMAL, None), (st.gamma, GAMMA, {"loc": 0}), (st.t, NORMAL, {"df": 50.0}),
         ("normal", RNG.normal(size=(300, 3)), None),
     ],
     ids=["normal", "student", "gamma", "weibull", "lognormal", "mixture", "scipy", "scipy known", "known", "columns"],

@@ -76,7 +76,7 @@ def test_an_array_of_any_library_is_the_score_at_the_samples(xp: Any) -> None:
     scores = model.score(x + 0.0)  # an equal array, not the same one
     assert array_api_compat.array_namespace(scores) is array_api_compat.array_namespace(x)
     assert bool(xp.all(scores == -2.0 * x))
-    with pytest.raises(ValueError, match="a score array knows the score only at the samples"):
+    with pytest.raises(ValueError, match="an array of scores, and scores are known only at the samples"):
         model.score(x + 1e-9)
 
 

@@ -11,7 +11,6 @@ from scipy import integrate, stats
 from scipy.special import logsumexp
 
 from steinball.arrays import dtype_name, namespace, to_host
-from steinball.models import boltzmann
 from steinball.models.boltzmann import GaussianBernoulliRBM
 
 jax = pytest.importorskip("jax")
@@ -19,9 +18,17 @@ jax.config.update("jax_enable_x64", True)
 
 pytestmark = pytest.mark.exact
 
+
+def random_rbm(dimension: int, hidden: int, rng: int, *, normal: bool = False) -> GaussianBernoulliRBM:
+    """Standard normal biases, and weights ±1 or ``normal`` ones."""
+    generator, size = np.random.default_rng(rng), (dimension, hidden)
+    weights = generator.standard_normal(size) if normal else generator.choice([-1.0, 1.0], size=size)
+    return GaussianBernoulliRBM(weights, generator.standard_normal(dimension), generator.standard_normal(hidden))
+
+
 LINE = GaussianBernoulliRBM([[1.5, -0.7, 0.4]], [0.3], [0.2, -0.5, 0.1])
-SMALL = GaussianBernoulliRBM.random(4, 3, rng=1, entries="normal")
-PAPER = GaussianBernoulliRBM.random(50, 10, rng=1)
+SMALL = random_rbm(4, 3, rng=1, normal=True)
+PAPER = random_rbm(50, 10, rng=1)
 
 
 def autodiff_score(model: Any, x: np.ndarray) -> np.ndarray:
@@ -95,12 +102,6 @@ def test_hidden_probabilities_complete_the_square() -> None:
     np.testing.assert_allclose(SMALL.hidden_probabilities(), exact_mixture(SMALL)[0], rtol=1e-12)
 
 
-def test_enumeration_in_chunks_is_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = PAPER.hidden_probabilities()
-    monkeypatch.setattr(boltzmann, "_CHUNK", 100)
-    np.testing.assert_allclose(PAPER.hidden_probabilities(), whole, rtol=1e-12)
-
-
 @pytest.mark.parametrize("model", [LINE, SMALL, PAPER], ids=["line", "small", "paper"])
 def test_exact_draws_have_the_moments_of_the_enumerated_mixture(model: GaussianBernoulliRBM) -> None:
     """n = 20,000: means within 4.5 and covariances within 5 standard errors (up to 1,275 of them)."""
@@ -122,78 +123,24 @@ def test_projections_of_exact_draws_follow_the_enumerated_law(model: GaussianBer
     assert stats.kstest(model.sample(20_000, rng=3) @ a, projected_law(model, a)).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("column", [0, 1, 2])
-def test_gibbs_chains_of_a_machine_that_mixes_follow_the_enumerated_law(column: int) -> None:
-    """20,000 independent chains of 60 sweeps, Kolmogorov–Smirnov at level 1e-3."""
-    a = unit(SMALL.weights[:, column])
-    draws = SMALL.sample(20_000, rng=4, method="gibbs", sweeps=60)
-    assert stats.kstest(draws @ a, projected_law(SMALL, a)).pvalue > 1e-3
-
-
-def test_one_chain_of_a_machine_that_mixes_follows_the_enumerated_law() -> None:
-    """3,000 states 10 sweeps apart of a weakly coupled machine: as good as independent. Level 1e-3."""
-    weak = GaussianBernoulliRBM(0.5 * SMALL.weights, SMALL.visible_bias, SMALL.hidden_bias)
-    draws = weak.sample_chain(3000, rng=5, burn_in=100)
-    assert draws.shape == (3000, 4)
-    for column in range(3):
-        a = unit(weak.weights[:, column])
-        assert stats.kstest(draws @ a, projected_law(weak, a)).pvalue > 1e-3
-
-
-def test_a_chain_takes_burn_in_plus_thin_times_n_sweeps() -> None:
-    """State i of the chain is the state after burn_in + thin·(i + 1) sweeps of the same stream."""
-    long = SMALL.sample_chain(12, rng=6, burn_in=0, thin=1)
-    np.testing.assert_array_equal(SMALL.sample_chain(3, rng=6, burn_in=3, thin=3), long[[5, 8, 11]])
-
-
-def test_gibbs_chains_of_the_paper_s_machine_do_not_mix() -> None:
-    """One hidden state has almost all the mass of this machine; chains are spread over several for ever."""
-    assert PAPER.hidden_probabilities().max() > 0.99
-    code = 2 ** np.arange(10)
-    counts = []
-    for method in ("exact", "gibbs"):
-        x = PAPER.sample(200, rng=7, method=method, sweeps=300)
-        signs = 0.5 * x @ PAPER.weights + PAPER.hidden_bias > 0.0
-        counts.append(np.bincount(signs @ code, minlength=1024)[PAPER.hidden_probabilities().argmax()])
-    assert counts[0] > 190
-    assert counts[1] < 120
-
-
-def test_random_machines_have_signs_or_normal_entries() -> None:
-    assert set(np.unique(PAPER.weights)) == {-1.0, 1.0}
-    normal = GaussianBernoulliRBM.random(60, 50, rng=0, entries="normal")
-    assert stats.kstest(normal.weights.ravel(), stats.norm.cdf).pvalue > 1e-3
-    assert stats.kstest(normal.visible_bias, stats.norm.cdf).pvalue > 1e-3
-    assert stats.kstest(normal.hidden_bias, stats.norm.cdf).pvalue > 1e-3
-    np.testing.assert_array_equal(PAPER.weights, GaussianBernoulliRBM.random(50, 10, rng=1).weights)
-    with pytest.raises(ValueError, match="`entries` must be"):
-        GaussianBernoulliRBM.random(2, 2, entries="uniform")
-
-
 def test_too_many_hidden_units_are_refused_with_advice() -> None:
-    model = GaussianBernoulliRBM.random(3, 21, rng=0)
-    with pytest.raises(ValueError, match=r'2\^21 hidden states.*method="gibbs"'):
+    model = random_rbm(3, 17, rng=0)
+    with pytest.raises(ValueError, match=r"2\^17 hidden states.*`draw_visible`"):
         model.sample(5)
-    assert model.sample(5, rng=0, method="gibbs", sweeps=2).shape == (5, 3)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([1.0, 2.0], [0.0], [0.0]), r"`weights` must have shape \(d, d'\)"),
-        (([[1.0, 2.0]], [0.0, 1.0], [0.0, 0.0]), r"`visible_bias` must have shape \(1,\), got \(2,\)"),
-        (([[1.0, 2.0]], [0.0], [0.0]), r"`hidden_bias` must have shape \(2,\), got \(1,\)"),
+        (([1.0, 2.0], [0.0], [0.0]), r"`weights` must be finite, of shape \(d, d'\)"),
+        (([[1.0, 2.0]], [0.0, 1.0], [0.0, 0.0]), r"`visible_bias` must be a number or have shape \(1,\), got \(2,\)"),
+        (([[1.0, 2.0]], [0.0], [0.0]), r"`hidden_bias` must be a number or have shape \(2,\), got \(1,\)"),
         (([[np.nan]], [0.0], [0.0]), "`weights` must be finite"),
     ],
 )
 def test_bad_parameters_are_named(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         GaussianBernoulliRBM(*arguments)
-
-
-def test_an_unknown_method_is_named() -> None:
-    with pytest.raises(ValueError, match="`method` must be"):
-        SMALL.sample(3, method="hmc")
 
 
 @pytest.mark.backend

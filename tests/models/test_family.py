@@ -10,7 +10,7 @@ import pytest
 from steinball import fitting
 from steinball.fitting import ExponentialFamily
 from steinball.models.autodiff import difference_jacobian
-from steinball.models.family import Restricted
+from steinball.models.family import NormalFamily, from_log_cholesky, log_cholesky, packed, unpacked
 from tests.fitting.conftest import DATA, case, rescaled
 
 as_family: Any = fitting.as_family
@@ -72,20 +72,6 @@ def test_the_score_is_linear_in_natural_parameters(name: str) -> None:
     assert np.isnan(family.from_natural(-np.abs(natural) - 2.0)).all()
 
 
-def test_known_parameters_are_not_fitted() -> None:
-    x = DATA["normal"]
-    family = as_family("normal", 1, {"mean": 0.0})
-    assert isinstance(family, Restricted)
-    assert family.names == ("sd",)
-    np.testing.assert_allclose(family.fit(x), [np.sqrt(np.mean(x**2))], rtol=1e-6)
-    around = as_family("normal", 1, {"mean": 7.0})
-    np.testing.assert_allclose(around.fit(x), [np.sqrt(np.mean((x - 7.0) ** 2))], rtol=1e-6)
-    assert family.parameter_scores(np.array([2.0]), x).shape == (150, 1)
-    margins = family.margins(np.array([2.0]), x)
-    assert margins is not None
-    assert margins.shape == (150, 1)
-
-
 def test_a_start_is_not_moved_by_outliers() -> None:
     for name in DATA:
         family, x, _ = case(name)
@@ -93,13 +79,6 @@ def test_a_start_is_not_moved_by_outliers() -> None:
         clean, moved = family.model(family.start(x)), family.model(family.start(dirty))
         draws = [np.median(model.sample(2000, 0)) for model in (clean, moved)]
         assert abs(draws[1] - draws[0]) < 0.5 * x.std(), name
-
-
-def test_a_restricted_family_says_that_its_scores_are_finite_differences() -> None:
-    class Numerical(type(as_family("gamma", 1))):  # type: ignore[misc]
-        numerical = True
-
-    assert Restricted(Numerical(), {"scale": 1.0}).numerical
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1e6, 1e9])
@@ -123,3 +102,29 @@ def test_units_of_the_working_coordinates_are_those_in_which_the_log_density_mov
     np.testing.assert_allclose(np.quantile(np.abs(slopes), 0.9, axis=0), 1.0)
     still = family.working_units(params, np.repeat(x[:1], 3, axis=0))
     assert (np.isfinite(still) & (still > 0.0)).all()
+
+
+COLUMNS = np.random.default_rng(1).normal(size=(60, 3)) @ np.array([[1.0, 0.5, 0.0], [0.0, 2.0, 0.3], [0.0, 0.0, 0.5]])
+
+
+def test_scores_of_covariances_are_derivatives() -> None:
+    family = NormalFamily(3)
+    params = family.fit(COLUMNS) * 1.1
+    found = difference_jacobian(lambda at: np.asarray(family.model(at).log_density(COLUMNS)), params)
+    np.testing.assert_allclose(family.parameter_scores(params, COLUMNS), found, atol=1e-6)
+    natural = family.natural(params)
+    np.testing.assert_allclose(family.score_basis(COLUMNS) @ natural, family.score(params, COLUMNS), atol=1e-10)
+    np.testing.assert_allclose(family.from_natural(natural), params, atol=1e-12)
+    np.testing.assert_allclose(family.from_working(family.to_working(params)), params, atol=1e-12)
+
+
+def test_matrices_pack_and_unpack() -> None:
+    cov = np.cov(COLUMNS.T)
+    np.testing.assert_array_equal(unpacked(packed(cov), 3), cov)
+    np.testing.assert_allclose(from_log_cholesky(log_cholesky(cov), 3), cov, rtol=1e-12)
+
+
+def test_too_few_rows_and_constant_columns_are_refused() -> None:
+    for x in (COLUMNS[:3], np.ones((9, 3))):
+        with pytest.raises(ValueError, match="more rows than columns and no constant column"):
+            NormalFamily(3).fit(x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from functools import cache
 from itertools import pairwise
@@ -108,7 +109,8 @@ def test_the_normalizer_is_the_integral(name: str) -> None:
 
 def test_the_density_without_coefficients_is_the_base() -> None:
     x = np.linspace(-8.0, 8.0, 33)
-    np.testing.assert_allclose(MODELS["base"].density(x), stats.norm(0.0, 3.0).pdf(x), rtol=1e-12)
+    density = np.exp(MODELS["base"].log_density(x) - MODELS["base"].log_normalizer)
+    np.testing.assert_allclose(density, stats.norm(0.0, 3.0).pdf(x), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -136,27 +138,25 @@ def moment(name: str, power: int) -> float:
     return float(total / mass[-1])
 
 
-@pytest.mark.parametrize("name", ["small", "paper", "peaked", "wide"])
-def test_quantiles_invert_the_distribution_function_to_rounding(name: str) -> None:
-    """Far beyond what draws could show: the quantile of every edge's probability is that edge."""
+@pytest.mark.parametrize("name", ["small", "paper", "wide"])
+def test_the_grid_has_the_distribution_function(name: str) -> None:
+    """Far beyond what draws could show: what lies below every edge, by interpolation on the grid of the sampler."""
     edges, mass, _ = quadrature(name)
-    law = mass / mass[-1]
-    density = MODELS[name].density(edges)
-    inner = (law > 1e-6) & (law < 1.0 - 1e-6) & (density > 1e-4)
-    assert inner.sum() > 5
-    error = MODELS[name]._quantiles(law[inner]) - edges[inner]
-    assert np.abs(error * density[inner]).max() < 1e-11
+    x, below, _ = MODELS[name]._grid
+    assert np.abs(np.interp(edges, x, below) - mass / mass[-1]).max() < 1e-5
 
 
 def test_extreme_uniforms_give_finite_draws() -> None:
-    u = np.array([2.0**-54, 1.0 - 2.0**-53])
     for name in MODELS:
-        low, high = MODELS[name]._quantiles(u)
-        assert -math.inf < low < high < math.inf
+        x, below, _ = MODELS[name]._grid
+        assert np.isfinite(x).all()
+        assert below[0] == 0.0
+        assert below[-1] == 1.0
+        assert (np.diff(below) >= 0.0).all()
 
 
 def test_other_coefficients_keep_the_base() -> None:
-    model = MODELS["wide"].with_coefficients([1.0])
+    model = dataclasses.replace(MODELS["wide"], coefficients=[1.0])
     assert (model.base_scale, model.n_basis, model.dimension) == (40.0, 1, 1)
     assert model.log_normalizer != MODELS["wide"].log_normalizer
     assert repr(model) == "KernelExponentialFamily(n_basis=1, base_scale=40)"
@@ -167,8 +167,8 @@ def test_other_coefficients_keep_the_base() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([],), r"`coefficients` must have shape \(L,\)"),
-        (([[1.0]],), r"`coefficients` must have shape \(L,\)"),
+        (([],), r"`coefficients` must be finite, of shape \(L,\)"),
+        (([[1.0]],), r"`coefficients` must be finite, of shape \(L,\)"),
         (([np.nan],), "`coefficients` must be finite"),
         (([1.0], 0.0), "`base_scale` must be a finite number"),
     ],
@@ -190,7 +190,7 @@ def test_libraries_agree(xp: Any, dtype: str) -> None:
     x = np.concatenate([np.linspace(-9.0, 9.0, 37), [1e15]])[:, None].astype(dtype)
     tolerance = 1e-12 if dtype == "float64" else 2e-5
     theirs = xp.asarray(x.copy())
-    for function in (model.score, model.log_density, model.density, model.basis, model.basis_gradient):
+    for function in (model.score, model.log_density, model.basis, model.basis_gradient):
         value = function(theirs)
         assert namespace(value) is namespace(theirs)
         assert dtype_name(value) == dtype

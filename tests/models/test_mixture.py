@@ -12,8 +12,8 @@ from scipy.special import logsumexp
 
 from steinball.arrays import dtype_name, namespace, to_host
 from steinball.models.autodiff import difference_jacobian
+from steinball.models.family import NormalFamily
 from steinball.models.mixture import GaussianMixture, MixtureFamily
-from steinball.models.normal_family import NormalFamily
 
 jax = pytest.importorskip("jax")
 jax.config.update("jax_enable_x64", True)
@@ -131,11 +131,11 @@ def test_covariances_are_held_for_every_component() -> None:
     ("arguments", "message"),
     [
         (([0.5, 0.6], [0.0, 1.0]), "`weights` must sum to 1, got 1.1"),
-        (([-0.5, 1.5], [0.0, 1.0]), "`weights` must be finite and not negative"),
+        (([-0.5, 1.5], [0.0, 1.0]), r"`weights` must have shape \(k,\), be finite and not negative"),
         (([[1.0]], [0.0]), r"`weights` must have shape \(k,\)"),
         (([1.0], [0.0, 1.0]), "`weights` has 1 entries but `means` 2 rows"),
         (([1.0], [np.nan]), "`means` must be finite"),
-        (([1.0], [[[0.0]]]), r"`means` must have shape \(k, d\)"),
+        (([1.0], [[[0.0]]]), r"`means` must be finite, of shape \(k, d\)"),
         (([0.5, 0.5], np.zeros((2, 3)), [1.0, 2.0]), r"`cov` must be a variance, \(3, 3\) or \(2, 3, 3\)"),
         (([1.0], [[0.0, 0.0]], [[1.0, 2.0], [2.0, 1.0]]), "`cov` must be positive definite"),
     ],

@@ -9,7 +9,7 @@ import pytest
 
 import steinball as sb
 from steinball.adapters import Adapter, register
-from steinball.adapters.posterior import Reading
+from steinball.adapters.samplers import Reading
 from steinball.models import registry
 from steinball.models.knowledge import Knowledge
 from steinball.models.registry import (

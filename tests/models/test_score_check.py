@@ -59,17 +59,17 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "twice": (lambda x: 2.0 * MODEL.score(x), "twice the gradient"),
     "half": (lambda x: 0.5 * MODEL.score(x), "half the gradient"),
     "factor": (lambda x: -3.7 * MODEL.score(x), r"is -3\.7 times the gradient"),
-    "zero": (lambda x: 0.0 * x, "zero everywhere"),
+    "zero": (lambda x: 0.0 * x, "0 times the gradient"),
     "offset": (lambda x: MODEL.score(x) + SHIFT, r"off by a constant vector \[ 0\.25 -?0\. +-3\. *\]"),
     "swapped": (lambda x: MODEL.score(x)[:, [1, 2, 0]], r"another order: they hold \[1, 2, 0\]"),
     "reversed": (lambda x: MODEL.score(x)[:, ::-1], r"another order: they hold \[2, 1, 0\]"),
-    "transposed": (lambda x: MODEL.score(x).T.reshape(x.shape), "is transposed"),
-    "rows": (lambda x: MODEL.score(x)[::-1], "rows of the score are in another order"),
-    "density": (lambda x: MODEL.score(x) * np.exp(MODEL.log_density(x))[:, None], "gradient of the density"),
-    "coordinate": (lambda x: MODEL.score(x) * [1.0, 1.0, 1.01], r"wrong in coordinates \[2\] of 3 only"),
+    "coordinate": (
+        lambda x: MODEL.score(x) * [1.0, 1.0, 1.01],
+        r"wrong in 12 of 36 entries; most at row \d+, coordinate 2",
+    ),
     "row": (
         lambda x: MODEL.score(x) + 2.0 * (np.arange(12)[:, None] == 4),
-        r"wrong in rows \[4\] of 12 only",
+        r"wrong in 3 of 36 entries; most at row 4",
     ),
     "other": (lambda x: MODEL.score(x) + np.sin(9.0 * x), "wrong in 3[0-9] of 36 entries; most at row"),
 }
@@ -115,7 +115,6 @@ def test_the_order_of_many_coordinates_is_found() -> None:
 def test_an_unusable_score_is_a_result_and_not_an_exception() -> None:
     shape = check(lambda x: MODEL.score(x).T)
     assert "must have the shape of `samples`" in shape.message
-    assert shape.message.endswith("It looks transposed.")
     assert "must be finite, but 12 of 12" in check(lambda x: np.nan * x).message
     array = check_score(MODEL.score(X)[:5], X, log_density=MODEL.log_density)
     for found in (shape, array):
@@ -172,50 +171,6 @@ def test_automatic_and_numerical_differentiation_agree(backend: str) -> None:
 
 
 RNG = np.random.default_rng(0)
-COV = np.array([[2.0, 0.9], [0.9, 1.0]])
-MEAN = np.array([1.0, -2.0])
-GAUSSIAN = sb.models.Gaussian(MEAN, COV)
-DRAWS = GAUSSIAN.sample(30, rng=1)
-WHITENER = np.linalg.inv(np.linalg.cholesky(COV))
-
-
-@pytest.mark.parametrize(
-    ("score", "words"),
-    [
-        (lambda x: -GAUSSIAN.score(x), "The sign is flipped"),
-        (lambda x: 3.0 * GAUSSIAN.score(x), "3 times the gradient"),
-        (lambda x: -(x - MEAN) @ COV, "the covariance in place of its inverse"),
-        (lambda x: -(x - MEAN) @ WHITENER @ WHITENER.T, "factor of the covariance is transposed"),
-        (lambda x: -(x - MEAN) @ WHITENER.T, "whitened once"),
-        (lambda x: -(x - MEAN) @ WHITENER, "whitened once"),
-        (lambda x: GAUSSIAN.score(x) @ np.array([[1.0, 0.3], [0.2, 1.1]]), "times a constant matrix"),
-    ],
-    ids=["sign", "factor", "not inverted", "transposed", "once", "once, transposed", "a matrix"],
-)
-def test_a_wrong_sign_factor_or_covariance_is_named(score: Any, words: str) -> None:
-    found = sb.check_score(score, DRAWS, log_density=GAUSSIAN.log_density)
-    assert not found.ok
-    assert words in found.message
-
-
-@pytest.mark.parametrize(
-    ("x", "log_density", "extra", "words"),
-    [
-        (stats.lognorm(1.0).rvs((30, 1), random_state=0), stats.lognorm(1.0).logpdf, lambda x: 1.0 / x, "y = log x"),
-        (stats.beta(2, 3).rvs((30, 1), random_state=0), stats.beta(2, 3).logpdf, lambda x: 1 / x - 1 / (1 - x),
-         "y = logit x"),
-        (RNG.normal(size=(30, 1)), lambda x: 2 * x - np.exp(x), lambda x: -np.ones_like(x), "x = exp y"),
-        (RNG.normal(size=(30, 1)), stats.genlogistic(3.0).logpdf, lambda x: np.tanh(x / 2), "x = sigmoid y"),
-    ],
-    ids=["log", "logit", "exp", "sigmoid"],
-)  # fmt: skip
-def test_a_missing_jacobian_is_named(x: Any, log_density: Any, extra: Any, words: str) -> None:
-    truth = sb.from_log_density(lambda z: log_density(z)[:, 0], backend="numerical")
-    support = (0, 1) if "logit" in words else (0, None) if "log" in words else None
-    wrong = sb.from_score(lambda z: truth.score(z) + extra(z), support=support)
-    found = sb.check_score(wrong, x, log_density=truth.log_density)
-    assert not found.ok
-    assert f"The Jacobian of {words} is missing" in found.message
 
 
 @pytest.mark.parametrize(

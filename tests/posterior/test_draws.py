@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.adapters.posterior import Reading
+from steinball.adapters.samplers import Reading
 from steinball.posterior.mcmc import Draws, as_named, as_reading, read
 
 pytestmark = pytest.mark.exact

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import steinball as sb
 
@@ -30,8 +31,8 @@ def test_a_fit_says_family_parameters_and_rows_first() -> None:
     result = sb.fit_test(np.random.default_rng(0).normal(3.0, 2.0, size=200), "normal", rng=0)
     first = str(result).splitlines()[0]
     assert first == "normal, n = 200: mean 3.03 ± 0.136, sd 1.92 ± 0.0859"
-    known = sb.fit_test(np.random.default_rng(0).normal(size=80), "normal", known_params={"mean": 0.0}, rng=0)
-    assert str(known).splitlines()[0].endswith("mean 0 (known)")
+    known = sb.fit_test(np.random.default_rng(0).normal(size=80), stats.norm, known_params={"loc": 0.0}, rng=0)
+    assert str(known).splitlines()[0].endswith("loc 0 (known)")
     many = sb.fit_test(np.random.default_rng(0).normal(size=(200, 4)), "normal", rng=0)
     assert "and 6 more\n" in str(many)
     own = sb.fit_test(np.random.default_rng(1).normal(size=30), lambda x: sb.models.Gaussian(x.mean(), x.var()), rng=0)

@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 
 import steinball as sb
 from steinball.kernels import Gaussian, InverseMultiquadric, Kernel
-from steinball.models.growth import ScoreGrowth
+from steinball.models.knowledge import ScoreGrowth
 from steinball.problem import Problem, pose
 from steinball.stein import SteinKernel
 from steinball.tau.certificate import (

@@ -18,7 +18,7 @@ from scipy.special import expit
 import steinball as sb
 from steinball.cautions import UnboundedSteinKernelWarning, UncertifiedSupremumWarning
 from steinball.kernels import InverseMultiquadric
-from steinball.models.growth import RadialScore
+from steinball.models.knowledge import RadialScore
 from steinball.problem import Problem, pose
 from steinball.tau import Ball
 from steinball.tau.certificate import Supremum

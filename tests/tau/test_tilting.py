@@ -87,7 +87,7 @@ MODELS: dict[str, Any] = {
     "gaussian": sb.models.Gaussian([0.0, 1.0, 2.0], np.diag([1.0, 4.0, 9.0])),
     "student": sb.models.StudentT(5.0, dimension=8),
     "mixture": sb.models.GaussianMixture([0.5, 0.5], [-3.0, 3.0]),
-    "rbm": sb.models.GaussianBernoulliRBM.random(4, 3, 0),
+    "rbm": sb.models.GaussianBernoulliRBM(np.random.default_rng(0).normal(size=(4, 3)), np.ones(4), np.ones(3)),
     "kernel family": sb.models.KernelExponentialFamily([1.0, -2.0, 1.0]),
 }
 

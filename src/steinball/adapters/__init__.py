@@ -1,4 +1,4 @@
-"""Objects of other libraries: one file a library gives the models, families, draws and posteriors that it has."""
+"""Objects of other libraries: each has an adapter for the models, families, draws and posteriors that it has."""
 
 from steinball.models.registry import Adapter, register
 

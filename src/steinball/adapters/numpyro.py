@@ -14,7 +14,7 @@ from numpyro.handlers import seed, trace
 from numpyro.infer.util import potential_energy, unconstrain_fn
 
 from steinball.adapters.density import Conventions, read_distribution
-from steinball.adapters.posterior import Layout, NamedDraws, Posterior, Reading
+from steinball.adapters.samplers import Layout, NamedDraws, Posterior, Reading
 from steinball.arrays import Floats, to_host
 from steinball.models.registry import Adapter, class_names
 from steinball.predictive.law import DRAWS, Draws, Prediction
@@ -62,16 +62,17 @@ class NumPyroPosterior(Posterior):
     Parameters
     ----------
     kernel : MCMCKernel
-        Of a model, or of a ``potential_fn`` of named positions.
+        Of a model; one of a bare ``potential_fn`` is refused.
     mcmc : MCMC
         The run whose arguments the model is called with.
     """
 
     def __init__(self, kernel: Any, mcmc: Any) -> None:
         self._args, self._kwargs = mcmc._args, mcmc._kwargs
-        self._model, self._potential = kernel.model, kernel._potential_fn
-        draws = read_mcmc(mcmc)
-        self.names = tuple(draws) if self._model is None else self._latent()
+        self._model, draws = kernel.model, read_mcmc(mcmc)
+        if self._model is None:
+            raise TypeError("`model` is a NumPyro kernel of a potential function; pass the kernel of a model.")
+        self.names = self._latent()
         self._layout = Layout.of(self._free({name: value[0, :1] for name, value in self.sampled(draws).items()}), 1)
         self.parameters = self._layout.parameters
         self._gradient = jax.jit(jax.vmap(jax.grad(self._log_density)))
@@ -89,9 +90,7 @@ class NumPyroPosterior(Posterior):
         return tuple(latent)
 
     def _free(self, rows: Mapping[str, Floats]) -> dict[str, Floats]:
-        """Unconstrained values by the transforms of the priors' supports; positions of a potential are so already."""
-        if self._model is None:
-            return dict(rows)
+        """Unconstrained values by the transforms of the priors' supports."""
         transform = partial(unconstrain_fn, self._seeded, self._args, self._kwargs)
         free = jax.vmap(transform)({name: jax.numpy.asarray(value) for name, value in rows.items()})
         return {name: np.asarray(free[name], dtype=np.float64) for name in rows}
@@ -109,8 +108,6 @@ class NumPyroPosterior(Posterior):
         return self._layout.pack({name: np.asarray(value) for name, value in gradient.items()})[: len(x)]
 
     def _log_density(self, position: Mapping[str, Any]) -> Any:
-        if self._model is None:
-            return -self._potential(position)
         return -potential_energy(self._seeded, self._args, self._kwargs, position)
 
 
@@ -154,4 +151,4 @@ class NumPyro(Adapter):
         return None
 
 
-ADAPTER = NumPyro()
+ADAPTERS = {"numpyro": NumPyro()}

@@ -25,16 +25,8 @@ from steinball.models.support import Support
 #: Values of a shape parameter at which the ends of a family are asked for; SciPy does not allow all of them.
 _TRIED = (-1.5, -0.4, 0.3, 0.7, 1.3, 2.0, 3.0)
 
-#: Sets that are no box of the space that points are written in, and distributions on them.
-_CURVED = {
-    "a simplex": ("dirichlet",),
-    "a sphere": ("vonmises_fisher", "uniform_direction"),
-    "counts": ("dirichlet_multinomial", "multivariate_hypergeom", "multinomial", "random_table"),
-    "matrices": ("matrix_normal", "matrix_t"),
-    "pairs of random variables": ("normal_inverse_gamma",),
-    "positive definite matrices": ("wishart", "invwishart"),
-    "rotations": ("special_ortho_group", "ortho_group", "unitary_group"),
-}
+#: Sets that are no box of the space that points are written in: where frozen multivariate distributions live.
+_SETS = "a set such as a simplex, a sphere, counts, matrices, rotations"
 
 
 #: ∂ log p / ∂ of the shapes at a column z, (n, 1) to (n, k), where a family of our own has it, by the name of SciPy.
@@ -54,10 +46,11 @@ class SciPy(Adapter):
         kind = type(thing).__name__
         if kind in _MULTIVARIATE:
             return _MULTIVARIATE[kind](thing)
-        _refuse_sets(kind.removesuffix("_frozen"))
         _refuse_families(thing)
         if kind == "rv_continuous_frozen":
             return _frozen_model(thing, dimension)
+        if kind.endswith(("_frozen", "_gen")):
+            refuse_set(kind.removesuffix("_frozen").removesuffix("_gen"), _SETS)
         if "DiscreteDistribution" in class_names(thing):
             refuse_discrete(kind)
         is_new = class_names(thing) & {"UnivariateDistribution", "_ProbabilityDistribution"}
@@ -75,7 +68,7 @@ class SciPy(Adapter):
             return None
         if dimension != 1:
             raise ValueError(f"`family={thing.name}` is on the line, but `x` has {dimension} columns. Use one column.")
-        return StudentFamily() if thing.name == "t" else SciPyFamily(thing, known)
+        return StudentFamily() if thing.name == "t" and not known else SciPyFamily(thing, known)
 
 
 def _frozen_model(thing: Any, dimension: int | None) -> Any:
@@ -89,15 +82,6 @@ def _frozen_model(thing: Any, dimension: int | None) -> Any:
 @lru_cache(maxsize=8)  # a model holds its distribution
 def _last_models(thing: Any, args: Any, kwds: Any, dimension: int | None) -> Any:
     return line_model(read_frozen(thing), dimension)
-
-
-def _refuse_sets(name: str) -> None:
-    """Refuse a multivariate distribution on a set that is no box."""
-    where = next((where for where, names in _CURVED.items() if name in names), None)
-    if where == "counts":
-        refuse_discrete(name)
-    if where is not None:
-        refuse_set(name, where)
 
 
 def _refuse_families(model: Any) -> None:
@@ -117,20 +101,15 @@ def _refuse_families(model: Any) -> None:
         )
 
 
-def _kernel_density(model: Any) -> KernelDensity:
-    return KernelDensity(np.asarray(model.dataset).T, np.asarray(model.covariance), np.asarray(model.weights))
-
-
 def _multivariate_t(model: Any) -> Any:
-    if np.isinf(model.df):
-        return Gaussian(model.loc, model.shape)
-    return StudentT(model.df, model.loc, shape=model.shape)
+    at_infinity = np.isinf(model.df)
+    return Gaussian(model.loc, model.shape) if at_infinity else StudentT(model.df, model.loc, shape=model.shape)
 
 
 _MULTIVARIATE: dict[str, Callable[[Any], Any]] = {
     "multivariate_normal_frozen": lambda model: Gaussian(model.mean, model.cov_object.covariance),
     "multivariate_t_frozen": _multivariate_t,
-    "gaussian_kde": _kernel_density,
+    "gaussian_kde": lambda model: KernelDensity(model.dataset.T, model.covariance, model.weights),
 }
 
 
@@ -241,4 +220,4 @@ class SciPyFamily(Family):
         return difference_jacobian(lambda at: self.distribution.logpdf(x[:, 0], *at, loc=loc, scale=scale), shapes)
 
 
-ADAPTER = SciPy()
+ADAPTERS = {"scipy": SciPy()}

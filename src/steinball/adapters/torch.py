@@ -1,4 +1,4 @@
-"""Torch: distributions, and modules with a ``log_prob``."""
+"""Torch: distributions, modules with a ``log_prob``, and the normalizing flows of zuko, nflows and normflows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch.distributions import Distribution
 
-from steinball.adapters.density import Conventions, ForeignDensity, Map, read_distribution
+from steinball.adapters.density import Conventions, ForeignDensity, Map, differentiated, read_distribution
 from steinball.arrays import Floats, to_host
 from steinball.models.knowledge import Knowledge
 from steinball.models.registry import Adapter
@@ -118,4 +118,68 @@ class Torch(Adapter):
             return Prediction(Draws(to_host(thing.sample(torch.Size([DRAWS]))).T))
 
 
-ADAPTER = Torch()
+class Flow(Adapter):
+    """Models of a library of flows, each of which ``read`` reads."""
+
+    def __init__(self, read: Callable[[Any], Any]) -> None:
+        self.read = read
+
+    def model(self, thing: Any, dimension: int | None) -> Any:
+        return self.read(thing)
+
+
+def _zuko(flow: Any) -> Any:
+    """A lazy flow is a function of its context; called without one it is a distribution."""
+    if isinstance(flow, torch.distributions.Distribution):
+        return differentiated(flow, int(flow.event_shape[0]), TORCH) if flow.event_shape else None
+    try:
+        found = flow()
+        found.sample((1,))
+    except Exception as error:  # whatever it raises for want of a context
+        raise TypeError(
+            f"`model` is a flow {type(flow).__name__} that depends on a context; pass the distribution at one: "
+            "`flow(context)`."
+        ) from error
+    return module_model(_Unlazy(flow), flow, partial(sample, found), partial(_zuko_base, flow))
+
+
+class _Unlazy(torch.nn.Module):  # type: ignore[misc]
+    """A lazy flow of zuko as a module with ``log_prob``."""
+
+    def __init__(self, flow: Any) -> None:
+        super().__init__()
+        self.flow = flow
+
+    def log_prob(self, x: Any) -> Any:
+        """The log density of rows."""
+        return self.flow().log_prob(x)
+
+
+def _zuko_base(flow: Any, x: Floats) -> Floats:
+    found = flow()
+    with torch.no_grad():
+        return to_host((found.transform(in_precision_of(flow, x)) - found.base.mean) / found.base.stddev)
+
+
+def _flow(flow: Any, inverse: Callable[[Any, Floats], Floats], methods: set[str], several: bool) -> Any:
+    """A flow with a normal base, if it has ``log_prob``; its ``inverse`` needs these methods."""
+    if Knowledge(flow).density_method != "log_prob":
+        return None
+    base = partial(inverse, flow) if methods <= set(dir(flow)) else None
+    return module_model(flow, flow, partial(sample, flow, by_shape=False, several=several), base)
+
+
+def _nflows_base(flow: Any, x: Floats) -> Floats:
+    with torch.no_grad():
+        return to_host(flow.transform_to_noise(in_precision_of(flow, x)))
+
+
+def _normflows_base(flow: Any, x: Floats) -> Floats:
+    with torch.no_grad():
+        noise = flow.inverse(in_precision_of(flow, x))
+        return to_host((noise - flow.q0.loc) / torch.exp(flow.q0.log_scale))
+
+
+_NFLOWS = partial(_flow, inverse=_nflows_base, methods={"transform_to_noise"}, several=False)
+_NORMFLOWS = partial(_flow, inverse=_normflows_base, methods={"inverse", "q0"}, several=True)
+ADAPTERS = {"torch": Torch(), "zuko": Flow(_zuko), "nflows": Flow(_NFLOWS), "normflows": Flow(_NORMFLOWS)}

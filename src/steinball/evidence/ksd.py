@@ -28,7 +28,7 @@ from steinball.evidence.bounds import upper_bound, upper_bound_between
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.cost import check_room
 from steinball.gram.request import Request
-from steinball.jumps.modes import is_multimodal
+from steinball.jumps.modes import count_groups
 from steinball.problem import Problem
 from steinball.radius.base import FixedRadius, Radius
 from steinball.radius.contamination import Huber
@@ -196,7 +196,7 @@ class KSDEvidence(Evidence):
     @cached_property
     def doubt(self) -> str:
         """Why these data cannot be called close, whatever the bound says; empty where they can."""
-        if not self.moved and is_multimodal(self.problem.model):
+        if not self.moved and (count_groups(self.problem.model) or 1) > 1:
             return "the score of this model does not know the weights of its separated modes"
         if not self.tau.is_upper_bound and self.visits < _VISITS:
             return "places that matter are so rare under the model that a sample of this size need not show them"

@@ -12,30 +12,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from steinball.adapters.scikit_learn import fitted_copy, fitted_model
+from steinball.adapters.estimators import fitted_copy, fitted_model
 from steinball.arrays import Floats, as_number, check_kind, check_resamples
 from steinball.fitting.minimum_ksd import minimize_ksd
 from steinball.models.autodiff import difference_jacobian
 from steinball.models.base import Model
-from steinball.models.family import Family, Restricted
+from steinball.models.family import Family, NormalFamily
 from steinball.models.knowledge import Knowledge
 from steinball.models.mixture import MixtureFamily
-from steinball.models.normal_family import NormalFamily
-from steinball.models.positive import GammaFamily, LogNormalFamily, WeibullFamily
+from steinball.models.positive import ExponentialDistributions, GammaFamily, LogNormalFamily, WeibullFamily
 from steinball.models.registry import Fit, read_family
 from steinball.models.student_t import StudentFamily
 from steinball.stein import SteinKernel
 
-
-def _exponential() -> Family:
-    found = Restricted(GammaFamily(), {"shape": 1.0})
-    found.label, found.fixed = "exponential", ()
-    return found
-
-
 _ON_THE_LINE: Mapping[str, Callable[[], Family]] = {
     "student-t": StudentFamily,
-    "exponential": _exponential,
+    "exponential": ExponentialDistributions,
     "gamma": GammaFamily,
     "lognormal": LogNormalFamily,
     "weibull": WeibullFamily,
@@ -63,7 +55,7 @@ def as_family(family: Any, dimension: int, known_params: Mapping[str, float] | N
     dimension : int
         d.
     known_params : mapping, optional
-        Parameters that are not fitted, by name.
+        Parameters of a distribution of SciPy that are not fitted, by name.
 
     Examples
     --------
@@ -72,14 +64,15 @@ def as_family(family: Any, dimension: int, known_params: Mapping[str, float] | N
     """
     given = check_kind({} if known_params is None else known_params, Mapping, "known_params", "a mapping of numbers")
     known = {name: as_number(value, f"known_params[{name!r}]") for name, value in given.items()}
-    found = _found(family, check_resamples(dimension, "dimension"), known)
-    if isinstance(found, Family):
-        known = {name: value for name, value in known.items() if name not in found.fixed}
-        return Restricted(found, known) if known else found
-    fitter = Fitter(found, Knowledge(family).name or type(family).__name__)
-    if known:
-        raise ValueError(f"`known_params` cannot be given for {fitter.label}, whose parameters are its own affair.")
-    return fitter
+    meant = _found(family, check_resamples(dimension, "dimension"), known)
+    label = Knowledge(family).name or type(family).__name__
+    found = meant if isinstance(meant, Family) else Fitter(meant, label)
+    if known and not (isinstance(found, Family) and set(known) <= set(found.fixed)):
+        raise ValueError(
+            f"`known_params` are for families of SciPy and cannot be given for {found.label}: pass one such as "
+            "`scipy.stats.norm`, or a `Family` that does not fit them."
+        )
+    return found
 
 
 def _found(family: Any, dimension: int, known: dict[str, float]) -> Family | Fit:

@@ -169,7 +169,7 @@ def fit_test(
     contamination : float
         The tolerated share ε.
     known_params : mapping, optional
-        Parameters that are not fitted, by name, as in ``scipy.stats.goodness_of_fit``.
+        Parameters of a distribution of SciPy that are not fitted, by name, as in ``scipy.stats.goodness_of_fit``.
     fit : Estimator, optional
         :class:`~steinball.fitting.MaximumLikelihood` by default.
     calibration : Calibration, optional

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from steinball.arrays import as_samples, check_choice, check_level, check_share, like
 from steinball.evidence.means import METHODS, BoundedMean, MeansEvidence
-from steinball.jumps.offset import ModeJumps, as_jumps
+from steinball.jumps.modes import ModeJumps, as_jumps
 from steinball.models.base import model_at
 from steinball.models.knowledge import Knowledge
 from steinball.radius.contamination import Huber

@@ -12,18 +12,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from steinball.arrays import (
-    Array,
-    Floats,
-    as_number,
-    as_numbers,
-    as_samples,
-    check_kind,
-    like,
-    namespace,
-    take_rows,
-    to_host,
-)
+from steinball.arrays import Array, Floats, as_number, as_numbers, as_samples, like, namespace, take_rows, to_host
 
 
 def metric_root(metric: Floats) -> Floats:
@@ -154,8 +143,6 @@ class _OfTwo(Kernel):
     second: Kernel
 
     def __post_init__(self) -> None:
-        for name in ("first", "second"):
-            check_kind(vars(self)[name], Kernel, name, "a kernel of `steinball.kernels`")
         if not np.array_equal(np.asarray(self.first.metric), np.asarray(self.second.metric)):
             raise ValueError("kernels are combined only with equal `metric`s: the Stein kernel has one r².")
 
@@ -213,7 +200,6 @@ class Scaled(Kernel):
     factor: float
 
     def __post_init__(self) -> None:
-        check_kind(self.kernel, Kernel, "kernel", "a kernel of `steinball.kernels`")
         object.__setattr__(self, "factor", as_number(self.factor, "factor", low=0.0, open_low=True))
 
     @property

@@ -13,19 +13,7 @@ from steinball.models.score_check import check_score
 from steinball.models.student_t import StudentT
 
 __all__ = [
-    "Draws",
-    "Gaussian",
-    "GaussianBernoulliRBM",
-    "GaussianMixture",
-    "Independent",
-    "KernelExponentialFamily",
-    "Model",
-    "StudentT",
-    "as_model",
-    "check_score",
-    "from_draws",
-    "from_log_density",
-    "from_score",
-    "from_scores",
+    "Draws", "Gaussian", "GaussianBernoulliRBM", "GaussianMixture", "Independent", "KernelExponentialFamily", "Model",
+    "StudentT", "as_model", "check_score", "from_draws", "from_log_density", "from_score", "from_scores",
     "in_base_space",
-]
+]  # fmt: skip

@@ -12,17 +12,7 @@ import array_api_compat
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import (
-    Array,
-    Floats,
-    as_samples,
-    check_resamples,
-    dtype_name,
-    is_array,
-    namespace,
-    private_copy,
-    to_host,
-)
+from steinball.arrays import Array, Floats, as_samples, dtype_name, is_array, namespace, private_copy, to_host
 from steinball.models.base import as_extras
 from steinball.models.knowledge import LOG_DENSITIES, Knowledge
 from steinball.models.support import Support
@@ -150,7 +140,6 @@ def from_log_density(
     log_density: Function,
     *,
     backend: str,
-    dimension: int | None = None,
     support: Any = None,
     sample: Callable[..., Any] | None = None,
     growth: float | None = None,
@@ -168,8 +157,6 @@ def from_log_density(
         the backend's library. A function of one point becomes one of rows by ``jax.vmap`` or ``torch.vmap``.
     backend : {"jax", "torch", "numerical"}
         What differentiates. There is no default, since a function does not tell what it is written in.
-    dimension : int, optional
-        The number of columns that ``x`` must have.
     support, sample, growth : optional
         Where the density ends, draws of it, and how its score grows: as in :func:`steinball.from_score`.
 
@@ -198,10 +185,8 @@ def from_log_density(
         raise ValueError(f'`backend` must be "jax", "torch" or "numerical", got {backend!r}.')
     if backend != "numerical":
         _library(backend)
-    if dimension is not None:
-        dimension = check_resamples(dimension, "dimension")
     support, sample, _, growth = as_extras(support, sample, None, growth)
-    return DifferentiatedDensity(log_density, backend, dimension, support, sample, growth)
+    return DifferentiatedDensity(log_density, backend, None, support, sample, growth)
 
 
 @dataclass(frozen=True)
@@ -227,7 +212,7 @@ class DifferentiatedDensity:
 
     def _checked_gradient(self, library: Any, z: Array) -> Array:
         room = None if self.support is None else self.support.distance(to_host(z))
-        values, gradient = _BACKENDS[self.backend].gradient(library, self.function, z, room)
+        values, gradient = _BACKENDS[self.backend][1](library, self.function, z, room)
         check_rows(self.function, z, values)
         return gradient
 
@@ -236,15 +221,7 @@ class DifferentiatedDensity:
         if self.dimension is not None and x.shape[1] != self.dimension:
             raise ValueError(f"`x` must have `dimension={self.dimension}` columns, got {x.shape[1]}.")
         _refuse_foreign(x, self.backend)
-        return _BACKENDS[self.backend].run(task, x)
-
-
-@dataclass(frozen=True)
-class _Backend:
-    """``run(task, x)`` calls ``task(library, z)``, z being x in that library, and brings the result back."""
-
-    run: Callable[[Task, Array], Array]
-    gradient: Callable[[Any, Function, Array, Any], tuple[Array, Array]]
+        return _BACKENDS[self.backend][0](task, x)
 
 
 def _run_in_jax(task: Task, x: Array) -> Array:
@@ -311,10 +288,11 @@ def _numerical_gradient(_: Any, function: Function, z: Array, room: Any) -> tupl
     return values(z), numerical_gradient(values, z, room)[0]
 
 
-_BACKENDS = {
-    "jax": _Backend(_run_in_jax, _jax_gradient),
-    "torch": _Backend(_run_in_torch, _torch_gradient),
-    "numerical": _Backend(_run_in_numpy, _numerical_gradient),
+#: How a task (library, z) is run on points x, z being x in that library; and values and gradients of a function there.
+_BACKENDS: dict[str, tuple[Callable[[Task, Array], Array], Callable[..., tuple[Array, Array]]]] = {
+    "jax": (_run_in_jax, _jax_gradient),
+    "torch": (_run_in_torch, _torch_gradient),
+    "numerical": (_run_in_numpy, _numerical_gradient),
 }
 
 

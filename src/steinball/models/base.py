@@ -56,8 +56,8 @@ class Model(Protocol):
     a constant; ``sample(n, rng)``, shape (n, d); ``dimension``, an int; ``location``, shape (d,), and
     ``covariance``, shape (d, d), which center and scale the tilt. With ``score_growth(center)``, a pair (A, B) such
     that \|s(x)\| ≤ A + B\|x − center\| for every x, the supremum of the Stein kernel gets a certified upper bound
-    (:class:`steinball.models.growth.ScoreGrowth`); ``score_bounds(lower, upper)``, NumPy bounds of each coordinate of
-    the score over boxes, rows (m, d), sharpens it in up to three dimensions. ``modes``, a
+    (:class:`~steinball.models.knowledge.ScoreGrowth`); ``score_bounds(lower, upper)``, NumPy bounds of each coordinate
+    of the score over boxes, rows (m, d), sharpens it in up to three dimensions. ``modes``, a
     :class:`steinball.jumps.Modes`, is for jumps. ``support``, a pair (low, high) or one per column with ``None`` for
     infinite, says where the density ends; ``growth`` is r with \|s(x)\| = O(1 + \|x\|^r). ``takes_numpy = True`` says
     that NumPy arrays are welcome whatever library the samples are of.
@@ -328,9 +328,8 @@ def _refuse_excluded_points(model: Model, x: Array, scores: Any) -> None:
         raise ValueError(
             f"`model.score(samples)` must be finite, but {bad.size} of {x.shape[0]} rows hold NaN or infinity (first: "
             f"row {bad[0]}), although the data are finite there: the model gives these points no density, or its score "
-            "overflows. If the model ends somewhere, say where: `sb.from_score(f, support=(0, None))`; then "
-            '`outside="contaminated"` counts points beyond the edge as contaminated. Otherwise give the model a score '
-            "that is finite at these points, or leave them out."
+            'overflows. Say where the model ends, `sb.from_score(f, support=(0, None))`; `outside="contaminated"` then '
+            "counts points beyond the edge as contaminated. Otherwise mend the score, or leave these points out."
         )
 
 

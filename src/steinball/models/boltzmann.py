@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,13 +9,11 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from steinball.arrays import Array, Floats, as_generator, as_numbers, check_choice, check_resamples, like, namespace
-from steinball.models.gaussian import BuiltIn, as_points, frozen, set_fields
-from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds, unit_root
+from steinball.arrays import Array, Floats, as_numbers, like, namespace
+from steinball.models.gaussian import BuiltIn, as_points, as_vector, frozen, set_fields
+from steinball.models.knowledge import Bounds, ScoreGrowth, linear_bounds, unit_root
 
-_MOST_ENUMERATED = 20  # hidden units: 2^20 states
-_FEW = 12  # hidden units whose states are enumerated for a bound
-_CHUNK = 2**16  # states held at once while they are enumerated
+_MOST_ENUMERATED = 16  # hidden units: 2^16 states
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +38,7 @@ class GaussianBernoulliRBM(BuiltIn):
     -----
     ``log_density`` is that of x, without the normalizing constant. Given h, x is
     :math:`\mathcal N(b + Bh/2, I)`, so the model is a mixture of :math:`2^{d'}` Gaussians with weights
-    proportional to :math:`\exp(c^\top h + |b + Bh/2|^2/2)`; the exact sampler enumerates them. Block Gibbs
+    proportional to :math:`\exp(c^\top h + |b + Bh/2|^2/2)`; the sampler enumerates them. Block Gibbs
     sampling, the paper's sampler, hardly moves between modes that are far apart: with d = 50, d' = 10 and
     entries ±1 the shares of the modes after 2,000 sweeps were off by .23 to .63 in total variation on three
     random machines.
@@ -62,32 +59,15 @@ class GaussianBernoulliRBM(BuiltIn):
 
     def __post_init__(self) -> None:
         weights = as_numbers(self.weights, "weights")
-        if weights.ndim != 2 or 0 in weights.shape:
-            raise ValueError(f"`weights` must have shape (d, d'), visible by hidden, got {weights.shape}.")
+        if weights.ndim != 2 or not weights.size or not np.isfinite(weights).all():
+            raise ValueError(f"`weights` must be finite, of shape (d, d'), visible by hidden, got {weights.shape}.")
         d, hidden = weights.shape
-        visible_bias = _finite(self.visible_bias, "visible_bias", (d,))
-        hidden_bias = _finite(self.hidden_bias, "hidden_bias", (hidden,))
-        set_fields(self, weights=_finite(weights, "weights", (d, hidden)), dimension=d, hidden=hidden)
-        set_fields(self, visible_bias=visible_bias, hidden_bias=hidden_bias)
+        set_fields(self, weights=frozen(weights), dimension=d, hidden=hidden)
+        set_fields(self, visible_bias=as_vector(self.visible_bias, "visible_bias", d))
+        set_fields(self, hidden_bias=as_vector(self.hidden_bias, "hidden_bias", hidden))
 
     def __repr__(self) -> str:
         return f"GaussianBernoulliRBM(dimension={self.dimension}, hidden={self.hidden})"
-
-    @classmethod
-    def random(cls, dimension: int, hidden: int, rng: Any = None, entries: str = "signs") -> GaussianBernoulliRBM:
-        """A machine with standard normal biases and random weights.
-
-        ``"signs"`` are ±1, as behind the paper's published figure; ``"normal"`` is N(0, 1), as its text says.
-
-        Examples
-        --------
-        >>> GaussianBernoulliRBM.random(50, 10, rng=0)
-        GaussianBernoulliRBM(dimension=50, hidden=10)
-        """
-        size = check_resamples(dimension, "dimension"), check_resamples(hidden, "hidden")
-        generator, signs = as_generator(rng), check_choice(entries, "entries", ("signs", "normal")) == "signs"
-        weights = generator.choice([-1.0, 1.0], size=size) if signs else generator.standard_normal(size)
-        return cls(weights, generator.standard_normal(dimension), generator.standard_normal(hidden))
 
     def _fields(self, x: Array) -> Array:
         """Half the difference of the hidden units' energies, ½Bᵀx + c, shape (n, d')."""
@@ -100,32 +80,18 @@ class GaussianBernoulliRBM(BuiltIn):
         pull = xp.matmul(xp.tanh(self._fields(x)), like(0.5 * self.weights.T, x))
         return like(self.visible_bias, x) - x + pull
 
-    def score_growth(self, center: Any, precision: Floats | None = None) -> list[ScoreGrowth]:
-        """How the score grows with the distance from ``center``, in the metric ``precision``; both hold.
+    def score_growth(self, center: Any, precision: Floats | None = None) -> ScoreGrowth:
+        """How the score grows with the distance from ``center``, in the metric ``precision``.
 
-        The score is m(x) − x with m(x) = b + ½B tanh(·), whose derivative is positive semi-definite: along a ray from
-        the center m moves forward, so |m − x|² ≤ |y|² + 2|m(a) − a||y| + max |m − a|². Near the center
-        m(x) − m(a) = ¼BDBᵀy with a diagonal D between 0 and the steepest chords of tanh from where it is at a, so
-        |s| ≤ |s(a)| + max(1, ¼‖BDBᵀ‖ − 1)|y|.
+        The score is m(x) − x with m(x) = b + ½B tanh(·), and m(x) − m(a) = ¼BDBᵀy with a diagonal D between 0 and the
+        steepest chords of tanh from where it is at a: |s| ≤ |s(a)| + max(1, ¼‖BDBᵀ‖ − 1)|y|.
         """
         center = np.asarray(center, dtype=np.float64)[None, :]
         slope = float(np.linalg.norm(unit_root(precision, self.dimension), 2))
         drift = float(np.linalg.norm(np.asarray(self.score(center))))
         chords = _steepest_chords(np.abs(np.asarray(self._fields(center))[0]))
         stretch = float(np.linalg.norm(self.weights * np.sqrt(chords), 2)) ** 2 / 4.0
-        return [
-            ScoreGrowth(self._reach_from(self.visible_bias - center[0]), slope, drift * slope),
-            ScoreGrowth(drift, slope * max(1.0, stretch - 1.0)),
-        ]
-
-    def _reach_from(self, offset: Floats) -> float:
-        """A bound on |v + ½Bz| over z in [−1, 1]^d': at a corner, enumerated where there are few, else term by term."""
-        if self.hidden <= _FEW:
-            corners = self.hidden_states(np.arange(2**self.hidden))
-            return float(np.linalg.norm(offset + 0.5 * corners @ self.weights.T, axis=1).max())
-        gram = self.weights.T @ self.weights
-        spread = min(self.hidden * float(np.linalg.eigvalsh(gram)[-1]), float(np.abs(gram).sum())) / 4.0
-        return float(np.sqrt(offset @ offset + np.abs(self.weights.T @ offset).sum() + spread))
+        return ScoreGrowth(drift, slope * max(1.0, stretch - 1.0))
 
     def score_bounds(self, lower: Floats, upper: Floats) -> Bounds:
         """Bounds of each coordinate of the score over boxes, shapes (m, d): tanh rises, and the rest is linear."""
@@ -157,64 +123,22 @@ class GaussianBernoulliRBM(BuiltIn):
         """P(h) of every hidden state, shape (2^d',): x is integrated out exactly."""
         if self.hidden > _MOST_ENUMERATED:
             raise ValueError(
-                f"enumeration needs 2^{self.hidden} hidden states; at most 2^{_MOST_ENUMERATED} are visited. "
-                'Use `sample(..., method="gibbs")`, knowing that its chains may not mix.'
+                f"enumeration needs 2^{self.hidden} hidden states; at most 2^{_MOST_ENUMERATED} are visited. Draw x "
+                "and h in turn (`draw_visible`), knowing that such chains may not mix."
             )
-        log_weights = np.concatenate(list(self._log_hidden_weights()))
-        return np.asarray(np.exp(log_weights - scipy.special.logsumexp(log_weights)))
-
-    def _log_hidden_weights(self) -> Iterator[Floats]:
-        """cᵀh + |b + Bh/2|²/2, less its constant |b|²/2, in chunks."""
+        h = self.hidden_states(np.arange(2**self.hidden))
         linear = self.hidden_bias + 0.5 * self.visible_bias @ self.weights
         quadratic = self.weights.T @ self.weights / 8.0
-        for start in range(0, 2**self.hidden, _CHUNK):
-            h = self.hidden_states(np.arange(start, min(start + _CHUNK, 2**self.hidden)))
-            yield h @ linear + np.sum((h @ quadratic) * h, axis=1)
+        return np.asarray(scipy.special.softmax(h @ linear + np.sum((h @ quadratic) * h, axis=1)))
 
-    def sample(self, n: int, rng: Any = None, method: str = "exact", sweeps: int = 2000) -> Floats:
-        """``n`` independent draws, shape (n, d).
-
-        Parameters
-        ----------
-        n : int
-            Number of draws.
-        rng : seed or Generator
-            Anything that ``np.random.default_rng`` takes.
-        method : {"exact", "gibbs"}
-            Enumerate the hidden states (20 units at most), or run ``n`` chains from N(0, I) and keep the last
-            states.
-        sweeps : int
-            Gibbs sweeps of each chain.
-        """
+    def sample(self, n: int, rng: Any = None) -> Floats:
+        """``n`` independent draws, shape (n, d): a hidden state by its probability, then x given h."""
         generator = np.random.default_rng(rng)
-        if check_choice(method, "method", ("exact", "gibbs")) == "gibbs":
-            return self._swept(generator.standard_normal((n, self.dimension)), sweeps, generator)
         probabilities = self.hidden_probabilities()
         states = generator.choice(probabilities.size, size=n, p=probabilities)
-        return self._visible(self.hidden_states(states), generator)
+        return self.draw_visible(self.hidden_states(states), generator)
 
-    def sample_chain(self, n: int, rng: Any = None, burn_in: int = 2000, thin: int = 10) -> Floats:
-        """``n`` states of one Gibbs chain from N(0, I), every ``thin``-th past ``burn_in`` sweeps; (n, d).
-
-        The paper's text takes n = 500 with these defaults: 7,000 sweeps. The states are dependent, and all in
-        one mode where the chain does not mix.
-        """
-        generator = np.random.default_rng(rng)
-        x = self._swept(generator.standard_normal((1, self.dimension)), burn_in, generator)
-        kept = np.empty((n, self.dimension))
-        for i in range(n):
-            x = self._swept(x, thin, generator)
-            kept[i] = x[0]
-        return kept
-
-    def _swept(self, x: Floats, sweeps: int, generator: np.random.Generator) -> Floats:
-        """Rows of ``x`` after ``sweeps`` draws of h given x, then x given h."""
-        for _ in range(sweeps):
-            up = generator.random((len(x), self.hidden)) < scipy.special.expit(2.0 * self._fields(x))
-            x = self._visible(2.0 * up - 1.0, generator)
-        return x
-
-    def _visible(self, h: Floats, generator: np.random.Generator) -> Floats:
+    def draw_visible(self, h: Floats, generator: np.random.Generator) -> Floats:
         """x given h: N(b + Bh/2, I)."""
         center = self.visible_bias + 0.5 * h @ self.weights.T
         return np.asarray(center + generator.standard_normal(center.shape))
@@ -231,12 +155,3 @@ def _steepest_chords(fields: Floats) -> Floats:
     first = 1.0 - np.tanh(np.maximum(fields - steps[0], 0.0)) ** 2
     rest = np.concatenate([gain[1:], np.full_like(gain[:1], 2.0)]) / steps
     return np.asarray(np.minimum(1.0, np.maximum(first, rest.max(axis=0))))
-
-
-def _finite(value: Any, name: str, shape: tuple[int, ...]) -> Floats:
-    array = as_numbers(value, name)
-    if array.shape != shape:
-        raise ValueError(f"`{name}` must have shape {shape}, got {array.shape}.")
-    if not np.isfinite(array).all():
-        raise ValueError(f"`{name}` must be finite.")
-    return frozen(array)

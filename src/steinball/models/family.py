@@ -1,9 +1,9 @@
-"""What a family is: parameters by name, the model at each of them, and how its log density moves with them."""
+"""What a family is: parameters by name, the model at each of them, how its log density moves; the normal family."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats, to_host
 from steinball.models.autodiff import difference_jacobian
 from steinball.models.base import Model
+from steinball.models.gaussian import Gaussian
 from steinball.models.support import Support
+from steinball.tilts.scatter import median_and_scales
 
 
 class Family(ABC):
@@ -90,10 +92,6 @@ class Family(ABC):
     def free_scores(self, params: Floats, x: Floats) -> Floats:
         """The parameter scores, with 0 for parameters at the edge of the family."""
         return np.where(self.inside(params), self.parameter_scores(params, x), 0.0)
-
-    def internal(self, known: Mapping[str, float]) -> dict[str, float]:
-        """Known parameters by the names of the family, from those that a user gives."""
-        return dict(known)
 
     def reported(self, params: Floats, errors: Floats) -> dict[str, tuple[float, float]]:
         """Parameters and their standard errors by the names that a user knows."""
@@ -185,68 +183,6 @@ class ExponentialFamily(Family):
         return params
 
 
-class Restricted(Family):
-    """A family with some of its parameters known.
-
-    Examples
-    --------
-    >>> from steinball.fitting import as_family
-    >>> as_family("normal", 1, {"mean": 0.0}).fit(np.array([[3.0], [-3.0]])).round(6)
-    array([3.])
-    """
-
-    def __init__(self, family: Family, known: Mapping[str, float]) -> None:
-        known = _checked(family, known)
-        self.family, self.label, self.support, self.numerical = family, family.label, family.support, family.numerical
-        self._free = np.array([name not in known for name in family.names])
-        self._values = np.array([known.get(name, np.nan) for name in family.names])
-        self.names = tuple(name for name in family.names if name not in known)
-        self.positive = tuple(family._logarithmic[self._free].tolist())
-        self.fixed, self.quick = (*family.fixed, *known), family.quick
-
-    def _whole(self, params: Floats) -> Floats:
-        whole = self._values.copy()
-        whole[self._free] = params
-        return whole
-
-    @property
-    def least(self) -> Floats:
-        return np.asarray(self.family.least[self._free])
-
-    def reported(self, params: Floats, errors: Floats) -> dict[str, tuple[float, float]]:
-        whole = np.zeros(len(self._values))
-        whole[self._free] = errors
-        found = list(self.family.reported(self._whole(params), whole).items())
-        return {name: value for (name, value), free in zip(found, self._free, strict=True) if free}
-
-    def model(self, params: Floats) -> Model:
-        return self.family.model(self._whole(params))
-
-    def start(self, x: Floats) -> Floats:
-        return np.asarray(self.family.start(x)[self._free])
-
-    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
-        return self.family.matched(x, self._whole(own), self._whole(target))
-
-    def margins(self, params: Floats, x: Floats) -> Floats | None:
-        return self.family.margins(self._whole(params), x)
-
-    def parameter_scores(self, params: Floats, x: Floats) -> Floats:
-        return np.asarray(self.family.parameter_scores(self._whole(params), x)[:, self._free])
-
-
-def _checked(family: Family, given: Mapping[str, float]) -> dict[str, float]:
-    known, names = family.internal(given), list(family.reported(*np.zeros((2, len(family.names)))))
-    for wrong in (name for name in given if name not in (*names, *family.names)):
-        raise ValueError(f"`known_params` names `{wrong}`, but the family has {', '.join(names)}.")
-    if len(family.names) > 3:
-        raise ValueError(f"`known_params` cannot be given for {family.label}, whose parameters constrain each other.")
-    for name, positive in zip(family.names, family._logarithmic, strict=True):
-        if positive and name in known and not known[name] > 0.0:
-            raise ValueError(f"`known_params[{name!r}]` must be positive, got {known[name]}.")
-    return known
-
-
 def maximum_likelihood(family: Family, x: Floats, start: Floats) -> Floats:
     """The parameters of the largest likelihood near ``start``, by a quasi-Newton method on the working scale.
 
@@ -267,3 +203,157 @@ def maximum_likelihood(family: Family, x: Floats, start: Floats) -> Floats:
 
     found = scipy.optimize.minimize(loss, np.zeros_like(center), jac=True, method="BFGS", options={"gtol": 1e-8})
     return family.from_working(center + units * np.asarray(found.x))
+
+
+@lru_cache(maxsize=8)
+def _triangle(dimension: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns of the upper triangle, row by row."""
+    rows, columns = np.triu_indices(dimension)
+    return rows, columns
+
+
+def unpacked(entries: Floats, dimension: int) -> Floats:
+    """The symmetric matrix with this upper triangle, row by row."""
+    matrix = np.zeros((dimension, dimension))
+    matrix[_triangle(dimension)] = entries
+    return matrix + np.triu(matrix, 1).T
+
+
+def packed(matrix: NDArray[np.floating[Any]]) -> Floats:
+    """The upper triangle of a matrix, row by row."""
+    return np.asarray(matrix[_triangle(len(matrix))], dtype=np.float64)
+
+
+def log_cholesky(cov: Floats) -> Floats:
+    """The Cholesky factor of a covariance, column by column, with logarithms on its diagonal."""
+    root = np.linalg.cholesky(cov)
+    np.fill_diagonal(root, np.log(np.diag(root)))
+    return packed(root.T)
+
+
+def from_log_cholesky(entries: Floats, dimension: int) -> Floats:
+    """The covariance with this factor."""
+    root = np.triu(unpacked(entries, dimension))
+    np.fill_diagonal(root, np.exp(np.clip(np.diag(root), -300.0, 300.0)))
+    return np.asarray(root.T @ root)
+
+
+def moment_scores(x: Floats, mean: Floats, precision: Floats) -> Floats:
+    """∂ log p / ∂ mean and ∂ covariance (its upper triangle), shape (n, d + d(d + 1)/2)."""
+    d = len(mean)
+    pull = (x - mean) @ precision
+    rows, columns = _triangle(d)
+    twice = np.where(rows == columns, 0.5, 1.0)  # an entry off the diagonal stands in two places
+    return np.hstack([pull, twice * (pull[:, rows] * pull[:, columns] - precision[rows, columns])])
+
+
+def moment_names(dimension: int, spread: str) -> tuple[str, ...]:
+    """The names of a mean and a covariance (its upper triangle); on the line the covariance is called ``spread``."""
+    if dimension == 1:
+        return "mean", spread
+    apart = "_" if dimension > 9 else ""
+    pairs = zip(*_triangle(dimension), strict=True)
+    return (*(f"mean_{i + 1}" for i in range(dimension)), *(f"cov_{i + 1}{apart}{j + 1}" for i, j in pairs))
+
+
+class NormalFamily(ExponentialFamily):
+    r"""The family N(mean, sd²), or N(mean, cov) in several dimensions.
+
+    Natural parameters are :math:`\nu = (\Lambda\mu, \Lambda)` with :math:`\Lambda = \Sigma^{-1}`:
+    :math:`s(x) = \Lambda\mu - \Lambda x`.
+
+    Examples
+    --------
+    >>> NormalFamily(1).fit(np.array([[1.0], [3.0]]))
+    array([2., 1.])
+    >>> NormalFamily(2).names
+    ('mean_1', 'mean_2', 'cov_11', 'cov_12', 'cov_22')
+    """
+
+    label = "normal"
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension, self.names = dimension, moment_names(dimension, "sd")
+        self.positive = (False, True) if dimension == 1 else ()
+
+    def _moments(self, params: Floats) -> tuple[Floats, Floats]:
+        d = self.dimension
+        return params[:d], params[d:, None] ** 2 if d == 1 else unpacked(params[d:], d)
+
+    def _params(self, mean: Floats, cov: Floats) -> Floats:
+        return np.concatenate([mean, np.sqrt(cov[0]) if self.dimension == 1 else packed(cov)])
+
+    def model(self, params: Floats) -> Gaussian:
+        return Gaussian(*self._moments(params))
+
+    def start(self, x: Floats) -> Floats:
+        """Medians and median absolute deviations of the columns."""
+        center, spread = median_and_scales(x, squared=False)
+        return self._params(center, np.diag(spread**2))
+
+    def fit(self, x: Floats) -> Floats:
+        """Mean and covariance of the sample, with the divisor n."""
+        n, d = x.shape
+        if n <= d or not (x.std(axis=0) > 0.0).all():
+            raise ValueError(
+                f"`x` must have more rows than columns and no constant column to fit a normal distribution, got shape "
+                f"{x.shape}. Leave out columns."
+            )
+        offset = x - x.mean(axis=0)
+        return self._params(x.mean(axis=0), offset.T @ offset / n)
+
+    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
+        """The affine map from one mean and covariance to the others."""
+        (mean, cov), (there, wanted) = self._moments(own), self._moments(target)
+        z = np.linalg.solve(np.linalg.cholesky(cov), (x - mean).T)
+        return np.asarray(there + (np.linalg.cholesky(wanted) @ z).T)
+
+    def parameter_scores(self, params: Floats, x: Floats) -> Floats:
+        mean, cov = self._moments(params)
+        scores = moment_scores(x, mean, np.asarray(np.linalg.inv(cov), dtype=np.float64))
+        return scores if self.dimension > 1 else scores * [1.0, 2.0 * params[1]]  # the variance moves by 2 sd
+
+    def margins(self, params: Floats, x: Floats) -> Floats:
+        mean, cov = self._moments(params)
+        return np.asarray(scipy.special.ndtr((x - mean) / np.sqrt(np.diag(cov))))
+
+    def to_working(self, params: Floats) -> Floats:
+        """Means, and the Cholesky factor with logarithms on its diagonal."""
+        mean, cov = self._moments(params)
+        return np.concatenate([mean, log_cholesky(cov)])
+
+    def from_working(self, working: Floats) -> Floats:
+        d = self.dimension
+        return self._params(working[:d], from_log_cholesky(working[d:], d))
+
+    def working_jacobian(self, params: Floats) -> Floats:
+        return difference_jacobian(self.from_working, self.to_working(params))
+
+    def score_basis(self, x: Floats) -> Floats:
+        (n, d), (rows, columns) = x.shape, _triangle(x.shape[1])
+        basis, places = np.zeros((n, d, d + len(rows))), d + np.arange(len(rows))
+        basis[:, np.arange(d), np.arange(d)] = 1.0
+        basis[:, columns, places] = -x[:, rows]
+        basis[:, rows, places] = -x[:, columns]
+        return basis
+
+    def natural(self, params: Floats) -> Floats:
+        mean, cov = self._moments(params)
+        precision = np.linalg.inv(cov)
+        return np.concatenate([precision @ mean, packed(precision)])
+
+    def from_natural(self, natural: Floats) -> Floats:
+        d = self.dimension
+        precision = unpacked(natural[d:], d)
+        if not np.isfinite(precision).all() or np.linalg.eigvalsh(precision)[0] <= 0.0:
+            return np.full(len(natural), np.nan)
+        cov = np.asarray(np.linalg.inv(precision), dtype=np.float64)
+        return self._params(cov @ natural[:d], cov)
+
+    def origin(self, x: Floats) -> Floats:
+        """The median of every column."""
+        return np.asarray(np.median(x, axis=0))
+
+    def moved(self, params: Floats, by: Floats) -> Floats:
+        """The same covariance around another mean."""
+        return np.concatenate([params[: self.dimension] + by, params[self.dimension :]])

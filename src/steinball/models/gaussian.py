@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from steinball.arrays import Array, Floats, as_numbers, check_resamples, is_array, like, namespace
-from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds, unit_root
+from steinball.models.knowledge import Bounds, RadialScore, ScoreGrowth, linear_bounds, unit_root
 
 
 class BuiltIn:
@@ -216,7 +216,8 @@ class Gaussian(BuiltIn):
     mean : float or (d,) array
         :math:`\mu`.
     cov : float, (d,) or (d, d) array
-        :math:`\Sigma`: a *variance*, 1 by default, one per coordinate, or the matrix. Read as the matrix.
+        :math:`\Sigma`: a *variance*, 1 by default, one per coordinate, or the matrix. Read as the matrix; of more than
+        1,000 uncorrelated columns as their variances (``covariance`` is the matrix always).
     sd : float or (d,) array, optional
         Standard deviations, in place of ``cov``.
     dimension : int, optional
@@ -234,7 +235,7 @@ class Gaussian(BuiltIn):
     """
 
     mean: Any = 0.0
-    cov: Any = field(default_factory=lambda: None)  # no attribute of the class, so that `__getattr__` is asked
+    cov: Any = None
     sd: InitVar[Any] = field(default=None, kw_only=True)
     dimension: Any = field(default=None, kw_only=True)
     _factor: Covariance = field(init=False)
@@ -243,17 +244,8 @@ class Gaussian(BuiltIn):
         cov = self._variances(sd)
         d = common_dimension(self.dimension, mean=self.mean, cov=cov)
         factor = Covariance.of(cov, "cov", d)
-        set_fields(self, mean=as_vector(self.mean, "mean", d), dimension=d, _factor=factor)
-        if factor.correlated is None and d > MANY:
-            del vars(self)["cov"]
-        else:
-            set_fields(self, cov=factor.matrix)
-
-    def __getattr__(self, name: str) -> Any:
-        """``cov`` as a matrix where it is not held: of many uncorrelated columns it is made when it is asked for."""
-        if name == "cov":
-            return self._factor.matrix
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        held = factor.variances if factor.correlated is None and d > MANY else factor.matrix
+        set_fields(self, mean=as_vector(self.mean, "mean", d), cov=held, dimension=d, _factor=factor)
 
     def _variances(self, sd: Any) -> Any:
         if sd is None:

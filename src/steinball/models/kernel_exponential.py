@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from steinball.arrays import Array, Floats, as_number, as_numbers, like, namespace, to_host
 from steinball.models.base_space import rosenblatt
 from steinball.models.gaussian import BuiltIn, Covariance, as_points, frozen, set_fields
-from steinball.models.growth import Bounds, ScoreGrowth, unit_root
+from steinball.models.knowledge import Bounds, ScoreGrowth, unit_root
 
 _TOGETHER = 2**22  # numbers of a block of points by centers
 
@@ -109,7 +107,7 @@ class KernelDensity(BuiltIn):
 
 
 _MOST_BASIS = 1000  # past this exp(−x²/2) underflows where the last basis functions live
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+_POINTS = 2**14 + 1  # of the grid for the distribution function
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,8 +128,8 @@ class KernelExponentialFamily(BuiltIn):
 
     Notes
     -----
-    ``log_density`` is without the normalizing constant; ``log_normalizer`` is that constant by quadrature and
-    ``density`` is normalized. Basis functions come from :math:`\varphi_l = \varphi_{l-1}\, x/\sqrt l` and
+    ``log_density`` is without the normalizing constant; ``log_normalizer`` is the logarithm of that constant, by
+    quadrature. Basis functions come from :math:`\varphi_l = \varphi_{l-1}\, x/\sqrt l` and
     their derivatives are :math:`\varphi_l' = \sqrt l\, \varphi_{l-1} - \sqrt{l+1}\, \varphi_{l+1}`: no power
     overflows, so that a point at 10²⁰ has basis values 0 and the score of the Gaussian base.
 
@@ -149,11 +147,10 @@ class KernelExponentialFamily(BuiltIn):
 
     def __post_init__(self) -> None:
         coefficients = as_numbers(self.coefficients, "coefficients")
-        if coefficients.ndim != 1 or not 1 <= coefficients.size <= _MOST_BASIS:
-            wanted = f"shape (L,) with L from 1 to {_MOST_BASIS}"
-            raise ValueError(f"`coefficients` must have {wanted}, got {coefficients.shape}.")
-        if not np.isfinite(coefficients).all():
-            raise ValueError("`coefficients` must be finite.")
+        fits = coefficients.ndim == 1 and 1 <= coefficients.size <= _MOST_BASIS
+        if not fits or not np.isfinite(coefficients).all():
+            wanted = f"finite, of shape (L,) with L from 1 to {_MOST_BASIS}"
+            raise ValueError(f"`coefficients` must be {wanted}, got {self.coefficients!r}.")
         scale = as_number(self.base_scale, "base_scale", low=1e-150, high=1e150)
         set_fields(self, coefficients=frozen(coefficients), base_scale=scale)
 
@@ -210,17 +207,11 @@ class KernelExponentialFamily(BuiltIn):
             zeta = lowered - raised
         return np.asarray(zeta)
 
-    def score_growth(self, center: Any, precision: Floats | None = None) -> list[ScoreGrowth]:
-        """How the score grows with the distance from ``center``; both hold.
-
-        The score is −x/σ₀² + g with |g| ≤ |ζ|; and x g = Σ ζₗ √(l+1) φₗ₊₁ is bounded as well, which is sharper far out:
-        |s|² ≤ x²/σ₀⁴ + 2 max|x g|/σ₀² + |ζ|².
-        """
+    def score_growth(self, center: Any, precision: Floats | None = None) -> ScoreGrowth:
+        """How the score −x/σ₀² + g grows with the distance from ``center``: |g| ≤ |ζ|."""
         rate, away = self.base_scale**-2, abs(float(np.ravel(center)[0]))
-        slope, zeta = float(rate * unit_root(precision, 1)[0, 0]), self._derivative(1)
-        most, turn = np.linalg.norm(zeta), np.linalg.norm(zeta * np.sqrt(np.arange(1.0, zeta.size + 1)))
-        far = math.sqrt((rate * away) ** 2 + 2.0 * rate * turn + most**2)
-        return [ScoreGrowth(float(most) + rate * away, slope), ScoreGrowth(far, slope, rate * away * slope)]
+        slope = rate * float(unit_root(precision, 1)[0, 0])
+        return ScoreGrowth(float(np.linalg.norm(self._derivative(1))) + rate * away, slope)
 
     def score_bounds(self, lower: Floats, upper: Floats) -> Bounds:
         """Bounds of the score over intervals, shapes (m, 1): its value in the middle, and the second derivative."""
@@ -238,110 +229,27 @@ class KernelExponentialFamily(BuiltIn):
         tilt = namespace(x).matmul(self.basis(x), like(self.coefficients[:, None], x))
         return -0.5 * scaled * scaled + tilt[:, 0]
 
-    def density(self, x: Array) -> Array:
-        """p at each point, normalized, shape (n,)."""
-        log_density = self.log_density(x)
-        return namespace(log_density).exp(log_density - self.log_normalizer)
-
-    @cached_property
+    @property
     def log_normalizer(self) -> float:
-        """log ∫ exp(log_density), by quadrature: relative error of the integral about 1e-13."""
-        top, _, cumulative = self._cells
-        return top + math.log(cumulative[-1])
+        """log ∫ exp(log_density)."""
+        return self._grid[2]
 
     @cached_property
-    def _cells(self) -> tuple[float, Floats, Floats]:
-        """The largest log density, the edges of cells in each of which it varies by at most 1, and masses below them.
+    def _grid(self) -> tuple[Floats, Floats, float]:
+        """Points, the distribution function there, and the logarithm of the normalizing constant.
 
-        The masses start at 0, are those below each edge and end with all of it, over exp of the largest log density.
+        The trapezoidal rule in t with x = c sinh t, which is accurate to rounding for a density that vanishes at both
+        ends: points lie densely up to c, beyond which every basis function has vanished, and reach 12 σ₀.
         """
-        reach = self._reach()
-        edges, top = _refine(self._log_values, np.linspace(-reach, reach, 257))
-        nodes, weights = _gauss_legendre(edges[:-1], edges[1:])
-        masses = np.sum(weights * np.exp(self._log_values(nodes) - top), axis=1)
-        tail = (
-            math.exp(-top) * math.sqrt(2.0 * math.pi) * self.base_scale * scipy.special.ndtr(-reach / self.base_scale)
-        )
-        return top, edges, np.cumsum([0.0, tail, *masses, tail])
-
-    def _reach(self) -> float:
-        """Outside [−reach, reach] the density is that of the base, or below e^−750 of its value at 0.
-
-        φ_l ≤ 1 has its peak at √l and falls like a Gaussian, to e^−100 ten units on; at 0 every φ_l is 0.
-        """
-        bound = float(np.abs(self.coefficients).sum())
-        negligible = float(self.base_scale) * math.sqrt(2.0 * (750.0 + bound))
-        return min(math.sqrt(self.n_basis) + 10.0, negligible)
-
-    def _log_values(self, x: Floats) -> Floats:
-        """Log density at points of any shape."""
-        return np.asarray(self.log_density(x.reshape(-1, 1))).reshape(x.shape)
+        width = math.sqrt(self.n_basis) + 10.0
+        t = math.asinh(12.0 * self.base_scale / width) * np.linspace(-1.0, 1.0, _POINTS)
+        x = width * np.sinh(t)
+        values = np.asarray(self.log_density(x))
+        top = float(values.max())
+        below = scipy.integrate.cumulative_trapezoid(width * np.cosh(t) * np.exp(values - top), t, initial=0.0)
+        return x, below / below[-1], top + math.log(below[-1])
 
     def sample(self, n: int, rng: Any = None) -> Floats:
-        """``n`` independent draws, shape (n, 1).
-
-        The distribution function is inverted to about 1e-13 of probability: by Newton steps inside a cell of
-        the quadrature, and in closed form in the two Gaussian tails outside it.
-        """
-        draws = np.random.default_rng(rng).random(n)
-        draws = np.maximum(draws, 2.0**-54)  # 0 is possible, and its quantile −∞
-        parts = [self._quantiles(part) for part in np.array_split(draws, max(1, n // 4096))]
-        return np.concatenate(parts)[:, None]
-
-    def _quantiles(self, u: Floats) -> Floats:
-        """Points with a share ``u`` in [0, 1) of the mass below them."""
-        cumulative = self._cells[2]
-        mass = u * cumulative[-1]
-        place = np.searchsorted(cumulative, mass, side="right") - 1  # 0 and the last are the tails
-        place = np.minimum(place, len(cumulative) - 2)
-        inside = (place > 0) & (place < len(cumulative) - 2)
-        x = np.empty_like(mass)
-        x[inside] = self._invert(place[inside] - 1, (mass - cumulative[place])[inside])
-        x[~inside] = self._tail_quantiles(mass[~inside])
-        return np.asarray(x)
-
-    def _tail_quantiles(self, mass: Floats) -> Floats:
-        """In each tail the density is the base's: its quantile function is the normal one."""
-        top, _, cumulative = self._cells
-        left = mass < cumulative[1]
-        beyond = np.where(left, mass, cumulative[-1] - mass)
-        share = beyond / (math.exp(-top) * math.sqrt(2.0 * math.pi) * self.base_scale)
-        return np.asarray(np.where(left, 1.0, -1.0) * self.base_scale * scipy.special.ndtri(share))
-
-    def _invert(self, cell: NDArray[np.intp], mass: Floats) -> Floats:
-        """Points x with ``mass`` between the left edge of their cell and x.
-
-        The density changes by a factor e at most in a cell, so Newton's error squares from an eighth of it.
-        """
-        top, edges, cumulative = self._cells
-        left, right = edges[cell], edges[cell + 1]
-        x = left + (right - left) * (mass / (cumulative[cell + 2] - cumulative[cell + 1]))
-        for _ in range(5):
-            nodes, weights = _gauss_legendre(left, x)
-            excess = np.sum(weights * np.exp(self._log_values(nodes) - top), axis=1) - mass
-            x = np.clip(x - excess / np.exp(self._log_values(x) - top), left, right)
-        return np.asarray(x)
-
-
-def _gauss_legendre(left: Floats, right: Floats) -> tuple[Floats, Floats]:
-    """Nodes and weights on each interval, shapes (m, 8)."""
-    half = (right - left)[:, None] / 2.0
-    return left[:, None] + half * (_NODES + 1.0), half * _WEIGHTS
-
-
-def _refine(log_density: Callable[[Floats], Floats], edges: Floats) -> tuple[Floats, float]:
-    """Edges and the top, after halving cells until the log density varies by at most 1 in each that matters.
-
-    Those below e^−50 of the top do not.
-    """
-    top = -math.inf
-    for _ in range(50):  # from a cell of any width down to rounding
-        nodes = _gauss_legendre(edges[:-1], edges[1:])[0]
-        values = log_density(np.column_stack([edges[:-1], nodes, edges[1:]]))
-        low, high = values.min(axis=1), values.max(axis=1)
-        top = float(high.max())
-        split = (high - low > 1.0) & (high > top - 50.0)
-        if not split.any():
-            break
-        edges = np.sort(np.concatenate([edges, (edges[:-1] + edges[1:])[split] / 2.0]))
-    return edges, top
+        """``n`` independent draws, shape (n, 1): the distribution function on a grid, inverted by interpolation."""
+        x, below, _ = self._grid
+        return np.interp(np.random.default_rng(rng).random(n), below, x)[:, None]

@@ -13,18 +13,19 @@ from numpy.typing import NDArray
 from steinball.arrays import Array, Floats, as_numbers, like, namespace
 from steinball.models.autodiff import difference_jacobian
 from steinball.models.base_space import rosenblatt
-from steinball.models.family import Family, maximum_likelihood
-from steinball.models.gaussian import BuiltIn, Covariance, as_points, frozen, set_fields
-from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds, unit_root
-from steinball.models.knowledge import Clusters
-from steinball.models.normal_family import (
+from steinball.models.family import (
+    Family,
     from_log_cholesky,
     log_cholesky,
+    maximum_likelihood,
     moment_names,
     moment_scores,
     packed,
     unpacked,
 )
+from steinball.models.gaussian import BuiltIn, Covariance, as_points, frozen, set_fields
+from steinball.models.knowledge import Bounds, Clusters, ScoreGrowth, linear_bounds, unit_root
+from steinball.tilts.scatter import median_and_scales
 
 _STARTS, _STEPS, _ENOUGH, _LEAST = 8, 500, 1e-6, 1e-3  # no component shrinks below _LEAST of the variance
 
@@ -69,10 +70,10 @@ class GaussianMixture(BuiltIn):
     _factors: tuple[Covariance, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        weights, means = _as_weights(self.weights), _as_means(self.means)
+        weights, means = _as_weights(self.weights), as_places(self.means, "means")
         if len(weights) != len(means):
             raise ValueError(f"`weights` has {len(weights)} entries but `means` {len(means)} rows; give as many.")
-        factors = _factors(self.cov, *means.shape)
+        factors = factors_of(self.cov, "cov", *means.shape)
         cov = frozen([factor.matrix for factor in factors])
         set_fields(self, weights=weights, means=means, cov=cov, dimension=means.shape[1], _factors=factors)
 
@@ -92,7 +93,7 @@ class GaussianMixture(BuiltIn):
         return np.asarray(within + (self.weights[:, None] * offsets).T @ offsets)
 
     @property
-    def components(self) -> Clusters:
+    def modes(self) -> Clusters:
         """Means and covariances of the components that have a weight."""
         return Clusters(*self.normal_parts[1:])
 
@@ -246,12 +247,9 @@ class GaussianMixture(BuiltIn):
 
 
 def _largest_pull(alpha: float) -> float:
-    """max t / (1 + exp(t²/2 − α)) over t ≥ 0: t − 1/t where t² = 1 + exp(α − t²/2), a root found from above."""
-    low, high = 1.0, math.sqrt(2.0 + 2.0 * max(alpha, 0.0)) + 1.0
-    for _ in range(60):
-        t = (low + high) / 2.0
-        low, high = (low, t) if t * t > 1.0 + math.exp(min(alpha - t * t / 2.0, 700.0)) else (t, high)
-    return high - 1.0 / high
+    """max t / (1 + exp(t²/2 − α)) over t ≥ 0: t − 1/t where t² = 1 + exp(α − t²/2), so t² = 1 + 2ω(α − ½ − log 2)."""
+    t = math.sqrt(1.0 + 2.0 * float(scipy.special.wrightomega(alpha - 0.5 - math.log(2.0))))
+    return t - 1.0 / t
 
 
 def _largest_mean(values: Floats, least: Floats, most: Floats) -> Floats:
@@ -269,35 +267,31 @@ def _largest_mean(values: Floats, least: Floats, most: Floats) -> Floats:
 
 def _as_weights(value: Any) -> Floats:
     weights = as_numbers(value, "weights")
-    if weights.ndim != 1 or weights.size == 0:
-        raise ValueError(f"`weights` must have shape (k,), got {weights.shape}.")
-    if not np.isfinite(weights).all() or (weights < 0.0).any():
-        raise ValueError(f"`weights` must be finite and not negative, got {value!r}.")
+    if weights.ndim != 1 or not weights.size or not np.isfinite(weights).all() or (weights < 0.0).any():
+        raise ValueError(f"`weights` must have shape (k,), be finite and not negative, got {value!r}.")
     total = float(weights.sum())
     if abs(total - 1.0) > 1e-6:
         raise ValueError(f"`weights` must sum to 1, got {total:g}; divide them by their sum.")
     return frozen(weights / total)
 
 
-def _as_means(value: Any) -> Floats:
-    means = as_numbers(value, "means")
-    means = means[:, None] if means.ndim == 1 else means
-    if means.ndim != 2 or means.shape[1] < 1:
-        raise ValueError(f"`means` must have shape (k, d), or (k,) for d = 1, got {means.shape}.")
-    if not np.isfinite(means).all():
-        raise ValueError("`means` must be finite.")
-    return frozen(means)
+def as_places(value: Any, name: str) -> Floats:
+    """Finite points (k, d), read-only; (k,) means d = 1."""
+    places = as_numbers(value, name)
+    places = places[:, None] if places.ndim == 1 else places
+    if places.ndim != 2 or not places.size or not np.isfinite(places).all():
+        raise ValueError(f"`{name}` must be finite, of shape (k, d), or (k,) for d = 1; got {places.shape}.")
+    return frozen(places)
 
 
-def _factors(cov: Any, k: int, d: int) -> tuple[Covariance, ...]:
-    """One covariance per component; a shared one is factored once."""
-    cov = as_numbers(cov, "cov")
-    shape = cov.shape
-    if shape == (k, d, d) or (d == 1 and shape == (k,)):
-        return tuple(Covariance.of(each, "cov", d) for each in cov)
-    if shape not in ((), (d, d)):
-        raise ValueError(f"`cov` must be a variance, ({d}, {d}) or ({k}, {d}, {d}), got shape {shape}.")
-    return (Covariance.of(cov, "cov", d),) * k
+def factors_of(value: Any, name: str, k: int, d: int) -> tuple[Covariance, ...]:
+    """One covariance for each of k components; a shared one is factored once."""
+    cov = as_numbers(value, name)
+    if cov.shape == (k, d, d) or (d == 1 and cov.shape == (k,)):
+        return tuple(Covariance.of(each, name, d) for each in cov)
+    if cov.shape not in ((), (d, d)):
+        raise ValueError(f"`{name}` must be a variance, ({d}, {d}) or ({k}, {d}, {d}), got shape {cov.shape}.")
+    return (Covariance.of(cov, name, d),) * k
 
 
 class MixtureFamily(Family):
@@ -337,11 +331,8 @@ class MixtureFamily(Family):
 
     def start(self, x: Floats) -> Floats:
         """The fit to the bulk: rows within five median absolute deviations of the median."""
-        center = np.median(x, axis=0)
-        apart = np.abs(x - center)
-        spread = np.median(apart, axis=0)
-        inside = (apart <= 5.0 * 1.4826 * np.where(spread > 0.0, spread, np.inf)).all(axis=1)
-        return self.fit(x[inside])
+        center, spread = median_and_scales(x, squared=False)
+        return self.fit(x[(np.abs(x - center) <= 5.0 * spread).all(axis=1)])
 
     def fit(self, x: Floats) -> Floats:
         """The best of several runs of the EM algorithm from random points of the data, with seeds of its own, and then

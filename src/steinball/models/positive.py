@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,9 +14,9 @@ from steinball.arrays import Array, Floats, namespace
 from steinball.models.family import ExponentialFamily, Family
 from steinball.models.gaussian import BuiltIn, as_points
 from steinball.models.support import Support
+from steinball.tilts.scatter import median_and_scales
 
 _HALF_LINE = Support.of((0, None))
-_NEWTON, _STEPS = 5, 60
 
 
 @dataclass(frozen=True)
@@ -134,10 +135,17 @@ def _logs_of(x: Floats, fitted: str = "") -> Floats:
     return np.asarray(logs)
 
 
-def _center_and_spread(logs: Floats) -> tuple[float, float]:
-    center = float(np.median(logs))
-    spread = 1.4826 * float(np.median(np.abs(logs - center)))
-    return center, spread if spread > 0.0 else max(float(logs.std()), 1e-8)
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    """The root of a monotone function of a positive number, between the two or beyond ``high``, to rounding."""
+    while function(low) * function(high) > 0.0:
+        low, high = high, 4.0 * high
+    return float(scipy.optimize.brentq(function, low, high, xtol=1e-300, rtol=8.9e-16))
+
+
+def _center_and_spread(x: Floats) -> tuple[float, float]:
+    """Median and median absolute deviation, as a standard deviation, of the logarithms."""
+    center, spread = median_and_scales(_logs_of(x)[:, None], squared=False)
+    return float(center[0]), float(spread[0])
 
 
 class GammaFamily(ExponentialFamily):
@@ -157,20 +165,17 @@ class GammaFamily(ExponentialFamily):
 
     def start(self, x: Floats) -> Floats:
         """Parameters by the median and the spread of the logarithms: the variance of log x is about 1/(k − ½)."""
-        center, spread = _center_and_spread(_logs_of(x))
+        center, spread = _center_and_spread(x)
         shape = 0.5 * (1.0 + np.tanh(1.0 / spread)) * max(spread**-2, 0.05) + 0.1
         return np.array([shape, np.exp(center) / max(shape - 1.0 / 3.0, 0.05)])
 
     def fit(self, x: Floats) -> Floats:
-        """The root of log k − ψ(k) = log of the mean less mean of the logs, by Newton's method in log k."""
+        """The root of log k − ψ(k) = log of the mean less mean of the logs, which lies between 1/(2k) and 1/k."""
         mean = float(x.mean())
         gap = -float(np.mean(_logs_of(x) - np.log(mean)))
         if not gap > 1e-15:
             raise ValueError("`x` must not be constant to fit a gamma distribution.")
-        shape = (3.0 - gap + math.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)  # within 1.5 % of the root
-        for _ in range(_NEWTON):
-            rest = math.log(shape) - float(scipy.special.digamma(shape)) - gap
-            shape *= math.exp(-rest / (1.0 - shape * float(scipy.special.polygamma(1, shape))))
+        shape = _root(lambda k: math.log(k) - float(scipy.special.digamma(k)) - gap, 0.4 / gap, 1.1 / gap)
         return np.array([shape, mean / shape])
 
     def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
@@ -196,6 +201,41 @@ class GammaFamily(ExponentialFamily):
         return np.array([natural[0] + 1.0, 1.0 / natural[1]]) if inside else np.full(2, np.nan)
 
 
+class ExponentialDistributions(Family):
+    """The exponential distributions on (0, ∞): the gamma family at shape 1, with its scale as the one parameter.
+
+    Examples
+    --------
+    >>> ExponentialDistributions().fit(np.array([[1.0], [3.0]]))
+    array([2.])
+    """
+
+    label, support = "exponential", _HALF_LINE
+    names, positive = ("scale",), (True,)
+
+    def model(self, params: Floats) -> Gamma:
+        return Gamma(1.0, float(params[0]))
+
+    def start(self, x: Floats) -> Floats:
+        """The median, over that of the standard exponential distribution."""
+        return np.array([np.exp(np.median(_logs_of(x))) / math.log(2.0)])
+
+    def fit(self, x: Floats) -> Floats:
+        """The mean."""
+        _logs_of(x)
+        return np.asarray(x.mean(axis=0))
+
+    def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
+        """The change of unit from one scale to the other."""
+        return np.asarray(x * (target / own))
+
+    def margins(self, params: Floats, x: Floats) -> Floats:
+        return -np.expm1(-x / params)
+
+    def parameter_scores(self, params: Floats, x: Floats) -> Floats:
+        return np.asarray((x / params - 1.0) / params)
+
+
 class LogNormalFamily(ExponentialFamily):
     """The log-normal family, with natural parameters ν = (μ/σ², 1/σ²): s = −1/x + ν₁/x − ν₂ log(x)/x.
 
@@ -213,7 +253,7 @@ class LogNormalFamily(ExponentialFamily):
 
     def start(self, x: Floats) -> Floats:
         """Median and median absolute deviation of the logarithms."""
-        return np.array(_center_and_spread(_logs_of(x)))
+        return np.array(_center_and_spread(x))
 
     def fit(self, x: Floats) -> Floats:
         """Mean and standard deviation of the logarithms."""
@@ -262,24 +302,20 @@ class WeibullFamily(Family):
 
     def start(self, x: Floats) -> Floats:
         """Parameters by the median and the spread of the logarithms, whose standard deviation is about 1.15/k."""
-        center, spread = _center_and_spread(_logs_of(x))
+        center, spread = _center_and_spread(x)
         shape = 1.15 / spread
         return np.array([shape, np.exp(center + 0.3665 / shape)])
 
     def fit(self, x: Floats) -> Floats:
-        """The root of 1/k = mean of log x weighted by xᵏ, less mean of log x, by Newton's method in log k."""
+        """The root of 1/k = mean of log x weighted by xᵏ, less mean of log x."""
         logs = _logs_of(x, "Weibull")
-        shape = min(float(self.start(x)[0]), 1.28 / float(logs.std()))
-        for _ in range(_STEPS):
-            weights = np.exp(shape * (logs - logs.max()))
-            weights /= weights.sum()
-            mean = float(weights @ logs)
-            rest, slope = mean - float(logs.mean()) - 1.0 / shape, float(weights @ (logs - mean) ** 2)
-            step = rest / (shape * slope + 1.0 / shape)
-            shape *= math.exp(-min(max(step, -1.0), 1.0))
-            if abs(step) < 1e-13:
-                break
-        top = float(logs.max())
+        top, center = float(logs.max()), float(logs.mean())
+
+        def excess(shape: float) -> float:
+            weights = np.exp(shape * (logs - top))
+            return float(weights @ logs / weights.sum()) - center - 1.0 / shape
+
+        shape = _root(excess, 1.0 / (top - center), len(x) / (top - center))
         return np.array([shape, math.exp(top + math.log(np.mean(np.exp(shape * (logs - top)))) / shape)])
 
     def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:

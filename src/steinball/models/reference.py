@@ -39,9 +39,6 @@ class Reference:
     draws: Floats
     scores: Floats | None
 
-    def __len__(self) -> int:
-        return len(self.draws)
-
     @classmethod
     def of(cls, model: Any, template: Array | None = None) -> Reference | None:
         """The reference of a model, made once; ``None`` for a model without a sampler, or one whose sampler fails.

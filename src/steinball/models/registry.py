@@ -15,7 +15,7 @@ import numpy as np
 from steinball.arrays import Array, Floats, as_samples, as_scores, namespace, to_host
 
 if TYPE_CHECKING:
-    from steinball.adapters.posterior import NamedDraws, Posterior, Reading
+    from steinball.adapters.samplers import NamedDraws, Posterior, Reading
     from steinball.models.family import Family
     from steinball.predictive.law import Prediction
 
@@ -44,16 +44,8 @@ class ScoreArray:
             return as_scores(self.scores, x)
         if x is self.samples or same_array(x, self.samples):
             return self.scores
-        if self.lost:
-            raise ValueError(
-                f"this needs the model, {self.lost}, which was not pickled along with its result; only its scores at "
-                "the samples were. Use a model that can be pickled, such as a function of a module, or ask before "
-                "pickling."
-            )
-        raise ValueError(
-            "`model` is an array of scores, and a score array knows the score only at the samples it was given with; "
-            "pass a score function to evaluate the model elsewhere."
-        )
+        remedy = "use a model that can be pickled, or ask before pickling" if self.lost else "pass a score function"
+        raise ValueError(f"{self.unknown_elsewhere}, and scores are known only at the samples it came with; {remedy}.")
 
     @property
     def unknown_elsewhere(self) -> str:
@@ -178,21 +170,14 @@ class Adapter:
 
 # The first part of the module of a class, and the file of this folder that reads its objects. A flow is found by its
 # own library before torch, from which it derives.
-_ADAPTERS: dict[str, Adapter | str] = {
-    "scipy": "scipy",
-    "sklearn": "scikit_learn",
-    "statsmodels": "statsmodels",
-    "zuko": "flows",
-    "nflows": "flows",
-    "normflows": "flows",
-    "torch": "torch",
-    "numpyro": "numpyro",
-    "pymc": "pymc",
-    "bridgestan": "stan",
-    "arviz": "arviz",
-    "xarray": "arviz",
-    "blackjax": "blackjax",
+_FILES = {
+    "estimators": ("sklearn", "statsmodels"),
+    "numpyro": ("numpyro",),
+    "samplers": ("arviz", "blackjax", "bridgestan", "pymc", "xarray"),
+    "scipy": ("scipy",),
+    "torch": ("torch", "zuko", "nflows", "normflows"),
 }
+_ADAPTERS: dict[str, Adapter | str] = {library: file for file, libraries in _FILES.items() for library in libraries}
 
 
 def register(library: str, adapter: Adapter) -> None:
@@ -217,7 +202,7 @@ def adapters_of(thing: Any) -> Iterator[Adapter]:
     for library in dict.fromkeys(cls.__module__.partition(".")[0] for cls in type(thing).__mro__):
         found = _ADAPTERS.get(library)
         if isinstance(found, str):
-            found = _ADAPTERS[library] = import_module(f"steinball.adapters.{found}").ADAPTER
+            found = _ADAPTERS[library] = import_module(f"steinball.adapters.{found}").ADAPTERS[library]
         if found is not None:
             yield found
 

@@ -13,8 +13,7 @@ from steinball.arrays import Array, Floats, OutOfRangeError, like, namespace, to
 from steinball.models.base import Model, score_of
 from steinball.models.family import Family
 from steinball.models.gaussian import Gaussian
-from steinball.models.growth import Bounds, ScoreGrowth, linear_bounds
-from steinball.models.knowledge import Clusters, Knowledge
+from steinball.models.knowledge import Bounds, Clusters, Knowledge, ScoreGrowth, linear_bounds
 from steinball.models.mixture import GaussianMixture
 from steinball.models.reference import Reference, kept_with
 from steinball.models.student_t import StudentT
@@ -280,7 +279,9 @@ def standardized(model: Any, samples: Array, look: bool = True) -> tuple[Any, St
 def _by_model(model: Any, template: Array) -> tuple[Any, Standardization] | None:
     """By what the model knows or shows of itself, found once for each state of the model."""
     known, by = Knowledge(model), "the covariance of the model"
-    state: Any = _by_columns(model) or known.place
+    # Of a Gaussian with many uncorrelated columns no matrix is made.
+    alone = model.variances if type(model) is Gaussian else None
+    state: Any = known.place if alone is None else (model.location, alone)
     if state is None:
         reference = Reference.of(model, template)
         state, by = None if reference is None else (reference.draws,), "draws of the model"
@@ -297,12 +298,6 @@ def _by_model(model: Any, template: Array) -> tuple[Any, Standardization] | None
     if not all(np.array_equal(one, other) for one, other in zip(then, state, strict=False)):
         then, found = kept_with(known.original, key, make, anew=True)
     return _moved(model, *found)
-
-
-def _by_columns(model: Any) -> tuple[Floats, Floats] | None:
-    """Location and variances (d,) of a Gaussian with uncorrelated columns: of many columns no matrix is made."""
-    alone = model.variances if type(model) is Gaussian else None
-    return None if alone is None else (model.location, alone)
 
 
 def _moved(model: Any, move: Standardization, alike: Any) -> tuple[Any, Standardization]:
@@ -350,9 +345,8 @@ class MovedFamily(Family):
         self.label, self.names, self.positive = family.label, family.names, family.positive
         self.numerical, self.fixed, self.quick = family.numerical, family.fixed, family.quick
         # What is about parameters alone is that of the family itself.
-        vars(self).update(internal=family.internal, reported=family.reported)
+        vars(self).update(reported=family.reported, working_jacobian=family.working_jacobian)
         vars(self).update(to_working=family.to_working, from_working=family.from_working)
-        vars(self).update(working_jacobian=family.working_jacobian)
 
     def model(self, params: Floats) -> Model:
         model = self.family.model(params)

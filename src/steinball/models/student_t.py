@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +13,7 @@ from steinball.arrays import Array, Floats, as_number, like, namespace
 from steinball.models.base_space import normal_of
 from steinball.models.family import Family
 from steinball.models.gaussian import BuiltIn, Covariance, Gaussian, as_points, as_vector, common_dimension, set_fields
-from steinball.models.growth import Bounds, RadialScore, ScoreGrowth, linear_bounds
+from steinball.models.knowledge import Bounds, RadialScore, ScoreGrowth, linear_bounds
 
 _MOST = 5.0  # of 1/ν: a fifth of a degree of freedom
 _NORMAL = 1e-9  # 1/ν below which the member is the normal one
@@ -27,7 +26,7 @@ class StudentT(BuiltIn):
     .. math:: \left(1 + (x-\mu)^\top \Sigma^{-1} (x-\mu) / \nu\right)^{-(\nu + d)/2},
        \qquad \Sigma = \sigma^2 \Omega.
 
-    :meth:`standardized` is :math:`Q_\nu = t_\nu \sqrt{(\nu - 2)/\nu}` of the paper's §5.1.
+    At the scale :math:`\sqrt{(\nu - 2)/\nu}` it is :math:`Q_\nu` of the paper's §5.1, of unit variance.
 
     Parameters
     ----------
@@ -75,18 +74,6 @@ class StudentT(BuiltIn):
             return f"StudentT(df={self.df:g}, dimension={self.dimension})"
         width = math.sqrt(self._factor.matrix[0, 0])
         return f"StudentT(df={self.df:g}, location={self.location[0]:g}, scale={width:g})"
-
-    @classmethod
-    def standardized(cls, df: float, dimension: int = 1) -> StudentT:
-        r"""The t distribution of mean 0 and unit covariance, :math:`t_\nu \sqrt{(\nu - 2)/\nu}`.
-
-        Examples
-        --------
-        >>> StudentT.standardized(4.0).scale ** 2
-        0.5000000000000001
-        """
-        df = as_number(df, "df", low=2.0, open_low=True)
-        return cls(df, scale=math.sqrt((df - 2.0) / df), dimension=dimension)
 
     @property
     def covariance(self) -> Floats:
@@ -225,11 +212,6 @@ class StudentFamily(Family):
         inverse, z = params[0], (x - params[1]) / params[2]
         return np.asarray(scipy.special.stdtr(1.0 / inverse, z) if inverse > _NORMAL else scipy.special.ndtr(z))
 
-    def score(self, params: Floats, x: Floats) -> Floats:
-        inverse, loc, scale = params
-        z = (x - loc) / scale
-        return np.asarray(-(1.0 + inverse) / scale * z / (1.0 + inverse * z * z))
-
     def score_jacobian(self, working: Floats, x: Floats, units: Floats) -> Floats:
         """In closed form: differences would step over the edge of the family."""
         inverse, loc, scale = self.from_working(working)
@@ -245,12 +227,6 @@ class StudentFamily(Family):
         z = (x[:, 0] - loc) / scale
         ratio = (1.0 + inverse) * z / (1.0 + inverse * z * z)
         return np.stack([_tail_score(inverse, z), ratio / scale, (ratio * z - 1.0) / scale], axis=1)
-
-    def internal(self, known: Mapping[str, float]) -> dict[str, float]:
-        """Degrees of freedom that are known, as 1/ν."""
-        if "df" in known and not known["df"] > 0.0:
-            raise ValueError(f"`known_params['df']` must be positive, got {known['df']}.")
-        return {("1/df" if name == "df" else name): 1.0 / v if name == "df" else v for name, v in known.items()}
 
     def reported(self, params: Floats, errors: Floats) -> dict[str, tuple[float, float]]:
         """Degrees of freedom in place of 1/ν; infinite for the normal distribution, with an error that is not known."""

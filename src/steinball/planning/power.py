@@ -25,7 +25,7 @@ from steinball.arrays import (
     is_array_like,
 )
 from steinball.cautions import DependentRowsWarning
-from steinball.datasets.contamination import contaminate
+from steinball.datasets.data import contaminate
 from steinball.gof import robust_ksd_test
 from steinball.models.knowledge import Knowledge
 from steinball.progress import Progress

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.adapters.posterior import Layout, NamedDraws, Reading
+from steinball.adapters.samplers import Layout, NamedDraws, Reading
 from steinball.arrays import Array, Floats, as_samples, check_kind, check_share, computed, is_array, namespace, to_host
 from steinball.calibration import BoundaryBootstrap, Calibration, WildBootstrap
 from steinball.calibration.combination import as_calibration

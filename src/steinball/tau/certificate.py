@@ -13,8 +13,7 @@ import numpy as np
 from steinball.arrays import Array, Floats, dtype_name, to_host
 from steinball.kernels.base import Kernel
 from steinball.models.gaussian import MANY
-from steinball.models.growth import RadialScore, ScoreGrowth, unit_root
-from steinball.models.knowledge import Knowledge
+from steinball.models.knowledge import Knowledge, RadialScore, ScoreGrowth, unit_root
 from steinball.stein import SteinKernel
 from steinball.tau.search import optimized
 from steinball.tilts import PolynomialTilt, Tilt

@@ -170,22 +170,13 @@ class PolynomialTilt(ByValue, Tilt):
         vars(self).update(center=center, precision=precision, **positive)
 
     def _offset(self, x: Array) -> Array:
-        center = np.asarray(self.center)
-        if center.ndim and center.size != x.shape[1]:
-            raise ValueError(
-                f"`center` of the tilt has {center.size} entries, but the samples have {x.shape[1]} columns."
-            )
-        return x - like(center, x)
+        return x - _along(self.center, "center", x)
 
     def _curved(self, offset: Array) -> Array:
         """C (x − a) as rows, with C = I/c² by default."""
         if self.precision is None:
             return offset * self.scale**-2
-        if self.precision.shape[0] != offset.shape[1]:
-            raise ValueError(
-                f"`precision` of the tilt is {self.precision.shape}, but the samples have {offset.shape[1]} columns."
-            )
-        return namespace(offset).matmul(offset, like(self.precision, offset))
+        return namespace(offset).matmul(offset, _along(self.precision, "precision", offset))
 
     @property
     def decay(self) -> float:
@@ -257,35 +248,34 @@ class EdgeTilt(Tilt):
 
     def log_weight_gradient(self, x: Array) -> Array:
         """m a/(r (a + r)) at the lower end, minus the same at the upper one; shape (n, d)."""
-        scale, total = self._along(self.scale, x), namespace(x).zeros_like(x)
+        scale, total = _along(self.scale, "scale", x), namespace(x).zeros_like(x)
         for distance, sign in self._distances(x):
             total = total + (sign * self.power) * (scale / distance) / (scale + distance)
         return total
 
     def coordinate_weights(self, x: Array) -> Array:
         """e at each row of ``x``, shape (n, d)."""
-        scale, weights = self._along(self.scale, x), namespace(x).ones_like(x)
+        scale, weights = _along(self.scale, "scale", x), namespace(x).ones_like(x)
         for distance, _ in self._distances(x):
             weights = weights * (distance / (scale + distance)) ** self.power
         return weights
 
     def _distances(self, x: Array) -> list[tuple[Array, float]]:
-        """The distance from each finite end, infinite ones stood in for by the largest float, and its sign."""
-        xp, found = namespace(x), []
+        """The distance from each finite end, infinite ones stood in for by a very far one, and its sign."""
+        found = []
         for ends, sign in ((self.low, 1.0), (self.high, -1.0)):
             along = np.broadcast_to(np.asarray(ends), (x.shape[1],))
             if np.isfinite(along).any():
-                there = like(np.where(np.isfinite(along), along, 0.0), x)
-                distance = sign * (x - there)
-                far = like(np.isfinite(along).astype(np.float64), x) > 0.0
-                found.append((xp.where(far[None, :], distance, xp.full_like(x, _FAR)), sign))
+                found.append((sign * (x - like(np.where(np.isfinite(along), along, -sign * _FAR), x)), sign))
         return found
 
-    def _along(self, values: Any, x: Array) -> Array:
-        array = np.asarray(values)
-        if array.ndim and array.size != x.shape[1]:
-            raise ValueError(f"the tilt has {array.size} coordinates, but the samples have {x.shape[1]} columns.")
-        return like(array, x)
+
+def _along(values: Any, name: str, x: Array) -> Array:
+    """A number, or one or a row of numbers for each column of ``x``, in its library."""
+    array = np.asarray(values)
+    if array.ndim and len(array) != x.shape[1]:
+        raise ValueError(f"`{name}` of the tilt has {len(array)} entries, but the samples have {x.shape[1]} columns.")
+    return like(array, x)
 
 
 _FAR = 1e30  # a distance at which the weight of an edge is 1 and its slope 0, to rounding
