@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import math
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy
 
-from steinball.arrays import (
-    as_number,
-    as_samples,
-    as_seed,
-    check_level,
-    check_resamples,
-    check_share,
-    generator_at,
-    is_array_like,
-)
+from steinball.arrays import as_number, as_samples, as_seed, check_level, check_resamples, check_share, generator_at
 from steinball.cautions import DependentRowsWarning
 from steinball.datasets.contamination import contaminate
 from steinball.gof import robust_ksd_test
@@ -31,6 +18,8 @@ from steinball.models.knowledge import Knowledge
 from steinball.progress import Progress
 from steinball.results.base import Result
 from steinball.text import Summarized, count, percent, wrap
+
+__all__ = ["Power", "SampleSize", "power", "sample_size"]
 
 Sampler = Callable[[int, np.random.Generator], Any]
 Test = Callable[[Any, np.random.Generator], Result]
@@ -81,7 +70,7 @@ class Study:
         x = self._sampler()(n, data)
         as_samples(x, "alternative(n, rng)", least=1)  # refused by this name, and handed on as it is
         if self.test is not None:
-            return _pvalue_of(self.test(x, draws))
+            return as_number(self.test(x, draws).pvalue, "test(x, rng).pvalue")
         options: dict[str, Any] = {"check_model": i == 0, "progress": False}
         with warnings.catch_warnings():  # simulated rows are independent, and one sample in 400 looks otherwise
             warnings.simplefilter("ignore", DependentRowsWarning)
@@ -97,30 +86,14 @@ class Study:
         return lambda n, rng: contaminate(clean(n, rng), share, self.alternative, rng, count="binomial")
 
 
-def _pvalue_of(result: Any) -> float:
-    try:
-        pvalue = result.pvalue
-    except AttributeError:
-        raise TypeError(f"`test` must return a result with `pvalue`, got {result!r}.") from None
-    return as_number(pvalue, "test(x, rng).pvalue")
-
-
 def _sampler_of(alternative: Any) -> Sampler:
-    sampler = Knowledge(alternative).sampler or (None if is_array_like(alternative) else alternative)
-    if sampler is None or isinstance(sampler, type) or not callable(sampler):
+    sampler = Knowledge(alternative).sampler or alternative
+    if isinstance(sampler, type) or not callable(sampler):
         raise TypeError(
             "`alternative` must be a model with `sample(n, rng)` or a function (n, rng) -> (n, d), "
             f"got {alternative!r}."
         )
-    with suppress(ValueError):  # many functions written in C do not tell their signature
-        try:
-            inspect.signature(sampler).bind(None, None)
-        except TypeError as error:
-            raise TypeError(f"`alternative` must be a function (n, rng) -> (n, d): {error}.") from None
     return sampler
-
-
-_BAND = 0.05
 
 
 @dataclass(frozen=True)
@@ -164,10 +137,6 @@ class Power(Summarized):
             f"{count(self.repeats, 'simulated sample')}).",
             indent=0,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """A plain dictionary for JSON."""
-        return {"schema": "steinball.power/1", **dataclasses.asdict(self)}
 
 
 def power(
@@ -227,14 +196,11 @@ def power(
 
 def estimated(study: Study, n: int, repeats: int) -> Power:
     """The share of rejections among so many samples, with its band."""
+    from scipy.stats import binomtest
+
     rejections = sum(p <= study.level for p in study.pvalues(n, repeats))
-    low = float(scipy.special.betaincinv(rejections, repeats - rejections + 1, _BAND / 2.0)) if rejections else 0.0
-    high = (
-        float(scipy.special.betaincinv(rejections + 1, repeats - rejections, 1.0 - _BAND / 2.0))
-        if rejections < repeats
-        else 1.0
-    )
-    return Power(rejections / repeats, low, high, n, repeats, study.contamination, study.level)
+    band = binomtest(rejections, repeats).proportion_ci(method="exact")
+    return Power(rejections / repeats, band.low, band.high, n, repeats, study.contamination, study.level)
 
 
 _LEAST = 20
@@ -282,13 +248,6 @@ class SampleSize(Summarized):
             f"{count(self.low)} {top}, as far as the simulation tells).",
             indent=0,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """A plain dictionary for JSON; what is infinite is ``None``."""
-        sizes = {"n": self.n, "low": self.low, "high": self.high}
-        finite = {name: size if math.isfinite(size) else None for name, size in sizes.items()}
-        tried = [one.to_dict() for one in self.tried]
-        return {"schema": "steinball.sample-size/1", **finite, "target": self.target, "tried": tried}
 
 
 def sample_size(
@@ -338,36 +297,29 @@ def sample_size(
         raise ValueError("`power` must be below 1: no test rejects always.")
     repeats, largest = check_resamples(repeats, "repeats"), check_resamples(largest, "largest", _LEAST)
     study = Study(model, alternative, contamination, share, level, test, rng, progress)
-    return _Search(study, target, repeats).run(largest)
+    tried: dict[int, Power] = {}
+
+    def enough(n: int) -> bool:
+        first = estimated(study, n, min(_FIRST, repeats))
+        clear = first.high < target or first.low > target
+        tried[n] = first if clear else estimated(study, n, repeats)
+        return tried[n].share >= target
+
+    n = _smallest(enough, min(_LEAST, largest), largest)
+    sizes = tuple(tried[size] for size in sorted(tried))
+    low = max((one.n for one in sizes if one.high < target), default=2)
+    high = min((one.n for one in sizes if one.low >= target and one.n >= n), default=math.inf)
+    return SampleSize(n, low, high, target, sizes)
 
 
-class _Search:
-    """The sizes tried so far."""
-
-    def __init__(self, study: Study, target: float, repeats: int) -> None:
-        self._study, self._target, self._repeats = study, target, repeats
-        self._tried: dict[int, Power] = {}
-
-    def run(self, largest: int) -> SampleSize:
-        """Double, then halve."""
-        below, n = 0, min(_LEAST, largest)
-        while not self._enough(n):
-            if n == largest:
-                return self._found(math.inf)
-            below, n = n, min(2 * n, largest)
-        while below and n > _CLOSE * below and n - below > 1:
-            middle = round(math.sqrt(below * n))
-            below, n = (below, middle) if self._enough(middle) else (middle, n)
-        return self._found(n)
-
-    def _enough(self, n: int) -> bool:
-        first = estimated(self._study, n, min(_FIRST, self._repeats))
-        clear = first.high < self._target or first.low > self._target
-        self._tried[n] = first if clear else estimated(self._study, n, self._repeats)
-        return self._tried[n].share >= self._target
-
-    def _found(self, n: float) -> SampleSize:
-        tried = tuple(self._tried[size] for size in sorted(self._tried))
-        low = max((one.n for one in tried if one.high < self._target), default=2)
-        high = min((one.n for one in tried if one.low >= self._target and one.n >= n), default=math.inf)
-        return SampleSize(n, low, high, self._target, tried)
+def _smallest(enough: Callable[[int], bool], n: int, largest: int) -> float:
+    """The smallest size that is enough, to within a tenth, by doubling and then halving; infinite where none is."""
+    below = 0
+    while not enough(n):
+        if n == largest:
+            return math.inf
+        below, n = n, min(2 * n, largest)
+    while below and n > _CLOSE * below and n - below > 1:
+        middle = round(math.sqrt(below * n))
+        below, n = (below, middle) if enough(middle) else (middle, n)
+    return n
