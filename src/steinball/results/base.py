@@ -12,10 +12,16 @@ from typing import Any, ClassVar, NamedTuple, Self
 from steinball.arrays import Floats, check_resamples
 from steinball.calibration.base import Calibration
 from steinball.evidence.base import Decision, Evidence, PairSums
-from steinball.explain.detectable import Detectable, smallest_detectable
 from steinball.explain.explanation import Explanation, explain
 from steinball.explain.regions import Profile
-from steinball.explain.tolerance import Concession, ToleranceCurve, conceding, tolerance_curve
+from steinball.explain.tolerance import (
+    Concession,
+    Detectable,
+    ToleranceCurve,
+    conceding,
+    smallest_detectable,
+    tolerance_curve,
+)  # fmt: skip
 from steinball.radius.base import FixedRadius, Radius, as_radius
 from steinball.radius.contamination import Huber
 from steinball.record import Record

@@ -13,8 +13,8 @@ from steinball.arrays import Array, Floats, as_number, check_level
 from steinball.evidence.base import CLOSE, PairSums, three_way_verdict
 from steinball.evidence.bounds import Credibility, credibility
 from steinball.evidence.ksd import KSDEvidence
-from steinball.explain.detectable import Detectable, Fragility, fragility
-from steinball.explain.removal import Removal, least_removal
+from steinball.explain.removal import Fragility, Removal, fragility, least_removal
+from steinball.explain.tolerance import Detectable
 from steinball.kernels.base import Kernel
 from steinball.radius.base import Radius
 from steinball.record import Record
@@ -200,12 +200,12 @@ class GofResult(Result):
         """
         return fragility(self._evidence, self, diameter)
 
-    def least_removal(self, threshold: float | None = None, *, progress: bool | str = "auto") -> Removal:
+    def least_removal(self, threshold: float | None = None) -> Removal:
         """The least data to remove so that the test does not reject: :class:`steinball.explain.Removal`.
 
         ``threshold`` is what D is brought to; by default what it had to exceed for a rejection.
         """
-        return least_removal(self._evidence.problem, self._removal_threshold(threshold), progress=progress)
+        return least_removal(self._evidence.problem, self._removal_threshold(threshold))
 
     def _removal_threshold(self, threshold: float | None) -> float:
         if threshold is not None:
