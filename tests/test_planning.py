@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 
 import steinball as sb
 from steinball.arrays import generator_at
-from steinball.planning import Power, SampleSize, Study
+from steinball.planning import Power, SampleSize, _Study
 
 pytestmark = pytest.mark.exact
 
@@ -128,8 +128,8 @@ def normal(n: int, rng: Any) -> Any:
     return rng.normal(size=n)
 
 
-def study(alternative: Any = normal, *, test: Any = None, share: Any = None, rng: Any = 0) -> Study:
-    return Study(sb.models.Gaussian(), alternative, 0.05, share, 0.05, test, rng, False)
+def study(alternative: Any = normal, *, test: Any = None, share: Any = None, rng: Any = 0) -> _Study:
+    return _Study(sb.models.Gaussian(), alternative, 0.05, share, 0.05, test, rng, False)
 
 
 def first_value(x: Any, rng: Any) -> Any:
@@ -190,7 +190,7 @@ def test_what_gives_no_data_is_refused(alternative: Any) -> None:
 
 def test_a_model_without_a_sampler_cannot_be_mixed() -> None:
     with pytest.raises(TypeError, match="`model` must be a model with `sample"):
-        Study(np.zeros((3, 1)), 3.0, 0.05, 0.1, 0.05, None, 0, False)
+        _Study(np.zeros((3, 1)), 3.0, 0.05, 0.1, 0.05, None, 0, False)
     with pytest.raises(TypeError, match="`test` must be a function"):
         study(test="robust")
     with pytest.raises(ValueError, match="`share`"):

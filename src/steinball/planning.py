@@ -26,7 +26,7 @@ Test = Callable[[Any, np.random.Generator], Result]
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class _Study:
     """What is simulated: where the data come from, and how they are tested.
 
     Sample i of n points depends on the seed, n and i alone, so that more samples continue what was simulated before.
@@ -190,11 +190,11 @@ def power(
     (True, True)
     """
     n, repeats = check_resamples(n, "n", 2), check_resamples(repeats, "repeats")
-    study = Study(model, alternative, contamination, share, level, test, rng, progress)
-    return estimated(study, n, repeats)
+    study = _Study(model, alternative, contamination, share, level, test, rng, progress)
+    return _estimated(study, n, repeats)
 
 
-def estimated(study: Study, n: int, repeats: int) -> Power:
+def _estimated(study: _Study, n: int, repeats: int) -> Power:
     """The share of rejections among so many samples, with its band."""
     from scipy.stats import binomtest
 
@@ -296,13 +296,13 @@ def sample_size(
     if target == 1.0:
         raise ValueError("`power` must be below 1: no test rejects always.")
     repeats, largest = check_resamples(repeats, "repeats"), check_resamples(largest, "largest", _LEAST)
-    study = Study(model, alternative, contamination, share, level, test, rng, progress)
+    study = _Study(model, alternative, contamination, share, level, test, rng, progress)
     tried: dict[int, Power] = {}
 
     def enough(n: int) -> bool:
-        first = estimated(study, n, min(_FIRST, repeats))
+        first = _estimated(study, n, min(_FIRST, repeats))
         clear = first.high < target or first.low > target
-        tried[n] = first if clear else estimated(study, n, repeats)
+        tried[n] = first if clear else _estimated(study, n, repeats)
         return tried[n].share >= target
 
     n = _smallest(enough, min(_LEAST, largest), largest)

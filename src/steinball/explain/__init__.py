@@ -1,6 +1,6 @@
 """Why a test decided as it did, and how easily it could have decided otherwise."""
 
-from steinball.explain.explanation import Explanation, Places, SteinWitness
+from steinball.explain.explanation import Explanation, SteinWitness
 from steinball.explain.influence import Influence
 from steinball.explain.removal import Fragility, Removal
 from steinball.explain.tolerance import Concession, Detectable, ToleranceCurve
@@ -11,7 +11,6 @@ __all__ = [
     "Explanation",
     "Fragility",
     "Influence",
-    "Places",
     "Removal",
     "SteinWitness",
     "ToleranceCurve",

@@ -23,20 +23,6 @@ _ENTRIES_AT_ONCE = 2**21
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
-    """Two places, (d,): where the data are most in excess, and where most is lacking.
-
-    Examples
-    --------
-    >>> Places(np.array([2.0]), np.array([0.1])).lack
-    array([0.1])
-    """
-
-    surplus: Floats
-    lack: Floats
-
-
-@dataclass(frozen=True, eq=False)
 class SteinWitness:
     r"""The Stein function along which the data lie furthest from the model
 
@@ -88,24 +74,21 @@ class SteinWitness:
             parts.append(to_host(problem.stein.block(rows, problem.points)).sum(axis=1))
         return np.concatenate(parts) / (len(self.sums) * (self.sums.length or 1.0))
 
-    def along(self, j: int, grid: Any = None, at: Any = None) -> tuple[Floats, Floats]:
-        """A grid of coordinate j and f on it, on the line through ``at``, by default the median of the data."""
+    def along(self, j: int) -> tuple[Floats, Floats]:
+        """A grid of coordinate j and f on it, on the line through the median of the data."""
         x = self.sums.problem.rows.original
-        line = np.array(np.median(x, axis=0) if at is None else to_host(at), dtype=np.float64).reshape(-1)
-        if line.size != x.shape[1]:
-            raise ValueError(f"`at` must be a point of {x.shape[1]} numbers, got {line.size}.")
-        grid = _range(x[:, j]) if grid is None else np.ravel(to_host(grid))
-        places = np.repeat(line[None, :], len(grid), axis=0)
+        grid = _range(x[:, j])
+        places = np.repeat(np.median(x, axis=0)[None, :], len(grid), axis=0)
         places[:, j] = grid
         return grid, self(places)
 
-    def places(self) -> Places:
+    def places(self) -> tuple[Floats, Floats]:
         """Where f is largest and smallest, over the data and, where the model can be sampled, over draws of it."""
         at, values = self.sums.problem.rows.original, self.sums.row_means[self.sums.rows] / (self.sums.length or 1.0)
         draws = self.sums.problem.rows.original_draws(_DRAWS)
         if draws is not None:
             at, values = np.vstack([at, draws]), np.concatenate([values, self._inside(draws)])
-        return Places(at[np.nanargmax(values)], at[np.nanargmin(values)])
+        return at[np.nanargmax(values)], at[np.nanargmin(values)]
 
 
 def _range(column: Floats) -> Floats:
@@ -146,7 +129,7 @@ class Explanation(Summarized):
         The names of the columns.
     ids : tuple of str
         The names of all rows; empty where the data have none.
-    places : Places
+    surplus, lack : (d,) arrays
         Where the data are most in excess of the model, and where most is lacking, among the data and draws of the
         model.
     rejected : bool
@@ -174,7 +157,8 @@ class Explanation(Summarized):
     coordinates: Floats
     names: tuple[str, ...]
     ids: tuple[str, ...] = field(default=(), repr=False)
-    places: Places = field(repr=False)
+    surplus: Floats = field(repr=False)
+    lack: Floats = field(repr=False)
     rejected: bool
     ksd: float
     samples: Floats = field(repr=False)
@@ -192,18 +176,12 @@ class Explanation(Summarized):
         negative where there are fewer (:class:`steinball.explain.SteinWitness`); NaN outside the support."""
         return self._witness(grid)
 
-    def witness_along(self, j: int | str, grid: Any = None, at: Any = None) -> tuple[Floats, Floats]:
-        """A grid of one coordinate, by number or name, and the witness on it, along the line through ``at``.
-
-        By default that is the coordinatewise median of the data.
-        """
-        return self._witness.along(self._coordinate(j), grid, at)
-
-    def _coordinate(self, j: int | str) -> int:
+    def witness_along(self, j: int | str) -> tuple[Floats, Floats]:
+        """A grid of one coordinate, by number or name, and the witness on it, through the median of the data."""
         d = len(self.names)
         if not (j in self.names if isinstance(j, str) else -d <= j < d):
             raise ValueError(f"`j` must be one of the {d} coordinates or its name, got {j!r}.")
-        return self.names.index(j) if isinstance(j, str) else int(j)
+        return self._witness.along(self.names.index(j) if isinstance(j, str) else int(j))
 
     def label(self, row: int) -> str:
         """What a row is called."""
@@ -241,7 +219,7 @@ class Explanation(Summarized):
         listed = self._shown(_LISTED)
         shares = ", ".join(f"{self.names[j]} {percent(float(self.coordinates[j]))}" for j in listed)
         parts = f"; by coordinate{self._space}: {shares}" if len(self.coordinates) > 1 else ""
-        surplus, lack = self._place(self.places.surplus), self._place(self.places.lack)
+        surplus, lack = self._place(self.surplus), self._place(self.lack)
         found = [f"D = {number(self.ksd)}{parts}.", f"Too many points near {surplus}, too few near {lack}."]
         if len(single := self.influence.flips):
             found.append(f"Without any single one of {self._some(single)} the decision would be the other one.")
@@ -289,8 +267,8 @@ class Explanation(Summarized):
             "flips": self.influence.flips.tolist(),
             "names": list(self.names),
             "coordinates": list(names.values()) if len(names) < len(self.names) else names,
-            "surplus": self.places.surplus.tolist(),
-            "lack": self.places.lack.tolist(),
+            "surplus": self.surplus.tolist(),
+            "lack": self.lack.tolist(),
         }
 
     def _point(self, i: int) -> dict[str, Any]:
@@ -346,6 +324,7 @@ def explain(
     samples = np.full((n, len(labels.names)), np.nan)
     samples[rows] = shown
     witness = SteinWitness(sums)
+    surplus, lack = witness.places()
     return Explanation(
         points=np.argsort(-sums.contributions, kind="stable")[:top],
         contributions=sums.contributions,
@@ -354,7 +333,8 @@ def explain(
         coordinates=coordinate_shares(sums.problem),
         names=labels.names,
         ids=labels.ids,
-        places=witness.places(),
+        surplus=surplus,
+        lack=lack,
         rejected=rejected,
         ksd=sums.ksd,
         samples=samples,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from steinball.evidence.regions import RegionEvidence
 from steinball.frames import Labels, labels_of
 from steinball.regions.blame import Blame, blame
 from steinball.regions.counted import Region
-from steinball.regions.design import Cut, Question, floor_of
+from steinball.regions.design import Question
 from steinball.regions.views import column_families
 from steinball.text import Row, Summarized, card, count, percent, render, short, table
 
@@ -189,19 +188,14 @@ class Profile:
         Values of the view.
     region : Region
         The region.
-    expected, observed : arrays
-        The shares of the model and of the rows in every arc of the view.
     """
 
     name: str
     data: Floats
     model: Floats
     region: Region
-    expected: Floats
-    observed: Floats
     labels: tuple[str, ...]
     whole: bool
-    floor: Callable[[Floats], Floats] = field(repr=False)
     caption: str
 
     @cached_property
@@ -246,21 +240,11 @@ def profile(
 ) -> Profile:
     """What the picture of a region is drawn from."""
     part, family = evidence.part_of(region)
-    design, reading = part.counted.design, part.reading
-    cut, source = design.cuts[family], reading.source
+    reading = part.reading
+    cut, source = part.counted.design.cuts[family], reading.source
     at = slice(region.view, region.view + 1)
     drawn = source.draw(_DRAWN, np.random.default_rng(0)) if source.draws is None else source.draws[:_DRAWN]
     data, model = (cut.family.at(source.rows(rows), at)[0] for rows in (reading.rows, drawn))
-    expected, observed = _arc_shares(cut, part.counted.below[family], region.view, design.n)
     name = _view_words(evidence, region, names) or "x"
     caption = region_sentence(evidence, region, names, question, share)
-    floor = partial(floor_of, question, share=share)
-    shown = reading.labels, evidence.whole_numbers, floor, caption
-    return Profile(name, data, model, region, expected, observed, *shown)
-
-
-def _arc_shares(cut: Cut, below: Any, view: int, n: int) -> tuple[Floats, Floats]:
-    heads = cut.heads[view if len(cut.heads) > 1 else 0]
-    expected, counted = cut.arcs.sums(heads) / heads[-1], cut.arcs.sums(below[view]) / n
-    some = expected > 0.0
-    return np.asarray(expected[some]), np.asarray(counted[some])
+    return Profile(name, data, model, region, reading.labels, evidence.whole_numbers, caption)

@@ -23,7 +23,7 @@ from steinball.results.regions import SharesResult
 from steinball.show.predictive import draw_bands, draw_pit, draw_table, has_bands
 from steinball.show.svg import NEEDED, Theme, canvas, finish, new_axes, plain
 from steinball.show.tolerance import can_slide, draw_tolerance
-from steinball.show.view import MOST, Scene, View, draw_regions, draw_sample, draw_shares, some_of
+from steinball.show.view import MOST, Scene, View, draw_regions, draw_sample, some_of
 from steinball.text import count, number, percent
 
 _LARGEST = 300.0
@@ -236,7 +236,6 @@ PICTURES: dict[str, Picture] = {
     ),
     "contributions": Picture(lambda scene, ax: draw_contributions(scene.explanation, ax), _has_points),
     "diagonal": Picture(lambda scene, ax: draw_diagonal(scene.explanation, scene.sums, ax), _has_points),
-    "shares": Picture(lambda scene, ax: draw_shares(scene.profile, ax), _has_regions),
     "wealth": Picture(_wealth, lambda result: result._wealth() is not None),
 }
 """A new picture is an entry here."""

@@ -252,17 +252,3 @@ def draw_regions(found: Profile, ax: Any = None) -> Any:
     ax.yaxis.set_major_formatter(lambda value, _: percent(value))
     expected, observed = percent(found.region.expected), percent(found.region.observed)
     return finish(ax, f"shaded: model {expected}, data {observed}")
-
-
-def draw_shares(found: Profile, ax: Any = None) -> Any:
-    """The share of the data against the share of the model, for every region of the view that decides."""
-    ax, theme = canvas(ax)
-    line = np.linspace(0.0, 1.0, 101)
-    ax.plot(line, line, color=theme.ink, linewidth=0.8, label="equal")
-    ax.plot(line, found.floor(line), color=theme.ink, linestyle="--", linewidth=1, label="least that is tolerated")
-    ax.scatter(found.expected, found.observed, s=6, color=theme.data, alpha=0.5, linewidths=0, label="regions")
-    ax.plot(found.region.expected, found.region.observed, "o", color=theme.blamed, markersize=7, label="decides")
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_formatter(lambda value, _: percent(value))
-    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), xlabel="share of the model", ylabel="share of the data")
-    return finish(ax, plain(f"all regions of {found.name}"))
