@@ -9,8 +9,6 @@ from typing import NamedTuple
 from steinball import CheckResult, GofResult, check, ksd_test, split
 from steinball.arrays import Floats
 from steinball.datasets import load_wages
-from steinball.show.page import write_report
-from steinball.show.pictures import save_picture
 from steinball.text import percent, wrap
 
 TOLERANCE = 0.05
@@ -62,10 +60,10 @@ def _written(story: Story, output: str | None) -> str:
     folder = Path(output or tempfile.mkdtemp(prefix="steinball-demo-"))
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        picture = str(save_picture(story.good, folder / "wages.png"))
+        picture = str(story.good.plot(folder / "wages.png"))
     except ValueError as error:
         picture = f"not drawn: {error}"
-    page = write_report(story.good, folder / "wages.html", title="Weekly wages against a gamma distribution")
+    page = story.good.report(folder / "wages.html", title="Weekly wages against a gamma distribution")
     return f"Picture  {picture}\nReport   {page}"
 
 

@@ -16,9 +16,8 @@ from typing import Any
 
 from steinball.cli.specs import USER_MODULE
 from steinball.cli.table import Table
-from steinball.results import Result
-from steinball.show.page import write_report
-from steinball.show.pictures import check_picture, save_picture
+from steinball.results import ComparisonResult
+from steinball.show.pictures import check_picture
 from steinball.text import wrap
 from steinball_command.guard import INTERRUPTED, NOT_A_DECISION, NobodyReads, message_of, say, write
 from steinball_command.options import Output
@@ -143,12 +142,13 @@ def command_line(table: Table) -> str:
     return "\n".join(filter(None, [shlex.join(["steinball", *sys.argv[1:]]), table.sentence().strip()]))
 
 
-def write_files(output: Output, result: Result, table: Table, title: str) -> None:
-    """Write the report and the picture."""
+def write_files(output: Output, result: Any, table: Table, title: str) -> None:
+    """Write the report and the picture; those of a comparison name no rows."""
+    named = {} if isinstance(result, ComparisonResult) else {"data": table.labels}
     if output.report is not None:
-        write_report(result, output.report, data=table.labels, title=title)
+        result.report(output.report, title=title, **named)
     if output.plot is not None:
-        save_picture(result, output.plot, data=table.labels)
+        result.plot(output.plot, **named)
 
 
 def print_result(output: Output, result: Any, table: Table, remark: str = "") -> None:

@@ -70,11 +70,6 @@ def plot_comparison(result: ComparisonResult, kind: str | Path = "overview", ax:
     return draw_into(ax, drawers[kind]) if kind in drawers else draw_panels(list(drawers.values()), ax)
 
 
-def save_comparison(result: ComparisonResult, path: str | Path) -> Path:
-    """Draw both pictures of a comparison into a file, without a screen."""
-    return Path(plot_comparison(result, path))
-
-
 def _draw_preference(result: ComparisonResult, ax: Any) -> Any:
     ax, theme = canvas(ax)
     found = preference_of(result)

@@ -314,12 +314,6 @@ def check_picture(path: str | Path) -> None:
         raise ValueError(NEEDED) from error
 
 
-def save_picture(result: Result, path: str | Path, *, data: Any = None) -> Path:
-    """Draw the overview of a result into a file, without a screen; the same result gives the same bytes."""
-    check_picture(path)
-    return Path(plot(result, path, data=data))
-
-
 def save_axes(draw: Callable[[Any], Any], many: int, path: str | Path, dpi: int = 120) -> Path:
     """Draw into so many axes, side by side, and write them to a file: the same drawing gives the same bytes."""
     check_picture(path)
