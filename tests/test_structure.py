@@ -466,7 +466,6 @@ TESTED_ELSEWHERE = {
     "results/words.py": "test_base.py, test_summary.py: what every result says",
     "show/panels.py": "test_page.py: the page that is made of them",
     "show/svg.py": "test_page.py: the page that is made of it",
-    "show/tolerance.py": "test_pictures.py: the zones",
     "show/view.py": "test_pictures.py: the blamed points",
 }
 

@@ -267,10 +267,7 @@ _CALIBRATIONS: dict[str, Callable[[int], Any]] = {
     "betting": lambda resamples: sb.Betting(),
     "deviation": lambda resamples: sb.DeviationBound(),
 }
-_FOR_FAMILIES: dict[str, Callable[[int], Any]] = {
-    "projected": sb.ProjectedBootstrap,
-    "refit": sb.RefitBootstrap,
-}
+_FOR_FAMILIES: dict[str, Callable[[int], Any]] = {"projected": sb.ProjectedBootstrap, "refit": sb.RefitBootstrap}
 
 
 def _calibration(name: str, resamples: int, known: dict[str, Callable[[int], Any]], when: str = "") -> Any:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steinball.arrays import Floats, as_numbers, as_samples, check_share, like, to_host
-from steinball.evidence.base import Evidence, PairSums
+from steinball.evidence.base import Curve, Evidence, PairSums
+from steinball.radius.base import Radius
 from steinball.radius.contamination import Huber
 from steinball.remarks import give
 from steinball.stein import SteinPoints
@@ -18,6 +20,7 @@ from steinball.text import Summarized, number, percent, render, wrap
 
 _DRAWS = 512
 _STEPS, _LOOKED, _SHOWN = 100, 1024, 8
+_CELLS, _TIMES = 64, 4  # of a search for the ends of zones: cells of a grid, and how often one of them is looked into
 
 
 def conceding(bound: float, level: float, of_what: str) -> str:
@@ -178,6 +181,87 @@ def _first_close(evidence: Evidence, level: float) -> float:
         np.asarray(evidence.pvalues(Huber(1.0), shares)) > level
     )
     return float(shares[np.argmax(close)]) if close.any() else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Zones:
+    """The curve of a result, and where one verdict ends and the next begins.
+
+    ``kind`` is the set whose amount changes, ``own`` the amount of the result, ``first`` and ``second`` are where
+    *undecided* and the best verdict begin, infinite where they do not.
+    """
+
+    kind: Radius
+    own: float
+    curve: Curve
+    first: float
+    second: float
+
+    @property
+    def end(self) -> float:
+        """The largest amount of the curve."""
+        return float(self.curve.amounts[-1])
+
+    @property
+    def verdicts(self) -> tuple[str, str, str]:
+        """The verdicts of the zones, in their order."""
+        return "misfit", "undecided", self.curve.close
+
+    @property
+    def spans(self) -> list[tuple[str, float, float]]:
+        """Verdict, start and end of every zone that is there."""
+        ends = [0.0, min(self.first, self.end), min(max(self.first, self.second), self.end), self.end]
+        spans = zip(self.verdicts, ends[:-1], ends[1:], strict=True)
+        return [(verdict, low, high) for verdict, low, high in spans if high > low]
+
+    @property
+    def own_words(self) -> str:
+        """The amount that the result tolerates."""
+        return percent(self.own) if self.kind.in_percent else number(self.own)
+
+
+def zones_of(evidence: Evidence, tolerated: Radius, level: float) -> Zones:
+    """The curve of a result to beyond all of its zones, and their ends: each verdict begins once."""
+    kind = evidence.sliding(tolerated)
+    if kind is None:
+        raise TypeError(f"beyond {tolerated!r} nothing else is tolerated without another test.")
+    own = evidence.amount(tolerated, kind)
+    most = 1.0 if kind.in_percent else 4.0 * max(evidence.distance(), own) or 1.0
+    upper, decidable = evidence.upper_bound(level), evidence.decidable(level)
+    first = _begin(lambda t: (np.asarray(evidence.pvalues(kind, t)) > level) | (not decidable), most)
+    second = (
+        _begin(lambda t: (evidence.limits(kind, t) >= upper) & (t > 0.0), most) if math.isfinite(upper) else math.inf
+    )
+    seen = [value for value in (first, second, own) if value < most]
+    end = _round_up(1.3 * max(seen, default=0.0), most) or most
+    grid = np.linspace(0.0, end, _STEPS + 1)
+    place = evidence.distance() / (float(evidence.limits(kind, np.array([end]))[0]) / end or math.nan)
+    if 0.0 < place < end:  # where D is reached the p-value jumps to 1
+        grid = np.sort(np.append(grid, [place * (1.0 - 1e-9), place * (1.0 + 1e-9)]))
+    return Zones(kind, own, evidence.curve(kind, grid, level), first, second)
+
+
+def _begin(holds: Callable[[Floats], NDArray[np.bool_]], most: float) -> float:
+    """The smallest amount at which something holds that then keeps holding; infinite where it never does."""
+    low, high = 0.0, most
+    for _ in range(_TIMES):
+        grid = np.linspace(low, high, _CELLS + 1)
+        there = holds(grid)
+        if not there.any():
+            return math.inf
+        k = int(np.argmax(there))
+        if k == 0:
+            return low
+        low, high = float(grid[k - 1]), float(grid[k])
+    return high
+
+
+def _round_up(value: float, most: float) -> float:
+    """A little more, in one or two digits."""
+    if value <= 0.0:
+        return 0.0
+    step = 10.0 ** math.floor(math.log10(value)) / 2.0
+    return min(most, math.ceil(value / step - 1e-9) * step)
 
 
 @dataclass(frozen=True)

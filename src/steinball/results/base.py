@@ -26,14 +26,7 @@ from steinball.radius.base import FixedRadius, Radius, as_radius
 from steinball.radius.contamination import Huber
 from steinball.record import Record
 from steinball.remarks import give
-from steinball.results.words import (
-    CONTAMINATED,
-    OF_POINTS,
-    UNPROVED,
-    decided,
-    plain,
-    tolerated,
-)
+from steinball.results.words import CONTAMINATED, OF_POINTS, UNPROVED, decided, plain, tolerated
 from steinball.text import Row, brief, card, count, describe, number, percent, render, short, spaced
 
 

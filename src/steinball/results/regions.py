@@ -10,14 +10,7 @@ from steinball.arrays import check_share
 from steinball.calibration.base import Calibration
 from steinball.evidence.base import three_way_verdict
 from steinball.evidence.regions import FamilyRegionEvidence, RegionEvidence, question_of
-from steinball.explain.regions import (
-    Profile,
-    RegionExplanation,
-    explain_regions,
-    points,
-    profile,
-    region_sentence,
-)
+from steinball.explain.regions import Profile, RegionExplanation, explain_regions, points, profile, region_sentence
 from steinball.radius.base import Radius
 from steinball.radius.contamination import TotalVariation
 from steinball.regions.counted import Region

@@ -20,10 +20,10 @@ from steinball.files import write_whole
 from steinball.results.base import Lengthscales, Result
 from steinball.results.predictive import PredictiveResult
 from steinball.results.regions import SharesResult
+from steinball.show.panels import draw_regions, draw_sample, draw_tolerance
 from steinball.show.predictive import draw_bands, draw_pit, draw_table, has_bands
 from steinball.show.svg import NEEDED, Theme, canvas, finish, new_axes, plain
-from steinball.show.tolerance import can_slide, draw_tolerance
-from steinball.show.view import MOST, Scene, View, draw_regions, draw_sample, some_of
+from steinball.show.view import MOST, Scene, View, some_of
 from steinball.text import count, number, percent
 
 _LARGEST = 300.0
@@ -190,6 +190,11 @@ class Picture:
     draw: Callable[[Scene, Any], Any]
     possible: Callable[[Result], bool]
     side: str = ""
+
+
+def can_slide(result: Result) -> bool:
+    """Whether the tolerance of a result can be changed without another test."""
+    return result._evidence.sliding(result._tolerated) is not None
 
 
 def _has_points(result: Result) -> bool:

@@ -11,8 +11,7 @@ from steinball.arrays import Floats
 from steinball.evidence.predictive import PredictiveEvidence
 from steinball.predictive.finding import BAND_LEVELS, Finding, bands, box_picture
 from steinball.predictive.table import ARCS, BINS, BLOCKS, CELLS, EDGES
-from steinball.show.panels import legend
-from steinball.show.svg import Frame, canvas, drawing, finish, marks, plain
+from steinball.show.svg import Frame, canvas, drawing, finish, legend, marks, plain
 from steinball.text import percent
 
 _FULL = 1.0  # where the color is strongest: twice as many rows as expected, or half as many

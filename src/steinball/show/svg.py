@@ -232,5 +232,17 @@ def drawing(parts: Iterable[str], title: str, name: str = "") -> str:
     return f'<svg {size} role="img" aria-label="{said}"{_name(name)}>{"".join(parts)}</svg>'
 
 
+_LINE = '<path class="model" d="M0 6h16"/>'
+_KEY = '<rect class="{}" x="2" y="1" width="11" height="10"/>'
+
+
+def legend(kinds: Sequence[tuple[str, str]]) -> str:
+    """What is drawn beside its mark, in HTML, which wraps where a screen is narrow; ``kinds`` are words and classes."""
+    drawn = ((_LINE if kind == "model" else _KEY.format(kind), words) for words, kind in kinds)
+    svg = '<svg width="16" height="12" aria-hidden="true">{}</svg>'
+    keys = "".join(f"<span>{svg.format(key)} {words}</span>\n" for key, words in drawn)
+    return f'<p class="legend">{keys}</p>\n'
+
+
 def _name(name: str) -> str:
     return f' id="{html.escape(name, quote=True)}"' if name else ""
