@@ -16,7 +16,7 @@ from steinball.explain.influence import Influence, coordinate_shares, far_points
 from steinball.frames import Labels, labels_of
 from steinball.models.base import evaluate_score
 from steinball.stein import center_of
-from steinball.text import Row, Summarized, card, count, number, percent, render, table
+from steinball.text import Row, Summarized, count, number, percent, render
 
 _DRAWS, _GRID = 512, 201
 _ENTRIES_AT_ONCE = 2**21
@@ -199,11 +199,8 @@ class Explanation(Summarized):
             (self.label(i), f"{percent(share)} of D²", f"D = {number(ksd[i])} without it; {self._values(i)}")
             for i, share in zip(self.points.tolist(), self.shares(self.points), strict=True)
         ]
-        return render(self._title, rows, "\n".join(self._sentences()))
-
-    @property
-    def _title(self) -> str:
-        return "Why the data were rejected" if self.rejected else "What the data's distance from the model is made of"
+        why = "Why the data were rejected", "What the data's distance from the model is made of"
+        return render(why[0] if self.rejected else why[1], rows, "\n".join(self._sentences()))
 
     def _shown(self, most: int = _COLUMNS) -> list[int]:
         """The coordinates to show, the largest share first."""
@@ -242,17 +239,6 @@ class Explanation(Summarized):
     def _place(self, place: Floats) -> str:
         inside = ", ".join(number(value) for value in place[:_COLUMNS]) + ", …" * (len(place) > _COLUMNS)
         return inside if len(place) == 1 else f"({inside})"
-
-    def _repr_html_(self) -> str:
-        heads = ("", "share of D²", "D without it", *(self.names[j] for j in self._shown()))
-        body = table([self._cells(i) for i in self.points.tolist()], heads)
-        return card("", self._title, "\n".join(self._sentences()), body=body)
-
-    def _cells(self, i: int) -> tuple[str, ...]:
-        share = percent(float(self.shares(np.array([i]))[0]))
-        outside = np.isnan(self.samples[i]).any()
-        values = (OUTSIDE,) if outside else (number(self.samples[i, j]) for j in self._shown())
-        return self.label(i), share, number(self.influence.ksd[i]), *values
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON: of the listed points all, of the others nothing."""

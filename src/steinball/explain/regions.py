@@ -17,7 +17,7 @@ from steinball.regions.blame import Blame, blame
 from steinball.regions.counted import Region
 from steinball.regions.design import Question
 from steinball.regions.views import column_families
-from steinball.text import Row, Summarized, card, count, percent, render, short, table
+from steinball.text import Row, Summarized, count, percent, render, short
 
 _DRAWN, _LISTED, _COLUMNS, _BARS, _TAIL = 20_000, 3, 3, 50, 0.002
 
@@ -149,11 +149,6 @@ class RegionExplanation(Summarized):
         """The rows, and the regions in words."""
         rows: list[Row] = [(self.label(i), self.values(i)) for i in self.points.tolist()] or [("rows", "none to name")]
         return render("Rows that the model does not explain", rows, "\n".join(self.sentences()))
-
-    def _repr_html_(self) -> str:
-        rows = [(self.label(i), self.values(i)) for i in self.points.tolist()]
-        body = table(rows, ("row", "values")) if rows else ""
-        return card("WHY", "Rows that the model does not explain", " ".join(self.sentences()), body=body)
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON."""

@@ -16,7 +16,8 @@ from steinball.radius.base import Radius
 from steinball.radius.contamination import Huber
 from steinball.remarks import give
 from steinball.stein import SteinPoints
-from steinball.text import Summarized, number, percent, render, wrap
+from steinball.tau.certificate import is_upper_bound
+from steinball.text import OF_DISTRIBUTION, OF_POINTS, Summarized, number, percent, render, wrap
 
 _DRAWS = 512
 _STEPS, _LOOKED, _SHOWN = 100, 1024, 8
@@ -26,6 +27,13 @@ _CELLS, _TIMES = 64, 4  # of a search for the ends of zones: cells of a grid, an
 def conceding(bound: float, level: float, of_what: str) -> str:
     """The contamination that must be conceded, in a sentence; empty where it is none."""
     return f"At confidence {percent(1 - level)}, at least {percent(bound, down=True)} {of_what}." if bound else ""
+
+
+def whose(tau_kind: str) -> str:
+    """What the bound on contamination is about: of these points it holds when τ is at least their largest u(x, x)."""
+    if is_upper_bound(tau_kind):
+        return OF_DISTRIBUTION
+    return f"{OF_POINTS}, if contamination lies within the stated region" if tau_kind == "localized" else OF_POINTS
 
 
 @dataclass(frozen=True)

@@ -4,43 +4,40 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 from steinball.arrays import Floats, check_resamples
 from steinball.calibration.base import Calibration
 from steinball.evidence.base import Decision, Evidence, PairSums
-from steinball.explain.explanation import Explanation, explain
+from steinball.explain import Concession, Detectable, Explanation, ToleranceCurve
+from steinball.explain.explanation import explain
 from steinball.explain.regions import Profile
-from steinball.explain.tolerance import (
-    Concession,
-    Detectable,
-    ToleranceCurve,
-    conceding,
-    smallest_detectable,
-    tolerance_curve,
-)  # fmt: skip
+from steinball.explain.tolerance import conceding, smallest_detectable, tolerance_curve, whose
 from steinball.radius.base import FixedRadius, Radius, as_radius
 from steinball.radius.contamination import Huber
 from steinball.record import Record
 from steinball.remarks import give
-from steinball.results.words import CONTAMINATED, OF_POINTS, UNPROVED, decided, plain, tolerated
-from steinball.text import Row, brief, card, count, describe, number, percent, render, short, spaced
-
-
-class Lengthscales(NamedTuple):
-    """What several length scales say: how strongly each speaks against the model, and what rejects."""
-
-    lengths: Floats
-    values: Floats
-    threshold: float
-    label: str
+from steinball.text import (
+    CONTAMINATED,
+    OF_POINTS,
+    UNPROVED,
+    Reported,
+    count,
+    decided,
+    describe,
+    number,
+    percent,
+    plain,
+    short,
+    spaced,
+    tolerated,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Result(Decision, ABC):
+class Result(Decision, Reported):
     """The result of a test.
 
     Attributes
@@ -159,38 +156,14 @@ class Result(Decision, ABC):
         found = dataclasses.replace(self, _record=record)
         return found._decided_by(self._evidence, self._tolerated, self.level) if names else found
 
-    @property
-    @abstractmethod
-    def title(self) -> str:
-        """Which test it was."""
-
-    @abstractmethod
-    def rows(self) -> list[Row]:
-        """The table of the summary."""
-
     def sentence(self) -> str:
         """The decision in words. Not rejecting is never worded as support for the model."""
         return f"{self._decided()}\n{self._concession()}".rstrip()
-
-    def summary(self, details: bool = False) -> str:
-        """The result for people: the verdict in a few sentences and the numbers below it, at most four lines.
-
-        It begins with MISFIT, GOOD ENOUGH or UNDECIDED, of scores alone with CLOSE IN KSD; where nothing is tolerated
-        with REJECTED or NOT REJECTED.
-        ``details=True``: a table of everything, and the decision in words.
-        """
-        if details:
-            return render(self.title, self.rows(), self.sentence())
-        sentences, numbers = self._brief()
-        return brief([f"{self._headline()} at level {self.level:g}.", *sentences], numbers)
 
     def _brief(self) -> tuple[list[str], list[str]]:
         """What was found in sentences, and the numbers behind it."""
         numbers = [f"p-value {short(self.pvalue)}", self._measured(), self._calibrated()]
         return [sentence for sentence in self._answer() if sentence], numbers
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def explain(self, data: Any = None, top: int = 10) -> Explanation:
         """The points, coordinates and places that D is made of: :class:`steinball.explain.Explanation`.
@@ -247,11 +220,6 @@ class Result(Decision, ABC):
         names = ("pvalue", "statistic", "threshold", *self._shown)
         values = "".join(f", {name}={describe(getattr(self, name))}" for name in names)
         return f"{type(self).__name__}(rejected={self.rejected}{values})"
-
-    def _repr_html_(self) -> str:
-        sentences, numbers = self._brief()
-        words = f"at level {self.level:g}. {' '.join(sentences)}\n{' · '.join(numbers)}"
-        return card(self._headline(), self.title, words, self.rows())
 
     # Pictures and a page; what they are drawn from is declared here, and nothing else is asked of a result.
 
@@ -329,10 +297,6 @@ class Result(Decision, ABC):
 
     def _drawn(self) -> Floats | None:
         """The draws on the scale of the statistic."""
-        return None
-
-    def _lengthscales(self) -> Lengthscales | None:
-        """What each of several length scales says."""
         return None
 
     def _profile(self) -> Profile | None:
@@ -423,19 +387,39 @@ class Result(Decision, ABC):
         return OF_POINTS
 
 
-def unseen(result: Result, bounded: str) -> str:
-    """What contamination would be missed, in a sentence; empty where that is not known or not asked."""
-    if bounded == "unbounded":
-        return (
-            "One far point can have any effect, because u(x, x) is not bounded here."
-            if result._tolerance_words()
-            else ""
-        )
-    sums = result._sums()
-    if result.verdict != "undecided" or math.isnan(sums[0].critical) or not sums[0].tau > 0.0:
-        return ""
-    share = result.smallest_detectable().share
-    if math.isinf(share):
-        return "Even where it shows most, any share of contamination would be missed more often than not."
-    least = percent(float(f"{share:.2g}"))
-    return f"Even where it shows most, contamination below about {least} would be missed more often than not."
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SupremumResult(Result):
+    """A result whose tolerance rests on τ, the supremum of u(x, x): what holds depends on how τ was obtained."""
+
+    tau_kind: str
+    bounded: str = "apparent"
+
+    _has_sums: ClassVar[bool] = True
+
+    def sentence(self) -> str:
+        """The decision in words, and what cannot be said where u(x, x) is not bounded."""
+        lost = "u(x, x) grows without limit, so no share of contamination can be bounded." * self._unbounded
+        return f"{super().sentence()}\n{lost}".rstrip()
+
+    @property
+    def _unbounded(self) -> bool:
+        return self.bounded == "unbounded"
+
+    def _unseen(self) -> str:
+        if self._unbounded:
+            lost = "One far point can have any effect, because u(x, x) is not bounded here."
+            return lost if self._tolerance_words() else ""
+        leading = self._sums()[0]
+        if self.verdict != "undecided" or math.isnan(leading.critical) or not leading.tau > 0.0:
+            return ""
+        share = self.smallest_detectable().share
+        if math.isinf(share):
+            return "Even where it shows most, any share of contamination would be missed more often than not."
+        least = percent(float(f"{share:.2g}"))
+        return f"Even where it shows most, contamination below about {least} would be missed more often than not."
+
+    def _certain(self) -> bool:
+        return self.bounded == "proved"
+
+    def _whose(self) -> str:
+        return whose(self.tau_kind)

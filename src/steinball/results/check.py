@@ -10,10 +10,10 @@ from steinball.evidence.base import CLOSE, GOOD_ENOUGH, PairSums, three_way_verd
 from steinball.evidence.check import CheckEvidence, ColumnsEvidence
 from steinball.explain.explanation import Explanation
 from steinball.explain.regions import Profile, RegionExplanation
+from steinball.explain.tolerance import whose
 from steinball.results.base import Result
-from steinball.results.gof import FitResult, GofResult
-from steinball.results.regions import RegionFitResult, RegionResult, SharesResult
-from steinball.results.words import whose
+from steinball.results.gof import GofResult
+from steinball.results.regions import SharesResult
 from steinball.text import Row, count, number, percent, short
 
 _KSD = "distance"
@@ -81,21 +81,16 @@ class CheckResult(SharesResult):
     @property
     def region(self) -> str:
         """The region that decides, in words; empty where only scores were compared."""
-        regions = self.parts.get("regions")
-        if not isinstance(regions, RegionResult):
-            return ""
-        return regions._called(self._record.call, self._columns).region
+        leading = self._leading
+        return leading.region if isinstance(leading, SharesResult) else ""
 
-    def summary(self, details: bool = False) -> str:
-        """As of every test; of a family, the fit in a line before it."""
-        leading, found = self._leading, super().summary(details)
-        fitted = isinstance(leading, (FitResult, RegionFitResult)) and not details
-        return f"{leading._fit_line()}\n{found}" if fitted else found  # type: ignore[attr-defined]
+    def _preface(self) -> str:
+        return self._leading._preface()
 
     def _finding(self) -> str:
         distance = self.parts.get(_KSD)
         if len(self._tests) == 1:
-            return self._leading._called(self._record.call, self._columns)._finding()
+            return self._leading._finding()
         if self.rejected and isinstance(distance, GofResult) and self._decides == _KSD:
             also = f" {self._differs().capitalize()}." if self._differs() else ""
             tolerated = f", even {self._tolerance_words()}" if self._tolerance_words() else ""
@@ -118,13 +113,15 @@ class CheckResult(SharesResult):
 
     def explain(self, data: Any = None, top: int = 10) -> RegionExplanation | Explanation:  # type: ignore[override]
         """The region that is short of rows and the rows that the model does not explain; where only scores were
-        compared, the points, coordinates and places that the distance is made of."""
-        return self._leading._called(self._record.call, self._columns).explain(data, top)
+        compared, the points, coordinates and places that the distance is made of. Of a frame with one model a column
+        the column with the smallest p-value is explained, another one by ``result.parts[name].explain()``."""
+        return self._leading.explain(data, top)
 
     @property
     def _leading(self) -> Result:
+        """The result that is shown and explained, with the names of the columns."""
         parts = self.parts
-        return parts["regions" if "regions" in parts else _KSD]
+        return parts["regions" if "regions" in parts else _KSD]._called(self._record.call, self._columns)
 
     @property
     def _has_sums(self) -> bool:  # type: ignore[override]
@@ -134,8 +131,7 @@ class CheckResult(SharesResult):
         return self.parts[_KSD]._sums()
 
     def _profile(self) -> Profile | None:
-        regions = self.parts.get("regions")
-        return None if regions is None else regions._called(self._record.call, self._columns)._profile()
+        return self._leading._profile()
 
     @property
     def title(self) -> str:
@@ -223,10 +219,8 @@ class ColumnsResult(CheckResult):
         """The check of the column with the smallest p-value."""
         return min(self.parts.values(), key=lambda part: part.pvalue)  # type: ignore[return-value]
 
-    @property
-    def region(self) -> str:
-        """The region that decides, in words; empty where only scores of that column were compared."""
-        return self._leading.region
+    def _preface(self) -> str:
+        return ""
 
     def _named(self, verdict: str) -> str:
         return ", ".join(name for name, found in self.verdicts.items() if found == verdict)
@@ -253,15 +247,8 @@ class ColumnsResult(CheckResult):
     def _calibrated(self) -> str:
         return f"{count(self.dimension, 'column')}, Holm"
 
-    def explain(self, data: Any = None, top: int = 10) -> RegionExplanation | Explanation:  # type: ignore[override]
-        """Why, of the column with the smallest p-value; of another one by ``result.parts[name].explain()``."""
-        return self._leading.explain(data, top)
-
     def _sums(self) -> tuple[PairSums, ...]:
         return self._leading._sums()
-
-    def _profile(self) -> Profile | None:
-        return self._leading._profile()
 
     @property
     def title(self) -> str:

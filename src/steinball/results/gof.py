@@ -18,9 +18,8 @@ from steinball.explain.tolerance import Detectable
 from steinball.kernels.base import Kernel
 from steinball.radius.base import Radius
 from steinball.record import Record
-from steinball.results.base import Result, unseen
-from steinball.results.words import measured, tolerated, unbounded_words, whose
-from steinball.text import BRIEF_WIDTH, Row, count, describe, number, percent, short
+from steinball.results.base import SupremumResult
+from steinball.text import BRIEF_WIDTH, Row, count, describe, measured, number, percent, short, tolerated
 from steinball.tilts import Tilt
 
 _TAU_KINDS = {
@@ -41,7 +40,7 @@ _GRADES = {
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class GofResult(Result):
+class GofResult(SupremumResult):
     """The result of a kernel Stein goodness-of-fit test: :class:`~steinball.results.base.Result`, and more.
 
     Attributes
@@ -100,20 +99,17 @@ class GofResult(Result):
     lower_bound: float
     upper_bound: float
     tau: float
-    tau_kind: str
     estimator: str
     engine: str
     grade: str
     details: dict[str, Any]
     kernel: Kernel
     tilt: Tilt | None
-    bounded: str = "apparent"
     _evidence: KSDEvidence
     _doubt: str = ""
 
     schema: ClassVar[str] = "steinball.gof/2"
     _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius")
-    _has_sums: ClassVar[bool] = True
 
     @classmethod
     def of(cls, evidence: KSDEvidence, tolerated: Radius, level: float, record: Record, **more: Any) -> Self:
@@ -289,9 +285,6 @@ class GofResult(Result):
             return f"whether it is that close cannot be said: {self._doubt}"
         return "they are too few to show that the model is that close"
 
-    def _unseen(self) -> str:
-        return unseen(self, self.bounded)
-
     def _measured(self) -> str:
         grade = ", approximate" if self.grade == "approximate" else ""
         return measured("KSD", self.ksd, self.radius) + grade
@@ -305,18 +298,8 @@ class GofResult(Result):
     def _tolerance(self) -> str:
         return "tolerated distance" if self.radius > 0 and self.contamination is None else super()._tolerance()
 
-    def sentence(self) -> str:
-        """The decision in words, and what cannot be said where u(x, x) is not bounded."""
-        return f"{super().sentence()}\n{unbounded_words(self.bounded)}".rstrip()
-
     def _tolerance_words(self) -> str:
         return tolerated(self.contamination, self.radius)
-
-    def _certain(self) -> bool:
-        return self.bounded == "proved"
-
-    def _whose(self) -> str:
-        return whose(self.tau_kind)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -366,11 +349,7 @@ class FitResult(GofResult):
         """With the name of the family."""
         return f"Kernel Stein test of a fitted family: {self.family}"
 
-    def summary(self, details: bool = False) -> str:
-        """The fit in a line, and then the result as of every test; ``details=True``: a table of everything."""
-        return super().summary(details) if details else f"{self._fit_line()}\n{super().summary()}"
-
-    def _fit_line(self) -> str:
+    def _preface(self) -> str:
         """The family, its parameters with their standard errors, and n."""
         shown = list(self.params)[:_MOST_ROWS]
         told = [f"{name} {short(self.params[name])}{self._error(name)}" for name in shown]

@@ -15,8 +15,7 @@ from steinball.radius.base import Radius
 from steinball.radius.contamination import TotalVariation
 from steinball.regions.counted import Region
 from steinball.results.base import Result
-from steinball.results.words import OF_DISTRIBUTION
-from steinball.text import Row, count, number, percent, short
+from steinball.text import OF_DISTRIBUTION, Row, count, number, percent, short
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -42,6 +41,11 @@ class SharesResult(Result):
     _region: Region | None = None
 
     _noun: ClassVar[str] = "row"
+
+    @property
+    def verdict(self) -> str:
+        """``"misfit"``, ``"good enough"`` by ``difference_interval``, or ``"undecided"``."""
+        return three_way_verdict(self.rejected, self.difference_bound, self._share)
 
     @property
     def difference_bound(self) -> float:
@@ -121,9 +125,6 @@ class SharesResult(Result):
     def _whose(self) -> str:
         return OF_DISTRIBUTION
 
-    def _unseen(self) -> str:
-        return ""
-
     def _detectable(self) -> str:
         if self.rejected or not self.n < self.rows_needed < math.inf:
             return (
@@ -169,11 +170,6 @@ class RegionResult(SharesResult):
 
     schema: ClassVar[str] = "steinball.region/1"
     _shown: ClassVar[tuple[str, ...]] = ("difference_interval",)
-
-    @property
-    def verdict(self) -> str:
-        """``"misfit"``, ``"good enough"`` or ``"undecided"``."""
-        return three_way_verdict(self.rejected, self.difference_bound, self._share)
 
     @property
     def region(self) -> str:
@@ -276,11 +272,7 @@ class RegionFitResult(RegionResult):
         """With the name of the family."""
         return f"Region test of a fitted family: {self.family}"
 
-    def summary(self, details: bool = False) -> str:
-        """The closest member in a line, and then the result as of every test; ``details=True``: a table."""
-        return super().summary(details) if details else f"{self._fit_line()}\n{super().summary()}"
-
-    def _fit_line(self) -> str:
+    def _preface(self) -> str:
         """The family, n, and the closest member."""
         told = [f"{name} {short(value)}" for name, value in self.params.items()]
         told += [f"{name} {short(value)} (known)" for name, value in self.known_params.items()]

@@ -17,12 +17,11 @@ from steinball.arrays import Floats
 from steinball.files import write_whole
 from steinball.record import versions
 from steinball.results.base import Result
-from steinball.results.words import CONTAMINATED
 from steinball.show.panels import data_panel, region_panel, tolerance_frame, tolerance_panel
 from steinball.show.pictures import can_slide
 from steinball.show.predictive import pit_panel, table_panel
 from steinball.show.view import Scene
-from steinball.text import Row, number, percent
+from steinball.text import CONTAMINATED, Row, number, percent
 
 STEP = 0.001
 """Between two positions of a slider for shares and levels."""

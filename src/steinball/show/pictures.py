@@ -14,10 +14,10 @@ import numpy as np
 
 from steinball.arrays import Floats
 from steinball.evidence.base import PairSums
-from steinball.evidence.kernels import KernelsEvidence
 from steinball.explain.explanation import Explanation
 from steinball.files import write_whole
-from steinball.results.base import Lengthscales, Result
+from steinball.results.aggregated import KernelsResult, Lengthscales
+from steinball.results.base import Result
 from steinball.results.predictive import PredictiveResult
 from steinball.results.regions import SharesResult
 from steinball.show.panels import draw_regions, draw_sample, draw_tolerance
@@ -60,9 +60,8 @@ def _draw_growth(
         ax.axvline(row, color=theme.blamed, linewidth=1.4, alpha=0.8, label=told[1] if k == 0 else None)
 
 
-def draw_lengthscales(scales: Lengthscales | None, ax: Any = None) -> Any:
+def draw_lengthscales(scales: Lengthscales, ax: Any = None) -> Any:
     """How strongly every length scale speaks against the model, and what rejects."""
-    assert scales is not None
     ax, theme = canvas(ax)
     order = np.argsort(scales.lengths)
     x, y = np.asarray(scales.lengths)[order], np.asarray(scales.values)[order]
@@ -226,8 +225,8 @@ PICTURES: dict[str, Picture] = {
     "data": Picture(lambda scene, ax: draw_sample(scene.view, ax), _has_points, "left"),
     "tolerance": Picture(lambda scene, ax: draw_tolerance(scene.result, scene.zones, ax), can_slide, "right"),
     "lengthscales": Picture(
-        lambda scene, ax: draw_lengthscales(scene.result._lengthscales(), ax),
-        lambda result: isinstance(result._evidence, KernelsEvidence),
+        lambda scene, ax: draw_lengthscales(scene.result._lengthscales(), ax),  # type: ignore[attr-defined]
+        lambda result: isinstance(result, KernelsResult),
         "right",
     ),
     "draws": Picture(
