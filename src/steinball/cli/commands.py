@@ -13,7 +13,7 @@ from steinball.cli import outcome
 from steinball.cli.datafiles import read_table
 from steinball.cli.demo import demonstrate
 from steinball.cli.feed import check_watch, held, open_feed, start_monitor, watch
-from steinball.cli.specs import as_share, kernel_from, load, model_from, python_file, standard_words
+from steinball.cli.specs import as_share, kernel_from, load, model_from, python_file
 from steinball.cli.table import Table, prediction_columns, predictions_of
 from steinball.evidence.base import CLOSE, GOOD_ENOUGH
 from steinball.show.pictures import save_axes
@@ -73,8 +73,7 @@ def run_test(check: Callable[[Any], Any], test: Callable[[Table, Any], Any], opt
             names = () if isinstance(options, PredictionCheck) else table.names
             result = test(table, options)._called(outcome.command_line(table), names)
             outcome.write_files(output, result, table, Path(file.data).name)
-        remark = "" if isinstance(options, Compare) or not result.rejected else standard_words(given.get("model"))
-        outcome.print_result(output, result, table, remark)
+        outcome.print_result(output, result, table)
     return NOT_REJECTED if isinstance(options, Compare) else _code(result, given["require"])
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import sys
 import traceback
@@ -18,16 +17,10 @@ from steinball.cli.specs import USER_MODULE
 from steinball.cli.table import Table
 from steinball.results import ComparisonResult
 from steinball.show.pictures import check_picture
-from steinball.text import wrap
 from steinball_command.guard import INTERRUPTED, NOT_A_DECISION, NobodyReads, message_of, say, write
 from steinball_command.options import Output
 
 _PACKAGE = Path(__file__).parents[1]
-_COLORS = {
-    r"(?<!NOT )\bREJECTED\b|\A(?:MISFIT)\b": 31,
-    r"\bNOT REJECTED\b|\A(?:GOOD ENOUGH|CLOSE IN KSD)\b": 32,
-    r"\A(?:UNDECIDED)\b": 33,
-}
 
 
 @contextmanager
@@ -109,18 +102,10 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def show(text: str) -> None:
-    """Print a report: color for the decisions on a terminal, plain text elsewhere."""
+    """Print a report."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal without θ shows a question mark instead of failing
-    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    write((text if plain else _styled(text)) + "\n")
-
-
-def _styled(text: str) -> str:
-    """Decisions in color, and lines that are not indented in bold."""
-    for pattern, color in _COLORS.items():
-        text = re.sub(pattern, f"\x1b[{color}m\\g<0>\x1b[39m", text)
-    return re.sub(r"(?m)^\S.*$", "\x1b[1m\\g<0>\x1b[22m", text)
+    write(text + "\n")
 
 
 # What a test gives: an answer, and the files that were asked for.
@@ -151,10 +136,10 @@ def write_files(output: Output, result: Any, table: Table, title: str) -> None:
         result.plot(output.plot, **named)
 
 
-def print_result(output: Output, result: Any, table: Table, remark: str = "") -> None:
-    """Print the answer, as JSON or for people; a remark stands below it."""
+def print_result(output: Output, result: Any, table: Table) -> None:
+    """Print the answer, as JSON or for people."""
     if output.json:
         told = {**result.to_dict(), **table.to_dict()}
         write(json.dumps(told, allow_nan=False, indent=2) + "\n")
     else:
-        show("\n".join(filter(None, [result.summary(output.details), table.sentence(), remark and wrap(remark)])))
+        show("\n".join(filter(None, [result.summary(output.details), table.sentence()])))

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats, as_number, to_host
+from steinball.arrays import Floats, to_host
 from steinball.evidence.ksd import KSDEvidence
 from steinball.problem import Problem
 from steinball.text import Summarized, count, number, percent, wrap
@@ -111,7 +111,7 @@ def least_removal(problem: Problem, threshold: float) -> Removal:
     if n > LARGEST:
         raise ValueError(
             f"`least_removal` compares all pairs of points and is limited to {LARGEST:,}, got {n:,}. "
-            "Ask it about a random subsample, with the threshold of the full sample."
+            "Ask a test of a random subsample."
         )
     matrix = to_host(problem.stein.block(problem.points, problem.points))
     pulls = matrix.sum(axis=1)
@@ -259,11 +259,11 @@ class Fragility(Summarized):
         )
 
 
-def fragility(evidence: KSDEvidence, decision: Any, diameter: float | None = None) -> Fragility:
+def fragility(evidence: KSDEvidence, decision: Any) -> Fragility:
     r"""How many points can be replaced without changing the decision of a test: a proved lower bound.
 
-    Replacing K points moves D by at most KΔ/n and the bootstrap draw with weights v by at most
-    :math:`T(K)\,\Delta/n`, with T(K) the sum of the K largest |vᵢ|. So the decision survives K changes if
+    Replacing K points moves D by at most KΔ/n, :math:`\Delta = 2\sqrt\tau`, and the bootstrap draw with weights v by at
+    most :math:`T(K)\,\Delta/n`, with T(K) the sum of the K largest |vᵢ|. So the decision survives K changes if
 
     .. math:: D - \frac{K\Delta}{n} - \theta > q\Big(D_b + \frac{T_b(K)\,\Delta}{n}\Big)
        \quad\text{or}\quad
@@ -281,8 +281,6 @@ def fragility(evidence: KSDEvidence, decision: Any, diameter: float | None = Non
         or come from the model.
     decision : GofResult
         The result at one tolerance and level.
-    diameter : float, optional
-        :math:`\Delta \ge \sup_{x, y} |\varphi(x) - \varphi(y)|`; by default :math:`2\sqrt\tau`.
 
     Returns
     -------
@@ -306,7 +304,7 @@ def fragility(evidence: KSDEvidence, decision: Any, diameter: float | None = Non
     """
     _check(evidence)
     tau, n = evidence.tau.value, len(evidence.summary)
-    width = 2.0 * math.sqrt(tau) if diameter is None else as_number(diameter, "diameter", low=0.0, open_low=True)
+    width = 2.0 * math.sqrt(tau)
     survives = _survivor(evidence, decision, width / n)
     # The decision survives 0 changes, and none beyond the first number of them that it does not survive.
     changes = bisect_left(range(1, n + 1), True, key=lambda k: not survives(k))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, as_number, check_level
+from steinball.arrays import Array, Floats, check_level
 from steinball.evidence.base import CLOSE, PairSums, three_way_verdict
 from steinball.evidence.bounds import Credibility, credibility
 from steinball.evidence.ksd import KSDEvidence
@@ -136,12 +136,6 @@ class GofResult(SupremumResult):
         return "undecided" if doubted and verdict == CLOSE else verdict
 
     @property
-    def efficiency(self) -> float:
-        """E u(X, X) / τ under the model (over the data where it has no sampler): how much of a point's largest possible
-        weight an ordinary point has. Near 0, the radius is set by places that neither model nor data visit."""
-        return self._evidence.problem.efficiency(self.tau)
-
-    @property
     def contributions(self) -> Array:
         """What each point adds to D²: shape (n,), summing to ``squared_ksd``, in the library of the samples."""
         summary, n = self._evidence.summary, self.n
@@ -188,30 +182,22 @@ class GofResult(SupremumResult):
         evidence = self._evidence
         return credibility(evidence.null, evidence.summary, self.interval(), self.level, self.radius)
 
-    def fragility(self, diameter: float | None = None) -> Fragility:
+    def fragility(self) -> Fragility:
         """How many points can be replaced without changing the decision: :class:`steinball.explain.Fragility`.
 
         This needs a τ that is an upper bound, ``tau="auto"``, and a kernel and tilt that are not chosen from the data.
-        ``diameter`` is an upper bound of the distance of two features; by default 2√τ.
         """
-        return fragility(self._evidence, self, diameter)
+        return fragility(self._evidence, self)
 
-    def least_removal(self, threshold: float | None = None) -> Removal:
-        """The least data to remove so that the test does not reject: :class:`steinball.explain.Removal`.
-
-        ``threshold`` is what D is brought to; by default what it had to exceed for a rejection.
-        """
-        return least_removal(self._evidence.problem, self._removal_threshold(threshold))
-
-    def _removal_threshold(self, threshold: float | None) -> float:
-        if threshold is not None:
-            return as_number(threshold, "threshold", low=0.0, open_low=True)
-        if len(self._evidence.problem.rows.excluded):
+    def least_removal(self) -> Removal:
+        """The least data to remove so that the test does not reject: :class:`steinball.explain.Removal`."""
+        problem = self._evidence.problem
+        if len(problem.rows.excluded):
             raise ValueError("points outside the support of the model are no part of this: remove them and test again.")
         if self.estimator != "v":
-            raise ValueError('`least_removal` is about V-statistics: use estimator="v", or give `threshold`.')
+            raise ValueError('`least_removal` is about V-statistics: use estimator="v".')
         # Where nothing can be rejected no points need to be removed: any bound of D will do.
-        return 2.0 * self.ksd if math.isinf(self.threshold) else self.radius + self.threshold
+        return least_removal(problem, 2.0 * self.ksd if math.isinf(self.threshold) else self.radius + self.threshold)
 
     def _sums(self) -> tuple[PairSums, ...]:
         return (self._evidence.sums(self.radius, self.threshold),)
@@ -232,16 +218,13 @@ class GofResult(SupremumResult):
         """The table of the summary."""
         low, high = self.interval()
         interval = f"{low:.3g} – {high:.3g}" if math.isfinite(high) else f"≥ {low:.3g}"
+        kind = f"KSD, {self.estimator.upper()}-statistic"
         return [
             ("data", self._points()),
             *self._space(),
             ("kernel", describe(self.kernel)),
             ("tilt", describe(self.tilt)),
-            (
-                "D",
-                number(self.ksd),
-                f"distance of {self._subject} from {self._target} (KSD, {self.estimator.upper()}-statistic)",
-            ),
+            ("D", number(self.ksd), f"distance of {self._subject} from {self._target} ({kind})"),
             ("", interval, f"{percent(1 - self.level)} confidence interval for the KSD of the population{self._by()}"),
             ("θ", number(self.radius), self._tolerance()),
             ("τ", number(self.tau), _TAU_KINDS.get(self.tau_kind, self.tau_kind)),
