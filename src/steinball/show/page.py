@@ -242,14 +242,15 @@ def _panels(scene: Scene, told: Sequence[str]) -> str:
         figures.append(figure(data_panel(scene), " ".join(["The data against the model.", *scene.view.notes])))
     if "regions" in told:
         caption = f"Shaded is the region that is most short of rows. {scene.profile.caption}"
-        figures.append(figure(region_panel(scene.profile), caption))
+        figures.append(figure(region_panel(scene), caption))
     if "table" in told:
         words = f"Rows over expected rows. {vars(scene.result)['words']}"
-        figures.append(figure(table_panel(scene.result), words))
-        figures.append(figure(pit_panel(scene.result), "The PIT of those rows, and 95 % of simulated ones."))
+        figures.append(figure(table_panel(scene), words))
+        figures.append(figure(pit_panel(scene), "The PIT of those rows, and 95 % of simulated ones."))
     if "tolerance" in told:
-        panel = tolerance_panel(scene.result, scene.zones)
-        figures.append(figure(panel, "The p-value against the tolerance, and the verdict that it gives."))
+        figures.append(
+            figure(tolerance_panel(scene), "The p-value against the tolerance, and the verdict that it gives.")
+        )
     return f'<section class="panels">\n{"".join(figures)}</section>\n'
 
 

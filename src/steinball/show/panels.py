@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from steinball.explain.regions import Profile
 from steinball.explain.tolerance import Zones
-from steinball.results.base import Result
-from steinball.show.svg import Frame, Theme, canvas, drawing, finish, legend, mark_beyond, marks, plain, text
+from steinball.show.svg import Frame, Theme, canvas, drawing, finish, mark_beyond, marks, plain, text
 from steinball.show.view import Scene, View, contours, mass_levels
 from steinball.text import number, percent
 
@@ -20,9 +18,9 @@ BLAMED, FAR = "most responsible", "far from all others"
 _RUG, _NOTE = 0.05, 62  # the length of marks below the bars as a share of their height; letters in a line of notes
 
 
-def draw_sample(view: View, ax: Any = None) -> Any:
+def draw_sample(scene: Scene, ax: Any) -> Any:
     """One column as a histogram and a rug, two as points; the model as a density or as contours."""
-    ax, theme = canvas(ax)
+    view, (ax, theme) = scene.view, canvas(ax)
     (_draw_one if len(view.names) == 1 else _draw_two)(view, ax, theme)
     notes = (fill(note, _NOTE) for note in view.notes)
     ax.set_xlabel("\n".join([plain(view.names[0]), *notes]))  # a label of its own could lie over this one
@@ -70,7 +68,7 @@ def data_panel(scene: Scene) -> str:
     model = "model" if len(view.names) == 1 else "model (50, 80, 95 % of it)"
     kinds = [("data", "bars")] + [(model, "model")] * (view.model is not None)
     kinds += [(BLAMED, "key blamed")] * bool(view.blamed.any()) + [(FAR, "key far")] * bool(view.far.any())
-    return legend(kinds) + drawing([*parts, frame.axes(names)], "The data against the model")
+    return drawing([*parts, frame.axes(names)], "The data against the model", kinds)
 
 
 def _one(view: View) -> tuple[Frame, list[str]]:
@@ -102,9 +100,9 @@ def _two(view: View, scene: Scene) -> tuple[Frame, list[str]]:
     return frame, parts
 
 
-def draw_regions(found: Profile, ax: Any = None) -> Any:
+def draw_regions(scene: Scene, ax: Any) -> Any:
     """Shares of data and model in cells of the view that decides, with the region shaded."""
-    ax, theme = canvas(ax)
+    found, (ax, theme) = scene.profile, canvas(ax)
     edges, data, model = found.bars
     for k, (low, high) in enumerate(found.spans):
         label = "most short of rows" if k == 0 else None
@@ -120,9 +118,9 @@ def draw_regions(found: Profile, ax: Any = None) -> Any:
     return finish(ax, f"shaded: model {expected}, data {observed}")
 
 
-def region_panel(found: Profile) -> str:
+def region_panel(scene: Scene) -> str:
     """Shares of data and model along the view that decides, with the region shaded."""
-    edges, data, model = found.bars
+    found, (edges, data, model) = scene.profile, scene.profile.bars
     top = 1.08 * max(float(data.max(initial=0.0)), float(model.max(initial=0.0)), 1e-300)
     named = list(enumerate(found.labels)) if found.labels else None
     frame = Frame((float(edges[0]), float(edges[-1])), (0.0, top), named, marks(0.0, top, percents=True))
@@ -130,14 +128,13 @@ def region_panel(found: Profile) -> str:
     parts.append(frame.boxes(edges, data, "bars"))
     parts.append(frame.line(np.repeat(edges, 2)[1:-1], np.repeat(model, 2), "model"))
     parts += [frame.beyond(*found.beyond), frame.axes((found.name, "share of rows"))]
-    return legend([("data", "bars"), ("model", "model"), ("most short of rows", "zone misfit")]) + drawing(
-        parts, "Shares of data and model"
-    )
+    kinds = [("data", "bars"), ("model", "model"), ("most short of rows", "zone misfit")]
+    return drawing(parts, "Shares of data and model", kinds)
 
 
-def draw_tolerance(result: Result, zones: Zones, ax: Any = None) -> Any:
+def draw_tolerance(scene: Scene, ax: Any) -> Any:
     """The curve over its zones, the level, and where the test stands."""
-    ax, theme = canvas(ax)
+    result, zones, (ax, theme) = scene.result, scene.zones, canvas(ax)
     colors = dict(zip(zones.verdicts, (theme.blamed, theme.unsure, theme.good), strict=True))
     for verdict, low, high in zones.spans:
         ax.axvspan(low, high, color=colors[verdict], alpha=theme.tint, linewidth=0)
@@ -153,19 +150,12 @@ def draw_tolerance(result: Result, zones: Zones, ax: Any = None) -> Any:
     ax.axvline(zones.own, color=theme.ink, linewidth=1)
     ax.plot(zones.own, result.pvalue, "o", color=theme.ink, markersize=7, clip_on=False, zorder=5)
     ax.set(xlim=(0.0, zones.end), ylim=(0.0, 1.02), xlabel=zones.kind.axis, ylabel="p-value")
-    _label(ax, result, zones)
-    return ax
-
-
-def _label(ax: Any, result: Result, zones: Zones) -> None:
-    from matplotlib.ticker import FuncFormatter
-
-    words = f"{result._headline().lower()}, p = {number(result.pvalue)}"
     if zones.kind.in_percent:
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: percent(value)))
-    if zones.own:
-        words += f", tolerating {zones.own_words}"
+        ax.xaxis.set_major_formatter(lambda value, _: percent(value))
+    words = f"{result._headline().lower()}, p = {number(result.pvalue)}"
+    words += f", tolerating {zones.own_words}" if zones.own else ""
     ax.set_title(words, loc="left", fontsize="medium", pad=18)
+    return ax
 
 
 def tolerance_frame(zones: Zones) -> Frame:
@@ -173,14 +163,14 @@ def tolerance_frame(zones: Zones) -> Frame:
     return Frame((0.0, zones.end), (0.0, 1.0), marks(0.0, zones.end, zones.kind.in_percent))
 
 
-def tolerance_panel(result: Result, zones: Zones) -> str:
+def tolerance_panel(scene: Scene) -> str:
     """The curve over its zones; what the sliders move has a name."""
-    frame = tolerance_frame(zones)
+    result, zones, frame = scene.result, scene.zones, tolerance_frame(scene.zones)
     left, right, top, bottom = frame.ends
-    spans = {verdict: (low, high) for verdict, low, high in zones.spans}
+    spans, kinds = {verdict: ends for verdict, *ends in zones.spans}, list(zip(zones.verdicts, _ZONES, strict=True))
     parts = [
         frame.box(spans.get(verdict, (0.0, 0.0)), None, kind, f' id="zone-{k}"')
-        for k, (verdict, kind) in enumerate(zip(zones.verdicts, _ZONES, strict=True))
+        for k, (verdict, kind) in enumerate(kinds)
     ]
     level = float(frame.up(result.level))
     at, height = float(frame.across(min(zones.own, zones.end))), float(frame.up(result.pvalue))
@@ -192,5 +182,5 @@ def tolerance_panel(result: Result, zones: Zones) -> str:
         f'<circle class="own" id="own-dot" cx="{at:.2f}" cy="{height:.2f}" r="5.5"/>',
         frame.axes((zones.kind.axis, "p-value")),
     ]
-    kinds = list(zip(zones.verdicts, _ZONES, strict=True))[: 3 if math.isfinite(zones.second) else 2]
-    return legend(kinds) + drawing(parts, "The p-value against the tolerance", "tolerance-panel")
+    kinds = kinds[: 3 if math.isfinite(zones.second) else 2]
+    return drawing(parts, "The p-value against the tolerance", kinds, "tolerance-panel")

@@ -225,11 +225,12 @@ def text(x: float, y: float, words: str, anchor: str = "start", name: str = "") 
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{_name(name)}>{html.escape(shown)}</text>'
 
 
-def drawing(parts: Iterable[str], title: str, name: str = "") -> str:
-    """A whole drawing, with a title for those who do not see it."""
+def drawing(parts: Iterable[str], title: str, kinds: Sequence[tuple[str, str]] = (), name: str = "") -> str:
+    """A whole drawing below its legend of ``kinds``, with a title for those who do not see it."""
     said = html.escape(title, quote=True)
     size = f'viewBox="0 0 {WIDTH:g} {HEIGHT:g}"'
-    return f'<svg {size} role="img" aria-label="{said}"{_name(name)}>{"".join(parts)}</svg>'
+    above = legend(kinds) if kinds else ""
+    return f'{above}<svg {size} role="img" aria-label="{said}"{_name(name)}>{"".join(parts)}</svg>'
 
 
 _LINE = '<path class="model" d="M0 6h16"/>'
