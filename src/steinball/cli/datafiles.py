@@ -45,21 +45,16 @@ def read_parquet(file: DataFile, check: Check) -> tuple[NDArray[Any], tuple[str,
         raise ValueError("Parquet files need pyarrow: pip install 'steinball[io]'.") from None
     try:
         with pyarrow.parquet.ParquetFile(file.data, pre_buffer=False, buffer_size=2**20) as opened:
-            names = opened.schema_arrow.names
-            chosen = choose_columns(file.columns, names, len(names), _index_columns(opened.schema_arrow))
-            widths = [_width(opened, opened.schema_arrow.field(i)) for i in chosen]
+            schema, names = opened.schema_arrow, opened.schema_arrow.names
+            marked = (schema.pandas_metadata or {}).get("index_columns", [])  # one that only counts is no column
+            chosen = choose_columns(file.columns, names, len(names), [name for name in marked if isinstance(name, str)])
+            widths = [_width(opened, schema.field(i)) for i in chosen]
             matrix = _matrix(opened, chosen, widths, file, check)
     except pyarrow.ArrowException as error:
         raise ValueError(f"`{file.data}` could not be read as Parquet: {error}") from None
     called = ([names[i]] if width == 1 else [f"{names[i]}[{k}]" for k in range(width)]
               for i, width in zip(chosen, widths, strict=True))  # fmt: skip
     return matrix, tuple(name for group in called for name in group)
-
-
-def _index_columns(schema: Any) -> list[str]:
-    """The columns that pandas has marked as the index of its frame; one that only counts is no column."""
-    marked = (schema.pandas_metadata or {}).get("index_columns", [])
-    return [name for name in marked if isinstance(name, str)]
 
 
 def _matrix(opened: Any, chosen: Sequence[int], widths: list[int], file: DataFile, check: Check) -> NDArray[Any]:

@@ -6,12 +6,5 @@ from steinball.explain.removal import Fragility, Removal
 from steinball.explain.tolerance import Concession, Detectable, ToleranceCurve
 
 __all__ = [
-    "Concession",
-    "Detectable",
-    "Explanation",
-    "Fragility",
-    "Influence",
-    "Removal",
-    "SteinWitness",
-    "ToleranceCurve",
-]
+    "Concession", "Detectable", "Explanation", "Fragility", "Influence", "Removal", "SteinWitness", "ToleranceCurve",
+]  # fmt: skip

@@ -243,29 +243,20 @@ class Explanation(Summarized):
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON: of the listed points all, of the others nothing."""
         names = dict(zip(self.names, self.coordinates.tolist(), strict=True))
-        return {
-            "schema": "steinball.explanation/2",
-            "rejected": self.rejected,
-            "ksd": self.ksd,
-            "points": [self._point(i) for i in self.points.tolist()],
-            "far": [self._point(i) for i in self.far.tolist()],
-            "improbable": self.improbable.tolist(),
-            "flips": self.influence.flips.tolist(),
+        listed = {name: [self._point(i) for i in vars(self)[name].tolist()] for name in ("points", "far")}
+        places = {name: vars(self)[name].tolist() for name in ("surplus", "lack")}
+        rows = {"improbable": self.improbable.tolist(), "flips": self.influence.flips.tolist()}
+        columns = {
             "names": list(self.names),
-            "coordinates": list(names.values()) if len(names) < len(self.names) else names,
-            "surplus": self.surplus.tolist(),
-            "lack": self.lack.tolist(),
+            "coordinates": names if len(names) == len(self.names) else [*names.values()],
         }
+        decided = {"rejected": self.rejected, "ksd": self.ksd}
+        return {"schema": "steinball.explanation/2", **decided, **listed, **rows, **columns, **places}
 
     def _point(self, i: int) -> dict[str, Any]:
-        return {
-            "row": i,
-            "id": self.label(i),
-            "contribution": float(self.contributions[i]),
-            "share": float(self.shares(np.array([i]))[0]),
-            "ksd_without": float(self.influence.ksd[i]),
-            "values": None if np.isnan(self.samples[i]).any() else self.samples[i].tolist(),
-        }
+        values = None if np.isnan(self.samples[i]).any() else self.samples[i].tolist()
+        told = {"row": i, "id": self.label(i), "contribution": float(self.contributions[i]), "values": values}
+        return told | {"share": float(self.shares(np.array([i]))[0]), "ksd_without": float(self.influence.ksd[i])}
 
 
 def explain(

@@ -73,20 +73,15 @@ def _view_words(evidence: RegionEvidence, region: Region, names: tuple[str, ...]
     return f"{words} in {reading.space}" if reading.space else words
 
 
-def shares_words(region: Region, question: str, share: float) -> str:
-    """What the model expects, what is tolerated and what is there."""
-    expected = f"the model expects {percent(region.expected)} of the rows"
-    if share > 0.0:
-        kind = percent(share) if question == "contamination" else points(share)
-        expected += f"; tolerating {kind}, at least {percent(region.tolerated)}"
-    return f"{expected}; there are {percent(region.observed)}"
-
-
 def region_sentence(
     evidence: RegionEvidence, region: Region, names: tuple[str, ...], question: Question, share: float
 ) -> str:
-    """Where a region is, and its shares."""
-    return f"{place_words(evidence, region, names)} {shares_words(region, question, share)}."
+    """Where a region is, and what the model expects there, what is tolerated and what is there."""
+    words = f"{place_words(evidence, region, names)} the model expects {percent(region.expected)} of the rows"
+    if share > 0.0:
+        kind = percent(share) if question == "contamination" else points(share)
+        words += f"; tolerating {kind}, at least {percent(region.tolerated)}"
+    return f"{words}; there are {percent(region.observed)}."
 
 
 def points(difference: float) -> str:
@@ -152,12 +147,9 @@ class RegionExplanation(Summarized):
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON."""
-        return {
-            "schema": "steinball.region-explanation/1",
-            "points": self.points.tolist(),
-            "short": self.short,
-            "blamed": [found.rows.tolist() for found in self.blamed],
-        }
+        blamed = [found.rows.tolist() for found in self.blamed]
+        told = {"points": self.points.tolist(), "short": self.short, "blamed": blamed}
+        return {"schema": "steinball.region-explanation/1", **told}
 
 
 def explain_regions(

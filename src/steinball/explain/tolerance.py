@@ -118,14 +118,8 @@ class ToleranceCurve(Summarized):
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON."""
-        return {
-            "schema": "steinball.tolerance-curve/1",
-            "level": self.level,
-            "conceded": self.conceded,
-            "contamination": self.contamination.tolist(),
-            "pvalues": self.pvalues.tolist(),
-            "verdicts": list(self.verdicts),
-        }
+        told = {name: np.asarray(value).tolist() for name, value in vars(self).items()}
+        return {"schema": "steinball.tolerance-curve/1", **told}
 
 
 def tolerance_curve(
@@ -221,11 +215,6 @@ class Zones:
         ends = [0.0, min(self.first, self.end), min(max(self.first, self.second), self.end), self.end]
         spans = zip(self.verdicts, ends[:-1], ends[1:], strict=True)
         return [(verdict, low, high) for verdict, low, high in spans if high > low]
-
-    @property
-    def own_words(self) -> str:
-        """The amount that the result tolerates."""
-        return percent(self.own) if self.kind.in_percent else number(self.own)
 
 
 def zones_of(evidence: Evidence, tolerated: Radius, level: float) -> Zones:

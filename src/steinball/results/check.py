@@ -14,7 +14,7 @@ from steinball.explain.tolerance import whose
 from steinball.results.base import Result
 from steinball.results.gof import GofResult
 from steinball.results.regions import SharesResult
-from steinball.text import Row, count, number, percent, short
+from steinball.text import Row, count, number, short
 
 _KSD = "distance"
 
@@ -98,8 +98,7 @@ class CheckResult(SharesResult):
         return super()._finding()
 
     def _unseen(self) -> str:
-        distance = self.parts.get(_KSD)
-        return distance._unseen() if distance is not None and "regions" not in self._tests else ""
+        return "" if "regions" in self._tests else self._leading._unseen()
 
     def _whose(self) -> str:
         distance = self._tests.get(_KSD)
@@ -141,16 +140,10 @@ class CheckResult(SharesResult):
 
     def rows(self) -> list[Row]:
         """The table of the summary."""
-        found: list[Row] = [("data", f"{count(self.n, 'row')} in {count(self.dimension, 'column')}")]
-        found += [(name, str(value)) for name, value in self.details.items() if name != "columns"]
-        found.append(("tolerated", self._tolerance().removeprefix("tolerated: ")))
+        found = [*self._data_rows(self.details), self._tolerated_row()]
         found += [(name, f"p-value {number(part.pvalue)}", part._calibrated()) for name, part in self.parts.items()]
-        if "regions" in self._tests:
-            low, high = self.difference_interval
-            words = f"of shares; each end at confidence {percent(1 - self.level)}"
-            found.append(("difference", f"{100 * low:.3g} – {100 * high:.3g} points", words))
-        found.append(("p-value", number(self.pvalue), f"the smallest times {len(self._tests)}"))
-        return found
+        found += [self._difference_row()] if "regions" in self._tests else []
+        return [*found, ("p-value", number(self.pvalue), f"the smallest times {len(self._tests)}")]
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON, with those of the tests under ``parts``."""
@@ -257,12 +250,9 @@ class ColumnsResult(CheckResult):
 
     def rows(self) -> list[Row]:
         """The table of the summary."""
-        found: list[Row] = [("data", f"{count(self.n, 'row')} in {count(self.dimension, 'column')}")]
-        found.append(("tolerated", self._tolerance().removeprefix("tolerated: ")))
-        adjusted, parts = self.pvalues, self.parts
+        found, adjusted, parts = [*self._data_rows({}), self._tolerated_row()], self.pvalues, self.parts
         for name, verdict in self.verdicts.items():
-            words = f"p-value {short(parts[name].pvalue)}, {short(adjusted[name])} by Holm"
-            found.append((name, verdict, words))
+            found.append((name, verdict, f"p-value {short(parts[name].pvalue)}, {short(adjusted[name])} by Holm"))
         return [*found, ("p-value", number(self.pvalue), "the smallest by Holm")]
 
     def to_dict(self) -> dict[str, Any]:

@@ -110,6 +110,18 @@ class SharesResult(Result):
             f"{count(_rounded(self.rows_needed))} rows like these would"
         )
 
+    def _data_rows(self, details: dict[str, Any]) -> list[Row]:
+        data: Row = "data", f"{count(self.n, 'row')} in {count(self.dimension, 'column')}"
+        return [data, *((name, str(value)) for name, value in details.items() if name != "columns")]
+
+    def _tolerated_row(self) -> Row:
+        return "tolerated", self._tolerance().removeprefix("tolerated: ")
+
+    def _difference_row(self) -> Row:
+        low, high = self.difference_interval
+        words = f"of shares; each end at confidence {percent(1 - self.level)}"
+        return "difference", f"{100 * low:.3g} – {100 * high:.3g} points", words
+
     def _concession(self) -> str:
         """The least difference that is proved; where contamination is tolerated, the least share of it."""
         low = math.floor(1e4 * self.difference_interval[0]) / 1e4
@@ -204,14 +216,11 @@ class RegionResult(SharesResult):
 
     def rows(self) -> list[Row]:
         """The table of the summary."""
-        low, high = self.difference_interval
-        interval = f"{100 * low:.3g} – {100 * high:.3g}"
         return [
-            ("data", f"{count(self.n, 'row')} in {count(self.dimension, 'column')}"),
-            *((name, str(value)) for name, value in self.details.items() if name != "columns"),
+            *self._data_rows(self.details),
             ("views", count(self.views), "functions of a row whose regions were looked at"),
-            ("tolerated", self._tolerance().removeprefix("tolerated: ")),
-            ("difference", f"{interval} points", f"of shares; each end at confidence {percent(1 - self.level)}"),
+            self._tolerated_row(),
+            self._difference_row(),
             ("contaminated", f"≥ {percent(self.contamination_bound, down=True)}", "of the rows' distribution"),
             ("p-value", number(self.pvalue), self._calibrated()),
         ]

@@ -150,10 +150,10 @@ def draw_tolerance(scene: Scene, ax: Any) -> Any:
     ax.axvline(zones.own, color=theme.ink, linewidth=1)
     ax.plot(zones.own, result.pvalue, "o", color=theme.ink, markersize=7, clip_on=False, zorder=5)
     ax.set(xlim=(0.0, zones.end), ylim=(0.0, 1.02), xlabel=zones.kind.axis, ylabel="p-value")
-    if zones.kind.in_percent:
-        ax.xaxis.set_major_formatter(lambda value, _: percent(value))
+    write = percent if zones.kind.in_percent else number
+    ax.xaxis.set_major_formatter(lambda value, _: write(value))
     words = f"{result._headline().lower()}, p = {number(result.pvalue)}"
-    words += f", tolerating {zones.own_words}" if zones.own else ""
+    words += f", tolerating {write(zones.own)}" if zones.own else ""
     ax.set_title(words, loc="left", fontsize="medium", pad=18)
     return ax
 
