@@ -25,68 +25,52 @@ Sampler = Callable[[int, np.random.Generator], Any]
 Test = Callable[[Any, np.random.Generator], Result]
 
 
-@dataclass(frozen=True, eq=False)
-class _Study:
+_Simulation = Callable[[int, int], list[float]]
+"""From n and a number of samples to the p-values of so many samples of n points."""
+
+
+def _simulation(
+    model: Any, alternative: Any, contamination: float, share: Any, test: Test | None, rng: Any, progress: bool | str
+) -> _Simulation:
     """What is simulated: where the data come from, and how they are tested.
 
-    Sample i of n points depends on the seed, n and i alone, so that more samples continue what was simulated before.
-    ``known`` are the p-values that were simulated, by n.
+    Sample i of n points depends on the seed, n and i alone, so that more samples continue what was simulated before;
+    what was simulated is not simulated again.
     """
+    if test is not None and not callable(test):
+        raise TypeError(f"`test` must be a function (x, rng) -> result, got {test!r}.")
+    sampler, seed, known = _sampler(model, alternative, share), as_seed(rng), dict[int, list[float]]()
 
-    model: Any
-    alternative: Any
-    contamination: float
-    share: float | None
-    level: float
-    test: Test | None
-    rng: Any
-    progress: bool | str
-    known: dict[int, list[float]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.test is not None and not callable(self.test):
-            raise TypeError(f"`test` must be a function (x, rng) -> result, got {self.test!r}.")
-        share = None if self.share is None else check_share(self.share, "share")
-        contamination = check_share(self.contamination, "contamination")
-        vars(self).update(
-            contamination=contamination, share=share, level=check_level(self.level), rng=as_seed(self.rng)
-        )
-        self._sampler()
-
-    def pvalues(self, n: int, repeats: int) -> list[float]:
-        """The p-values of ``repeats`` samples of n points; what this study has simulated is not simulated again."""
-        found = self.known.setdefault(n, [])
-        if len(found) < repeats:
-            with Progress(f"{repeats} samples of {n:,} points", repeats, show=self.progress) as progress:
-                progress.advance(len(found))
-                for i in range(len(found), repeats):
-                    found.append(self._pvalue(n, i))
-                    progress.advance(1)
-        return found[:repeats]
-
-    def _pvalue(self, n: int, i: int) -> float:
-        below = np.random.SeedSequence(self.rng.entropy, spawn_key=(n, i))
-        data, draws = generator_at(below, 0), generator_at(below, 1)
-        x = self._sampler()(n, data)
+    def pvalue(n: int, i: int) -> float:
+        below = np.random.SeedSequence(seed.entropy, spawn_key=(n, i))
+        x, draws = sampler(n, generator_at(below, 0)), generator_at(below, 1)
         as_samples(x, "alternative(n, rng)", least=1)  # refused by this name, and handed on as it is
-        if self.test is not None:
-            return as_number(self.test(x, draws).pvalue, "test(x, rng).pvalue")
+        if test is not None:
+            return as_number(test(x, draws).pvalue, "test(x, rng).pvalue")
         options: dict[str, Any] = {"check_model": i == 0, "progress": False}
         with warnings.catch_warnings():  # simulated rows are independent, and one sample in 400 looks otherwise
             warnings.simplefilter("ignore", DependentRowsWarning)
-            return robust_ksd_test(x, self.model, self.contamination, rng=draws, **options).pvalue
+            return robust_ksd_test(x, model, contamination, rng=draws, **options).pvalue
 
-    def _sampler(self) -> Sampler:
-        """(n, rng) to data: of the alternative, or of the model with a share of the alternative in it."""
-        share, clean = self.share, Knowledge(self.model).sampler  # a function that stands for a model is its score
-        if share is None:
-            return _sampler_of(self.alternative)
+    def pvalues(n: int, repeats: int) -> list[float]:
+        found = known.setdefault(n, [])
+        with Progress(f"{repeats} samples of {n:,} points", repeats, show=progress) as shown:
+            shown.advance(len(found))
+            while len(found) < repeats:
+                found.append(pvalue(n, len(found)))
+                shown.advance(1)
+        return found[:repeats]
+
+    return pvalues
+
+
+def _sampler(model: Any, alternative: Any, share: Any) -> Sampler:
+    """(n, rng) to data: of the alternative, or of the model with a share of the alternative in it."""
+    if share is not None:
+        mixed, clean = check_share(share, "share"), Knowledge(model).sampler  # a function for a model is its score
         if clean is None:
-            raise TypeError(f"`model` must be a model with `sample(n, rng)` for a `share`, got {self.model!r}.")
-        return lambda n, rng: contaminate(clean(n, rng), share, self.alternative, rng, count="binomial")
-
-
-def _sampler_of(alternative: Any) -> Sampler:
+            raise TypeError(f"`model` must be a model with `sample(n, rng)` for a `share`, got {model!r}.")
+        return lambda n, rng: contaminate(clean(n, rng), mixed, alternative, rng, count="binomial")
     sampler = Knowledge(alternative).sampler or alternative
     if isinstance(sampler, type) or not callable(sampler):
         raise TypeError(
@@ -190,17 +174,18 @@ def power(
     (True, True)
     """
     n, repeats = check_resamples(n, "n", 2), check_resamples(repeats, "repeats")
-    study = _Study(model, alternative, contamination, share, level, test, rng, progress)
-    return _estimated(study, n, repeats)
+    contamination, level = check_share(contamination, "contamination"), check_level(level)
+    pvalues = _simulation(model, alternative, contamination, share, test, rng, progress)
+    return _estimated(pvalues(n, repeats), n, contamination, level)
 
 
-def _estimated(study: _Study, n: int, repeats: int) -> Power:
-    """The share of rejections among so many samples, with its band."""
+def _estimated(pvalues: list[float], n: int, contamination: float, level: float) -> Power:
+    """The share of rejections among samples of n points, with its band."""
     from scipy.stats import binomtest
 
-    rejections = sum(p <= study.level for p in study.pvalues(n, repeats))
+    rejections, repeats = sum(p <= level for p in pvalues), len(pvalues)
     band = binomtest(rejections, repeats).proportion_ci(method="exact")
-    return Power(rejections / repeats, band.low, band.high, n, repeats, study.contamination, study.level)
+    return Power(rejections / repeats, band.low, band.high, n, repeats, contamination, level)
 
 
 _LEAST = 20
@@ -296,13 +281,13 @@ def sample_size(
     if target == 1.0:
         raise ValueError("`power` must be below 1: no test rejects always.")
     repeats, largest = check_resamples(repeats, "repeats"), check_resamples(largest, "largest", _LEAST)
-    study = _Study(model, alternative, contamination, share, level, test, rng, progress)
-    tried: dict[int, Power] = {}
+    tolerated, level, tried = check_share(contamination, "contamination"), check_level(level), dict[int, Power]()
+    pvalues = _simulation(model, alternative, tolerated, share, test, rng, progress)
 
     def enough(n: int) -> bool:
-        first = _estimated(study, n, min(_FIRST, repeats))
+        first = _estimated(pvalues(n, min(_FIRST, repeats)), n, tolerated, level)
         clear = first.high < target or first.low > target
-        tried[n] = first if clear else _estimated(study, n, repeats)
+        tried[n] = first if clear else _estimated(pvalues(n, repeats), n, tolerated, level)
         return tried[n].share >= target
 
     n = _smallest(enough, min(_LEAST, largest), largest)
