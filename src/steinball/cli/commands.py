@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,10 +13,11 @@ from typing import Any
 import steinball as sb
 from steinball.cli import outcome
 from steinball.cli.datafiles import read_table
-from steinball.cli.feed import check_watch, held, open_feed, start_monitor, watch
+from steinball.cli.feed import check_watch, open_feed, start_monitor, watch
 from steinball.cli.specs import as_share, kernel_from, load, model_from, python_file
 from steinball.cli.table import Table, prediction_columns, predictions_of
 from steinball.evidence.base import CLOSE, GOOD_ENOUGH
+from steinball.files import only_writer
 from steinball.show.pictures import save_axes
 from steinball.text import wrap
 from steinball_command.guard import NOT_REJECTED, NOT_SHOWN, REJECTED
@@ -52,7 +54,8 @@ def run_monitor(options: Watch) -> int:
     promise, state, file = options.promise, options.state, DataFile(**vars(options.feed))
     with outcome.ending(debug=state.debug):
         check_watch(promise, state)
-        with held(state.state), open_feed(file) as feed:
+        alone = nullcontext() if state.state is None else only_writer(state.state)
+        with alone, open_feed(file) as feed:
             with outcome.foreign_code():
                 monitor = start_monitor(promise, state, feed.columns)
             alarms = watch(monitor, feed, state)
@@ -66,7 +69,8 @@ def run_test(check: Callable[[Any], Any], test: Callable[[Table, Any], Any], opt
     file, output = options.file, options.output
     given = {name: value for group in vars(options).values() for name, value in vars(group).items()}
     with outcome.ending(debug=output.debug):
-        as_share(given["level"], "--level")
+        for name in ("contamination", "level"):
+            as_share(given[name] or "0", f"--{name}")
         check(options)
         outcome.check_files(output)
         table = _read(options, given.get("memory_limit")).drawn(file.max_rows, given["seed"])
@@ -154,14 +158,10 @@ def _predictive(table: Table, options: PredictionCheck) -> Any:
 
 
 def _compare(table: Table, options: Compare) -> Any:
-    d, share = table.samples.shape[1], _compared_share(options)
+    d, share = table.samples.shape[1], as_share(options.question.contamination, "--contamination")
     named = _named_specs(options.models).items()
     models = {name: _family(spec) if fit else model_from(Model(spec), d) for name, (spec, fit) in named}
     return sb.compare(table.samples, models, contamination=share, **_settings(options.question))
-
-
-def _compared_share(options: Compare) -> float:
-    return as_share(options.question.contamination, "--contamination")
 
 
 def _named_specs(models: Models) -> dict[str, tuple[str, bool]]:
@@ -360,7 +360,7 @@ def demonstrate(output: str | None = None) -> str:
 
 _COMMANDS: dict[type, Callable[[Any], int]] = {
     Check: partial(run_test, lambda options: _shares(options.question), _check),
-    Compare: partial(run_test, lambda options: (_named_specs(options.models), _compared_share(options)), _compare),
+    Compare: partial(run_test, lambda options: _named_specs(options.models), _compare),
     Demo: run_demo,
     GoodnessOfFit: partial(run_test, _check_test, _test),
     PredictionCheck: partial(run_test, lambda options: _shares(options.question), _predictive),

@@ -266,10 +266,7 @@ def _quick(block: list[str], layout: Layout) -> NDArray[np.float64] | None:
         return None
     if not lines:
         return np.empty(0)
-    if delimiter is None:
-        whole = all(len(line.split()) == layout.width for line in lines)
-    else:
-        whole = all(line.count(delimiter) == layout.width - 1 and '"' not in line for line in lines)
+    whole = all(len(line.split(delimiter)) == layout.width and '"' not in line for line in lines)
     if not whole or (decimal == "," and any("." in line for line in lines)):
         return None
     lines = [line.replace(",", ".") for line in lines] if decimal == "," else lines

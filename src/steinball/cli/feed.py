@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from steinball.cli import outcome
 from steinball.cli.csvtext import DECIMAL_OR_TWO, LiveLines, all_decimal_commas, lay_out, numbers_of, open_text
 from steinball.cli.datafiles import check_format
 from steinball.cli.specs import as_share, model_from
-from steinball.files import only_writer
 from steinball.show.pictures import check_picture
 from steinball.text import count
 from steinball_command.guard import say, write
@@ -66,11 +65,6 @@ def check_watch(promise: Promise, state: State) -> None:
         raise ValueError("`--again` skips the rows that a state has counted; give `--state FILE.npz`.")
     if state.plot is not None:
         check_picture(state.plot)
-
-
-def held(state: str | None) -> AbstractContextManager[None]:
-    """Hold the file of the state, so that no other process writes it."""
-    return nullcontext() if state is None else only_writer(state)
 
 
 def start_monitor(promise: Promise, state: State, columns: int) -> sb.Monitor:

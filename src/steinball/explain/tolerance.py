@@ -347,53 +347,41 @@ def smallest_detectable(kernels: Sequence[PairSums], level: float, kind: Any = "
             "this test does not decide by D alone, so that no share of contamination follows from its threshold. Use "
             "`steinball.power`, which simulates."
         )
-    answers = [_worst(sums) if worst else _at(sums, kind) for sums in kernels]
+    answers = [_shares(sums, kind if worst else _places(sums, kind)) for sums in kernels]
     low, high, share = (min(ends) for ends in zip(*answers, strict=True))
     return Detectable(share, low, high, "worst" if worst else "points", level)
 
 
-Answer = tuple[float, float, float]
-"""Low, high and the estimate."""
-
-
-def _worst(sums: PairSums) -> Answer:
-    """Contamination where u(x, x) is largest."""
-    if math.isnan(sums.tau) or sums.bounded == "unbounded":
-        raise ValueError(
-            "u(x, x) has no bound here, so that there is no place where contamination shows most: one far point can "
-            "have any effect. Give the places of the contamination, or test with a tilt."
-        )
-    if sums.tau <= 0.0:
-        return (math.inf,) * 3
-    points = _typical(sums)
-    stein = sums.problem.stein
-    diagonal = to_host(stein.pairs(points, points))
-    best = points.take(np.array([int(diagonal.argmax())]))
-    values = to_host(stein.block(best, points))[0]
-    return _solve(sums, math.sqrt(sums.tau), values / math.sqrt(sums.tau), diagonal)
-
-
-def _at(sums: PairSums, kind: Any) -> Answer:
-    """Contamination at given points."""
+def _places(sums: PairSums, kind: Any) -> SteinPoints:
+    """Given points, as the test sees them."""
     problem = sums.problem
     if not problem.evaluable:
         raise TypeError(f"`kind` at points needs the score there; {problem.unknown_elsewhere}.")
     places = as_samples(kind, "kind", least=1)
     if places.shape[1] != problem.samples.shape[1]:
         raise ValueError(f"`kind` must have {problem.samples.shape[1]} columns, got shape {tuple(places.shape)}.")
-    there, points = problem.at(problem.rows.tested(to_host(places))).points, _typical(sums)
-    length = math.sqrt(max(0.0, float(to_host(problem.stein.block(there, there)).mean())))
-    if length == 0.0:
+    return problem.at(problem.rows.tested(to_host(places))).points
+
+
+def _shares(sums: PairSums, where: SteinPoints | str) -> tuple[float, float, float]:
+    """The shares between which contamination at points, or where it shows most, is detected every second time, and the
+    estimate."""
+    stein, points = sums.problem.stein, _typical(sums)
+    diagonal = to_host(stein.pairs(points, points))
+    if isinstance(where, str):
+        if math.isnan(sums.tau) or sums.bounded == "unbounded":
+            raise ValueError(
+                "u(x, x) has no bound here, so that there is no place where contamination shows most: one far point "
+                "can have any effect. Give the places of the contamination, or test with a tilt."
+            )
+        there, square = points.take(np.array([int(diagonal.argmax())])), sums.tau
+    else:
+        there, square = where, float(to_host(stein.block(where, where)).mean())
+    if square <= 0.0 or not math.isfinite(sums.critical):
         return (math.inf,) * 3
-    values = to_host(problem.stein.block(points, there)).mean(axis=1) / length
-    return _solve(sums, length, values, to_host(problem.stein.pairs(points, points)))
-
-
-def _solve(sums: PairSums, length: float, values: Floats, diagonal: Floats) -> Answer:
-    """The shares between which a contamination with |μ_R| = ``length`` is detected every second time."""
+    length = math.sqrt(square)  # |μ_R|
+    values = to_host(stein.block(points, there)).mean(axis=1) / length
     scatter = max(0.0, float(diagonal.mean() - np.square(values).mean())) / len(sums) if sums.estimator == "v" else 0.0
-    if not math.isfinite(sums.critical):
-        return (math.inf,) * 3
     root = math.sqrt(scatter)  # the square of a large radius is no float
     low = math.sqrt(max(0.0, sums.critical - root)) * math.sqrt(sums.critical + root) / length
     high = sums.critical / length

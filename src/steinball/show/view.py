@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -223,18 +223,13 @@ def shape_of(rows: Rows, columns: tuple[int, ...], window: Floats) -> Shape | No
     In one or two dimensions it follows from the log density, or from the score by integration. In more it is a marginal
     density, which draws of the model show.
     """
-    whole = len(columns) == rows.original.shape[1]
-    ways: list[Callable[[], Shape | None]] = [lambda: _drawn(rows, columns, window)]
-    if whole and Knowledge(rows.model).evaluable:
-        ways.insert(0, lambda: _integrated(rows, window))
-    return next((found for found in map(_attempt, ways) if found is not None), None)
-
-
-def _attempt(way: Callable[[], Shape | None]) -> Shape | None:
-    try:
-        return way()
-    except Exception:  # a picture must not fail because a user's model does, on points that are not the data
-        return None
+    found = None
+    with suppress(Exception):  # a picture must not fail because a user's model does, on points that are not the data
+        if len(columns) == rows.original.shape[1] and Knowledge(rows.model).evaluable:
+            found = _integrated(rows, window)
+    with suppress(Exception):
+        found = _drawn(rows, columns, window) if found is None else found
+    return found
 
 
 def _grid(window: Floats, wider: float) -> list[Floats]:
