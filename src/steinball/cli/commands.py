@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import steinball as sb
+import steinball_command.options as opt
 from steinball.cli import outcome
 from steinball.cli.datafiles import read_table
 from steinball.cli.feed import check_watch, open_feed, start_monitor, watch
@@ -21,20 +22,6 @@ from steinball.files import only_writer
 from steinball.show.pictures import save_axes
 from steinball.text import wrap
 from steinball_command.guard import NOT_REJECTED, NOT_SHOWN, REJECTED
-from steinball_command.options import (
-    Check,
-    Compare,
-    DataFile,
-    Demo,
-    GoodnessOfFit,
-    Method,
-    Model,
-    Models,
-    PredictionCheck,
-    Question,
-    Tolerance,
-    Watch,
-)
 
 
 def run(options: Any) -> int:
@@ -42,16 +29,16 @@ def run(options: Any) -> int:
     return _COMMANDS[type(options)](options)
 
 
-def run_demo(options: Demo) -> int:
+def run_demo(options: opt.Demo) -> int:
     """``steinball demo``: two models of weekly wages, one of which is good enough."""
     with outcome.ending():
         outcome.show(demonstrate(options.output))
     return NOT_REJECTED
 
 
-def run_monitor(options: Watch) -> int:
+def run_monitor(options: opt.Watch) -> int:
     """``steinball monitor``: alarms for the rows of a feed."""
-    promise, state, file = options.promise, options.state, DataFile(**vars(options.feed))
+    promise, state, file = options.promise, options.state, opt.DataFile(**vars(options.feed))
     with outcome.ending(debug=state.debug):
         check_watch(promise, state)
         alone = nullcontext() if state.state is None else only_writer(state.state)
@@ -75,15 +62,15 @@ def run_test(check: Callable[[Any], Any], test: Callable[[Table, Any], Any], opt
         outcome.check_files(output)
         table = _read(options, given.get("memory_limit")).drawn(file.max_rows, given["seed"])
         with outcome.foreign_code():  # what the user's own file prints is not our output
-            names = () if isinstance(options, PredictionCheck) else table.names
+            names = () if isinstance(options, opt.PredictionCheck) else table.names
             result = test(table, options)._called(outcome.command_line(table), names)
             outcome.write_files(output, result, table, Path(file.data).name)
         outcome.print_result(output, result, table)
-    return NOT_REJECTED if isinstance(options, Compare) else _code(result, given["require"])
+    return NOT_REJECTED if isinstance(options, opt.Compare) else _code(result, given["require"])
 
 
 def _read(options: Any, memory_limit: str | None) -> Table:
-    if not isinstance(options, PredictionCheck):
+    if not isinstance(options, opt.PredictionCheck):
         return read_table(options.file, memory_limit)
     columns = ",".join(prediction_columns(options.file, options.predicted))
     try:
@@ -103,7 +90,7 @@ def _code(result: Any, require: str | None) -> int:
 # ``steinball check`` and ``steinball predictive``: one question in two words.
 
 
-def _shares(question: Question) -> dict[str, Any]:
+def _shares(question: opt.Question) -> dict[str, Any]:
     """What is tolerated, by exactly one of two words; both are explained where that is not so."""
     words = {"contamination": question.contamination, "tolerance": question.tolerance}
     given = {name: as_share(text, f"--{name}") for name, text in words.items() if text is not None}
@@ -123,7 +110,7 @@ def _settings(question: Any) -> dict[str, Any]:
     return {"level": as_share(question.level, "--level"), "rng": question.seed}
 
 
-def _check(table: Table, options: Check) -> Any:
+def _check(table: Table, options: opt.Check) -> Any:
     """All tests that a model allows, and one verdict."""
     question, model = options.question, options.model
     found = model_from(model, table.samples.shape[1]) if model.fit is None else _named_family(model)
@@ -136,7 +123,7 @@ def _check(table: Table, options: Check) -> Any:
     return result
 
 
-def _named_family(model: Model) -> Any:
+def _named_family(model: opt.Model) -> Any:
     if model.model is not None or model.log_density is not None:
         raise ValueError("give one of `--model`, `--log-density` and `--fit`.")
     return _family(str(model.fit))
@@ -147,7 +134,7 @@ def _family(text: str) -> Any:
     return load(text) if python_file(text) else text
 
 
-def _predictive(table: Table, options: PredictionCheck) -> Any:
+def _predictive(table: Table, options: opt.PredictionCheck) -> Any:
     """Predictions in the columns of a file."""
     simulation, question = options.simulation, options.question
     how = {"rows": simulation.rows, "n_resamples": simulation.resamples, **_shares(question), **_settings(question)}
@@ -157,14 +144,14 @@ def _predictive(table: Table, options: PredictionCheck) -> Any:
 # ``steinball compare``: which of several models is closer to a file.
 
 
-def _compare(table: Table, options: Compare) -> Any:
+def _compare(table: Table, options: opt.Compare) -> Any:
     d, share = table.samples.shape[1], as_share(options.question.contamination, "--contamination")
     named = _named_specs(options.models).items()
-    models = {name: _family(spec) if fit else model_from(Model(spec), d) for name, (spec, fit) in named}
+    models = {name: _family(spec) if fit else model_from(opt.Model(spec), d) for name, (spec, fit) in named}
     return sb.compare(table.samples, models, contamination=share, **_settings(options.question))
 
 
-def _named_specs(models: Models) -> dict[str, tuple[str, bool]]:
+def _named_specs(models: opt.Models) -> dict[str, tuple[str, bool]]:
     """``NAME=SPEC`` of each model, and whether it is to be fitted."""
     named: dict[str, tuple[str, bool]] = {}
     given = [("--model", text) for text in models.model or ()] + [("--fit", text) for text in models.fit or ()]
@@ -183,7 +170,7 @@ def _named_specs(models: Models) -> dict[str, tuple[str, bool]]:
 # ``steinball test``: one test of a file, with all of its settings.
 
 
-def _check_test(options: GoodnessOfFit) -> None:
+def _check_test(options: opt.GoodnessOfFit) -> None:
     """Refuse options that do not go together, before anything is read."""
     tolerance, method, family = options.tolerance, options.method, options.model.fit is not None
     if not family and (tolerance.radius is None) == (tolerance.contamination is None):
@@ -206,12 +193,12 @@ def _check_test(options: GoodnessOfFit) -> None:
         raise ValueError(f"`--max-rows` must be at least 2, got {options.file.max_rows}.")
 
 
-def _share(tolerance: Tolerance) -> float | None:
+def _share(tolerance: opt.Tolerance) -> float | None:
     """The tolerated share of contamination, if one is given."""
     return None if tolerance.contamination is None else as_share(tolerance.contamination, "--contamination")
 
 
-def _radius(tolerance: Tolerance) -> Any:
+def _radius(tolerance: opt.Tolerance) -> Any:
     """The tolerated distance, or the tolerated set in a user's own file."""
     if python_file(tolerance.radius):
         return load(str(tolerance.radius))
@@ -221,7 +208,7 @@ def _radius(tolerance: Tolerance) -> Any:
         raise ValueError(f"`--radius` must be a number or FILE.py:NAME, got `{tolerance.radius}`.") from None
 
 
-def _test(table: Table, options: GoodnessOfFit) -> Any:
+def _test(table: Table, options: opt.GoodnessOfFit) -> Any:
     """One test of scores, of a known model or of a family."""
     work, method = options.work, options.method
     settings: dict[str, Any] = {"level": as_share(options.tolerance.level, "--level"), "rng": method.seed}
@@ -232,7 +219,7 @@ def _test(table: Table, options: GoodnessOfFit) -> Any:
     return (_test_model if options.model.fit is None else _test_family)(table.samples, options, settings)
 
 
-def _test_model(samples: Any, options: GoodnessOfFit, settings: dict[str, Any]) -> Any:
+def _test_model(samples: Any, options: opt.GoodnessOfFit, settings: dict[str, Any]) -> Any:
     tolerance, method, share = options.tolerance, options.method, _share(options.tolerance)
     calibration = _calibration(method.calibration or "boundary", method.resamples, _CALIBRATIONS)
     model = model_from(options.model, samples.shape[1])
@@ -245,7 +232,7 @@ def _test_model(samples: Any, options: GoodnessOfFit, settings: dict[str, Any]) 
     return sb.ksd_test(samples, model, radius=_radius(tolerance), **settings)
 
 
-def _test_family(samples: Any, options: GoodnessOfFit, settings: dict[str, Any]) -> Any:
+def _test_family(samples: Any, options: opt.GoodnessOfFit, settings: dict[str, Any]) -> Any:
     """A family has its parameters fitted; what describes a known model does not go with it."""
     model, method, share = options.model, options.method, _share(options.tolerance) or 0.0
     others: dict[str, Any] = {"--model": model.model, "--log-density": model.log_density, "--backend": model.backend}
@@ -278,7 +265,7 @@ def _calibration(name: str, resamples: int, known: dict[str, Callable[[int], Any
     return known[name](resamples)
 
 
-def _tau(method: Method, calibration: Any, share: float | None) -> str | float:
+def _tau(method: opt.Method, calibration: Any, share: float | None) -> str | float:
     if method.tau is None:
         of_sample = (share is None or method.jumps) and not calibration.needs_upper_bound
         return "sample" if of_sample else str(calibration.default_tau)
@@ -359,10 +346,10 @@ def demonstrate(output: str | None = None) -> str:
 
 
 _COMMANDS: dict[type, Callable[[Any], int]] = {
-    Check: partial(run_test, lambda options: _shares(options.question), _check),
-    Compare: partial(run_test, lambda options: _named_specs(options.models), _compare),
-    Demo: run_demo,
-    GoodnessOfFit: partial(run_test, _check_test, _test),
-    PredictionCheck: partial(run_test, lambda options: _shares(options.question), _predictive),
-    Watch: run_monitor,
+    opt.Check: partial(run_test, lambda options: _shares(options.question), _check),
+    opt.Compare: partial(run_test, lambda options: _named_specs(options.models), _compare),
+    opt.Demo: run_demo,
+    opt.GoodnessOfFit: partial(run_test, _check_test, _test),
+    opt.PredictionCheck: partial(run_test, lambda options: _shares(options.question), _predictive),
+    opt.Watch: run_monitor,
 }

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from steinball import text
 from steinball.arrays import Floats, check_resamples
 from steinball.calibration.base import Calibration
 from steinball.evidence.base import Decision, Evidence, PairSums
@@ -19,25 +20,10 @@ from steinball.radius.base import FixedRadius, Radius, as_radius
 from steinball.radius.contamination import Huber
 from steinball.record import Record
 from steinball.remarks import give
-from steinball.text import (
-    CONTAMINATED,
-    OF_POINTS,
-    UNPROVED,
-    Reported,
-    count,
-    decided,
-    describe,
-    number,
-    percent,
-    plain,
-    short,
-    spaced,
-    tolerated,
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Result(Decision, Reported):
+class Result(Decision, text.Reported):
     """The result of a test.
 
     Attributes
@@ -84,7 +70,7 @@ class Result(Decision, Reported):
     _subject: ClassVar[str] = "the data"
     _noun: ClassVar[str] = "point"
     _target: ClassVar[str] = "the model"
-    _unproved: ClassVar[str] = UNPROVED
+    _unproved: ClassVar[str] = text.UNPROVED
     """The words of the decision: what contradicts what, and what is not shown where it does not."""
 
     @property
@@ -162,7 +148,7 @@ class Result(Decision, Reported):
 
     def _brief(self) -> tuple[list[str], list[str]]:
         """What was found in sentences, and the numbers behind it."""
-        numbers = [f"p-value {short(self.pvalue)}", self._measured(), self._calibrated()]
+        numbers = [f"p-value {text.short(self.pvalue)}", self._measured(), self._calibrated()]
         return [sentence for sentence in self._answer() if sentence], numbers
 
     def explain(self, data: Any = None, top: int = 10) -> Explanation:
@@ -213,12 +199,12 @@ class Result(Decision, Reported):
         What is not finite is ``None``, tuples are lists, kernels and tilts are texts.
         """
         names = (part.name for part in dataclasses.fields(self) if not part.name.startswith("_"))
-        values = {name: plain(getattr(self, name)) for name in ("rejected", "verdict", *names)}
+        values = {name: text.plain(getattr(self, name)) for name in ("rejected", "verdict", *names)}
         return {"schema": self.schema, **values}
 
     def __repr__(self) -> str:
         names = ("pvalue", "statistic", "threshold", *self._shown)
-        values = "".join(f", {name}={describe(getattr(self, name))}" for name in names)
+        values = "".join(f", {name}={text.describe(getattr(self, name))}" for name in names)
         return f"{type(self).__name__}(rejected={self.rejected}{values})"
 
     # Pictures and a page; what they are drawn from is declared here, and nothing else is asked of a result.
@@ -328,11 +314,11 @@ class Result(Decision, Reported):
     def _answer(self) -> list[str]:
         """The sentences of a brief summary; "contaminated" is explained once, where it is said."""
         said = [self._finding(), (self._concession() if self.rejected else "") or self._unseen()]
-        return [*said, CONTAMINATED if "ontaminat" in "".join(said) else ""]
+        return [*said, text.CONTAMINATED if "ontaminat" in "".join(said) else ""]
 
     def _finding(self) -> str:
         """What was found, in a sentence."""
-        points, target, tolerated = f"The {count(self.n, self._noun)}", self._target, self._tolerance_words()
+        points, target, tolerated = f"The {text.count(self.n, self._noun)}", self._target, self._tolerance_words()
         if self.rejected:
             return f"{points} contradict {target}{', even ' * bool(tolerated)}{tolerated}."
         if not tolerated:
@@ -352,39 +338,39 @@ class Result(Decision, Reported):
 
     def _measured(self) -> str:
         """The distance, for the line of numbers."""
-        return f"statistic {short(self.statistic)}"
+        return f"statistic {text.short(self.statistic)}"
 
     def _decided(self) -> str:
         words = self._subject, self._target, self._unproved
-        return decided(self.rejected, f"at level {self.level:g}", self._tolerance_words(), words)
+        return text.decided(self.rejected, f"at level {self.level:g}", self._tolerance_words(), words)
 
     def _points(self) -> str:
-        return f"{count(self.n, 'point')} in {count(self.dimension, 'dimension')}"
+        return f"{text.count(self.n, 'point')} in {text.count(self.dimension, 'dimension')}"
 
     def _rule(self) -> str:
         finite = math.isfinite(self.threshold)
-        return f"rejected above {number(self.threshold)}" if finite else "no value can reject at this level"
+        return f"rejected above {text.number(self.threshold)}" if finite else "no value can reject at this level"
 
     def _calibrated(self) -> str:
-        name = spaced(self.calibration)
-        return f"{name}, {count(self.n_resamples, 'draw')}" if self.n_resamples else name
+        name = text.spaced(self.calibration)
+        return f"{name}, {text.count(self.n_resamples, 'draw')}" if self.n_resamples else name
 
     def _tolerance(self) -> str:
         """A note on the radius."""
         if not self.contamination:
             return "nothing is tolerated"
         where = ", wherever it lies" if self._certain() else ""
-        return f"tolerated: {percent(self.contamination)} of contamination{where}"
+        return f"tolerated: {text.percent(self.contamination)} of contamination{where}"
 
     def _certain(self) -> bool:
         """Whether it is proved that no place of contamination counts for more than the radius allows."""
         return True
 
     def _tolerance_words(self) -> str:
-        return tolerated(self.contamination)
+        return text.tolerated(self.contamination)
 
     def _whose(self) -> str:
-        return OF_POINTS
+        return text.OF_POINTS
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -415,7 +401,7 @@ class SupremumResult(Result):
         share = self.smallest_detectable().share
         if math.isinf(share):
             return "Even where it shows most, any share of contamination would be missed more often than not."
-        least = percent(float(f"{share:.2g}"))
+        least = text.percent(float(f"{share:.2g}"))
         return f"Even where it shows most, contamination below about {least} would be missed more often than not."
 
     def _certain(self) -> bool:

@@ -122,9 +122,9 @@ class ComparisonResult(Reported):
             others = [name for name in self.names if name != self.closest]
             words = [f"The {count(self.n, 'row')} are closer to {self.closest} than to {_listed(others)}{tolerated}."]
         elif found:
-            beaten = {
-                name: [pair.closer for pair in found if pair.closer and _other(pair) == name] for name in self.names
-            }
+            beaten: dict[str, list[str]] = {name: [] for name in self.names}
+            for pair in found:
+                beaten[pair.second if pair.closer == pair.first else pair.first].append(str(pair.closer))
             claims = [f"to {_listed(winners)} than to {name}" for name, winners in beaten.items() if winners]
             words = [f"The {count(self.n, 'row')} are closer {_listed(claims)}{tolerated}; the other pairs stay open."]
         else:
@@ -182,10 +182,6 @@ class ComparisonResult(Reported):
         from steinball.show.comparison import write_comparison
 
         return write_comparison(self, path, title)
-
-
-def _other(pair: Comparison) -> str:
-    return pair.second if pair.closer == pair.first else pair.first
 
 
 def _interval(pair: Comparison) -> str:

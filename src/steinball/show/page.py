@@ -132,6 +132,12 @@ def page_of(scene: Scene, title: str = "") -> str:
     return whole_page(title or result.title, "".join(sections), script)
 
 
+def write_page(path: str | Path, title: str, sections: Iterable[str]) -> Path:
+    """Write a page of these sections."""
+    write_whole(path, whole_page(title, "".join(sections)).encode())
+    return Path(path)
+
+
 def whole_page(title: str, body: str, script: str = "") -> str:
     """A document with this title and body, in the style of all pages."""
     return _TEMPLATE.format(title=_safe(title), policy=_POLICY, style=_file("page.css"), body=body, script=script)
@@ -229,6 +235,11 @@ def _panels(scene: Scene, told: Sequence[str]) -> str:
         figures.append(
             figure(tolerance_panel(scene), "The p-value against the tolerance, and the verdict that it gives.")
         )
+    return panel_section(figures)
+
+
+def panel_section(figures: Iterable[str]) -> str:
+    """Drawings side by side, where there is room."""
     return f'<section class="panels">\n{"".join(figures)}</section>\n'
 
 
