@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -169,9 +170,11 @@ def read_table(file: DataFile, memory_limit: int | str | None = None) -> Table:
         table = Table(*read_csv(file, check))
     elif suffix == ".parquet":
         table = Table(*read_parquet(file, check))
-    else:
-        values = _one_of_npz(file, check) if suffix == ".npz" else _mapped(file.data)
+    elif suffix == ".npz":
+        (values,) = read_npz(file.data, check, partial(_chosen_key, file)).values()
         table = Table(_numeric_matrix(values, file))
+    else:
+        table = Table(_numeric_matrix(_mapped(file.data), file))
     table = table.complete() if file.missing == "drop" else table
     if suffix in (".npy", ".npz"):
         _refuse_not_finite(table, file.data)
@@ -202,39 +205,27 @@ def check_format(file: DataFile, suffix: str) -> None:
         raise ValueError(f"`--missing` must be error or drop, got `{file.missing}`.")
 
 
-def read_npz(source: str) -> dict[str, NDArray[Any]]:
-    """All arrays of an NPZ file by name, never unpickled, if there is memory for them."""
-    with _archive(source) as archive:
-        return _arrays(archive, archive.files, source, memory_check(source, None))
-
-
-def _one_of_npz(file: DataFile, check: Check) -> NDArray[Any]:
-    with _archive(file.data) as archive:
-        names = ", ".join(archive.files)
-        if file.key is None and len(archive.files) != 1:
-            raise ValueError(f"`{file.data}` holds {len(archive.files)} arrays ({names}); choose one with `--key`.")
-        if file.key is not None and file.key not in archive.files:
-            raise ValueError(f"`{file.data}` has no array `{file.key}`; it has {names}.")
-        (found,) = _arrays(archive, [file.key or archive.files[0]], file.data, check).values()
-    return found
-
-
-@contextmanager
-def _archive(source: str) -> Iterator[Any]:
-    """An NPZ file, of which nothing is read but the names."""
+def read_npz(
+    source: str, check: Check | None = None, choose: Callable[[list[str]], list[str]] = list
+) -> dict[str, NDArray[Any]]:
+    """Arrays of an NPZ file by name, all or those that are chosen, never unpickled, if there is memory for them."""
     with open(source, "rb") as file:
         with _numpy_errors(source):
             archive = np.load(file, allow_pickle=False).__enter__()
-        with archive:
-            yield archive
+        names = choose(archive.files)
+        members = (member for member in archive.zip.infolist() if member.filename.removesuffix(".npy") in names)
+        size = sum(member.file_size for member in members)  # a small archive may unpack to large arrays
+        (check or memory_check(source, None))(size, 1.0)
+        with _numpy_errors(source):
+            return {name: np.asarray(archive[name]) for name in names}
 
 
-def _arrays(archive: Any, names: Sequence[str], source: str, check: Check) -> dict[str, NDArray[Any]]:
-    """Some arrays of an archive, which may be small and unpack to large ones."""
-    members = (member for member in archive.zip.infolist() if member.filename.removesuffix(".npy") in names)
-    check(sum(member.file_size for member in members), 1.0)
-    with _numpy_errors(source):
-        return {name: np.asarray(archive[name]) for name in names}
+def _chosen_key(file: DataFile, names: list[str]) -> list[str]:
+    if file.key is None and len(names) != 1:
+        raise ValueError(f"`{file.data}` holds {len(names)} arrays ({', '.join(names)}); choose one with `--key`.")
+    if file.key is not None and file.key not in names:
+        raise ValueError(f"`{file.data}` has no array `{file.key}`; it has {', '.join(names)}.")
+    return [file.key or names[0]]
 
 
 def _mapped(source: str) -> NDArray[Any]:

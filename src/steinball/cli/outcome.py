@@ -37,7 +37,7 @@ def ending(*, debug: bool = False, own: Path = _PACKAGE) -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.simplefilter("ignore", DeprecationWarning)  # meant for us, not for users
-        warnings.showwarning = _show_warning
+        warnings.showwarning = lambda message, *_, **__: say("warning: " + " ".join(str(message).split()))
         try:
             yield
         except NobodyReads:
@@ -95,10 +95,6 @@ def one_line(error: BaseException, own: Path = _PACKAGE) -> str:
     raised_here = any(where.is_relative_to(folder) for folder in (_PACKAGE, own))
     ours = type(error) in (ValueError, TypeError) or type(error).__module__.startswith("steinball.")
     return message.partition(": ")[2] or message if ours and raised_here else message
-
-
-def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    say("warning: " + " ".join(str(message).split()))
 
 
 def show(text: str) -> None:

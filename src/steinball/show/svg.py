@@ -137,12 +137,8 @@ class Frame:
     @property
     def ends(self) -> tuple[float, float, float, float]:
         """Left, right, top and bottom in the drawing; the numbers of the axis up have room on the left."""
-        return (
-            18.0 + _LETTER * max((len(words) for _, words in self._up), default=1),
-            WIDTH - _RIGHT,
-            _TOP,
-            HEIGHT - _BOTTOM,
-        )
+        left = 18.0 + _LETTER * max((len(words) for _, words in self._up), default=1)
+        return left, WIDTH - _RIGHT, _TOP, HEIGHT - _BOTTOM
 
     @property
     def _up(self) -> Marks:
@@ -196,12 +192,10 @@ class Frame:
     def dots(self, places: Floats, size: float, kind: str, labels: Sequence[str] = ()) -> str:
         """Points (m, 2); with labels each is told when one points at it."""
         marks = zip(self.across(places[:, 0]), self.up(places[:, 1]), strict=True)
-        texts = [f"<title>{html.escape(label)}</title>" for label in labels] or [""] * len(places)
-        return f'<g class="{kind}">' + "".join(
-            f'<circle cx="{a:.1f}" cy="{b:.1f}" r="{size:g}">{text}</circle>' if text
-            else f'<circle cx="{a:.1f}" cy="{b:.1f}" r="{size:g}"/>'
-            for (a, b), text in zip(marks, texts, strict=True)
-        ) + "</g>"  # fmt: skip
+        circles = [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="{size:g}"' for a, b in marks]
+        ends = [f"><title>{html.escape(label)}</title></circle>" for label in labels] or ["/>"] * len(places)
+        drawn = "".join(circle + end for circle, end in zip(circles, ends, strict=True))
+        return f'<g class="{kind}">{drawn}</g>'
 
     def axes(self, names: tuple[str, str]) -> str:
         """Marks and the names of both axes: below the axis across, and above the axis up, where no number is."""
