@@ -139,6 +139,18 @@ def test_at_tolerance_zero_it_is_the_formula() -> None:
     assert (found.kind, found.level, found.share) == ("points", 0.05, found.low)
 
 
+def test_the_worst_place_is_where_the_diagonal_is_largest() -> None:
+    result = robust(clean(), 0.0)
+    draws = sb.models.Gaussian().sample(512, rng=np.random.default_rng(0))
+    stein = result._evidence.problem.stein
+    diagonal = stein.diagonal(draws, -draws)
+    place = draws[[int(diagonal.argmax())]]
+    f = stein(place, -place, draws, -draws)[0] / math.sqrt(result.tau)
+    scatter = (diagonal.mean() - np.mean(f**2)) / 200
+    wanted = math.sqrt((result.threshold**2 - scatter) / result.tau)
+    assert result.smallest_detectable().share == pytest.approx(wanted)
+
+
 def test_the_worst_place_shows_most() -> None:
     result = robust(clean())
     worst = result.smallest_detectable()

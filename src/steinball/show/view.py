@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats, like, to_host
@@ -258,16 +259,14 @@ def _integrated(rows: Rows, window: Floats) -> Shape | None:
 
 def _potential(scores: Floats, axes: list[Floats]) -> Floats:
     """log p up to a constant: the score integrated along the first axis through the middle, then along the second."""
-    first = _cumulative(scores[..., 0] if len(axes) == 1 else scores[:, axes[1].size // 2, 0], axes[0])
+    integral, middle = scipy.integrate.cumulative_trapezoid, axes[-1].size // 2
     if len(axes) == 1:
-        return first
-    second = np.stack([_cumulative(row, axes[1]) for row in scores[:, :, 1]])
-    return np.asarray(first[:, None] + second - second[:, [axes[1].size // 2]])
-
-
-def _cumulative(slopes: Floats, axis: Floats) -> Floats:
-    """The integral from the start of the axis, by the trapezoidal rule."""
-    return np.concatenate([[0.0], np.cumsum(np.diff(axis) * (slopes[1:] + slopes[:-1]) / 2.0)])
+        return np.asarray(integral(scores[:, 0], axes[0], initial=0.0))
+    first, second = (
+        integral(scores[:, middle, 0], axes[0], initial=0.0),
+        integral(scores[:, :, 1], axes[1], initial=0.0),
+    )
+    return np.asarray(first[:, None] + second - second[:, [middle]])
 
 
 def _normalized(axes: list[Floats], values: Floats) -> Shape | None:
@@ -278,15 +277,13 @@ def _normalized(axes: list[Floats], values: Floats) -> Shape | None:
 
 def _drawn(rows: Rows, columns: tuple[int, ...], window: Floats) -> Shape | None:
     """A smoothed histogram of draws of the model; one cell of smoothing per tenth of the window."""
-    from scipy.ndimage import gaussian_filter
-
     draws = rows.original_draws(_MANY_DRAWS)
     if draws is None:
         return None
     axes = _grid(window, 0.5)
     edges = [np.append(axis - (axis[1] - axis[0]) / 2.0, axis[-1] + (axis[1] - axis[0]) / 2.0) for axis in axes]
     counts = np.histogramdd(draws[:, columns], bins=edges)[0]
-    return _normalized(axes, gaussian_filter(counts, CELLS[len(columns)] / 30.0))
+    return _normalized(axes, scipy.ndimage.gaussian_filter(counts, CELLS[len(columns)] / 30.0))
 
 
 def mass_levels(values: Floats, masses: tuple[float, ...] = MASSES) -> Floats:
