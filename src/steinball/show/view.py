@@ -262,10 +262,8 @@ def _potential(scores: Floats, axes: list[Floats]) -> Floats:
     integral, middle = scipy.integrate.cumulative_trapezoid, axes[-1].size // 2
     if len(axes) == 1:
         return np.asarray(integral(scores[:, 0], axes[0], initial=0.0))
-    first, second = (
-        integral(scores[:, middle, 0], axes[0], initial=0.0),
-        integral(scores[:, :, 1], axes[1], initial=0.0),
-    )
+    first = integral(scores[:, middle, 0], axes[0], initial=0.0)
+    second = integral(scores[:, :, 1], axes[1], initial=0.0)
     return np.asarray(first[:, None] + second - second[:, [middle]])
 
 
@@ -319,9 +317,8 @@ def contours(shape: Shape, level: float) -> Floats:
     above = triangles[:, :, 2] > 0.0
     crossed = above.any(axis=1) & ~above.all(axis=1)
     triangles, above = triangles[crossed], above[crossed]
-    odd = np.where(
-        above.sum(axis=1) == 1, above.argmax(axis=1), above.argmin(axis=1)
-    )  # the corner on a side of its own
+    # The corner that lies on a side of its own comes first.
+    odd = np.where(above.sum(axis=1) == 1, above.argmax(axis=1), above.argmin(axis=1))
     turned = np.take_along_axis(triangles, (odd[:, None, None] + np.arange(3)[None, :, None]) % 3, axis=1)
     alone, others = turned[:, :1], turned[:, 1:]
     share = alone[..., 2:] / (alone[..., 2:] - others[..., 2:])
