@@ -46,8 +46,8 @@ def test_values_and_places_are_those_of_the_data(name: str) -> None:
     assert result.details["tested in"] == "base space"  # type: ignore[attr-defined]
     np.testing.assert_array_equal(found.samples[:, 0], x)
     assert np.abs(x[found.points] - PLACE[name]).max() < 0.5
-    assert abs(found.places.surplus[0] - PLACE[name]) < 0.5
-    assert 0.0 < found.places.lack[0] < PLACE[name] - 0.5
+    assert abs(found.surplus[0] - PLACE[name]) < 0.5
+    assert 0.0 < found.lack[0] < PLACE[name] - 0.5
     assert f"x1={number(x[found.points[0]])}" in found.summary()
     assert found.to_dict()["points"][0]["values"] == [x[found.points[0]]]
 
@@ -94,7 +94,7 @@ def test_every_test_in_base_space_keeps_the_data() -> None:
     for result in (plain, sb.robust_ksdagg_test(x, model, 0.02, rng=0)):
         found = result.explain()
         np.testing.assert_array_equal(found.samples[:, 0], x)
-        assert abs(found.places.surplus[0] - 4.0) < 0.5
+        assert abs(found.surplus[0] - 4.0) < 0.5
 
 
 def test_two_correlated_columns_keep_their_points_and_contours() -> None:
@@ -106,7 +106,7 @@ def test_two_correlated_columns_keep_their_points_and_contours() -> None:
     result = sb.robust_ksd_test(x, sb.in_base_space(model), 0.02, rng=0)
     found, view = result.explain(), Scene(result).view
     np.testing.assert_array_equal(found.samples, x)
-    assert np.linalg.norm(found.places.surplus - [16.0, -8.0]) < 1.0
+    assert np.linalg.norm(found.surplus - [16.0, -8.0]) < 1.0
     assert "by coordinate in base space" in found.summary()
     np.testing.assert_array_equal(view.points, x[view.rows])
     assert view.model is not None
@@ -163,10 +163,10 @@ def test_draws_of_chains_are_explained_in_the_units_of_the_parameters() -> None:
     found, view = result.explain(), Scene(result).view
     np.testing.assert_array_equal(found.samples, draws.reshape(-1, 2))
     assert found.names == result.parameters
-    assert abs(found.places.surplus[1] - 40.0) < 1.0
+    assert abs(found.surplus[1] - 40.0) < 1.0
     grid, values = found.witness_along(1)
     assert abs(grid[values.argmax()] - 40.0) < 2.0
-    assert found.witness(found.places.surplus[None, :])[0] >= found.witness(found.samples).max() * (1.0 - 1e-6)
+    assert found.witness(found.surplus[None, :])[0] >= found.witness(found.samples).max() * (1.0 - 1e-6)
     assert view.model is not None
     middle = np.unravel_index(view.model.values.argmax(), view.model.values.shape)
     assert [axis[k] for axis, k in zip(view.model.axes, middle, strict=True)] == pytest.approx([20.0, 20.0], abs=1.0)

@@ -467,10 +467,8 @@ TESTED_ELSEWHERE = {
     "results/aggregated.py": "gof/test_aggregated.py: the result of that test",
     "results/check.py": "gof/test_check.py: the result of that test",
     "results/regions.py": "gof/test_regions.py: the result of that test",
-    "results/words.py": "test_base.py, test_summary.py: what every result says",
     "show/panels.py": "test_page.py: the page that is made of them",
     "show/svg.py": "test_page.py: the page that is made of it",
-    "show/tolerance.py": "test_pictures.py: the zones",
     "show/view.py": "test_pictures.py: the blamed points",
 }
 

@@ -58,7 +58,7 @@ GROUPS = (
     Group("region_test RegionResult RegionFitResult CheckResult ColumnsResult check", "regions", "berger"),
     Group("GofResult FitResult robust_ksd_test explain.Explanation", "equivalence"),
     Group("power sample_size predict_cost planning.Power planning.SampleSize"),
-    Group("explain.Explanation explain.Influence explain.Places explain.SteinWitness GofResult", "explanations"),
+    Group("explain.Explanation explain.Influence explain.SteinWitness GofResult", "explanations"),
     Group(
         "explain.Concession explain.Detectable explain.Removal explain.Fragility explain.ToleranceCurve",
         "explanations equivalence",

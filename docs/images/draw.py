@@ -17,7 +17,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib import pyplot as plt
 
-from steinball.cli.demo import tell
+from steinball.cli.commands import tell
 from steinball.show.pictures import save_axes
 
 HERE = Path(__file__).parent
@@ -28,8 +28,8 @@ DPI = 80
 def main() -> None:
     """The wages, and everything in the gallery."""
     story = tell()
-    save_axes(lambda axes: story.good.plot("overview", axes), 2, HERE / "overview.png", dpi=90)
-    save_axes(lambda axes: story.wrong.plot("overview", axes), 2, HERE / "wages-normal.png", dpi=DPI)
+    save_axes(lambda axes: story["good"].plot("overview", axes), 2, HERE / "overview.png", dpi=90)
+    save_axes(lambda axes: story["wrong"].plot("overview", axes), 2, HERE / "wages-normal.png", dpi=DPI)
     draw_page(HERE.parent / "pictures.md")
 
 

@@ -9,6 +9,7 @@ import re
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,9 @@ class Summarized(ABC):
 
     def __str__(self) -> str:
         return self.summary()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.summary())}</pre>"
 
 
 def render(title: str, rows: Sequence[Row], sentence: str) -> str:
@@ -194,3 +198,98 @@ def table(rows: Sequence[Sequence[str]], heads: Sequence[str] = ()) -> str:
 def _table_line(row: Sequence[str], width: int, cell: str) -> str:
     cells = (*row, *[""] * (width - len(row)))
     return "<tr>" + "".join(f'<{cell} style="{_CELL}">{html.escape(text)}</{cell}>' for text in cells) + "</tr>"
+
+
+def plain(value: Any) -> Any:
+    """A value for JSON: what is not finite is ``None``, tuples are lists, other objects are their reprs."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    return {key: plain(part) for key, part in value.items()} if isinstance(value, dict) else repr(value)
+
+
+# What results of tests say.
+
+CONTAMINATED = "Contaminated means: does not come from the model."
+OF_POINTS = "of these points are contaminated"
+OF_DISTRIBUTION = "of the distribution they come from is contaminated"
+UNPROVED = "This does not prove the model"
+
+
+def decided(
+    rejected: bool, where: str, tolerated: str, words: tuple[str, str, str] = ("the data", "the model", UNPROVED)
+) -> str:
+    """The decision in a sentence, and what does not follow from it; ``words`` are subject, object and the latter."""
+    subject, target, unproved = words
+    if rejected:
+        return f"REJECTED {where}: {subject} contradict {target}{', even ' * bool(tolerated)}{tolerated}."
+    found = f"NOT REJECTED {where}: {subject} do not contradict {target} {tolerated}".rstrip()
+    return f"{found}. {unproved}."
+
+
+def tolerated(contamination: float | None, radius: float = 0.0) -> str:
+    """The tolerance, a share or else a distance, as a part of that sentence; empty where nothing is tolerated."""
+    if contamination is None:
+        return f"up to a distance of {number(radius)}" if radius > 0 else ""
+    return f"if up to {percent(contamination)} of them may be contaminated" if contamination > 0 else ""
+
+
+def measured(name: str, distance: float, radius: float) -> str:
+    """A distance, and what was tolerated of it."""
+    return f"{name} {short(distance)}" + f" (tolerated {short(radius)})" * (radius > 0.0)
+
+
+class Reported(ABC):
+    """What is shown of every result, in the same way: an answer of four lines, a table, a card in a notebook."""
+
+    level: float
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """Which test it was."""
+
+    @abstractmethod
+    def rows(self) -> list[Row]:
+        """The table of the summary."""
+
+    @abstractmethod
+    def sentence(self) -> str:
+        """The decision in words."""
+
+    @abstractmethod
+    def _headline(self) -> str:
+        """The verdict in capital letters."""
+
+    @abstractmethod
+    def _brief(self) -> tuple[list[str], list[str]]:
+        """What was found in sentences, and the numbers behind it."""
+
+    def _preface(self) -> str:
+        """What stands before the answer, such as the parameters of a fit."""
+        return ""
+
+    def summary(self, details: bool = False) -> str:
+        """The result for people: the verdict in a few sentences and the numbers below it, at most four lines.
+
+        It begins with MISFIT, GOOD ENOUGH or UNDECIDED, of scores alone with CLOSE IN KSD; where nothing is tolerated
+        with REJECTED or NOT REJECTED; of a comparison with DIFFERENCE SHOWN or NO DIFFERENCE SHOWN. The fit of a family
+        stands in a line before it.
+        ``details=True``: a table of everything, and the decision in words.
+        """
+        if details:
+            return render(self.title, self.rows(), self.sentence())
+        sentences, numbers = self._brief()
+        found = brief([f"{self._headline()} at level {self.level:g}.", *sentences], numbers)
+        return f"{self._preface()}\n{found}".lstrip()
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        sentences, numbers = self._brief()
+        words = f"at level {self.level:g}. {' '.join(sentences)}\n{' · '.join(numbers)}"
+        return card(self._headline(), self.title, words, self.rows())

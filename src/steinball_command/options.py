@@ -10,12 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = [
-    "COMMANDS", "Check", "Compare", "DataFile", "Demo", "FeedFile", "GoodnessOfFit", "Method", "Model", "Models",
-    "Output", "Predicted", "PredictionCheck", "Promise", "Question", "Share", "Simulation",
-    "State", "Tolerance", "Watch", "Work",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class DataFile:

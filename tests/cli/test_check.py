@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from steinball.cli.commands import run
-from steinball_command.parsing import parse
+from steinball_command.guard import parse
 
 pytestmark = pytest.mark.exact
 

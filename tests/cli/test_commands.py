@@ -66,15 +66,6 @@ def test_a_family_is_fitted_and_tested(command: Command, data: str) -> None:
     assert "39 draws" in done.stdout
 
 
-def test_a_normal_model_without_parameters_is_remarked_on_where_it_is_rejected(command: Command, data: str) -> None:
-    said = "`--model normal` without parameters is the standard normal distribution."
-    wrong = command("test", data, "--model", "normal", "--radius", "0")
-    assert said in " ".join(wrong.stdout.split())
-    assert "`--fit normal`" in wrong.stdout
-    for options in (["--model", "normal", "--contamination", "10%"], [*GAUSSIAN, "--radius", "0"]):
-        assert "without parameters" not in command("test", data, *options).stdout
-
-
 def test_a_file_with_decimal_commas_is_read(command: Command, tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=60).round(3)
     rows = "".join(f"{i};{value}\n".replace(".", ",") for i, value in enumerate(x))

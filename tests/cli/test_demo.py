@@ -5,38 +5,42 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
 import steinball as sb
-from steinball.cli import demo
+from steinball.cli import commands as demo
 from steinball.datasets import load_wages
 
 pytestmark = pytest.mark.exact
 
 
 @pytest.fixture(scope="module")
-def story() -> demo.Story:
+def story() -> dict[str, Any]:
     return demo.tell()
 
 
-def test_the_story_is_one_screen_of_plain_words_with_one_verdict_of_each_kind(story: demo.Story) -> None:
+def test_the_story_is_one_screen_of_plain_words_with_one_verdict_of_each_kind(story: dict[str, Any]) -> None:
     text = demo.render_demo(story)
     lines = text.split("\n")
     assert len(lines) <= 42  # and three more for the picture and the report
     assert max(map(len, lines)) <= 80
     assert (text.count("GOOD ENOUGH"), text.count("MISFIT"), text.count("REJECTED")) == (1, 1, 1)
     assert not re.search("[α-ωΑ-Ω]|KSD|bootstrap", text)
-    assert story.good.region not in text
-    assert " ".join(story.wrong.region.split()) in " ".join(text.split())
+    assert story["good"].region not in text
+    assert " ".join(story["wrong"].region.split()) in " ".join(text.split())
 
 
 def test_what_the_story_says_of_the_wages_is_so() -> None:
     yearly = load_wages()[:, 0] * 30_000.0 / 712.25
     assert np.mean(np.abs(yearly - 1000.0 * np.round(yearly / 1000.0)) < 1.0) > 0.5
     assert int(np.sum(np.abs(yearly - 99_999.0) < 1.0)) == 177
+    first, second = sb.split(load_wages(), rng=demo.SEED)
+    assert (len(first) + len(second), len(second)) == (25_631, 12_815)
+    assert round(stats.norm(*stats.norm.fit(first[:, 0])).cdf(0.0), 2) == 0.07
 
 
 def test_the_halves_shown_are_typical_of_random_halves() -> None:
@@ -53,7 +57,7 @@ def test_the_halves_shown_are_typical_of_random_halves() -> None:
 
 
 def test_it_ends_with_the_paths_of_its_picture_and_its_report(
-    story: demo.Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    story: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(demo, "tell", lambda: story)
@@ -65,7 +69,7 @@ def test_it_ends_with_the_paths_of_its_picture_and_its_report(
 
 
 def test_without_matplotlib_the_demonstration_says_so(
-    story: demo.Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    story: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(demo, "tell", lambda: story)
     monkeypatch.setitem(sys.modules, "matplotlib", None)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steinball.cli.csvtext import read_lines
-from steinball.cli.feed import Feed, LiveLines, open_feed
+from steinball.cli.csvtext import LiveLines, read_lines
+from steinball.cli.feed import Feed, open_feed
 from steinball_command.options import DataFile
 
 pytestmark = pytest.mark.exact
@@ -123,7 +123,7 @@ def test_what_is_no_feed_is_refused(content: bytes, options: dict[str, Any], mes
 
 
 def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steinball.cli.feed._LONGEST_LINE", 100)
+    monkeypatch.setattr("steinball.cli.csvtext._LONGEST_LINE", 100)
     with pytest.raises(ValueError, match="is it text"):
         list(LiveLines(io.BytesIO(b"1" * 1000), PIPE))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -136,32 +135,6 @@ def test_a_terminal_without_greek_letters_gets_a_report_too(data: str) -> None:
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
     assert "NOT REJECTED" in out
-
-
-class Terminal(io.StringIO):
-    """What is written to a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def test_decisions_have_a_color_on_a_terminal_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("NO_COLOR", "TERM"):
-        monkeypatch.delenv(name, raising=False)
-    text = "REJECTED at level 0.05.\n  Robust: NOT REJECTED"
-    for stream, variable in ((io.StringIO(), ""), (Terminal(), "NO_COLOR")):
-        monkeypatch.setattr(sys, "stdout", stream)
-        if variable:
-            monkeypatch.setenv(variable, "1")
-        outcome.show(text)
-        assert stream.getvalue() == text + "\n"
-    monkeypatch.delenv("NO_COLOR")
-    monkeypatch.setattr(sys, "stdout", stream := Terminal())
-    outcome.show(text)
-    bold, plain, red, green, default = (f"\x1b[{code}m" for code in (1, 22, 31, 32, 39))
-    assert stream.getvalue() == (
-        f"{bold}{red}REJECTED{default} at level 0.05.{plain}\n  Robust: {green}NOT REJECTED{default}\n"
-    )
 
 
 def test_a_reader_that_leaves_early_is_no_rejection(data: str) -> None:

@@ -38,8 +38,8 @@ def test_texts_are_split_outside_of_brackets() -> None:
         ("a:1", "`1` must have the form key=value"),
         ("a:x=1,x=2", "gives a parameter twice"),
         ("a:x=__import__('os')", "must be a number or a list"),
-        ("a:x=NaN", "must be a number or a list"),
-        ("a:x=[1,Infinity]", "must be a number or a list"),
+        ("a:x=NaN", "`x` must hold finite numbers"),
+        ("a:x=[1,Infinity]", "`x` must hold finite numbers"),
         ("a:x=1e999", "`x` must hold finite numbers"),
         ("a:x=true", "`x` must hold finite numbers"),
         ('a:x="1"', "`x` must hold finite numbers"),
@@ -88,7 +88,7 @@ def test_a_bad_file_of_parameters_is_refused(tmp_path: Path) -> None:
     for content, message in [
         ("[1]", "must hold a JSON object"),
         ("{", "must be JSON"),
-        ('{"mean": NaN}', "must be JSON"),
+        ('{"mean": NaN}', "`mean` must hold finite numbers"),
     ]:
         (tmp_path / "p.json").write_text(content)
         with pytest.raises(ValueError, match=message):

@@ -12,8 +12,8 @@ import pytest
 
 import steinball_command.options as known
 from steinball.cli import commands
-from steinball_command import parsing
-from steinball_command.parsing import parse
+from steinball_command import guard
+from steinball_command.guard import parse
 
 pytestmark = pytest.mark.exact
 
@@ -34,13 +34,13 @@ def test_options_are_found_in_their_groups() -> None:
 
 def options_of(kind: type) -> list[Any]:
     """The fields of a command and of its groups."""
-    return [part for own, group in parsing._parts(kind) for part in (options_of(group) if group else [own])]
+    return [part for own, group in guard._parts(kind) for part in (options_of(group) if group else [own])]
 
 
 def documented(kind: type) -> dict[str, str]:
     """What docstrings say of the options of a command."""
-    own = {name: words["help"] for name, words in parsing._documented(kind)[1].items()}
-    return own | {name: text for _, group in parsing._parts(kind) if group for name, text in documented(group).items()}
+    own = {name: words["help"] for name, words in guard._documented(kind)[1].items()}
+    return own | {name: text for _, group in guard._parts(kind) if group for name, text in documented(group).items()}
 
 
 def test_every_command_has_a_function_and_every_option_one_meaning() -> None:

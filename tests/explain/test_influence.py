@@ -69,6 +69,12 @@ def test_lone_points_are_listed_and_the_farthest_is_first(d: int) -> None:
     assert far_points(x).tolist() == [9, 4]
 
 
+def test_among_few_points_a_point_is_not_its_own_neighbor() -> None:
+    x = np.random.default_rng(0).normal(size=(40, 1))
+    x[7] = 30.0
+    assert far_points(x).tolist() == [7]
+
+
 def test_a_group_is_not_far() -> None:
     x = np.random.default_rng(0).normal(size=(300, 2))
     x[:15] = 30.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize
 
 import steinball as sb
-from steinball.explain import removal
-from steinball.explain.removal import _dual_bound, keep_most, least_removal
+from steinball.calibration import BoundaryBootstrap, Calibration, DeviationBound
+from steinball.calibration.boundary import BoundaryNull, largest_turn
+from steinball.explain import Fragility, removal
+from steinball.explain.removal import _dual_bound, _largest_sums, keep_most, least_removal
 from steinball.problem import Problem, pose
-from steinball.progress import Progress
 from steinball.text import percent
 
 pytestmark = pytest.mark.exact
@@ -132,7 +134,7 @@ def test_planted_outliers_are_named(d: int, seed: int) -> None:
     assert found.weights[:m].sum() >= 0.9 * found.weights.sum()
     assert 0.05 < found.share < m / n
     assert result.draws is not None
-    lower = result.least_removal(float(np.sqrt(np.mean(result.draws**2))))
+    lower = least_removal(result._evidence.problem, float(np.sqrt(np.mean(result.draws**2))))
     assert lower.weights[:m].mean() >= 0.6
     assert lower.weights[m:].mean() <= 0.05
 
@@ -159,28 +161,6 @@ def test_nothing_is_removed_where_nothing_was_rejected() -> None:
     found = result.least_removal()
     assert (found.share, found.gap, found.ranked.size) == (0.0, 0.0, 0)
     assert "No points need to be removed" in found.summary()
-
-
-def test_many_points_are_guided_by_a_factor_and_certified_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = problem_of(outliers(5, 300, 0.2, d=2))
-    whole = least_removal(problem, 0.1)
-    monkeypatch.setattr(removal, "DENSE_UP_TO", 50)
-    factored = least_removal(problem, 0.1)
-    assert factored.share == pytest.approx(whole.share, abs=1e-4)
-    assert factored.gap < 1e-3
-    kept = (1.0 - factored.weights) / 300
-    assert math.sqrt(kept @ gram(problem) @ kept) <= 0.1 * (1.0 + 1e-9)
-
-
-def test_a_crude_factor_is_found_out_by_its_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a factor of one panel the search is led astray; the exact product says by how much."""
-    problem = problem_of(outliers(5, 300, 0.2, d=10))
-    best = least_removal(problem, 0.15)
-    monkeypatch.setattr(removal, "DENSE_UP_TO", 50)
-    monkeypatch.setattr(removal, "_FACTOR_ENTRIES", 300 * 3)
-    found = least_removal(problem, 0.15)
-    assert found.share - found.gap <= best.share + 1e-6 <= found.share + 2e-6
-    assert found.gap > 1e-3
 
 
 def test_every_array_library_gives_the_same(xp: Any) -> None:
@@ -210,8 +190,6 @@ def test_shown_at_a_prompt_it_is_one_short_line() -> None:
 
 def test_errors_say_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = problem_of(outliers(0, 30, 0.2))
-    with pytest.raises(ValueError, match="`threshold` must be a finite number"):
-        sb.ksd_test(outliers(0, 30, 0.2), sb.models.Gaussian(), rng=0).least_removal(0.0)
     unbiased = sb.ksd_test(outliers(0, 30, 0.2), sb.models.Gaussian(), estimator="u", rng=0)
     with pytest.raises(ValueError, match="V-statistics"):
         unbiased.least_removal()
@@ -220,55 +198,11 @@ def test_errors_say_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
         least_removal(problem, 0.1)
 
 
-def test_it_shows_its_progress_where_that_is_wanted(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    problem = problem_of(outliers(2, 200, 0.2))
-    quiet = least_removal(problem, 0.1, progress=False)
-    assert capfd.readouterr() == ("", "")
-    monkeypatch.setattr(removal, "DENSE_UP_TO", 100)  # a factor, and an exact product at the end
-    parts: list[tuple[str, float, float]] = []
-    leave = Progress.__exit__
-
-    def note(self: Progress, *error: Any) -> None:
-        parts.append((self._title, self._total, self._done))
-        leave(self, *error)
-
-    monkeypatch.setattr(Progress, "__exit__", note)
-    shown = least_removal(problem, 0.1, progress=True)
-    assert [title for title, _, _ in parts] == ["Stein kernel", "low rank: factor", "least removal", "Stein kernel"]
-    assert all(0.9 * total <= done <= 1.01 * total for title, total, done in parts if title != "low rank: factor")
-    assert capfd.readouterr().out == ""
-    assert shown.share == pytest.approx(quiet.share, abs=1e-5)
-    with pytest.raises(ValueError, match="`progress` must be"):
-        least_removal(problem, 0.1, progress="yes")
-
-
-KERNEL_KEPT_MASS, TILT_KEPT_MASS = sb.InverseMultiquadric(1.0), sb.PolynomialTilt()
-
-
-def problem_of_kept_mass(x: Any) -> Problem:
-    d = 1 if np.ndim(x) == 1 else x.shape[1]
-    return pose(x, sb.models.Gaussian(np.zeros(d), np.eye(d)), KERNEL_KEPT_MASS, TILT_KEPT_MASS)
-
-
-def gram_kept_mass(problem: Problem) -> NDArray[np.float64]:
-    return np.asarray(problem.stein.block(problem.points, problem.points))
-
-
-def outliers_kept_mass(seed: int, n: int, share: float, d: int = 1) -> NDArray[np.float64]:
-    """N(0, I) with the first rows around 3 in every coordinate."""
-    rng = np.random.default_rng(seed)
-    x, m = rng.normal(size=(n, d)), round(n * share)
-    x[:m] = 3.0 + 0.3 * rng.normal(size=(m, d))
-    return x
-
-
 def test_no_shares_beat_the_dual_bound() -> None:
     rng = np.random.default_rng(0)
-    matrix = gram_kept_mass(problem_of_kept_mass(outliers_kept_mass(3, 15, 0.3)))
+    matrix = gram(problem_of(outliers(3, 15, 0.3)))
     rho = 0.5 * math.sqrt(matrix.mean())
-    best = keep_most(lambda v: matrix @ v, 15, rho, 1e-9)
+    best = keep_most(matrix, rho, 1e-9)
     for _ in range(300):
         guess = rng.random(15) ** rng.choice([0.1, 1.0, 4.0])
         bound = _dual_bound(matrix @ guess / 15, math.sqrt(guess @ matrix @ guess) / 15, rho)
@@ -283,3 +217,298 @@ def test_the_dual_bound_is_the_least_over_its_scale() -> None:
         scales = [0.0, *(1.0 / values[values > 0.0]), *rng.exponential(3.0, size=50)]
         wanted = min(rho * norm * t + np.maximum(1.0 - t * values, 0.0).mean() for t in scales)
         assert _dual_bound(values, norm, rho) == pytest.approx(wanted, abs=1e-12)
+
+
+Vector = NDArray[np.float64]
+
+# Under a kernel this wide u(x, y) = s(x) s(y) to eight digits, which is x y on [−1, 1]: the features are
+# the numbers themselves.
+LINEAR: dict[str, Any] = {"kernel": sb.kernels.Gaussian(1e5), "tau": 1.0 + 1e-8}
+CURVED: dict[str, Any] = {"kernel": sb.InverseMultiquadric(1.0), "tilt": sb.PolynomialTilt(), "tau": 1.7}
+CALIBRATIONS = (
+    sb.WeightedBootstrap(199),
+    sb.WildBootstrap(199),
+    BoundaryBootstrap(199),
+    BoundaryBootstrap(199, "wild"),
+    DeviationBound(),
+)
+
+
+def run(x: Vector, calibration: Calibration, radius: float, world: dict[str, Any]) -> sb.GofResult:
+    options: dict[str, Any] = {"calibration": calibration, "radius": radius, "rng": 7, "engine": "dense", "level": 0.1}
+    model = sb.models.Gaussian() if world is CURVED else lambda y: -np.clip(y, -1.0, 1.0)
+    return sb.ksd_test(x, model, **options, **world)
+
+
+def weights_of(result: sb.GofResult) -> Vector:
+    return np.concatenate([np.asarray(chunk, dtype=float) for chunk in result._evidence.summary.weights])
+
+
+def test_the_sum_of_the_largest_weights_is_counted_right() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.integers(-3, 7, size=(20, 31))
+    evidence: Any = SimpleNamespace(
+        summary=SimpleNamespace(weights=[rows[:7], rows[7:]]), calibration=SimpleNamespace(applied=lambda w: None)
+    )
+    for k in range(32):
+        wanted = np.sort(np.abs(rows), axis=1)[:, 31 - k :].sum(axis=1)
+        np.testing.assert_array_equal(_largest_sums(evidence, k), wanted)
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS[:2], ids=repr)
+@pytest.mark.parametrize("mean", [0.0, 0.3, 0.8, 1.5])
+def test_the_count_is_that_of_the_definition(calibration: Calibration, mean: float) -> None:
+    """The largest K such that draws and statistic, each moved as far as K changes can move them, decide alike."""
+    x = np.random.default_rng(1).normal(mean, 1.0, size=120)
+    result = run(x, calibration, 0.05, CURVED)
+    found, weights = result.fragility(), weights_of(result)
+    assert result.draws is not None
+    sizes, count = np.sort(np.abs(weights), axis=1)[:, ::-1], int(0.1 * 200)
+    step = 2.0 * math.sqrt(1.7) / 120
+
+    def same(k: int) -> bool:
+        moved = step * sizes[:, :k].sum(axis=1)
+        if result.rejected:
+            excess = result.ksd - k * step - 0.05
+            return bool(excess > 0.0 and 1 + np.sum(result.draws + moved >= excess) <= count)
+        excess = result.ksd + k * step - 0.05
+        return bool(excess <= 0.0 or 1 + np.sum(result.draws - moved >= excess) > count)
+
+    wanted = 0
+    while wanted < 120 and same(wanted + 1):
+        wanted += 1
+    assert found.changes == wanted
+    m, largest = found.margin, np.abs(weights).max()
+    assert found.changes >= math.ceil(m * 120 / ((1.0 + largest) * found.diameter)) - 1
+
+
+@pytest.mark.parametrize("scheme", ["weighted", "wild"])
+@pytest.mark.parametrize(("mean", "radius"), [(0.0, 0.05), (0.1, 0.4), (0.8, 0.2), (1.5, 0.3), (2.5, 0.7)])
+def test_the_boundary_bootstraps_count_is_that_of_the_definition(scheme: str, mean: float, radius: float) -> None:
+    """The same with draws max(|δ|, |θĝ + δ|): δ moves as before, and θĝ by θ times the chord of the largest turn."""
+    x = np.random.default_rng(1).normal(mean, 1.0, size=120)
+    result = run(x, BoundaryBootstrap(199, scheme), radius, CURVED)
+    null, step = result._evidence.null, 2.0 * math.sqrt(1.7) / 120
+    assert isinstance(null, BoundaryNull)
+    draws = [
+        max(b, math.sqrt(radius**2 + 2 * radius * a + b**2)) for a, b in zip(null.projections, null.draws, strict=True)
+    ]
+    sizes = np.sort(np.abs(weights_of(result)), axis=1)[:, ::-1]
+
+    def same(k: int) -> bool:
+        sine = min(1.0, k * step / result.ksd)
+        chord = 2.0 if sine == 1.0 else math.sqrt(2.0 - 2.0 * math.sqrt(1.0 - sine**2))
+        moved = step * sizes[:, :k].sum(axis=1) + radius * chord
+        if result.rejected:
+            low = result.ksd - k * step
+            return bool(low > radius and 1 + np.sum(draws + moved >= low) <= 20)
+        high = result.ksd + k * step
+        return bool(high <= radius or 1 + np.sum(draws - moved >= high) > 20)
+
+    wanted = 0
+    while wanted < 120 and same(wanted + 1):
+        wanted += 1
+    assert same(0)
+    assert result.fragility().changes == wanted
+
+
+def test_with_a_deviation_bound_the_count_is_sharp() -> None:
+    """Points ±1 under linear features: turning one over moves D by exactly Δ/n, so one more change does flip it."""
+    flipped = 0
+    for ones in (90, 95, 100):
+        for radius in (0.1, 0.3, 0.75):
+            x = np.ones(100)
+            x[ones:] = -1.0
+            result = run(x, DeviationBound(), radius, LINEAR)
+            k = result.fragility().changes
+            turn = np.flatnonzero(x > 0.0) if result.rejected else np.flatnonzero(x < 0.0)
+            for changes in (k, k + 1):
+                y = x.copy()
+                y[turn[:changes]] *= -1.0
+                moved = run(y, DeviationBound(), radius, LINEAR)
+                assert (moved.rejected == result.rejected) == (changes == k) or changes > turn.size
+                flipped += moved.rejected != result.rejected
+    assert flipped >= 6
+
+
+def test_the_deviation_bound_has_the_closed_form() -> None:
+    x = np.ones(100)
+    result = run(x, DeviationBound(), 0.1, LINEAR)
+    found = result.fragility()
+    assert result.rejected
+    assert found.changes == math.ceil(found.margin * 100 / found.diameter) - 1
+    assert found.diameter == pytest.approx(2.0)
+
+
+CANDIDATES = np.array([-8.0, -2.5, -1.1, -0.4, 0.0, 0.4, 1.1, 2.5, 8.0])
+
+
+def attacked(x: Vector, calibration: Calibration, radius: float, changes: int, reject: bool) -> bool:
+    """Greedily replace ``changes`` points, each by the candidate that brings D − θ − q closest to the other side; tell
+    whether the decision is still ``reject`` after every one of them."""
+    x, touched = x.copy(), set[int]()
+    for _ in range(changes):
+        best: tuple[float, int, float] | None = None
+        order = [i for i in np.argsort(x)[:: max(1, len(x) // 12)] if i not in touched]
+        for i in order:
+            for y in CANDIDATES:
+                trial = x.copy()
+                trial[i] = y
+                result = run(trial, calibration, radius, CURVED)
+                gap = (result.ksd - radius - result.threshold) * (1.0 if reject else -1.0)
+                if best is None or gap < best[0]:
+                    best = (gap, int(i), float(y))
+        assert best is not None
+        x[best[1]] = best[2]
+        touched.add(best[1])
+        if run(x, calibration, radius, CURVED).rejected != reject:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS, ids=repr)
+@pytest.mark.parametrize(("mean", "radius"), [(2.0, 0.02), (0.1, 0.6)])
+def test_a_decision_survives_as_many_changes_as_promised(calibration: Calibration, mean: float, radius: float) -> None:
+    x = np.random.default_rng(3).normal(mean, 0.7, size=40)
+    result = run(x, calibration, radius, CURVED)
+    assert result.rejected == (mean > 1.0)
+    found = result.fragility()
+    assert found.changes >= 1
+    assert attacked(x, calibration, radius, min(found.changes, 3), result.rejected)
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS, ids=repr)
+def test_random_attacks_of_the_promised_size_change_nothing(calibration: Calibration) -> None:
+    """Many points at once, all to the place that hurts most: for and against a rejection, up to the promise."""
+    rng = np.random.default_rng(4)
+    seen = set()
+    for mean, radius in ((1.6, 0.05), (1.6, 0.3), (0.2, 0.5), (0.0, 0.9)):
+        x = rng.normal(mean, 0.5, size=150)
+        result = run(x, calibration, radius, CURVED)
+        k = result.fragility().changes
+        seen.add((result.rejected, k > 0))
+        for y in CANDIDATES:
+            for chosen in (np.argsort(x)[:k], np.argsort(-x)[:k], rng.permutation(150)[:k]):
+                moved = x.copy()
+                moved[chosen] = y
+                assert run(moved, calibration, radius, CURVED).rejected == result.rejected
+    assert {(True, True), (False, True)} <= seen
+
+
+def test_enough_changes_do_flip_it() -> None:
+    x = np.random.default_rng(3).normal(2.0, 0.7, size=60)
+    result = run(x, sb.WeightedBootstrap(199), 0.02, CURVED)
+    assert result.rejected
+    clean = x.copy()
+    clean[:45] = np.random.default_rng(0).normal(size=45)
+    assert not run(clean, sb.WeightedBootstrap(199), 0.02, CURVED).rejected
+    assert result.fragility().changes < 45
+
+
+def test_a_turned_direction_is_bounded_by_the_chord() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(500):
+        g, e = rng.normal(size=3), rng.normal(size=3) * rng.choice([0.1, 0.5, 2.0])
+        before, after = g / np.linalg.norm(g), (g + e) / np.linalg.norm(g + e)
+        assert (
+            np.linalg.norm(before - after) <= largest_turn(float(np.linalg.norm(e)), float(np.linalg.norm(g))) + 1e-12
+        )
+    worst = np.array([1.0, 0.0]) + 0.6 * np.array([-0.6, 0.8])  # perpendicular to where it ends
+    assert np.linalg.norm(worst / np.linalg.norm(worst) - [1.0, 0.0]) == pytest.approx(largest_turn(0.6, 1.0))
+
+
+@pytest.mark.parametrize("scheme", ["weighted", "wild"])
+def test_at_radius_zero_the_boundary_bootstrap_is_as_fragile_as_the_papers(scheme: str) -> None:
+    """Without a radius no direction matters, and their draws are the same."""
+    x = np.random.default_rng(6).normal(1.0, 1.0, size=100)
+    boundary = run(x, BoundaryBootstrap(199, scheme), 0.0, CURVED).fragility()
+    assert boundary.changes >= 1
+    if scheme == "weighted":
+        assert boundary.changes == run(x, sb.WeightedBootstrap(199), 0.0, CURVED).fragility().changes
+
+
+def test_what_can_never_be_rejected_survives_everything() -> None:
+    x = np.random.default_rng(0).normal(size=30)
+    found = run(x, DeviationBound(), 5.0, CURVED).fragility()
+    assert (found.changes, found.rejected, found.n) == (30, False, 30)
+    assert found.diameter == pytest.approx(2.0 * math.sqrt(1.7))
+
+
+def test_the_summary_tells_the_number_and_its_condition() -> None:
+    result = run(np.random.default_rng(6).normal(1.5, 0.5, size=200), sb.WeightedBootstrap(199), 0.0, CURVED)
+    found = result.fragility()
+    assert found.share == found.changes / 200
+    text = " ".join(str(found).split())
+    assert f"The decision survives replacing any {found.changes} of the 200 points" in text
+    assert "as long as kernel, tilt and τ stay the same" in text
+    assert "might change the decision" in Fragility(0, False, 0.0, 1.0, 10, "WeightedBootstrap").summary()
+
+
+def test_errors_of_fragility_say_what_to_do() -> None:
+    x = np.random.default_rng(0).normal(size=40)
+    plain = sb.ksd_test(x, sb.models.Gaussian(), tilt="auto", rng=0)
+    with pytest.raises(ValueError, match=r'kind "sample".*tau="auto"'):
+        plain.fragility()
+    with pytest.raises(ValueError, match="V-statistics"):
+        sb.ksd_test(x, sb.models.Gaussian(), estimator="u", rng=0, **CURVED).fragility()
+    with pytest.raises(ValueError, match='engine="blocked"'):
+        sb.ksd_test(x, sb.models.Gaussian(), engine="lowrank", rng=0, **CURVED).fragility()
+    with pytest.raises(TypeError, match="knows how bootstraps and deviation bounds move, not Betting"):
+        sb.ksd_test(x, sb.models.Gaussian(), calibration=sb.Betting(), rng=0, **CURVED).fragility()
+
+
+class Cauchy:
+    """Knows how its score is bounded, and not where it lies."""
+
+    def score(self, x: Any) -> Any:
+        return -2.0 * x / (1.0 + x**2)
+
+    def score_growth(self, center: Any) -> tuple[float, float]:
+        return 1.0, 0.0
+
+
+def test_a_kernel_or_tilt_from_the_data_is_refused() -> None:
+    x, model = np.random.default_rng(0).normal(0.8, size=100), sb.models.Gaussian()
+    chosen = sb.robust_ksd_test(x, model, 0.05, rng=0, standardize=False)
+    with pytest.raises(ValueError, match=r"come from its data.*kernel=InverseMultiquadric"):
+        chosen.fragility()
+    fixed = sb.robust_ksd_test(x, model, 0.05, kernel=chosen.kernel, rng=0)
+    assert fixed.fragility().rejected, "the model knows its place, so that the tilt owes nothing to the data"
+    assert sb.robust_ksd_test(x, model, 0.05, rng=0).fragility().rejected, "the length scale is fixed in advance"
+    with pytest.raises(ValueError, match="come from its data"):
+        sb.robust_ksd_test(x, lambda x: -x, 0.05, kernel=chosen.kernel, tau=9.0, rng=0).fragility()
+    with pytest.raises(ValueError, match="come from its data"):  # they say where they are tested
+        sb.ksd_test(x, Cauchy(), radius=sb.Huber(0.05), tau="auto", rng=0).fragility()
+
+
+@pytest.mark.parametrize(
+    "calibration", [BoundaryBootstrap(99, "wild", 8.0), BoundaryBootstrap(99, "scaled")], ids=["dependent", "scaled"]
+)
+def test_weights_that_draws_change_are_counted_as_they_are_used(calibration: BoundaryBootstrap) -> None:
+    """Signs for dependent rows are centered and stretched, others scaled: raw weights gave 22 where 16 was true.
+
+    The draws move by no more than T(K)Δ/n with the weights of the definition, and by more than with those drawn.
+    """
+    rng = np.random.default_rng(3)
+    x = np.clip(rng.normal(0.35, 0.4, size=120), -1.0, 1.0)
+    result: Any = run(x, calibration, 0.02, LINEAR)
+    w: Any = weights_of(result)
+    if calibration.dependence is None:
+        used = w / np.sqrt(np.mean(w**2, axis=1, keepdims=True))
+    else:
+        used = (w - w.mean(axis=1, keepdims=True)) / np.sqrt(1.0 - 16.0 / 120.0)
+    np.testing.assert_allclose(result._evidence.null.draws, np.abs(used @ x) / 120, rtol=1e-5)  # features are x
+    applied: Any = calibration.applied(w)
+    np.testing.assert_allclose(applied, used, rtol=1e-12)
+    found, sums = result.fragility(), -np.cumsum(np.sort(-np.abs(used), axis=1), axis=1)
+
+    def survives(k: int) -> bool:
+        step = 2.0 * np.sqrt(result.tau) / 120
+        moved = step * (sums[:, k - 1] if k else np.zeros(99))
+        low, high = result._evidence.null.critical_range(result.level, result.radius, k * step, moved)
+        rejected = result.ksd - k * step > high
+        return bool(rejected if result.rejected else result.ksd + k * step <= max(result.radius, low))
+
+    assert found.changes == max(k for k in range(121) if survives(k))
+    np.testing.assert_allclose(_largest_sums(result._evidence, 5), sums[:, 4])
+    assert not np.allclose(np.sort(np.abs(w), axis=1)[:, -5:].sum(axis=1), sums[:, 4])

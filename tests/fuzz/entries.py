@@ -17,7 +17,7 @@ MADE_BY_THE_LIBRARY = {
     "BettingJointNull", "BettingNull", "BootstrapNull", "BoundaryJointNull", "BoundaryNull", "Concession", "Detectable",
     "DeviationNull", "Ellipsoid", "Estimate", "Explanation", "FitResult", "FittedModel", "Fragility", "GofResult",
     "CheckResult", "ColumnsResult", "ComparisonResult", "PredictiveResult", "RegionFitResult", "RegionResult",
-    "Influence", "MinimumKSDFit", "MonteCarloNull", "Places", "Power", "Removal", "RemovalNull",
+    "Influence", "MinimumKSDFit", "MonteCarloNull", "Power", "Removal", "RemovalNull",
     "SampleSize", "SteinWitness", "Supremum", "ToleranceCurve",
 }  # fmt: skip
 

@@ -310,7 +310,7 @@ def test_a_result_explains_itself() -> None:
     assert result.fragility() == result.fragility()
     assert 0.0 < result.least_removal().share < 0.3
     assert result.credibility().size < 200
-    assert 0.5 < result.efficiency < 1.0
+    assert 0.5 < result._evidence.problem.efficiency(result.tau) < 1.0
 
 
 def test_jumps_keep_the_samples_supremum_so_that_wrong_weights_show() -> None:

@@ -220,7 +220,7 @@ HEADLINES = {"misfit": "MISFIT", "close in KSD": "CLOSE IN KSD", "undecided": "U
 
 def after_the_fit(result: Result) -> str:
     """The summary, without the line in which a fit says its parameters."""
-    fitted = result._fit_line() if isinstance(result, sb.FitResult | sb.RegionFitResult) else ""
+    fitted = result._preface()
     return result.summary().removeprefix(fitted).lstrip("\n")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.show.comparison import MOST_PAIRS, drawn_pairs, preference_of, save_comparison
+from steinball.show.comparison import MOST_PAIRS, drawn_pairs, preference_of
 
 pytestmark = pytest.mark.exact
 
@@ -59,8 +59,8 @@ def test_pictures_by_name_and_in_axes_of_ones_own(tmp_path: Path) -> None:
         assert words in result.plot(kind, Figure().subplots()).get_title(loc="left")
     with pytest.raises(ValueError, match="`kind` must be"):
         result.plot("wealth")
-    save_comparison(result, tmp_path / "a.png")
-    save_comparison(result, tmp_path / "b.png")
+    result.plot(tmp_path / "a.png")
+    result.plot(tmp_path / "b.png")
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
 
 

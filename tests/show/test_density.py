@@ -10,7 +10,7 @@ import pytest
 import steinball as sb
 from steinball.problem import pose
 from steinball.rows import Rows
-from steinball.show.density import Shape, contours, mass_levels, shape_of
+from steinball.show.view import Shape, contours, mass_levels, shape_of
 
 pytestmark = pytest.mark.exact
 

@@ -11,8 +11,8 @@ import pytest
 
 import steinball as sb
 from steinball.results import Result
-from steinball.show.density import BLAMED
-from steinball.show.pictures import Panels, save_picture
+from steinball.show.panels import BLAMED
+from steinball.show.pictures import Panels
 from steinball.show.svg import Theme
 from steinball.show.view import MOST, Scene, _chosen
 
@@ -123,10 +123,10 @@ def test_a_stream_shows_its_wealth() -> None:
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
 def test_the_same_result_gives_the_same_file(suffix: str, tmp_path: Path) -> None:
     result = RESULTS["robust"]()
-    first, second = (save_picture(result, tmp_path / f"{name}.{suffix}") for name in "ab")
+    first, second = (result.plot(tmp_path / f"{name}.{suffix}") for name in "ab")
     assert first.read_bytes() == second.read_bytes()
     with pytest.raises(ValueError, match=r"must end in \.png, \.pdf or \.svg"):
-        save_picture(result, tmp_path / "picture.doc")
+        result.plot("overview", tmp_path / "picture.doc")
 
 
 def test_a_file_name_writes_the_picture(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_file_name_writes_the_picture(tmp_path: Path) -> None:
     assert result.plot(tmp_path / "overview.png") == tmp_path / "overview.png"
     assert result.plot(str(tmp_path / "data.svg")) == tmp_path / "data.svg"
     assert result.plot("draws", tmp_path / "draws.pdf").read_bytes().startswith(b"%PDF")
-    assert (tmp_path / "overview.png").read_bytes() == save_picture(result, tmp_path / "b.png").read_bytes()
+    assert (tmp_path / "overview.png").read_bytes() == result.plot(tmp_path / "b.png").read_bytes()
     assert "null distribution" not in (tmp_path / "data.svg").read_text(encoding="utf-8")
     with pytest.raises(ValueError, match=r"or a file that ends in \.png, \.pdf or \.svg, got 'picture\.doc'"):
         result.plot("picture.doc")

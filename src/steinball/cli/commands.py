@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import steinball as sb
+import steinball_command.options as opt
 from steinball.cli import outcome
 from steinball.cli.datafiles import read_table
-from steinball.cli.demo import demonstrate
-from steinball.cli.feed import check_watch, held, open_feed, start_monitor, watch
-from steinball.cli.predictions import read_predictions
-from steinball.cli.specs import as_share, kernel_from, load, model_from, python_file, standard_words
+from steinball.cli.feed import check_watch, open_feed, start_monitor, watch
+from steinball.cli.specs import as_share, kernel_from, load, model_from, python_file
+from steinball.cli.table import Table, prediction_columns, predictions_of
 from steinball.evidence.base import CLOSE, GOOD_ENOUGH
-from steinball.show.comparison import save_comparison
+from steinball.files import only_writer
 from steinball.show.pictures import save_axes
+from steinball.text import wrap
 from steinball_command.guard import NOT_REJECTED, NOT_SHOWN, REJECTED
-from steinball_command.options import (
-    Check,
-    Compare,
-    DataFile,
-    Demo,
-    GoodnessOfFit,
-    Method,
-    Model,
-    Models,
-    PredictionCheck,
-    Question,
-    Tolerance,
-    Watch,
-    Work,
-)
 
 
 def run(options: Any) -> int:
@@ -40,48 +29,68 @@ def run(options: Any) -> int:
     return _COMMANDS[type(options)](options)
 
 
-def run_demo(options: Demo) -> int:
+def run_demo(options: opt.Demo) -> int:
     """``steinball demo``: two models of weekly wages, one of which is good enough."""
     with outcome.ending():
         outcome.show(demonstrate(options.output))
     return NOT_REJECTED
 
 
-def run_test(options: GoodnessOfFit) -> int:
-    """``steinball test``: one test of a file."""
-    file, model, output = options.file, options.model, options.output
+def run_monitor(options: opt.Watch) -> int:
+    """``steinball monitor``: alarms for the rows of a feed."""
+    promise, state, file = options.promise, options.state, opt.DataFile(**vars(options.feed))
+    with outcome.ending(debug=state.debug):
+        check_watch(promise, state)
+        alone = nullcontext() if state.state is None else only_writer(state.state)
+        with alone, open_feed(file) as feed:
+            with outcome.foreign_code():
+                monitor = start_monitor(promise, state, feed.columns)
+            alarms = watch(monitor, feed, state)
+        if state.plot is not None:
+            save_axes(monitor.plot, 1, state.plot)
+    return REJECTED if alarms else NOT_REJECTED
+
+
+def run_test(check: Callable[[Any], Any], test: Callable[[Table, Any], Any], options: Any) -> int:
+    """A command that tests the rows of a file: ``check`` refuses options before anything is read."""
+    file, output = options.file, options.output
+    given = {name: value for group in vars(options).values() for name, value in vars(group).items()}
     with outcome.ending(debug=output.debug):
-        _check(options)
+        for name in ("contamination", "level"):
+            as_share(given[name] or "0", f"--{name}")
+        check(options)
         outcome.check_files(output)
-        table = read_table(file, options.work.memory_limit).drawn(file.max_rows, options.method.seed)
+        table = _read(options, given.get("memory_limit")).drawn(file.max_rows, given["seed"])
         with outcome.foreign_code():  # what the user's own file prints is not our output
-            found = (_known_model if model.fit is None else _family)(table.samples, options)
-            result = found._called(outcome.command_line(table), table.names)
+            names = () if isinstance(options, opt.PredictionCheck) else table.names
+            result = test(table, options)._called(outcome.command_line(table), names)
             outcome.write_files(output, result, table, Path(file.data).name)
-        outcome.print_result(output, result, table, standard_words(model.model) if result.rejected else "")
-    return _code(result, options.tolerance.require)
+        outcome.print_result(output, result, table)
+    return NOT_REJECTED if isinstance(options, opt.Compare) else _code(result, given["require"])
 
 
-def run_check(options: Check) -> int:
-    """``steinball check``: all tests that a model allows, and one verdict."""
-    file, model, question, output = options.file, options.model, options.question, options.output
-    with outcome.ending(debug=output.debug):
-        shares = _shares(question)
-        outcome.check_files(output)
-        table = read_table(file, None).drawn(file.max_rows, question.seed)
-        with outcome.foreign_code():
-            found = model_from(model, table.samples.shape[1]) if model.fit is None else _named_family(model)
-            result = sb.check(
-                table.samples, found, **shares, level=as_share(question.level, "--level"), rng=question.seed
-            )
-            _check_required(result, question.require)
-            result = result._called(outcome.command_line(table), table.names)
-            outcome.write_files(output, result, table, Path(file.data).name)
-        outcome.print_result(output, result, table, standard_words(model.model) if result.rejected else "")
-    return _code(result, question.require)
+def _read(options: Any, memory_limit: str | None) -> Table:
+    if not isinstance(options, opt.PredictionCheck):
+        return read_table(options.file, memory_limit)
+    columns = ",".join(prediction_columns(options.file, options.predicted))
+    try:
+        return read_table(replace(options.file, columns=columns))
+    except ValueError as error:  # the columns were named by other options
+        raise ValueError(str(error).replace("`--columns`: ", "").replace("`--columns ", "`")) from None
 
 
-def _shares(question: Question) -> dict[str, Any]:
+def _code(result: Any, require: str | None) -> int:
+    """The exit code of a decision."""
+    if result.rejected:
+        return REJECTED
+    shown = {None: (result.verdict,), "close": (CLOSE, GOOD_ENOUGH), "good-enough": (GOOD_ENOUGH,)}
+    return NOT_REJECTED if result.verdict in shown[require] else NOT_SHOWN
+
+
+# ``steinball check`` and ``steinball predictive``: one question in two words.
+
+
+def _shares(question: opt.Question) -> dict[str, Any]:
     """What is tolerated, by exactly one of two words; both are explained where that is not so."""
     words = {"contamination": question.contamination, "tolerance": question.tolerance}
     given = {name: as_share(text, f"--{name}") for name, text in words.items() if text is not None}
@@ -97,88 +106,56 @@ def _shares(question: Question) -> dict[str, Any]:
     return given
 
 
-def _check_required(result: Any, require: str | None) -> None:
-    """Refuse to require of a model what its tests cannot show."""
-    if require == "good-enough" and "regions" not in result.parts:
+def _settings(question: Any) -> dict[str, Any]:
+    return {"level": as_share(question.level, "--level"), "rng": question.seed}
+
+
+def _check(table: Table, options: opt.Check) -> Any:
+    """All tests that a model allows, and one verdict."""
+    question, model = options.question, options.model
+    found = model_from(model, table.samples.shape[1]) if model.fit is None else _named_family(model)
+    result = sb.check(table.samples, found, **_shares(question), **_settings(question))
+    if question.require == "good-enough" and "regions" not in result.parts:
         raise ValueError(
             "`--require good-enough` needs a model that can be drawn from, and this one has a score alone: give it "
             "`sample(n, rng)`, or use `--require close`."
         )
+    return result
 
 
-def _named_family(model: Any) -> Any:
+def _named_family(model: opt.Model) -> Any:
     if model.model is not None or model.log_density is not None:
         raise ValueError("give one of `--model`, `--log-density` and `--fit`.")
-    return load(model.fit) if python_file(model.fit) else model.fit
+    return _family(str(model.fit))
 
 
-def run_compare(options: Compare) -> int:
-    """``steinball compare``: which of several models is closer to a file."""
-    file, question, output = options.file, options.question, options.output
-    with outcome.ending(debug=output.debug):
-        named = _named_specs(options.models)
-        share, level = as_share(question.contamination, "--contamination"), as_share(question.level, "--level")
-        outcome.check_files(output)
-        table = read_table(file).drawn(file.max_rows, question.seed)
-        with outcome.foreign_code():
-            models = {name: _compared(spec, fit, table.samples.shape[1]) for name, (spec, fit) in named.items()}
-            found = sb.compare(table.samples, models, contamination=share, level=level, rng=question.seed)
-            result = found._called(outcome.command_line(table), table.names)
-            if output.report is not None:
-                result.report(output.report, title=Path(file.data).name)
-            if output.plot is not None:
-                save_comparison(result, output.plot)
-        outcome.print_result(output, result, table)
-    return NOT_REJECTED
+def _family(text: str) -> Any:
+    """A family by its name, or the one in a user's own file."""
+    return load(text) if python_file(text) else text
 
 
-def run_monitor(options: Watch) -> int:
-    """``steinball monitor``: alarms for the rows of a feed."""
-    promise, state, file = options.promise, options.state, DataFile(**vars(options.feed))
-    with outcome.ending(debug=state.debug):
-        check_watch(promise, state)
-        with held(state.state), open_feed(file) as feed:
-            with outcome.foreign_code():
-                monitor = start_monitor(promise, state, feed.columns)
-            alarms = watch(monitor, feed, state)
-        if state.plot is not None:
-            save_axes(monitor.plot, 1, state.plot)
-    return REJECTED if alarms else NOT_REJECTED
+def _predictive(table: Table, options: opt.PredictionCheck) -> Any:
+    """Predictions in the columns of a file."""
+    simulation, question = options.simulation, options.question
+    how = {"rows": simulation.rows, "n_resamples": simulation.resamples, **_shares(question), **_settings(question)}
+    return sb.predictive_test(**predictions_of(table, options.predicted), **how)
 
 
-def run_predictive(options: PredictionCheck) -> int:
-    """``steinball predictive``: predictions in the columns of a file."""
-    file, question, output = options.file, options.question, options.output
-    with outcome.ending(debug=output.debug):
-        shares, level = _shares(question), as_share(question.level, "--level")
-        outcome.check_files(output)
-        table, columns = read_predictions(file, options.predicted)
-        table = table.drawn(file.max_rows, question.seed)
-        settings: dict[str, Any] = {**shares, "level": level, "rng": question.seed, **vars(options.simulation)}
-        settings["n_resamples"] = settings.pop("resamples")
-        result = sb.predictive_test(**columns.read(table), **settings)
-        result = result._called(outcome.command_line(table), ())
-        outcome.write_files(output, result, table, Path(file.data).name)
-        outcome.print_result(output, result, table)
-    return _code(result, question.require)
+# ``steinball compare``: which of several models is closer to a file.
 
 
-_COMMANDS: dict[type, Callable[[Any], int]] = {
-    Check: run_check,
-    Compare: run_compare,
-    Demo: run_demo,
-    GoodnessOfFit: run_test,
-    PredictionCheck: run_predictive,
-    Watch: run_monitor,
-}
+def _compare(table: Table, options: opt.Compare) -> Any:
+    d, share = table.samples.shape[1], as_share(options.question.contamination, "--contamination")
+    named = _named_specs(options.models).items()
+    models = {name: _family(spec) if fit else model_from(opt.Model(spec), d) for name, (spec, fit) in named}
+    return sb.compare(table.samples, models, contamination=share, **_settings(options.question))
 
 
-def _named_specs(models: Models) -> dict[str, tuple[str, bool]]:
+def _named_specs(models: opt.Models) -> dict[str, tuple[str, bool]]:
     """``NAME=SPEC`` of each model, and whether it is to be fitted."""
     named: dict[str, tuple[str, bool]] = {}
-    for option, text in [("--model", text) for text in models.model or ()] + [
-        ("--fit", text) for text in models.fit or ()
-    ]:
+    given = [("--model", text) for text in models.model or ()] + [("--fit", text) for text in models.fit or ()]
+    for option, text in given:
         name, equals, spec = (part.strip() for part in text.partition("="))
         if not (name and equals and spec) or ":" in name:
             raise ValueError(f"`{option} {text}` must begin with a name, as in `{option} first={text}`.")
@@ -190,27 +167,15 @@ def _named_specs(models: Models) -> dict[str, tuple[str, bool]]:
     return named
 
 
-def _compared(spec: str, fit: bool, columns: int) -> Any:
-    """A model, or the family that is fitted."""
-    if fit:
-        return load(spec) if python_file(spec) else spec
-    return model_from(Model(spec), columns)
+# ``steinball test``: one test of a file, with all of its settings.
 
 
-def _code(result: Any, require: str | None) -> int:
-    """The exit code of a decision."""
-    if result.rejected:
-        return REJECTED
-    shown = {None: (result.verdict,), "close": (CLOSE, GOOD_ENOUGH), "good-enough": (GOOD_ENOUGH,)}
-    return NOT_REJECTED if result.verdict in shown[require] else NOT_SHOWN
-
-
-def _check(options: GoodnessOfFit) -> None:
+def _check_test(options: opt.GoodnessOfFit) -> None:
     """Refuse options that do not go together, before anything is read."""
     tolerance, method, family = options.tolerance, options.method, options.model.fit is not None
     if not family and (tolerance.radius is None) == (tolerance.contamination is None):
         raise ValueError("give one of `--contamination` (a share) and `--radius` (a distance).")
-    share, _ = _share(tolerance), as_share(tolerance.level, "--level")
+    share = _share(tolerance)
     radius = _radius(tolerance) if python_file(tolerance.radius) is None else tolerance.radius  # the file is run later
     if method.aggregate and (share is None or method.jumps or method.kernel != "imq"):
         raise ValueError("`--aggregate` goes with `--contamination`, and without `--kernel` and `--jumps`.")
@@ -228,12 +193,12 @@ def _check(options: GoodnessOfFit) -> None:
         raise ValueError(f"`--max-rows` must be at least 2, got {options.file.max_rows}.")
 
 
-def _share(tolerance: Tolerance) -> float | None:
+def _share(tolerance: opt.Tolerance) -> float | None:
     """The tolerated share of contamination, if one is given."""
     return None if tolerance.contamination is None else as_share(tolerance.contamination, "--contamination")
 
 
-def _radius(tolerance: Tolerance) -> Any:
+def _radius(tolerance: opt.Tolerance) -> Any:
     """The tolerated distance, or the tolerated set in a user's own file."""
     if python_file(tolerance.radius):
         return load(str(tolerance.radius))
@@ -243,32 +208,33 @@ def _radius(tolerance: Tolerance) -> Any:
         raise ValueError(f"`--radius` must be a number or FILE.py:NAME, got `{tolerance.radius}`.") from None
 
 
-def _settings(tolerance: Tolerance, method: Method, work: Work) -> dict[str, Any]:
-    """What every test of the library takes."""
-    level = as_share(tolerance.level, "--level")
-    progress: bool | str = False if work.no_progress else "auto"
-    how = {"engine": work.engine, "n_jobs": work.jobs, "memory_limit": work.memory_limit, "progress": progress}
-    return {"level": level, "rng": method.seed, **how}
+def _test(table: Table, options: opt.GoodnessOfFit) -> Any:
+    """One test of scores, of a known model or of a family."""
+    work, method = options.work, options.method
+    settings: dict[str, Any] = {"level": as_share(options.tolerance.level, "--level"), "rng": method.seed}
+    settings |= {"engine": work.engine, "n_jobs": work.jobs, "memory_limit": work.memory_limit}
+    settings["progress"] = False if work.no_progress else "auto"
+    if not method.aggregate:
+        settings["kernel"] = None if method.kernel == "imq" else kernel_from(method.kernel, table.samples)
+    return (_test_model if options.model.fit is None else _test_family)(table.samples, options, settings)
 
 
-def _known_model(samples: Any, options: GoodnessOfFit) -> Any:
+def _test_model(samples: Any, options: opt.GoodnessOfFit, settings: dict[str, Any]) -> Any:
     tolerance, method, share = options.tolerance, options.method, _share(options.tolerance)
     calibration = _calibration(method.calibration or "boundary", method.resamples, _CALIBRATIONS)
     model = model_from(options.model, samples.shape[1])
-    settings = _settings(tolerance, method, options.work)
     settings |= {"calibration": calibration, "tau": _tau(method, calibration, share)}
     if method.aggregate and share is not None:
         return sb.robust_ksdagg_test(samples, model, share, **settings)
-    settings |= {"kernel": _kernel(method, samples), "jumps": "auto" if method.jumps else None}
+    settings["jumps"] = "auto" if method.jumps else None
     if share is not None:
         return sb.robust_ksd_test(samples, model, contamination=share, **settings)
     return sb.ksd_test(samples, model, radius=_radius(tolerance), **settings)
 
 
-def _family(samples: Any, options: GoodnessOfFit) -> Any:
+def _test_family(samples: Any, options: opt.GoodnessOfFit, settings: dict[str, Any]) -> Any:
     """A family has its parameters fitted; what describes a known model does not go with it."""
     model, method, share = options.model, options.method, _share(options.tolerance) or 0.0
-    assert model.fit is not None
     others: dict[str, Any] = {"--model": model.model, "--log-density": model.log_density, "--backend": model.backend}
     others |= {"--tau": method.tau, "--jumps": method.jumps or None, "--aggregate": method.aggregate or None}
     for name in (name for name, given in {**others, "--radius": options.tolerance.radius}.items() if given is not None):
@@ -277,14 +243,7 @@ def _family(samples: Any, options: GoodnessOfFit) -> Any:
     if not share or method.calibration is not None:
         name = method.calibration or "projected"
         calibration = _calibration(name, method.resamples, _FOR_FAMILIES, " with `--fit`")
-    settings = _settings(options.tolerance, method, options.work)
-    settings |= {"calibration": calibration, "kernel": _kernel(method, samples)}
-    family = load(model.fit) if python_file(model.fit) else model.fit
-    return sb.fit_test(samples, family, contamination=share, **settings)
-
-
-def _kernel(method: Method, samples: Any) -> Any:
-    return None if method.kernel == "imq" else kernel_from(method.kernel, samples)
+    return sb.fit_test(samples, _family(str(model.fit)), contamination=share, calibration=calibration, **settings)
 
 
 _CALIBRATIONS: dict[str, Callable[[int], Any]] = {
@@ -295,10 +254,7 @@ _CALIBRATIONS: dict[str, Callable[[int], Any]] = {
     "betting": lambda resamples: sb.Betting(),
     "deviation": lambda resamples: sb.DeviationBound(),
 }
-_FOR_FAMILIES: dict[str, Callable[[int], Any]] = {
-    "projected": sb.ProjectedBootstrap,
-    "refit": sb.RefitBootstrap,
-}
+_FOR_FAMILIES: dict[str, Callable[[int], Any]] = {"projected": sb.ProjectedBootstrap, "refit": sb.RefitBootstrap}
 
 
 def _calibration(name: str, resamples: int, known: dict[str, Callable[[int], Any]], when: str = "") -> Any:
@@ -309,7 +265,7 @@ def _calibration(name: str, resamples: int, known: dict[str, Callable[[int], Any
     return known[name](resamples)
 
 
-def _tau(method: Method, calibration: Any, share: float | None) -> str | float:
+def _tau(method: opt.Method, calibration: Any, share: float | None) -> str | float:
     if method.tau is None:
         of_sample = (share is None or method.jumps) and not calibration.needs_upper_bound
         return "sample" if of_sample else str(calibration.default_tau)
@@ -319,3 +275,81 @@ def _tau(method: Method, calibration: Any, share: float | None) -> str | float:
         return float(method.tau)
     except ValueError:
         raise ValueError(f"`--tau` must be best, auto, sample, optimized or a number, got `{method.tau}`.") from None
+
+
+# ``steinball demo``: what a week's work paid, a model that is good enough and one that is not.
+
+TOLERANCE, SEED = 0.05, 0
+_CALL = f"sb.check(wages, model, tolerance={TOLERANCE:g})"
+_STORY = """Does a gamma distribution describe weekly wages?
+  The data are 25,631 men who worked full time (US Census Bureau, 1988). The
+  model is fitted on one half of them, and checked on the 12,815 men of the
+  other half.
+
+1. The standard test tolerates nothing
+{standard}
+  The reason is known. More than half of the men named a whole number of
+  thousand dollars a year, and 177 wages stand at 99,999 dollars. No smooth
+  curve has such heaps. With enough rows the standard test rejects every smooth
+  curve.
+
+2. You say what you tolerate
+  Suppose that the heaps do not matter for what you do with the model. Tolerate
+  differences of 5 points: in no range of wages may the share of men differ from
+  the probability of the model by more.
+
+  {call}
+
+{good}
+
+3. A wrong model is found: a normal distribution, fitted on the same half
+{wrong}
+  A normal distribution is symmetric, and this one expects 7 % of the men to
+  earn less than nothing."""
+
+
+def tell() -> dict[str, Any]:
+    """A gamma and a normal distribution that were fitted to half of the wages, tested on the other half.
+
+    Examples
+    --------
+    >>> story = tell()
+    >>> story["standard"].rejected, story["good"].verdict, story["wrong"].verdict
+    (True, 'good enough', 'misfit')
+    """
+    from scipy import stats
+
+    first, second = sb.split(sb.datasets.load_wages(), rng=SEED)
+    gamma = stats.gamma(*stats.gamma.fit(first[:, 0], floc=0.0))
+    models = {"good": gamma, "wrong": stats.norm(*stats.norm.fit(first[:, 0]))}
+    checks = {name: sb.check(second, model, tolerance=TOLERANCE, rng=SEED) for name, model in models.items()}
+    named = {name: found._called(_CALL, ("wage",)) for name, found in checks.items()}
+    return {"standard": sb.ksd_test(second, gamma, rng=SEED), **named}
+
+
+def render_demo(story: dict[str, Any]) -> str:
+    """The story in plain words; the results without their lines of numbers."""
+    said = {name: " ".join(str(found).partition("\n  p-value")[0].split()) for name, found in story.items()}
+    return _STORY.format(call=_CALL, **{name: wrap(words, indent=4) for name, words in said.items()})
+
+
+def demonstrate(output: str | None = None) -> str:
+    """The whole demonstration as text; its picture and its report are written to a folder, and named at the end."""
+    story, folder = tell(), Path(output or tempfile.mkdtemp(prefix="steinball-demo-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        picture = str(story["good"].plot(folder / "wages.png"))
+    except ValueError as error:
+        picture = f"not drawn: {error}"
+    page = story["good"].report(folder / "wages.html", title="Weekly wages against a gamma distribution")
+    return f"{render_demo(story)}\n\nPicture  {picture}\nReport   {page}"
+
+
+_COMMANDS: dict[type, Callable[[Any], int]] = {
+    opt.Check: partial(run_test, lambda options: _shares(options.question), _check),
+    opt.Compare: partial(run_test, lambda options: _named_specs(options.models), _compare),
+    opt.Demo: run_demo,
+    opt.GoodnessOfFit: partial(run_test, _check_test, _test),
+    opt.PredictionCheck: partial(run_test, lambda options: _shares(options.question), _predictive),
+    opt.Watch: run_monitor,
+}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -13,11 +14,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.cli.csvtext import read_csv
-from steinball.cli.table import Budget, Table, choose_columns
+from steinball.cli.table import Table, choose_columns
+from steinball.gram.choose import Settings
+from steinball.gram.cost import in_words
 from steinball_command.options import DataFile
 
+Check = Callable[[int, float], None]
+"""Refuses a file of which a share, the second argument, takes a number of bytes, the first one."""
 
-def read_parquet(file: DataFile, budget: Budget) -> tuple[NDArray[Any], tuple[str, ...]]:
+
+def memory_check(source: str, memory_limit: int | str | None) -> Check:
+    """A check by a limit as users give it."""
+    limit = Settings(memory_limit=memory_limit).limit(np.empty(0), 2**62)
+
+    def check(size: int, share: float) -> None:
+        if size > share * limit:
+            raise ValueError(
+                f"the numbers of `{source}` take about {in_words(size / share)}, but {in_words(limit)} of memory may "
+                "be used. Read fewer columns with `--columns`, raise `--memory-limit`, or save them as an NPY file, "
+                "which is not loaded as a whole."
+            )
+
+    return check
+
+
+def read_parquet(file: DataFile, check: Check) -> tuple[NDArray[Any], tuple[str, ...]]:
     """The chosen columns as one array, and their names; where missing values are dropped later, NaN stands for them."""
     try:
         import pyarrow.parquet
@@ -25,10 +46,11 @@ def read_parquet(file: DataFile, budget: Budget) -> tuple[NDArray[Any], tuple[st
         raise ValueError("Parquet files need pyarrow: pip install 'steinball[io]'.") from None
     try:
         with pyarrow.parquet.ParquetFile(file.data, pre_buffer=False, buffer_size=2**20) as opened:
-            names = opened.schema_arrow.names
-            chosen = choose_columns(file.columns, names, len(names), _index_columns(opened.schema_arrow))
-            widths = [_width(opened, opened.schema_arrow.field(i)) for i in chosen]
-            matrix = _matrix(opened, chosen, widths, budget, file.missing == "drop")
+            schema, names = opened.schema_arrow, opened.schema_arrow.names
+            marked = (schema.pandas_metadata or {}).get("index_columns", [])  # one that only counts is no column
+            chosen = choose_columns(file.columns, names, len(names), [name for name in marked if isinstance(name, str)])
+            widths = [_width(opened, schema.field(i)) for i in chosen]
+            matrix = _matrix(opened, chosen, widths, file, check)
     except pyarrow.ArrowException as error:
         raise ValueError(f"`{file.data}` could not be read as Parquet: {error}") from None
     called = ([names[i]] if width == 1 else [f"{names[i]}[{k}]" for k in range(width)]
@@ -36,26 +58,20 @@ def read_parquet(file: DataFile, budget: Budget) -> tuple[NDArray[Any], tuple[st
     return matrix, tuple(name for group in called for name in group)
 
 
-def _index_columns(schema: Any) -> list[str]:
-    """The columns that pandas has marked as the index of its frame; one that only counts is no column."""
-    marked = (schema.pandas_metadata or {}).get("index_columns", [])
-    return [name for name in marked if isinstance(name, str)]
-
-
-def _matrix(file: Any, chosen: Sequence[int], widths: list[int], budget: Budget, drop: bool) -> NDArray[Any]:
+def _matrix(opened: Any, chosen: Sequence[int], widths: list[int], file: DataFile, check: Check) -> NDArray[Any]:
     """The chosen columns as one array, filled a few rows at a time, row group by row group."""
-    names = file.schema_arrow.names
-    dtype = np.result_type(*(_dtype(file.schema_arrow.field(i), budget.source) for i in chosen))
+    schema, n, drop = opened.schema_arrow, opened.metadata.num_rows, file.missing == "drop"
+    names, wanted = schema.names, sorted({schema.names[i] for i in chosen})
+    dtype = np.result_type(*(_dtype(schema.field(i), file.data) for i in chosen))
     dtype = np.result_type(dtype, np.float64) if drop and dtype.kind != "f" else dtype
-    budget.check(file.metadata.num_rows * sum(widths) * dtype.itemsize)
-    matrix = np.empty((file.metadata.num_rows, sum(widths)), dtype=dtype)
-    start, wanted, places = 0, sorted({names[i] for i in chosen}), np.cumsum([0, *widths])
-    for group in range(file.num_row_groups):
-        for batch in file.iter_batches(_ROWS_AT_ONCE, row_groups=[group], columns=wanted):
+    check(n * sum(widths) * dtype.itemsize, 1.0)
+    matrix, start, places = np.empty((n, sum(widths)), dtype=dtype), 0, np.cumsum([0, *widths])
+    for group in range(opened.num_row_groups):
+        for batch in opened.iter_batches(_ROWS_AT_ONCE, row_groups=[group], columns=wanted):
             stop = start + batch.num_rows
             for k, i in enumerate(chosen):
                 same_name = batch.schema.get_all_field_indices(names[i])
-                column, name = batch.column(same_name[names[:i].count(names[i])]), f"`{names[i]}` of `{budget.source}`"
+                column, name = batch.column(same_name[names[:i].count(names[i])]), f"`{names[i]}` of `{file.data}`"
                 matrix[start:stop, places[k] : places[k + 1]] = _part(column, widths[k], name, start, drop)
             start = stop
     return matrix
@@ -149,15 +165,17 @@ def read_table(file: DataFile, memory_limit: int | str | None = None) -> Table:
     """
     suffix = ".csv" if file.data == "-" else Path(file.data).suffix.lower()
     check_format(file, suffix)
-    budget, drop = Budget.of(file.data, memory_limit), file.missing == "drop"
+    check = memory_check(file.data, memory_limit)
     if suffix in _TEXT:
-        table = Table(*read_csv(file, budget))
+        table = Table(*read_csv(file, check))
     elif suffix == ".parquet":
-        table = Table(*read_parquet(file, budget))
-    else:
-        values = _one_of_npz(file, budget) if suffix == ".npz" else _mapped(file.data)
+        table = Table(*read_parquet(file, check))
+    elif suffix == ".npz":
+        (values,) = read_npz(file.data, check, partial(_chosen_key, file)).values()
         table = Table(_numeric_matrix(values, file))
-    table = table.complete() if drop else table
+    else:
+        table = Table(_numeric_matrix(_mapped(file.data), file))
+    table = table.complete() if file.missing == "drop" else table
     if suffix in (".npy", ".npz"):
         _refuse_not_finite(table, file.data)
     return table
@@ -187,40 +205,27 @@ def check_format(file: DataFile, suffix: str) -> None:
         raise ValueError(f"`--missing` must be error or drop, got `{file.missing}`.")
 
 
-def read_npz(source: str) -> dict[str, NDArray[Any]]:
-    """All arrays of an NPZ file by name, never unpickled, if there is memory for them."""
-    with _archive(source) as archive:
-        return _arrays(archive, archive.files, Budget.of(source, None))
-
-
-def _one_of_npz(file: DataFile, budget: Budget) -> NDArray[Any]:
-    with _archive(file.data) as archive:
-        names = ", ".join(archive.files)
-        if file.key is None and len(archive.files) != 1:
-            raise ValueError(f"`{file.data}` holds {len(archive.files)} arrays ({names}); choose one with `--key`.")
-        if file.key is not None and file.key not in archive.files:
-            raise ValueError(f"`{file.data}` has no array `{file.key}`; it has {names}.")
-        (found,) = _arrays(archive, [file.key or archive.files[0]], budget).values()
-    return found
-
-
-@contextmanager
-def _archive(source: str) -> Iterator[Any]:
-    """An NPZ file, of which nothing is read but the names."""
+def read_npz(
+    source: str, check: Check | None = None, choose: Callable[[list[str]], list[str]] = list
+) -> dict[str, NDArray[Any]]:
+    """Arrays of an NPZ file by name, all or those that are chosen, never unpickled, if there is memory for them."""
     with open(source, "rb") as file:
         with _numpy_errors(source):
             archive = np.load(file, allow_pickle=False).__enter__()
-        with archive:
-            yield archive
+        names = choose(archive.files)
+        members = (member for member in archive.zip.infolist() if member.filename.removesuffix(".npy") in names)
+        size = sum(member.file_size for member in members)  # a small archive may unpack to large arrays
+        (check or memory_check(source, None))(size, 1.0)
+        with _numpy_errors(source):
+            return {name: np.asarray(archive[name]) for name in names}
 
 
-def _arrays(archive: Any, names: Sequence[str], budget: Budget) -> dict[str, NDArray[Any]]:
-    """Some arrays of an archive, which may be small and unpack to large ones."""
-    budget.check(
-        sum(member.file_size for member in archive.zip.infolist() if member.filename.removesuffix(".npy") in names)
-    )
-    with _numpy_errors(budget.source):
-        return {name: np.asarray(archive[name]) for name in names}
+def _chosen_key(file: DataFile, names: list[str]) -> list[str]:
+    if file.key is None and len(names) != 1:
+        raise ValueError(f"`{file.data}` holds {len(names)} arrays ({', '.join(names)}); choose one with `--key`.")
+    if file.key is not None and file.key not in names:
+        raise ValueError(f"`{file.data}` has no array `{file.key}`; it has {', '.join(names)}.")
+    return [file.key or names[0]]
 
 
 def _mapped(source: str) -> NDArray[Any]:

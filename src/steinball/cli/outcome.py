@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import sys
 import traceback
@@ -16,19 +15,12 @@ from typing import Any
 
 from steinball.cli.specs import USER_MODULE
 from steinball.cli.table import Table
-from steinball.results import Result
-from steinball.show.page import write_report
-from steinball.show.pictures import check_picture, save_picture
-from steinball.text import wrap
+from steinball.results import ComparisonResult
+from steinball.show.pictures import check_picture
 from steinball_command.guard import INTERRUPTED, NOT_A_DECISION, NobodyReads, message_of, say, write
 from steinball_command.options import Output
 
 _PACKAGE = Path(__file__).parents[1]
-_COLORS = {
-    r"(?<!NOT )\bREJECTED\b|\A(?:MISFIT)\b": 31,
-    r"\bNOT REJECTED\b|\A(?:GOOD ENOUGH|CLOSE IN KSD)\b": 32,
-    r"\A(?:UNDECIDED)\b": 33,
-}
 
 
 @contextmanager
@@ -45,7 +37,7 @@ def ending(*, debug: bool = False, own: Path = _PACKAGE) -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.simplefilter("ignore", DeprecationWarning)  # meant for us, not for users
-        warnings.showwarning = _show_warning
+        warnings.showwarning = lambda message, *_, **__: say("warning: " + " ".join(str(message).split()))
         try:
             yield
         except NobodyReads:
@@ -105,23 +97,11 @@ def one_line(error: BaseException, own: Path = _PACKAGE) -> str:
     return message.partition(": ")[2] or message if ours and raised_here else message
 
 
-def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    say("warning: " + " ".join(str(message).split()))
-
-
 def show(text: str) -> None:
-    """Print a report: color for the decisions on a terminal, plain text elsewhere."""
+    """Print a report."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal without θ shows a question mark instead of failing
-    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    write((text if plain else _styled(text)) + "\n")
-
-
-def _styled(text: str) -> str:
-    """Decisions in color, and lines that are not indented in bold."""
-    for pattern, color in _COLORS.items():
-        text = re.sub(pattern, f"\x1b[{color}m\\g<0>\x1b[39m", text)
-    return re.sub(r"(?m)^\S.*$", "\x1b[1m\\g<0>\x1b[22m", text)
+    write(text + "\n")
 
 
 # What a test gives: an answer, and the files that were asked for.
@@ -143,18 +123,19 @@ def command_line(table: Table) -> str:
     return "\n".join(filter(None, [shlex.join(["steinball", *sys.argv[1:]]), table.sentence().strip()]))
 
 
-def write_files(output: Output, result: Result, table: Table, title: str) -> None:
-    """Write the report and the picture."""
+def write_files(output: Output, result: Any, table: Table, title: str) -> None:
+    """Write the report and the picture; those of a comparison name no rows."""
+    named = {} if isinstance(result, ComparisonResult) else {"data": table.labels}
     if output.report is not None:
-        write_report(result, output.report, data=table.labels, title=title)
+        result.report(output.report, title=title, **named)
     if output.plot is not None:
-        save_picture(result, output.plot, data=table.labels)
+        result.plot(output.plot, **named)
 
 
-def print_result(output: Output, result: Any, table: Table, remark: str = "") -> None:
-    """Print the answer, as JSON or for people; a remark stands below it."""
+def print_result(output: Output, result: Any, table: Table) -> None:
+    """Print the answer, as JSON or for people."""
     if output.json:
         told = {**result.to_dict(), **table.to_dict()}
         write(json.dumps(told, allow_nan=False, indent=2) + "\n")
     else:
-        show("\n".join(filter(None, [result.summary(output.details), table.sentence(), remark and wrap(remark)])))
+        show("\n".join(filter(None, [result.summary(output.details), table.sentence()])))

@@ -13,7 +13,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -94,14 +94,10 @@ def _pair(part: str, text: str) -> tuple[str, Any]:
     if not equals:
         raise ValueError(f"`{text}`: `{part.strip()}` must have the form key=value, as in normal:mean=0,sd=1.")
     try:
-        parsed = json.loads(re.sub(r"(?<![\d.])\.(?=\d)", "0.", value), parse_constant=_refuse_constant)  # .5 is 0.5
+        parsed = json.loads(re.sub(r"(?<![\d.])\.(?=\d)", "0.", value))  # .5 is 0.5
     except (ValueError, RecursionError):
         raise ValueError(f"`{text}`: `{value}` must be a number or a list such as [1,2] or [[1,0],[0,1]].") from None
     return key.strip(), _checked(key.strip(), parsed)
-
-
-def _refuse_constant(word: str) -> float:
-    raise ValueError(word)
 
 
 def _checked(key: str, value: Any) -> Any:
@@ -117,23 +113,15 @@ def _checked(key: str, value: Any) -> Any:
 
 def _parameters_of_file(path: str) -> dict[str, Any]:
     suffix = Path(path).suffix.lower()
-    if suffix == ".json":
-        loaded = _json_object(path)
-    elif suffix == ".npz":
-        loaded = read_npz(path)
-    else:
+    if suffix not in (".json", ".npz"):
         raise ValueError(f"`@{path}`: a file of parameters must end in .json or .npz.")
-    return {key: _checked(key, value) for key, value in loaded.items()}
-
-
-def _json_object(path: str) -> dict[str, Any]:
     try:
-        loaded = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
+        loaded = read_npz(path) if suffix == ".npz" else json.loads(Path(path).read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeError, RecursionError) as error:
         raise ValueError(f"`{path}` must be JSON with finite numbers: {error}.") from None
     if not isinstance(loaded, dict):
         raise ValueError(f"`{path}` must hold a JSON object of parameters, got {type(loaded).__name__}.")
-    return loaded
+    return {key: _checked(key, value) for key, value in loaded.items()}
 
 
 def model_from(chosen: Model, dimension: int) -> Any:
@@ -146,7 +134,11 @@ def model_from(chosen: Model, dimension: int) -> Any:
     """
     model, log_density = chosen.model, chosen.log_density
     if log_density is not None and model is None:
-        return models.from_log_density(_load_log_density(log_density), backend=chosen.backend or "numerical")
+        function = load(log_density)
+        if isinstance(function, type) or not callable(function):
+            wanted = f"`{log_density}` must be a function from points (n, d) to log densities (n,)"
+            raise TypeError(f"{wanted}, got {type(function).__name__}.")
+        return models.from_log_density(function, backend=chosen.backend or "numerical")
     if model is None or log_density is not None:
         raise ValueError("give one of `--model` and `--log-density`.")
     if chosen.backend is not None:
@@ -163,25 +155,6 @@ def model_from(chosen: Model, dimension: int) -> Any:
     return _build("model", _MODELS, name, named, dimension=dimension)
 
 
-def standard_words(model: str | None) -> str:
-    """What a normal model means that was named without parameters, in a sentence; empty for every other model.
-
-    Examples
-    --------
-    >>> standard_words("normal:mean=3")
-    ''
-    >>> standard_words("normal")[:60]
-    '`--model normal` without parameters is the standard normal d'
-    """
-    name = (model or "").strip().removesuffix(":")
-    if _SYNONYMS.get(name, name) != "gaussian":
-        return ""
-    return (
-        f"`--model {name}` without parameters is the standard normal distribution. Give them, as in "
-        f"{name}:mean=0,sd=1, or have them fitted with `--fit normal`."
-    )
-
-
 def _scipy_distribution(text: str) -> Any:
     """The frozen distribution that ``scipy:gamma:a=2,scale=3`` names."""
     from scipy import stats
@@ -192,10 +165,7 @@ def _scipy_distribution(text: str) -> Any:
         raise ValueError(f"`{text}`: scipy.stats has no distribution `{name}`, as in scipy:gamma:a=2,scale=3.")
     shapes = (family.shapes or "").split(", ") if family.shapes else []
     known = [*shapes, "loc", *(["scale"] if isinstance(family, stats.rv_continuous) else [])]
-    for wrong in (key for key in parameters if key not in known):
-        raise ValueError(f"scipy.stats.{name} has no parameter `{wrong}`; it has {', '.join(known)}.")
-    for missing in (key for key in shapes if key not in parameters):
-        raise ValueError(f"scipy.stats.{name} needs `{missing}`, as in scipy:{name}:{missing}=...")
+    _check_names(f"scipy.stats.{name}", f"scipy:{name}", parameters, known, shapes)
     frozen = family(**parameters)
     if not np.isfinite(np.atleast_1d(frozen.ppf(0.5))).all():
         raise ValueError(f"`{text}`: scipy.stats.{name} does not allow these parameters.")
@@ -225,11 +195,16 @@ def _build(kind: str, table: Mapping[str, type], name: str, parameters: dict[str
         raise ValueError(f"`--{kind}` must be one of {', '.join(table)}, {others}, got `{name}`.")
     signature = {p.name: p.default is p.empty for p in inspect.signature(table[name]).parameters.values()}
     own = [key for key in signature if key not in _NOT_PARAMETERS]
-    for wrong in (key for key in parameters if key not in own):
-        raise ValueError(f"{kind} `{name}` has no parameter `{wrong}`; it has {', '.join(own)}.")
-    for missing in (key for key in own if signature[key] and key not in parameters):
-        raise ValueError(f"{kind} `{name}` needs `{missing}`, as in {name}:{missing}=...; it has {', '.join(own)}.")
+    _check_names(f"{kind} `{name}`", name, parameters, own, [key for key in own if signature[key]])
     return table[name](**parameters, **{key: value for key, value in known.items() if key in signature})
+
+
+def _check_names(what: str, spec: str, given: Collection[str], known: Sequence[str], needed: Sequence[str]) -> None:
+    """Refuse parameters that ``what`` does not have, and the lack of those that it needs."""
+    for wrong in (key for key in given if key not in known):
+        raise ValueError(f"{what} has no parameter `{wrong}`; it has {', '.join(known)}.")
+    for missing in (key for key in needed if key not in given):
+        raise ValueError(f"{what} needs `{missing}`, as in {spec}:{missing}=...; it has {', '.join(known)}.")
 
 
 # Models, kernels and what else is in a user's own Python file, named ``file.py:name``.
@@ -265,16 +240,6 @@ def _load_model(text: str) -> Any:
             f"`{text}` sounds like a log density; pass it with `--log-density`, or rename it if it is a score."
         )
     return _with_checked_shape(thing, text)
-
-
-def _load_log_density(text: str) -> Callable[[Any], Any]:
-    """The function that ``file.py:name`` is, to be differentiated."""
-    thing = load(text)
-    if isinstance(thing, type) or not callable(thing):
-        raise TypeError(
-            f"`{text}` must be a function from points (n, d) to log densities (n,), got {type(thing).__name__}."
-        )
-    return thing  # type: ignore[no-any-return]
 
 
 def load(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""The table of numbers in a file: which of its columns and rows are tested, and how much memory they may take."""
+"""The table of numbers in a file: which of its columns and rows are tested, and which columns are predictions."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.frames import Labels
-from steinball.gram.choose import Settings
-from steinball.gram.cost import in_words
 from steinball.text import count, wrap
+from steinball_command.options import DataFile, Predicted
 
 _INDEX = re.compile(r"Unnamed: 0(\.\d+)?|__index_level_\d+__")  # what pandas calls an index without a name
 
@@ -82,28 +81,6 @@ class Table:
         return {name: value for name, value in told.items() if value}
 
 
-@dataclass(frozen=True)
-class Budget:
-    """How much memory the numbers of a file may take."""
-
-    source: str
-    limit: int
-
-    @classmethod
-    def of(cls, source: str, memory_limit: int | str | None) -> Budget:
-        """By a limit as users give it."""
-        return cls(source, Settings(memory_limit=memory_limit).limit(np.empty(0), 2**62))
-
-    def check(self, size: int, share: float = 1.0) -> None:
-        """Refuse a file of which the first ``share`` takes ``size`` bytes."""
-        if size > share * self.limit:
-            raise ValueError(
-                f"the numbers of `{self.source}` take about {in_words(size / share)}, but {in_words(self.limit)} of "
-                "memory may be used. Read fewer columns with `--columns`, raise `--memory-limit`, or save them as an "
-                "NPY file, which is not loaded as a whole."
-            )
-
-
 def choose_columns(
     columns: str | None, names: Sequence[str] | None, width: int, index: Collection[str] = ()
 ) -> Sequence[int]:
@@ -146,38 +123,81 @@ def _refuse_index(names: Sequence[str], index: Collection[str] = ()) -> None:
 
 
 def _columns(wanted: str, names: Sequence[str] | None, width: int) -> list[int]:
-    """The columns of one part of the text."""
-    if names is not None and wanted in names:
-        return [_column(wanted, names, width)]
+    """The columns of one part of the text: a name, a range, a pattern or a position."""
+    if (position := _position(wanted, names, width)) is not None:
+        return [position]
     for cut in (k for k, character in enumerate(wanted) if character == "-" and 0 < k < len(wanted) - 1):
-        ends = wanted[:cut].strip(), wanted[cut + 1 :].strip()
-        if all(_is_column(end, names, width) for end in ends):
-            first, last = (_column(end, names, width) for end in ends)
+        first, last = (_position(end.strip(), names, width) for end in (wanted[:cut], wanted[cut + 1 :]))
+        if first is not None and last is not None:
             if first > last:
                 raise ValueError(f"`--columns`: `{wanted}` runs backward; write the earlier column first.")
             return list(range(first, last + 1))
+    there = f"are numbered 1 to {width}" if names is None else "are called " + ", ".join(filter(None, names))
     if names is not None and set(wanted) & set("*?["):
         if found := [k for k, name in enumerate(names) if fnmatchcase(name, wanted)]:
             return found
-        raise ValueError(f"`--columns`: no column fits `{wanted}`; the columns {_called(names)}.")
-    return [_column(wanted, names, width)]
-
-
-def _is_column(wanted: str, names: Sequence[str] | None, width: int) -> bool:
-    return (names is not None and wanted in names) or (wanted.isdecimal() and 1 <= int(wanted) <= width)
-
-
-def _column(wanted: str, names: Sequence[str] | None, width: int) -> int:
-    if names is not None and wanted in names:
-        if list(names).count(wanted) > 1:
-            raise ValueError(f"`--columns`: several columns are called `{wanted}`; give its position, counted from 1.")
-        return list(names).index(wanted)
-    if wanted.isdecimal() and 1 <= int(wanted) <= width:
-        return int(wanted) - 1
-    there = f"are numbered 1 to {width}" if names is None else _called(names)
+        raise ValueError(f"`--columns`: no column fits `{wanted}`; the columns {there}.")
     meant = "".join(f" Did you mean `{name}`?" for name in get_close_matches(wanted, names or (), 1))
     raise ValueError(f"`--columns`: there is no column `{wanted}`; the columns {there}.{meant}")
 
 
-def _called(names: Sequence[str]) -> str:
-    return "are called " + ", ".join(filter(None, names))
+def _position(wanted: str, names: Sequence[str] | None, width: int) -> int | None:
+    """The column of this name, or else at this position, counted from 1; None where there is none."""
+    if names is not None and wanted in names:
+        if list(names).count(wanted) > 1:
+            raise ValueError(f"`--columns`: several columns are called `{wanted}`; give its position, counted from 1.")
+        return list(names).index(wanted)
+    return int(wanted) - 1 if wanted.isdecimal() and 1 <= int(wanted) <= width else None
+
+
+# Predictions: which column is y, which are the law, and which are features.
+
+
+def prediction_columns(file: DataFile, predicted: Predicted) -> list[str]:
+    """The texts that name columns: of single values (y, mean, sd, censoring), of features and of draws."""
+    if file.columns is not None:
+        raise ValueError("`--columns` is not read here: name the columns by `--y`, `--mean`, `--sd` and `--features`.")
+    if predicted.y is None:
+        raise ValueError("give `--y`, the column of observed values.")
+    pair = predicted.mean is not None, predicted.sd is not None
+    if predicted.draws is None and not all(pair):
+        raise ValueError("give `--mean` and `--sd`, the columns of normal predictions, or `--draws 'draw_*'`.")
+    if predicted.draws is not None and any(pair):
+        raise ValueError("give `--draws`, or `--mean` and `--sd`, not both.")
+    return [*_singles(predicted).values(), *filter(None, (predicted.features, predicted.draws))]
+
+
+def predictions_of(table: Table, predicted: Predicted) -> dict[str, Any]:
+    """What :func:`steinball.predictive_test` takes, of a table of the columns of :func:`prediction_columns`.
+
+    Examples
+    --------
+    >>> table = Table(np.eye(3), ("y", "m", "x"))
+    >>> given = predictions_of(table, Predicted(y="y", mean="m", sd="2.0", features="x"))
+    >>> given["y"].tolist(), given["predictive"][0].tolist(), given["predictive"][1], list(given["features"])
+    ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], 2.0, ['x'])
+    """
+    singles = _singles(predicted)
+    columns, start = dict(zip(singles, table.samples.T, strict=False)), len(singles)
+    many = len(choose_columns(predicted.features, table.names or None, 10**9)) if predicted.features else 0
+    names = table.names or tuple(f"column {j + 1}" for j in range(table.samples.shape[1]))
+    features = {names[j]: table.samples[:, j] for j in range(start, start + many)}
+    normal = None if predicted.draws else (columns["mean"], columns.get("sd", _constant(predicted.sd)))
+    law = table.samples[:, start + many :] if normal is None else normal
+    return {"y": columns["y"], "predictive": law, "features": features, "censoring": columns.get("censoring")}
+
+
+def _singles(predicted: Predicted) -> dict[str, str]:
+    """The columns of which there is one, without a standard deviation that is a number."""
+    given = {name: vars(predicted)[name] for name in ("y", "mean", "sd", "censoring")}
+    if _constant(predicted.sd) is not None:
+        given["sd"] = None
+    return {name: text for name, text in given.items() if text is not None}
+
+
+def _constant(text: str | None) -> float | None:
+    """A standard deviation that is written as a number; a whole number is the position of a column."""
+    try:
+        return None if text is None or text.isdecimal() else float(text)
+    except ValueError:
+        return None

@@ -16,24 +16,10 @@ from steinball.explain.influence import Influence, coordinate_shares, far_points
 from steinball.frames import Labels, labels_of
 from steinball.models.base import evaluate_score
 from steinball.stein import center_of
-from steinball.text import Row, Summarized, card, count, number, percent, render, table
+from steinball.text import Row, Summarized, count, number, percent, render
 
 _DRAWS, _GRID = 512, 201
 _ENTRIES_AT_ONCE = 2**21
-
-
-@dataclass(frozen=True, eq=False)
-class Places:
-    """Two places, (d,): where the data are most in excess, and where most is lacking.
-
-    Examples
-    --------
-    >>> Places(np.array([2.0]), np.array([0.1])).lack
-    array([0.1])
-    """
-
-    surplus: Floats
-    lack: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,24 +74,21 @@ class SteinWitness:
             parts.append(to_host(problem.stein.block(rows, problem.points)).sum(axis=1))
         return np.concatenate(parts) / (len(self.sums) * (self.sums.length or 1.0))
 
-    def along(self, j: int, grid: Any = None, at: Any = None) -> tuple[Floats, Floats]:
-        """A grid of coordinate j and f on it, on the line through ``at``, by default the median of the data."""
+    def along(self, j: int) -> tuple[Floats, Floats]:
+        """A grid of coordinate j and f on it, on the line through the median of the data."""
         x = self.sums.problem.rows.original
-        line = np.array(np.median(x, axis=0) if at is None else to_host(at), dtype=np.float64).reshape(-1)
-        if line.size != x.shape[1]:
-            raise ValueError(f"`at` must be a point of {x.shape[1]} numbers, got {line.size}.")
-        grid = _range(x[:, j]) if grid is None else np.ravel(to_host(grid))
-        places = np.repeat(line[None, :], len(grid), axis=0)
+        grid = _range(x[:, j])
+        places = np.repeat(np.median(x, axis=0)[None, :], len(grid), axis=0)
         places[:, j] = grid
         return grid, self(places)
 
-    def places(self) -> Places:
+    def places(self) -> tuple[Floats, Floats]:
         """Where f is largest and smallest, over the data and, where the model can be sampled, over draws of it."""
         at, values = self.sums.problem.rows.original, self.sums.row_means[self.sums.rows] / (self.sums.length or 1.0)
         draws = self.sums.problem.rows.original_draws(_DRAWS)
         if draws is not None:
             at, values = np.vstack([at, draws]), np.concatenate([values, self._inside(draws)])
-        return Places(at[np.nanargmax(values)], at[np.nanargmin(values)])
+        return at[np.nanargmax(values)], at[np.nanargmin(values)]
 
 
 def _range(column: Floats) -> Floats:
@@ -146,7 +129,7 @@ class Explanation(Summarized):
         The names of the columns.
     ids : tuple of str
         The names of all rows; empty where the data have none.
-    places : Places
+    surplus, lack : (d,) arrays
         Where the data are most in excess of the model, and where most is lacking, among the data and draws of the
         model.
     rejected : bool
@@ -174,7 +157,8 @@ class Explanation(Summarized):
     coordinates: Floats
     names: tuple[str, ...]
     ids: tuple[str, ...] = field(default=(), repr=False)
-    places: Places = field(repr=False)
+    surplus: Floats = field(repr=False)
+    lack: Floats = field(repr=False)
     rejected: bool
     ksd: float
     samples: Floats = field(repr=False)
@@ -192,18 +176,12 @@ class Explanation(Summarized):
         negative where there are fewer (:class:`steinball.explain.SteinWitness`); NaN outside the support."""
         return self._witness(grid)
 
-    def witness_along(self, j: int | str, grid: Any = None, at: Any = None) -> tuple[Floats, Floats]:
-        """A grid of one coordinate, by number or name, and the witness on it, along the line through ``at``.
-
-        By default that is the coordinatewise median of the data.
-        """
-        return self._witness.along(self._coordinate(j), grid, at)
-
-    def _coordinate(self, j: int | str) -> int:
+    def witness_along(self, j: int | str) -> tuple[Floats, Floats]:
+        """A grid of one coordinate, by number or name, and the witness on it, through the median of the data."""
         d = len(self.names)
         if not (j in self.names if isinstance(j, str) else -d <= j < d):
             raise ValueError(f"`j` must be one of the {d} coordinates or its name, got {j!r}.")
-        return self.names.index(j) if isinstance(j, str) else int(j)
+        return self._witness.along(self.names.index(j) if isinstance(j, str) else int(j))
 
     def label(self, row: int) -> str:
         """What a row is called."""
@@ -221,11 +199,8 @@ class Explanation(Summarized):
             (self.label(i), f"{percent(share)} of D²", f"D = {number(ksd[i])} without it; {self._values(i)}")
             for i, share in zip(self.points.tolist(), self.shares(self.points), strict=True)
         ]
-        return render(self._title, rows, "\n".join(self._sentences()))
-
-    @property
-    def _title(self) -> str:
-        return "Why the data were rejected" if self.rejected else "What the data's distance from the model is made of"
+        why = "Why the data were rejected", "What the data's distance from the model is made of"
+        return render(why[0] if self.rejected else why[1], rows, "\n".join(self._sentences()))
 
     def _shown(self, most: int = _COLUMNS) -> list[int]:
         """The coordinates to show, the largest share first."""
@@ -241,7 +216,7 @@ class Explanation(Summarized):
         listed = self._shown(_LISTED)
         shares = ", ".join(f"{self.names[j]} {percent(float(self.coordinates[j]))}" for j in listed)
         parts = f"; by coordinate{self._space}: {shares}" if len(self.coordinates) > 1 else ""
-        surplus, lack = self._place(self.places.surplus), self._place(self.places.lack)
+        surplus, lack = self._place(self.surplus), self._place(self.lack)
         found = [f"D = {number(self.ksd)}{parts}.", f"Too many points near {surplus}, too few near {lack}."]
         if len(single := self.influence.flips):
             found.append(f"Without any single one of {self._some(single)} the decision would be the other one.")
@@ -265,43 +240,23 @@ class Explanation(Summarized):
         inside = ", ".join(number(value) for value in place[:_COLUMNS]) + ", …" * (len(place) > _COLUMNS)
         return inside if len(place) == 1 else f"({inside})"
 
-    def _repr_html_(self) -> str:
-        heads = ("", "share of D²", "D without it", *(self.names[j] for j in self._shown()))
-        body = table([self._cells(i) for i in self.points.tolist()], heads)
-        return card("", self._title, "\n".join(self._sentences()), body=body)
-
-    def _cells(self, i: int) -> tuple[str, ...]:
-        share = percent(float(self.shares(np.array([i]))[0]))
-        outside = np.isnan(self.samples[i]).any()
-        values = (OUTSIDE,) if outside else (number(self.samples[i, j]) for j in self._shown())
-        return self.label(i), share, number(self.influence.ksd[i]), *values
-
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON: of the listed points all, of the others nothing."""
         names = dict(zip(self.names, self.coordinates.tolist(), strict=True))
-        return {
-            "schema": "steinball.explanation/2",
-            "rejected": self.rejected,
-            "ksd": self.ksd,
-            "points": [self._point(i) for i in self.points.tolist()],
-            "far": [self._point(i) for i in self.far.tolist()],
-            "improbable": self.improbable.tolist(),
-            "flips": self.influence.flips.tolist(),
+        listed = {name: [self._point(i) for i in vars(self)[name].tolist()] for name in ("points", "far")}
+        places = {name: vars(self)[name].tolist() for name in ("surplus", "lack")}
+        rows = {"improbable": self.improbable.tolist(), "flips": self.influence.flips.tolist()}
+        columns = {
             "names": list(self.names),
-            "coordinates": list(names.values()) if len(names) < len(self.names) else names,
-            "surplus": self.places.surplus.tolist(),
-            "lack": self.places.lack.tolist(),
+            "coordinates": names if len(names) == len(self.names) else [*names.values()],
         }
+        decided = {"rejected": self.rejected, "ksd": self.ksd}
+        return {"schema": "steinball.explanation/2", **decided, **listed, **rows, **columns, **places}
 
     def _point(self, i: int) -> dict[str, Any]:
-        return {
-            "row": i,
-            "id": self.label(i),
-            "contribution": float(self.contributions[i]),
-            "share": float(self.shares(np.array([i]))[0]),
-            "ksd_without": float(self.influence.ksd[i]),
-            "values": None if np.isnan(self.samples[i]).any() else self.samples[i].tolist(),
-        }
+        values = None if np.isnan(self.samples[i]).any() else self.samples[i].tolist()
+        told = {"row": i, "id": self.label(i), "contribution": float(self.contributions[i]), "values": values}
+        return told | {"share": float(self.shares(np.array([i]))[0]), "ksd_without": float(self.influence.ksd[i])}
 
 
 def explain(
@@ -346,6 +301,7 @@ def explain(
     samples = np.full((n, len(labels.names)), np.nan)
     samples[rows] = shown
     witness = SteinWitness(sums)
+    surplus, lack = witness.places()
     return Explanation(
         points=np.argsort(-sums.contributions, kind="stable")[:top],
         contributions=sums.contributions,
@@ -354,7 +310,8 @@ def explain(
         coordinates=coordinate_shares(sums.problem),
         names=labels.names,
         ids=labels.ids,
-        places=witness.places(),
+        surplus=surplus,
+        lack=lack,
         rejected=rejected,
         ksd=sums.ksd,
         samples=samples,

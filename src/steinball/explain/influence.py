@@ -97,12 +97,9 @@ def far_points(samples: Floats) -> NDArray[np.intp]:
     candidates = candidates[out[candidates] > np.median(out)]
     references = np.unique(np.linspace(0, len(z) - 1, _REFERENCES).astype(np.intp))
     reach = (_NEAR * (float(np.median(scipy.spatial.distance.pdist(z[references]))) or 1.0)) ** 2
-    return np.array([i for i in candidates if _is_alone(z, i, references, reach)], dtype=np.intp)
-
-
-def _is_alone(z: Floats, i: int, references: NDArray[np.intp], reach: float) -> bool:
-    near = np.square(z[references] - z[i]).sum(axis=1) <= reach
-    return int(np.sum(near & (references != i))) <= _FEW * len(references)
+    near = scipy.spatial.distance.cdist(z[candidates], z[references], "sqeuclidean") <= reach
+    others = near.sum(axis=1) - np.isin(candidates, references)  # a point is near itself
+    return np.asarray(candidates[others <= _FEW * len(references)])
 
 
 MOST_POINTS = 4_000

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,9 @@ from steinball.evidence.regions import RegionEvidence
 from steinball.frames import Labels, labels_of
 from steinball.regions.blame import Blame, blame
 from steinball.regions.counted import Region
-from steinball.regions.design import Cut, Question, floor_of
+from steinball.regions.design import Question
 from steinball.regions.views import column_families
-from steinball.text import Row, Summarized, card, count, percent, render, short, table
+from steinball.text import Row, Summarized, count, percent, render, short
 
 _DRAWN, _LISTED, _COLUMNS, _BARS, _TAIL = 20_000, 3, 3, 50, 0.002
 
@@ -74,20 +73,15 @@ def _view_words(evidence: RegionEvidence, region: Region, names: tuple[str, ...]
     return f"{words} in {reading.space}" if reading.space else words
 
 
-def shares_words(region: Region, question: str, share: float) -> str:
-    """What the model expects, what is tolerated and what is there."""
-    expected = f"the model expects {percent(region.expected)} of the rows"
-    if share > 0.0:
-        kind = percent(share) if question == "contamination" else points(share)
-        expected += f"; tolerating {kind}, at least {percent(region.tolerated)}"
-    return f"{expected}; there are {percent(region.observed)}"
-
-
 def region_sentence(
     evidence: RegionEvidence, region: Region, names: tuple[str, ...], question: Question, share: float
 ) -> str:
-    """Where a region is, and its shares."""
-    return f"{place_words(evidence, region, names)} {shares_words(region, question, share)}."
+    """Where a region is, and what the model expects there, what is tolerated and what is there."""
+    words = f"{place_words(evidence, region, names)} the model expects {percent(region.expected)} of the rows"
+    if share > 0.0:
+        kind = percent(share) if question == "contamination" else points(share)
+        words += f"; tolerating {kind}, at least {percent(region.tolerated)}"
+    return f"{words}; there are {percent(region.observed)}."
 
 
 def points(difference: float) -> str:
@@ -151,19 +145,11 @@ class RegionExplanation(Summarized):
         rows: list[Row] = [(self.label(i), self.values(i)) for i in self.points.tolist()] or [("rows", "none to name")]
         return render("Rows that the model does not explain", rows, "\n".join(self.sentences()))
 
-    def _repr_html_(self) -> str:
-        rows = [(self.label(i), self.values(i)) for i in self.points.tolist()]
-        body = table(rows, ("row", "values")) if rows else ""
-        return card("WHY", "Rows that the model does not explain", " ".join(self.sentences()), body=body)
-
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON."""
-        return {
-            "schema": "steinball.region-explanation/1",
-            "points": self.points.tolist(),
-            "short": self.short,
-            "blamed": [found.rows.tolist() for found in self.blamed],
-        }
+        blamed = [found.rows.tolist() for found in self.blamed]
+        told = {"points": self.points.tolist(), "short": self.short, "blamed": blamed}
+        return {"schema": "steinball.region-explanation/1", **told}
 
 
 def explain_regions(
@@ -189,19 +175,14 @@ class Profile:
         Values of the view.
     region : Region
         The region.
-    expected, observed : arrays
-        The shares of the model and of the rows in every arc of the view.
     """
 
     name: str
     data: Floats
     model: Floats
     region: Region
-    expected: Floats
-    observed: Floats
     labels: tuple[str, ...]
     whole: bool
-    floor: Callable[[Floats], Floats] = field(repr=False)
     caption: str
 
     @cached_property
@@ -246,21 +227,11 @@ def profile(
 ) -> Profile:
     """What the picture of a region is drawn from."""
     part, family = evidence.part_of(region)
-    design, reading = part.counted.design, part.reading
-    cut, source = design.cuts[family], reading.source
+    reading = part.reading
+    cut, source = part.counted.design.cuts[family], reading.source
     at = slice(region.view, region.view + 1)
     drawn = source.draw(_DRAWN, np.random.default_rng(0)) if source.draws is None else source.draws[:_DRAWN]
     data, model = (cut.family.at(source.rows(rows), at)[0] for rows in (reading.rows, drawn))
-    expected, observed = _arc_shares(cut, part.counted.below[family], region.view, design.n)
     name = _view_words(evidence, region, names) or "x"
     caption = region_sentence(evidence, region, names, question, share)
-    floor = partial(floor_of, question, share=share)
-    shown = reading.labels, evidence.whole_numbers, floor, caption
-    return Profile(name, data, model, region, expected, observed, *shown)
-
-
-def _arc_shares(cut: Cut, below: Any, view: int, n: int) -> tuple[Floats, Floats]:
-    heads = cut.heads[view if len(cut.heads) > 1 else 0]
-    expected, counted = cut.arcs.sums(heads) / heads[-1], cut.arcs.sums(below[view]) / n
-    some = expected > 0.0
-    return np.asarray(expected[some]), np.asarray(counted[some])
+    return Profile(name, data, model, region, reading.labels, evidence.whole_numbers, caption)

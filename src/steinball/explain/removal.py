@@ -1,153 +1,28 @@
-"""The least data whose removal brings a sample within the threshold of a test."""
+"""How firm a decision is: the least data to remove, and how many points may be replaced, before it turns."""
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats, to_host
-from steinball.gram.lowrank import PivotedCholesky
+from steinball.evidence.ksd import KSDEvidence
 from steinball.problem import Problem
-from steinball.progress import Progress, check_show
 from steinball.text import Summarized, count, number, percent, wrap
 
-Product = Callable[[Floats], Floats]
+LARGEST = 5_000
+"""Points whose Gram matrix is held as a whole."""
 
 _OUTER, _INNER = 60, 80  # prices tried, and steps of the quasi-Newton method for each
-
-
-@dataclass(frozen=True, eq=False)
-class KeptMass:
-    """Shares of every point that are kept, and what no other shares can exceed."""
-
-    kept: Floats
-    bound: float
-
-    @property
-    def gap(self) -> float:
-        """How much more than this might be kept at most, as a share of the sample."""
-        return max(0.0, self.bound - float(self.kept.mean()))
-
-
-def keep_most(product: Product, n: int, threshold: float, tolerance: float, show: bool | str = False) -> KeptMass:
-    r"""Solve
-
-    .. math:: \max_{0 \le k_i \le 1} \frac1n \sum_i k_i \quad\text{subject to}\quad
-       \Big| \frac1n \sum_i k_i \varphi(x_i) \Big| \le \rho.
-
-    For a price ν the Lagrangian :math:`\frac\nu2 |\cdot|^2 - \frac1n \sum k_i` is a quadratic over a box (SciPy's
-    L-BFGS-B); the price at which the norm is ρ is found by false position. Every k gives the dual bound
-
-    .. math:: \frac1n \sum_i k_i \le \rho |f| + \frac1n \sum_i (1 - f(x_i))_+, \qquad
-       f = \frac tn \sum_j k_j \varphi(x_j),
-
-    the best t for which is found by sorting, so the distance from the optimum is known and not guessed. ``product`` is
-    k → U k for the Gram matrix of the features φ, ``threshold`` ρ, and ``tolerance`` the gap at which to stop; ``show``
-    is whether its progress is shown.
-    """
-    with Progress("least removal", -math.log10(tolerance), show) as progress:
-
-        def seen(kept: Floats) -> Floats:
-            progress.advance(0.0)  # a single price may take a minute: the bar must not wait for its end
-            return product(kept)
-
-        search = _Search(seen, n, threshold)
-        search.look(np.ones(n))
-        price = 1.0 / (search.norm * threshold)
-        for _ in range(_OUTER):
-            if search.best.gap <= tolerance or search.finished:
-                break
-            before = search.digits(tolerance)
-            search.look(_box_minimum(seen, n, price, search.last))
-            progress.advance(search.digits(tolerance) - before)
-            price = search.next_price(price)
-        return search.best
-
-
-def certify(products: Floats, kept: Floats, threshold: float) -> KeptMass:
-    """The shares cut down to feasible ones where need be, and the bound that they give."""
-    n, norm = kept.size, math.sqrt(max(0.0, float(kept @ products))) / kept.size
-    kept = kept * min(1.0, threshold / norm) if norm > 0.0 else kept
-    return KeptMass(kept, _dual_bound(products / n, norm, threshold))
-
-
-class _Search:
-    """The prices tried so far: the bracket of the right one, and the best answer and bound yet."""
-
-    def __init__(self, product: Product, n: int, threshold: float) -> None:
-        self._product, self._threshold = product, threshold
-        self._ends: list[tuple[float, float] | None] = [None, None]  # (log price, log norm/ρ) above and below ρ
-        self.last, self.norm, self.best = np.ones(n), math.inf, KeptMass(np.zeros(n), 1.0)
-
-    @property
-    def finished(self) -> bool:
-        """Whether the norm is the threshold to rounding, or the bracket has closed."""
-        above, below = self._ends
-        closed = above is not None and below is not None and below[0] - above[0] < 1e-13
-        return closed or abs(self.norm / self._threshold - 1.0) < 1e-12
-
-    def digits(self, tolerance: float) -> float:
-        """How many decimal digits of the answer are certain, of those that are wanted: how far the search is."""
-        return -math.log10(max(self.best.gap, tolerance))
-
-    def look(self, kept: Floats) -> None:
-        """Take shares into account."""
-        products, n = self._product(kept), kept.size
-        self.last, self.norm = kept, math.sqrt(max(0.0, float(kept @ products))) / n
-        found = certify(products, kept, self._threshold)
-        better = found if found.kept.sum() > self.best.kept.sum() else self.best
-        self.best = KeptMass(better.kept, min(found.bound, self.best.bound))
-
-    def next_price(self, price: float) -> float:
-        """False position on (log ν, log norm), kept away from the ends of the bracket; a factor of 4 without one."""
-        height = math.log(max(self.norm / self._threshold, 1e-300))
-        self._ends[0 if height > 0.0 else 1] = (math.log(price), height)
-        above, below = self._ends
-        if above is None or below is None:
-            return price * (4.0 if below is None else 0.25)
-        share = above[1] / (above[1] - below[1])
-        return math.exp(above[0] + min(max(share, 0.1), 0.9) * (below[0] - above[0]))
-
-
-def _box_minimum(product: Product, n: int, price: float, start: Floats) -> Floats:
-    """argmin of ν kᵀUk/(2n) − Σ kᵢ over 0 ≤ kᵢ ≤ 1."""
-
-    def objective(kept: Floats) -> tuple[float, Floats]:
-        gradient = (price / n) * product(kept)
-        return 0.5 * float(kept @ gradient) - float(kept.sum()), gradient - 1.0
-
-    options = {"maxiter": _INNER, "maxfun": 4 * _INNER, "maxcor": 20, "ftol": 0.0, "gtol": 1e-9}
-    found = scipy.optimize.minimize(
-        objective, start, jac=True, method="L-BFGS-B", bounds=scipy.optimize.Bounds(0.0, 1.0), options=options
-    )
-    return np.asarray(np.clip(found.x, 0.0, 1.0))
-
-
-def _dual_bound(values: Floats, norm: float, threshold: float) -> float:
-    """The least over t ≥ 0 of ρ t |g| + mean (1 − t g(xᵢ))₊, for ``values`` g(xᵢ): convex and piecewise linear in t."""
-    falling = np.sort(values)[::-1]
-    steps = falling[falling > 0.0]  # the hinge of such a value is 0 from t = 1/value on
-    left = falling.sum() - np.concatenate([[0.0], np.cumsum(steps)])
-    slopes = threshold * norm - left / values.size  # at t = 0, and behind each of the steps
-    where = min(int(np.searchsorted(slopes, 0.0)), steps.size)
-    t = 0.0 if where == 0 else 1.0 / float(steps[where - 1])
-    return float(threshold * norm * t + np.maximum(1.0 - t * values, 0.0).mean())
-
-
-DENSE_UP_TO = 5_000
-"""Points up to which the Gram matrix is held as a whole; beyond, a low-rank factor of it."""
-
-LARGEST = 50_000
-"""Points beyond which even the exact product that certifies the answer takes minutes."""
-
+_STEP = math.log(4.0)  # of the logarithm of a price, until the right one is passed
 _TOLERANCE = 1e-6  # the gap that is good enough: a hundredth of a point among ten thousand
-_FACTOR_ENTRIES, _RESIDUAL = 2**26, 1e-9
-_ROWS_AT_ONCE = 512
 _LEAST_SHARE = 1e-12  # of D, below which a threshold is as good as 0
 _FULLY, _AT_ALL = 0.999, 1e-3
 
@@ -198,7 +73,7 @@ class Removal(Summarized):
         )
 
 
-def least_removal(problem: Problem, threshold: float, *, progress: bool | str = "auto") -> Removal:
+def least_removal(problem: Problem, threshold: float) -> Removal:
     r"""The least data to remove so that the rest is within the threshold of a test
 
     .. math:: \min \sum_i a_i \quad\text{subject to}\quad 0 \le a_i \le \tfrac1n, \qquad
@@ -210,8 +85,6 @@ def least_removal(problem: Problem, threshold: float, *, progress: bool | str = 
         What was tested, with V-statistics.
     threshold : float
         ρ > 0 on the scale of D; of a result, what D had to exceed for a rejection.
-    progress : bool or "auto"
-        Whether to show progress; by default on a terminal or in a notebook, after two seconds.
 
     Returns
     -------
@@ -222,8 +95,8 @@ def least_removal(problem: Problem, threshold: float, *, progress: bool | str = 
     What remains has total weight 1 − Σa and is *not* scaled up again: that keeps the problem convex, and asks how much
     of the sample must be left out of an average over n points. The threshold is held fixed; it is not the threshold of
     a test of the remaining points. The answer is exact up to the reported ``gap`` (a proved bound,
-    ``docs/theory/explanations.md``). Points at the same place may share a removal in any way. Up to 5,000 points the
-    whole Gram matrix is held; up to 50,000 a low-rank factor guides the search, and the exact matrix certifies it.
+    ``docs/theory/explanations.md``). Points at the same place may share a removal in any way. The Gram
+    matrix of all points is held: more than 5,000 of them are refused.
 
     Examples
     --------
@@ -234,45 +107,253 @@ def least_removal(problem: Problem, threshold: float, *, progress: bool | str = 
     >>> bool((x[removal.ranked] == 3.0).all()), round(removal.share, 2)
     (True, 0.07)
     """
-    check_show(progress)
-    n, rho = len(problem), threshold
+    n = len(problem)
     if n > LARGEST:
         raise ValueError(
             f"`least_removal` compares all pairs of points and is limited to {LARGEST:,}, got {n:,}. "
-            "Ask it about a random subsample, with the threshold of the full sample."
+            "Ask a test of a random subsample."
         )
-    products = exact_product(problem, np.ones(n), progress)
-    ksd = math.sqrt(max(0.0, float(products.mean()) / n))
-    if ksd <= rho:
-        return Removal(0.0, np.zeros(n), np.empty(0, dtype=np.intp), ksd, rho, 0.0)
-    rho = max(rho, _LEAST_SHARE * ksd)
-    found = keep_most(_product(problem, progress), n, rho, _TOLERANCE, progress)
-    if n > DENSE_UP_TO:
-        found = certify(exact_product(problem, found.kept, progress), found.kept, rho)
+    matrix = to_host(problem.stein.block(problem.points, problem.points))
+    pulls = matrix.sum(axis=1)
+    ksd = math.sqrt(max(0.0, float(pulls.mean()) / n))
+    if ksd <= threshold:
+        return Removal(0.0, np.zeros(n), np.empty(0, dtype=np.intp), ksd, threshold, 0.0)
+    rho = max(threshold, _LEAST_SHARE * ksd)
+    found = keep_most(matrix, rho, _TOLERANCE)
     weights = 1.0 - found.kept
-    order = np.lexsort((-products, -weights.round(6)))
+    order = np.lexsort((-pulls, -weights.round(6)))
     ranked = order[: int(np.sum(weights > _AT_ALL))]
     return Removal(float(weights.mean()), weights, ranked, ksd, rho, found.gap)
 
 
-def exact_product(problem: Problem, vector: Floats, show: bool | str = False) -> Floats:
-    """U v on the host, a few hundred rows of u at a time."""
-    n, points, parts = len(problem), problem.points, []
-    with Progress("Stein kernel", n, show) as progress:
-        for start in range(0, n, _ROWS_AT_ONCE):
-            rows = points.rows(start, min(start + _ROWS_AT_ONCE, n))
-            parts.append(to_host(problem.stein.block(rows, points)) @ vector)
-            progress.advance(len(parts[-1]))
-    return np.concatenate(parts)
+@dataclass(frozen=True, eq=False)
+class KeptMass:
+    """Shares of every point that are kept, and what no other shares can exceed."""
+
+    kept: Floats
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """How much more than this might be kept at most, as a share of the sample."""
+        return max(0.0, self.bound - float(self.kept.mean()))
 
 
-def _product(problem: Problem, show: bool | str = False) -> Product:
-    """v → U v, with the whole matrix in memory or, for many points, with a low-rank factor of it."""
-    n = len(problem)
-    if n <= DENSE_UP_TO:
-        matrix = to_host(problem.stein.block(problem.points, problem.points))
-        return lambda vector: np.asarray(matrix @ vector)
-    factor = PivotedCholesky(problem)
-    factor.grow(_RESIDUAL, max(1, _FACTOR_ENTRIES // n), show)
-    columns = np.concatenate([to_host(panel) for panel in factor.panels], axis=1)
-    return lambda vector: np.asarray(columns @ (columns.T @ vector))
+def keep_most(matrix: Floats, threshold: float, tolerance: float) -> KeptMass:
+    r"""Solve
+
+    .. math:: \max_{0 \le k_i \le 1} \frac1n \sum_i k_i \quad\text{subject to}\quad
+       \Big| \frac1n \sum_i k_i \varphi(x_i) \Big| \le \rho.
+
+    For a price ν the Lagrangian :math:`\frac\nu2 |\cdot|^2 - \frac1n \sum k_i` is a quadratic over a box (SciPy's
+    L-BFGS-B); the price at which the norm is ρ is found by Brent's method. Every k gives the dual bound
+
+    .. math:: \frac1n \sum_i k_i \le \rho |f| + \frac1n \sum_i (1 - f(x_i))_+, \qquad
+       f = \frac tn \sum_j k_j \varphi(x_j),
+
+    the best t for which is found by sorting, so the distance from the optimum is known and not guessed. ``matrix`` is
+    the Gram matrix of the features φ, ``threshold`` ρ, and ``tolerance`` the gap at which to stop.
+    """
+    n = len(matrix)
+    kept, best = np.ones(n), KeptMass(np.zeros(n), 1.0)
+
+    def height(log_price: float) -> float:
+        """log(norm/ρ) of what is kept at a price, which falls; 0 where the best answer so far is good enough."""
+        nonlocal kept, best
+        kept = _box_minimum(matrix, math.exp(log_price), kept)
+        values = matrix @ kept / n
+        norm = math.sqrt(max(0.0, float(kept @ values) / n))
+        feasible = kept * min(1.0, threshold / norm) if norm > 0.0 else kept
+        bound = min(best.bound, _dual_bound(values, norm, threshold))
+        best = KeptMass(max(best.kept, feasible, key=np.sum), bound)
+        return 0.0 if best.gap <= tolerance else math.log(max(norm / threshold, 1e-300))
+
+    low = high = -math.log(float(matrix.sum(axis=1).max()) / n)  # where all is kept, the price of the first to go
+    while height(high) > 0.0:
+        low, high = high, high + _STEP
+    if best.gap > tolerance:  # a second look at an end may differ a little from the first one: step back from both
+        ends = low - _STEP, high + _STEP
+        scipy.optimize.brentq(height, *ends, xtol=1e-13, rtol=1e-14, maxiter=_OUTER, disp=False)
+    return best
+
+
+def _box_minimum(matrix: Floats, price: float, start: Floats) -> Floats:
+    """argmin of ν kᵀUk/(2n) − Σ kᵢ over 0 ≤ kᵢ ≤ 1."""
+
+    def objective(kept: Floats) -> tuple[float, Floats]:
+        gradient = (price / len(kept)) * (matrix @ kept)
+        return 0.5 * float(kept @ gradient) - float(kept.sum()), gradient - 1.0
+
+    options = {"maxiter": _INNER, "maxfun": 4 * _INNER, "maxcor": 20, "ftol": 0.0, "gtol": 1e-9}
+    found = scipy.optimize.minimize(
+        objective, start, jac=True, method="L-BFGS-B", bounds=scipy.optimize.Bounds(0.0, 1.0), options=options
+    )
+    return np.asarray(np.clip(found.x, 0.0, 1.0))
+
+
+def _dual_bound(values: Floats, norm: float, threshold: float) -> float:
+    """The least over t ≥ 0 of ρ t |g| + mean (1 − t g(xᵢ))₊, for ``values`` g(xᵢ): convex and piecewise linear in t."""
+    falling = np.sort(values)[::-1]
+    steps = falling[falling > 0.0]  # the hinge of such a value is 0 from t = 1/value on
+    left = falling.sum() - np.concatenate([[0.0], np.cumsum(steps)])
+    slopes = threshold * norm - left / values.size  # at t = 0, and behind each of the steps
+    where = min(int(np.searchsorted(slopes, 0.0)), steps.size)
+    t = 0.0 if where == 0 else 1.0 / float(steps[where - 1])
+    return float(threshold * norm * t + np.maximum(1.0 - t * values, 0.0).mean())
+
+
+@dataclass(frozen=True)
+class Fragility(Summarized):
+    """How many replaced points a decision provably survives.
+
+    Attributes
+    ----------
+    changes : int
+        The decision survives replacing any ``changes`` points by arbitrary values.
+    rejected : bool
+        The decision.
+    margin : float
+        \\|D − θ − q\\|, the distance of D from where the decision turns.
+    diameter : float
+        The bound Δ of how far apart two points are in the eyes of the Stein kernel.
+    n : int
+        Number of points.
+    calibration : str
+        The calibration of the test.
+
+    Examples
+    --------
+    >>> Fragility(7, True, 0.1, 2.4, 500, "WeightedBootstrap").share
+    0.014
+    """
+
+    changes: int
+    rejected: bool
+    margin: float
+    diameter: float
+    n: int
+    calibration: str
+
+    @property
+    def share(self) -> float:
+        """``changes`` as a share of the points."""
+        return self.changes / self.n
+
+    def summary(self) -> str:
+        """In words.
+
+        Examples
+        --------
+        >>> print(Fragility(7, True, 0.1, 2.4, 500, "WeightedBootstrap").summary())
+        Rejected. The decision survives replacing any 7 of the 500 points (1.4 %) by
+        arbitrary values, as long as kernel, tilt and τ stay the same.
+        """
+        word, points = "Rejected" if self.rejected else "Not rejected", f"the {count(self.n, 'point')}"
+        if self.changes == 0:
+            return wrap(f"{word}. Replacing one of {points} might change the decision.", indent=0)
+        some = f"any {count(self.changes)} of {points} ({percent(self.share)})"
+        return wrap(
+            f"{word}. The decision survives replacing {some} by arbitrary values, as long as kernel, tilt and τ stay "
+            "the same.",
+            indent=0,
+        )
+
+
+def fragility(evidence: KSDEvidence, decision: Any) -> Fragility:
+    r"""How many points can be replaced without changing the decision of a test: a proved lower bound.
+
+    Replacing K points moves D by at most KΔ/n, :math:`\Delta = 2\sqrt\tau`, and the bootstrap draw with weights v by at
+    most :math:`T(K)\,\Delta/n`, with T(K) the sum of the K largest |vᵢ|. So the decision survives K changes if
+
+    .. math:: D - \frac{K\Delta}{n} - \theta > q\Big(D_b + \frac{T_b(K)\,\Delta}{n}\Big)
+       \quad\text{or}\quad
+       D + \frac{K\Delta}{n} - \theta \le q\Big(D_b - \frac{T_b(K)\,\Delta}{n}\Big),
+
+    where it was rejected or not. That is never less than :math:`\lceil m n/((1 + \max|v|)\Delta) \rceil - 1` with the
+    margin m = \|D − θ − q\|. A deviation bound does not move: T = 0. The boundary bootstrap's draws
+    :math:`|\theta \hat g + \delta_b|` also turn with the direction :math:`\hat g` of the data, by no more than
+    :math:`\theta \cdot 2 \sin(\tfrac12 \arcsin \tfrac{K\Delta}{nD})`.
+
+    Parameters
+    ----------
+    evidence : KSDEvidence
+        Of a V-statistic, with exact pairs, a τ that is an upper bound of u(x, x), and a kernel and tilt that were given
+        or come from the model.
+    decision : GofResult
+        The result at one tolerance and level.
+
+    Returns
+    -------
+    Fragility
+
+    Notes
+    -----
+    Proved (``docs/theory/explanations.md``) for a kernel, tilt, τ and radius that stay as they are: a length scale or
+    a tilt taken from the data would move with them. The weights v of the draws are those that the draws use, centered
+    or scaled where the calibration does that; the adversary may know them. It is a lower bound: the points that really
+    flip the decision may be several times as many.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> x = np.random.default_rng(0).normal(0.8, 1.0, size=300)
+    >>> fixed = {"kernel": sb.InverseMultiquadric(1.0), "tilt": sb.PolynomialTilt(), "tau": 1.7}
+    >>> result = sb.ksd_test(x, sb.models.Gaussian(), radius=sb.Huber(0.02), rng=0, **fixed)
+    >>> result.rejected, result.fragility().changes
+    (True, 9)
+    """
+    _check(evidence)
+    tau, n = evidence.tau.value, len(evidence.summary)
+    width = 2.0 * math.sqrt(tau)
+    survives = _survivor(evidence, decision, width / n)
+    # The decision survives 0 changes, and none beyond the first number of them that it does not survive.
+    changes = bisect_left(range(1, n + 1), True, key=lambda k: not survives(k))
+    margin = abs(decision.ksd - decision.radius - decision.threshold)
+    return Fragility(changes, decision.rejected, margin, width, n, decision.calibration)
+
+
+def _check(evidence: KSDEvidence) -> None:
+    if not evidence.tau.is_upper_bound:
+        raise ValueError(
+            f'`fragility` needs an upper bound of u(x, x) for every x, but `tau` is of kind "{evidence.tau.kind}": a '
+            'new point may exceed it. Test with tau="auto" where the model has a bound, or with a number that you know.'
+        )
+    if not evidence.predictable:
+        raise ValueError(
+            "`fragility` is about a kernel and tilt that stay as they are, and those of this result come from its "
+            "data, so that they would move with them. Test with a kernel and tilt of your own, such as "
+            "`kernel=InverseMultiquadric(1.0), tilt=PolynomialTilt()`."
+        )
+    if evidence.estimator != "v":
+        raise ValueError('`fragility` is about V-statistics: use estimator="v".')
+    if evidence.summary.grade != "exact":
+        raise ValueError('`fragility` needs every pair of points: use engine="blocked".')
+
+
+def _survivor(evidence: KSDEvidence, decision: Any, step: float) -> Callable[[int], bool]:
+    """Whether the decision survives K changes, each of which moves D by at most ``step`` = Δ/n."""
+
+    def survives(k: int) -> bool:
+        moved = step * _largest_sums(evidence, k)
+        critical = evidence.null.critical_range(decision.level, decision.radius, k * step, moved)
+        if critical is None:
+            raise TypeError(
+                f"`fragility` knows how bootstraps and deviation bounds move, not {decision.calibration}. "
+                "Test with WeightedBootstrap or BoundaryBootstrap."
+            )
+        if decision.rejected:
+            return bool(decision.ksd - k * step > critical[1])
+        return bool(decision.ksd + k * step <= max(decision.radius, critical[0]))
+
+    return survives
+
+
+def _largest_sums(evidence: KSDEvidence, k: int) -> Floats:
+    """T_b(K) for every draw b: the sum of the K largest of its weights in size, as the draws use them."""
+    sums = []
+    for chunk in evidence.summary.weights:
+        weights = np.asarray(chunk, dtype=np.float64)
+        applied = evidence.calibration.applied(weights)
+        sizes = np.sort(np.abs(weights if applied is None else applied), axis=1)
+        sums.append(sizes[:, max(0, sizes.shape[1] - k) :].sum(axis=1))
+    return np.concatenate(sums) if sums else np.empty(0)

@@ -1,24 +1,39 @@
-"""The answer of a test as a function of what is tolerated, and what must be conceded."""
+"""What a test would say at other tolerances: the whole curve, what must be conceded, what could have been detected."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from steinball.arrays import Floats, as_numbers, check_share
-from steinball.evidence.base import Evidence
+from steinball.arrays import Floats, as_numbers, as_samples, check_share, like, to_host
+from steinball.evidence.base import Curve, Evidence, PairSums
+from steinball.radius.base import Radius
 from steinball.radius.contamination import Huber
 from steinball.remarks import give
-from steinball.text import Summarized, number, percent, render, wrap
+from steinball.stein import SteinPoints
+from steinball.tau.certificate import is_upper_bound
+from steinball.text import OF_DISTRIBUTION, OF_POINTS, Summarized, number, percent, render, wrap
 
+_DRAWS = 512
 _STEPS, _LOOKED, _SHOWN = 100, 1024, 8
+_CELLS, _TIMES = 64, 4  # of a search for the ends of zones: cells of a grid, and how often one of them is looked into
 
 
 def conceding(bound: float, level: float, of_what: str) -> str:
     """The contamination that must be conceded, in a sentence; empty where it is none."""
     return f"At confidence {percent(1 - level)}, at least {percent(bound, down=True)} {of_what}." if bound else ""
+
+
+def whose(tau_kind: str) -> str:
+    """What the bound on contamination is about: of these points it holds when τ is at least their largest u(x, x)."""
+    if is_upper_bound(tau_kind):
+        return OF_DISTRIBUTION
+    return f"{OF_POINTS}, if contamination lies within the stated region" if tau_kind == "localized" else OF_POINTS
 
 
 @dataclass(frozen=True)
@@ -103,14 +118,8 @@ class ToleranceCurve(Summarized):
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON."""
-        return {
-            "schema": "steinball.tolerance-curve/1",
-            "level": self.level,
-            "conceded": self.conceded,
-            "contamination": self.contamination.tolist(),
-            "pvalues": self.pvalues.tolist(),
-            "verdicts": list(self.verdicts),
-        }
+        told = {name: np.asarray(value).tolist() for name, value in vars(self).items()}
+        return {"schema": "steinball.tolerance-curve/1", **told}
 
 
 def tolerance_curve(
@@ -174,3 +183,218 @@ def _first_close(evidence: Evidence, level: float) -> float:
         np.asarray(evidence.pvalues(Huber(1.0), shares)) > level
     )
     return float(shares[np.argmax(close)]) if close.any() else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Zones:
+    """The curve of a result, and where one verdict ends and the next begins.
+
+    ``kind`` is the set whose amount changes, ``own`` the amount of the result, ``first`` and ``second`` are where
+    *undecided* and the best verdict begin, infinite where they do not.
+    """
+
+    kind: Radius
+    own: float
+    curve: Curve
+    first: float
+    second: float
+
+    @property
+    def end(self) -> float:
+        """The largest amount of the curve."""
+        return float(self.curve.amounts[-1])
+
+    @property
+    def verdicts(self) -> tuple[str, str, str]:
+        """The verdicts of the zones, in their order."""
+        return "misfit", "undecided", self.curve.close
+
+    @property
+    def spans(self) -> list[tuple[str, float, float]]:
+        """Verdict, start and end of every zone that is there."""
+        ends = [0.0, min(self.first, self.end), min(max(self.first, self.second), self.end), self.end]
+        spans = zip(self.verdicts, ends[:-1], ends[1:], strict=True)
+        return [(verdict, low, high) for verdict, low, high in spans if high > low]
+
+
+def zones_of(evidence: Evidence, tolerated: Radius, level: float) -> Zones:
+    """The curve of a result to beyond all of its zones, and their ends: each verdict begins once."""
+    kind = evidence.sliding(tolerated)
+    if kind is None:
+        raise TypeError(f"beyond {tolerated!r} nothing else is tolerated without another test.")
+    own = evidence.amount(tolerated, kind)
+    most = 1.0 if kind.in_percent else 4.0 * max(evidence.distance(), own) or 1.0
+    upper, decidable = evidence.upper_bound(level), evidence.decidable(level)
+    first = _begin(lambda t: (np.asarray(evidence.pvalues(kind, t)) > level) | (not decidable), most)
+    second = (
+        _begin(lambda t: (evidence.limits(kind, t) >= upper) & (t > 0.0), most) if math.isfinite(upper) else math.inf
+    )
+    seen = [value for value in (first, second, own) if value < most]
+    end = _round_up(1.3 * max(seen, default=0.0), most) or most
+    grid = np.linspace(0.0, end, _STEPS + 1)
+    place = evidence.distance() / (float(evidence.limits(kind, np.array([end]))[0]) / end or math.nan)
+    if 0.0 < place < end:  # where D is reached the p-value jumps to 1
+        grid = np.sort(np.append(grid, [place * (1.0 - 1e-9), place * (1.0 + 1e-9)]))
+    return Zones(kind, own, evidence.curve(kind, grid, level), first, second)
+
+
+def _begin(holds: Callable[[Floats], NDArray[np.bool_]], most: float) -> float:
+    """The smallest amount at which something holds that then keeps holding; infinite where it never does."""
+    low, high = 0.0, most
+    for _ in range(_TIMES):
+        grid = np.linspace(low, high, _CELLS + 1)
+        there = holds(grid)
+        if not there.any():
+            return math.inf
+        k = int(np.argmax(there))
+        if k == 0:
+            return low
+        low, high = float(grid[k - 1]), float(grid[k])
+    return high
+
+
+def _round_up(value: float, most: float) -> float:
+    """A little more, in one or two digits."""
+    if value <= 0.0:
+        return 0.0
+    step = 10.0 ** math.floor(math.log10(value)) / 2.0
+    return min(most, math.ceil(value / step - 1e-9) * step)
+
+
+@dataclass(frozen=True)
+class Detectable(Summarized):
+    """The share of contamination that a test of this size detects in half of all samples; approximate.
+
+    Attributes
+    ----------
+    share : float
+        The estimate; infinite where not even a sample that is all contamination would be detected.
+    low, high : float
+        Between these the approximation puts it.
+    kind : str
+        Where the contamination lies: ``"worst"`` where it shows most, ``"points"`` at given points.
+    level : float
+        Of the test.
+
+    Examples
+    --------
+    >>> print(Detectable(0.14, 0.13, 0.14, "worst", 0.05))
+    Even where it shows most, contamination below about 14 % would be missed more
+    often than not: a test at level 0.05 finds that share in half of all samples (13
+    % to 14 %, approximately).
+    """
+
+    share: float
+    low: float
+    high: float
+    kind: str
+    level: float
+
+    def summary(self) -> str:
+        """In words."""
+        where = "Even where it shows most" if self.kind == "worst" else "At the given points"
+        if math.isinf(self.share):
+            missed = "any share of contamination would be missed more often than not"
+            return wrap(f"{where}, {missed}, at level {self.level:g}.", indent=0)
+        return wrap(
+            f"{where}, contamination below about {percent(self.share)} would be missed more often than not: a test at "
+            f"level {self.level:g} finds that share in half of all samples ({percent(self.low)} to "
+            f"{percent(self.high)}, approximately).",
+            indent=0,
+        )
+
+
+def smallest_detectable(kernels: Sequence[PairSums], level: float, kind: Any = "worst") -> Detectable:
+    r"""The smallest contamination that a test detects in half of all samples, from its own draws
+
+    .. math:: \varepsilon^2 |\mu_R|^2 + \frac1n \big(E_P u(X, X) - E_P f(X)^2\big) = (\theta + \gamma)^2, \qquad
+       f = \mu_R / |\mu_R|,
+
+    with the threshold γ and the mean embedding :math:`\mu_R` of the contamination R. The left side is about the median
+    of D² at the share ε; with a radius the true share lies between that and :math:`(\theta + \gamma)/|\mu_R|`, and the
+    middle of the two is the estimate.
+
+    Parameters
+    ----------
+    kernels : sequence of PairSums
+        The sums over pairs of a kernel Stein test; of several kernels the one that shows most decides.
+    level : float
+        Of the test.
+    kind : "worst" or array
+        ``"worst"``: all contamination at the point where it shows most, u(x, x) = τ. Otherwise the places of the
+        contamination, shape (m, d), or (m,) for d = 1.
+
+    Notes
+    -----
+    Approximate. Simulated for a Gaussian model at the default settings, d = 1 and 10, n = 100 and 500: within a tenth
+    of the true share (``docs/explaining.md``). Contamination elsewhere than in the worst place shows less.
+
+    Examples
+    --------
+    >>> import steinball as sb
+    >>> x = np.random.default_rng(0).normal(size=500)
+    >>> result = sb.robust_ksd_test(x, sb.models.Gaussian(), contamination=0.05, rng=0)
+    >>> 0.08 < result.smallest_detectable().share < 0.12
+    True
+    >>> result.smallest_detectable([4.0]).share > 1.2 * result.smallest_detectable().share  # far out it shows less
+    True
+    """
+    worst = isinstance(kind, str)
+    if worst and kind != "worst":
+        raise ValueError(f'`kind` must be "worst" or an array of points, got {kind!r}.')
+    if math.isnan(kernels[0].critical):
+        raise TypeError(
+            "this test does not decide by D alone, so that no share of contamination follows from its threshold. Use "
+            "`steinball.power`, which simulates."
+        )
+    answers = [_shares(sums, kind if worst else _places(sums, kind)) for sums in kernels]
+    low, high, share = (min(ends) for ends in zip(*answers, strict=True))
+    return Detectable(share, low, high, "worst" if worst else "points", level)
+
+
+def _places(sums: PairSums, kind: Any) -> SteinPoints:
+    """Given points, as the test sees them."""
+    problem = sums.problem
+    if not problem.evaluable:
+        raise TypeError(f"`kind` at points needs the score there; {problem.unknown_elsewhere}.")
+    places = as_samples(kind, "kind", least=1)
+    if places.shape[1] != problem.samples.shape[1]:
+        raise ValueError(f"`kind` must have {problem.samples.shape[1]} columns, got shape {tuple(places.shape)}.")
+    return problem.at(problem.rows.tested(to_host(places))).points
+
+
+def _shares(sums: PairSums, where: SteinPoints | str) -> tuple[float, float, float]:
+    """The shares between which contamination at points, or where it shows most, is detected every second time, and the
+    estimate."""
+    stein, points = sums.problem.stein, _typical(sums)
+    diagonal = to_host(stein.pairs(points, points))
+    if isinstance(where, str):
+        if math.isnan(sums.tau) or sums.bounded == "unbounded":
+            raise ValueError(
+                "u(x, x) has no bound here, so that there is no place where contamination shows most: one far point "
+                "can have any effect. Give the places of the contamination, or test with a tilt."
+            )
+        there, square = points.take(np.array([int(diagonal.argmax())])), sums.tau
+    else:
+        there, square = where, float(to_host(stein.block(where, where)).mean())
+    if square <= 0.0 or not math.isfinite(sums.critical):
+        return (math.inf,) * 3
+    length = math.sqrt(square)  # |μ_R|
+    values = to_host(stein.block(points, there)).mean(axis=1) / length
+    scatter = max(0.0, float(diagonal.mean() - np.square(values).mean())) / len(sums) if sums.estimator == "v" else 0.0
+    root = math.sqrt(scatter)  # the square of a large radius is no float
+    low = math.sqrt(max(0.0, sums.critical - root)) * math.sqrt(sums.critical + root) / length
+    high = sums.critical / length
+    share = low if sums.radius == 0.0 else (low + high) / 2.0
+    return tuple(end if end <= 1.0 else math.inf for end in (low, high, share))  # type: ignore[return-value]
+
+
+def _typical(sums: PairSums) -> SteinPoints:
+    """What the model looks like: its draws, or where it cannot be sampled the data."""
+    problem, reference = sums.problem, sums.problem.reference
+    if reference is None:
+        return problem.points
+    try:
+        return problem.at(like(reference.draws[:_DRAWS], problem.samples)).points
+    except Exception:  # a user's score need not be defined at its own draws: what is known is known
+        return problem.points

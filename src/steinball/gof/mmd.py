@@ -36,8 +36,7 @@ from steinball.models.registry import read_model
 from steinball.radius.contamination import Huber
 from steinball.record import recorded
 from steinball.results.base import Result
-from steinball.results.words import OF_DISTRIBUTION, OF_POINTS, measured
-from steinball.text import Row, count, describe, number
+from steinball.text import OF_DISTRIBUTION, OF_POINTS, Row, count, describe, measured, number
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -16,8 +16,7 @@ from steinball.models.knowledge import Knowledge
 from steinball.radius.contamination import Huber
 from steinball.record import Record, recorded
 from steinball.results.base import Result
-from steinball.results.words import OF_DISTRIBUTION
-from steinball.text import Row, describe, number, short
+from steinball.text import OF_DISTRIBUTION, Row, describe, number, short
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

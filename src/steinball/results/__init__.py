@@ -9,16 +9,7 @@ from steinball.results.predictive import PredictiveExplanation, PredictiveResult
 from steinball.results.regions import RegionFitResult, RegionResult
 
 __all__ = [
-    "AggregatedResult",
-    "CheckResult",
-    "ColumnsResult",
-    "ComparisonResult",
-    "FitResult",
-    "GofResult",
-    "PredictiveExplanation",
-    "PredictiveResult",
-    "RegionFitResult",
-    "RegionResult",
-    "Result",
+    "AggregatedResult", "CheckResult", "ColumnsResult", "ComparisonResult", "FitResult", "GofResult",
+    "PredictiveExplanation", "PredictiveResult", "RegionFitResult", "RegionResult", "Result",
     "RobustAggregatedResult",
-]
+]  # fmt: skip

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from steinball.arrays import Floats
 from steinball.evidence.base import PairSums
 from steinball.evidence.kernels import AggregationEvidence, KernelsEvidence, RobustAggregationEvidence
 from steinball.kernels.base import Kernel, unit_kernel
 from steinball.radius.base import Radius
 from steinball.record import Record
-from steinball.results.base import Lengthscales, Result, unseen
-from steinball.results.words import measured, unbounded_words, whose
-from steinball.text import Row, count, describe, number
+from steinball.results.base import Result, SupremumResult
+from steinball.text import Row, count, describe, measured, number
 from steinball.tilts import Tilt
+
+
+class Lengthscales(NamedTuple):
+    """What several length scales say: how strongly each speaks against the model, and what rejects."""
+
+    lengths: Floats
+    values: Floats
+    threshold: float
+    label: str
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -48,6 +58,10 @@ class KernelsResult(Result):
     @property
     def _lengths(self) -> Any:
         return np.array([unit_kernel(kernel)[1] for kernel in self.kernels])
+
+    @abstractmethod
+    def _lengthscales(self) -> Lengthscales:
+        """What each of the length scales says."""
 
     def _kernel_rows(self) -> list[Row]:
         return [
@@ -122,7 +136,7 @@ class AggregatedResult(KernelsResult):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class RobustAggregatedResult(KernelsResult):
+class RobustAggregatedResult(SupremumResult, KernelsResult):
     """The result of :func:`steinball.robust_ksdagg_test`: :class:`~steinball.results.base.Result`, and more.
 
     Attributes
@@ -148,8 +162,6 @@ class RobustAggregatedResult(KernelsResult):
     radii: tuple[float, ...]
     taus: tuple[float, ...]
     ratios: tuple[float, ...]
-    tau_kind: str
-    bounded: str = "apparent"
     details: dict[str, Any] = field(default_factory=dict)
     _evidence: RobustAggregationEvidence
 
@@ -175,21 +187,8 @@ class RobustAggregatedResult(KernelsResult):
             ("p-value", number(self.pvalue), self._calibrated()),
         ]
 
-    def sentence(self) -> str:
-        """The decision in words, and what cannot be said where u(x, x) is not bounded."""
-        return f"{super().sentence()}\n{unbounded_words(self.bounded)}".rstrip()
-
     def _tolerance(self) -> str:
         return f"tolerated: {self._tolerated!r}" if self.contamination is None else super()._tolerance()
 
     def _tolerance_words(self) -> str:
         return f"within {self._tolerated!r}" if self.contamination is None else super()._tolerance_words()
-
-    def _unseen(self) -> str:
-        return unseen(self, self.bounded)
-
-    def _certain(self) -> bool:
-        return self.bounded == "proved"
-
-    def _whose(self) -> str:
-        return whose(self.tau_kind)

@@ -4,44 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
+from steinball import text
 from steinball.arrays import Floats, check_resamples
 from steinball.calibration.base import Calibration
 from steinball.evidence.base import Decision, Evidence, PairSums
-from steinball.explain.detectable import Detectable, smallest_detectable
-from steinball.explain.explanation import Explanation, explain
+from steinball.explain import Concession, Detectable, Explanation, ToleranceCurve
+from steinball.explain.explanation import explain
 from steinball.explain.regions import Profile
-from steinball.explain.tolerance import Concession, ToleranceCurve, conceding, tolerance_curve
+from steinball.explain.tolerance import conceding, smallest_detectable, tolerance_curve, whose
 from steinball.radius.base import FixedRadius, Radius, as_radius
 from steinball.radius.contamination import Huber
 from steinball.record import Record
 from steinball.remarks import give
-from steinball.results.words import (
-    CONTAMINATED,
-    OF_POINTS,
-    UNPROVED,
-    decided,
-    plain,
-    tolerated,
-)
-from steinball.text import Row, brief, card, count, describe, number, percent, render, short, spaced
-
-
-class Lengthscales(NamedTuple):
-    """What several length scales say: how strongly each speaks against the model, and what rejects."""
-
-    lengths: Floats
-    values: Floats
-    threshold: float
-    label: str
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Result(Decision, ABC):
+class Result(Decision, text.Reported):
     """The result of a test.
 
     Attributes
@@ -88,7 +70,7 @@ class Result(Decision, ABC):
     _subject: ClassVar[str] = "the data"
     _noun: ClassVar[str] = "point"
     _target: ClassVar[str] = "the model"
-    _unproved: ClassVar[str] = UNPROVED
+    _unproved: ClassVar[str] = text.UNPROVED
     """The words of the decision: what contradicts what, and what is not shown where it does not."""
 
     @property
@@ -160,38 +142,14 @@ class Result(Decision, ABC):
         found = dataclasses.replace(self, _record=record)
         return found._decided_by(self._evidence, self._tolerated, self.level) if names else found
 
-    @property
-    @abstractmethod
-    def title(self) -> str:
-        """Which test it was."""
-
-    @abstractmethod
-    def rows(self) -> list[Row]:
-        """The table of the summary."""
-
     def sentence(self) -> str:
         """The decision in words. Not rejecting is never worded as support for the model."""
         return f"{self._decided()}\n{self._concession()}".rstrip()
 
-    def summary(self, details: bool = False) -> str:
-        """The result for people: the verdict in a few sentences and the numbers below it, at most four lines.
-
-        It begins with MISFIT, GOOD ENOUGH or UNDECIDED, of scores alone with CLOSE IN KSD; where nothing is tolerated
-        with REJECTED or NOT REJECTED.
-        ``details=True``: a table of everything, and the decision in words.
-        """
-        if details:
-            return render(self.title, self.rows(), self.sentence())
-        sentences, numbers = self._brief()
-        return brief([f"{self._headline()} at level {self.level:g}.", *sentences], numbers)
-
     def _brief(self) -> tuple[list[str], list[str]]:
         """What was found in sentences, and the numbers behind it."""
-        numbers = [f"p-value {short(self.pvalue)}", self._measured(), self._calibrated()]
+        numbers = [f"p-value {text.short(self.pvalue)}", self._measured(), self._calibrated()]
         return [sentence for sentence in self._answer() if sentence], numbers
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def explain(self, data: Any = None, top: int = 10) -> Explanation:
         """The points, coordinates and places that D is made of: :class:`steinball.explain.Explanation`.
@@ -241,18 +199,13 @@ class Result(Decision, ABC):
         What is not finite is ``None``, tuples are lists, kernels and tilts are texts.
         """
         names = (part.name for part in dataclasses.fields(self) if not part.name.startswith("_"))
-        values = {name: plain(getattr(self, name)) for name in ("rejected", "verdict", *names)}
+        values = {name: text.plain(getattr(self, name)) for name in ("rejected", "verdict", *names)}
         return {"schema": self.schema, **values}
 
     def __repr__(self) -> str:
         names = ("pvalue", "statistic", "threshold", *self._shown)
-        values = "".join(f", {name}={describe(getattr(self, name))}" for name in names)
+        values = "".join(f", {name}={text.describe(getattr(self, name))}" for name in names)
         return f"{type(self).__name__}(rejected={self.rejected}{values})"
-
-    def _repr_html_(self) -> str:
-        sentences, numbers = self._brief()
-        words = f"at level {self.level:g}. {' '.join(sentences)}\n{' · '.join(numbers)}"
-        return card(self._headline(), self.title, words, self.rows())
 
     # Pictures and a page; what they are drawn from is declared here, and nothing else is asked of a result.
 
@@ -332,10 +285,6 @@ class Result(Decision, ABC):
         """The draws on the scale of the statistic."""
         return None
 
-    def _lengthscales(self) -> Lengthscales | None:
-        """What each of several length scales says."""
-        return None
-
     def _profile(self) -> Profile | None:
         """The view that decides, where shares of rows in regions were compared."""
         return None
@@ -365,11 +314,11 @@ class Result(Decision, ABC):
     def _answer(self) -> list[str]:
         """The sentences of a brief summary; "contaminated" is explained once, where it is said."""
         said = [self._finding(), (self._concession() if self.rejected else "") or self._unseen()]
-        return [*said, CONTAMINATED if "ontaminat" in "".join(said) else ""]
+        return [*said, text.CONTAMINATED if "ontaminat" in "".join(said) else ""]
 
     def _finding(self) -> str:
         """What was found, in a sentence."""
-        points, target, tolerated = f"The {count(self.n, self._noun)}", self._target, self._tolerance_words()
+        points, target, tolerated = f"The {text.count(self.n, self._noun)}", self._target, self._tolerance_words()
         if self.rejected:
             return f"{points} contradict {target}{', even ' * bool(tolerated)}{tolerated}."
         if not tolerated:
@@ -389,54 +338,74 @@ class Result(Decision, ABC):
 
     def _measured(self) -> str:
         """The distance, for the line of numbers."""
-        return f"statistic {short(self.statistic)}"
+        return f"statistic {text.short(self.statistic)}"
 
     def _decided(self) -> str:
         words = self._subject, self._target, self._unproved
-        return decided(self.rejected, f"at level {self.level:g}", self._tolerance_words(), words)
+        return text.decided(self.rejected, f"at level {self.level:g}", self._tolerance_words(), words)
 
     def _points(self) -> str:
-        return f"{count(self.n, 'point')} in {count(self.dimension, 'dimension')}"
+        return f"{text.count(self.n, 'point')} in {text.count(self.dimension, 'dimension')}"
 
     def _rule(self) -> str:
         finite = math.isfinite(self.threshold)
-        return f"rejected above {number(self.threshold)}" if finite else "no value can reject at this level"
+        return f"rejected above {text.number(self.threshold)}" if finite else "no value can reject at this level"
 
     def _calibrated(self) -> str:
-        name = spaced(self.calibration)
-        return f"{name}, {count(self.n_resamples, 'draw')}" if self.n_resamples else name
+        name = text.spaced(self.calibration)
+        return f"{name}, {text.count(self.n_resamples, 'draw')}" if self.n_resamples else name
 
     def _tolerance(self) -> str:
         """A note on the radius."""
         if not self.contamination:
             return "nothing is tolerated"
         where = ", wherever it lies" if self._certain() else ""
-        return f"tolerated: {percent(self.contamination)} of contamination{where}"
+        return f"tolerated: {text.percent(self.contamination)} of contamination{where}"
 
     def _certain(self) -> bool:
         """Whether it is proved that no place of contamination counts for more than the radius allows."""
         return True
 
     def _tolerance_words(self) -> str:
-        return tolerated(self.contamination)
+        return text.tolerated(self.contamination)
 
     def _whose(self) -> str:
-        return OF_POINTS
+        return text.OF_POINTS
 
 
-def unseen(result: Result, bounded: str) -> str:
-    """What contamination would be missed, in a sentence; empty where that is not known or not asked."""
-    if bounded == "unbounded":
-        return (
-            "One far point can have any effect, because u(x, x) is not bounded here."
-            if result._tolerance_words()
-            else ""
-        )
-    sums = result._sums()
-    if result.verdict != "undecided" or math.isnan(sums[0].critical) or not sums[0].tau > 0.0:
-        return ""
-    share = result.smallest_detectable().share
-    if math.isinf(share):
-        return "Even where it shows most, any share of contamination would be missed more often than not."
-    least = percent(float(f"{share:.2g}"))
-    return f"Even where it shows most, contamination below about {least} would be missed more often than not."
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SupremumResult(Result):
+    """A result whose tolerance rests on τ, the supremum of u(x, x): what holds depends on how τ was obtained."""
+
+    tau_kind: str
+    bounded: str = "apparent"
+
+    _has_sums: ClassVar[bool] = True
+
+    def sentence(self) -> str:
+        """The decision in words, and what cannot be said where u(x, x) is not bounded."""
+        lost = "u(x, x) grows without limit, so no share of contamination can be bounded." * self._unbounded
+        return f"{super().sentence()}\n{lost}".rstrip()
+
+    @property
+    def _unbounded(self) -> bool:
+        return self.bounded == "unbounded"
+
+    def _unseen(self) -> str:
+        if self._unbounded:
+            lost = "One far point can have any effect, because u(x, x) is not bounded here."
+            return lost if self._tolerance_words() else ""
+        leading = self._sums()[0]
+        if self.verdict != "undecided" or math.isnan(leading.critical) or not leading.tau > 0.0:
+            return ""
+        share = self.smallest_detectable().share
+        if math.isinf(share):
+            return "Even where it shows most, any share of contamination would be missed more often than not."
+        least = text.percent(float(f"{share:.2g}"))
+        return f"Even where it shows most, contamination below about {least} would be missed more often than not."
+
+    def _certain(self) -> bool:
+        return self.bounded == "proved"
+
+    def _whose(self) -> str:
+        return whose(self.tau_kind)

@@ -10,11 +10,11 @@ from steinball.evidence.base import CLOSE, GOOD_ENOUGH, PairSums, three_way_verd
 from steinball.evidence.check import CheckEvidence, ColumnsEvidence
 from steinball.explain.explanation import Explanation
 from steinball.explain.regions import Profile, RegionExplanation
+from steinball.explain.tolerance import whose
 from steinball.results.base import Result
-from steinball.results.gof import FitResult, GofResult
-from steinball.results.regions import RegionFitResult, RegionResult, SharesResult
-from steinball.results.words import whose
-from steinball.text import Row, count, number, percent, short
+from steinball.results.gof import GofResult
+from steinball.results.regions import SharesResult
+from steinball.text import Row, count, number, short
 
 _KSD = "distance"
 
@@ -81,21 +81,16 @@ class CheckResult(SharesResult):
     @property
     def region(self) -> str:
         """The region that decides, in words; empty where only scores were compared."""
-        regions = self.parts.get("regions")
-        if not isinstance(regions, RegionResult):
-            return ""
-        return regions._called(self._record.call, self._columns).region
+        leading = self._leading
+        return leading.region if isinstance(leading, SharesResult) else ""
 
-    def summary(self, details: bool = False) -> str:
-        """As of every test; of a family, the fit in a line before it."""
-        leading, found = self._leading, super().summary(details)
-        fitted = isinstance(leading, (FitResult, RegionFitResult)) and not details
-        return f"{leading._fit_line()}\n{found}" if fitted else found  # type: ignore[attr-defined]
+    def _preface(self) -> str:
+        return self._leading._preface()
 
     def _finding(self) -> str:
         distance = self.parts.get(_KSD)
         if len(self._tests) == 1:
-            return self._leading._called(self._record.call, self._columns)._finding()
+            return self._leading._finding()
         if self.rejected and isinstance(distance, GofResult) and self._decides == _KSD:
             also = f" {self._differs().capitalize()}." if self._differs() else ""
             tolerated = f", even {self._tolerance_words()}" if self._tolerance_words() else ""
@@ -103,8 +98,7 @@ class CheckResult(SharesResult):
         return super()._finding()
 
     def _unseen(self) -> str:
-        distance = self.parts.get(_KSD)
-        return distance._unseen() if distance is not None and "regions" not in self._tests else ""
+        return "" if "regions" in self._tests else self._leading._unseen()
 
     def _whose(self) -> str:
         distance = self._tests.get(_KSD)
@@ -118,13 +112,15 @@ class CheckResult(SharesResult):
 
     def explain(self, data: Any = None, top: int = 10) -> RegionExplanation | Explanation:  # type: ignore[override]
         """The region that is short of rows and the rows that the model does not explain; where only scores were
-        compared, the points, coordinates and places that the distance is made of."""
-        return self._leading._called(self._record.call, self._columns).explain(data, top)
+        compared, the points, coordinates and places that the distance is made of. Of a frame with one model a column
+        the column with the smallest p-value is explained, another one by ``result.parts[name].explain()``."""
+        return self._leading.explain(data, top)
 
     @property
     def _leading(self) -> Result:
+        """The result that is shown and explained, with the names of the columns."""
         parts = self.parts
-        return parts["regions" if "regions" in parts else _KSD]
+        return parts["regions" if "regions" in parts else _KSD]._called(self._record.call, self._columns)
 
     @property
     def _has_sums(self) -> bool:  # type: ignore[override]
@@ -134,8 +130,7 @@ class CheckResult(SharesResult):
         return self.parts[_KSD]._sums()
 
     def _profile(self) -> Profile | None:
-        regions = self.parts.get("regions")
-        return None if regions is None else regions._called(self._record.call, self._columns)._profile()
+        return self._leading._profile()
 
     @property
     def title(self) -> str:
@@ -145,16 +140,10 @@ class CheckResult(SharesResult):
 
     def rows(self) -> list[Row]:
         """The table of the summary."""
-        found: list[Row] = [("data", f"{count(self.n, 'row')} in {count(self.dimension, 'column')}")]
-        found += [(name, str(value)) for name, value in self.details.items() if name != "columns"]
-        found.append(("tolerated", self._tolerance().removeprefix("tolerated: ")))
+        found = [*self._data_rows(self.details), self._tolerated_row()]
         found += [(name, f"p-value {number(part.pvalue)}", part._calibrated()) for name, part in self.parts.items()]
-        if "regions" in self._tests:
-            low, high = self.difference_interval
-            words = f"of shares; each end at confidence {percent(1 - self.level)}"
-            found.append(("difference", f"{100 * low:.3g} – {100 * high:.3g} points", words))
-        found.append(("p-value", number(self.pvalue), f"the smallest times {len(self._tests)}"))
-        return found
+        found += [self._difference_row()] if "regions" in self._tests else []
+        return [*found, ("p-value", number(self.pvalue), f"the smallest times {len(self._tests)}")]
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON, with those of the tests under ``parts``."""
@@ -223,10 +212,8 @@ class ColumnsResult(CheckResult):
         """The check of the column with the smallest p-value."""
         return min(self.parts.values(), key=lambda part: part.pvalue)  # type: ignore[return-value]
 
-    @property
-    def region(self) -> str:
-        """The region that decides, in words; empty where only scores of that column were compared."""
-        return self._leading.region
+    def _preface(self) -> str:
+        return ""
 
     def _named(self, verdict: str) -> str:
         return ", ".join(name for name, found in self.verdicts.items() if found == verdict)
@@ -253,15 +240,8 @@ class ColumnsResult(CheckResult):
     def _calibrated(self) -> str:
         return f"{count(self.dimension, 'column')}, Holm"
 
-    def explain(self, data: Any = None, top: int = 10) -> RegionExplanation | Explanation:  # type: ignore[override]
-        """Why, of the column with the smallest p-value; of another one by ``result.parts[name].explain()``."""
-        return self._leading.explain(data, top)
-
     def _sums(self) -> tuple[PairSums, ...]:
         return self._leading._sums()
-
-    def _profile(self) -> Profile | None:
-        return self._leading._profile()
 
     @property
     def title(self) -> str:
@@ -270,12 +250,9 @@ class ColumnsResult(CheckResult):
 
     def rows(self) -> list[Row]:
         """The table of the summary."""
-        found: list[Row] = [("data", f"{count(self.n, 'row')} in {count(self.dimension, 'column')}")]
-        found.append(("tolerated", self._tolerance().removeprefix("tolerated: ")))
-        adjusted, parts = self.pvalues, self.parts
+        found, adjusted, parts = [*self._data_rows({}), self._tolerated_row()], self.pvalues, self.parts
         for name, verdict in self.verdicts.items():
-            words = f"p-value {short(parts[name].pvalue)}, {short(adjusted[name])} by Holm"
-            found.append((name, verdict, words))
+            found.append((name, verdict, f"p-value {short(parts[name].pvalue)}, {short(adjusted[name])} by Holm"))
         return [*found, ("p-value", number(self.pvalue), "the smallest by Holm")]
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from steinball.arrays import Floats, as_number, check_level
 from steinball.comparison import Comparison, decide_pairs
 from steinball.record import Record
-from steinball.text import Row, brief, card, count, number, percent, render, short
+from steinball.text import Reported, Row, count, number, percent, short
 
 NOT_CLOSE = "Closer is not close: whether a model fits is a test of its own."
 _SHOWN = 3
@@ -26,7 +26,7 @@ def check_contamination(contamination: Any) -> float:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class ComparisonResult:
+class ComparisonResult(Reported):
     """Which of several models is closer to the rows, pair by pair: the result of :func:`steinball.compare`.
 
     Attributes
@@ -94,12 +94,9 @@ class ComparisonResult:
         """What was compared."""
         return f"Comparison of {count(len(self.names), 'model')}"
 
-    def summary(self, details: bool = False) -> str:
-        """The result for people: what is shown in a few sentences, and the numbers below; with ``details`` a table."""
-        if details:
-            return render(self.title, self.rows(), f"{self._headline()} at level {self.level:g}. {self._words()}")
-        sentences, numbers = self._brief()
-        return brief([f"{self._headline()} at level {self.level:g}.", *sentences], numbers)
+    def sentence(self) -> str:
+        """What is shown, in words."""
+        return f"{self._headline()} at level {self.level:g}. {self._words()}"
 
     def rows(self) -> list[Row]:
         """The table of the summary."""
@@ -125,9 +122,9 @@ class ComparisonResult:
             others = [name for name in self.names if name != self.closest]
             words = [f"The {count(self.n, 'row')} are closer to {self.closest} than to {_listed(others)}{tolerated}."]
         elif found:
-            beaten = {
-                name: [pair.closer for pair in found if pair.closer and _other(pair) == name] for name in self.names
-            }
+            beaten: dict[str, list[str]] = {name: [] for name in self.names}
+            for pair in found:
+                beaten[pair.second if pair.closer == pair.first else pair.first].append(str(pair.closer))
             claims = [f"to {_listed(winners)} than to {name}" for name, winners in beaten.items() if winners]
             words = [f"The {count(self.n, 'row')} are closer {_listed(claims)}{tolerated}; the other pairs stay open."]
         else:
@@ -143,17 +140,9 @@ class ComparisonResult:
         known = f"{count(self.draws[name])} draws" if self.draws[name] else "closed form"
         return f"{known}, fitted on {count(self.fitted_on, 'other row')}: {params}" if params else known
 
-    def __str__(self) -> str:
-        return self.summary()
-
     def __repr__(self) -> str:
         shown = ", ".join(f"{pair.first}/{pair.second}: {pair.closer}" for pair in self.pairs)
         return f"ComparisonResult(n={self.n}, contamination={self.contamination:g}, closer={{{shown}}})"
-
-    def _repr_html_(self) -> str:
-        sentences, numbers = self._brief()
-        words = f"at level {self.level:g}. {' '.join(sentences)}\n{' · '.join(numbers)}"
-        return card(self._headline(), self.title, words, self.rows())
 
     def __bool__(self) -> bool:
         raise TypeError("a comparison has no truth value: use `result.closest` or `result.pairs`.")
@@ -193,10 +182,6 @@ class ComparisonResult:
         from steinball.show.comparison import write_comparison
 
         return write_comparison(self, path, title)
-
-
-def _other(pair: Comparison) -> str:
-    return pair.second if pair.closer == pair.first else pair.first
 
 
 def _interval(pair: Comparison) -> str:

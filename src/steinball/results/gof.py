@@ -9,18 +9,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, as_number, check_level
+from steinball.arrays import Array, Floats, check_level
 from steinball.evidence.base import CLOSE, PairSums, three_way_verdict
 from steinball.evidence.bounds import Credibility, credibility
 from steinball.evidence.ksd import KSDEvidence
-from steinball.explain.detectable import Detectable, Fragility, fragility
-from steinball.explain.removal import Removal, least_removal
+from steinball.explain.removal import Fragility, Removal, fragility, least_removal
+from steinball.explain.tolerance import Detectable
 from steinball.kernels.base import Kernel
 from steinball.radius.base import Radius
 from steinball.record import Record
-from steinball.results.base import Result, unseen
-from steinball.results.words import measured, tolerated, unbounded_words, whose
-from steinball.text import BRIEF_WIDTH, Row, count, describe, number, percent, short
+from steinball.results.base import SupremumResult
+from steinball.text import BRIEF_WIDTH, Row, count, describe, measured, number, percent, short, tolerated
 from steinball.tilts import Tilt
 
 _TAU_KINDS = {
@@ -41,7 +40,7 @@ _GRADES = {
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class GofResult(Result):
+class GofResult(SupremumResult):
     """The result of a kernel Stein goodness-of-fit test: :class:`~steinball.results.base.Result`, and more.
 
     Attributes
@@ -100,20 +99,17 @@ class GofResult(Result):
     lower_bound: float
     upper_bound: float
     tau: float
-    tau_kind: str
     estimator: str
     engine: str
     grade: str
     details: dict[str, Any]
     kernel: Kernel
     tilt: Tilt | None
-    bounded: str = "apparent"
     _evidence: KSDEvidence
     _doubt: str = ""
 
     schema: ClassVar[str] = "steinball.gof/2"
     _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius")
-    _has_sums: ClassVar[bool] = True
 
     @classmethod
     def of(cls, evidence: KSDEvidence, tolerated: Radius, level: float, record: Record, **more: Any) -> Self:
@@ -138,12 +134,6 @@ class GofResult(Result):
         verdict = three_way_verdict(self.rejected, self.upper_bound, self.radius, CLOSE)
         doubted = self.bounded in ("unbounded", "unknown") or self._doubt
         return "undecided" if doubted and verdict == CLOSE else verdict
-
-    @property
-    def efficiency(self) -> float:
-        """E u(X, X) / τ under the model (over the data where it has no sampler): how much of a point's largest possible
-        weight an ordinary point has. Near 0, the radius is set by places that neither model nor data visit."""
-        return self._evidence.problem.efficiency(self.tau)
 
     @property
     def contributions(self) -> Array:
@@ -192,30 +182,22 @@ class GofResult(Result):
         evidence = self._evidence
         return credibility(evidence.null, evidence.summary, self.interval(), self.level, self.radius)
 
-    def fragility(self, diameter: float | None = None) -> Fragility:
+    def fragility(self) -> Fragility:
         """How many points can be replaced without changing the decision: :class:`steinball.explain.Fragility`.
 
         This needs a τ that is an upper bound, ``tau="auto"``, and a kernel and tilt that are not chosen from the data.
-        ``diameter`` is an upper bound of the distance of two features; by default 2√τ.
         """
-        return fragility(self._evidence, self, diameter)
+        return fragility(self._evidence, self)
 
-    def least_removal(self, threshold: float | None = None, *, progress: bool | str = "auto") -> Removal:
-        """The least data to remove so that the test does not reject: :class:`steinball.explain.Removal`.
-
-        ``threshold`` is what D is brought to; by default what it had to exceed for a rejection.
-        """
-        return least_removal(self._evidence.problem, self._removal_threshold(threshold), progress=progress)
-
-    def _removal_threshold(self, threshold: float | None) -> float:
-        if threshold is not None:
-            return as_number(threshold, "threshold", low=0.0, open_low=True)
-        if len(self._evidence.problem.rows.excluded):
+    def least_removal(self) -> Removal:
+        """The least data to remove so that the test does not reject: :class:`steinball.explain.Removal`."""
+        problem = self._evidence.problem
+        if len(problem.rows.excluded):
             raise ValueError("points outside the support of the model are no part of this: remove them and test again.")
         if self.estimator != "v":
-            raise ValueError('`least_removal` is about V-statistics: use estimator="v", or give `threshold`.')
+            raise ValueError('`least_removal` is about V-statistics: use estimator="v".')
         # Where nothing can be rejected no points need to be removed: any bound of D will do.
-        return 2.0 * self.ksd if math.isinf(self.threshold) else self.radius + self.threshold
+        return least_removal(problem, 2.0 * self.ksd if math.isinf(self.threshold) else self.radius + self.threshold)
 
     def _sums(self) -> tuple[PairSums, ...]:
         return (self._evidence.sums(self.radius, self.threshold),)
@@ -236,16 +218,13 @@ class GofResult(Result):
         """The table of the summary."""
         low, high = self.interval()
         interval = f"{low:.3g} – {high:.3g}" if math.isfinite(high) else f"≥ {low:.3g}"
+        kind = f"KSD, {self.estimator.upper()}-statistic"
         return [
             ("data", self._points()),
             *self._space(),
             ("kernel", describe(self.kernel)),
             ("tilt", describe(self.tilt)),
-            (
-                "D",
-                number(self.ksd),
-                f"distance of {self._subject} from {self._target} (KSD, {self.estimator.upper()}-statistic)",
-            ),
+            ("D", number(self.ksd), f"distance of {self._subject} from {self._target} ({kind})"),
             ("", interval, f"{percent(1 - self.level)} confidence interval for the KSD of the population{self._by()}"),
             ("θ", number(self.radius), self._tolerance()),
             ("τ", number(self.tau), _TAU_KINDS.get(self.tau_kind, self.tau_kind)),
@@ -289,9 +268,6 @@ class GofResult(Result):
             return f"whether it is that close cannot be said: {self._doubt}"
         return "they are too few to show that the model is that close"
 
-    def _unseen(self) -> str:
-        return unseen(self, self.bounded)
-
     def _measured(self) -> str:
         grade = ", approximate" if self.grade == "approximate" else ""
         return measured("KSD", self.ksd, self.radius) + grade
@@ -305,18 +281,8 @@ class GofResult(Result):
     def _tolerance(self) -> str:
         return "tolerated distance" if self.radius > 0 and self.contamination is None else super()._tolerance()
 
-    def sentence(self) -> str:
-        """The decision in words, and what cannot be said where u(x, x) is not bounded."""
-        return f"{super().sentence()}\n{unbounded_words(self.bounded)}".rstrip()
-
     def _tolerance_words(self) -> str:
         return tolerated(self.contamination, self.radius)
-
-    def _certain(self) -> bool:
-        return self.bounded == "proved"
-
-    def _whose(self) -> str:
-        return whose(self.tau_kind)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -366,11 +332,7 @@ class FitResult(GofResult):
         """With the name of the family."""
         return f"Kernel Stein test of a fitted family: {self.family}"
 
-    def summary(self, details: bool = False) -> str:
-        """The fit in a line, and then the result as of every test; ``details=True``: a table of everything."""
-        return super().summary(details) if details else f"{self._fit_line()}\n{super().summary()}"
-
-    def _fit_line(self) -> str:
+    def _preface(self) -> str:
         """The family, its parameters with their standard errors, and n."""
         shown = list(self.params)[:_MOST_ROWS]
         told = [f"{name} {short(self.params[name])}{self._error(name)}" for name in shown]

@@ -6,13 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from steinball.evidence.base import three_way_verdict
 from steinball.evidence.predictive import PredictiveEvidence
 from steinball.explain.regions import points
 from steinball.predictive.finding import Finding
 from steinball.results.base import Result
 from steinball.results.regions import SharesResult
-from steinball.text import Row, card, count, number, percent, render, spaced, table
+from steinball.text import Row, Summarized, count, number, percent, render, spaced
 
 _FITTED = {
     "": "a law for each row, fitted to other rows or to none",
@@ -24,7 +23,7 @@ _WITHHELD = "nothing is called good enough for these rows, because the model was
 
 
 @dataclass(frozen=True, eq=False)
-class PredictiveExplanation:
+class PredictiveExplanation(Summarized):
     """Where predictions are wrong, feature by feature, the one that decides first.
 
     Attributes
@@ -45,19 +44,8 @@ class PredictiveExplanation:
         """The sentence of the feature that decides, and a table of all features."""
         pairs = zip(self.findings, self.shortages, strict=True)
         rows: list[Row] = [(f.feature, _place(f), f"{_how(f)}; shortage {value:.1f} sd") for f, value in pairs]
-        return render(self.findings[0].sentence, rows, self._caution())
-
-    def _caution(self) -> str:
         words = "This describes these rows; only the p-value of the test is a statement with an error rate."
-        return words if self.rejected else f"Nothing was rejected. {words}"
-
-    def __str__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        rows = [(f.feature, _place(f), _how(f)) for f in self.findings]
-        body = table(rows, ("feature", "rows", "predictions"))
-        return card("WHY", self.findings[0].sentence, self._caution(), body=body)
+        return render(self.findings[0].sentence, rows, words if self.rejected else f"Nothing was rejected. {words}")
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON."""
@@ -127,11 +115,6 @@ class PredictiveResult(SharesResult):
     _subject: ClassVar[str] = "the rows"
     _target: ClassVar[str] = "the predictions"
     _unproved: ClassVar[str] = "This does not prove the predictions"
-
-    @property
-    def verdict(self) -> str:
-        """``"misfit"``, ``"good enough"`` by the interval, or ``"undecided"``."""
-        return three_way_verdict(self.rejected, self.difference_bound, self._share)
 
     @property
     def region(self) -> str:

@@ -10,20 +10,12 @@ from steinball.arrays import check_share
 from steinball.calibration.base import Calibration
 from steinball.evidence.base import three_way_verdict
 from steinball.evidence.regions import FamilyRegionEvidence, RegionEvidence, question_of
-from steinball.explain.regions import (
-    Profile,
-    RegionExplanation,
-    explain_regions,
-    points,
-    profile,
-    region_sentence,
-)
+from steinball.explain.regions import Profile, RegionExplanation, explain_regions, points, profile, region_sentence
 from steinball.radius.base import Radius
 from steinball.radius.contamination import TotalVariation
 from steinball.regions.counted import Region
 from steinball.results.base import Result
-from steinball.results.words import OF_DISTRIBUTION
-from steinball.text import Row, count, number, percent, short
+from steinball.text import OF_DISTRIBUTION, Row, count, number, percent, short
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -49,6 +41,11 @@ class SharesResult(Result):
     _region: Region | None = None
 
     _noun: ClassVar[str] = "row"
+
+    @property
+    def verdict(self) -> str:
+        """``"misfit"``, ``"good enough"`` by ``difference_interval``, or ``"undecided"``."""
+        return three_way_verdict(self.rejected, self.difference_bound, self._share)
 
     @property
     def difference_bound(self) -> float:
@@ -113,6 +110,18 @@ class SharesResult(Result):
             f"{count(_rounded(self.rows_needed))} rows like these would"
         )
 
+    def _data_rows(self, details: dict[str, Any]) -> list[Row]:
+        data: Row = "data", f"{count(self.n, 'row')} in {count(self.dimension, 'column')}"
+        return [data, *((name, str(value)) for name, value in details.items() if name != "columns")]
+
+    def _tolerated_row(self) -> Row:
+        return "tolerated", self._tolerance().removeprefix("tolerated: ")
+
+    def _difference_row(self) -> Row:
+        low, high = self.difference_interval
+        words = f"of shares; each end at confidence {percent(1 - self.level)}"
+        return "difference", f"{100 * low:.3g} – {100 * high:.3g} points", words
+
     def _concession(self) -> str:
         """The least difference that is proved; where contamination is tolerated, the least share of it."""
         low = math.floor(1e4 * self.difference_interval[0]) / 1e4
@@ -127,9 +136,6 @@ class SharesResult(Result):
 
     def _whose(self) -> str:
         return OF_DISTRIBUTION
-
-    def _unseen(self) -> str:
-        return ""
 
     def _detectable(self) -> str:
         if self.rejected or not self.n < self.rows_needed < math.inf:
@@ -178,11 +184,6 @@ class RegionResult(SharesResult):
     _shown: ClassVar[tuple[str, ...]] = ("difference_interval",)
 
     @property
-    def verdict(self) -> str:
-        """``"misfit"``, ``"good enough"`` or ``"undecided"``."""
-        return three_way_verdict(self.rejected, self.difference_bound, self._share)
-
-    @property
     def region(self) -> str:
         """The region that decides, in words."""
         question, share = question_of(self._tolerated), self._share
@@ -215,14 +216,11 @@ class RegionResult(SharesResult):
 
     def rows(self) -> list[Row]:
         """The table of the summary."""
-        low, high = self.difference_interval
-        interval = f"{100 * low:.3g} – {100 * high:.3g}"
         return [
-            ("data", f"{count(self.n, 'row')} in {count(self.dimension, 'column')}"),
-            *((name, str(value)) for name, value in self.details.items() if name != "columns"),
+            *self._data_rows(self.details),
             ("views", count(self.views), "functions of a row whose regions were looked at"),
-            ("tolerated", self._tolerance().removeprefix("tolerated: ")),
-            ("difference", f"{interval} points", f"of shares; each end at confidence {percent(1 - self.level)}"),
+            self._tolerated_row(),
+            self._difference_row(),
             ("contaminated", f"≥ {percent(self.contamination_bound, down=True)}", "of the rows' distribution"),
             ("p-value", number(self.pvalue), self._calibrated()),
         ]
@@ -283,11 +281,7 @@ class RegionFitResult(RegionResult):
         """With the name of the family."""
         return f"Region test of a fitted family: {self.family}"
 
-    def summary(self, details: bool = False) -> str:
-        """The closest member in a line, and then the result as of every test; ``details=True``: a table."""
-        return super().summary(details) if details else f"{self._fit_line()}\n{super().summary()}"
-
-    def _fit_line(self) -> str:
+    def _preface(self) -> str:
         """The family, n, and the closest member."""
         told = [f"{name} {short(value)}" for name, value in self.params.items()]
         told += [f"{name} {short(value)} (known)" for name, value in self.known_params.items()]

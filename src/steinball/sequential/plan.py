@@ -17,11 +17,11 @@ from steinball.models.base import Model, evaluate_score, model_at
 from steinball.models.base_space import bring_stream
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
-from steinball.results.words import OF_DISTRIBUTION, decided, tolerated
 from steinball.rows import Rows, in_no_coordinates
 from steinball.sequential.bettor import Bettor, Direction, KeptPoints, WealthByShare
 from steinball.stein import SteinKernel
 from steinball.tau.supremum import find_supremum
+from steinball.text import OF_DISTRIBUTION, decided, tolerated
 from steinball.tilts import Tilt
 
 DRAWS = 512

@@ -12,10 +12,9 @@ import numpy as np
 
 from steinball.arrays import Floats
 from steinball.comparison import Comparison
-from steinball.files import write_whole
 from steinball.results.comparison import NOT_CLOSE, ComparisonResult
 from steinball.sequential.monitor import Monitor
-from steinball.show.page import computed, facts, figure, head, head_of, section, table_of, warnings_of, whole_page
+from steinball.show import page
 from steinball.show.pictures import chosen_picture, draw_into, draw_panels
 from steinball.show.svg import Frame, canvas, drawing, finish, plain, text
 from steinball.show.view import MOST, some_of
@@ -70,11 +69,6 @@ def plot_comparison(result: ComparisonResult, kind: str | Path = "overview", ax:
     return draw_into(ax, drawers[kind]) if kind in drawers else draw_panels(list(drawers.values()), ax)
 
 
-def save_comparison(result: ComparisonResult, path: str | Path) -> Path:
-    """Draw both pictures of a comparison into a file, without a screen."""
-    return Path(plot_comparison(result, path))
-
-
 def _draw_preference(result: ComparisonResult, ax: Any) -> Any:
     ax, theme = canvas(ax)
     found = preference_of(result)
@@ -114,23 +108,17 @@ def _words(pair: Comparison) -> str:
 def write_comparison(result: ComparisonResult, path: str | Path, title: str = "") -> Path:
     """Write the page of a comparison."""
     note = f"{NOT_CLOSE} MMD is the maximum mean discrepancy, by one kernel for all models."
-    figures = figure(_preference_panel(result), "The preference of rows: above 0 they speak for the first model.")
-    figures += figure(
-        _interval_panel(result), "Intervals: right of 0 the first model is closer, left of it the second."
+    first = page.figure(_preference_panel(result), "The preference of rows: above 0 they speak for the first model.")
+    words = "Intervals: right of 0 the first model is closer, left of it the second."
+    told = [(_words(pair), pair.closer or "no difference shown", pair.pvalue, *pair.interval) for pair in result.pairs]
+    rows = [[pair, closer, *map(short, numbers)] for pair, closer, *numbers in told]
+    table = page.table_of(["first, second", "closer", "p-value", "from", "to"], rows)
+    shown = (
+        page.panel_section([first, page.figure(_interval_panel(result), words)]),
+        page.section("pairs", "Every pair", table),
     )
-    rows = [
-        [_words(pair), pair.closer or "no difference shown", *map(short, (pair.pvalue, *pair.interval))]
-        for pair in result.pairs
-    ]
-    parts = [
-        head_of(result, title),
-        f'<section class="panels">\n{figures}</section>\n',
-        section("pairs", "Every pair", table_of(["first, second", "closer", "p-value", "from", "to"], rows)),
-        warnings_of(result),
-        computed(result, note),
-    ]
-    write_whole(path, whole_page(title or result.title, "".join(parts)).encode())
-    return Path(path)
+    parts = [page.head_of(result, title), *shown, page.warnings_of(result), page.computed(result, note)]
+    return page.write_page(path, title or result.title, parts)
 
 
 def _preference_panel(result: ComparisonResult) -> str:
@@ -169,7 +157,7 @@ def _ends(values: Floats) -> tuple[float, float]:
 
 def write_monitor(monitor: Monitor, path: str | Path, title: str = "") -> Path:
     """Write the page of a monitor: :meth:`steinball.Monitor.report`."""
-    path, (rows, sentence) = Path(path), monitor._shown()
+    (rows, sentence), title = monitor._shown(), title or "Monitor of a feed"
     word = "ALARM" if monitor.alarms else "NO ALARM"
     caption = "The evidence since the last alarm, in powers of ten; dashed: where an alarm is raised."
     alarms = [
@@ -177,13 +165,12 @@ def write_monitor(monitor: Monitor, path: str | Path, title: str = "") -> Path:
         for alarm in monitor.alarms
     ]
     parts = [
-        head(title or "Monitor of a feed", word, sentence.removeprefix(word).strip()),
-        f'<section class="panels">\n{figure(_evidence(monitor), caption)}</section>\n',
-        section("alarms", "Last alarms", table_of(["row", "evidence", "column"], alarms)) if alarms else "",
-        section("computed", "State", facts(rows)),
+        page.head(title, word, sentence.removeprefix(word).strip()),
+        page.panel_section([page.figure(_evidence(monitor), caption)]),
+        page.section("alarms", "Last alarms", page.table_of(["row", "evidence", "column"], alarms)) if alarms else "",
+        page.section("computed", "State", page.facts(rows)),
     ]
-    write_whole(path, whole_page(title or "Monitor of a feed", "".join(parts)).encode())
-    return path
+    return page.write_page(path, title, parts)
 
 
 def _evidence(monitor: Monitor) -> str:

@@ -17,12 +17,11 @@ from steinball.arrays import Floats
 from steinball.files import write_whole
 from steinball.record import versions
 from steinball.results.base import Result
-from steinball.results.words import CONTAMINATED
 from steinball.show.panels import data_panel, region_panel, tolerance_frame, tolerance_panel
+from steinball.show.pictures import can_slide
 from steinball.show.predictive import pit_panel, table_panel
-from steinball.show.tolerance import can_slide
 from steinball.show.view import Scene
-from steinball.text import Row, number, percent
+from steinball.text import CONTAMINATED, Row, number, percent
 
 STEP = 0.001
 """Between two positions of a slider for shares and levels."""
@@ -31,27 +30,20 @@ _LARGEST_LEVEL, _FEW, _MANY = 0.25, 101, 1001
 
 
 def numbers_of(scene: Scene) -> dict[str, Any]:
-    """All that the sliders need; exact numbers, so that the page decides as the library does."""
-    result = scene.result
-    found: dict[str, Any] = {
-        "level": result.level,
-        "pvalue": result.pvalue,
-        "zero": result._headline().endswith("REJECTED"),
-        "levels": _levels(result),
-        "slider": None,
-    }
-    return found | {"slider": _slider_facts(scene), **_positions(scene)} if can_slide(result) else found
+    """All that the sliders need; exact numbers, so that the page decides as the library does.
 
-
-def _levels(result: Result) -> dict[str, Any]:
-    """The positions of the slider for the level, the upper bound of the misfit at each, and what can be rejected."""
-    (first, last), evidence = level_ends(result), result._evidence
-    levels = [*(k / 1000 for k in range(first, last + 1)), result.level]
-    return {
+    Of each position of the slider for the level: the upper bound of the misfit, and whether anything can be rejected.
+    """
+    result, evidence, (first, last) = scene.result, scene.result._evidence, level_ends(scene.result)
+    positions = [*(k / 1000 for k in range(first, last + 1)), result.level]
+    uppers = map(evidence.upper_bound, positions)
+    levels = {
         "first": first,
-        "upper": [_finite(evidence.upper_bound(level)) for level in levels],
-        "decidable": [evidence.decidable(level) for level in levels],
+        "upper": [float(upper) if math.isfinite(upper) else None for upper in uppers],
+        "decidable": list(map(evidence.decidable, positions)),
     }
+    own = {"level": result.level, "pvalue": result.pvalue, "zero": result._headline().endswith("REJECTED")}
+    return {**own, "levels": levels, **(_tolerances(scene) if can_slide(result) else {"slider": None})}
 
 
 def level_ends(result: Result) -> tuple[int, int]:
@@ -60,20 +52,6 @@ def level_ends(result: Result) -> tuple[int, int]:
     least = 1.0 / (STEP * (draws + 1)) if draws else 1.0
     most = max(_LARGEST_LEVEL, result.level) / STEP
     return max(1, math.ceil(least - 1e-9)), max(math.ceil(most - 1e-9), math.ceil(least))
-
-
-def _slider_facts(scene: Scene) -> dict[str, Any]:
-    zones = scene.zones
-    limit = scene.result._evidence.limits(zones.kind, np.array([zones.own]))[0]
-    return {
-        "percent": zones.kind.in_percent,
-        "own": zones.own,
-        "limit": float(limit),
-        "close": zones.curve.close,
-        "end": zones.end,
-        "step": slider_step(scene),
-        "frame": tolerance_frame(zones).ends,
-    }
 
 
 def slider_end(scene: Scene) -> float:
@@ -90,21 +68,20 @@ def slider_step(scene: Scene) -> float:
     return STEP if scene.zones.kind.in_percent and positions == _MANY else slider_end(scene) / (positions - 1)
 
 
-def _positions(scene: Scene) -> dict[str, Any]:
-    """p-value and limit at every position of the slider for the tolerance."""
-    step, end = slider_step(scene), slider_end(scene)
+def _tolerances(scene: Scene) -> dict[str, Any]:
+    """The slider for the tolerance, and p-value and limit at each of its positions."""
+    zones, evidence, step, end = scene.zones, scene.result._evidence, slider_step(scene), slider_end(scene)
+    limit = float(evidence.limits(zones.kind, np.array([zones.own]))[0])
+    slider = {"percent": zones.kind.in_percent, "own": zones.own, "limit": limit, "close": zones.curve.close}
+    slider |= {"end": zones.end, "step": step, "frame": tolerance_frame(zones).ends}
     amounts = np.array([float(f"{k * step:.12g}") for k in range(round(end / step) + 1)])
-    curve = scene.result._evidence.curve(scene.zones.kind, amounts, scene.result.level)
-    return {"pvalues": _packed(curve.pvalues), "limits": _packed(curve.limits)}
+    curve = evidence.curve(zones.kind, amounts, scene.result.level)
+    return {"slider": slider, "pvalues": _packed(curve.pvalues), "limits": _packed(curve.limits)}
 
 
 def _packed(values: Floats) -> str:
     """Every bit of the numbers, as text."""
     return base64.b64encode(np.ascontiguousarray(values, dtype="<f8").tobytes()).decode()
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def as_json(values: Any) -> str:
@@ -153,6 +130,12 @@ def page_of(scene: Scene, title: str = "") -> str:
     ]
     script = _SCRIPT.format(numbers=as_json(numbers_of(scene)), script=_file("page.js"))
     return whole_page(title or result.title, "".join(sections), script)
+
+
+def write_page(path: str | Path, title: str, sections: Iterable[str]) -> Path:
+    """Write a page of these sections."""
+    write_whole(path, whole_page(title, "".join(sections)).encode())
+    return Path(path)
 
 
 def whole_page(title: str, body: str, script: str = "") -> str:
@@ -243,14 +226,20 @@ def _panels(scene: Scene, told: Sequence[str]) -> str:
         figures.append(figure(data_panel(scene), " ".join(["The data against the model.", *scene.view.notes])))
     if "regions" in told:
         caption = f"Shaded is the region that is most short of rows. {scene.profile.caption}"
-        figures.append(figure(region_panel(scene.profile), caption))
+        figures.append(figure(region_panel(scene), caption))
     if "table" in told:
         words = f"Rows over expected rows. {vars(scene.result)['words']}"
-        figures.append(figure(table_panel(scene.result), words))
-        figures.append(figure(pit_panel(scene.result), "The PIT of those rows, and 95 % of simulated ones."))
+        figures.append(figure(table_panel(scene), words))
+        figures.append(figure(pit_panel(scene), "The PIT of those rows, and 95 % of simulated ones."))
     if "tolerance" in told:
-        panel = tolerance_panel(scene.result, scene.zones)
-        figures.append(figure(panel, "The p-value against the tolerance, and the verdict that it gives."))
+        figures.append(
+            figure(tolerance_panel(scene), "The p-value against the tolerance, and the verdict that it gives.")
+        )
+    return panel_section(figures)
+
+
+def panel_section(figures: Iterable[str]) -> str:
+    """Drawings side by side, where there is room."""
     return f'<section class="panels">\n{"".join(figures)}</section>\n'
 
 

@@ -13,17 +13,16 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import Floats
-from steinball.evidence.base import PairSums
-from steinball.evidence.kernels import KernelsEvidence
 from steinball.explain.explanation import Explanation
 from steinball.files import write_whole
-from steinball.results.base import Lengthscales, Result
+from steinball.results.aggregated import KernelsResult
+from steinball.results.base import Result
 from steinball.results.predictive import PredictiveResult
 from steinball.results.regions import SharesResult
+from steinball.show.panels import draw_regions, draw_sample, draw_tolerance
 from steinball.show.predictive import draw_bands, draw_pit, draw_table, has_bands
 from steinball.show.svg import NEEDED, Theme, canvas, finish, new_axes, plain
-from steinball.show.tolerance import can_slide, draw_tolerance
-from steinball.show.view import MOST, Scene, View, draw_regions, draw_sample, draw_shares, some_of
+from steinball.show.view import MOST, Scene, View, some_of
 from steinball.text import count, number, percent
 
 _LARGEST = 300.0
@@ -60,10 +59,10 @@ def _draw_growth(
         ax.axvline(row, color=theme.blamed, linewidth=1.4, alpha=0.8, label=told[1] if k == 0 else None)
 
 
-def draw_lengthscales(scales: Lengthscales | None, ax: Any = None) -> Any:
+def draw_lengthscales(scene: Scene, ax: Any) -> Any:
     """How strongly every length scale speaks against the model, and what rejects."""
-    assert scales is not None
-    ax, theme = canvas(ax)
+    assert isinstance(scene.result, KernelsResult)
+    scales, (ax, theme) = scene.result._lengthscales(), canvas(ax)
     order = np.argsort(scales.lengths)
     x, y = np.asarray(scales.lengths)[order], np.asarray(scales.values)[order]
     ax.plot(x, y, "o-", color=theme.model, linewidth=1.6, label="length scales")
@@ -77,10 +76,10 @@ def draw_lengthscales(scales: Lengthscales | None, ax: Any = None) -> Any:
     return finish(ax, "evidence by length scale")
 
 
-def draw_nulls(result: Result, draws: Floats | None, ax: Any = None) -> Any:
+def draw_nulls(scene: Scene, ax: Any) -> Any:
     """A histogram of draws on the scale of the statistic."""
+    result, draws, (ax, theme) = scene.result, scene.result._drawn(), canvas(ax)
     assert draws is not None
-    ax, theme = canvas(ax)
     ax.hist(draws, bins=int(np.clip(np.sqrt(draws.size), 10, 60)), color=theme.data, alpha=0.6, label="draws")
     if math.isfinite(result.threshold):
         ax.axvline(result.threshold, color=theme.ink, linestyle="--", label=f"threshold {number(result.threshold)}")
@@ -90,9 +89,9 @@ def draw_nulls(result: Result, draws: Floats | None, ax: Any = None) -> Any:
     return finish(ax, f"null distribution, p-value {number(result.pvalue)}")
 
 
-def draw_contributions(explanation: Explanation, ax: Any = None) -> Any:
+def draw_contributions(scene: Scene, ax: Any) -> Any:
     """The largest contributions by name, and the sum of all others."""
-    ax, theme = canvas(ax)
+    explanation, (ax, theme) = scene.explanation, canvas(ax)
     rows = explanation.points
     shares, places = 100 * explanation.shares(rows), np.arange(len(rows))
     ax.barh(places, shares, color=theme.blamed)
@@ -105,9 +104,9 @@ def draw_contributions(explanation: Explanation, ax: Any = None) -> Any:
     return finish(ax, "which points the distance is made of", legend=False)
 
 
-def draw_diagonal(explanation: Explanation, sums: PairSums, ax: Any = None) -> Any:
+def draw_diagonal(scene: Scene, ax: Any) -> Any:
     """u(x, x), how much each point can count, against where it lies; τ is the most that any point can."""
-    ax, theme = canvas(ax)
+    explanation, sums, (ax, theme) = scene.explanation, scene.sums, canvas(ax)
     j = int(np.argmax(explanation.coordinates))
     x, values = sums.problem.rows.original[:, j], sums.diagonal[sums.rows]
     low, high = _window(x)
@@ -137,11 +136,11 @@ def _window(x: Floats) -> tuple[float, float]:
 _CELLS = 60
 
 
-def draw_witness(explanation: Explanation, view: View, ax: Any = None) -> Any:
+def draw_witness(scene: Scene, ax: Any) -> Any:
     """Along the column that counts most, or over the plane of two columns."""
     ax, theme = canvas(ax)
-    plane = len(explanation.names) == 2
-    _draw_plane(explanation, view, ax) if plane else _draw_line(explanation, ax, theme)
+    plane = len(scene.explanation.names) == 2
+    _draw_plane(scene.explanation, scene.view, ax) if plane else _draw_line(scene.explanation, ax, theme)
     return finish(ax, "where the data have too much (+) or too little (−) mass", legend=not plane)
 
 
@@ -169,12 +168,8 @@ def _draw_plane(explanation: Explanation, view: View, ax: Any) -> None:
     drawn = ax.pcolormesh(*axes, values.T, shading="gouraud", rasterized=True, **look)
     ax.scatter(*view.points.T, s=5, color="black", linewidths=0, alpha=0.5)
     ax.figure.colorbar(drawn, ax=ax, label="witness")
-    ax.set(
-        xlabel=plain(explanation.names[0]),
-        ylabel=plain(explanation.names[1]),
-        xlim=view.window[:, 0],
-        ylim=view.window[:, 1],
-    )
+    xlabel, ylabel = map(plain, explanation.names)
+    ax.set(xlabel=xlabel, ylabel=ylabel, xlim=view.window[:, 0], ylim=view.window[:, 1])
 
 
 _FORMATS = (".png", ".pdf", ".svg")
@@ -192,6 +187,11 @@ class Picture:
     side: str = ""
 
 
+def can_slide(result: Result) -> bool:
+    """Whether the tolerance of a result can be changed without another test."""
+    return result._evidence.sliding(result._tolerated) is not None
+
+
 def _has_points(result: Result) -> bool:
     return result._has_sums
 
@@ -204,7 +204,7 @@ def _has_table(result: Result) -> bool:
     return isinstance(result, PredictiveResult)
 
 
-def _wealth(scene: Scene, ax: Any) -> Any:
+def _draw_path(scene: Scene, ax: Any) -> Any:
     path, level = scene.result._wealth(), scene.result.level
     assert path is not None
     reached = np.flatnonzero(path >= -np.log(level))
@@ -212,32 +212,18 @@ def _wealth(scene: Scene, ax: Any) -> Any:
 
 
 PICTURES: dict[str, Picture] = {
-    "regions": Picture(lambda scene, ax: draw_regions(scene.profile, ax), _has_regions, "left"),
-    "table": Picture(lambda scene, ax: draw_table(scene.result, ax), _has_table, "left"),
-    "pit": Picture(lambda scene, ax: draw_pit(scene.result, ax), _has_table, "right"),
-    "bands": Picture(
-        lambda scene, ax: draw_bands(scene.result, ax), lambda result: _has_table(result) and has_bands(result)
-    ),
-    "data": Picture(lambda scene, ax: draw_sample(scene.view, ax), _has_points, "left"),
-    "tolerance": Picture(lambda scene, ax: draw_tolerance(scene.result, scene.zones, ax), can_slide, "right"),
-    "lengthscales": Picture(
-        lambda scene, ax: draw_lengthscales(scene.result._lengthscales(), ax),
-        lambda result: isinstance(result._evidence, KernelsEvidence),
-        "right",
-    ),
-    "draws": Picture(
-        lambda scene, ax: draw_nulls(scene.result, scene.result._drawn(), ax),
-        lambda result: result._drawn() is not None,
-        "left",
-    ),
-    "witness": Picture(
-        lambda scene, ax: draw_witness(scene.explanation, scene.view, ax),
-        lambda result: _has_points(result) and result._sums()[0].problem.evaluable,
-    ),
-    "contributions": Picture(lambda scene, ax: draw_contributions(scene.explanation, ax), _has_points),
-    "diagonal": Picture(lambda scene, ax: draw_diagonal(scene.explanation, scene.sums, ax), _has_points),
-    "shares": Picture(lambda scene, ax: draw_shares(scene.profile, ax), _has_regions),
-    "wealth": Picture(_wealth, lambda result: result._wealth() is not None),
+    "regions": Picture(draw_regions, _has_regions, "left"),
+    "table": Picture(draw_table, _has_table, "left"),
+    "pit": Picture(draw_pit, _has_table, "right"),
+    "bands": Picture(draw_bands, lambda result: _has_table(result) and has_bands(result)),
+    "data": Picture(draw_sample, _has_points, "left"),
+    "tolerance": Picture(draw_tolerance, can_slide, "right"),
+    "lengthscales": Picture(draw_lengthscales, lambda result: isinstance(result, KernelsResult), "right"),
+    "draws": Picture(draw_nulls, lambda result: result._drawn() is not None, "left"),
+    "witness": Picture(draw_witness, lambda result: _has_points(result) and result._sums()[0].problem.evaluable),
+    "contributions": Picture(draw_contributions, _has_points),
+    "diagonal": Picture(draw_diagonal, _has_points),
+    "wealth": Picture(_draw_path, lambda result: result._wealth() is not None),
 }
 """A new picture is an entry here."""
 
@@ -313,12 +299,6 @@ def check_picture(path: str | Path) -> None:
         import matplotlib  # noqa: F401
     except ImportError as error:
         raise ValueError(NEEDED) from error
-
-
-def save_picture(result: Result, path: str | Path, *, data: Any = None) -> Path:
-    """Draw the overview of a result into a file, without a screen; the same result gives the same bytes."""
-    check_picture(path)
-    return Path(plot(result, path, data=data))
 
 
 def save_axes(draw: Callable[[Any], Any], many: int, path: str | Path, dpi: int = 120) -> Path:

@@ -11,8 +11,8 @@ from steinball.arrays import Floats
 from steinball.evidence.predictive import PredictiveEvidence
 from steinball.predictive.finding import BAND_LEVELS, Finding, bands, box_picture
 from steinball.predictive.table import ARCS, BINS, BLOCKS, CELLS, EDGES
-from steinball.show.panels import legend
 from steinball.show.svg import Frame, canvas, drawing, finish, marks, plain
+from steinball.show.view import Scene
 from steinball.text import percent
 
 _FULL = 1.0  # where the color is strongest: twice as many rows as expected, or half as many
@@ -33,6 +33,8 @@ class Box:
         Rows over expected rows, by bin and cell.
     histogram, envelope : arrays, shapes (18,) and (2, 18)
         The same for all rows of the range, and where 95 % of simulated ones lie, cell by cell.
+    categories, marks, last_bin
+        Whether the feature has categories, the ticks along its bins, and where they end: categories may be few.
     """
 
     finding: Finding
@@ -42,6 +44,9 @@ class Box:
     ratio: Floats
     histogram: Floats
     envelope: Floats
+    categories: bool
+    marks: list[tuple[float, str]]
+    last_bin: int
 
     @classmethod
     def of(cls, result: Any) -> Box:
@@ -49,7 +54,10 @@ class Box:
         evidence = result._evidence
         table, block, arc, _ = evidence.worst(result._tolerated, result._share)[0]
         found = box_picture(evidence.tables[table], evidence.null("any").tables[:, table], block)
-        return cls(evidence.finding(table, block), table % len(evidence.features.bins), block, arc, *found)
+        feature = table % len(evidence.features.bins)
+        categories, last = _is_category(evidence, feature), int(evidence.features.bins[feature].max()) + 1
+        told = categories, bin_marks(evidence, feature), last
+        return cls(evidence.finding(table, block), feature, block, arc, *found, *told)
 
     @property
     def spans(self) -> list[tuple[float, float]]:
@@ -81,38 +89,30 @@ def _is_category(evidence: PredictiveEvidence, feature: int) -> bool:
     return list(evidence.features.columns.values())[feature].dtype.kind == "U"
 
 
-def draw_table(result: Any, ax: Any = None) -> Any:
+def draw_table(scene: Scene, ax: Any) -> Any:
     """A strip of colors over the feature that decides, with the box that decides outlined."""
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.patches import Rectangle
 
-    ax, theme = canvas(ax)
-    box = Box.of(result)
+    box, (ax, theme) = Box.of(scene.result), canvas(ax)
     colors = LinearSegmentedColormap.from_list("rows", [theme.model, ax.get_facecolor(), theme.blamed])
     drawn = ax.pcolormesh(np.arange(BINS + 1), EDGES, box.strength.T, cmap=colors, vmin=-1, vmax=1)
     low, high = BLOCKS[box.block]
     for first, last in box.spans:
         look: dict[str, Any] = {"fill": False, "edgecolor": theme.ink, "linewidth": 2, "clip_on": False}
         ax.add_patch(Rectangle((low, first), high - low, last - first, **look))
-    places, words = zip(*bin_marks(result._evidence, box.feature), strict=True)
+    places, words = zip(*box.marks, strict=True)
     turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if max(map(len, words)) > 4 else {}
     ax.set_xticks(places, [plain(word) for word in words], fontsize="small", **turned)
-    name = plain(box.finding.feature)
-    ax.set(xlim=(0, _last_bin(result, box)), ylim=(0, 1), xlabel=name, ylabel="PIT, F(y | x)")
+    ax.set(xlim=(0, box.last_bin), ylim=(0, 1), xlabel=plain(box.finding.feature), ylabel="PIT, F(y | x)")
     bar = ax.figure.colorbar(drawn, ax=ax, ticks=[-1, 0, 1])
     bar.ax.set_yticklabels(["½", "1", "2"])
     return finish(ax, "rows over expected rows; outlined: too few", legend=False)
 
 
-def _last_bin(result: Any, box: Box) -> int:
-    """Bins of categories end where there are no more categories."""
-    return int(result._evidence.features.bins[box.feature].max()) + 1
-
-
-def draw_pit(result: Any, ax: Any = None) -> Any:
+def draw_pit(scene: Scene, ax: Any) -> Any:
     """The PIT of the rows in the range of the feature that decides, and where simulated ones lie."""
-    ax, theme = canvas(ax)
-    box = Box.of(result)
+    box, (ax, theme) = Box.of(scene.result), canvas(ax)
     for k, (first, last) in enumerate(box.spans):
         label = "too few rows" if k == 0 else None
         ax.axvspan(first, last, color=theme.blamed, alpha=theme.tint, linewidth=0, label=label)
@@ -129,10 +129,10 @@ def has_bands(result: Any) -> bool:
     return result._evidence.pit.quantiles is not None
 
 
-def draw_bands(result: Any, ax: Any = None) -> Any:
+def draw_bands(scene: Scene, ax: Any) -> Any:
     """y against the feature that decides: predicted quantiles as bands, and observed ones in each bin."""
-    ax, theme = canvas(ax)
-    evidence, box = result._evidence, Box.of(result)
+    evidence: Any = scene.result._evidence
+    box, (ax, theme) = Box.of(scene.result), canvas(ax)
     found = bands(evidence.y, evidence.pit, evidence.features, box.feature)
     assert found is not None
     name, column = list(evidence.features.columns.items())[box.feature]
@@ -148,20 +148,18 @@ def draw_bands(result: Any, ax: Any = None) -> Any:
     for k, seen in enumerate(found.observed[:, there]):
         look = {"linewidth": 2 if k == 2 else 1, "linestyle": "-" if k == 2 else "--", "color": theme.blamed}
         ax.plot(centers, seen, **look, label="observed: 5, 25, 50, 75, 95 %" if k == 2 else None)
-    if _is_category(evidence, box.feature):
-        named = bin_marks(evidence, box.feature)
-        ax.set_xticks([at - 0.5 for at, _ in named], [plain(words) for _, words in named])
+    if box.categories:
+        ax.set_xticks([at - 0.5 for at, _ in box.marks], [plain(words) for _, words in box.marks])
     ax.set(xlabel=plain(name), ylabel="y")
     return finish(ax, "predicted and observed quantiles")
 
 
-def table_panel(result: Any) -> str:
+def table_panel(scene: Scene) -> str:
     """The strip for a page."""
-    box = Box.of(result)
-    named = bin_marks(result._evidence, box.feature)
-    if _is_category(result._evidence, box.feature):  # cut to fit; of numbers some are left out instead
-        named = [(place, words[: max(3, 40 // len(named))]) for place, words in named]
-    frame = Frame((0.0, float(_last_bin(result, box))), (0.0, 1.0), named, marks(0.0, 1.0, most=4))
+    box = Box.of(scene.result)
+    longest = max(3, 40 // len(box.marks)) if box.categories else None  # of numbers some are left out instead
+    named = [(place, words[:longest]) for place, words in box.marks]
+    frame = Frame((0.0, float(box.last_bin)), (0.0, 1.0), named, marks(0.0, 1.0, most=4))
     parts = [
         frame.box((k, k + 1), (EDGES[c], EDGES[c + 1]), "more" if value > 0 else "less", _faint(abs(value)))
         for (k, c), value in np.ndenumerate(box.strength)
@@ -169,25 +167,22 @@ def table_panel(result: Any) -> str:
     ]
     parts += [frame.box(BLOCKS[box.block], span, "outline") for span in box.spans]
     parts.append(frame.axes((box.finding.feature, "PIT, F(y | x)")))
-    keys = legend([("more rows than expected", "more"), ("fewer", "less"), ("the box that decides", "outline")])
-    return keys + drawing(parts, "Rows over expected rows, by feature and PIT")
+    kinds = [("more rows than expected", "more"), ("fewer", "less"), ("the box that decides", "outline")]
+    return drawing(parts, "Rows over expected rows, by feature and PIT", kinds)
 
 
-def pit_panel(result: Any) -> str:
+def pit_panel(scene: Scene) -> str:
     """The PIT of the range that decides, for a page."""
-    box = Box.of(result)
-    top = _top(box)
-    frame = Frame((0.0, 1.0), (0.0, top))
+    box = Box.of(scene.result)
+    top, frame = _top(box), Frame((0.0, 1.0), (0.0, _top(box)))
     low, high = np.minimum(box.envelope, top)
     parts = [frame.box(span, None, "zone misfit") for span in box.spans]
     parts.append(frame.boxes(EDGES, np.minimum(box.histogram, top), "bars"))
     parts += [frame.box((EDGES[c], EDGES[c + 1]), (low[c], high[c]), "less", _faint(0.25)) for c in range(CELLS)]
     parts.append(frame.line(np.array([0.0, 1.0]), np.ones(2), "model"))
     parts.append(frame.axes(("PIT, F(y | x)", "rows over expected rows")))
-    keys = legend(
-        [("rows", "bars"), ("expected, with 95 % of simulated rows", "model"), ("too few rows", "zone misfit")]
-    )
-    return keys + drawing(parts, "PIT of the rows that decide")
+    kinds = [("rows", "bars"), ("expected, with 95 % of simulated rows", "model"), ("too few rows", "zone misfit")]
+    return drawing(parts, "PIT of the rows that decide", kinds)
 
 
 def _faint(opacity: float) -> str:

@@ -137,12 +137,8 @@ class Frame:
     @property
     def ends(self) -> tuple[float, float, float, float]:
         """Left, right, top and bottom in the drawing; the numbers of the axis up have room on the left."""
-        return (
-            18.0 + _LETTER * max((len(words) for _, words in self._up), default=1),
-            WIDTH - _RIGHT,
-            _TOP,
-            HEIGHT - _BOTTOM,
-        )
+        left = 18.0 + _LETTER * max((len(words) for _, words in self._up), default=1)
+        return left, WIDTH - _RIGHT, _TOP, HEIGHT - _BOTTOM
 
     @property
     def _up(self) -> Marks:
@@ -196,12 +192,10 @@ class Frame:
     def dots(self, places: Floats, size: float, kind: str, labels: Sequence[str] = ()) -> str:
         """Points (m, 2); with labels each is told when one points at it."""
         marks = zip(self.across(places[:, 0]), self.up(places[:, 1]), strict=True)
-        texts = [f"<title>{html.escape(label)}</title>" for label in labels] or [""] * len(places)
-        return f'<g class="{kind}">' + "".join(
-            f'<circle cx="{a:.1f}" cy="{b:.1f}" r="{size:g}">{text}</circle>' if text
-            else f'<circle cx="{a:.1f}" cy="{b:.1f}" r="{size:g}"/>'
-            for (a, b), text in zip(marks, texts, strict=True)
-        ) + "</g>"  # fmt: skip
+        circles = [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="{size:g}"' for a, b in marks]
+        ends = [f"><title>{html.escape(label)}</title></circle>" for label in labels] or ["/>"] * len(places)
+        drawn = "".join(circle + end for circle, end in zip(circles, ends, strict=True))
+        return f'<g class="{kind}">{drawn}</g>'
 
     def axes(self, names: tuple[str, str]) -> str:
         """Marks and the names of both axes: below the axis across, and above the axis up, where no number is."""
@@ -225,11 +219,24 @@ def text(x: float, y: float, words: str, anchor: str = "start", name: str = "") 
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{_name(name)}>{html.escape(shown)}</text>'
 
 
-def drawing(parts: Iterable[str], title: str, name: str = "") -> str:
-    """A whole drawing, with a title for those who do not see it."""
+def drawing(parts: Iterable[str], title: str, kinds: Sequence[tuple[str, str]] = (), name: str = "") -> str:
+    """A whole drawing below its legend of ``kinds``, with a title for those who do not see it."""
     said = html.escape(title, quote=True)
     size = f'viewBox="0 0 {WIDTH:g} {HEIGHT:g}"'
-    return f'<svg {size} role="img" aria-label="{said}"{_name(name)}>{"".join(parts)}</svg>'
+    above = legend(kinds) if kinds else ""
+    return f'{above}<svg {size} role="img" aria-label="{said}"{_name(name)}>{"".join(parts)}</svg>'
+
+
+_LINE = '<path class="model" d="M0 6h16"/>'
+_KEY = '<rect class="{}" x="2" y="1" width="11" height="10"/>'
+
+
+def legend(kinds: Sequence[tuple[str, str]]) -> str:
+    """What is drawn beside its mark, in HTML, which wraps where a screen is narrow; ``kinds`` are words and classes."""
+    drawn = ((_LINE if kind == "model" else _KEY.format(kind), words) for words, kind in kinds)
+    svg = '<svg width="16" height="12" aria-hidden="true">{}</svg>'
+    keys = "".join(f"<span>{svg.format(key)} {words}</span>\n" for key, words in drawn)
+    return f'<p class="legend">{keys}</p>\n'
 
 
 def _name(name: str) -> str:

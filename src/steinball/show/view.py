@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from textwrap import fill
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats
+from steinball.arrays import Floats, like, to_host
 from steinball.evidence.base import PairSums
 from steinball.explain.explanation import Explanation
 from steinball.explain.regions import Profile
+from steinball.explain.tolerance import Zones, zones_of
+from steinball.models.base import score_of
+from steinball.models.knowledge import Knowledge
+from steinball.models.support import off_edges
 from steinball.results.base import Result
 from steinball.rows import Rows
-from steinball.show.density import Shape, mass_levels, shape_of
-from steinball.show.svg import Theme, canvas, finish, mark_beyond, plain
-from steinball.show.tolerance import Zones, zones_of
-from steinball.text import percent
 
 MOST = 2_000
 """Points that a picture shows at most: a page has to stay small, and gray data must be seen beside blamed points."""
@@ -65,6 +66,22 @@ class View:
     n: int
 
     @property
+    def ordinary(self) -> NDArray[np.bool_]:
+        """Which of the shown points are neither blamed nor far."""
+        return ~(self.blamed | self.far)
+
+    @cached_property
+    def inner_model(self) -> Shape | None:
+        """The part of the model's density that lies in the window."""
+        return None if self.model is None else self.model.within(self.window)
+
+    @property
+    def top(self) -> float:
+        """The height of the highest bar, or of the model."""
+        values = self.bars[1] if self.inner_model is None else np.append(self.bars[1], self.inner_model.values)
+        return max(float(values.max(initial=0.0)), 1e-300)
+
+    @property
     def notes(self) -> list[str]:
         """What the picture leaves out."""
         said = []
@@ -79,13 +96,15 @@ class View:
 
 def view_of(explanation: Explanation, sums: PairSums, blamed: NDArray[np.intp]) -> View:
     """The picture of an explanation: one column, both of two, or the two that count most of more."""
-    columns = _worst(explanation.coordinates)
+    columns = tuple(sorted(np.argsort(-explanation.coordinates, kind="stable")[:2].tolist()))
     tested, rows = sums.problem.rows, sums.rows
     x, guilty, far = tested.original[:, columns], np.isin(rows, blamed), np.isin(rows, explanation.far)
-    window = _window(x, _model_draws(tested, columns), guilty | far)
+    draws = tested.original_draws(_DRAWS)
+    window = _window(x, None if draws is None else draws[:, columns], guilty | far)
     inside = ((x >= window[0]) & (x <= window[1])).all(axis=1)
     chosen = _chosen(inside, guilty | far)
-    edges = np.linspace(window[0, 0], window[1, 0], _bar_count(inside) + 1)
+    many = int(np.clip(3.0 * np.cbrt(max(1, inside.sum())), 8, _BARS))
+    edges = np.linspace(window[0, 0], window[1, 0], many + 1)
     return View(
         names=tuple(explanation.names[j] for j in columns),
         window=window,
@@ -99,17 +118,6 @@ def view_of(explanation: Explanation, sums: PairSums, blamed: NDArray[np.intp]) 
         beyond=int((~inside).sum()),
         n=len(x),
     )
-
-
-def _worst(shares: Floats) -> tuple[int, ...]:
-    """The columns that count most, at most two of them, in their order."""
-    most = np.argsort(-shares, kind="stable")[:2]
-    return tuple(sorted(int(j) for j in most))
-
-
-def _model_draws(tested: Rows, columns: tuple[int, ...]) -> Floats | None:
-    draws = tested.original_draws(_DRAWS)
-    return None if draws is None else draws[:, columns]
 
 
 def _window(x: Floats, draws: Floats | None, guilty: NDArray[np.bool_]) -> Floats:
@@ -137,10 +145,6 @@ def some_of(there: NDArray[np.bool_], most: int) -> NDArray[np.intp]:
     """Places where something is true, in their order; where there are more than ``most``, so many drawn at random."""
     found = np.flatnonzero(there)
     return found if len(found) <= most else np.sort(np.random.default_rng(0).choice(found, most, replace=False))
-
-
-def _bar_count(inside: NDArray[np.bool_]) -> int:
-    return int(np.clip(3.0 * np.cbrt(max(1, inside.sum())), 8, _BARS))
 
 
 TOP = 10
@@ -187,82 +191,135 @@ class Scene:
     @cached_property
     def zones(self) -> Zones:
         """The p-value against the tolerance."""
-        return zones_of(self.result)
+        return zones_of(self.result._evidence, self.result._tolerated, self.result.level)
 
 
-BLAMED, FAR = "most responsible", "far from all others"
-_RUG, _NOTE = 0.05, 62
+# The density of a model on a grid of one or two columns, as far as its score, log density or draws tell.
+
+CELLS = {1: 400, 2: 72}
+"""Points of the grid along each column."""
+
+MASSES = (0.5, 0.8, 0.95)
+"""The shares of the model that its contours hold."""
+
+_WIDER, _MANY_DRAWS = 2.0, 20_000
 
 
-def draw_sample(view: View, ax: Any = None) -> Any:
-    """One column as a histogram and a rug, two as points; the model as a density or as contours."""
-    ax, theme = canvas(ax)
-    (_draw_one if len(view.names) == 1 else _draw_two)(view, ax, theme)
-    notes = (fill(note, _NOTE) for note in view.notes)
-    ax.set_xlabel("\n".join([plain(view.names[0]), *notes]))  # a label of its own could lie over this one
-    return finish(ax, "data and model")
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A density on a grid: ``axes`` are one or two rising sequences, ``values`` its values there."""
+
+    axes: tuple[Floats, ...]
+    values: Floats
+
+    def within(self, window: Floats) -> Shape:
+        """The part of the grid that lies in a window, (2, k): lower ends and upper ends."""
+        kept = [(axis >= low) & (axis <= high) for axis, low, high in zip(self.axes, *window, strict=True)]
+        return Shape(tuple(axis[k] for axis, k in zip(self.axes, kept, strict=True)), self.values[np.ix_(*kept)])
 
 
-def _draw_one(view: View, ax: Any, theme: Theme) -> None:
-    edges, heights = view.bars
-    ax.stairs(heights, edges, fill=True, color=theme.data, alpha=0.45, label="data")
-    top = max(float(heights.max(initial=0.0)), 1e-300)
-    if view.model is not None:
-        model = view.model.within(view.window)
-        ax.plot(model.axes[0], model.values, color=theme.model, linewidth=2, label="model")
-        top = max(top, float(model.values.max(initial=0.0)))
-    ordinary = ~(view.blamed | view.far)
-    kinds = ((ordinary, theme.data, 1, ""), (view.far, theme.unsure, 1.5, FAR), (view.blamed, theme.blamed, 2, BLAMED))
-    for chosen, color, height, label in kinds:
-        if chosen.any():
-            places = view.points[chosen, 0]
-            ax.vlines(places, -height * _RUG * top, 0.0, color=color, linewidth=1.2, label=label)
-    mark_beyond(ax, view.sides, theme.ink)
-    ax.set(xlim=view.window[:, 0], ylim=(-2.4 * _RUG * top, 1.08 * top), ylabel="density")
+def shape_of(rows: Rows, columns: tuple[int, ...], window: Floats) -> Shape | None:
+    """The model's density over one or two columns in a window, or ``None`` where nothing tells it.
+
+    In one or two dimensions it follows from the log density, or from the score by integration. In more it is a marginal
+    density, which draws of the model show.
+    """
+    found = None
+    with suppress(Exception):  # a picture must not fail because a user's model does, on points that are not the data
+        if len(columns) == rows.original.shape[1] and Knowledge(rows.model).evaluable:
+            found = _integrated(rows, window)
+    with suppress(Exception):
+        found = _drawn(rows, columns, window) if found is None else found
+    return found
 
 
-def _draw_two(view: View, ax: Any, theme: Theme) -> None:
-    others, guilty, far = (view.points[kind] for kind in (~(view.blamed | view.far), view.blamed, view.far))
-    size, marked = (12, 26) if len(view.points) < 700 else (5, 12)
-    ax.scatter(*others.T, s=size, color=theme.data, alpha=0.7, linewidths=0, label="data")
-    if view.model is not None:
-        levels = mass_levels(view.model.values)
-        ax.contour(*view.model.axes, view.model.values.T, levels=levels, colors=theme.model, linewidths=1.3)
-        ax.plot([], [], color=theme.model, linewidth=1.3, label="model (50, 80, 95 % of it)")
-    if len(far):
-        ax.scatter(*far.T, s=30, marker="^", facecolors="none", edgecolors=theme.unsure, label=FAR)
-    if len(guilty):
-        ax.scatter(*guilty.T, s=marked, marker="D", color=theme.blamed, linewidths=0, label=BLAMED)
-    ax.set(xlim=view.window[:, 0], ylim=view.window[:, 1], ylabel=plain(view.names[1]))
+def _grid(window: Floats, wider: float) -> list[Floats]:
+    """A window with more room on all sides, where the mass is counted that lies outside of it."""
+    low, high = window
+    size = CELLS[len(low)]
+    room = wider * (high - low)
+    return [np.linspace(a - r, b + r, int(size * (1 + 2 * wider))) for a, b, r in zip(low, high, room, strict=True)]
 
 
-def draw_regions(found: Profile, ax: Any = None) -> Any:
-    """Shares of data and model in cells of the view that decides, with the region shaded."""
-    ax, theme = canvas(ax)
-    edges, data, model = found.bars
-    for k, (low, high) in enumerate(found.spans):
-        label = "most short of rows" if k == 0 else None
-        ax.axvspan(low, high, color=theme.blamed, alpha=theme.tint, linewidth=0, label=label)
-    ax.stairs(data, edges, fill=True, color=theme.data, alpha=0.55, label="data")
-    ax.stairs(model, edges, color=theme.model, linewidth=2, label="model")
-    mark_beyond(ax, found.beyond, theme.ink)
-    if found.labels:
-        ax.set_xticks(range(len(found.labels)), [plain(name) for name in found.labels])
-    ax.set(xlim=found.window, ylim=(0.0, None), xlabel=plain(found.name), ylabel="share of rows")
-    ax.yaxis.set_major_formatter(lambda value, _: percent(value))
-    expected, observed = percent(found.region.expected), percent(found.region.observed)
-    return finish(ax, f"shaded: model {expected}, data {observed}")
+def _integrated(rows: Rows, window: Floats) -> Shape | None:
+    axes = _grid(window, _WIDER if len(window[0]) == 1 else 0.5)
+    points = np.stack([part.ravel() for part in np.meshgrid(*axes, indexing="ij")], axis=1)
+    support, known = rows.original_support, Knowledge(rows.original_model).log_density
+    there = like(off_edges(points, support), rows.samples)
+    shape = tuple(axis.size for axis in axes)
+    with np.errstate(all="ignore"):
+        if known is not None:
+            logs = to_host(known(there)).reshape(shape)
+        else:
+            logs = _potential(to_host(score_of(rows.original_model, there)).reshape(*shape, len(axes)), axes)
+        logs = logs if support is None else np.where(support.outside(points).reshape(shape), -np.inf, logs)
+        values = np.exp(logs - np.max(logs[np.isfinite(logs)]))
+    return _normalized(axes, np.where(np.isfinite(values), values, 0.0))
 
 
-def draw_shares(found: Profile, ax: Any = None) -> Any:
-    """The share of the data against the share of the model, for every region of the view that decides."""
-    ax, theme = canvas(ax)
-    line = np.linspace(0.0, 1.0, 101)
-    ax.plot(line, line, color=theme.ink, linewidth=0.8, label="equal")
-    ax.plot(line, found.floor(line), color=theme.ink, linestyle="--", linewidth=1, label="least that is tolerated")
-    ax.scatter(found.expected, found.observed, s=6, color=theme.data, alpha=0.5, linewidths=0, label="regions")
-    ax.plot(found.region.expected, found.region.observed, "o", color=theme.blamed, markersize=7, label="decides")
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_formatter(lambda value, _: percent(value))
-    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), xlabel="share of the model", ylabel="share of the data")
-    return finish(ax, plain(f"all regions of {found.name}"))
+def _potential(scores: Floats, axes: list[Floats]) -> Floats:
+    """log p up to a constant: the score integrated along the first axis through the middle, then along the second."""
+    integral, middle = scipy.integrate.cumulative_trapezoid, axes[-1].size // 2
+    if len(axes) == 1:
+        return np.asarray(integral(scores[:, 0], axes[0], initial=0.0))
+    first = integral(scores[:, middle, 0], axes[0], initial=0.0)
+    second = integral(scores[:, :, 1], axes[1], initial=0.0)
+    return np.asarray(first[:, None] + second - second[:, [middle]])
+
+
+def _normalized(axes: list[Floats], values: Floats) -> Shape | None:
+    cell = float(np.prod([axis[1] - axis[0] for axis in axes]))
+    total = float(values.sum()) * cell
+    return Shape(tuple(axes), values / total) if np.isfinite(total) and total > 0.0 else None
+
+
+def _drawn(rows: Rows, columns: tuple[int, ...], window: Floats) -> Shape | None:
+    """A smoothed histogram of draws of the model; one cell of smoothing per tenth of the window."""
+    draws = rows.original_draws(_MANY_DRAWS)
+    if draws is None:
+        return None
+    axes = _grid(window, 0.5)
+    edges = [np.append(axis - (axis[1] - axis[0]) / 2.0, axis[-1] + (axis[1] - axis[0]) / 2.0) for axis in axes]
+    counts = np.histogramdd(draws[:, columns], bins=edges)[0]
+    return _normalized(axes, scipy.ndimage.gaussian_filter(counts, CELLS[len(columns)] / 30.0))
+
+
+def mass_levels(values: Floats, masses: tuple[float, ...] = MASSES) -> Floats:
+    """The heights above which a density on an even grid holds these shares of its mass, rising.
+
+    Examples
+    --------
+    >>> mass_levels(np.array([[4.0, 3.0], [2.0, 1.0]]), (0.7, 0.4))
+    array([3., 4.])
+    """
+    heights = np.sort(values.ravel())[::-1]
+    shares = np.cumsum(heights) / heights.sum()
+    places = np.minimum(np.searchsorted(shares, np.asarray(masses) - 1e-12), heights.size - 1)
+    return np.unique(heights[places])
+
+
+def contours(shape: Shape, level: float) -> Floats:
+    """Where a density on a two-dimensional grid has one height: segments (m, 2, 2), each from a point to a point.
+
+    Every cell is cut into two triangles, on which the height is linear.
+
+    Examples
+    --------
+    >>> axis = np.array([0.0, 1.0])
+    >>> contours(Shape((axis, axis), np.array([[0.0, 0.0], [1.0, 1.0]])), 0.5)[:, :, 0]
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+    xs, ys = np.meshgrid(*shape.axes, indexing="ij")
+    corners = np.stack([xs, ys, shape.values - level], axis=-1)
+    a, b, c, d = corners[:-1, :-1], corners[1:, :-1], corners[1:, 1:], corners[:-1, 1:]
+    triangles = np.concatenate([np.stack(part, axis=2).reshape(-1, 3, 3) for part in ((a, b, c), (a, d, c))])
+    above = triangles[:, :, 2] > 0.0
+    crossed = above.any(axis=1) & ~above.all(axis=1)
+    triangles, above = triangles[crossed], above[crossed]
+    # The corner that lies on a side of its own comes first.
+    odd = np.where(above.sum(axis=1) == 1, above.argmax(axis=1), above.argmin(axis=1))
+    turned = np.take_along_axis(triangles, (odd[:, None, None] + np.arange(3)[None, :, None]) % 3, axis=1)
+    alone, others = turned[:, :1], turned[:, 1:]
+    share = alone[..., 2:] / (alone[..., 2:] - others[..., 2:])
+    return np.asarray(alone[..., :2] + share * (others[..., :2] - alone[..., :2]))

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import math
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy
 
-from steinball.arrays import (
-    as_number,
-    as_samples,
-    as_seed,
-    check_level,
-    check_resamples,
-    check_share,
-    generator_at,
-    is_array_like,
-)
+from steinball.arrays import as_number, as_samples, as_seed, check_level, check_resamples, check_share, generator_at
 from steinball.cautions import DependentRowsWarning
 from steinball.datasets.data import contaminate
 from steinball.gof import robust_ksd_test
@@ -32,95 +19,65 @@ from steinball.progress import Progress
 from steinball.results.base import Result
 from steinball.text import Summarized, count, percent, wrap
 
+__all__ = ["Power", "SampleSize", "power", "sample_size"]
+
 Sampler = Callable[[int, np.random.Generator], Any]
 Test = Callable[[Any, np.random.Generator], Result]
 
 
-@dataclass(frozen=True, eq=False)
-class Study:
+_Simulation = Callable[[int, int], list[float]]
+"""From n and a number of samples to the p-values of so many samples of n points."""
+
+
+def _simulation(
+    model: Any, alternative: Any, contamination: float, share: Any, test: Test | None, rng: Any, progress: bool | str
+) -> _Simulation:
     """What is simulated: where the data come from, and how they are tested.
 
-    Sample i of n points depends on the seed, n and i alone, so that more samples continue what was simulated before.
-    ``known`` are the p-values that were simulated, by n.
+    Sample i of n points depends on the seed, n and i alone, so that more samples continue what was simulated before;
+    what was simulated is not simulated again.
     """
+    if test is not None and not callable(test):
+        raise TypeError(f"`test` must be a function (x, rng) -> result, got {test!r}.")
+    sampler, seed, known = _sampler(model, alternative, share), as_seed(rng), dict[int, list[float]]()
 
-    model: Any
-    alternative: Any
-    contamination: float
-    share: float | None
-    level: float
-    test: Test | None
-    rng: Any
-    progress: bool | str
-    known: dict[int, list[float]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.test is not None and not callable(self.test):
-            raise TypeError(f"`test` must be a function (x, rng) -> result, got {self.test!r}.")
-        share = None if self.share is None else check_share(self.share, "share")
-        contamination = check_share(self.contamination, "contamination")
-        vars(self).update(
-            contamination=contamination, share=share, level=check_level(self.level), rng=as_seed(self.rng)
-        )
-        self._sampler()
-
-    def pvalues(self, n: int, repeats: int) -> list[float]:
-        """The p-values of ``repeats`` samples of n points; what this study has simulated is not simulated again."""
-        found = self.known.setdefault(n, [])
-        if len(found) < repeats:
-            with Progress(f"{repeats} samples of {n:,} points", repeats, show=self.progress) as progress:
-                progress.advance(len(found))
-                for i in range(len(found), repeats):
-                    found.append(self._pvalue(n, i))
-                    progress.advance(1)
-        return found[:repeats]
-
-    def _pvalue(self, n: int, i: int) -> float:
-        below = np.random.SeedSequence(self.rng.entropy, spawn_key=(n, i))
-        data, draws = generator_at(below, 0), generator_at(below, 1)
-        x = self._sampler()(n, data)
+    def pvalue(n: int, i: int) -> float:
+        below = np.random.SeedSequence(seed.entropy, spawn_key=(n, i))
+        x, draws = sampler(n, generator_at(below, 0)), generator_at(below, 1)
         as_samples(x, "alternative(n, rng)", least=1)  # refused by this name, and handed on as it is
-        if self.test is not None:
-            return _pvalue_of(self.test(x, draws))
+        if test is not None:
+            return as_number(test(x, draws).pvalue, "test(x, rng).pvalue")
         options: dict[str, Any] = {"check_model": i == 0, "progress": False}
         with warnings.catch_warnings():  # simulated rows are independent, and one sample in 400 looks otherwise
             warnings.simplefilter("ignore", DependentRowsWarning)
-            return robust_ksd_test(x, self.model, self.contamination, rng=draws, **options).pvalue
+            return robust_ksd_test(x, model, contamination, rng=draws, **options).pvalue
 
-    def _sampler(self) -> Sampler:
-        """(n, rng) to data: of the alternative, or of the model with a share of the alternative in it."""
-        share, clean = self.share, Knowledge(self.model).sampler  # a function that stands for a model is its score
-        if share is None:
-            return _sampler_of(self.alternative)
+    def pvalues(n: int, repeats: int) -> list[float]:
+        found = known.setdefault(n, [])
+        with Progress(f"{repeats} samples of {n:,} points", repeats, show=progress) as shown:
+            shown.advance(len(found))
+            while len(found) < repeats:
+                found.append(pvalue(n, len(found)))
+                shown.advance(1)
+        return found[:repeats]
+
+    return pvalues
+
+
+def _sampler(model: Any, alternative: Any, share: Any) -> Sampler:
+    """(n, rng) to data: of the alternative, or of the model with a share of the alternative in it."""
+    if share is not None:
+        mixed, clean = check_share(share, "share"), Knowledge(model).sampler  # a function for a model is its score
         if clean is None:
-            raise TypeError(f"`model` must be a model with `sample(n, rng)` for a `share`, got {self.model!r}.")
-        return lambda n, rng: contaminate(clean(n, rng), share, self.alternative, rng, count="binomial")
-
-
-def _pvalue_of(result: Any) -> float:
-    try:
-        pvalue = result.pvalue
-    except AttributeError:
-        raise TypeError(f"`test` must return a result with `pvalue`, got {result!r}.") from None
-    return as_number(pvalue, "test(x, rng).pvalue")
-
-
-def _sampler_of(alternative: Any) -> Sampler:
-    sampler = Knowledge(alternative).sampler or (None if is_array_like(alternative) else alternative)
-    if sampler is None or isinstance(sampler, type) or not callable(sampler):
+            raise TypeError(f"`model` must be a model with `sample(n, rng)` for a `share`, got {model!r}.")
+        return lambda n, rng: contaminate(clean(n, rng), mixed, alternative, rng, count="binomial")
+    sampler = Knowledge(alternative).sampler or alternative
+    if isinstance(sampler, type) or not callable(sampler):
         raise TypeError(
             "`alternative` must be a model with `sample(n, rng)` or a function (n, rng) -> (n, d), "
             f"got {alternative!r}."
         )
-    with suppress(ValueError):  # many functions written in C do not tell their signature
-        try:
-            inspect.signature(sampler).bind(None, None)
-        except TypeError as error:
-            raise TypeError(f"`alternative` must be a function (n, rng) -> (n, d): {error}.") from None
     return sampler
-
-
-_BAND = 0.05
 
 
 @dataclass(frozen=True)
@@ -164,10 +121,6 @@ class Power(Summarized):
             f"{count(self.repeats, 'simulated sample')}).",
             indent=0,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """A plain dictionary for JSON."""
-        return {"schema": "steinball.power/1", **dataclasses.asdict(self)}
 
 
 def power(
@@ -221,20 +174,18 @@ def power(
     (True, True)
     """
     n, repeats = check_resamples(n, "n", 2), check_resamples(repeats, "repeats")
-    study = Study(model, alternative, contamination, share, level, test, rng, progress)
-    return estimated(study, n, repeats)
+    contamination, level = check_share(contamination, "contamination"), check_level(level)
+    pvalues = _simulation(model, alternative, contamination, share, test, rng, progress)
+    return _estimated(pvalues(n, repeats), n, contamination, level)
 
 
-def estimated(study: Study, n: int, repeats: int) -> Power:
-    """The share of rejections among so many samples, with its band."""
-    rejections = sum(p <= study.level for p in study.pvalues(n, repeats))
-    low = float(scipy.special.betaincinv(rejections, repeats - rejections + 1, _BAND / 2.0)) if rejections else 0.0
-    high = (
-        float(scipy.special.betaincinv(rejections + 1, repeats - rejections, 1.0 - _BAND / 2.0))
-        if rejections < repeats
-        else 1.0
-    )
-    return Power(rejections / repeats, low, high, n, repeats, study.contamination, study.level)
+def _estimated(pvalues: list[float], n: int, contamination: float, level: float) -> Power:
+    """The share of rejections among samples of n points, with its band."""
+    from scipy.stats import binomtest
+
+    rejections, repeats = sum(p <= level for p in pvalues), len(pvalues)
+    band = binomtest(rejections, repeats).proportion_ci(method="exact")
+    return Power(rejections / repeats, band.low, band.high, n, repeats, contamination, level)
 
 
 _LEAST = 20
@@ -283,13 +234,6 @@ class SampleSize(Summarized):
             indent=0,
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """A plain dictionary for JSON; what is infinite is ``None``."""
-        sizes = {"n": self.n, "low": self.low, "high": self.high}
-        finite = {name: size if math.isfinite(size) else None for name, size in sizes.items()}
-        tried = [one.to_dict() for one in self.tried]
-        return {"schema": "steinball.sample-size/1", **finite, "target": self.target, "tried": tried}
-
 
 def sample_size(
     model: Any,
@@ -337,37 +281,30 @@ def sample_size(
     if target == 1.0:
         raise ValueError("`power` must be below 1: no test rejects always.")
     repeats, largest = check_resamples(repeats, "repeats"), check_resamples(largest, "largest", _LEAST)
-    study = Study(model, alternative, contamination, share, level, test, rng, progress)
-    return _Search(study, target, repeats).run(largest)
+    tolerated, level, tried = check_share(contamination, "contamination"), check_level(level), dict[int, Power]()
+    pvalues = _simulation(model, alternative, tolerated, share, test, rng, progress)
+
+    def enough(n: int) -> bool:
+        first = _estimated(pvalues(n, min(_FIRST, repeats)), n, tolerated, level)
+        clear = first.high < target or first.low > target
+        tried[n] = first if clear else _estimated(pvalues(n, repeats), n, tolerated, level)
+        return tried[n].share >= target
+
+    n = _smallest(enough, min(_LEAST, largest), largest)
+    sizes = tuple(tried[size] for size in sorted(tried))
+    low = max((one.n for one in sizes if one.high < target), default=2)
+    high = min((one.n for one in sizes if one.low >= target and one.n >= n), default=math.inf)
+    return SampleSize(n, low, high, target, sizes)
 
 
-class _Search:
-    """The sizes tried so far."""
-
-    def __init__(self, study: Study, target: float, repeats: int) -> None:
-        self._study, self._target, self._repeats = study, target, repeats
-        self._tried: dict[int, Power] = {}
-
-    def run(self, largest: int) -> SampleSize:
-        """Double, then halve."""
-        below, n = 0, min(_LEAST, largest)
-        while not self._enough(n):
-            if n == largest:
-                return self._found(math.inf)
-            below, n = n, min(2 * n, largest)
-        while below and n > _CLOSE * below and n - below > 1:
-            middle = round(math.sqrt(below * n))
-            below, n = (below, middle) if self._enough(middle) else (middle, n)
-        return self._found(n)
-
-    def _enough(self, n: int) -> bool:
-        first = estimated(self._study, n, min(_FIRST, self._repeats))
-        clear = first.high < self._target or first.low > self._target
-        self._tried[n] = first if clear else estimated(self._study, n, self._repeats)
-        return self._tried[n].share >= self._target
-
-    def _found(self, n: float) -> SampleSize:
-        tried = tuple(self._tried[size] for size in sorted(self._tried))
-        low = max((one.n for one in tried if one.high < self._target), default=2)
-        high = min((one.n for one in tried if one.low >= self._target and one.n >= n), default=math.inf)
-        return SampleSize(n, low, high, self._target, tried)
+def _smallest(enough: Callable[[int], bool], n: int, largest: int) -> float:
+    """The smallest size that is enough, to within a tenth, by doubling and then halving; infinite where none is."""
+    below = 0
+    while not enough(n):
+        if n == largest:
+            return math.inf
+        below, n = n, min(2 * n, largest)
+    while below and n > _CLOSE * below and n - below > 1:
+        middle = round(math.sqrt(below * n))
+        below, n = (below, middle) if enough(middle) else (middle, n)
+    return n
