@@ -6,14 +6,18 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Floats, to_host
+from steinball.arrays import Floats, OutOfRangeError, as_number, as_samples, check_kind, check_resamples, to_host
 from steinball.kernels.base import Kernel, squared_distances
+from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.autodiff import difference_jacobian
 from steinball.models.family import ExponentialFamily, Family
+from steinball.models.kernel_exponential import KernelExponentialFamily
 from steinball.stein import SteinKernel
+from steinball.tilts import PolynomialTilt, Tilt
 
 _KEPT = 2**22  # entries of a kernel matrix that is kept: 32 MB
 _PAIRS_AT_ONCE = 2**20  # entries of one that is formed in blocks, some arrays at a time: 8 MB each
@@ -270,3 +274,66 @@ _NOT_UNIQUE = (
     "the minimum is not unique: A has rank below {} with `ridge={:g}`. Use fewer basis functions or parameters, more "
     "samples or a larger `ridge`."
 )
+
+
+_SUM_KERNEL = InverseMultiquadric(1.2**0.5) + InverseMultiquadric(2.0**0.5) + InverseMultiquadric(2.4**0.5)
+_TILT = PolynomialTilt()
+
+
+def fit_kernel_exponential_family(
+    samples: Any,
+    *,
+    kernel: Kernel | None = None,
+    tilt: Tilt | None = _TILT,
+    n_basis: int = 25,
+    base_scale: float = 3.0,
+    ridge: float = 1e-4,
+) -> KernelExponentialFamily:
+    r"""Fit a kernel exponential family robustly, as in the paper's §5.3 (after Barp et al., 2019)
+
+    .. math:: \hat\eta = \arg\min_\eta\; D^2(\eta) + \varrho |\eta|^2,
+
+    with :math:`D^2` the V-statistic of the tilted KSD between the samples and the model at :math:`\eta`.
+
+    Parameters
+    ----------
+    samples : (n,) or (n, 1) array
+        Observations, of any array library; the fit is done on the host in float64, which its system needs.
+    kernel : Kernel, optional
+        By default the paper's sum of inverse multiquadrics of :math:`\ell^2 = 2\lambda^2`,
+        :math:`\lambda^2 = 0.6, 1, 1.2`.
+    tilt : Tilt, optional
+        The weight; the paper's :math:`(1 + x^2)^{-1/2}` by default. ``None`` is no weight: not robust.
+    n_basis : int
+        Number of basis functions.
+    base_scale : float
+        Standard deviation of the Gaussian base.
+    ridge : float
+        :math:`\varrho`.
+
+    Notes
+    -----
+    The default ridge belongs to this normalization, :math:`D^2` a mean over the n² pairs. With it the
+    standard test rejects as often as in the paper's KEF experiment: with outliers at z = 10, 15, 20, 30 on
+    .42, .66, .93 and 1 of 200 splits, against .34, .69, .91 and 1 published. The same number added to sums
+    over pairs gives .20, .26, .39 and .67.
+
+    Examples
+    --------
+    >>> from steinball.models.gaussian import Gaussian
+    >>> model = fit_kernel_exponential_family(Gaussian().sample(200, rng=0), n_basis=6)
+    >>> model.coefficients.shape
+    (6,)
+    """
+    x = to_host(as_samples(samples))
+    if x.shape[1] != 1:
+        raise ValueError(f"`samples` must have one column, got {x.shape[1]}; the family is on the line.")
+    family = KernelExponentialFamily(np.zeros(check_resamples(n_basis, "n_basis")), base_scale)
+    check_kind(tilt, (Tilt, type(None)), "tilt", "a tilt of `steinball.tilts` or None")
+    kernel = check_kind(_SUM_KERNEL if kernel is None else kernel, Kernel, "kernel", "a kernel of `steinball.kernels`")
+    distance = ScoreDistance.of(x, SteinKernel(kernel, tilt))
+    with np.errstate(over="ignore", invalid="ignore"):
+        quadratic, linear = distance.expansion(family.base_score(x), family.basis_gradient(x)[:, None, :])
+    if not (np.isfinite(quadratic).all() and np.isfinite(linear).all()):
+        raise OutOfRangeError("the KSD overflows at these `samples`; rescale them.")
+    return family.with_coefficients(-solve_positive(quadratic, linear, as_number(ridge, "ridge", low=0.0)))
