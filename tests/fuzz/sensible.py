@@ -121,7 +121,6 @@ SENSIBLE: dict[str, Maker] = {
 
 # Where one name means something else.
 SPECIAL: dict[str, Maker] = {
-    "SequentialTest.radius": lambda s: None,
     "SequentialTest.tau": lambda s: 50.0,
     "SequentialTest.kernel": lambda s: sb.InverseMultiquadric(1.0),
     "GofResult.at.radius": lambda s: None,

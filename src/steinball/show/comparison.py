@@ -169,8 +169,7 @@ def _ends(values: Floats) -> tuple[float, float]:
 
 def write_monitor(monitor: Monitor, path: str | Path, title: str = "") -> Path:
     """Write the page of a monitor: :meth:`steinball.Monitor.report`."""
-    path, (rows, sentence) = Path(path), monitor._shown()
-    word = "ALARM" if monitor.alarms else "NO ALARM"
+    path, (word, rows, sentence) = Path(path), monitor._shown()
     caption = "The evidence since the last alarm, in powers of ten; dashed: where an alarm is raised."
     alarms = [
         [f"{alarm.row:,}", number(alarm.wealth), "the whole row" if alarm.column is None else str(alarm.column + 1)]
