@@ -449,6 +449,7 @@ def test_the_version_is_the_same_everywhere() -> None:
 TESTED_ELSEWHERE = {
     "adapters/density.py": "test_torch.py, test_numpyro.py: the adapters that are made of it",
     "adapters/scipy_distribution.py": "test_scipy.py: the models of the adapter",
+    "comparison.py": "comparison/: embeddings, extremes, pairs",
     "calibration/base.py": "test_null.py: the null distributions and the p-value convention",
     "evidence/check.py": "gof/test_check.py: the test that decides by it",
     "evidence/kernels.py": "gof/test_aggregated.py, gof/test_robust_aggregated.py: the tests that decide by it",
@@ -458,6 +459,7 @@ TESTED_ELSEWHERE = {
     "gof/assess.py": "test_every_combination.py and test_problem.py: every test goes through it",
     "gram/base.py": "test_engines_agree.py: what every engine answers",
     "gram/tiles.py": "test_blocked.py: the engine that is made of them",
+    "posterior.py": "posterior/: draws, and the test",
     "regions/reading.py": "gof/test_regions.py: every kind of model",
     "remarks.py": "test_cautions.py: where warnings point",
     "results/aggregated.py": "gof/test_aggregated.py: the result of that test",

@@ -9,7 +9,7 @@ import pytest
 
 import steinball as sb
 from steinball.adapters.posterior import Reading
-from steinball.posterior.mcmc import Draws, as_named, as_reading, read
+from steinball.posterior import Draws, as_named, as_reading, read
 
 pytestmark = pytest.mark.exact
 
