@@ -14,8 +14,8 @@ import scipy
 from steinball.arrays import Floats
 from steinball.models.family import Family
 from steinball.models.support import Support
+from steinball.regions.counted import Null, simulate, statistics
 from steinball.regions.design import Counts, Design, shortfall
-from steinball.regions.null import Null, simulate, statistics
 from steinball.regions.source import Grid, Source
 
 MOST_PARAMETERS = 4
