@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Floats, as_numbers, is_array_like
 from steinball.cautions import FittedOnDataWarning
-from steinball.predictive.loo import RELIABLE_K, loo_pit
 from steinball.predictive.pit import (
+    RELIABLE_K,
     Pit,
     as_draws,
     as_rows,
@@ -24,6 +24,7 @@ from steinball.predictive.pit import (
     from_class_probabilities,
     from_distribution,
     from_draws,
+    loo_pit,
 )
 from steinball.remarks import Remark
 from steinball.text import count
