@@ -363,11 +363,6 @@ class Comparison:
         )  # never 0
         return first, second
 
-    def _decided(self, adjusted: Floats, tails: Floats, level: float) -> Comparison:
-        best = int(adjusted.argmin())
-        closer = (self.first, self.second)[best] if adjusted[best] <= level else None
-        return replace(self, pvalue=float(adjusted[best]), closer=closer, tail=float(tails[best]))
-
 
 def compare_embeddings(
     rows: Floats, models: Mapping[str, Embedding], contamination: float, level: float = 0.05
@@ -402,9 +397,13 @@ def compare_embeddings(
 
 def decide_pairs(pairs: Sequence[Comparison], contamination: float, level: float) -> list[Comparison]:
     """The same pairs decided together, by Holm's procedure, for another tolerated share and level."""
-    pairs = [replace(pair, contamination=contamination) for pair in pairs]
-    adjusted, tails = holm(np.array([pair.pvalues for pair in pairs]).ravel(), level)
-    return [pair._decided(adjusted[2 * i :][:2], tails[2 * i :][:2], level) for i, pair in enumerate(pairs)]
+    pairs, decided = [replace(pair, contamination=contamination) for pair in pairs], []
+    found = holm(np.array([pair.pvalues for pair in pairs]).ravel(), level)
+    for pair, adjusted, tails in zip(pairs, *(part.reshape(-1, 2) for part in found), strict=True):
+        best = int(adjusted.argmin())
+        closer = (pair.first, pair.second)[best] if adjusted[best] <= level else None
+        decided.append(replace(pair, pvalue=float(adjusted[best]), closer=closer, tail=float(tails[best])))
+    return decided
 
 
 def holm(pvalues: Floats, level: float) -> tuple[Floats, Floats]:

@@ -284,9 +284,7 @@ class Difference:
 
 def _binomial_quantile(alpha: Floats, m: NDArray[np.int64], chance: Floats) -> Floats:
     """The largest count c with P(Bin(m, chance) ≤ c) ≤ alpha; −1 if there is none."""
-    near = np.nan_to_num(np.floor(scipy.special.bdtrik(alpha, m, chance)), nan=0.0)
-    tries = [
-        np.where((c := near + d) < 0, -1.0, np.where(scipy.special.bdtr(c, m, chance) <= alpha, c, -1.0))
-        for d in (1, 0, -1)
-    ]
-    return np.asarray(np.maximum.reduce(tries))
+    from scipy.stats import binom
+
+    reached = binom.ppf(alpha, m, chance)
+    return np.asarray(reached - (binom.cdf(reached, m, chance) > alpha))

@@ -9,20 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import (
-    Array,
-    Floats,
-    as_number,
-    as_numbers,
-    as_seed,
-    check_kind,
-    check_level,
-    check_resamples,
-    check_share,
-    is_array_like,
-    like,
-    to_host,
-)
+import steinball.arrays as arrays
+from steinball.arrays import Array, Floats
 from steinball.explain.tolerance import conceding
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, evaluate_score, model_at
@@ -51,7 +39,7 @@ def scored(model: Any, rows: Array) -> tuple[Model, Floats]:
     """The model for arrays of the library of ``rows``, and points (n, 2, d): rows where it is tested, and scores."""
     found = model_at(model, rows)
     rows = bring_stream(rows, found)
-    return found, np.stack([to_host(rows), to_host(evaluate_score(found, rows))], axis=1)
+    return found, np.stack([arrays.to_host(rows), arrays.to_host(evaluate_score(found, rows))], axis=1)
 
 
 def moved(points: Floats, move: Any) -> Floats:
@@ -76,12 +64,12 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.tilt, str) and self.tilt == "auto"):
-            check_kind(self.tilt, (Tilt, type(None)), "tilt", 'a tilt of `steinball.tilts`, "auto" or None')
+            arrays.check_kind(self.tilt, (Tilt, type(None)), "tilt", 'a tilt of `steinball.tilts`, "auto" or None')
         self.kernel = _as_kernels(self.kernel)
         self.tau = _as_tau(self.tau, len(self.kernel or (None,)))
-        self.contamination = check_share(self.contamination, "contamination")
-        self.level, self.budget = check_level(self.level), check_resamples(self.budget, "budget")
-        self.burn_in = check_resamples(self.burn_in, "burn_in", least=0)
+        self.contamination = arrays.check_share(self.contamination, "contamination")
+        self.level, self.budget = arrays.check_level(self.level), arrays.check_resamples(self.budget, "budget")
+        self.burn_in = arrays.check_resamples(self.burn_in, "burn_in", least=0)
 
     def chosen(self, model: Model, burnt: Floats, dimension: int) -> tuple[Plan, Any]:
         """The plan with kernels, tilt and τ by the model, or by points ``burnt`` (m, d) that are not bet on; and how
@@ -138,7 +126,7 @@ def _as_kernels(kernel: Any) -> tuple[Kernel, ...] | None:
 def _as_tau(tau: Any, kernels: int) -> Any:
     if isinstance(tau, str):
         return tau
-    values = [as_number(value, "tau", low=0.0, open_low=True) for value in as_numbers(tau, "tau").ravel()]
+    values = [arrays.as_number(value, "tau", low=0.0, open_low=True) for value in arrays.as_numbers(tau, "tau").ravel()]
     if len(values) not in (1, kernels):
         raise ValueError(f"`tau` must be one number or one per kernel, {kernels}, got {len(values)}.")
     return tuple(values)
@@ -221,11 +209,11 @@ class SequentialTest(Stream):
         burn_in: int = 0,
         rng: Any = None,
     ) -> None:
-        if not Knowledge(model).evaluable or is_array_like(model):
+        if not Knowledge(model).evaluable or arrays.is_array_like(model):
             raise TypeError("`model` must have a score for points still to come: pass a score function, not an array.")
         self._model, self._dimension = model, Knowledge(model).dimension
         self._plan = Plan(kernel, tilt, tau, contamination, level, budget, burn_in)
-        self._rng = np.random.Generator(np.random.PCG64(as_seed(rng)))
+        self._rng = np.random.Generator(np.random.PCG64(arrays.as_seed(rng)))
         self._waiting: Floats | None = None
         self._bettor: Bettor | None = None
         self._move: Standardization | None = None
@@ -364,10 +352,10 @@ class SequentialTest(Stream):
         facts: dict[str, Any] = {name: vars(self)[name] for name in _SAVED}
         facts["plan"] = {name: stream.describe(value) for name, value in vars(self._plan).items()}
         facts["rng"] = self._rng.bit_generator.state
-        arrays = stream.collect({"path": self._path}) | ({} if self._bettor is None else self._bettor.arrays())
+        held = stream.collect({"path": self._path}) | ({} if self._bettor is None else self._bettor.arrays())
         waiting = {} if self._waiting is None else {"waiting": self._waiting}
         move = {} if self._move is None else {f"move.{name}": vars(self._move)[name] for name in _MOVE}
-        stream.write(path, "SequentialTest", facts, arrays | waiting | move)
+        stream.write(path, "SequentialTest", facts, held | waiting | move)
 
     @classmethod
     def load(cls, path: Any, model: Any, *, kernel: Any = None, tilt: Any = None) -> SequentialTest:
@@ -381,18 +369,18 @@ class SequentialTest(Stream):
         kernel, tilt
             Only where they are not of this library; compared likewise.
         """
-        facts, arrays = stream.read(path, "SequentialTest")
+        facts, held = stream.read(path, "SequentialTest")
         own = {"kernel": kernel, "tilt": tilt}
         plan = {name: stream.recall(value, own.get(name), name) for name, value in facts["plan"].items()}
         test = cls(model, **plan)
         vars(test).update({name: facts[name] for name in _SAVED})
-        test._rng.bit_generator.state, test._waiting = facts["rng"], arrays.get("waiting")
-        stream.fill({"path": test._path}, arrays)
-        if "kept.center" in arrays:
-            test._bettor = test._plan.start(arrays["kept.center"], test._rng)
-            test._bettor.load(arrays)
-        if "move.root" in arrays:
-            test._move = Standardization(model, **{name: arrays[f"move.{name}"] for name in _MOVE})
+        test._rng.bit_generator.state, test._waiting = facts["rng"], held.get("waiting")
+        stream.fill({"path": test._path}, held)
+        if "kept.center" in held:
+            test._bettor = test._plan.start(held["kept.center"], test._rng)
+            test._bettor.load(held)
+        if "move.root" in held:
+            test._move = Standardization(model, **{name: held[f"move.{name}"] for name in _MOVE})
         test._unchecked = test.n > 0
         test._check_model(None)
         return test
@@ -406,7 +394,7 @@ class SequentialTest(Stream):
         try:
             places = points[:, 0] if self._move is None else self._move.back(points[:, 0])
             template = places if rows is None else rows  # in whose array library scores are computed
-            found = to_host(evaluate_score(model_at(self._model, template), like(places, template)))
+            found = arrays.to_host(evaluate_score(model_at(self._model, template), arrays.like(places, template)))
         except Exception:  # whatever a score of another array library raises
             if rows is None:
                 return
