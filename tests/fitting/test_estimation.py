@@ -164,7 +164,6 @@ def test_a_system_without_a_unique_minimum_is_refused() -> None:
     ("options", "message"),
     [
         ({"ridge": -1.0}, "`ridge` must be a finite number"),
-        ({"base_scale": 0.0}, "`base_scale` must be"),
         ({"n_basis": 0}, "`n_basis` must be at least 1"),
     ],
 )

@@ -43,7 +43,6 @@ _ON_THE_LINE: Mapping[str, Callable[[], Family]] = {
     "weibull": WeibullFamily,
 }
 FAMILIES = ("normal", *_ON_THE_LINE, "mixture:k")
-_SYNONYMS = {"gaussian": "normal", "t": "student-t", "student": "student-t", "log-normal": "lognormal"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +113,6 @@ def _fitted_by(function: Callable[[Floats], Any], x: Floats) -> Model:
 
 def _named(text: str, dimension: int) -> Family:
     name, _, size = text.strip().lower().partition(":")
-    name = _SYNONYMS.get(name, name)
     if name == "normal" and not size:
         return NormalFamily(dimension)
     if name == "mixture" and re.fullmatch(r"[1-9]\d?", size):
@@ -320,19 +318,13 @@ class MinimumKSDFit:
         line = line if support is None else support.rows_inside(line)
         for name, curve in zip(self.params, self.influence(line).T, strict=True):
             axes.plot(line[:, 0], curve, label=name)
-        axes.set_xlabel("x")
-        axes.set_ylabel("influence")
+        axes.set(xlabel="x", ylabel="influence")
         axes.legend()
         return axes
 
 
 def fit_minimum_ksd(
-    family: Any,
-    x: Any,
-    kernel: Kernel | None = None,
-    tilt: Tilt | str | None = "auto",
-    *,
-    known_params: Mapping[str, float] | None = None,
+    family: Any, x: Any, kernel: Kernel | None = None, tilt: Tilt | str | None = "auto"
 ) -> MinimumKSDFit:
     r"""Fit a family by the least KSD (Barp et al. 2019)
 
@@ -351,8 +343,6 @@ def fit_minimum_ksd(
         By default the inverse multiquadric at the median distance.
     tilt : Tilt, "auto" or None
         ``"auto"`` bounds the Stein kernel around a robust first fit. ``None`` is no weight: not robust.
-    known_params : mapping, optional
-        Parameters that are not fitted.
 
     Notes
     -----
@@ -367,12 +357,12 @@ def fit_minimum_ksd(
     (3.3, 0.2)
     """
     samples = to_host(as_samples(x))
-    found = as_family(family, samples.shape[1], known_params)
+    found = as_family(family, samples.shape[1])
     if not isinstance(found, Family):
         raise TypeError(f'`family` must be one whose members are known, such as "normal", got {found.label}.')
     stein = Rows.of(samples, found.model(found.start(samples))).choose(kernel, tilt)
     minimum = minimize_ksd(found, samples, stein)
-    errors = np.sqrt(np.sum(minimum.influence(samples) ** 2, axis=0)) / len(samples)
-    shown = found.reported(minimum.params, errors)
+    estimate = Estimate(minimum.params, minimum.influence)
+    shown = found.reported(minimum.params, estimate.standard_errors(samples))
     params, errors_by_name = ({name: pair[k] for name, pair in shown.items()} for k in (0, 1))
     return MinimumKSDFit(params, errors_by_name, found.model(minimum.params), stein.kernel, stein.tilt, minimum)

@@ -281,33 +281,24 @@ _TILT = PolynomialTilt()
 
 
 def fit_kernel_exponential_family(
-    samples: Any,
-    *,
-    kernel: Kernel | None = None,
-    tilt: Tilt | None = _TILT,
-    n_basis: int = 25,
-    base_scale: float = 3.0,
-    ridge: float = 1e-4,
+    samples: Any, *, tilt: Tilt | None = _TILT, n_basis: int = 25, ridge: float = 1e-4
 ) -> KernelExponentialFamily:
     r"""Fit a kernel exponential family robustly, as in the paper's §5.3 (after Barp et al., 2019)
 
     .. math:: \hat\eta = \arg\min_\eta\; D^2(\eta) + \varrho |\eta|^2,
 
-    with :math:`D^2` the V-statistic of the tilted KSD between the samples and the model at :math:`\eta`.
+    with :math:`D^2` the V-statistic of the tilted KSD between the samples and the model at :math:`\eta`, by the paper's
+    sum of inverse multiquadrics of :math:`\ell^2 = 2\lambda^2`, :math:`\lambda^2 = 0.6, 1, 1.2`. The base is a Gaussian
+    of standard deviation 3.
 
     Parameters
     ----------
     samples : (n,) or (n, 1) array
         Observations, of any array library; the fit is done on the host in float64, which its system needs.
-    kernel : Kernel, optional
-        By default the paper's sum of inverse multiquadrics of :math:`\ell^2 = 2\lambda^2`,
-        :math:`\lambda^2 = 0.6, 1, 1.2`.
     tilt : Tilt, optional
         The weight; the paper's :math:`(1 + x^2)^{-1/2}` by default. ``None`` is no weight: not robust.
     n_basis : int
         Number of basis functions.
-    base_scale : float
-        Standard deviation of the Gaussian base.
     ridge : float
         :math:`\varrho`.
 
@@ -328,10 +319,9 @@ def fit_kernel_exponential_family(
     x = to_host(as_samples(samples))
     if x.shape[1] != 1:
         raise ValueError(f"`samples` must have one column, got {x.shape[1]}; the family is on the line.")
-    family = KernelExponentialFamily(np.zeros(check_resamples(n_basis, "n_basis")), base_scale)
+    family = KernelExponentialFamily(np.zeros(check_resamples(n_basis, "n_basis")))
     check_kind(tilt, (Tilt, type(None)), "tilt", "a tilt of `steinball.tilts` or None")
-    kernel = check_kind(_SUM_KERNEL if kernel is None else kernel, Kernel, "kernel", "a kernel of `steinball.kernels`")
-    distance = ScoreDistance.of(x, SteinKernel(kernel, tilt))
+    distance = ScoreDistance.of(x, SteinKernel(_SUM_KERNEL, tilt))
     with np.errstate(over="ignore", invalid="ignore"):
         quadratic, linear = distance.expansion(family.base_score(x), family.basis_gradient(x)[:, None, :])
     if not (np.isfinite(quadratic).all() and np.isfinite(linear).all()):
