@@ -220,7 +220,7 @@ class Null:
                 short = allowed[e] - views
                 if bad is not None:  # so many bad rows can take away
                     short += self._top * np.minimum(bad[chunk, e, None, None], self._room)
-                found[chunk, e] = _tops(short * scale)
+                found[chunk, e] = _tops(np.multiply(short, scale, out=short))
         return found
 
     def _prepare(self, shares: Floats) -> None:
