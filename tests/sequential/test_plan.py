@@ -20,19 +20,19 @@ def test_kernel_and_tilt_are_never_taken_from_points_that_are_bet_on() -> None:
             a_test(**missing).update(stream(10))
     model = sb.models.Gaussian()
     near, far = (SequentialTest(model, contamination=0.05).update(scale * stream(10)) for scale in (1.0, 1.2))
-    assert near._plan.kernel == far._plan.kernel
-    assert near._plan.tilt == far._plan.tilt
+    assert near._kernel == far._kernel
+    assert near._tilt == far._tilt
     assert near.tau == far.tau
 
 
 def test_a_burn_in_chooses_and_is_not_bet_on() -> None:
     x = stream(60)
     test = a_test(kernel=None, tilt="auto", tau=5.0, burn_in=30)
-    assert test.update(x[:29])._plan.kernel is None
+    assert test.update(x[:29])._kernel is None
     assert (test.n, test.pvalue, test.log_evalue) == (29, 1.0, 0.0)
     test.update(x[29:])
-    assert test._plan.kernel[0].lengthscale == pytest.approx(sb.kernels.median_distance(x[:30]))
-    assert test._plan.tilt.center == (pytest.approx(np.median(x[:30])),)
+    assert test._kernel[0].lengthscale == pytest.approx(sb.kernels.median_distance(x[:30]))
+    assert test._tilt.center == (pytest.approx(np.median(x[:30])),)
     n, path = test.history
     np.testing.assert_allclose(path[n <= 30], 0.0, atol=1e-14)
     assert path[-1] != 0.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,8 @@ DRAWS = 512
 """Draws of the model among which τ is first looked for."""
 
 _SAVED = ("n", "rejected_at", "_dimension")
+_PLAN = {"kernel": "_kernel", "tilt": "_tilt", "tau": "_tau"}
+_PLAN |= {name: name for name in ("contamination", "level", "budget", "burn_in")}
 _MOVE = ("center", "root", "inverse")
 
 
@@ -47,65 +48,9 @@ def moved(points: Floats, move: Any) -> Floats:
     return points if move is None else np.stack([move(points[:, 0]), move.pulled(points[:, 1])], axis=1)
 
 
-@dataclass(eq=False)
-class Plan:
-    """What the user asked for, checked, and later what was chosen for what was left open.
-
-    The words are those of :class:`steinball.sequential.SequentialTest`.
-    """
-
-    kernel: Any
-    tilt: Any
-    tau: Any
-    contamination: float
-    level: float
-    budget: int
-    burn_in: int
-
-    def __post_init__(self) -> None:
-        if not (isinstance(self.tilt, str) and self.tilt == "auto"):
-            arrays.check_kind(self.tilt, (Tilt, type(None)), "tilt", 'a tilt of `steinball.tilts`, "auto" or None')
-        self.kernel = _as_kernels(self.kernel)
-        self.tau = _as_tau(self.tau, len(self.kernel or (None,)))
-        self.contamination = arrays.check_share(self.contamination, "contamination")
-        self.level, self.budget = arrays.check_level(self.level), arrays.check_resamples(self.budget, "budget")
-        self.burn_in = arrays.check_resamples(self.burn_in, "burn_in", least=0)
-
-    def chosen(self, model: Model, burnt: Floats, dimension: int) -> tuple[Plan, Any]:
-        """The plan with kernels, tilt and τ by the model, or by points ``burnt`` (m, d) that are not bet on; and how
-        points come into standardized coordinates, where they are tested there."""
-        few = len(burnt) < 2
-        subject = Rows(np.zeros((1, dimension)) if few else burnt, model, predictable=few)
-        if in_no_coordinates(self.kernel, self.tilt, self.tau):
-            subject = subject.standardized()
-        move = subject.moves[0] if subject.moves else None
-        first = subject.choose((self.kernel or (None,))[0], self.tilt)
-        found = replace(self, kernel=self.kernel or (first.kernel,), tilt=first.tilt)
-        if isinstance(self.tau, str):
-            burnt = burnt if move is None or not len(burnt) else move(burnt)
-            found = replace(found, tau=found._bounds(subject.model, burnt, dimension))
-        return found, move
-
-    def _bounds(self, model: Model, burnt: Floats, dimension: int) -> tuple[float, ...]:
-        """τ by a search that begins at draws, at burnt points, at the model's location, or at the origin."""
-        known = Knowledge(model)
-        starts = (known.draws(DRAWS), burnt if len(burnt) else None, known.location)
-        points = next((np.atleast_2d(place) for place in starts if place is not None), np.zeros((1, dimension)))
-        scores = evaluate_score(model, points)
-        return tuple(_bound(self.tau, Problem.at_scores(stein, model, points, scores)) for stein in self._steins())
-
-    def _steins(self) -> list[SteinKernel]:
-        return [SteinKernel(kernel, self.tilt) for kernel in self.kernel]
-
-    def start(self, center: Floats, rng: np.random.Generator) -> Bettor:
-        """A bettor of wealth 1 without points, for a plan in which nothing is open."""
-        taus, directions = np.broadcast_to(self.tau, len(self.kernel)), [Direction(stein) for stein in self._steins()]
-        wealth = WealthByShare.start(self.contamination, len(taus))
-        return Bettor(np.array(taus), KeptPoints.empty(self.budget, center), wealth, directions, rng)
-
-
-def _bound(tau: str, problem: Problem) -> float:
-    found = find_supremum(tau, problem)
+def _bound(tau: str, model: Model, points: Floats, stein: SteinKernel) -> float:
+    """τ by a search that begins at points."""
+    found = find_supremum(tau, Problem.at_scores(stein, model, points, evaluate_score(model, points)))
     if not found.is_upper_bound:
         raise ValueError(
             f'`tau={tau!r}` found no upper bound of u(x, x) for this model, only a value of kind "{found.kind}" '
@@ -212,13 +157,18 @@ class SequentialTest(Stream):
         if not Knowledge(model).evaluable or arrays.is_array_like(model):
             raise TypeError("`model` must have a score for points still to come: pass a score function, not an array.")
         self._model, self._dimension = model, Knowledge(model).dimension
-        self._plan = Plan(kernel, tilt, tau, contamination, level, budget, burn_in)
+        if not (isinstance(tilt, str) and tilt == "auto"):
+            arrays.check_kind(tilt, (Tilt, type(None)), "tilt", 'a tilt of `steinball.tilts`, "auto" or None')
+        self._kernel, self._tilt = _as_kernels(kernel), tilt
+        self._tau = _as_tau(tau, len(self._kernel or (None,)))
+        self.contamination, self.level = arrays.check_share(contamination, "contamination"), arrays.check_level(level)
+        self.budget = arrays.check_resamples(budget, "budget")
+        self.burn_in = arrays.check_resamples(burn_in, "burn_in", least=0)
         self._rng = np.random.Generator(np.random.PCG64(arrays.as_seed(rng)))
         self._waiting: Floats | None = None
         self._bettor: Bettor | None = None
         self._move: Standardization | None = None
-        self._path, self._unchecked = WealthPath(), False
-        self.level, self.n = self._plan.level, 0
+        self._path, self._unchecked, self.n = WealthPath(), False, 0
         self.rejected_at: int | None = None
 
     # What the stream has shown.
@@ -283,7 +233,7 @@ class SequentialTest(Stream):
             ("wealth", number(self.evalue), "what a bettor has made of 1"),
             ("p-value", number(self.pvalue), "1 over the largest wealth; valid whenever you stop"),
         ]
-        words = decided(self.rejected, f"{where}, at level {self.level:g}", tolerated(self._plan.contamination))
+        words = decided(self.rejected, f"{where}, at level {self.level:g}", tolerated(self.contamination))
         conceded = conceding(self.contamination_bound, self.level, OF_DISTRIBUTION)
         return "REJECTED" if self.rejected else "NOT REJECTED", rows, f"{words}\n{conceded}".rstrip()
 
@@ -325,14 +275,38 @@ class SequentialTest(Stream):
 
     def _wait(self, model: Any, points: Floats) -> None:
         """Collect the burn-in; once it is there, choose what is open and go on with the rest."""
-        points, cut = points if self._waiting is None else np.concatenate([self._waiting, points]), self._plan.burn_in
+        points, cut = points if self._waiting is None else np.concatenate([self._waiting, points]), self.burn_in
         if len(points) < cut:
             self._waiting, self.n = points, len(points)
             return
-        plan, move = self._plan.chosen(model, points[:cut, 0], points.shape[2])
+        steins, tau, move = self._chosen(model, points[:cut, 0], points.shape[2])
         points = moved(points, move)
-        self._advance(plan.start(points[0, 0], self._rng), points, cut)
-        self._plan, self._move, self._waiting = plan, move, None
+        self._advance(self._start(steins, tau, points[0, 0]), points, cut)
+        self._kernel, self._tilt, self._tau = tuple(stein.kernel for stein in steins), steins[0].tilt, tau
+        self._move, self._waiting = move, None
+
+    def _chosen(self, model: Model, burnt: Floats, dimension: int) -> tuple[list[SteinKernel], Any, Any]:
+        """Kernels, tilt and τ by the model, or by points ``burnt`` (m, d) that are not bet on; and how points come into
+        standardized coordinates, where they are tested there."""
+        few = len(burnt) < 2
+        subject = Rows(np.zeros((1, dimension)) if few else burnt, model, predictable=few)
+        if in_no_coordinates(self._kernel, self._tilt, self._tau):
+            subject = subject.standardized()
+        move = subject.moves[0] if subject.moves else None
+        first = subject.choose((self._kernel or (None,))[0], self._tilt)
+        steins = [SteinKernel(kernel, first.tilt) for kernel in self._kernel or (first.kernel,)]
+        if not isinstance(self._tau, str):
+            return steins, self._tau, move
+        known, burnt = Knowledge(subject.model), burnt if move is None or not len(burnt) else move(burnt)
+        starts = (known.draws(DRAWS), burnt if len(burnt) else None, known.location, np.zeros(dimension))
+        points = next(np.atleast_2d(place) for place in starts if place is not None)
+        return steins, tuple(_bound(self._tau, subject.model, points, stein) for stein in steins), move
+
+    def _start(self, steins: list[SteinKernel], tau: Any, center: Floats) -> Bettor:
+        """A bettor of wealth 1 without points."""
+        taus, wealth = np.array(np.broadcast_to(tau, len(steins))), WealthByShare.start(self.contamination, len(steins))
+        directions = [Direction(stein) for stein in steins]
+        return Bettor(taus, KeptPoints.empty(self.budget, center), wealth, directions, self._rng)
 
     def _advance(self, bettor: Bettor, points: Floats, cut: int = 0) -> None:
         """Take in points, the first ``cut`` of them without a bet."""
@@ -350,7 +324,7 @@ class SequentialTest(Stream):
     def save(self, path: Any) -> None:
         """Write the test to a file of arrays and one text of JSON (``.npz``); the model is not in it."""
         facts: dict[str, Any] = {name: vars(self)[name] for name in _SAVED}
-        facts["plan"] = {name: stream.describe(value) for name, value in vars(self._plan).items()}
+        facts["plan"] = {name: stream.describe(vars(self)[own]) for name, own in _PLAN.items()}
         facts["rng"] = self._rng.bit_generator.state
         held = stream.collect({"path": self._path}) | ({} if self._bettor is None else self._bettor.arrays())
         waiting = {} if self._waiting is None else {"waiting": self._waiting}
@@ -377,7 +351,8 @@ class SequentialTest(Stream):
         test._rng.bit_generator.state, test._waiting = facts["rng"], held.get("waiting")
         stream.fill({"path": test._path}, held)
         if "kept.center" in held:
-            test._bettor = test._plan.start(held["kept.center"], test._rng)
+            steins = [SteinKernel(kernel, test._tilt) for kernel in test._kernel or ()]
+            test._bettor = test._start(steins, test._tau, held["kept.center"])
             test._bettor.load(held)
         if "move.root" in held:
             test._move = Standardization(model, **{name: held[f"move.{name}"] for name in _MOVE})
