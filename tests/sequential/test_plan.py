@@ -31,7 +31,8 @@ def test_a_burn_in_chooses_and_is_not_bet_on() -> None:
     assert test.update(x[:29])._kernel is None
     assert (test.n, test.pvalue, test.log_evalue) == (29, 1.0, 0.0)
     test.update(x[29:])
-    assert test._kernel[0].lengthscale == pytest.approx(sb.kernels.median_distance(x[:30]))
+    chosen: Any = test._kernel
+    assert chosen[0].lengthscale == pytest.approx(sb.kernels.median_distance(x[:30]))
     assert test._tilt.center == (pytest.approx(np.median(x[:30])),)
     n, path = test.history
     np.testing.assert_allclose(path[n <= 30], 0.0, atol=1e-14)

@@ -200,9 +200,6 @@ class MaximumLikelihood(Estimator):
 
     label: ClassVar[str] = "maximum likelihood"
 
-    def params(self, family: Family, x: Floats, stein: SteinKernel) -> Floats:
-        return family.fit(x)
-
     def estimate(self, family: Family, x: Floats, stein: SteinKernel) -> Estimate:
         params = family.fit(x)
         scores = family.free_scores(params, x)

@@ -56,12 +56,9 @@ class ScoreDistance:
         weights = common * (np.ones_like(x) if each is None else to_host(each))
         return cls(x, weights, to_host(tilt.log_weight_gradient(x)), stein.kernel)
 
-    def __len__(self) -> int:
-        return len(self.x)
-
     def _blocks(self, points: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
         """φ and φ′ between blocks of ``points`` and all of x."""
-        step = max(1, _PAIRS_AT_ONCE // len(self))
+        step = max(1, _PAIRS_AT_ONCE // len(self.x))
         for part in (slice(start, start + step) for start in range(0, len(points), step)):
             value, slope, _ = self.kernel.profile(squared_distances(points[part], self.x, self.kernel.metric))
             yield part, value, slope
@@ -69,7 +66,7 @@ class ScoreDistance:
     @cached_property
     def _values(self) -> Floats | None:
         """φ between all points, where it is small enough to be kept."""
-        if len(self) ** 2 > _KEPT:
+        if len(self.x) ** 2 > _KEPT:
             return None
         return np.concatenate([value for _, value, _ in self._blocks(self.x)])
 
@@ -110,7 +107,7 @@ class ScoreDistance:
         pulled = np.tensordot(self.pulls, columns, 2)
         form[:, -1] += pulled
         form[-1, :] += pulled
-        return (form + form.T) / (2.0 * len(self) ** 2)
+        return (form + form.T) / (2.0 * len(self.x) ** 2)
 
     def objective(self, scores: Floats) -> float:
         """D² of these scores ∇log p, (n, d), up to a constant."""
@@ -129,7 +126,7 @@ class ScoreDistance:
         (s, jacobians), (t, others) = (here[0] + at.shift, here[1]), (there[0] + self.shift, there[1])
         weights, (m, d, size) = self.weights[:, :, None], jacobians.shape
         columns = np.concatenate([weights, weights * others], axis=2)  # (n, d, 1 + p)
-        right = np.concatenate([weights * t[:, :, None], weights * others], axis=2).reshape(len(self), -1)
+        right = np.concatenate([weights * t[:, :, None], weights * others], axis=2).reshape(len(self.x), -1)
         found = np.empty((m, size))
         for part, value, slope in self._blocks(at.x):
             smoothed, turned = (value @ right).reshape(-1, d, 1 + size), self._turned(at.x[part], slope, columns)
@@ -137,7 +134,7 @@ class ScoreDistance:
             moved = smoothed[:, :, 1:] * s[part][:, :, None] + 2.0 * turned[:, :, 1:]
             found[part] = np.einsum("id,idp->ip", pull, jacobians[part])
             found[part] += np.einsum("id,idp->ip", at.weights[part], moved)
-        return found / len(self)
+        return found / len(self.x)
 
 
 @dataclass(frozen=True, eq=False)
