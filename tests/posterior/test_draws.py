@@ -84,6 +84,13 @@ def test_a_chain_that_is_stuck_is_refused() -> None:
         Draws.of(late, Reading())
 
 
+def test_a_stay_ends_with_its_chain() -> None:
+    """Fifteen draws at the end of one chain and fifteen at the start of the next are one point."""
+    near = X.copy()
+    near[0, 35:] = near[1, :15] = 0.5
+    assert Draws.of(near, Reading()).lengths == (50, 50, 50)
+
+
 def test_a_sampler_may_reject_proposals() -> None:
     rejecting = np.repeat(np.random.default_rng(0).normal(size=(2, 20, 1)), 10, axis=1)
     assert Draws.of(rejecting, Reading()).lengths == (200, 200)

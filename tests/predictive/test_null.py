@@ -105,6 +105,18 @@ def test_whoever_changes_rows_after_seeing_them_all_cannot_raise_the_statistic()
     np.testing.assert_allclose(null.reference(0.05).draws, untouched.draws)
 
 
+@pytest.mark.exact
+def test_bad_rows_of_a_replicate_add_what_they_can_take_away() -> None:
+    n, shares, rng = 60, np.array([0.05, 0.2]), np.random.default_rng(9)
+    null = Null(uniform_pit(n), order(n), pilot=20, n_resamples=19, rng=0)
+    bad, ones = rng.integers(0, n, size=(6, 2)).astype(float), [np.ones_like(null._expected)] * 2
+    found = null._maxima(null.tables[:6], shares, ones, bad)
+    for b, e in np.ndindex(6, 2):
+        taken = VIEW_MEANS.max(axis=1) * np.minimum(bad[b, e], null._room)
+        short = null._allowed(shares[e]) - views_of(null.tables[b]) + taken
+        assert found[b, e] == pytest.approx([short[:, :BOXES].max(), short[:, BOXES:].max()])
+
+
 def _largest(null: Null, short: Floats) -> Floats:
     scaled = short * null.reference(0.05).scale
     return np.array([scaled[:, :BOXES].max(), scaled[:, BOXES:].max()])

@@ -81,6 +81,10 @@ def test_of_many_pairs_some_are_chosen_always_the_same() -> None:
     words = [first.words[t] for t in range(MOST_PAIRS)]
     assert words == [second.words[t] for t in range(MOST_PAIRS)]
     assert len(set(words)) == MOST_PAIRS
+    rows = rows_of(RNG.normal(size=(3, 150)))
+    named = [tuple(int(part) - 1 for part in word.split() if part.isdigit()) for word in words]
+    expected = [(rows.z[i] * rows.z[j]).tolist() for i, j in named]
+    assert first.values(rows, slice(None)).tolist() == expected
 
 
 def test_users_views_get_the_users_columns_and_their_names() -> None:
