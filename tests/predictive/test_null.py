@@ -113,7 +113,7 @@ def test_bad_rows_of_a_replicate_add_what_they_can_take_away() -> None:
     found = null._maxima(null.tables[:6], shares, ones, bad)
     for b, e in np.ndindex(6, 2):
         taken = VIEW_MEANS.max(axis=1) * np.minimum(bad[b, e], null._room)
-        short = null._allowed(shares[e]) - views_of(null.tables[b]) + taken
+        short = null._allowed(float(shares[e])) - views_of(null.tables[b]) + taken
         assert found[b, e] == pytest.approx([short[:, :BOXES].max(), short[:, BOXES:].max()])
 
 
