@@ -16,7 +16,7 @@ import numpy as np
 import steinball as sb
 from benchmarks.__main__ import RESULTS
 from benchmarks.fitted import seconds
-from steinball.comparison.embeddings import kernel_means, number_of_draws
+from steinball.comparison import kernel_means, number_of_draws
 
 ROWS = 100_000
 CLOSED, DRAWN = 5.0, 60.0

@@ -42,7 +42,9 @@ TESTS = {
     "optimized": lambda x, f: sb.ksd_test(x, f, tilt="auto", tau="optimized", rng=0).tau,
     "an edge": lambda x, f: sb.robust_ksd_test(np.abs(x), from_score(f, (0, None)), 0.05, rng=0).pvalue,
     "sequential": lambda x, f: (
-        sb.SequentialTest(f, kernel=sb.InverseMultiquadric(1.0), tau=20.0, tilt=None, radius=0.1).update(x).evalue
+        sb.SequentialTest(f, kernel=sb.InverseMultiquadric(1.0), tau=20.0, tilt=None, contamination=0.05)
+        .update(x)
+        .evalue
     ),
 }
 

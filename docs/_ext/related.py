@@ -71,14 +71,13 @@ GROUPS = (
     ),
     Group("models.KernelExponentialFamily fitting.fit_kernel_exponential_family fitting.ExponentialFamily", "", "barp"),
     Group(
-        "fitting.fit_minimum_ksd fitting.minimum_ksd_coefficients fitting.MinimumKSDFit fitting.MinimumKSD "
-        "fitting.Ellipsoid",
+        "fitting.fit_minimum_ksd fitting.MinimumKSDFit fitting.MinimumKSD",
         "fitted",
         "barp",
     ),
     Group("fitting.as_family fitting.Family fitting.ExponentialFamily fit_test", "fitted"),
     Group(
-        "fitting.Estimator fitting.Estimate fitting.MaximumLikelihood fitting.MedianMAD fitting.MinimumKSD", "fitted"
+        "fitting.Estimator fitting.Estimate fitting.MaximumLikelihood fitting.MinimumKSD", "fitted"
     ),
     Group("adapters.Adapter adapters.register as_model"),
     Group("ksd targeted_ksd ksd_test", "", "liu chwialkowski"),

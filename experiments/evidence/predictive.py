@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ from steinball.evidence.predictive import PredictiveEvidence
 from steinball.gof.regions import tolerated_set
 from steinball.predictive.finding import Difference
 from steinball.predictive.law import Distribution, Draws, Posterior, Prediction
-from steinball.predictive.null import Null
+from steinball.predictive.null import SHARES, Null
 from steinball.predictive.pit import from_cdf_values
 from steinball.predictive.table import Features, tabulate
 
@@ -77,6 +78,11 @@ def _verdicts(tables: Floats, any_null: Null, independent: Null) -> Decisions:
     return found | {"proven": any_null.pvalue(tables, SHARE, proven=True) <= LEVEL}
 
 
+def _share_bound(null: Null, tables: Floats) -> float:
+    """The last rejected share before the first that is not."""
+    return float(max(takewhile(lambda share: null.pvalue(tables, share) <= LEVEL, SHARES), default=0.0))
+
+
 def _known(cell: Cell, rng: np.random.Generator) -> Decisions:
     n, truths = cell["n"], {**POWER, **ANY_PLACES}
     x, z = truths[cell["strategy"]](n, rng)
@@ -85,7 +91,7 @@ def _known(cell: Cell, rng: np.random.Generator) -> Decisions:
     if cell["kind"] != "power":
         return found
     share = {"5": 0.05, "1": 0.10}.get(cell["strategy"][0])
-    return found if share is None else found | {"share bound": null.share_bound(_table(ndtr(z), x), LEVEL) > share}
+    return found if share is None else found | {"share bound": _share_bound(null, _table(ndtr(z), x)) > share}
 
 
 @cache
@@ -223,8 +229,7 @@ def _tolerance(cell: Cell, rng: np.random.Generator) -> Decisions:
     n, truths = cell["n"], {**POWER, "7 % at z = 8": bad_rows(lambda x, z: (x, 8.0), 0.07)}
     x, z = truths[cell["strategy"]](n, rng)
     found = Difference.of(_table(ndtr(z), x), from_cdf_values(ndtr(z)), Features.of({"x": x}))
-    assert found is not None
-    low, high = found.interval(LEVEL)
+    low, high = found.lower_bound(LEVEL), found.upper_bound(LEVEL)
     changed = _known_null(n, "changed").pvalue(_table(ndtr(z), x), SHARE) <= LEVEL
     return {"boxes": low > SHARE, "changed": changed, "good enough": high <= SHARE}
 

@@ -133,7 +133,9 @@ def _counts(change: Callable[[Floats, np.random.Generator], Floats]) -> Typed:
 
 
 def _logistic(change: Callable[[Floats], Floats]) -> Typed:
-    return lambda x, rng: from_class_probabilities((rng.random(x.size) < expit(change(x))).astype(int), expit(0.8 * x))
+    return lambda x, rng: from_class_probabilities(
+        (rng.random(x.size) < expit(change(x))).astype(int), np.column_stack([1.0 - expit(0.8 * x), expit(0.8 * x)])
+    )
 
 
 def _censored(shape: float) -> Typed:

@@ -23,8 +23,7 @@ from experiments.framework.base import Cell, Experiment, Row
 from experiments.framework.expectations import LEVEL, Expectation, Finding, describe, theorem
 from experiments.framework.figures import Style
 from experiments.framework.table import Rate, Results
-from steinball.regions.blame import blame
-from steinball.regions.counted import count, rows_needed
+from steinball.regions.counted import blame, count, rows_needed
 from steinball.regions.design import Design
 from steinball.regions.views import learned_family
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from experiments.framework.base import Cell
+from steinball.regions.counted import Null, affordable_draws, simulate
 from steinball.regions.design import Design
-from steinball.regions.null import Null, affordable_draws, simulate
 from steinball.regions.source import Source, find_grid, from_probabilities, from_sampler, from_second_sample
 
 __all__ = ["BAD", "CHANGED", "GOOD_ENOUGH", "SHARES", "design_of", "normal", "null_of", "sample", "source_of"]

@@ -9,7 +9,7 @@ import pytest
 
 import steinball as sb
 from steinball.adapters.samplers import ADAPTERS, Reading
-from steinball.posterior.mcmc import Draws, read
+from steinball.posterior import Draws, read
 
 X = np.random.default_rng(0).normal(size=(3, 40, 4))
 

@@ -7,8 +7,14 @@ import itertools
 import numpy as np
 import pytest
 
-from steinball.comparison import DrawnEmbedding, KernelCoordinates, MixtureEmbedding, number_of_draws
-from steinball.comparison.embeddings import kernel_means, kernel_values
+from steinball.comparison import (
+    DrawnEmbedding,
+    KernelCoordinates,
+    MixtureEmbedding,
+    kernel_means,
+    kernel_values,
+    number_of_draws,
+)
 from tests.comparison.models import Floats, kernel, mixture, normal, plain
 
 pytestmark = pytest.mark.exact

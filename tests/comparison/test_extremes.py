@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from steinball.comparison import DrawnEmbedding, KernelCoordinates
-from steinball.comparison.embeddings import Embedding
-from steinball.comparison.pairs import extremes_of, largest_value
+from steinball.comparison import DrawnEmbedding, Embedding, KernelCoordinates, extremes_of, largest_value
 from tests.comparison.models import Floats, mixture, normal, plain
 
 pytestmark = pytest.mark.exact

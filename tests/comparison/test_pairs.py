@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steinball.comparison import DrawnEmbedding, KernelCoordinates, compare_embeddings
-from steinball.comparison.pairs import Comparison, extremes_of, holm
+from steinball.comparison import Comparison, DrawnEmbedding, KernelCoordinates, compare_embeddings, extremes_of, holm
 from tests.comparison.models import Floats, normal, plain
 
 pytestmark = pytest.mark.exact

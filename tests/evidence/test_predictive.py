@@ -52,7 +52,16 @@ def test_the_share_bound_is_the_last_rejected_share(result: Any) -> None:
     at = int(np.flatnonzero(np.isclose(evidence.grid, bound))[0])
     before, after = evidence.pvalues(sb.Huber(0.0), evidence.grid[[at, at + 1]])
     assert before <= result.level < after
-    assert bound == evidence.null("any").share_bound(evidence.tables, result.level)
+    first = int(np.argmax(evidence.null("any").pvalues(evidence.tables) > result.level))
+    assert bound == SHARES[first - 1]
+
+
+@pytest.mark.parametrize("fitted", ["same-rows", "loo"])
+def test_nothing_is_proved_of_differences_where_the_model_was_fitted_to_the_rows(result: Any, fitted: str) -> None:
+    evidence = result._evidence
+    assert evidence.difference is not None
+    fitted_here = dataclasses.replace(evidence.prediction, fitted=fitted)
+    assert dataclasses.replace(evidence, prediction=fitted_here).difference is None
 
 
 def test_a_tolerance_has_two_tests_and_pays_for_both(result: Any) -> None:
@@ -76,8 +85,8 @@ def test_the_curve_decides_as_results_do(result: Any) -> None:
 def test_the_lower_end_of_the_interval_is_at_half_of_the_level(result: Any) -> None:
     low, high = result.difference_interval
     found = result._evidence.difference
-    assert low == found.interval(0.025)[0]
-    assert high == found.interval(0.05)[1] == found.upper_bound(0.05)
+    assert low == found.lower_bound(0.025)
+    assert high == found.upper_bound(0.05)
 
 
 def test_misfit_by_tolerance_includes_every_tolerance_below_the_interval(result: Any) -> None:

@@ -15,7 +15,7 @@ import steinball as sb
 # Made by the library and only read by users: their constructors have no checks to make.
 MADE_BY_THE_LIBRARY = {
     "BettingJointNull", "BettingNull", "BootstrapNull", "BoundaryJointNull", "BoundaryNull", "Concession", "Detectable",
-    "DeviationNull", "Ellipsoid", "Estimate", "Explanation", "FitResult", "FittedModel", "Fragility", "GofResult",
+    "DeviationNull", "Estimate", "Explanation", "FitResult", "FittedModel", "Fragility", "GofResult",
     "CheckResult", "ColumnsResult", "ComparisonResult", "PredictiveResult", "RegionFitResult", "RegionResult",
     "Influence", "MinimumKSDFit", "MonteCarloNull", "Power", "Removal", "RemovalNull",
     "SampleSize", "SteinWitness", "Supremum", "ToleranceCurve",

@@ -121,7 +121,6 @@ SENSIBLE: dict[str, Maker] = {
 
 # Where one name means something else.
 SPECIAL: dict[str, Maker] = {
-    "SequentialTest.radius": lambda s: None,
     "SequentialTest.tau": lambda s: 50.0,
     "SequentialTest.kernel": lambda s: sb.InverseMultiquadric(1.0),
     "GofResult.at.radius": lambda s: None,
@@ -147,7 +146,6 @@ SPECIAL: dict[str, Maker] = {
     "jumps.ModeJumps.from_model.model": lambda s: sb.models.GaussianMixture([0.5, 0.5], [-4.0, 4.0]),
     "LikeModel.model": lambda s: sb.models.Gaussian(0.2),
     "fitting.fit_kernel_exponential_family.samples": lambda s: s.x[:, :1],
-    "fitting.minimum_ksd_coefficients.tilt": lambda s: sb.PolynomialTilt(),
     "fitting.fit_kernel_exponential_family.tilt": lambda s: sb.PolynomialTilt(),
     "SteinKernel.tilt": lambda s: sb.PolynomialTilt(),
     "mode_weights_test.model": lambda s: _mixture(s.dimension),

@@ -9,7 +9,7 @@ import pytest
 
 import steinball as sb
 from steinball.adapters.samplers import Reading
-from steinball.posterior.mcmc import Draws, as_named, as_reading, read
+from steinball.posterior import Draws, as_named, as_reading, read
 
 pytestmark = pytest.mark.exact
 
@@ -82,6 +82,13 @@ def test_a_chain_that_is_stuck_is_refused() -> None:
     late[2, 30:] = late[2, 29]
     with pytest.raises(ValueError, match="chain 2, 21 of 50 draws"):
         Draws.of(late, Reading())
+
+
+def test_a_stay_ends_with_its_chain() -> None:
+    """Fifteen draws at the end of one chain and fifteen at the start of the next are one point."""
+    near = X.copy()
+    near[0, 35:] = near[1, :15] = 0.5
+    assert Draws.of(near, Reading()).lengths == (50, 50, 50)
 
 
 def test_a_sampler_may_reject_proposals() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import steinball as sb
 from steinball.arrays import Floats
-from steinball.posterior.mcmc import MCMCResult
+from steinball.posterior import MCMCResult
 
 
 def gaussian(x: Floats) -> Floats:

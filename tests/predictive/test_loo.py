@@ -8,9 +8,8 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from steinball.arrays import Floats
-from steinball.predictive.loo import RELIABLE_K, loo_pit, loo_weights
 from steinball.predictive.null import Null
-from steinball.predictive.pit import EdgeIntervals, from_cdf_values, from_draws
+from steinball.predictive.pit import RELIABLE_K, EdgeIntervals, from_cdf_values, from_draws, loo_pit, loo_weights
 from steinball.predictive.table import EDGES, Features, tabulate
 
 pytestmark = pytest.mark.exact

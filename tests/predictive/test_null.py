@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.special import ndtr
 
 from steinball.arrays import Floats
-from steinball.predictive.null import SHARES, Null, Reference
+from steinball.predictive.null import Null, Reference
 from steinball.predictive.pit import Pit, from_cdf_values, from_class_probabilities, from_distribution
 from steinball.predictive.table import (
     ARCS,
@@ -55,7 +55,7 @@ def test_the_shortage_is_what_its_equation_says() -> None:
     cell, views = cells_of(u), views_of(table_of(u, x))[0]
     for rows in ("any", "independent"):
         null = Null(uniform_pit(n), features, rows=rows, pilot=20, n_resamples=19, rng=0)
-        found = null._shortage(views_of(table_of(u, x)), null._allowed(share))[0]
+        found = (null._allowed(share) - views_of(table_of(u, x)))[0]
         for view in rng.integers(0, len(VIEW_MEANS), size=40):
             corners = np.zeros((8, 18, 8, 18))
             means = VIEW_MEANS[view, features.bins[0]]  # E_i g
@@ -95,14 +95,26 @@ def test_whoever_changes_rows_after_seeing_them_all_cannot_raise_the_statistic()
     null, features = known_null(n, "changed"), order(n)
     for place in (0.003, 0.5, 0.97):
         u = rng.random(n)
-        before = null._shortage(views_of(tabulate(u[None], u[None], features)), null._allowed(0.0))
+        before = null._allowed(0.0) - views_of(tabulate(u[None], u[None], features))
         pvalue = Reference.pvalue(null.reference(0.05), null.reference(0.05).statistic(_largest(null, before)))
         u[np.argsort(np.abs(u - 0.3))[:10]] = place
         changed = tabulate(u[None], u[None], features)
-        assert (null._shortage(views_of(changed), null._allowed(0.05)) <= before + 1e-9).all()
+        assert (null._allowed(0.05) - views_of(changed) <= before + 1e-9).all()
         assert null.pvalue(changed, 0.05) >= pvalue
     untouched = null.with_rows("any").reference(0.0)
     np.testing.assert_allclose(null.reference(0.05).draws, untouched.draws)
+
+
+@pytest.mark.exact
+def test_bad_rows_of_a_replicate_add_what_they_can_take_away() -> None:
+    n, shares, rng = 60, np.array([0.05, 0.2]), np.random.default_rng(9)
+    null = Null(uniform_pit(n), order(n), pilot=20, n_resamples=19, rng=0)
+    bad, ones = rng.integers(0, n, size=(6, 2)).astype(float), [np.ones_like(null._expected)] * 2
+    found = null._maxima(null.tables[:6], shares, ones, bad)
+    for b, e in np.ndindex(6, 2):
+        taken = VIEW_MEANS.max(axis=1) * np.minimum(bad[b, e], null._room)
+        short = null._allowed(float(shares[e])) - views_of(null.tables[b]) + taken
+        assert found[b, e] == pytest.approx([short[:, :BOXES].max(), short[:, BOXES:].max()])
 
 
 def _largest(null: Null, short: Floats) -> Floats:
@@ -116,9 +128,9 @@ def test_dropped_rows_raise_every_shortage_of_independent_bad_rows() -> None:
     x, u, kept = rng.normal(size=n), rng.random(n), rng.random(n) >= 0.3
     features = Features.of({"x": x})
     null = Null(uniform_pit(n), features, rows="independent", pilot=20, n_resamples=19, rng=0)
-    whole = null._shortage(views_of(tabulate(u[None], u[None], features)), null._allowed(0.3))
+    whole = null._allowed(0.3) - views_of(tabulate(u[None], u[None], features))
     own = Features({}, features.bins[:, kept])
-    thinned = null._shortage(views_of(tabulate(u[None, kept], u[None, kept], own)), null._allowed(0.3))
+    thinned = null._allowed(0.3) - views_of(tabulate(u[None, kept], u[None, kept], own))
     assert (whole <= thinned + 1e-9).all()
 
 
@@ -130,9 +142,9 @@ def test_scales_are_standard_deviations_of_shortages_with_bad_rows() -> None:
         if rows == "any":
             tables = null._simulate(3000, 0.0, 7)
             bad = rng.binomial(n, share, size=(3000, 1, 1)).astype(float)
-            short = null._shortage(views_of(tables), null._allowed(share), bad)
+            short = null._allowed(share) - views_of(tables) + null._top * np.minimum(bad, null._room)
         else:
-            short = null._shortage(views_of(null._simulate(3000, share, 7)), null._allowed(share))
+            short = null._allowed(share) - views_of(null._simulate(3000, share, 7))
         np.testing.assert_allclose(np.sqrt(short.var(axis=0) + 0.25) * null._scale(share), 1.0, atol=0.12)
 
 
@@ -164,28 +176,6 @@ def test_pvalues_of_many_shares_are_those_of_each_share() -> None:
 
 
 @pytest.mark.exact
-def test_the_share_bound_is_the_last_rejected_share_before_the_first_that_is_not() -> None:
-    null, x, u = known_null(200), np.arange(200.0), np.asarray((np.arange(200) * 0.618034) % 1.0, dtype=np.float64)
-    table = table_of(u**2, x)
-    pvalues = null.pvalues(table, SHARES)
-    first = int(np.argmax(pvalues > 0.05))
-    assert first > 8  # more than one batch
-    assert null.share_bound(table, 0.05) == SHARES[first - 1]
-    assert null.share_bound(table_of(u, x), 0.05) == 0.0
-    assert null.share_bound(table, 0.05, SHARES[:5]) == SHARES[4]
-
-
-@pytest.mark.exact
-def test_a_dip_of_the_pvalue_after_the_first_that_is_kept_does_not_count() -> None:
-    null = known_null(200)
-    null.pvalues = lambda table, shares, proven: np.where(shares == 0.02, 0.2, 0.01)  # type: ignore[method-assign, assignment, misc]
-    try:
-        assert null.share_bound(np.empty(0), 0.05) == 0.01
-    finally:
-        del null.pvalues
-
-
-@pytest.mark.exact
 def test_shares_agree_on_the_number_of_bad_rows_in_a_replicate() -> None:
     bad = known_null(200)._bad(np.array([0.01, 0.05, 0.3]))
     assert (np.diff(bad, axis=1) >= 0).all()
@@ -208,7 +198,7 @@ def test_tiny_and_constant_samples_are_not_rejected_for_rounding() -> None:
         own = null.tables[250]
         assert null.pvalue(own, 0.0) > 0.01
         assert null.pvalue(own, 0.5) > 0.01
-    sure = from_class_probabilities(np.zeros(30), np.zeros(30))
+    sure = from_class_probabilities(np.zeros(30), np.tile([1.0, 0.0], (30, 1)))
     null = Null(sure, order(30), n_resamples=99, rng=0)
     assert null.pvalue(tabulate(sure.low, sure.high, order(30)), 0.0) == 1.0
 
@@ -231,7 +221,7 @@ def test_the_worst_box_lies_where_rows_are_missing() -> None:
     u[(x > 0.7) & (u < 0.25)] = 0.6
     features = Features.of({"other": other, "x": x})
     null = Null(uniform_pit(n), features, rng=0)
-    named, block, arc = null.worst(tabulate(u[None], u[None], features), 0.05)
+    named, block, arc, _ = null.worst(tabulate(u[None], u[None], features), 0.05)[0]
     start, length = ARCS[arc]
     assert named == 1
     assert BLOCKS[block] in ((6, 8), (7, 8))
@@ -248,7 +238,9 @@ def test_the_level_of_a_true_model_is_exact(kind: str) -> None:
     share = 0.2 if kind == "independent" else 0.0
     for _ in range(150):
         if kind == "binary":
-            pit = from_class_probabilities((rng.random(n) < chance).astype(int), chance)
+            pit = from_class_probabilities(
+                (rng.random(n) < chance).astype(int), np.column_stack([1.0 - chance, chance])
+            )
         elif kind == "counts":
             pit = from_distribution(rng.poisson(rate), stats.poisson(rate))
         else:

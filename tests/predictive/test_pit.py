@@ -10,12 +10,12 @@ import pytest
 from scipy import stats
 
 from steinball.arrays import Floats
+from steinball.predictive.null import fresh_tables
 from steinball.predictive.pit import (
     Classes,
     EdgeIntervals,
     Fresh,
     Pit,
-    fresh_tables,
     from_cdf_values,
     from_class_probabilities,
     from_distribution,
@@ -28,6 +28,10 @@ pytestmark = pytest.mark.exact
 N = 40
 X = np.linspace(-2.0, 2.0, N)
 U = np.tile(np.concatenate([np.linspace(0.0005, 0.9995, 1999), EDGES[:-1]]), (N, 1))
+
+
+def binary(chance: Floats) -> Floats:
+    return np.column_stack([1.0 - chance, chance])
 
 
 def cells_at(fresh: Fresh, u: Floats) -> Floats:
@@ -80,7 +84,7 @@ LAWS: dict[str, tuple[Pit, Callable[[Floats], tuple[Floats, Floats]]]] = {
         steps(stats.nbinom(50, 50 / (50 + 30 * RATE)).cdf, np.arange(2000.0)),
     ),
     "binary": (
-        from_class_probabilities(np.arange(N) % 2, SHARES[:, 0]),
+        from_class_probabilities(np.arange(N) % 2, binary(SHARES[:, 0])),
         steps(lambda k: np.where(k < 0.5, 1.0 - SHARES[:, 0], 1.0), np.array([0.0, 1.0])),
     ),
     "ordinal": (
@@ -190,8 +194,8 @@ def test_nominal_classes_are_compared_one_against_the_rest() -> None:
     y = np.arange(N) % 4
     pit = from_class_probabilities(y, SHARES)
     for j in range(4):
-        binary = from_class_probabilities((y == j).astype(int), SHARES[:, j])
-        np.testing.assert_allclose([pit.low[j], pit.high[j]], [binary.low[0], binary.high[0]])
+        alone = from_class_probabilities((y == j).astype(int), binary(SHARES[:, j]))
+        np.testing.assert_allclose([pit.low[j], pit.high[j]], [alone.low[0], alone.high[0]])
         assert pit.predicted is not None
         assert pit.observed is not None
         np.testing.assert_array_equal(pit.predicted[j], SHARES[:, j])
@@ -270,7 +274,7 @@ def test_nominal_tables_are_laid_out_class_by_class() -> None:
 
 def test_many_rows_are_kept_in_half_the_memory() -> None:
     n = 100_001
-    fresh = from_class_probabilities(np.zeros(n), np.full(n, 0.3)).fresh
+    fresh = from_class_probabilities(np.zeros(n), binary(np.full(n, 0.3))).fresh
     assert isinstance(fresh, EdgeIntervals)
     assert fresh.low.dtype == np.float32
     tables = fresh_tables(fresh, Features.of({"x": np.arange(n)}), 2, np.random.default_rng(0))
@@ -298,11 +302,10 @@ DRAWS = np.random.default_rng(0).normal(size=(3, 20))
         (lambda: from_draws([0.0] * 4, DRAWS, np.random.default_rng(0)), r"shape \(4, S\)"),
         (lambda: from_draws([0.0] * 3, DRAWS[:, :18], np.random.default_rng(0)), "S ≥ 19"),
         (lambda: from_draws([0.0] * 3, DRAWS * np.nan, np.random.default_rng(0)), "draws.* got nan in row 0"),
-        (lambda: from_class_probabilities([0, 1], [0.5, 1.2]), r"lie in \[0, 1\]"),
+        (lambda: from_class_probabilities([0, 1], [[0.5, 0.5], [-0.2, 1.2]]), r"lie in \[0, 1\]"),
         (lambda: from_class_probabilities([0, 1], [[0.5, 0.4], [0.5, 0.5]]), "add up to 1"),
-        (lambda: from_class_probabilities([0, 1], [0.5, np.nan]), "add up to 1"),
-        (lambda: from_class_probabilities([0, 2], [0.5, 0.5]), "whole numbers 0 … 1"),
-        (lambda: from_class_probabilities([0], [0.5, 0.5]), r"shape \(1, J\)"),
+        (lambda: from_class_probabilities([0, 1], [[0.5, 0.5], [np.nan, 0.5]]), "add up to 1"),
+        (lambda: from_class_probabilities([0], [[0.5, 0.5], [0.5, 0.5]]), r"shape \(1, J\)"),
     ],
 )  # fmt: skip
 def test_what_is_no_law_or_no_observation_is_refused(call: Callable[[], Pit], told: str) -> None:

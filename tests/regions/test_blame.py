@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from steinball.regions.blame import MOST_STEPS, blame
+from steinball.regions.counted import MOST_STEPS, blame
 from steinball.regions.design import Design
 from steinball.regions.source import Source, from_sampler, from_second_sample
 

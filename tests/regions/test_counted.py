@@ -11,9 +11,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from steinball.regions.counted import Counted, count, rows_needed
+from steinball.regions.counted import Counted, count, rows_needed, simulate
 from steinball.regions.design import Design, Question, lower_limit, upper_limit
-from steinball.regions.null import Null, simulate
 from steinball.regions.source import Grid, Source, find_grid, from_probabilities, from_sampler, from_second_sample
 from steinball.regions.views import learned_family, user_family
 
@@ -150,35 +149,6 @@ def test_with_a_pool_the_upper_bound_adds_the_limits_of_draws_that_did_not_cut(m
 
 
 @pytest.mark.exact
-def test_along_a_curve_pvalues_do_not_fall() -> None:
-    counted = count(Design.build(NORMAL, 200), wide())
-    shares = np.linspace(0.0, 0.3, 31)
-    curve = counted.curve("contamination", shares.tolist())
-    assert (np.diff(curve) >= 0.0).all()
-    assert curve[10] == counted.bonferroni("contamination", shares[10])
-
-
-@pytest.mark.exact
-def test_where_a_pvalue_falls_the_curve_shows_the_largest_up_to_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    counted = count(Design.build(NORMAL, 50), wide(50))
-    monkeypatch.setattr(Counted, "bonferroni", lambda self, question, share: {0.0: 0.1, 0.1: 0.4, 0.2: 0.3}[share])
-    assert counted.curve("contamination", [0.0, 0.1, 0.2]).tolist() == [0.1, 0.4, 0.4]
-
-
-@pytest.mark.exact
-def test_climbing_ends_at_the_last_rejected_share_before_the_first_that_is_not() -> None:
-    counted = count(Design.build(NORMAL, 100), wide(100))
-    rejecting, accepting = np.full(99, 0.0), np.full(99, -1e9)
-
-    def nulls(share: float) -> Null:
-        return Null(share, accepting if 0.02 < share < 0.03 else rejecting)
-
-    assert counted.climb(nulls, [0.0, 0.01, 0.02, 0.025, 0.04]) == 0.02
-    assert counted.climb(nulls, [0.025, 0.04]) == 0.0
-    assert counted.climb(nulls, [0.0]) == 0.0
-
-
-@pytest.mark.exact
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_the_region_says_what_the_rows_say(question: Question) -> None:
     x = 170.0 + 8.0 * wide(400, 2, 1.0, 4)
@@ -213,12 +183,6 @@ def test_a_region_may_be_what_lies_outside() -> None:
     region = count(Design.build(NORMAL, 301), x).region("contamination", 0.0)
     assert region.expected > 0.3
     assert region.observed < 0.1
-
-
-@pytest.mark.exact
-def test_rows_of_another_shape_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"`x` must have shape \(50, 1\), got \(49, 1\)"):
-        count(Design.build(NORMAL, 50), wide(49))
 
 
 @pytest.mark.exact

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import pickle
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+import steinball as sb
+from steinball.regions.counted import count
 from steinball.regions.design import Arcs, Design, counts_below, cumulative, levels
+from steinball.regions.reading import read
 from steinball.regions.source import Grid, Source, from_probabilities, from_sampler, from_second_sample
 from steinball.regions.views import column_families, user_family
 
@@ -250,3 +255,28 @@ def test_rows_beyond_all_squares_are_counted_without_a_warning(place: float) -> 
     x[1] = [place, -place]
     below = counts_below(design.source.rows(x), design.cuts)
     assert all((counts[:, -1] >= 28).all() for counts in below)
+
+
+NORMAL_ROWS = np.random.default_rng(0).normal(size=(100, 2))
+
+
+@pytest.mark.parametrize(
+    ("model", "rows"),
+    [
+        (stats.norm(), NORMAL_ROWS[:, 0]),
+        (sb.models.Gaussian([0.0, 0.0]), NORMAL_ROWS),
+        (sb.from_draws(np.random.default_rng(1).normal(size=(400, 2))), NORMAL_ROWS),
+        ({"a": 0.5, "b": 0.5}, ["a", "b"] * 20),
+    ],
+    ids=["a distribution function", "a sampler", "a second sample", "categories"],
+)
+def test_a_design_may_be_pickled(model: Any, rows: Any) -> None:
+    design = read(model, rows).design()
+    again = pickle.loads(pickle.dumps(design))
+    x = read(model, rows).rows
+    assert count(again, x).bonferroni("contamination", 0.05) == count(design, x).bonferroni("contamination", 0.05)
+
+
+def test_the_result_of_a_family_may_be_pickled() -> None:
+    found = sb.fit_test(NORMAL_ROWS[:, 0], "normal", contamination=0.05)
+    assert pickle.loads(pickle.dumps(found)).to_dict() == found.to_dict()

@@ -13,10 +13,9 @@ from scipy import stats
 from steinball.fitting import as_family
 from steinball.models.family import Family
 from steinball.regions import member as searched
-from steinball.regions.counted import count
+from steinball.regions.counted import count, simulate
 from steinball.regions.design import Design
 from steinball.regions.member import Column, MemberSearch, closest_member, uniform_null
-from steinball.regions.null import simulate
 from steinball.regions.source import Source, find_grid
 
 pytestmark = pytest.mark.exact

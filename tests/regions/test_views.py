@@ -49,10 +49,10 @@ def test_a_part_of_the_views_is_that_part() -> None:
 
 def test_views_are_named_in_words() -> None:
     columns, whole, pairs = column_families(Source(2), ["height", "weight"])
-    assert [columns.word(0), columns.word(1)] == ["height", "weight"]
-    assert whole.word(1) == "the sum of all columns"
-    assert pairs.word(0) == "product of height and weight"
-    assert column_families(Source(2))[0].word(1) == "column 2"
+    assert [columns.words[0], columns.words[1]] == ["height", "weight"]
+    assert whole.words[1] == "the sum of all columns"
+    assert pairs.words[0] == "product of height and weight"
+    assert column_families(Source(2))[0].words[1] == "column 2"
     assert columns.columns == 2
 
 
@@ -61,9 +61,9 @@ def test_correlated_columns_are_looked_at_alone_and_given_those_before() -> None
     columns, _, pairs = column_families(source, ["height", "weight"])
     rows = source.rows(RNG.normal(size=(5, 2)))
     assert columns.size == 3
-    assert columns.word(2) == "weight given the columns before it"
+    assert columns.words[2] == "weight given the columns before it"
     assert columns.values(rows, slice(None))[2].tolist() == rows.z[1].tolist()
-    assert pairs.word(0) == "product of height and weight given the columns before it"
+    assert pairs.words[0] == "product of height and weight given the columns before it"
     assert columns.columns == 2
 
 
@@ -71,16 +71,20 @@ def test_the_log_density_is_a_view_where_it_is_known() -> None:
     source = Source(2, log_density=lambda x: -(x**2).sum(axis=1))
     whole = column_families(source)[1]
     x = RNG.normal(size=(4, 2))
-    assert whole.word(3) == "the log density of the model"
+    assert whole.words[3] == "the log density of the model"
     assert whole.values(rows_of(x), slice(None))[3] == pytest.approx(-(x**2).sum(axis=1))
 
 
 def test_of_many_pairs_some_are_chosen_always_the_same() -> None:
     first, second = (column_families(Source(150))[2] for _ in range(2))
     assert first.size == MOST_PAIRS
-    words = [first.word(t) for t in range(MOST_PAIRS)]
-    assert words == [second.word(t) for t in range(MOST_PAIRS)]
+    words = [first.words[t] for t in range(MOST_PAIRS)]
+    assert words == [second.words[t] for t in range(MOST_PAIRS)]
     assert len(set(words)) == MOST_PAIRS
+    rows = rows_of(RNG.normal(size=(3, 150)))
+    named = [tuple(int(part) - 1 for part in word.split() if part.isdigit()) for word in words]
+    expected = [(rows.z[i] * rows.z[j]).tolist() for i, j in named]
+    assert first.values(rows, slice(None)).tolist() == expected
 
 
 def test_users_views_get_the_users_columns_and_their_names() -> None:
@@ -89,8 +93,8 @@ def test_users_views_get_the_users_columns_and_their_names() -> None:
     several = user_family([lambda x: x[:, 0], lambda x: x.sum(axis=1, keepdims=True)])
     assert single.values(rows, slice(None)).tolist() == [[1.0, 3.0]]
     assert several.values(rows, slice(None)).tolist() == [[1.0, 3.0], [3.0, 7.0]]
-    assert [several.word(0), several.word(1)] == ["view 1", "view 2"]
-    assert user_family({"total": lambda x: x.sum(axis=1)}).word(0) == "total"
+    assert [several.words[0], several.words[1]] == ["view 1", "view 2"]
+    assert user_family({"total": lambda x: x.sum(axis=1)}).words[0] == "total"
 
 
 def test_a_users_view_cannot_change_the_rows() -> None:
@@ -125,7 +129,7 @@ def test_learned_views_follow_the_shift_and_the_spread_of_the_pilot_rows() -> No
     mean, last = values[0] / np.linalg.norm(values[0]), values[4]
     assert abs(mean @ direction) > 0.95
     assert abs(last @ direction) > 0.95
-    words = [family.word(t) for t in range(family.size)]
+    words = [family.words[t] for t in range(family.size)]
     assert len(words) == len(values)
     assert words[0].startswith("a direction in which the other half of the rows is shifted (mostly columns ")
 

@@ -11,6 +11,7 @@ import pytest
 from steinball.calibration.betting import log_wealth
 from steinball.sequential import bettor
 from steinball.sequential.bettor import KeptPoints
+from steinball.sequential.stream import KEPT
 from steinball.stein import SteinKernel
 from tests.sequential.streams import KERNEL, TILT, a_test, stream
 
@@ -81,10 +82,10 @@ def test_kept_points_are_bounded_by_the_budget() -> None:
     held = [array for array in test._bettor.arrays().values() if array.ndim]
     assert max(array.shape[0] for array in held if array.ndim == 2) <= 25
     assert test._bettor.kept.points.shape == test._bettor.kept.spare.shape == (25, 2, 2)
-    assert sum(array.size for array in held) < 4 * 25 * 2 + 25**2 + 25 + bettor.GRID.size * 20 + 2 * bettor.KEPT + 200
+    assert sum(array.size for array in held) < 4 * 25 * 2 + 25**2 + 25 + bettor.GRID.size * 20 + 2 * KEPT + 200
 
 
-@pytest.mark.parametrize("options", [{}, {"strategy": "newton"}, {"budget": 20}, {"burn_in": 10, "kernel": None}])
+@pytest.mark.parametrize("options", [{}, {"budget": 20}, {"burn_in": 10, "kernel": None}])
 def test_points_to_come_change_nothing_that_was(options: dict[str, Any]) -> None:
     x = stream(90)
     for cut in (11, 30, 75):

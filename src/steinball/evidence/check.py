@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import Floats
-from steinball.comparison.pairs import holm
+from steinball.comparison import holm
 from steinball.evidence.base import CLOSE, GOOD_ENOUGH, Evidence, surprise
 from steinball.evidence.ksd import KSDEvidence
 from steinball.evidence.regions import RegionEvidence

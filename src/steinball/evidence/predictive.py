@@ -77,8 +77,8 @@ class PredictiveEvidence(Evidence):
     @cached_property
     def difference(self) -> Difference | None:
         """Limits of differences of shares; None for a model that was fitted to these rows."""
-        fitted = self.prediction.fitted if self.prediction.fitted in ("same-rows", "loo") else None
-        return Difference.of(self.tables, self.pit, self.features, fitted=fitted)
+        known = self.prediction.fitted not in ("same-rows", "loo")
+        return Difference.of(self.tables, self.pit, self.features) if known else None
 
     def null(self, rows: str) -> Null:
         """The null of fresh rows for ``"any"``, ``"independent"`` or ``"changed"`` rows, or of ``"refits"``."""
@@ -152,9 +152,9 @@ class PredictiveEvidence(Evidence):
         """Position, block and arc of the largest box of every table, and its shortage, largest first."""
         rows, share = self._rows(tolerated), float(min(self.grid[self._place(amount)], SHARES[-1]))
         if self.prediction.fitted != "same-rows":
-            return self.null(rows).worst_of_each(self.tables, share)
+            return self.null(rows).worst(self.tables, share)
         null = self.null("refits" if share == 0.0 and self.redraw is not None else rows)
-        return null.worst_of_each(self.of_fit(rows, share)[1], share)
+        return null.worst(self.of_fit(rows, share)[1], share)
 
     def finding(self, table: int, block: int) -> Finding:
         """What is found in a block of bins of one table; classes by their names."""

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats
 from steinball.evidence.regions import RegionEvidence
 from steinball.frames import Labels, labels_of
-from steinball.regions.blame import Blame, blame
-from steinball.regions.counted import Region
-from steinball.regions.design import Question
+from steinball.regions.counted import Blame, Region, blame
+from steinball.regions.design import Cut, Question, floor_of
 from steinball.regions.views import column_families
 from steinball.text import Row, Summarized, count, percent, render, short
 
@@ -69,7 +68,7 @@ def _view_words(evidence: RegionEvidence, region: Region, names: tuple[str, ...]
         return ""
     called = names if len(names) == d else tuple(f"x{j + 1}" for j in range(d))
     families = column_families(reading.source, called)
-    words = families[region.family].word(region.view) if region.family < len(families) else region.words
+    words = families[region.family].words[region.view] if region.family < len(families) else region.words
     return f"{words} in {reading.space}" if reading.space else words
 
 

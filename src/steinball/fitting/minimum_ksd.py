@@ -6,14 +6,18 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Floats, to_host
+from steinball.arrays import Floats, OutOfRangeError, as_number, as_samples, check_kind, check_resamples, to_host
 from steinball.kernels.base import Kernel, squared_distances
+from steinball.kernels.radial import InverseMultiquadric
 from steinball.models.autodiff import difference_jacobian
 from steinball.models.family import ExponentialFamily, Family
+from steinball.models.kernel_exponential import KernelExponentialFamily
 from steinball.stein import SteinKernel
+from steinball.tilts import PolynomialTilt, Tilt
 
 _KEPT = 2**22  # entries of a kernel matrix that is kept: 32 MB
 _PAIRS_AT_ONCE = 2**20  # entries of one that is formed in blocks, some arrays at a time: 8 MB each
@@ -52,12 +56,9 @@ class ScoreDistance:
         weights = common * (np.ones_like(x) if each is None else to_host(each))
         return cls(x, weights, to_host(tilt.log_weight_gradient(x)), stein.kernel)
 
-    def __len__(self) -> int:
-        return len(self.x)
-
     def _blocks(self, points: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
         """φ and φ′ between blocks of ``points`` and all of x."""
-        step = max(1, _PAIRS_AT_ONCE // len(self))
+        step = max(1, _PAIRS_AT_ONCE // len(self.x))
         for part in (slice(start, start + step) for start in range(0, len(points), step)):
             value, slope, _ = self.kernel.profile(squared_distances(points[part], self.x, self.kernel.metric))
             yield part, value, slope
@@ -65,7 +66,7 @@ class ScoreDistance:
     @cached_property
     def _values(self) -> Floats | None:
         """φ between all points, where it is small enough to be kept."""
-        if len(self) ** 2 > _KEPT:
+        if len(self.x) ** 2 > _KEPT:
             return None
         return np.concatenate([value for _, value, _ in self._blocks(self.x)])
 
@@ -106,7 +107,7 @@ class ScoreDistance:
         pulled = np.tensordot(self.pulls, columns, 2)
         form[:, -1] += pulled
         form[-1, :] += pulled
-        return (form + form.T) / (2.0 * len(self) ** 2)
+        return (form + form.T) / (2.0 * len(self.x) ** 2)
 
     def objective(self, scores: Floats) -> float:
         """D² of these scores ∇log p, (n, d), up to a constant."""
@@ -125,7 +126,7 @@ class ScoreDistance:
         (s, jacobians), (t, others) = (here[0] + at.shift, here[1]), (there[0] + self.shift, there[1])
         weights, (m, d, size) = self.weights[:, :, None], jacobians.shape
         columns = np.concatenate([weights, weights * others], axis=2)  # (n, d, 1 + p)
-        right = np.concatenate([weights * t[:, :, None], weights * others], axis=2).reshape(len(self), -1)
+        right = np.concatenate([weights * t[:, :, None], weights * others], axis=2).reshape(len(self.x), -1)
         found = np.empty((m, size))
         for part, value, slope in self._blocks(at.x):
             smoothed, turned = (value @ right).reshape(-1, d, 1 + size), self._turned(at.x[part], slope, columns)
@@ -133,7 +134,7 @@ class ScoreDistance:
             moved = smoothed[:, :, 1:] * s[part][:, :, None] + 2.0 * turned[:, :, 1:]
             found[part] = np.einsum("id,idp->ip", pull, jacobians[part])
             found[part] += np.einsum("id,idp->ip", at.weights[part], moved)
-        return found / len(self)
+        return found / len(self.x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,3 +271,56 @@ _NOT_UNIQUE = (
     "the minimum is not unique: A has rank below {} with `ridge={:g}`. Use fewer basis functions or parameters, more "
     "samples or a larger `ridge`."
 )
+
+
+_SUM_KERNEL = InverseMultiquadric(1.2**0.5) + InverseMultiquadric(2.0**0.5) + InverseMultiquadric(2.4**0.5)
+_TILT = PolynomialTilt()
+
+
+def fit_kernel_exponential_family(
+    samples: Any, *, tilt: Tilt | None = _TILT, n_basis: int = 25, ridge: float = 1e-4
+) -> KernelExponentialFamily:
+    r"""Fit a kernel exponential family robustly, as in the paper's §5.3 (after Barp et al., 2019)
+
+    .. math:: \hat\eta = \arg\min_\eta\; D^2(\eta) + \varrho |\eta|^2,
+
+    with :math:`D^2` the V-statistic of the tilted KSD between the samples and the model at :math:`\eta`, by the paper's
+    sum of inverse multiquadrics of :math:`\ell^2 = 2\lambda^2`, :math:`\lambda^2 = 0.6, 1, 1.2`. The base is a Gaussian
+    of standard deviation 3.
+
+    Parameters
+    ----------
+    samples : (n,) or (n, 1) array
+        Observations, of any array library; the fit is done on the host in float64, which its system needs.
+    tilt : Tilt, optional
+        The weight; the paper's :math:`(1 + x^2)^{-1/2}` by default. ``None`` is no weight: not robust.
+    n_basis : int
+        Number of basis functions.
+    ridge : float
+        :math:`\varrho`.
+
+    Notes
+    -----
+    The default ridge belongs to this normalization, :math:`D^2` a mean over the n² pairs. With it the
+    standard test rejects as often as in the paper's KEF experiment: with outliers at z = 10, 15, 20, 30 on
+    .42, .66, .93 and 1 of 200 splits, against .34, .69, .91 and 1 published. The same number added to sums
+    over pairs gives .20, .26, .39 and .67.
+
+    Examples
+    --------
+    >>> from steinball.models.gaussian import Gaussian
+    >>> model = fit_kernel_exponential_family(Gaussian().sample(200, rng=0), n_basis=6)
+    >>> model.coefficients.shape
+    (6,)
+    """
+    x = to_host(as_samples(samples))
+    if x.shape[1] != 1:
+        raise ValueError(f"`samples` must have one column, got {x.shape[1]}; the family is on the line.")
+    family = KernelExponentialFamily(np.zeros(check_resamples(n_basis, "n_basis")))
+    check_kind(tilt, (Tilt, type(None)), "tilt", "a tilt of `steinball.tilts` or None")
+    distance = ScoreDistance.of(x, SteinKernel(_SUM_KERNEL, tilt))
+    with np.errstate(over="ignore", invalid="ignore"):
+        quadratic, linear = distance.expansion(family.base_score(x), family.basis_gradient(x)[:, None, :])
+    if not (np.isfinite(quadratic).all() and np.isfinite(linear).all()):
+        raise OutOfRangeError("the KSD overflows at these `samples`; rescale them.")
+    return family.with_coefficients(-solve_positive(quadratic, linear, as_number(ridge, "ridge", low=0.0)))

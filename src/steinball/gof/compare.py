@@ -12,13 +12,14 @@ from steinball.arrays import Floats, as_samples, as_seed, check_kind, check_leve
 from steinball.cautions import FewRowsWarning, FittedOnDataWarning
 from steinball.checks.rows import is_mean_of
 from steinball.comparison import (
+    POOLED,
     DrawnEmbedding,
+    Embedding,
     KernelCoordinates,
     MixtureEmbedding,
     compare_embeddings,
     number_of_draws,
 )
-from steinball.comparison.embeddings import POOLED, Embedding
 from steinball.fitting.families import as_family
 from steinball.gof.fitted import split
 from steinball.models.base import source_of_draws

@@ -137,7 +137,7 @@ def fit_test(
     *,
     contamination: float = 0.0,
     known_params: Mapping[str, float] | None = None,
-    fit: Estimator | str | None = None,
+    fit: Estimator | None = None,
     calibration: Calibration | None = None,
     kernel: Kernel | None = None,
     tilt: Tilt | str | None = "needed",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -185,7 +184,7 @@ def bands(y: Floats, pit: Pit, features: Features, feature: int) -> Bands | None
     return Bands(found[0], found[1 : 1 + BAND_LEVELS.size], found[1 + BAND_LEVELS.size :])
 
 
-_ROUNDING, _LEVELS = 1e-9, (1e-3, 0.5)
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +192,7 @@ class Difference:
     """How far the shares of data and model differ in a box: rows of a block whose PIT lies in an arc A.
 
     The difference is δ = max over boxes of |Σ_{i in block} (Q_i(A) − W_A)|/n, with Q_i the law of the PIT of row i
-    (uniform on its interval). `interval` holds δ with probability 1 − 2 level, each end alone with 1 − level.
+    (uniform on its interval). Each of `lower_bound` and `upper_bound` holds with probability 1 − level.
 
     Attributes
     ----------
@@ -218,8 +217,7 @@ class Difference:
     >>> u = (np.arange(4000)[None] * 0.618034) % 1.0
     >>> features = Features.of({"order": np.arange(4000)})
     >>> found = Difference.of(tabulate(u, u, features), from_cdf_values(u[0]), features)
-    >>> low, high = found.interval(0.05)
-    >>> low, round(high, 3)
+    >>> found.lower_bound(0.05), round(found.upper_bound(0.05), 3)
     (0.0, 0.013)
     """
 
@@ -229,11 +227,11 @@ class Difference:
     factor: float
 
     @classmethod
-    def of(cls, tables: Floats, pit: Pit, features: Features, *, fitted: str | None = None) -> Difference | None:
-        """From observed tables (t, 8, 18); None for a model that was fitted to these rows, where nothing is proved."""
+    def of(cls, tables: Floats, pit: Pit, features: Features) -> Difference:
+        """From observed tables (t, 8, 18), of a model that was not fitted to these rows."""
         rows = np.tile(features.counts, (pit.fresh.outputs, 1)) @ IN_BLOCK.T.astype(int)
         counts = views_of(tables)[:, :BOXES].reshape(len(tables), len(BLOCKS), len(ARCS))
-        return None if fitted else cls(counts, rows[..., None], features.n, 1.0 if pit.fresh.points else math.e)
+        return cls(counts, rows[..., None], features.n, 1.0 if pit.fresh.points else math.e)
 
     @property
     def _weights(self) -> Floats:
@@ -253,8 +251,8 @@ class Difference:
 
     def lower_bound(self, level: float) -> float:
         """δ_L, the largest of limits of the shortages of all boxes that hold together, by law and by changed rows."""
-        count, m, width = self._boxes(np.ceil(self.counts - _ROUNDING), np.full(self.counts.shape, True))
-        alpha = (level * self._weights / self.factor).ravel()
+        count, alpha = np.ceil(self.counts - _ROUNDING), level * self._weights / self.factor
+        m, width = (np.broadcast_to(part, count.shape) for part in (self.block_rows, ARC_WIDTHS))
         chance = np.where(count < m, scipy.special.betainccinv(count + 1.0, np.maximum(m - count, 1.0), alpha), 1.0)
         by_law, best = m * (width - chance) / self.n, 0.0
         boxes = by_law >= by_law.max()
@@ -264,35 +262,13 @@ class Difference:
             boxes = by_law > best
         return best
 
-    def interval(self, level: float) -> tuple[float, float]:
-        """[δ_L, δ_U]: simultaneous lower limits, and pointwise upper ones, which need no correction."""
-        return self.lower_bound(level), self.upper_bound(level)
-
     def upper_bound(self, level: float) -> float:
-        """δ_U; boxes that cannot be the largest at a level between the ends of ``_LEVELS`` are left out."""
-        boxes = self._largest if _LEVELS[0] <= level <= _LEVELS[1] else np.full(self.counts.shape, True)
-        return float(self._uppers(level, boxes).max())
-
-    @cached_property
-    def _largest(self) -> NDArray[np.bool_]:
-        """Boxes that may be the largest: limits fall in the level, so that others lie below one at all levels."""
-        every = np.full(self.counts.shape, True)
-        least, most = (self._uppers(level, every).reshape(self.counts.shape) for level in reversed(_LEVELS))
-        return np.asarray(most >= least.max())
-
-    def _boxes(self, counts: Floats, boxes: NDArray[np.bool_]) -> tuple[NDArray[Any], ...]:
-        """Counts, rows and widths of some boxes, one after the other."""
-        return counts[boxes], *(np.broadcast_to(part, counts.shape)[boxes] for part in (self.block_rows, ARC_WIDTHS))
-
-    def _uppers(self, level: float, boxes: NDArray[np.bool_]) -> Floats:
-        """Upper limits of the shortage of some boxes, one after the other."""
-        count, m, width = self._boxes(np.floor(self.counts + _ROUNDING), boxes)
-        chance = np.where(
-            count > 0, scipy.special.betaincinv(np.maximum(count, 1.0), m - count + 1.0, level / self.factor), 0.0
-        )
+        """δ_U, the largest of pointwise upper limits of the shortages of all boxes, which need no correction."""
+        count, m = np.floor(self.counts + _ROUNDING), self.block_rows
+        chance = scipy.special.betaincinv(np.maximum(count, 1.0), m - count + 1.0, level / self.factor)
         if self.factor == 1.0:
-            chance = np.minimum(chance, np.maximum(count - 1.0, 0.0) / np.maximum(m, 1))
-        return np.asarray(m * (width - chance) / self.n)
+            chance = np.minimum(chance, (count - 1.0) / np.maximum(m, 1))
+        return float((m * (ARC_WIDTHS - np.where(count > 0, np.maximum(chance, 0.0), 0.0)) / self.n).max())
 
     def rows_needed(self, tables: Floats, tolerance: float, level: float) -> float:
         """Rows from which on a true model is called good enough in about three of four samples, (C/(ε − δ_L))².
@@ -308,9 +284,7 @@ class Difference:
 
 def _binomial_quantile(alpha: Floats, m: NDArray[np.int64], chance: Floats) -> Floats:
     """The largest count c with P(Bin(m, chance) ≤ c) ≤ alpha; −1 if there is none."""
-    near = np.nan_to_num(np.floor(scipy.special.bdtrik(alpha, m, chance)), nan=0.0)
-    tries = [
-        np.where((c := near + d) < 0, -1.0, np.where(scipy.special.bdtr(c, m, chance) <= alpha, c, -1.0))
-        for d in (1, 0, -1)
-    ]
-    return np.asarray(np.maximum.reduce(tries))
+    from scipy.stats import binom
+
+    reached = binom.ppf(alpha, m, chance)
+    return np.asarray(reached - (binom.cdf(reached, m, chance) > alpha))

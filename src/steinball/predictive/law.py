@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Floats, as_numbers, is_array_like
 from steinball.cautions import FittedOnDataWarning
-from steinball.predictive.loo import RELIABLE_K, loo_pit
 from steinball.predictive.pit import (
+    RELIABLE_K,
+    Classes,
     Pit,
     as_draws,
     as_rows,
@@ -24,6 +25,7 @@ from steinball.predictive.pit import (
     from_class_probabilities,
     from_distribution,
     from_draws,
+    loo_pit,
 )
 from steinball.remarks import Remark
 from steinball.text import count
@@ -49,6 +51,11 @@ class Observed:
 
     limits: Floats | None = None
     step: float | None = None
+
+    def refuse(self, why: str) -> None:
+        """Refuse both for laws that do not know them."""
+        if self.limits is not None or self.step:
+            raise ValueError(f"`censoring` and `resolution` {why}.")
 
     def __call__(self, values: Floats, origin: Floats | float) -> Floats:
         """Values of y, or draws of it with rows first, as they would be observed; the grid goes through ``origin``."""
@@ -185,16 +192,12 @@ class ClassProbabilities(Law):
 
     def pit(self, y: Any, observed: Observed, rng: np.random.Generator, *, fresh: bool = True) -> Pit:
         """Ordinal steps, or one class against the rest."""
-        if observed.limits is not None or observed.step:
-            raise ValueError(
-                "`censoring` and `resolution` are for numbers, and `predictive` gives class probabilities."
-            )
+        observed.refuse("are for numbers, and `predictive` gives class probabilities")
         return from_class_probabilities(self.read(y), self.probabilities, ordered=self.ordered)
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         """Classes by their labels."""
-        upto = np.cumsum(self.probabilities, axis=1)[:, :-1]
-        return np.asarray(self.labels[(rng.random((n, 1)) >= upto).sum(axis=1)])
+        return np.asarray(self.labels[Classes(self.probabilities).draw(rng, slice(0, n), 1)[:, 0]])
 
     def center(self, n: int) -> Mapping[str, Floats]:
         """The probability of the second of two classes, of every class, or of the likeliest if they are many."""
@@ -220,8 +223,7 @@ class Posterior(Law):
 
     def pit(self, y: Any, observed: Observed, rng: np.random.Generator, *, fresh: bool = True) -> Pit:
         """Leave-one-out PIT."""
-        if observed.limits is not None or observed.step:
-            raise ValueError("`censoring` and `resolution` do not go with a posterior and its `log_likelihood`.")
+        observed.refuse("do not go with a posterior and its `log_likelihood`")
         return self._found[0]
 
     def center(self, n: int) -> Mapping[str, Floats]:
@@ -233,9 +235,8 @@ class Posterior(Law):
         """Rows whose weights are not reliable."""
         many = int((self._found[1] > RELIABLE_K).sum())
         cause = f"The leave-one-out weights of {count(many, 'row')} are not reliable (Pareto k above {RELIABLE_K})."
-        return (Remark(FittedOnDataWarning, cause, "Refit the model without those rows, or leave them out."),) * (
-            many > 0
-        )
+        found = Remark(FittedOnDataWarning, cause, "Refit the model without those rows, or leave them out.")
+        return (found,) if many else ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,10 +321,11 @@ def _with_quantiles(law: Any) -> Any:
 def _normal(pair: tuple[Any, Any], n: int) -> Any:
     from scipy.stats import norm
 
-    mean, sd = (as_numbers(part, name) for part, name in zip(pair, ("mean", "sd"), strict=True))
-    for name, part in (("mean", mean), ("sd", sd)):
+    named = {name: as_numbers(part, name) for name, part in zip(("mean", "sd"), pair, strict=True)}
+    for name, part in named.items():
         if part.shape not in ((), (n,)):
             raise ValueError(f"`{name}` in `predictive=(mean, sd)` must have shape ({n},) or (), got {part.shape}.")
+    mean, sd = named.values()
     if not (sd > 0.0).all() or not np.isfinite(mean).all():
         raise ValueError("`predictive=(mean, sd)` must hold finite means and standard deviations above 0.")
     return norm(mean, sd)

@@ -12,14 +12,18 @@ import numpy as np
 import scipy
 
 from steinball.arrays import Floats, as_seed, check_choice, generator_at
-from steinball.predictive.pit import Pit, fresh_tables
+from steinball.predictive.pit import EdgeIntervals, Fresh, Pit, Whole
 from steinball.predictive.table import (
     ARCS,
+    BINS,
     BOXES,
+    CELLS,
+    EDGES,
     VIEW_MEANS,
     VIEW_TOPS,
     VIEWS,
     Features,
+    membership,
     row_chunks,
     tabulate,
     views_of,
@@ -29,7 +33,47 @@ SHARES = np.concatenate([[0.0, 0.0025, 0.005], np.arange(1, 30) / 100.0, np.aran
 # Simulates y, fits the model to it, and gives the ends of the PIT intervals of the simulated y under that fit.
 Redraw: TypeAlias = Callable[[np.random.Generator], tuple[Floats, Floats]]
 
-_BATCH, _ROUNDING = 8, 1e-7
+_ROUNDING = 1e-7
+
+
+def fresh_tables(fresh: Fresh, features: Features, count: int, rng: np.random.Generator, share: float = 0.0) -> Floats:
+    """Tables of ``count`` samples of the model, (count, q p, 8, 18); rows are left out with probability ``share``."""
+    if isinstance(fresh, EdgeIntervals) and fresh.shared:
+        return _shared_tables(fresh, features.bins, count, rng, share)
+    found = np.zeros((fresh.outputs, BINS * len(features.bins), count * CELLS))
+    for rows in row_chunks(features.n, max(count, 2 * CELLS, fresh.outputs**2)):  # draws, or cells of categories
+        member, drawn = membership(features.bins[:, rows]), fresh.draw(rng, rows, count)
+        kept = rng.random((*drawn.shape, 1)) >= share if share else 1.0
+        for q, cells in enumerate(fresh.spreads(rows)):
+            found[q] += member @ (cells[np.arange(len(drawn))[:, None], drawn] * kept).reshape(len(drawn), -1)
+    return np.moveaxis(found.reshape(*found.shape[:2], count, CELLS), 2, 0).reshape(count, -1, BINS, CELLS)
+
+
+def _shared_tables(fresh: EdgeIntervals, bins: Whole, count: int, rng: np.random.Generator, share: float) -> Floats:
+    """Where all rows have the same intervals, rows are counted by category."""
+    ends, cells = np.unique(np.concatenate([fresh.low, fresh.high, EDGES[:, None]])), fresh.spreads(slice(0, 1))[0, 0]
+    drawn = fresh.category((ends[None, 1:] + ends[None, :-1]) / 2.0, slice(0, 1))[0]
+    chances = (1.0 - share) * np.bincount(drawn, weights=np.diff(ends), minlength=len(cells))
+    draw = _counts_by_pattern if 50 * BINS ** len(bins) < bins.shape[1] else _counts_by_row
+    return np.asarray(draw(bins, np.append(chances, share), count, rng)[..., :-1] @ cells)
+
+
+def _counts_by_pattern(bins: Whole, chances: Floats, count: int, rng: np.random.Generator) -> Whole:
+    """Counts by bin and segment, (count, p, 8, s), from multinomials over the rows that agree in all bins."""
+    shape = (BINS,) * len(bins)
+    sizes = np.bincount(np.ravel_multi_index(tuple(bins), shape), minlength=BINS ** len(bins))
+    counts = rng.multinomial(sizes, chances, size=(count, sizes.size)).reshape(count, *shape, -1)
+    axes = {*range(1, 1 + len(bins))}
+    return np.stack([counts.sum(axis=tuple(axes - {own})) for own in sorted(axes)], axis=1)
+
+
+def _counts_by_row(bins: Whole, chances: Floats, count: int, rng: np.random.Generator) -> Whole:
+    """The same from one segment drawn for every row."""
+    found = np.empty((count, len(bins), BINS * chances.size), dtype=np.int64)
+    for b in range(count):
+        segment = np.searchsorted(np.cumsum(chances)[:-1], rng.random(bins.shape[1]), side="right")
+        found[b] = [np.bincount(own * chances.size + segment, minlength=found.shape[2]) for own in bins]
+    return found.reshape(count, len(bins), BINS, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,22 +211,16 @@ class Null:
         tolerated = np.floor(share * self._features.n + _ROUNDING)
         return np.asarray(self._expected - self._top * np.minimum(tolerated, self._room))
 
-    def _shortage(self, views: Floats, allowed: Floats, bad: Floats | None = None) -> Floats:
-        """D_g of views (…, t, v); ``bad`` (…, 1, 1) adds what so many bad rows can take away."""
-        short = allowed - views
-        if bad is not None:
-            short += self._top * np.minimum(bad, self._room)
-        return np.asarray(short)
-
     def _maxima(self, tables: Floats, shares: Floats, scales: list[Floats], bad: Floats | None = None) -> Floats:
         """Largest shortage over σ of boxes and of scores, for tables (b, t, 8, 18) at every share: (b, e, 2)."""
         found, allowed = np.empty((len(tables), shares.size, 2)), [self._allowed(share) for share in shares]
         for chunk in row_chunks(len(tables) if shares.size else 0, self._expected.size):
             views = views_of(tables[chunk])
             for e, scale in enumerate(scales):
-                short = self._shortage(views, allowed[e], None if bad is None else bad[chunk, e, None, None])
-                short *= scale
-                found[chunk, e] = _tops(short)
+                short = allowed[e] - views
+                if bad is not None:  # so many bad rows can take away
+                    short += self._top * np.minimum(bad[chunk, e, None, None], self._room)
+                found[chunk, e] = _tops(np.multiply(short, scale, out=short))
         return found
 
     def _prepare(self, shares: Floats) -> None:
@@ -207,29 +245,12 @@ class Null:
         self._prepare(np.array([share]))
         return self._references[float(share)]
 
-    def statistic_at(self, share: float) -> Callable[[Floats, float], float]:
-        """The statistic at a share, as a function of observed tables (t, 8, 18); infinite if it exceeds a bound.
-
-        The largest views of every table, of boxes by block, at the last tables within their bound are asked first:
-        most tables of a search need no others.
-        """
+    def statistic_at(self, share: float) -> Callable[[Floats], float]:
+        """The statistic at a share, as a function of observed tables (t, 8, 18)."""
         own, family = self.reference(share), np.arange(len(VIEWS)) // BOXES
         slope = own.scale / own.width[family]
         offset = self._allowed(share) * slope - (own.center / own.width)[family]
-        starts = np.append(np.arange(0, BOXES, len(ARCS)), BOXES)
-        every, views = np.arange(len(slope))[:, None], np.zeros((len(slope), 0), dtype=np.int64)
-
-        def statistic(tables: Floats, bound: float = np.inf) -> float:
-            nonlocal views
-            asked = np.einsum("tvkc,tkc->tv", VIEWS[views], tables)
-            if (offset[every, views] - slope[every, views] * asked > bound + _ROUNDING).any():
-                return np.inf
-            short = offset - slope * views_of(tables)
-            if (largest := float(short.max())) <= bound:
-                views = starts + np.stack([part.argmax(axis=1) for part in np.split(short, starts[1:], axis=1)], axis=1)
-            return largest
-
-        return statistic
+        return lambda tables: float((offset - slope * views_of(tables)).max())
 
     def pvalue(self, table: Floats, share: float = 0.0, *, proven: bool = False) -> float:
         """The p-value of an observed table (t, 8, 18) at a tolerated share."""
@@ -242,19 +263,7 @@ class Null:
         maxima = self._maxima(table[None], shares, [own.scale for own in found])[0]
         return np.array([own.pvalue(own.statistic(t), c) for own, t, c in zip(found, maxima, convex, strict=True)])
 
-    def share_bound(self, table: Floats, level: float, shares: Floats = SHARES, *, proven: bool = False) -> float:
-        """Lower confidence bound of the share of bad rows: the last rejected share before the first that is not."""
-        rejected: list[bool] = []
-        while all(rejected) and len(rejected) < shares.size:
-            batch = shares[len(rejected) : len(rejected) + _BATCH]
-            rejected += (self.pvalues(table, batch, proven=proven) <= level).tolist()
-        return float(np.append(0.0, shares)[[*rejected, False].index(False)])
-
-    def worst(self, table: Floats, share: float) -> tuple[int, int, int]:
-        """Table of the largest standardized view, and block and arc of the largest box of that table."""
-        return self.worst_of_each(table, share)[0][:3]
-
-    def worst_of_each(self, table: Floats, share: float) -> list[tuple[int, int, int, float]]:
+    def worst(self, table: Floats, share: float) -> list[tuple[int, int, int, float]]:
         """Position, block and arc of the largest box, and largest standardized view of every table, largest first."""
         own = self.reference(share)
         short = (self._allowed(share) - views_of(table)) * own.scale
@@ -319,10 +328,9 @@ def _mean_of_largest(values: Floats, rows: int) -> Any:
 def recalibrated(pit: Pit, features: Features, t: Floats) -> tuple[Floats, Floats]:
     """PIT intervals with z = Φ⁻¹(u) replaced by (z − D t₁)/e^t₂, D the design of ``features``."""
     shift, scale = features.design @ t[:-1], np.exp(t[-1])
-    low = scipy.special.ndtr((scipy.special.ndtri(pit.low) - shift) / scale)
-    return low, low if np.array_equal(pit.low, pit.high) else scipy.special.ndtr(
-        (scipy.special.ndtri(pit.high) - shift) / scale
-    )
+    ends = [pit.low] if np.array_equal(pit.low, pit.high) else [pit.low, pit.high]
+    found = [scipy.special.ndtr((scipy.special.ndtri(end) - shift) / scale) for end in ends]
+    return found[0], found[-1]
 
 
 def recalibrate(pit: Pit, features: Features, null: Null, share: float, slack: float = SLACK) -> tuple[float, Floats]:
@@ -366,8 +374,8 @@ def recalibrate(pit: Pit, features: Features, null: Null, share: float, slack: f
     statistic, rng, within = null.statistic_at(share), np.random.default_rng(0), Biases.of(features, share, slack)
     best = np.zeros(within.box.size)
 
-    def value(t: Floats, most: float = np.inf) -> float:
-        return statistic(tabulate(*recalibrated(pit, features, t), features), most)
+    def value(t: Floats) -> float:
+        return statistic(tabulate(*recalibrated(pit, features, t), features))
 
     lowest = value(best)
     for start in (best, *rng.uniform(-within.box, within.box, (_RESTARTS, best.size))):
@@ -380,14 +388,14 @@ def recalibrate(pit: Pit, features: Features, null: Null, share: float, slack: f
 
 
 def _descend(
-    value: Callable[[Floats, float], float], start: Floats, within: Biases, rng: np.random.Generator
+    value: Callable[[Floats], float], start: Floats, within: Biases, rng: np.random.Generator
 ) -> tuple[Floats, float]:
     """Pattern search within biases: along every axis, and along as many random diagonals; and its value."""
-    best, step, lowest = start, 0.5, value(start, np.inf)
+    best, step, lowest = start, 0.5, value(start)
     while step > 0.05:
         axes, before = np.vstack([np.eye(best.size), rng.choice([-1.0, 1.0], size=(best.size, best.size))]), lowest
         for t in map(within.nearest, best + step * within.box * np.vstack([axes, -axes])):
-            if (found := value(t, lowest)) < lowest:
+            if (found := value(t)) < lowest:
                 best, lowest = t, found
         step = step if lowest < before else step / 2.0
     return best, lowest

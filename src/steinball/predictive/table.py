@@ -118,9 +118,9 @@ def _column(values: Any, name: str) -> NDArray[Any]:
 
 def _rank_bins(values: NDArray[Any]) -> NDArray[np.int64]:
     """Bin ⌊8 (r − ½)/n⌋ of every row by the mean rank r of its value: equal values share a bin."""
-    _, inverse, sizes = np.unique(values, return_inverse=True, return_counts=True)
-    middle = np.cumsum(sizes) - sizes / 2.0
-    return np.minimum((BINS * middle / values.size).astype(np.int64), BINS - 1)[inverse.ravel()]
+    from scipy.stats import rankdata
+
+    return np.asarray(np.minimum(BINS * (rankdata(values) - 0.5) / values.size, BINS - 1), dtype=np.int64)
 
 
 def _level_bins(values: NDArray[Any]) -> NDArray[np.int64]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from typing import NamedTuple, Self
 
@@ -14,8 +14,8 @@ import scipy
 from steinball.arrays import Floats
 from steinball.models.family import Family
 from steinball.models.support import Support
+from steinball.regions.counted import Null, simulate, statistics
 from steinball.regions.design import Counts, Design, shortfall
-from steinball.regions.null import Null, simulate, statistics
 from steinball.regions.source import Grid, Source
 
 MOST_PARAMETERS = 4
@@ -34,11 +34,7 @@ _REACH, _EVALUATIONS, _RESTARTS, _POLISHED, _SHARP, _SEED = 1.0, 110, 4, 200, 4.
 @lru_cache(maxsize=32)
 def uniform_design(n: int) -> Design:
     """Cuts and arcs for n rows u = F(x), which are uniform whatever the member."""
-    return Design.build(Source(cdf=_uniform, quantile=np.asarray), n)
-
-
-def _uniform(u: Floats) -> Floats:
-    return np.clip(u, 0.0, 1.0)
+    return Design.build(Source(cdf=partial(np.clip, a_min=0.0, a_max=1.0), quantile=np.asarray), n)
 
 
 @lru_cache(maxsize=32)
@@ -203,8 +199,7 @@ def closest_member(family: Family, column: Column, share: float, draws: int) -> 
         search.descend(search.look_around(*first), first[1])
         if null.pvalue(search.best.statistic) > SURE:
             return search.best, null
-    starts = [first] if first is not None else []
-    starts += _further_starts(search)
+    starts = [start for start in (first, *_further_starts(search)) if start is not None]
     if not starts:
         raise ValueError(
             f"the values of `x` give no start for the search in the family {family.label}: they must differ, lie "
@@ -222,14 +217,13 @@ def closest_member(family: Family, column: Column, share: float, draws: int) -> 
     return search.best, null
 
 
-def _further_starts(search: MemberSearch) -> list[tuple[Floats, Floats]]:
+def _further_starts(search: MemberSearch) -> Iterator[tuple[Floats, Floats] | None]:
     """Members that parts of the rows point to, with the changes of their coordinates that matter."""
-    column, found = search.column, []
+    column, rows = search.column, len(search.column.low)
     for part, times in _WINDOWS:
-        size = max(5, round(part * len(column.low)))
-        for start in np.unique(np.linspace(0, max(0, len(column.low) - size), times).round().astype(int)):
-            found.append(_start(search.family, column.middle(start, start + size)))
-    return [start for start in found if start is not None]
+        size = max(5, round(part * rows))
+        for start in np.unique(np.linspace(0, max(0, rows - size), times).round().astype(int)):
+            yield _start(search.family, column.middle(start, start + size))
 
 
 def _start(family: Family, x: Floats) -> tuple[Floats, Floats] | None:

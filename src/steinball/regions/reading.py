@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -17,17 +16,10 @@ from steinball.arrays import Array, Floats, as_samples, check_share, like, to_ho
 from steinball.models.base import model_at
 from steinball.models.knowledge import Knowledge
 from steinball.models.registry import read_model
+from steinball.regions.counted import Null, affordable_draws, simulate
 from steinball.regions.design import MOST_DRAWS, Design
-from steinball.regions.null import Null, affordable_draws, simulate
-from steinball.regions.source import Sampler, Source, find_grid, from_probabilities, from_sampler, from_second_sample
-from steinball.regions.views import (
-    Family,
-    classifier_family,
-    column_families,
-    learned_family,
-    taught,
-    user_family,
-)
+from steinball.regions.source import Source, find_grid, from_probabilities, from_sampler, from_second_sample
+from steinball.regions.views import Family, classifier_family, column_families, learned_family, taught, user_family
 
 SLOW = 10_000
 """Rows a second below which a sampler gives one pool in place of fresh replicates."""
@@ -36,35 +28,26 @@ _TIMED, _SECONDS, _SEED = 512, 5.0, 20230922
 _PROBED = np.concatenate([-np.geomspace(1e6, 1e-3, 7), np.geomspace(1e-3, 1e6, 7)])
 T = TypeVar("T")
 
-
-class _Shelf:
-    """What was found for the models that were used last. A design holds its model: only some are kept."""
-
-    def __init__(self, models: int, entries: int) -> None:
-        self._sizes, self._lock = (models, entries), threading.Lock()
-        self._places: OrderedDict[int, tuple[Any, OrderedDict[Hashable, Any]]] = OrderedDict()
-
-    def get(self, owner: Any, key: Hashable, make: Callable[[], T]) -> T:
-        """What was kept for an owner, or what ``make`` finds now; nothing is kept for ``None``."""
-        if owner is None:
-            return make()
-        with self._lock:
-            place = self._places.setdefault(id(owner), (owner, OrderedDict()))[1]
-            self._places.move_to_end(id(owner))
-            if key in place:
-                place.move_to_end(key)
-                return place[key]  # type: ignore[no-any-return]
-        found = make()
-        with self._lock:
-            place[key] = found
-            while len(place) > self._sizes[1]:
-                place.popitem(last=False)
-            while len(self._places) > self._sizes[0]:
-                self._places.popitem(last=False)
-        return found
+_KEPT: dict[Hashable, tuple[Any, Any]] = {}  # the last used are the last
+_MOST_KEPT, _LOCK = 64, threading.Lock()
 
 
-_KEPT = _Shelf(models=8, entries=24)
+def _kept_for(owner: Any, key: Hashable, make: Callable[[], T]) -> T:
+    """What was kept for a model, or what ``make`` finds now; nothing is kept for ``None``.
+
+    A design holds its model: only those that were used last are kept.
+    """
+    if owner is None:
+        return make()
+    place = (id(owner), key)
+    with _LOCK:
+        known = _KEPT.pop(place, None)
+    found = make() if known is None else known[1]
+    with _LOCK:
+        _KEPT[place] = owner, found
+        while len(_KEPT) > _MOST_KEPT:
+            del _KEPT[next(iter(_KEPT))]
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +85,7 @@ class Reading:
 
     def design(self, views: Any = None) -> Design:
         """Views, cuts and arcs for these rows."""
-        families = None if views is None else _families(self.source, views)
+        families = None if views is None else [*column_families(self.source), user_family(views)]
         return self._kept(("design", _key(views)), lambda: self._built(families))
 
     def _built(self, families: list[Family] | None) -> Design:
@@ -128,18 +111,17 @@ class Reading:
 
     def null(self, design: Design, share: float, views: Any, calibration: str, wanted: int) -> Null | None:
         """The simulated null at a tolerated contamination; ``None`` where binomial tails serve instead."""
-        slow = self.speed < SLOW
-        draws = 0 if calibration == "bound" or slow else affordable_draws(design, wanted, min(wanted, 399))
-        if calibration == "simulation" and not slow:
-            draws = draws or min(wanted, 399)
-        return (
-            self._kept(("null", _key(views), share, draws), lambda: simulate(design, share, draws)) if draws else None
-        )
+        if calibration == "bound" or self.speed < SLOW:
+            return None
+        least = min(wanted, 399)
+        draws = affordable_draws(design, wanted, least) or (least if calibration == "simulation" else 0)
+        key = ("null", _key(views), share, draws)
+        return self._kept(key, lambda: simulate(design, share, draws)) if draws else None
 
     def _kept(self, key: Hashable, make: Callable[[], T]) -> T:
         """What was found for a model, n, grid and views; a model that has changed since shows other draws."""
         grid = None if self.source.grid is None else (*self.source.grid.step, *self.source.grid.offset)
-        return _KEPT.get(self.owner, (key, len(self.rows), grid, self._fingerprint), make)
+        return _kept_for(self.owner, (key, len(self.rows), grid, self._fingerprint), make)
 
     @cached_property
     def _fingerprint(self) -> bytes:
@@ -187,20 +169,17 @@ def read_where_drawn(model: Any, x: Any, rounded: bool = True) -> Reading | None
     rows = to_host(as_samples(x))
     known = Knowledge(model)
     if known.is_discrete:
-        return _counts(model, rows)
-    grid, found = find_grid(rows), _of_draws(model, known.second_sample, rows)
-    found = found or _continuous(model, rows, grid is None)
+        _same_columns(1, rows)
+        return Reading(model, Source(cdf=known.cdf, quantile=known.quantile, discrete=True), rows)
+    grid, draws = find_grid(rows), known.second_sample
+    if draws is None:
+        found = _continuous(model, rows, grid is None)
+    else:
+        _same_columns(draws.shape[1], rows)
+        found = Reading(model, _kept_for(model, "source", lambda: from_second_sample(draws)), rows)
     if found is None or grid is None or found.space or not rounded:
         return found
     return replace(found, source=replace(found.source, grid=grid))
-
-
-def _of_draws(model: Any, draws: Floats | None, rows: Floats) -> Reading | None:
-    """The model that draws are all that is known of; ``None`` for every other one."""
-    if draws is None:
-        return None
-    _same_columns(draws.shape[1], rows)
-    return Reading(model, _KEPT.get(model, "source", lambda: from_second_sample(draws)), rows)
 
 
 def _same_columns(dimension: int | None, rows: Floats) -> None:
@@ -220,13 +199,6 @@ def _categories(model: Mapping[Any, Any], x: Any) -> Reading:
     return Reading(None, from_probabilities(shares), found[:, None], labels=tuple(map(str, model)))
 
 
-def _counts(model: Any, rows: Floats) -> Reading:
-    if rows.shape[1] != 1:
-        raise ValueError(f"`model` is a distribution of one column, but `x` has {rows.shape[1]}.")
-    known = Knowledge(model)
-    return Reading(model, Source(cdf=known.cdf, quantile=known.quantile, discrete=True), rows)
-
-
 def _continuous(model: Any, rows: Floats, smooth: bool) -> Reading | None:
     """By the distribution function in one column, in base space where a model prefers that and rows are not rounded,
     otherwise by draws; ``None`` without any of them."""
@@ -238,15 +210,15 @@ def _continuous(model: Any, rows: Floats, smooth: bool) -> Reading | None:
     _same_columns(known.dimension, rows)
     to_base = base.model.to_base if base is not None else known.to_base
     if d == 1 and to_base is not None:
-        return Reading(owner, Source(cdf=lambda x: _normal_cdf(to_base, x)), rows)
+        return Reading(owner, Source(cdf=partial(_normal_cdf, to_base)), rows)
     if d == 1 and known.cdf is not None:
         return Reading(owner, Source(cdf=known.cdf, quantile=known.quantile), rows)
     if to_base is not None and (base is not None or known.prefers_base) and smooth:
-        normal = Source(d, lambda n, rng: rng.normal(size=(n, d)))
+        normal = Source(d, partial(_normal_draws, d))
         return Reading(owner, normal, to_host(to_base(rows)), space="base space", passed=rows)
     if known.sampler is None:
         return None
-    source, speed = _KEPT.get(owner, ("source", d), lambda: _sampled(found, rows))
+    source, speed = _kept_for(owner, ("source", d), lambda: _sampled(found, rows))
     return Reading(owner, source, rows, speed=speed)
 
 
@@ -269,7 +241,7 @@ def _normal_cdf(to_base: Callable[[Floats], Floats], x: Floats) -> Floats:
 def _sampled(model: Any, rows: Floats) -> tuple[Source, float]:
     """A source by draws, with the log density as one more view, and how fast it is."""
     known, d = Knowledge(model), rows.shape[1]
-    place, density, sampler = known.place, known.log_density, _named(known.sampler)
+    place, density, sampler = known.place, known.log_density, partial(_drawn_by, known.sampler)
     mean, covariance = (None, None) if place is None or place[1].shape != (d, d) else place
     start = time.perf_counter()
     Source(d, sampler).draw(_TIMED, np.random.default_rng(_SEED))
@@ -290,22 +262,18 @@ def _log_density(density: Callable[[Array], Array], template: Array, x: Floats) 
     return to_host(density(like(x, template)))
 
 
-def _named(sampler: Any) -> Sampler:
-    """A sampler whose own errors say whose they are."""
+def _normal_draws(d: int, n: int, rng: np.random.Generator) -> Floats:
+    return rng.normal(size=(n, d))
 
-    def sample(n: int, rng: np.random.Generator) -> Any:
-        try:
-            return sampler(n, rng)
-        except Exception as error:  # a user's sampler may raise anything
-            raise ValueError(f"`model.sample({n}, rng)` failed: {type(error).__name__}: {error}") from error
 
-    return sample
+def _drawn_by(sampler: Any, n: int, rng: np.random.Generator) -> Any:
+    """Draws of a sampler, whose own errors say whose they are."""
+    try:
+        return sampler(n, rng)
+    except Exception as error:  # a user's sampler may raise anything
+        raise ValueError(f"`model.sample({n}, rng)` failed: {type(error).__name__}: {error}") from error
 
 
 def _key(views: Any) -> Hashable:
     """Views as part of a key: functions are known by themselves."""
     return tuple(views.items()) if isinstance(views, Mapping) else tuple(views) if isinstance(views, list) else views
-
-
-def _families(source: Source, views: Any) -> list[Family]:
-    return [*column_families(source), user_family(views)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -334,8 +335,12 @@ def from_probabilities(probabilities: Sequence[float]) -> Source:
     array([0. , 0.2, 0.5, 1. ])
     """
     below = np.concatenate([[0.0], np.cumsum(probabilities) / np.sum(probabilities)])
-    return Source(
-        cdf=lambda x: below[np.clip(np.floor(x) + 1, 0, len(below) - 1).astype(np.int64)],
-        quantile=lambda levels: np.searchsorted(below[1:], levels - 1e-12),
-        discrete=True,
-    )
+    return Source(cdf=partial(_share_up_to, below), quantile=partial(_category_at, below), discrete=True)
+
+
+def _share_up_to(below: Floats, x: Floats) -> Floats:
+    return np.asarray(below[np.clip(np.floor(x) + 1, 0, len(below) - 1).astype(np.int64)])
+
+
+def _category_at(below: Floats, levels: Floats) -> Any:
+    return np.searchsorted(below[1:], levels - 1e-12)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steinball.arrays import Floats
 from steinball.regions.source import Function, Rows, Source
@@ -18,6 +20,8 @@ MOST_PAIRS = 5000
 _WINSORIZED = 3.0  # standard deviations beyond which a row of the pilot part does not steer what is learned
 _FAR = 1e6  # standard deviations beyond which a classifier is told this number
 _SEED = 20230918
+_WHOLE = ("the sum of squares of all columns", "the sum of all columns", "the largest of all columns in size",
+          "the log density of the model")  # fmt: skip
 
 
 class Family(NamedTuple):
@@ -25,20 +29,22 @@ class Family(NamedTuple):
 
     Attributes
     ----------
-    size : int
-        Number of views.
+    words : sequence of str
+        What each view is.
     values : callable
         ``values(rows, part)`` gives the views in the slice ``part`` at every row, (views, n).
-    word : callable
-        ``word(t)`` says in words what the view t is.
     columns : int
         The first so many views are the user's columns.
     """
 
-    size: int
+    words: Sequence[str]
     values: Callable[[Rows, slice], Floats]
-    word: Callable[[int], str]
     columns: int = 0
+
+    @property
+    def size(self) -> int:
+        """Number of views."""
+        return len(self.words)
 
     @np.errstate(over="ignore", invalid="ignore")
     def at(self, rows: Rows, part: slice = slice(None)) -> Floats:
@@ -58,41 +64,37 @@ def column_families(source: Source, names: Sequence[str] | None = None) -> list[
 
     Examples
     --------
-    >>> [family.word(0) for family in column_families(Source(columns=3), ["height", "weight", "age"])]
+    >>> [family.words[0] for family in column_families(Source(columns=3), ["height", "weight", "age"])]
     ['height', 'the sum of squares of all columns', 'product of height and weight']
     """
     d = source.columns
     called = [f"column {j + 1}" for j in range(d)] if names is None else list(names)
     given = [f"{name} given the columns before it" for name in called[1:]] if source.correlated else []
+    family = Family(called + given, partial(_columns, bool(given)), d)
+    if d == 1:
+        return [family]
+    whole = Family(_WHOLE[: 3 if source.log_density is None else 4], partial(_whole_rows, source.log_density))
+    return [family, whole, _pairs(called[:1] + (given or called[1:]))]
 
-    def columns(rows: Rows, part: slice) -> Floats:
-        return (np.concatenate([rows.x.T, rows.z[1:]]) if given else rows.x.T)[part]
 
-    family = Family(d + len(given), columns, (called + given).__getitem__, d)
-    return [family, _whole_rows(source), _pairs(called[:1] + (given or called[1:]))] if d > 1 else [family]
+def _columns(given: bool, rows: Rows, part: slice) -> Floats:
+    return (np.concatenate([rows.x.T, rows.z[1:]]) if given else rows.x.T)[part]
 
 
-def _whole_rows(source: Source) -> Family:
-    words = ["the sum of squares of all columns", "the sum of all columns", "the largest of all columns in size"]
-    density = source.log_density
-
-    def values(rows: Rows, part: slice) -> Floats:
-        found = [np.einsum("ij,ij->j", rows.z, rows.z), rows.z.sum(axis=0), np.abs(rows.z).max(axis=0)]
-        return np.stack(found if density is None else [*found, _one_each(density, rows.x, "log_density")])[part]
-
-    words += [] if density is None else ["the log density of the model"]
-    return Family(len(words), values, words.__getitem__)
+def _whole_rows(density: Function | None, rows: Rows, part: slice) -> Floats:
+    found = [np.einsum("ij,ij->j", rows.z, rows.z), rows.z.sum(axis=0), np.abs(rows.z).max(axis=0)]
+    return np.stack(found if density is None else [*found, _one_each(density, rows.x, "log_density")])[part]
 
 
 def _pairs(called: Sequence[str]) -> Family:
     first, second = np.triu_indices(len(called), 1)
     some = np.sort(np.random.default_rng(_SEED).permutation(len(first))[:MOST_PAIRS])
-    first, second = first[some], second[some]
+    words = [f"product of {called[i]} and {called[j]}" for i, j in zip(first[some], second[some], strict=True)]
+    return Family(words, partial(_products, first[some], second[some]))
 
-    def values(rows: Rows, part: slice) -> Floats:
-        return np.asarray(rows.z[first[part]] * rows.z[second[part]])
 
-    return Family(len(some), values, lambda t: f"product of {called[first[t]]} and {called[second[t]]}")
+def _products(first: NDArray[np.intp], second: NDArray[np.intp], rows: Rows, part: slice) -> Floats:
+    return np.asarray(rows.z[first[part]] * rows.z[second[part]])
 
 
 def user_family(views: Function | Sequence[Function] | Mapping[str, Function]) -> Family:
@@ -101,19 +103,18 @@ def user_family(views: Function | Sequence[Function] | Mapping[str, Function]) -
     Examples
     --------
     >>> family = user_family({"ratio": lambda x: x[:, 0] / x[:, 1]})
-    >>> family.word(0), family.values(Rows(np.array([[1.0, 2.0]]), np.zeros((2, 1))), slice(None))
+    >>> family.words[0], family.values(Rows(np.array([[1.0, 2.0]]), np.zeros((2, 1))), slice(None))
     ('ratio', array([[0.5]]))
     """
     listed = views if isinstance(views, (Mapping, list, tuple)) else [views]
     named = dict(listed) if isinstance(listed, Mapping) else {f"view {k}": f for k, f in enumerate(listed, 1)}
     if not named or not all(callable(view) for view in named.values()):
         raise TypeError(f"`views` must be a function, or a list or dictionary of functions, got {views!r}.")
-    words = list(named)
+    return Family(list(named), partial(_user_values, named))
 
-    def values(rows: Rows, part: slice) -> Floats:
-        return np.stack([_one_each(named[word], rows.x, word) for word in words[part]])
 
-    return Family(len(words), values, words.__getitem__)
+def _user_values(named: dict[str, Function], rows: Rows, part: slice) -> Floats:
+    return np.stack([_one_each(view, rows.x, word) for word, view in list(named.items())[part]])
 
 
 def _one_each(view: Function, x: Floats, name: str) -> Floats:
@@ -145,12 +146,12 @@ def learned_family(pilot: Floats) -> Family:
     words = [f"a direction in which the other half of the rows is shifted ({_mostly(v)})" for v in shifts]
     words += [f"a direction in which the other half of the rows spreads most or least ({_mostly(v)})" for v in ends]
     words += ["a quadratic form that the other half of the rows suggests"] * len(forms)
+    return Family(words, partial(_learned_values, np.stack([*shifts, *ends]), forms))
 
-    def values(rows: Rows, part: slice) -> Floats:
-        quadratic = [np.einsum("ij,ij->j", rows.z, form @ rows.z) for form in forms]
-        return np.concatenate([np.stack([*shifts, *ends]) @ rows.z, quadratic])[part]
 
-    return Family(len(words), values, words.__getitem__)
+def _learned_values(directions: Floats, forms: list[Floats], rows: Rows, part: slice) -> Floats:
+    quadratic = [np.einsum("ij,ij->j", rows.z, form @ rows.z) for form in forms]
+    return np.concatenate([directions @ rows.z, quadratic])[part]
 
 
 def _mostly(direction: Floats) -> str:
@@ -174,17 +175,18 @@ def classifier_family(pilot: Floats, source: Source, classifier: Any) -> Family:
     drawn = source.draw(n, np.random.default_rng(_SEED)) if draws is None else draws[: taught(draws, n)]
     fitted = copy.deepcopy(classifier)
     fitted.fit(np.concatenate([_near(pilot), _near(source.rows(drawn).z)]), np.repeat([1, 0], [n, len(drawn)]))
+    return Family(["the value of the classifier"], partial(_told_apart, fitted))
 
-    def value(x: Floats) -> Any:
-        try:
-            return fitted.decision_function(x)
-        except AttributeError:
-            return fitted.predict_proba(x)[:, 1]
 
-    def values(rows: Rows, part: slice) -> Floats:
-        return _one_each(value, _near(rows.z), "classifier")[None][part]
+def _told_apart(fitted: Any, rows: Rows, part: slice) -> Floats:
+    return _one_each(partial(_decision, fitted), _near(rows.z), "classifier")[None][part]
 
-    return Family(1, values, lambda t: "the value of the classifier")
+
+def _decision(fitted: Any, x: Floats) -> Any:
+    try:
+        return fitted.decision_function(x)
+    except AttributeError:
+        return fitted.predict_proba(x)[:, 1]
 
 
 def _near(z: Floats) -> Floats:

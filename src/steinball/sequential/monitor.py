@@ -13,10 +13,9 @@ import scipy
 from steinball.arrays import Floats, as_number, check_share, to_host
 from steinball.models.base import source_of_draws
 from steinball.models.knowledge import Knowledge
-from steinball.sequential import state_file
-from steinball.sequential.bettor import WealthPath
-from steinball.sequential.plan import as_rows
-from steinball.text import Row, card, count, number, percent, render
+from steinball.sequential import stream
+from steinball.sequential.stream import Stream, WealthPath, as_rows
+from steinball.text import Row, count, number, percent
 
 SPANS: Floats = np.array([15.0, 50.0, 150.0])
 """Numbers of rows that directions look back on, by exponential weights."""
@@ -209,7 +208,6 @@ def columns_of(model: Any) -> tuple[ExactColumns | DrawnColumns, int | None]:
 
 
 KEPT_ALARMS = 100
-_TITLE = "Monitor of a feed"
 _COMPARED, _NEAR = 8, 0.05  # u by draws differs a little from one set of draws to the next
 _SAVED = ("contamination", "expected_run", "n", "n_alarms", "alarms", "_dimension")
 
@@ -238,7 +236,7 @@ class Alarm(NamedTuple):
     column: int | None
 
 
-class Monitor:
+class Monitor(Stream):
     r"""Watch a feed of rows against a model, of which a share of the rows may always be anything
 
     .. math:: \bar M_t = \text{mean of } M_t \text{ over columns, spans and bets } \lambda, \qquad M_t = (1 + M_{t-1})
@@ -285,6 +283,8 @@ class Monitor:
     [532]
     """
 
+    title = "Monitor of a feed"
+
     def __init__(self, model: Any, contamination: float, expected_run: float = 10_000) -> None:
         self.contamination = check_share(contamination, "contamination")
         self.expected_run = as_number(expected_run, "expected_run", low=1.0, open_low=True)
@@ -299,11 +299,6 @@ class Monitor:
     def wealth(self) -> float:
         """M̄ after the last row."""
         return 0.0 if self._detector is None else float(self._detector.wealth.mean())
-
-    @property
-    def history(self) -> tuple[Any, Floats]:
-        """Numbers of rows and log M̄ there, at most 512 of them, evenly spaced."""
-        return self._path.n.copy(), self._path.log_wealth.copy()
 
     def update(self, rows: Any) -> list[Alarm]:
         """Take in the next rows, in their order, and return the alarms that they raise.
@@ -335,18 +330,16 @@ class Monitor:
     def _start(self, columns: int) -> Detector:
         return Detector.start(self.contamination, self.expected_run, self._columns, columns)
 
-    def summary(self) -> str:
-        """The state of the monitor for people."""
-        rows, sentence = self._shown()
-        return render(_TITLE, rows, sentence)
-
-    def _shown(self) -> tuple[list[Row], str]:
+    def _shown(self) -> tuple[str, list[Row], str]:
         evidence = f"{number(self.wealth)} of {count(self.expected_run)}"
-        words = "NO ALARM so far: the rows do not contradict"
+        word, words = "NO ALARM", "NO ALARM so far: the rows do not contradict"
         if self.alarms:
-            words = f"ALARM at row {self.alarms[-1].row}, {count(self.n_alarms)} so far: the rows contradict"
+            word, words = (
+                "ALARM",
+                f"ALARM at row {self.alarms[-1].row}, {count(self.n_alarms)} so far: the rows contradict",
+            )
         words += f" the model, even if up to {percent(self.contamination)} of them may be anything."
-        return [("data", count(self.n, "row")), ("evidence", evidence)], words
+        return word, [("data", count(self.n, "row")), ("evidence", evidence)], words
 
     def plot(self, ax: Any = None) -> Any:
         """The evidence over time, by matplotlib (``pip install 'steinball[plot]'``), in ``ax``, a new figure or a file.
@@ -364,11 +357,6 @@ class Monitor:
 
         return write_monitor(self, path, title)
 
-    def _repr_html_(self) -> str:
-        rows, sentence = self._shown()
-        word = "ALARM" if self.alarms else "NO ALARM"
-        return card(word, _TITLE, sentence.removeprefix(word).strip(), rows)
-
     def __repr__(self) -> str:
         return f"Monitor(n={self.n}, wealth={number(self.wealth)}, n_alarms={self.n_alarms})"
 
@@ -376,7 +364,7 @@ class Monitor:
         """Write the monitor to a file of arrays and one text of JSON (``.npz``); the model is not in it."""
         first = {"first.rows": self._first[0], "first.u": self._first[1]}
         facts = {name: vars(self)[name] for name in _SAVED}
-        state_file.write(path, "Monitor", facts, state_file.collect(self._parts()) | first)
+        stream.write(path, "Monitor", facts, stream.collect(self._parts()) | first)
 
     def _parts(self) -> dict[str, Any]:
         detector = {} if self._detector is None else {"detector": self._detector}
@@ -393,15 +381,15 @@ class Monitor:
             The same model: its distribution function is compared with the saved one at the first rows, or its draws
             with the saved ones, and another is refused.
         """
-        facts, arrays = state_file.read(path, "Monitor")
+        facts, arrays = stream.read(path, "Monitor")
         monitor = cls(model, facts["contamination"], facts["expected_run"])
         if facts["n"]:
             rows, saved, drawn = arrays["first.rows"], arrays["first.u"], "columns.knots" in arrays
             alike = drawn == bool(monitor._columns.state) and monitor._dimension in (None, rows.shape[1])
             u = monitor._columns(rows) if alike else np.empty(0)
-            state_file.compare(u, saved, "`model`", _NEAR if drawn else 1e-6)
+            stream.compare(u, saved, "`model`", _NEAR if drawn else 1e-6)
             monitor._first, monitor._detector = (rows, saved), monitor._start(u.shape[1])
-            state_file.fill(monitor._parts(), arrays)
+            stream.fill(monitor._parts(), arrays)
         vars(monitor).update({name: facts[name] for name in _SAVED})
         monitor.alarms = [Alarm(*alarm) for alarm in facts["alarms"]]
         return monitor

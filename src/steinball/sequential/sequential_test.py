@@ -3,23 +3,81 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, as_seed
+import steinball.arrays as arrays
+from steinball.arrays import Array, Floats
+from steinball.explain.tolerance import conceding
+from steinball.kernels.base import Kernel
+from steinball.models.base import Model, evaluate_score, model_at
+from steinball.models.base_space import bring_stream
+from steinball.models.knowledge import Knowledge
 from steinball.models.standardized import Standardization
-from steinball.sequential import state_file
-from steinball.sequential.bettor import Bettor, WealthByShare, WealthPath
-from steinball.sequential.plan import Plan, as_rows, decision_of, dimension_of, moved, scored, scores_at
-from steinball.text import Row, card, count, number, render
+from steinball.problem import Problem
+from steinball.text import OF_DISTRIBUTION, decided, tolerated
+from steinball.rows import Rows, in_no_coordinates
+from steinball.sequential import stream
+from steinball.sequential.bettor import Bettor, Direction, KeptPoints, WealthByShare
+from steinball.sequential.stream import Stream, WealthPath, as_rows
+from steinball.stein import SteinKernel
+from steinball.tau.supremum import find_supremum
+from steinball.text import Row, count, number
+from steinball.tilts import Tilt
 
-_TITLE = "Sequential kernel Stein goodness-of-fit test"
+DRAWS = 512
+"""Draws of the model among which τ is first looked for."""
+
 _SAVED = ("n", "rejected_at", "_dimension")
+_PLAN = {"kernel": "_kernel", "tilt": "_tilt", "tau": "_tau"}
+_PLAN |= {name: name for name in ("contamination", "level", "budget", "burn_in")}
 _MOVE = ("center", "root", "inverse")
 
 
-class SequentialTest:
+def scored(model: Any, rows: Array) -> tuple[Model, Floats]:
+    """The model for arrays of the library of ``rows``, and points (n, 2, d): rows where it is tested, and scores."""
+    found = model_at(model, rows)
+    rows = bring_stream(rows, found)
+    return found, np.stack([arrays.to_host(rows), arrays.to_host(evaluate_score(found, rows))], axis=1)
+
+
+def moved(points: Floats, move: Any) -> Floats:
+    """Points (n, 2, d) in standardized coordinates, where there is a move into these."""
+    return points if move is None else np.stack([move(points[:, 0]), move.pulled(points[:, 1])], axis=1)
+
+
+def _bound(tau: str, model: Model, points: Floats, stein: SteinKernel) -> float:
+    """τ by a search that begins at points."""
+    found = find_supremum(tau, Problem.at_scores(stein, model, points, evaluate_score(model, points)))
+    if not found.is_upper_bound:
+        raise ValueError(
+            f'`tau={tau!r}` found no upper bound of u(x, x) for this model, only a value of kind "{found.kind}" '
+            f"({found.value:g}). Betting needs a bound: give a number."
+        )
+    return found.value
+
+
+def _as_kernels(kernel: Any) -> tuple[Kernel, ...] | None:
+    if kernel is None:
+        return None
+    kernels = tuple(kernel) if isinstance(kernel, Sequence) else (kernel,)
+    if not kernels or not all(isinstance(k, Kernel) for k in kernels):
+        raise TypeError(f"`kernel` must be a kernel of `steinball.kernels`, several of them, or None, got {kernel!r}.")
+    return kernels
+
+
+def _as_tau(tau: Any, kernels: int) -> Any:
+    if isinstance(tau, str):
+        return tau
+    values = [arrays.as_number(value, "tau", low=0.0, open_low=True) for value in arrays.as_numbers(tau, "tau").ravel()]
+    if len(values) not in (1, kernels):
+        raise ValueError(f"`tau` must be one number or one per kernel, {kernels}, got {len(values)}.")
+    return tuple(values)
+
+
+class SequentialTest(Stream):
     r"""Test a stream of points against a model by betting, with a wealth that may be looked at after every point
 
     .. math:: W_n = \prod_{t \le n} \big( 1 + \lambda_t (f_t(X_t) - \theta) \big), \qquad
@@ -37,8 +95,8 @@ class SequentialTest:
         ``"auto"`` takes center and scale from the model, or where it knows neither from the ``burn_in`` points.
     tau : "auto", float, or one float per kernel
         An upper bound of u(x, x); a point above it is an error.
-    contamination, radius : float
-        One of them: the tolerated share ε₀, θ = ε₀√τ; or θ itself, with one kernel.
+    contamination : float
+        The tolerated share ε₀; θ = ε₀√τ.
     level : float
         The level α of ``rejected``.
     budget : int
@@ -47,12 +105,6 @@ class SequentialTest:
     burn_in : int
         That many first points are not bet on: they choose kernel and tilt where these are not given, and are the first
         to show a direction.
-    strategy : {"mixture", "newton"}
-        How much is bet, as in :class:`steinball.calibration.Betting`.
-    standardize : bool
-        Whether points are tested in standardized coordinates, as in :func:`steinball.ksd_test`: by the model's
-        covariance or draws, or where it has neither by the ``burn_in`` points. A kernel, a tilt, a number for ``tau``
-        or a ``radius`` is about the coordinates of the data, which are kept then.
     rng : None, int, SeedSequence or Generator
         For the sample of the past that renews the kept points.
 
@@ -65,6 +117,10 @@ class SequentialTest:
 
     Notes
     -----
+    Points are tested in standardized coordinates, as in :func:`steinball.ksd_test`: by the model's covariance or draws,
+    or where it has neither by the ``burn_in`` points. A kernel, a tilt or a number for ``tau`` is about the coordinates
+    of the data, which are kept then. Bets are the mixture of :class:`steinball.calibration.Betting`.
+
     Proved (``docs/theory/betting.md``): if each point, given the past, has a distribution within the ball, the chance
     that ``rejected`` ever becomes true is at most ``level``, whenever the stream is stopped and whatever the budget.
     ``contamination_bound`` and ``lower_bound`` hold likewise, at all times at once, where all points have one
@@ -83,6 +139,8 @@ class SequentialTest:
     (True, 200)
     """
 
+    title = "Sequential kernel Stein goodness-of-fit test"
+
     def __init__(
         self,
         model: Any,
@@ -90,30 +148,34 @@ class SequentialTest:
         kernel: Any = None,
         tilt: Any = "auto",
         tau: Any = "auto",
-        contamination: float | None = None,
-        radius: float | None = None,
+        contamination: float,
         level: float = 0.05,
         budget: int = 500,
         burn_in: int = 0,
-        strategy: str = "mixture",
-        standardize: bool = True,
         rng: Any = None,
     ) -> None:
-        self._model, self._dimension = model, dimension_of(model, radius)
-        self._plan = Plan(kernel, tilt, tau, contamination, radius, level, budget, burn_in, strategy, standardize)
-        self._rng = np.random.Generator(np.random.PCG64(as_seed(rng)))
+        if not Knowledge(model).evaluable or arrays.is_array_like(model):
+            raise TypeError("`model` must have a score for points still to come: pass a score function, not an array.")
+        self._model, self._dimension = model, Knowledge(model).dimension
+        if not (isinstance(tilt, str) and tilt == "auto"):
+            arrays.check_kind(tilt, (Tilt, type(None)), "tilt", 'a tilt of `steinball.tilts`, "auto" or None')
+        self._kernel, self._tilt = _as_kernels(kernel), tilt
+        self._tau = _as_tau(tau, len(self._kernel or (None,)))
+        self.contamination, self.level = arrays.check_share(contamination, "contamination"), arrays.check_level(level)
+        self.budget = arrays.check_resamples(budget, "budget")
+        self.burn_in = arrays.check_resamples(burn_in, "burn_in", least=0)
+        self._rng = np.random.Generator(np.random.PCG64(arrays.as_seed(rng)))
         self._waiting: Floats | None = None
         self._bettor: Bettor | None = None
         self._move: Standardization | None = None
-        self._path, self._unchecked = WealthPath(), False
-        self.level, self.n = self._plan.level, 0
+        self._path, self._unchecked, self.n = WealthPath(), False, 0
         self.rejected_at: int | None = None
 
     # What the stream has shown.
 
     @property
     def _wealth(self) -> WealthByShare:
-        return WealthByShare.start(0.0, 1, "newton") if self._bettor is None else self._bettor.wealth
+        return WealthByShare.start(0.0, 1) if self._bettor is None else self._bettor.wealth
 
     @property
     def log_evalue(self) -> float:
@@ -155,22 +217,6 @@ class SequentialTest:
         return float(_plain(np.sqrt(squares), "ksd")) / self.n
 
     @property
-    def history(self) -> tuple[Any, Floats]:
-        """Numbers of points and log W there, at most 512 of them, evenly spaced."""
-        return self._path.n.copy(), self._path.log_wealth.copy()
-
-    @property
-    def kernel(self) -> Any:
-        """The kernel, or a tuple of them; ``None`` until it is chosen."""
-        kernels = self._plan.kernel
-        return kernels[0] if kernels is not None and len(kernels) == 1 else kernels
-
-    @property
-    def tilt(self) -> Any:
-        """The tilt; ``"auto"`` until it is chosen."""
-        return self._plan.tilt
-
-    @property
     def tau(self) -> Any:
         """τ, an array where there are several kernels; NaN until it is known."""
         return math.nan if self._bettor is None else _plain(self._bettor.taus)
@@ -180,18 +226,16 @@ class SequentialTest:
         """θ, an array where there are several kernels; NaN until it is known."""
         return math.nan if self._bettor is None else _plain(self._wealth.shares[0] * np.sqrt(self._bettor.taus))
 
-    def summary(self) -> str:
-        """The state of the test for people: a table, and the decision in words."""
-        return render(_TITLE, *self._shown())
-
-    def _shown(self) -> tuple[list[Row], str]:
+    def _shown(self) -> tuple[str, list[Row], str]:
         where = f"at point {self.rejected_at}" if self.rejected else "so far"
         rows: list[Row] = [
             ("data", count(self.n, "point")),
             ("wealth", number(self.evalue), "what a bettor has made of 1"),
             ("p-value", number(self.pvalue), "1 over the largest wealth; valid whenever you stop"),
         ]
-        return rows, decision_of(self.rejected, where, self._plan, self.contamination_bound)
+        words = decided(self.rejected, f"{where}, at level {self.level:g}", tolerated(self.contamination))
+        conceded = conceding(self.contamination_bound, self.level, OF_DISTRIBUTION)
+        return "REJECTED" if self.rejected else "NOT REJECTED", rows, f"{words}\n{conceded}".rstrip()
 
     def plot(self, ax: Any = None) -> Any:
         """The wealth over time, by matplotlib (``pip install 'steinball[plot]'``), in ``ax``, a new figure or a file.
@@ -201,11 +245,6 @@ class SequentialTest:
         from steinball.show.pictures import draw_into, draw_wealth
 
         return draw_into(ax, lambda ax: draw_wealth(*self.history, self.level, self.rejected_at, ax))
-
-    def _repr_html_(self) -> str:
-        rows, sentence = self._shown()
-        word = "REJECTED" if self.rejected else "NOT REJECTED"
-        return card(word, _TITLE, sentence.removeprefix(word).strip(), rows)
 
     def __repr__(self) -> str:
         numbers = f"evalue={number(self.evalue)}, pvalue={number(self.pvalue)}"
@@ -236,14 +275,38 @@ class SequentialTest:
 
     def _wait(self, model: Any, points: Floats) -> None:
         """Collect the burn-in; once it is there, choose what is open and go on with the rest."""
-        points, cut = points if self._waiting is None else np.concatenate([self._waiting, points]), self._plan.burn_in
+        points, cut = points if self._waiting is None else np.concatenate([self._waiting, points]), self.burn_in
         if len(points) < cut:
             self._waiting, self.n = points, len(points)
             return
-        plan, move = self._plan.chosen(model, points[:cut, 0], points.shape[2])
+        steins, tau, move = self._chosen(model, points[:cut, 0], points.shape[2])
         points = moved(points, move)
-        self._advance(plan.start(points[0, 0], self._rng), points, cut)
-        self._plan, self._move, self._waiting = plan, move, None
+        self._advance(self._start(steins, tau, points[0, 0]), points, cut)
+        self._kernel, self._tilt, self._tau = tuple(stein.kernel for stein in steins), steins[0].tilt, tau
+        self._move, self._waiting = move, None
+
+    def _chosen(self, model: Model, burnt: Floats, dimension: int) -> tuple[list[SteinKernel], Any, Any]:
+        """Kernels, tilt and τ by the model, or by points ``burnt`` (m, d) that are not bet on; and how points come into
+        standardized coordinates, where they are tested there."""
+        few = len(burnt) < 2
+        subject = Rows(np.zeros((1, dimension)) if few else burnt, model, predictable=few)
+        if in_no_coordinates(self._kernel, self._tilt, self._tau):
+            subject = subject.standardized()
+        move = subject.moves[0] if subject.moves else None
+        first = subject.choose((self._kernel or (None,))[0], self._tilt)
+        steins = [SteinKernel(kernel, first.tilt) for kernel in self._kernel or (first.kernel,)]
+        if not isinstance(self._tau, str):
+            return steins, self._tau, move
+        known, burnt = Knowledge(subject.model), burnt if move is None or not len(burnt) else move(burnt)
+        starts = (known.draws(DRAWS), burnt if len(burnt) else None, known.location, np.zeros(dimension))
+        points = next(np.atleast_2d(place) for place in starts if place is not None)
+        return steins, tuple(_bound(self._tau, subject.model, points, stein) for stein in steins), move
+
+    def _start(self, steins: list[SteinKernel], tau: Any, center: Floats) -> Bettor:
+        """A bettor of wealth 1 without points."""
+        taus, wealth = np.array(np.broadcast_to(tau, len(steins))), WealthByShare.start(self.contamination, len(steins))
+        directions = [Direction(stein) for stein in steins]
+        return Bettor(taus, KeptPoints.empty(self.budget, center), wealth, directions, self._rng)
 
     def _advance(self, bettor: Bettor, points: Floats, cut: int = 0) -> None:
         """Take in points, the first ``cut`` of them without a bet."""
@@ -261,12 +324,12 @@ class SequentialTest:
     def save(self, path: Any) -> None:
         """Write the test to a file of arrays and one text of JSON (``.npz``); the model is not in it."""
         facts: dict[str, Any] = {name: vars(self)[name] for name in _SAVED}
-        facts["plan"] = {name: state_file.describe(value) for name, value in vars(self._plan).items()}
+        facts["plan"] = {name: stream.describe(vars(self)[own]) for name, own in _PLAN.items()}
         facts["rng"] = self._rng.bit_generator.state
-        arrays = state_file.collect({"path": self._path}) | ({} if self._bettor is None else self._bettor.arrays())
+        held = stream.collect({"path": self._path}) | ({} if self._bettor is None else self._bettor.arrays())
         waiting = {} if self._waiting is None else {"waiting": self._waiting}
         move = {} if self._move is None else {f"move.{name}": vars(self._move)[name] for name in _MOVE}
-        state_file.write(path, "SequentialTest", facts, arrays | waiting | move)
+        stream.write(path, "SequentialTest", facts, held | waiting | move)
 
     @classmethod
     def load(cls, path: Any, model: Any, *, kernel: Any = None, tilt: Any = None) -> SequentialTest:
@@ -280,18 +343,19 @@ class SequentialTest:
         kernel, tilt
             Only where they are not of this library; compared likewise.
         """
-        facts, arrays = state_file.read(path, "SequentialTest")
+        facts, held = stream.read(path, "SequentialTest")
         own = {"kernel": kernel, "tilt": tilt}
-        plan = {name: state_file.recall(value, own.get(name), name) for name, value in facts["plan"].items()}
+        plan = {name: stream.recall(value, own.get(name), name) for name, value in facts["plan"].items()}
         test = cls(model, **plan)
         vars(test).update({name: facts[name] for name in _SAVED})
-        test._rng.bit_generator.state, test._waiting = facts["rng"], arrays.get("waiting")
-        state_file.fill({"path": test._path}, arrays)
-        if "kept.center" in arrays:
-            test._bettor = test._plan.start(arrays["kept.center"], test._rng)
-            test._bettor.load(arrays)
-        if "move.root" in arrays:
-            test._move = Standardization(model, **{name: arrays[f"move.{name}"] for name in _MOVE})
+        test._rng.bit_generator.state, test._waiting = facts["rng"], held.get("waiting")
+        stream.fill({"path": test._path}, held)
+        if "kept.center" in held:
+            steins = [SteinKernel(kernel, test._tilt) for kernel in test._kernel or ()]
+            test._bettor = test._start(steins, test._tau, held["kept.center"])
+            test._bettor.load(held)
+        if "move.root" in held:
+            test._move = Standardization(model, **{name: held[f"move.{name}"] for name in _MOVE})
         test._unchecked = test.n > 0
         test._check_model(None)
         return test
@@ -304,12 +368,13 @@ class SequentialTest:
             return
         try:
             places = points[:, 0] if self._move is None else self._move.back(points[:, 0])
-            found = scores_at(self._model, places, places if rows is None else rows)
+            template = places if rows is None else rows  # in whose array library scores are computed
+            found = arrays.to_host(evaluate_score(model_at(self._model, template), arrays.like(places, template)))
         except Exception:  # whatever a score of another array library raises
             if rows is None:
                 return
             raise
-        state_file.compare(found if self._move is None else self._move.pulled(found), points[:, 1], "`model`")
+        stream.compare(found if self._move is None else self._move.pulled(found), points[:, 1], "`model`")
         self._unchecked = False
 
 

@@ -157,8 +157,7 @@ def _ends(values: Floats) -> tuple[float, float]:
 
 def write_monitor(monitor: Monitor, path: str | Path, title: str = "") -> Path:
     """Write the page of a monitor: :meth:`steinball.Monitor.report`."""
-    (rows, sentence), title = monitor._shown(), title or "Monitor of a feed"
-    word = "ALARM" if monitor.alarms else "NO ALARM"
+    (word, rows, sentence), title = monitor._shown(), title or "Monitor of a feed"
     caption = "The evidence since the last alarm, in powers of ten; dashed: where an alarm is raised."
     alarms = [
         [f"{alarm.row:,}", number(alarm.wealth), "the whole row" if alarm.column is None else str(alarm.column + 1)]

@@ -1,4 +1,7 @@
-"""The state of a test or monitor in a plain file: arrays, and one text of JSON. Nothing in it can be run."""
+"""What a test and a monitor of a stream share: rows that come in, the path of the wealth, and the file of a state.
+
+The file holds arrays and one text of JSON. Nothing in it can be run.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,25 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 import steinball.kernels as kernels
 import steinball.kernels.base as algebra
 import steinball.tilts as tilts
-from steinball.arrays import Floats, check_kind
+from steinball.arrays import Array, Floats, as_samples, check_kind, is_array
 from steinball.files import whole_file
 from steinball.kernels.base import Kernel
+from steinball.text import Row, card, render
 from steinball.tilts.base import Product
 
-SCHEMA = "steinball.sequential/3"
+SCHEMA = "steinball.sequential/4"
+
+KEPT = 512
+"""Points of a path that are kept at most."""
 
 _OWN = {"type": None}  # a kernel or tilt that is not of this library
 _BUILT_IN: dict[str, Any] = {
@@ -30,6 +37,60 @@ _BUILT_IN: dict[str, Any] = {
     if isinstance(kind, type) and issubclass(kind, base)
 }
 _NAMES = {kind: name for name, kind in _BUILT_IN.items()}
+
+
+def as_rows(batch: Any, name: str, dimension: int | None) -> Array:
+    """Rows (m, d) of a stream: numbers (m,) are m rows of one column, or one row where ``dimension`` is larger."""
+    one = np.isscalar(batch) or (is_array(batch) and batch.ndim == 0)
+    rows, shape = as_samples([batch] if one else batch, name, least=0), tuple(np.shape(batch))
+    rows = rows.reshape((1, dimension)) if shape == (dimension,) else rows
+    if dimension is not None and rows.shape[1] != dimension:
+        raise ValueError(f"`{name}` must have {dimension} columns, got shape {shape}.")
+    return rows
+
+
+@dataclass(eq=False)
+class WealthPath:
+    """A path of log W in bounded memory: at every ``stride``-th point, the stride doubling when too many are held."""
+
+    stride: int = 1
+    n: Any = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    log_wealth: Floats = field(default_factory=lambda: np.empty(0))
+    state: ClassVar = ("stride", "n", "log_wealth")
+
+    def add(self, first: int, path: Floats) -> None:
+        """log W after the points ``first``, ``first`` + 1, …"""
+        self.n = np.append(self.n, first + np.arange(path.size))
+        self.log_wealth = np.append(self.log_wealth, path)
+        while np.count_nonzero(self.n % self.stride == 0) > KEPT:
+            self.stride *= 2
+        chosen = self.n % self.stride == 0
+        self.n, self.log_wealth = self.n[chosen], self.log_wealth[chosen]
+
+
+class Stream:
+    """What is shown of a stream: a title, a table and a sentence, and the path of the wealth."""
+
+    title: ClassVar[str]
+    _path: WealthPath
+
+    def _shown(self) -> tuple[str, list[Row], str]:
+        """The decision in a word, the table, and a sentence that begins with the word."""
+        raise NotImplementedError
+
+    @property
+    def history(self) -> tuple[Any, Floats]:
+        """Numbers of rows and the logarithm of the wealth there, at most 512 of them, evenly spaced."""
+        return self._path.n.copy(), self._path.log_wealth.copy()
+
+    def summary(self) -> str:
+        """The state for people: a table, and the decision in words."""
+        _, rows, sentence = self._shown()
+        return render(self.title, rows, sentence)
+
+    def _repr_html_(self) -> str:
+        word, rows, sentence = self._shown()
+        return card(word, self.title, sentence.removeprefix(word).strip(), rows)
 
 
 def describe(part: Any) -> Any:

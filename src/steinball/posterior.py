@@ -43,8 +43,8 @@ def as_reading(parameters: Any, chains: Any, chain_axis: Any) -> Reading:
         raise ValueError(f"`chain_axis` must be 0 for (chain, draw, d) or 1 for (draw, chain, d), got {chain_axis!r}.")
     if parameters is not None:
         parameters = tuple(map(str, check_kind(parameters, Iterable, "parameters", "a name or a list of names")))
-    lengths = None if chains is None else as_chains(chains)
-    return Reading(parameters, lengths if lengths is None or isinstance(lengths, int) else tuple(lengths), chain_axis)
+    lengths: Any = None if chains is None else as_chains(chains)
+    return Reading(parameters, lengths, chain_axis)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,16 +76,22 @@ class Draws:
     @classmethod
     def of(cls, draws: Any, reading: Reading, parameters: Sequence[str] | None = None) -> Draws:
         """An array (chain, draw, d), (n, d) or (n,), checked: finite, no chain stuck, and every column moves."""
-        array = draws if is_array(draws) else _as_array(draws)
-        if array.ndim == 3:
-            rows, lengths = _stacked(array, reading)
-        else:
-            if reading.chain_axis is not None:
-                raise ValueError(f"`chain_axis` is for arrays of three axes, got shape {tuple(array.shape)}.")
-            rows = computed(as_samples(array, "draws"))
-            lengths = chain_lengths(int(rows.shape[0]), 1 if reading.chains is None else reading.chains)
+        array, chains = draws if is_array(draws) else _as_array(draws), reading.chains
+        shape = tuple(array.shape)
+        if len(shape) == 3:
+            if chains is not None:
+                raise ValueError(f"`chains` is for arrays (n, d); shape {shape} says itself how many there are.")
+            array = reading.chains_first(array)
+            chains = (int(array.shape[1]),) * int(array.shape[0])
+            array = namespace(array).reshape(array, (sum(chains), shape[2]))
+        elif reading.chain_axis is not None:
+            raise ValueError(f"`chain_axis` is for arrays of three axes, got shape {shape}.")
+        rows = computed(as_samples(array, "draws"))
         names = reading.parameters if parameters is None else tuple(parameters)
-        found = cls(rows, lengths, _names(names, int(rows.shape[1])))
+        names = tuple(f"x[{j}]" for j in range(rows.shape[1])) if names is None else names
+        if len(names) != rows.shape[1]:
+            raise ValueError(f"`parameters` must name the {rows.shape[1]} columns of `draws`, got {len(names)} names.")
+        found = cls(rows, chain_lengths(int(rows.shape[0]), 1 if chains is None else chains), names)
         _check_moving(found)
         return found
 
@@ -183,24 +189,6 @@ def _as_array(draws: Any) -> Floats:
     return array if array.dtype.kind in "fiu" else np.asarray(as_samples(draws, "draws"))
 
 
-def _stacked(array: Array, reading: Reading) -> tuple[Array, tuple[int, ...]]:
-    """The rows of an array of three axes, chain behind chain, and the lengths of the chains."""
-    if reading.chains is not None:
-        raise ValueError(f"`chains` is for arrays (n, d); shape {tuple(array.shape)} says itself how many there are.")
-    array = reading.chains_first(array)
-    chains, length, d = (int(size) for size in array.shape)
-    rows = computed(as_samples(namespace(array).reshape(array, (chains * length, d)), "draws"))
-    return rows, (length,) * chains
-
-
-def _names(names: tuple[str, ...] | None, d: int) -> tuple[str, ...]:
-    if names is None:
-        return tuple(f"x[{j}]" for j in range(d))
-    if len(names) != d:
-        raise ValueError(f"`parameters` must name the {d} columns of `draws`, got {len(names)} names.")
-    return names
-
-
 def _known(parameters: tuple[str, ...] | None, values: Mapping[str, Floats]) -> tuple[str, ...]:
     """The parameters that were asked for; of several, the order must be said, for it is that of the model's columns."""
     if parameters is None:
@@ -236,13 +224,10 @@ def _check_moving(draws: Draws) -> None:
 
 def _longest_stays(rows: Floats, starts: NDArray[np.intp]) -> NDArray[np.intp]:
     """How many draws each chain spends at one point at most without a move."""
-    moves = np.ones(len(rows), dtype=bool)
-    moves[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    moves = np.append(True, (rows[1:] != rows[:-1]).any(axis=1))
     moves[starts] = True
     arrivals = np.flatnonzero(moves)
-    longest = np.zeros(len(starts), dtype=np.intp)
-    np.maximum.at(longest, np.searchsorted(starts, arrivals, side="right") - 1, np.diff(arrivals, append=len(rows)))
-    return longest
+    return np.maximum.reduceat(np.diff(arrivals, append=len(rows)), np.searchsorted(arrivals, starts))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
