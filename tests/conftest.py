@@ -7,7 +7,7 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -40,6 +40,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(__file__).parent in item.path.parents and item.path.name != "test_docs.py":
             for name in REMARKS:
                 item.add_marker(pytest.mark.filterwarnings(f"ignore::steinball.cautions.{name}"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Fail where a module of tests cannot be imported: looking for doctests skips it, and then nothing else is said."""
+    report = yield
+    if report.skipped and Path(__file__).parent in collector.path.parents and "unable to import" in str(report.longrepr):
+        report.outcome = "failed"
+    return report
 
 
 HOUSEKEEPER = Housekeeper()

@@ -17,7 +17,7 @@ import pytest
 
 import steinball as sb
 from steinball.arrays import as_samples
-from steinball.cli import csvtext, datafiles, parquet
+from steinball.cli import csvtext, datafiles
 from steinball_command.options import DataFile
 
 pytestmark = pytest.mark.exact
@@ -203,7 +203,7 @@ def write_parquet(path: Path, columns: dict[str, Any] | Any, rows_per_group: int
 
 def test_row_groups_and_batches_are_put_together_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of 30 rows read 7 rows at a time, columns in another order than in the file."""
-    monkeypatch.setattr(parquet, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(datafiles, "_ROWS_AT_ONCE", 7)
     x = np.random.default_rng(0).normal(size=(100, 3))
     path = write_parquet(tmp_path / "a.parquet", {name: x[:, k] for k, name in enumerate("abc")}, 30)
     np.testing.assert_array_equal(read_table(path).samples, x)
@@ -215,7 +215,7 @@ def test_row_groups_and_batches_are_put_together_in_order(tmp_path: Path, monkey
 def test_what_is_missing_in_a_later_row_group_is_named_with_its_row_and_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float | None, message: str
 ) -> None:
-    monkeypatch.setattr(parquet, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(datafiles, "_ROWS_AT_ONCE", 7)
     values: list[float | None] = list(range(100))
     values[82] = value
     path = write_parquet(tmp_path / "a.parquet", {"x": np.zeros(100), "y": values}, 30)

@@ -11,10 +11,9 @@ import pytest
 
 import steinball as sb
 from steinball.results import Result
-from steinball.show.density import BLAMED
 from steinball.show.pictures import Panels, save_picture
 from steinball.show.svg import Theme
-from steinball.show.view import MOST, Scene, _chosen
+from steinball.show.view import BLAMED, MOST, Scene, _chosen
 
 pytestmark = pytest.mark.exact
 matplotlib = pytest.importorskip("matplotlib")
