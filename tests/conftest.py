@@ -43,10 +43,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """Fail where a module of tests cannot be imported: looking for doctests skips it, and then nothing else is said."""
     report = yield
-    if report.skipped and Path(__file__).parent in collector.path.parents and "unable to import" in str(report.longrepr):
+    if (
+        report.skipped
+        and Path(__file__).parent in collector.path.parents
+        and "unable to import" in str(report.longrepr)
+    ):
         report.outcome = "failed"
     return report
 
