@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import importlib
 import io
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +24,12 @@ from hypothesis import settings
 from tests.housekeeping import Housekeeper, Meter
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # read when JAX is first imported: float64 as in the other libraries
+
+# What JAX compiles is also kept in a folder of this process, since the housekeeper drops it from memory many times: to
+# read a program again takes a third of the time. Workers have a folder each: JAX writes where others may be reading.
+PROGRAMS = tempfile.mkdtemp(prefix="steinball-programs-")
+atexit.register(shutil.rmtree, PROGRAMS, ignore_errors=True)
+os.environ |= {"JAX_COMPILATION_CACHE_DIR": PROGRAMS, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
 
 settings.register_profile("steinball", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("steinball")
