@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import importlib
 import io
 import os
@@ -64,6 +65,12 @@ def pytest_make_collect_report(
     ):
         report.outcome = "failed"
     return report
+
+
+def pytest_collection_finish() -> None:
+    """Leave the tests themselves out of all later garbage collections, each of which takes 0.4 s longer with them."""
+    gc.collect()
+    gc.freeze()
 
 
 HOUSEKEEPER = Housekeeper()
