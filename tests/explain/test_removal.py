@@ -12,11 +12,15 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize
 
 import steinball as sb
+from steinball.arrays import as_seed
 from steinball.calibration import BoundaryBootstrap, Calibration, DeviationBound
 from steinball.calibration.boundary import BoundaryNull, largest_turn
+from steinball.evidence.ksd import Reading
 from steinball.explain import Fragility, removal
 from steinball.explain.removal import _dual_bound, _largest_sums, keep_most, least_removal
+from steinball.gram.whole import DenseGram
 from steinball.problem import Problem, pose
+from steinball.tau.certificate import Supremum
 from steinball.text import percent
 
 pytestmark = pytest.mark.exact
@@ -343,6 +347,14 @@ def test_the_deviation_bound_has_the_closed_form() -> None:
 CANDIDATES = np.array([-8.0, -2.5, -1.1, -0.4, 0.0, 0.4, 1.1, 2.5, 8.0])
 
 
+def gap(x: Vector, calibration: Calibration, radius: float) -> float:
+    """D − θ − q as :func:`run` finds it, without what a test says of its rows: for the many attacks that are tried."""
+    problem = pose(x, sb.models.Gaussian(), CURVED["kernel"], CURVED["tilt"])
+    summary = DenseGram(problem).summarise(calibration.request(len(x), as_seed(7)))
+    found = Reading(calibration, Supremum(CURVED["tau"], "given"), "v").decide(summary, radius, 0.1)
+    return found.ksd - radius - found.threshold
+
+
 def attacked(x: Vector, calibration: Calibration, radius: float, changes: int, reject: bool) -> bool:
     """Greedily replace ``changes`` points, each by the candidate that brings D − θ − q closest to the other side; tell
     whether the decision is still ``reject`` after every one of them."""
@@ -354,14 +366,15 @@ def attacked(x: Vector, calibration: Calibration, radius: float, changes: int, r
             for y in CANDIDATES:
                 trial = x.copy()
                 trial[i] = y
-                result = run(trial, calibration, radius, CURVED)
-                gap = (result.ksd - radius - result.threshold) * (1.0 if reject else -1.0)
-                if best is None or gap < best[0]:
-                    best = (gap, int(i), float(y))
+                left = gap(trial, calibration, radius) * (1.0 if reject else -1.0)
+                if best is None or left < best[0]:
+                    best = (left, int(i), float(y))
         assert best is not None
         x[best[1]] = best[2]
         touched.add(best[1])
-        if run(x, calibration, radius, CURVED).rejected != reject:
+        result = run(x, calibration, radius, CURVED)
+        assert abs(best[0]) == pytest.approx(abs(result.ksd - radius - result.threshold), rel=1e-9)
+        if result.rejected != reject:
             return False
     return True
 

@@ -47,7 +47,7 @@ def test_the_level_is_kept_clean_and_contaminated_where_it_counts_most(name: str
         count[:2] += clean.rejected, clean.at(contamination=0.05).rejected
         for k, share in ((2, 0.05), (3, 0.2)):
             y = x.copy()
-            y[: rng.binomial(N, share)] = worst_place(clean, law)
+            y[rng.permutation(N)[: rng.binomial(N, share)]] = worst_place(clean, law)
             count[k] += sb.robust_ksd_test(y, model, 0.05, calibration=CALIBRATION, rng=rng).rejected
     assert (count[:3] <= MOST).all(), count
     assert count[3] >= 27, count

@@ -1,10 +1,10 @@
 """Level and power by simulation, and the proof that these tests can fail.
 
-Every rate is over 400 samples with fixed seeds, bootstraps of 199 draws, at level 0.05. A test of level exactly 0.05
-rejects between 8 and 36 times out of 400 with probability 0.9991: rates ``LOW`` = 0.02 to ``HIGH`` = 0.09.
+Samples have fixed seeds, bootstraps 199 draws, tests level 0.05. Every claim on a rate is decided by Wald's sequential
+test (``tests/rates.py``), with chances of error of 0.1 % and 0.7 %.
 
-In the second half each claim is repeated, over 100 samples, with one thing taken away from the method (the shift θ, the
-−1 in W − 1, a factor 2), and must then not hold.
+In the second half each claim is repeated with one thing taken away from the method (the shift θ, the −1 in W − 1, a
+factor 2), and must then not hold.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,9 @@ from numpy.typing import NDArray
 import steinball as sb
 from steinball.gram.request import Request
 from steinball.kernels import Kernel
+from tests.rates import ALWAYS, EXACT_LEVEL, LEVEL, happens
 
 pytestmark = pytest.mark.calibration
-
-REPEATS, FEWER = 400, 100
-LOW, HIGH = 8 / 400, 36 / 400
 
 WEIGHTED, WILD = sb.WeightedBootstrap(199), sb.WildBootstrap(199)
 TILT = sb.PolynomialTilt(0.5)
@@ -41,19 +39,19 @@ def kernel(d: int) -> Kernel:
 
 
 def samples(n: int, d: int, share: float = 0.0, place: float = 0.0) -> Iterator[NDArray[np.float64]]:
-    """N(0, I) with exactly int(n·share) points replaced by (place, 0, …, 0)."""
-    for seed in range(REPEATS):
-        x = np.random.default_rng([seed, n, d]).normal(size=(n, d))
-        outliers = int(n * share)
-        x[:outliers] = 0.0
-        x[:outliers, 0] = place
+    """N(0, I) with exactly int(n·share) points, anywhere in the order, replaced by (place, 0, …, 0)."""
+    for seed in count():
+        rng = np.random.default_rng([seed, n, d])
+        x = rng.normal(size=(n, d))
+        outliers = rng.permutation(n)[: int(n * share)]
+        x[outliers] = 0.0
+        x[outliers, 0] = place
         yield x
 
 
-def rate(xs: Iterator[NDArray[np.float64]], repeats: int = REPEATS, **options: Any) -> float:
-    """The share of samples for which the test against N(0, I) rejects."""
-    tests = (sb.ksd_test(x, lambda x: -x, rng=i, **options) for i, x in enumerate(islice(xs, repeats)))
-    return sum(test.rejected for test in tests) / repeats
+def rejections(xs: Iterator[NDArray[np.float64]], **options: Any) -> Iterator[bool]:
+    """For each sample whether the test against N(0, I) rejects."""
+    return (sb.ksd_test(x, lambda x: -x, rng=i, **options).rejected for i, x in enumerate(xs))
 
 
 # The point null
@@ -64,17 +62,17 @@ def rate(xs: Iterator[NDArray[np.float64]], repeats: int = REPEATS, **options: A
 @pytest.mark.parametrize("d", [1, 5])
 def test_the_point_null_is_rejected_at_the_level(d: int, tilt: Any, calibration: Any, estimator: str) -> None:
     options: dict[str, Any] = {"kernel": kernel(d), "tilt": tilt, "calibration": calibration, "estimator": estimator}
-    assert LOW <= rate(samples(150, d), **options) <= HIGH
+    assert happens(rejections(samples(150, d), **options), *EXACT_LEVEL)
 
 
 def test_the_point_null_is_rejected_at_the_level_with_the_median_heuristic() -> None:
-    assert LOW <= rate(samples(150, 2), calibration=WEIGHTED) <= HIGH
+    assert happens(rejections(samples(150, 2), calibration=WEIGHTED), *EXACT_LEVEL)
 
 
 def test_the_standard_test_sees_a_shift() -> None:
-    """Mean 0.4 at n = 150: at least 99 % of the samples are rejected."""
+    """Mean 0.4 at n = 150: practically all samples are rejected."""
     shifted = (x + 0.4 for x in samples(150, 1))
-    assert rate(shifted, kernel=kernel(1), calibration=WEIGHTED) >= 0.99
+    assert happens(rejections(shifted, kernel=kernel(1), calibration=WEIGHTED), *ALWAYS)
 
 
 # The edge of the ball
@@ -90,32 +88,35 @@ def test_contamination_within_the_tolerance_keeps_the_level(
 ) -> None:
     """ε = ε₀ = 0.2, n = 100: where u is largest, where the bound is tight, and far away."""
     options: dict[str, Any] = {"kernel": kernel(d), "tilt": TILT, "calibration": calibration, "estimator": estimator}
-    assert rate(samples(100, d, 0.2, place), radius=sb.Huber(0.2), tau=TAU, **options) <= HIGH
+    assert happens(rejections(samples(100, d, 0.2, place), radius=sb.Huber(0.2), tau=TAU, **options), *LEVEL)
 
 
 @EDGE
 def test_small_contamination_within_the_tolerance_keeps_the_level(place: float) -> None:
     """ε = ε₀ = 0.05 as in the paper, n = 200, everything at its default but the tilt."""
-    rejected = rate(samples(200, 1, 0.05, place), tilt=TILT, radius=sb.Huber(0.05), calibration=WEIGHTED)
-    assert rejected <= HIGH
+    options: dict[str, Any] = {"tilt": TILT, "radius": sb.Huber(0.05), "calibration": WEIGHTED}
+    assert happens(rejections(samples(200, 1, 0.05, place), **options), *LEVEL)
 
 
 @EDGE
 @pytest.mark.parametrize("d", [1, 5])
 def test_contamination_far_beyond_the_tolerance_is_found(d: int, place: float) -> None:
-    """ε = 0.3 against ε₀ = 0.05, n = 200: at least 99 % of the samples are rejected."""
+    """ε = 0.3 against ε₀ = 0.05, n = 200: practically all samples are rejected."""
     options: dict[str, Any] = {"kernel": kernel(d), "tilt": TILT, "calibration": WEIGHTED}
-    assert rate(samples(200, d, 0.3, place), radius=sb.Huber(0.05), tau=TAU, **options) >= 0.99
+    assert happens(rejections(samples(200, d, 0.3, place), radius=sb.Huber(0.05), tau=TAU, **options), *ALWAYS)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2])
 def test_the_contamination_conceded_is_rarely_more_than_there_is(share: float) -> None:
     """The bound exceeds the true share of contaminated points in at most 5 % of samples, and says something."""
     bounds = []
-    for i, x in enumerate(samples(150, 1, share, WORST)):
+
+    def exceeds(i: int, x: NDArray[np.float64]) -> bool:
         result = sb.robust_ksd_test(x, lambda x: -x, 0.05, kernel=kernel(1), tilt=TILT, calibration=WEIGHTED, rng=i)
         bounds.append(result.contamination_bound)
-    assert np.mean(np.array(bounds) > share) <= HIGH
+        return bool(bounds[-1] > share)
+
+    assert happens((exceeds(i, x) for i, x in enumerate(samples(150, 1, share, WORST))), *LEVEL)
     assert share == 0.0 or np.median(bounds) > share / 4
 
 
@@ -172,15 +173,15 @@ def test_the_mutants_differ_from_the_method_by_what_they_say_and_by_nothing_else
 @pytest.mark.parametrize("tilt", [None, TILT], ids=["standard", "tilted"])
 @pytest.mark.parametrize("d", [1, 5])
 def test_without_the_minus_one_the_level_is_lost(d: int, tilt: Any) -> None:
-    rejected = rate(samples(150, d), FEWER, kernel=kernel(d), tilt=tilt, calibration=Uncentered(199))
-    assert not LOW <= rejected <= HIGH
+    options: dict[str, Any] = {"kernel": kernel(d), "tilt": tilt, "calibration": Uncentered(199)}
+    assert not happens(rejections(samples(150, d), **options), *EXACT_LEVEL)
 
 
 @EDGE
 @pytest.mark.parametrize("d", [1, 5])
 def test_without_the_minus_one_contamination_is_not_found(d: int, place: float) -> None:
     options: dict[str, Any] = {"kernel": kernel(d), "tilt": TILT, "calibration": Uncentered(199)}
-    assert rate(samples(200, d, 0.3, place), FEWER, radius=sb.Huber(0.05), **options) < 0.99
+    assert not happens(rejections(samples(200, d, 0.3, place), radius=sb.Huber(0.05), tau=TAU, **options), *ALWAYS)
 
 
 @EDGE
@@ -188,11 +189,11 @@ def test_without_the_minus_one_contamination_is_not_found(d: int, place: float) 
 @pytest.mark.parametrize("d", [1, 5])
 def test_without_the_shift_the_edge_is_rejected(d: int, place: float, calibration: Any, estimator: str) -> None:
     options: dict[str, Any] = {"kernel": kernel(d), "tilt": TILT, "calibration": calibration, "estimator": estimator}
-    assert rate(samples(100, d, 0.2, place), FEWER, radius=Unshifted(0.2), **options) > HIGH
+    assert not happens(rejections(samples(100, d, 0.2, place), radius=Unshifted(0.2), tau=TAU, **options), *LEVEL)
 
 
 @pytest.mark.parametrize("tilt", [None, TILT], ids=["standard", "tilted"])
 @pytest.mark.parametrize(("d", "which"), [(1, 2), (5, 1), (5, 2)], ids=["1-curvature", "5-slope", "5-curvature"])
 def test_without_a_factor_two_the_level_is_lost(d: int, which: int, tilt: Any) -> None:
-    rejected = rate(samples(150, d), FEWER, kernel=Halved(kernel(d), which), tilt=tilt, calibration=WEIGHTED)
-    assert not LOW <= rejected <= HIGH
+    options: dict[str, Any] = {"kernel": Halved(kernel(d), which), "tilt": tilt, "calibration": WEIGHTED}
+    assert not happens(rejections(samples(150, d), **options), *EXACT_LEVEL)

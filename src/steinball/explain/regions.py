@@ -14,7 +14,7 @@ from steinball.arrays import Floats
 from steinball.evidence.regions import RegionEvidence
 from steinball.frames import Labels, labels_of
 from steinball.regions.counted import Blame, Region, blame
-from steinball.regions.design import Cut, Question, floor_of
+from steinball.regions.design import Question
 from steinball.regions.views import column_families
 from steinball.text import Row, Summarized, count, percent, render, short
 

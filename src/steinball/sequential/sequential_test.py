@@ -17,14 +17,13 @@ from steinball.models.base_space import bring_stream
 from steinball.models.knowledge import Knowledge
 from steinball.models.standardized import Standardization
 from steinball.problem import Problem
-from steinball.text import OF_DISTRIBUTION, decided, tolerated
 from steinball.rows import Rows, in_no_coordinates
 from steinball.sequential import stream
 from steinball.sequential.bettor import Bettor, Direction, KeptPoints, WealthByShare
 from steinball.sequential.stream import Stream, WealthPath, as_rows
 from steinball.stein import SteinKernel
 from steinball.tau.supremum import find_supremum
-from steinball.text import Row, count, number
+from steinball.text import OF_DISTRIBUTION, Row, count, decided, number, tolerated
 from steinball.tilts import Tilt
 
 DRAWS = 512
