@@ -160,7 +160,7 @@ class Posterior(ABC):
         return f"{type(self).__name__}({', '.join(self.parameters)})"
 
 
-_KINDS = ("InferenceData", "DataTree", "Dataset")
+_KINDS = ("InferenceData", "DataTree", "Dataset", "DataArray")
 _DIMS = ("chain", "draw")
 
 
@@ -173,6 +173,8 @@ class ArviZ(Adapter):
         if kind is None:
             return None
         reading.refuse_axes(f"a {kind}")
+        if kind == "DataArray":
+            return NamedDraws({str(thing.name or "x"): _values(thing)})
         group = thing if kind == "Dataset" else _group(thing, "draws", "posterior")
         return NamedDraws({str(name): _values(variable) for name, variable in group.data_vars.items()})
 

@@ -244,12 +244,8 @@ def _precision(jax: Any, x: Array) -> AbstractContextManager[Any]:
 
 
 def _jax_gradient(jax: Any, function: Function, z: Array, _: Any) -> tuple[Array, Array]:
-    def total(points: Array) -> tuple[Array, Array]:
-        values = one_per_row(function(points), points)
-        return values.sum(), values
-
-    (_, values), gradient = jax.value_and_grad(total, has_aux=True)(z)
-    return values, gradient
+    values, pulled_back = jax.vjp(lambda points: one_per_row(function(points), points), z)
+    return values, pulled_back(jax.numpy.ones_like(values))[0]
 
 
 def _run_in_torch(task: Task, x: Array) -> Array:
@@ -302,14 +298,14 @@ def one_per_row(values: Any, x: Array) -> Array:
     shape = tuple(values.shape) if is_array(values) else None
     if shape in ((n,), (n, 1)) or (n == 1 and shape == ()):  # scipy drops the axis of a single row
         return namespace(values).reshape(values, (n,))
-    got = f"got shape {shape}" if shape is not None else f"got a {type(values).__name__}"
-    advice = ""
-    if shape == ():
-        got = "got one number for all"
-        advice = " Sum over the last axis only, or `vmap` a function of one point."
-    elif shape == (n, d):
-        advice = " Sum over the last axis; if it is the score, pass the function itself as the model."
-    raise ValueError(f"`log_density` must return one number for each of the {n} rows, {got}.{advice}")
+    got = f"a {type(values).__name__}" if shape is None else "one number for all" if shape == () else f"shape {shape}"
+    advice: dict[Any, str] = {
+        (): " Sum over the last axis only, or `vmap` a function of one point.",
+        (n, d): " Sum over the last axis; if it is the score, pass the function itself as the model.",
+    }
+    raise ValueError(
+        f"`log_density` must return one number for each of the {n} rows, got {got}.{advice.get(shape, '')}"
+    )
 
 
 def check_rows(function: Function, x: Array, values: Array) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,6 +16,7 @@ from steinball.models.support import Support
 from steinball.tilts.scatter import median_and_scales
 
 _HALF_LINE = Support.of((0, None))
+_NEWTON, _STEPS = 5, 60
 
 
 @dataclass(frozen=True)
@@ -135,13 +135,6 @@ def _logs_of(x: Floats, fitted: str = "") -> Floats:
     return np.asarray(logs)
 
 
-def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """The root of a monotone function of a positive number, between the two or beyond ``high``, to rounding."""
-    while function(low) * function(high) > 0.0:
-        low, high = high, 4.0 * high
-    return float(scipy.optimize.brentq(function, low, high, xtol=1e-300, rtol=8.9e-16))
-
-
 def _center_and_spread(x: Floats) -> tuple[float, float]:
     """Median and median absolute deviation, as a standard deviation, of the logarithms."""
     center, spread = median_and_scales(_logs_of(x)[:, None], squared=False)
@@ -170,12 +163,15 @@ class GammaFamily(ExponentialFamily):
         return np.array([shape, np.exp(center) / max(shape - 1.0 / 3.0, 0.05)])
 
     def fit(self, x: Floats) -> Floats:
-        """The root of log k − ψ(k) = log of the mean less mean of the logs, which lies between 1/(2k) and 1/k."""
+        """The root of log k − ψ(k) = log of the mean less mean of the logs, by Newton's method in log k."""
         mean = float(x.mean())
         gap = -float(np.mean(_logs_of(x) - np.log(mean)))
         if not gap > 1e-15:
             raise ValueError("`x` must not be constant to fit a gamma distribution.")
-        shape = _root(lambda k: math.log(k) - float(scipy.special.digamma(k)) - gap, 0.4 / gap, 1.1 / gap)
+        shape = (3.0 - gap + math.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)  # within 1.5 % of the root
+        for _ in range(_NEWTON):
+            rest = math.log(shape) - float(scipy.special.digamma(shape)) - gap
+            shape *= math.exp(-rest / (1.0 - shape * float(scipy.special.polygamma(1, shape))))
         return np.array([shape, mean / shape])
 
     def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:
@@ -307,15 +303,19 @@ class WeibullFamily(Family):
         return np.array([shape, np.exp(center + 0.3665 / shape)])
 
     def fit(self, x: Floats) -> Floats:
-        """The root of 1/k = mean of log x weighted by xᵏ, less mean of log x."""
+        """The root of 1/k = mean of log x weighted by xᵏ, less mean of log x, by Newton's method in log k."""
         logs = _logs_of(x, "Weibull")
-        top, center = float(logs.max()), float(logs.mean())
-
-        def excess(shape: float) -> float:
-            weights = np.exp(shape * (logs - top))
-            return float(weights @ logs / weights.sum()) - center - 1.0 / shape
-
-        shape = _root(excess, 1.0 / (top - center), len(x) / (top - center))
+        shape = min(float(self.start(x)[0]), 1.28 / float(logs.std()))
+        for _ in range(_STEPS):
+            weights = np.exp(shape * (logs - logs.max()))
+            weights /= weights.sum()
+            mean = float(weights @ logs)
+            rest, slope = mean - float(logs.mean()) - 1.0 / shape, float(weights @ (logs - mean) ** 2)
+            step = rest / (shape * slope + 1.0 / shape)
+            shape *= math.exp(-min(max(step, -1.0), 1.0))
+            if abs(step) < 1e-13:
+                break
+        top = float(logs.max())
         return np.array([shape, math.exp(top + math.log(np.mean(np.exp(shape * (logs - top)))) / shape)])
 
     def matched(self, x: Floats, own: Floats, target: Floats) -> Floats:

@@ -271,7 +271,6 @@ def _tail_score(inverse: float, z: Floats) -> Floats:
     constant = -0.25 + inverse * inverse / 8.0
     if inverse >= 1e-3:
         nu = 1.0 / inverse
-        constant = (
-            -0.5 * nu * nu * float(scipy.special.digamma((nu + 1.0) / 2.0) - scipy.special.digamma(nu / 2.0) - 1.0 / nu)
-        )
+        above, below = scipy.special.digamma([(nu + 1.0) / 2.0, nu / 2.0])
+        constant = -0.5 * nu * nu * float(above - below - 1.0 / nu)
     return np.asarray(constant + 0.5 * z**4 * apart - 0.5 * z * z / (1.0 + t))
