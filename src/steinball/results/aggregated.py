@@ -5,28 +5,19 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from steinball.arrays import Floats
 from steinball.evidence.base import PairSums
 from steinball.evidence.kernels import AggregationEvidence, KernelsEvidence, RobustAggregationEvidence
-from steinball.kernels.base import Kernel, unit_kernel
+from steinball.kernels.base import Kernel
 from steinball.radius.base import Radius
 from steinball.record import Record
 from steinball.results.base import Result, SupremumResult
 from steinball.text import Row, count, describe, measured, number
 from steinball.tilts import Tilt
-
-
-class Lengthscales(NamedTuple):
-    """What several length scales say: how strongly each speaks against the model, and what rejects."""
-
-    lengths: Floats
-    values: Floats
-    threshold: float
-    label: str
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -55,13 +46,9 @@ class KernelsResult(Result):
         }
         return cls(**fixed, **more, **evidence.decide(tolerated, level), _evidence=evidence, _record=record)
 
-    @property
-    def _lengths(self) -> Any:
-        return np.array([unit_kernel(kernel)[1] for kernel in self.kernels])
-
     @abstractmethod
-    def _lengthscales(self) -> Lengthscales:
-        """What each of the length scales says."""
+    def _by_kernel(self) -> tuple[Floats, float, str]:
+        """How strongly each kernel speaks against the model, what rejects, and what is measured."""
 
     def _kernel_rows(self) -> list[Row]:
         return [
@@ -114,11 +101,10 @@ class AggregatedResult(KernelsResult):
     def _sums(self) -> tuple[PairSums, ...]:
         return self._evidence.pair_sums(self.thresholds)
 
-    def _lengthscales(self) -> Lengthscales:
+    def _by_kernel(self) -> tuple[Floats, float, str]:
         allowed = self.correction / len(self.kernels)
         threshold = math.inf if allowed <= 0.0 else -math.log10(allowed)
-        label = "−log₁₀ p-value of the length scale alone"
-        return Lengthscales(self._lengths, -np.log10(self.pvalues), threshold, label)
+        return -np.log10(self.pvalues), threshold, "−log₁₀ p-value of the length scale alone"
 
     def rows(self) -> list[Row]:
         """The table of the summary."""
@@ -172,9 +158,9 @@ class RobustAggregatedResult(SupremumResult, KernelsResult):
     def _sums(self) -> tuple[PairSums, ...]:
         return self._evidence.pair_sums(self.radii, self.level)
 
-    def _lengthscales(self) -> Lengthscales:
+    def _by_kernel(self) -> tuple[Floats, float, str]:
         label = "(D − θ)/q" if self.n_resamples else "logarithm of the largest wealth"
-        return Lengthscales(self._lengths, np.array(self.ratios), self.threshold, label)
+        return np.array(self.ratios), self.threshold, label
 
     def rows(self) -> list[Row]:
         """The table of the summary."""

@@ -384,15 +384,11 @@ class SupremumResult(Result):
 
     def sentence(self) -> str:
         """The decision in words, and what cannot be said where u(x, x) is not bounded."""
-        lost = "u(x, x) grows without limit, so no share of contamination can be bounded." * self._unbounded
-        return f"{super().sentence()}\n{lost}".rstrip()
-
-    @property
-    def _unbounded(self) -> bool:
-        return self.bounded == "unbounded"
+        lost = "u(x, x) grows without limit, so no share of contamination can be bounded."
+        return f"{super().sentence()}\n{lost if self.bounded == 'unbounded' else ''}".rstrip()
 
     def _unseen(self) -> str:
-        if self._unbounded:
+        if self.bounded == "unbounded":
             lost = "One far point can have any effect, because u(x, x) is not bounded here."
             return lost if self._tolerance_words() else ""
         leading = self._sums()[0]

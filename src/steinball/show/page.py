@@ -257,7 +257,11 @@ def _points(scene: Scene) -> str:
     """The responsible points, the far ones, and the columns."""
     found = scene.explanation
     names = found.names[:_COLUMNS]
-    rows = [_point(scene, i) for i in found.points.tolist()]
+    told = zip(found.points.tolist(), map(percent, found.shares(found.points).tolist()), strict=True)
+    rows = [
+        [found.label(i), share, number(found.influence.ksd[i]), *map(number, found.samples[i][:_COLUMNS])]
+        for i, share in told
+    ]
     body = table_of(["point", "share of D²", "D without it", *names], rows) + _paragraphs(found._sentences())
     cut = f"{len(names)} of {len(found.names)} columns are shown. " if len(found.names) > _COLUMNS else ""
     return section("points", "Most responsible points", f'{body}<p class="small">{cut}{_DESCRIBES}</p>\n')
@@ -273,13 +277,6 @@ def _blamed(scene: Scene) -> str:
 
 def _paragraphs(sentences: Iterable[str]) -> str:
     return "".join(f"<p>{_safe(sentence)}</p>\n" for sentence in sentences)
-
-
-def _point(scene: Scene, row: int) -> list[str]:
-    found = scene.explanation
-    share = float(found.shares(np.array([row]))[0])
-    values = (number(value) for value in found.samples[row][:_COLUMNS])
-    return [found.label(row), percent(share), number(found.influence.ksd[row]), *values]
 
 
 def table_of(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from steinball.arrays import Floats
 from steinball.explain.explanation import Explanation
 from steinball.files import write_whole
+from steinball.kernels.base import unit_kernel
 from steinball.results.aggregated import KernelsResult
 from steinball.results.base import Result
 from steinball.results.predictive import PredictiveResult
@@ -62,15 +63,16 @@ def _draw_growth(
 def draw_lengthscales(scene: Scene, ax: Any) -> Any:
     """How strongly every length scale speaks against the model, and what rejects."""
     assert isinstance(scene.result, KernelsResult)
-    scales, (ax, theme) = scene.result._lengthscales(), canvas(ax)
-    order = np.argsort(scales.lengths)
-    x, y = np.asarray(scales.lengths)[order], np.asarray(scales.values)[order]
+    (values, threshold, label), (ax, theme) = scene.result._by_kernel(), canvas(ax)
+    lengths = np.array([unit_kernel(kernel)[1] for kernel in scene.result.kernels])
+    order = np.argsort(lengths)
+    x, y = lengths[order], values[order]
     ax.plot(x, y, "o-", color=theme.model, linewidth=1.6, label="length scales")
     leading = int(np.argmax(y))
     ax.plot(x[leading], y[leading], "o", color=theme.blamed, markersize=9, label=f"leading: {number(x[leading])}")
-    if math.isfinite(scales.threshold):
-        ax.axhline(scales.threshold, color=theme.ink, linestyle="--", linewidth=1, label="rejected above")
-    ax.set(xscale="log", xlabel="length scale of the kernel", ylabel=scales.label)
+    if math.isfinite(threshold):
+        ax.axhline(threshold, color=theme.ink, linestyle="--", linewidth=1, label="rejected above")
+    ax.set(xscale="log", xlabel="length scale of the kernel", ylabel=label)
     ax.set_xticks(x[:: 1 + len(x) // _TICKS], [f"{value:.2g}" for value in x[:: 1 + len(x) // _TICKS]])
     ax.minorticks_off()
     return finish(ax, "evidence by length scale")
