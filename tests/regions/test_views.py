@@ -191,3 +191,8 @@ def test_a_classifier_is_told_finite_numbers() -> None:
     family = classifier_family(pilot, source, Strict())
     rows = Rows(np.zeros((2, 2)), np.array([[np.inf, 1.0], [-np.inf, 1.0]]))
     assert np.isfinite(family.values(rows, slice(None))).all()
+
+
+def test_what_is_no_classifier_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"`classifier` must have `fit\(x, y\)`.* got 0"):
+        classifier_family(RNG.normal(size=(2, 30)), Source(2), 0)

@@ -171,6 +171,9 @@ def classifier_family(pilot: Floats, source: Source, classifier: Any) -> Family:
 
     ``classifier`` has ``fit(x, y)`` and ``decision_function(x)`` or ``predict_proba(x)``; it is copied.
     """
+    if "fit" not in dir(classifier):
+        wanted = "`fit(x, y)` and `decision_function(x)` or `predict_proba(x)`"
+        raise TypeError(f"`classifier` must have {wanted}, as those of scikit-learn, got {classifier!r}.")
     n, draws = pilot.shape[1], source.draws
     drawn = source.draw(n, np.random.default_rng(_SEED)) if draws is None else draws[: taught(draws, n)]
     fitted = copy.deepcopy(classifier)
