@@ -26,11 +26,21 @@ from tests.housekeeping import Housekeeper, Meter
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # read when JAX is first imported: float64 as in the other libraries
 
-# What JAX compiles is also kept in a folder of this process, since the housekeeper drops it from memory many times: to
-# read a program again takes a third of the time. Workers have a folder each: JAX writes where others may be reading.
-PROGRAMS = tempfile.mkdtemp(prefix="steinball-programs-")
-atexit.register(shutil.rmtree, PROGRAMS, ignore_errors=True)
-os.environ |= {"JAX_COMPILATION_CACHE_DIR": PROGRAMS, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+
+def _folder_of_programs() -> str:
+    """A folder that goes when the run ends; each worker has its own in it: JAX writes where others may be reading."""
+    shared, worker = (os.environ.get(name) for name in ("JAX_COMPILATION_CACHE_DIR", "PYTEST_XDIST_WORKER"))
+    if shared and worker:
+        return str(Path(shared) / worker)
+    folder = tempfile.mkdtemp(prefix="steinball-programs-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+# What JAX compiles is also kept on disk: the housekeeper drops it from memory many times, and to read a program again
+# takes a third of the time.
+os.environ["JAX_COMPILATION_CACHE_DIR"] = _folder_of_programs()
+os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 
 settings.register_profile("steinball", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("steinball")
