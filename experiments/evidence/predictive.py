@@ -161,7 +161,7 @@ def _evidence(columns: Floats, y: Floats, null: Null) -> PredictiveEvidence:
         prediction=Prediction(Distribution(norm(mean, sd)), "same-rows", robust=True), rows="any", redraw=None,
         proven=False, own=SHARE, n_resamples=KEPT, pilot=0, seed=np.random.SeedSequence(0),
     )  # fmt: skip
-    found._kept["any"] = null
+    found.once(("null", "any"), lambda: null)
     return found
 
 

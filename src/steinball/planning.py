@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,7 +48,11 @@ def _simulation(
         x, draws = sampler(n, generator_at(below, 0)), generator_at(below, 1)
         as_samples(x, "alternative(n, rng)", least=1)  # refused by this name, and handed on as it is
         if test is not None:
-            return as_number(test(x, draws).pvalue, "test(x, rng).pvalue")
+            result = test(x, draws)
+            try:
+                return as_number(result.pvalue, "test(x, rng).pvalue")
+            except AttributeError:
+                raise TypeError(f"`test` must return a result with `pvalue`, got {result!r}.") from None
         options: dict[str, Any] = {"check_model": i == 0, "progress": False}
         with warnings.catch_warnings():  # simulated rows are independent, and one sample in 400 looks otherwise
             warnings.simplefilter("ignore", DependentRowsWarning)
@@ -77,6 +83,11 @@ def _sampler(model: Any, alternative: Any, share: Any) -> Sampler:
             "`alternative` must be a model with `sample(n, rng)` or a function (n, rng) -> (n, d), "
             f"got {alternative!r}."
         )
+    with suppress(ValueError):  # many functions written in C do not tell their signature
+        try:
+            inspect.signature(sampler).bind(None, None)
+        except TypeError as error:
+            raise TypeError(f"`alternative` must be a function (n, rng) -> (n, d): {error}.") from None
     return sampler
 
 

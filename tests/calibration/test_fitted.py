@@ -103,8 +103,8 @@ def test_a_draw_has_the_fit_of_the_data(name: str) -> None:
 
 
 def test_a_known_scale_is_not_moved() -> None:
-    for family, known in (("gamma", "scale"), ("normal", "sd"), ("student-t", "scale")):
-        found: Any = as_family(family, 1, {known: 2.0})
+    for family, known in ((stats.gamma, {"loc": 0.0}), (stats.norm, {}), (stats.t, {})):
+        found: Any = as_family(family, 1, {"scale": 2.0, **known})
         x = np.abs(X)
         moved = found.matched(x, found.fit(x), found.fit(x[:30]))
         ratio = (moved - moved.mean()).std() / x.std()

@@ -121,7 +121,7 @@ def test_rows_that_are_all_alike_or_outside_the_support_are_refused() -> None:
 
 
 def test_a_family_without_free_parameters_is_its_one_member() -> None:
-    found = as_family("normal", 1, {"mean": 0.0, "sd": 1.0})
+    found = as_family(stats.norm, 1, {"loc": 0.0, "scale": 1.0})
     assert isinstance(found, Family)
     x = np.random.default_rng(6).normal(size=100)
     best, null = closest_member(found, Column.of(x[:, None]), 0.05, 499)

@@ -374,9 +374,10 @@ def _refuse_what_is_no_model(model: Any) -> None:
     if model is None or isinstance(model, (str, bytes, Number, dict)):
         raise TypeError(f"`model` must be {_ACCEPTED}; got {model!r}.")
     if is_array_like(model):
+        kind = "a list" if isinstance(model, (list, tuple)) else f"an array of shape {np.shape(model)}"
         raise TypeError(
-            f"`model` is an array of shape {np.shape(model)}, and an array does not say what it is. For scores ∇log p "
-            "at the rows write `sb.from_scores(array)`; for a second sample `sb.region_test(x, sb.from_draws(array))`; "
+            f"`model` is {kind}, which does not say what it is. For scores ∇log p at the rows write "
+            "`sb.from_scores(array)`; for a second sample `sb.region_test(x, sb.from_draws(array))`; "
             "for predictions of each row `sb.predictive_test(y, predictions)`."
         )
 

@@ -228,7 +228,7 @@ def _further_starts(search: MemberSearch) -> Iterator[tuple[Floats, Floats] | No
 
 def _start(family: Family, x: Floats) -> tuple[Floats, Floats] | None:
     """The robust start of some rows; ``None`` where they give none."""
-    if not len(x):
+    if not len(x) or (len(family.names) and x.min() == x.max()):
         return None
     try:
         with np.errstate(all="ignore"):
