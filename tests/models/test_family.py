@@ -10,7 +10,7 @@ import pytest
 from steinball import fitting
 from steinball.fitting import ExponentialFamily
 from steinball.models.autodiff import difference_jacobian
-from steinball.models.family import NormalFamily, from_log_cholesky, log_cholesky, packed, unpacked
+from steinball.models.family import Family, NormalFamily, from_log_cholesky, log_cholesky, packed, unpacked
 from tests.fitting.conftest import DATA, case, rescaled
 
 as_family: Any = fitting.as_family
@@ -128,3 +128,15 @@ def test_too_few_rows_and_constant_columns_are_refused() -> None:
     for x in (COLUMNS[:3], np.ones((9, 3))):
         with pytest.raises(ValueError, match="more rows than columns and no constant column"):
             NormalFamily(3).fit(x)
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_the_information_of_a_normal_fit_is_that_of_differences(d: int) -> None:
+    x = np.random.default_rng(d).normal(size=(60, d)) @ np.random.default_rng(9).normal(size=(d, d)) + 3.0
+    family = NormalFamily(d)
+    params = family.fit(x)
+    units = np.ones(len(params))
+    np.testing.assert_allclose(
+        family.mean_slope(params, x, units), Family.mean_slope(family, params, x, units), rtol=1e-5, atol=1e-6
+    )

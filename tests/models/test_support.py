@@ -39,7 +39,7 @@ def test_columns_must_agree() -> None:
 def test_outside_on_the_edge_and_distance() -> None:
     support, x = Support.of([(0, 1), (None, 2)]), np.array([[0.25, 0.0], [0.0, 0.0], [-1.0, 0.0], [0.5, 3.0]])
     assert support.outside(x).tolist() == [False, False, True, True]
-    assert support.on_edge(x).tolist() == [False, True, False, False]
+    assert (support.distance(x).min(axis=1) == 0.0).tolist() == [False, True, False, False]
     assert support.distance(x)[0].tolist() == [0.25, 2.0]
 
 

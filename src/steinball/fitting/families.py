@@ -15,7 +15,6 @@ from steinball.adapters.estimators import fitted_copy, fitted_model
 from steinball.arrays import Floats, as_number, as_samples, check_kind, check_resamples, to_host
 from steinball.fitting.minimum_ksd import Minimum, minimize_ksd
 from steinball.kernels import Kernel
-from steinball.models.autodiff import difference_jacobian
 from steinball.models.base import Model
 from steinball.models.family import Family, NormalFamily
 from steinball.models.knowledge import Knowledge
@@ -234,13 +233,13 @@ def _inverse(matrix: Floats) -> Floats:
 
 
 def _mean_slope(family: Family, params: Floats, x: Floats) -> Floats | None:
-    """Minus the mean derivative of the parameter scores, by differences; ``None`` where it is not positive definite."""
+    """Minus the mean derivative of the parameter scores; ``None`` where it is not positive definite."""
     free = family.inside(params)
     root = np.sqrt(np.mean(family.free_scores(params, x) ** 2, axis=0))
     units = np.where(root > 0.0, 1.0 / np.where(root > 0.0, root, 1.0), 1.0)
     found = np.zeros((len(params), len(params)))
     with np.errstate(all="ignore"):
-        whole = -difference_jacobian(lambda at: family.parameter_scores(at, x).mean(axis=0), params, units)
+        whole = -family.mean_slope(params, x, units)
     part = ((whole + whole.T) / 2.0 * units * units[:, None])[np.ix_(free, free)]
     if not np.isfinite(part).all() or (part.size and np.linalg.eigvalsh(part)[0] <= 1e-6 * np.abs(part).max()):
         return None

@@ -69,6 +69,10 @@ class Family(ABC):
     def parameter_scores(self, params: Floats, x: Floats) -> Floats:
         """∂ log p / ∂η at each row of ``x``, shape (n, p)."""
 
+    def mean_slope(self, params: Floats, x: Floats, units: Floats) -> Floats:
+        """The mean of ∂² log p / ∂η² over the rows that ``params`` were fitted to, (p, p), by differences in units."""
+        return difference_jacobian(lambda at: self.parameter_scores(at, x).mean(axis=0), params, units)
+
     def fit(self, x: Floats) -> Floats:
         """The maximum-likelihood parameters, by ascent from :meth:`start`."""
         return maximum_likelihood(self, x, self.start(x))
@@ -312,6 +316,17 @@ class NormalFamily(ExponentialFamily):
         mean, cov = self._moments(params)
         scores = moment_scores(x, mean, np.asarray(np.linalg.inv(cov), dtype=np.float64))
         return scores if self.dimension > 1 else scores * [1.0, 2.0 * params[1]]  # the variance moves by 2 sd
+
+    def mean_slope(self, params: Floats, x: Floats, units: Floats) -> Floats:
+        """Minus Fisher's information, which it is at the fit: a half of tr(Λ dΣ Λ dΣ) for the covariance."""
+        precision = np.asarray(np.linalg.inv(self._moments(params)[1]))
+        rows, columns = _triangle(self.dimension)
+        pairs = precision[np.ix_(rows, rows)] * precision[np.ix_(columns, columns)]
+        crossed = precision[np.ix_(rows, columns)] * precision[np.ix_(columns, rows)]
+        twice = np.where(rows == columns, 0.5, 1.0)  # an entry off the diagonal stands in two places
+        found = scipy.linalg.block_diag(precision, twice * twice[:, None] * (pairs + crossed))
+        by_sd = np.array([1.0, 2.0 * params[1]]) if self.dimension == 1 else np.ones(len(params))
+        return np.asarray(-found * by_sd * by_sd[:, None])
 
     def margins(self, params: Floats, x: Floats) -> Floats:
         mean, cov = self._moments(params)

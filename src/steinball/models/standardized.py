@@ -368,5 +368,8 @@ class MovedFamily(Family):
     def parameter_scores(self, params: Floats, x: Floats) -> Floats:
         return self.family.parameter_scores(params, self.move.back(x))
 
+    def mean_slope(self, params: Floats, x: Floats, units: Floats) -> Floats:
+        return self.family.mean_slope(params, self.move.back(x), units)
+
     def margins(self, params: Floats, x: Floats) -> Floats | None:
         return self.family.margins(params, self.move.back(x))

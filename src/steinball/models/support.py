@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,12 @@ OUTSIDE = ("error", "contaminated")
 _ROUNDED_SHARE, _ROUNDED_POINTS = 0.05, 3
 _TIMES_THE_NEXT = 5.0  # a density that rises toward its edge puts more into the last half cell than into the next
 _ULPS = 4096.0  # how many roundings away from an edge a point is put that was rounded onto it
+
+
+@lru_cache
+def _broadcast(ends: tuple[tuple[float, float], ...], dimension: int) -> tuple[Floats, Floats]:
+    low, high = np.array(ends).T
+    return np.broadcast_to(low, (dimension,)), np.broadcast_to(high, (dimension,))
 
 
 @dataclass(frozen=True)
@@ -63,8 +70,7 @@ class Support:
         """The lower and the upper ends, shape (d,) each."""
         if len(self.ends) not in (1, dimension):
             raise ValueError(f"`support` has {len(self.ends)} columns, but the samples have {dimension}.")
-        low, high = np.array(self.ends).T
-        return np.broadcast_to(low, (dimension,)), np.broadcast_to(high, (dimension,))
+        return _broadcast(self.ends, dimension)
 
     def distances(self, x: Floats) -> tuple[Floats, Floats]:
         """How far each coordinate lies above its lower and below its upper end, shape (n, d); negative outside."""
@@ -78,10 +84,6 @@ class Support:
     def outside(self, x: Floats) -> NDArray[np.bool_]:
         """Which rows of ``x`` (n, d) lie outside."""
         return np.asarray((self.distance(x) < 0.0).any(axis=1))
-
-    def on_edge(self, x: Floats) -> NDArray[np.bool_]:
-        """Which rows lie exactly on an edge, and not outside."""
-        return np.asarray((self.distance(x) == 0.0).any(axis=1) & ~self.outside(x))
 
     def off_edges(self, x: Floats, kind: str = "float64") -> Floats:
         """Rows of the closed box, with coordinates on an edge or next to it moved to where a score 1/r is finite."""
@@ -160,12 +162,13 @@ def place(
     if support is None:
         return samples, np.empty(0, dtype=np.intp), {}
     x = to_host(samples)
-    out = support.outside(x)
+    nearest = support.distance(x).min(axis=1)
+    out, edge = nearest < 0.0, nearest == 0.0
     if out.any() and outside == "error":
         raise ValueError(_outside(out, support))
     if out.sum() > len(x) - 2:
         raise ValueError(f"at least 2 of `samples` must lie in the support {support} of the model, got {sum(~out)}.")
-    edge, inside = support.on_edge(x), x[~out]
+    inside = x[~out]
     if edge.any():
         step = np.zeros(x.shape[1]) if steps is None else steps(inside)
         if edge.sum() > max(_ROUNDED_POINTS, _ROUNDED_SHARE * len(x), support.expected_on_edge(inside, step)):
