@@ -71,7 +71,9 @@ def test_which_axis_is_the_chain_must_be_said() -> None:
 
 @pytest.mark.exact
 def test_states_without_a_gradient_give_no_scores() -> None:
-    assert ADAPTERS["blackjax"].draws(RWState(X[0], np.zeros(40)), Reading()).scores is None
+    found = ADAPTERS["blackjax"].draws(RWState(X[0], np.zeros(40)), Reading())
+    assert found is not None
+    assert found.scores is None
 
 
 @pytest.mark.calibration
