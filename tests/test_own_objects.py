@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -216,3 +217,20 @@ def test_the_command_takes_a_model_and_an_object_of_an_adapter_by_its_file(file:
             [sys.executable, "-m", "steinball", "test", *arguments], capture_output=True, text=True, check=False
         )
         assert done.returncode == code, done.stderr
+
+
+FAMILY = """
+from tests.test_own_objects import LogisticFamily
+family = LogisticFamily()
+"""
+
+
+def test_the_command_takes_a_family_by_its_file(command: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(FAMILY)
+    for data, x, code in (("good", 2.0 + 3.0 * X, 0), ("bad", np.exp(X / 2.0), 1)):
+        np.savetxt(tmp_path / f"{data}.csv", x, header="x", comments="")
+        done = command("test", str(tmp_path / f"{data}.csv"), "--fit", f"{tmp_path / 'mine.py'}:family", "--json")
+        assert done.exit_code == code, done.stderr
+        told = json.loads(done.stdout)
+        assert told["family"] == "logistic"
+        assert told["params"]["scale"] == pytest.approx(sb.fit_test(x, LogisticFamily(), rng=0).params["scale"])

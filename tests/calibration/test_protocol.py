@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -217,3 +218,14 @@ def test_every_exported_calibration_declares_its_traits() -> None:
         assert calibration.default_tau == ("auto" if calibration.needs_upper_bound else "best")
         request = calibration.request(30, np.random.SeedSequence(0))
         assert sum(len(chunk) for chunk in request.weights) == calibration.n_resamples
+
+
+def test_the_command_takes_one_by_its_file(command: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("from tests.calibration.test_protocol import Blocks\nblocks = Blocks()\n")
+    np.savetxt(tmp_path / "x.csv", X, header="x", comments="")
+    words = ["--model", "gaussian", "--contamination", "0.05", "--calibration", f"{tmp_path / 'own.py'}:blocks"]
+    done = command("test", str(tmp_path / "x.csv"), *words, "--json")
+    assert done.exit_code in (0, 1), done.stderr
+    told = json.loads(done.stdout)
+    assert told["n_resamples"] == 199
+    assert told["pvalue"] == sb.robust_ksd_test(X, MODEL, 0.05, calibration=Blocks(), rng=0).pvalue
