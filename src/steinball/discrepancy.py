@@ -14,7 +14,6 @@ from steinball.gram.whole import DenseGram
 from steinball.kernels.base import Kernel
 from steinball.problem import Problem
 from steinball.rows import Rows
-from steinball.stein import center_of
 from steinball.tilts import Tilt
 
 
@@ -67,11 +66,9 @@ def targeted_ksd(x: Any, y: Any, model: Any, *, kernel: Kernel | None = None, ti
     subject = Rows.of(x, model)
     first = Problem.of(subject, kernel, tilt)
     second = first.at(subject.computed_like(as_second_samples(y, subject.template)))
-    center = center_of(first.samples)
+    pairs = [(first, first, 1.0), (second, second, 1.0), (first, second, -2.0)]
     with np.errstate(over="ignore", invalid="ignore"):
-        rows, columns = (first.stein.prepare(p.samples, p.scores, center) for p in (first, second))
-        parts = [(rows, rows, 1.0), (columns, columns, 1.0), (rows, columns, -2.0)]
-        means = [sign * _mean(first.stein.block(a, b)) for a, b, sign in parts]
+        means = [sign * _mean(first.stein(a.samples, a.scores, b.samples, b.scores)) for a, b, sign in pairs]
     total = math.fsum(means) if np.isfinite(means).all() else math.inf
     if not math.isfinite(total):
         raise OutOfRangeError("the Stein kernel overflows: rescale `x` and `y`, or use a tilt.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from steinball.jumps.modes import ModeJumps, as_jumps
 from steinball.models.base import model_at
 from steinball.models.knowledge import Knowledge
 from steinball.radius.contamination import Huber
-from steinball.record import Record, recorded
+from steinball.record import recorded
 from steinball.results.base import Result
 from steinball.text import OF_DISTRIBUTION, Row, describe, number, short
 
@@ -48,20 +48,6 @@ class SharpResult(Result):
     schema: ClassVar[str] = "steinball.sharp/2"
     _shown: ClassVar[tuple[str, ...]] = ("share", "contamination_bound")
 
-    @classmethod
-    def of(
-        cls, evidence: MeansEvidence, contamination: float, level: float, name: str, shape: Any, details: dict[str, Any]
-    ) -> Self:
-        """The result that the values of bounded functions give."""
-        fixed: dict[str, Any] = {
-            "n": int(shape[0]),
-            "dimension": int(shape[1]),
-            "calibration": evidence.method.capitalize(),
-        }
-        about: dict[str, Any] = {"share": evidence.share, "method": evidence.method, "name": name, "details": details}
-        numbers = evidence.decide(Huber(contamination), evidence.checked_level(level))
-        return cls(**fixed, **about, **numbers, _evidence=evidence, _record=Record())
-
     @property
     def title(self) -> str:
         """Which test it was."""
@@ -70,13 +56,12 @@ class SharpResult(Result):
     def rows(self) -> list[Row]:
         """The table of the summary."""
         compared, when = ("log e-value", "every n") if self.method == "betting" else ("t statistic", "n → ∞")
-        told = ((key, value) for key, value in self.details.items() if not isinstance(value, (list, dict)))
         return [
             ("data", self._points()),
             ("share", number(self.share), "estimate of the contaminated share of the distribution, from below"),
             ("statistic", number(self.statistic), f"{compared}; {self._rule()}"),
             ("p-value", number(self.pvalue), f"{self._calibrated()}, valid for {when}"),
-            *((key, value if isinstance(value, str) else describe(value)) for key, value in told),
+            ("modes", describe(self.details["modes"])),
         ]
 
     def _measured(self) -> str:
@@ -160,7 +145,17 @@ def mode_weights_test(
     means = tuple(BoundedMean(values[:, m], -1.0 / floors[m], spreads[m]) for m in range(len(floors)))
     details = {"modes": len(means), "deficits": values.mean(axis=0).tolist()}
     evidence = MeansEvidence(means, method)
-    return SharpResult.of(evidence, contamination, level, "Test of the weights of modes", samples.shape, details)
+    return SharpResult(
+        n=int(samples.shape[0]),
+        dimension=int(samples.shape[1]),
+        calibration=method.capitalize(),
+        share=evidence.share,
+        method=method,
+        name="Test of the weights of modes",
+        details=details,
+        **evidence.decide(Huber(contamination), level),
+        _evidence=evidence,
+    )
 
 
 def _floors(moves: ModeJumps, model: Any, samples: Any) -> NDArray[np.float64]:

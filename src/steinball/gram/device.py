@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
@@ -20,7 +20,7 @@ from steinball.arrays import Array, Floats, dtype_name, like, namespace, to_host
 from steinball.gram.base import linear_forms
 from steinball.gram.request import Request
 from steinball.gram.tiles import Asked, Strip, cut_strip, tile_sums
-from steinball.gram.weights import chunk_makers
+from steinball.gram.weights import Chunk, chunk_makers
 from steinball.gram.workers import available_jobs
 from steinball.kernels.base import Kernel, unit_kernel
 from steinball.stein import SteinKernel, SteinPoints, center_of
@@ -271,9 +271,8 @@ class DeviceTiles:
 
     def __iter__(self) -> Iterator[Sums]:
         n, starts = len(self.problem), range(0, len(self.problem), self.tile)
-        with self._drawing() as drawn:  # while the host draws weights, the device prepares the points
-            points = self._points()
-            self._asked = asked = self._gathered(drawn)
+        points, self._asked = self._prepared()
+        asked = self._asked
         cut, step = self._steps(points)
 
         @lru_cache(len(starts) if math.prod(asked.weights.shape) <= KEPT_ON_DEVICE else 1)
@@ -316,28 +315,24 @@ class DeviceTiles:
             squares += to_host(xp.sum(part * part, axis=1))
         return linear_forms(weights, like(row_means, samples), self.tile), squares / len(self.problem)
 
-    @contextmanager
-    def _drawing(self) -> Iterator[list[Future[Array]]]:
-        """Chunks of weights on their way to the device, as small integers: threads draw some while others travel."""
-        xp, place = namespace(self.problem.samples), array_api_compat.device(self.problem.samples)
-        makers = chunk_makers(self.request.weights)
-        jobs = available_jobs(None) if len(self.problem) >= THREADS_FROM else 1
-        with ThreadPoolExecutor(max(1, min(jobs, len(makers)))) as pool:
-            yield [
-                pool.submit(lambda make: xp.asarray(np.require(make(), requirements="W"), device=place), make)
-                for make in makers
-            ]
+    def _prepared(self) -> tuple[list[SteinPoints], Asked]:
+        """The points, and the request in arrays on the device, with zeros for the points that fill up the last strip.
 
-    def _gathered(self, drawn: list[Future[Array]]) -> Asked:
-        """The request in arrays on the device, with columns of zeros for the points that fill up the last strip."""
+        Threads draw some chunks of weights, while others travel as small integers and the device prepares the points.
+        """
         samples, n = self.problem.samples, len(self.problem)
-        others = Asked.of(replace(self.request, weights=()), n).beside(samples, self.padding)
-        if not drawn:
-            return others
-        xp, chunks = namespace(samples), [chunk.result() for chunk in drawn]
-        if self.padding:
-            chunks = [_with_zeros(chunk, self.padding) for chunk in chunks]
-        return others._replace(weights=xp.concat(chunks, axis=0))
+        xp, place, makers = namespace(samples), array_api_compat.device(samples), chunk_makers(self.request.weights)
+
+        def draw(make: Callable[[], Chunk]) -> Array:
+            return xp.asarray(np.pad(make(), ((0, 0), (0, self.padding))), device=place)
+
+        jobs = available_jobs(None) if n >= THREADS_FROM else 1
+        with ThreadPoolExecutor(max(1, min(jobs, len(makers)))) as pool:
+            drawn = [pool.submit(draw, make) for make in makers]
+            points = self._points()
+            asked = Asked.of(replace(self.request, weights=()), n).beside(samples, self.padding)
+            chunks = [chunk.result() for chunk in drawn]
+        return points, asked._replace(weights=xp.concat(chunks, axis=0)) if chunks else asked
 
     def _points(self) -> list[SteinPoints]:
         """The points of each strip; those for compiled tiles have a weight, unit length scale, and full length."""
@@ -366,26 +361,14 @@ class DeviceTiles:
         return replace(points, weight=weight)
 
 
-def _with_zeros(rows: Array, padding: int) -> Array:
-    """Rows with so many columns of zeros behind them."""
-    xp = namespace(rows)
-    zeros = xp.zeros((rows.shape[0], padding), dtype=rows.dtype, device=array_api_compat.device(rows))
-    return xp.concat([rows, zeros], axis=1)
-
-
 def fill_up(points: SteinPoints, length: int) -> SteinPoints:
     """The points, followed by copies of the first with weight 0 up to ``length``."""
-    missing = length - len(points)
-    if missing == 0:
+    if len(points) == length:
         return points
-    xp = namespace(points.z)
-
-    def fill(array: Array) -> Array:
-        return xp.concat([array, xp.broadcast_to(array[:1, ...], (missing, *array.shape[1:]))], axis=0)
-
-    filled = points.map(fill)
-    inside = xp.arange(length, device=array_api_compat.device(points.z)) < len(points)
-    return replace(filled, weight=xp.where(inside, filled.weight, xp.zeros_like(filled.weight)))
+    places = np.arange(length)
+    inside = places < len(points)
+    filled = points.take(np.where(inside, places, 0))
+    return replace(filled, weight=filled.weight * like(inside, points.z))
 
 
 def _add_strip(parts: list[tuple[Array, Array, Array]]) -> Sums:

@@ -132,10 +132,7 @@ class PivotedCholesky:
                 block -= xp.matmul(panel[start:stop, :], at_pivots.T)
             return xp.matmul(block, inverse.T)
 
-        starts = range(0, n, _ROWS_AT_ONCE)
-        if not isinstance(inverse, np.ndarray):
-            return xp.concat([rows(start) for start in starts], axis=0)
-        return np.concatenate(list(share_threads(rows, starts, self.n_jobs)))
+        return xp.concat(list(share_threads(rows, range(0, n, _ROWS_AT_ONCE), self.n_jobs)), axis=0)
 
 
 TOLERANCES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)

@@ -80,14 +80,15 @@ def tile_sums(stein: SteinKernel, rows: Strip, columns: Strip, fused: bool = Fal
     (1 + K + p, m) of their sums, of their sums over earlier points in every order, and of products with directions."""
     xp = namespace(rows.weight)
     tile = stein.untilted_block(rows.points, columns.points, fused)
-    across, down = _sums(tile, rows, columns, fused)
+    answers = [_sums(tile, rows, columns, fused)]
     if rows.places:
         block = rows.weight[:, None] * tile * columns.weight[None, :]
-        across, down = _below((across, down), earlier_sums(block, rows.places, columns.places))
+        answers.append(earlier_sums(block, rows.places, columns.places))
     if rows.directions.shape[0]:
-        across, down = _below((across, down), _direction_products(tile, rows, columns))
+        answers.append(_direction_products(tile, rows, columns))
     products = xp.matmul(rows.bootstrap, tile)
     products *= columns.bootstrap
+    across, down = (xp.concat(list(parts), axis=0) for parts in zip(*answers, strict=True))
     return xp.sum(products, axis=1), across, down
 
 
@@ -106,12 +107,6 @@ def _direction_products(tile: Array, rows: Strip, columns: Strip) -> tuple[Array
     xp = namespace(tile)
     across, down = xp.matmul(columns.directions, tile.T), xp.matmul(rows.directions, tile)
     return across * rows.weight[None, :], down * columns.weight[None, :]
-
-
-def _below(answers: tuple[Array, Array], more: tuple[Array, Array]) -> tuple[Array, Array]:
-    """The answers for rows and for columns, with further ones below them."""
-    concat = namespace(more[0]).concat
-    return concat([answers[0], more[0]], axis=0), concat([answers[1], more[1]], axis=0)
 
 
 def earlier_sums(block: Array, rows: tuple[Array, ...], columns: tuple[Array, ...]) -> tuple[Array, Array]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -140,15 +140,11 @@ def _starts(model: Any) -> Floats:
     return known.needed_draws(_STARTS)
 
 
-def host_log_density(model: Any, template: Array) -> Callable[[Floats], Floats]:
-    """log p as a function of NumPy rows, computed in the library of ``template``."""
-
-    def evaluate(x: Floats) -> Floats:
-        with np.errstate(all="ignore"):
-            values = to_host(model.log_density(private_copy(like(x, template)))).reshape(len(x))
-        return np.where(np.isnan(values), -np.inf, values)
-
-    return evaluate
+def _log_density(model: Any, x: Floats, template: Array) -> Floats:
+    """log p at rows of ``x``, computed in the library of ``template``; −∞ where it is NaN."""
+    with np.errstate(all="ignore"):
+        values = to_host(model.log_density(private_copy(like(x, template)))).reshape(len(x))
+    return np.where(np.isnan(values), -np.inf, values)
 
 
 class _Surface:
@@ -161,7 +157,7 @@ class _Surface:
                 "`ModeJumps(modes)`, or build the model with `from_log_density`."
             )
         self.model, self.template = model, template
-        self.value = host_log_density(model, template)
+        self.value = partial(_log_density, model, template=template)
 
     def gradient(self, x: Floats) -> Floats:
         return to_host(score_of(self.model, like(x, self.template))).reshape(x.shape)
@@ -354,9 +350,8 @@ class ModeJumps:
     def _log_ratio(x: Floats, y: Floats, model: Any, template: Array) -> Floats:
         """log p(y) − log p(x), shape (n,)."""
         if Knowledge(model).log_density is not None:
-            log_density = host_log_density(model, template)
             with np.errstate(invalid="ignore"):
-                return np.asarray(log_density(y) - log_density(x))
+                return np.asarray(_log_density(model, y, template) - _log_density(model, x, template))
         return log_ratio_along_paths(model, x, y, template)
 
     def memberships(self, samples: Array, model: Any) -> tuple[NDArray[np.intp], Floats]:

@@ -297,24 +297,19 @@ def best_upper_bound(problem: Problem, boxes: int = MOST_BOXES) -> Supremum:
     return Supremum(bound * (1.0 + ROUNDING), "certified")
 
 
-def bound_without_search(stein: SteinKernel, model: Any, dimension: int) -> float:
-    """What :func:`best_upper_bound` will say up to a per cent, or :class:`UncertifiedError` where boxes decide it."""
-    setting = Setting.of(stein.kernel, stein.tilt, model, dimension)
-    exact = closed_form(setting, model)
-    if exact is not None:
-        return exact
-    if _has_boxes(model, dimension):
-        raise UncertifiedError("boxes may sharpen the bound")
-    return _by_shells(Majorant.of(setting, model), gap=0.01)
+def bound_without_search(stein: SteinKernel, model: Any, dimension: int, *, loose: bool = False) -> float | None:
+    """What :func:`best_upper_bound` will say up to a per cent; ``None`` where it says nothing, or boxes decide it.
 
-
-def is_certain(stein: SteinKernel, model: Any, dimension: int) -> bool:
-    """Whether what the model says of its score proves that u(x, x) is bounded, by whatever number."""
+    A ``loose`` bound is any that shells give.
+    """
     try:
-        majorant = Majorant.of(Setting.of(stein.kernel, stein.tilt, model, dimension), model)
+        setting = Setting.of(stein.kernel, stein.tilt, model, dimension)
+        exact = closed_form(setting, model)
+        if exact is not None or (_has_boxes(model, dimension) and not loose):
+            return exact
+        return _by_shells(Majorant.of(setting, model), gap=1.0 if loose else 0.01)
     except UncertifiedError:
-        return False
-    return math.isfinite(largest_shell(majorant, gap=1.0))
+        return None
 
 
 def _has_boxes(model: Any, dimension: int) -> bool:

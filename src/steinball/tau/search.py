@@ -199,19 +199,26 @@ class Cloud:
     spread: float
     reach: float
     directions: Floats
+    axes: Floats
 
     @classmethod
     def of(cls, x: Floats, support: Support | None = None) -> Cloud:
         """Of samples (n, d); directions that a finite edge of ``support`` would cut off are turned or flattened."""
-        center = median_of_rows(x[:: -(-len(x) // 256)])
+        d, center = x.shape[1], median_of_rows(x[:: -(-len(x) // 256)])
         distance = _lengths(x - center)
         farthest = np.argpartition(-distance, min(STARTS, len(x)) - 1)[:STARTS]
-        directions = np.vstack([x[farthest] - center, np.random.default_rng(0).standard_normal((STARTS, x.shape[1]))])
-        directions = directions if support is None else open_directions(directions, *support.along(x.shape[1]))
-        largest = np.abs(directions).max(axis=1, keepdims=True)  # apart for each: far samples must not hide the others
-        norms = largest * np.linalg.norm(directions / np.where(largest > 0.0, largest, 1.0), axis=1, keepdims=True)
-        spread = _spread(distance)
-        return cls(center, spread, max(spread, float(distance.max())), directions / np.where(norms > 0.0, norms, 1.0))
+        directions = np.vstack([x[farthest] - center, np.random.default_rng(0).standard_normal((STARTS, d))])
+        axes = np.vstack([np.eye(d), -np.eye(d)]) if d <= _AXES_UP_TO else np.empty((0, d))
+        if support is not None:
+            directions, axes = (_open_directions(part, *support.along(d)) for part in (directions, axes))
+        norms, spread = _lengths(directions)[:, None], _spread(distance)
+        directions = directions / np.where(norms > 0.0, norms, 1.0)
+        return cls(center, spread, max(spread, float(distance.max())), directions, axes)
+
+    @property
+    def decades(self) -> Floats:
+        """Points along rays and axes, ten to a million times the spread from the center, (decades, rays, d)."""
+        return self.center + self.spread * _DECADES[:, None, None] * np.vstack([self.directions, self.axes])
 
     def rays(self, length: float | Floats) -> Floats:
         """Points at that distance from the center, towards the farthest samples and at random."""
@@ -223,7 +230,7 @@ def cloud_of(problem: Problem) -> Cloud:
     return problem.once("cloud", lambda: Cloud.of(problem.host_samples, problem.support))
 
 
-def open_directions(directions: Floats, low: Any, high: Any) -> Floats:
+def _open_directions(directions: Floats, low: Any, high: Any) -> Floats:
     """Directions along which a ray never leaves the box."""
     upward = np.where(np.isfinite(low), np.abs(directions), directions)
     turned = np.where(np.isfinite(high), -np.abs(directions), upward)
@@ -231,9 +238,9 @@ def open_directions(directions: Floats, low: Any, high: Any) -> Floats:
 
 
 def _lengths(rows: Floats) -> Floats:
-    """|x| of every row, also where its square would overflow."""
-    unit = float(np.abs(rows).max()) or 1.0
-    return np.asarray(unit * np.linalg.norm(rows / unit, axis=1))
+    """|x| of every row, also where its square would overflow; a far row must not hide the others."""
+    unit = np.abs(rows).max(axis=1, initial=1e-300)
+    return np.asarray(unit * np.linalg.norm(rows / unit[:, None], axis=1))
 
 
 def _spread(distance: Floats) -> float:
@@ -242,6 +249,8 @@ def _spread(distance: Floats) -> float:
     return scale if math.isfinite(scale) else 1.0
 
 
+_AXES_UP_TO = 16  # columns up to which rays along the axes are taken, too
+_DECADES = 10.0 ** np.arange(1, 7)  # lengths of the rays that show growth, in units of the spread of the samples
 _LENGTHS = np.geomspace(1e-2, 1e4, 64)  # along rays, in units of the spread of the samples
 _EVALUATIONS = 4000  # of the score, that a search may take beyond the rays: about ten points cost a climb in d = 1
 _STEPS = 20

@@ -14,9 +14,9 @@ from steinball.gram.base import check_rows
 from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
 from steinball.remarks import Remark
-from steinball.tau.certificate import MOST_BOXES, Supremum, UncertifiedError, best_upper_bound, is_certain
+from steinball.tau.certificate import MOST_BOXES, Supremum, UncertifiedError, best_upper_bound, bound_without_search
 from steinball.tau.search import Ball, Box, cloud_of, largest_finite, largest_known, localized, optimized
-from steinball.tau.tilting import find_ends, overflows, rays_of
+from steinball.tau.tilting import find_ends, overflows
 
 if TYPE_CHECKING:
     from steinball.problem import Problem
@@ -103,9 +103,7 @@ def why_unknown(problem: Problem) -> str:
 
 def _failure_along_rays(problem: Problem) -> str:
     """What the score raised far out, or that it is not finite even a hundred median distances from the center."""
-    shells = rays_of(cloud_of(problem), problem.support)
-    if not shells.shape[1]:
-        return ""
+    shells = cloud_of(problem).decades
     try:
         with np.errstate(all="ignore"):
             found = [to_host(score_of(problem.model, like(shells[k], problem.samples))) for k in (-1, _SECOND)]
@@ -123,7 +121,8 @@ def grows(problem: Problem) -> bool:
 
 def _is_certain(problem: Problem) -> bool:
     """Whether u(x, x) is proved to be bounded by what the model says of its score."""
-    return problem.once("certain", lambda: is_certain(problem.stein, problem.model, int(problem.samples.shape[1])))
+    stein, model, d = problem.stein, problem.model, int(problem.samples.shape[1])
+    return problem.once("certain", lambda: bound_without_search(stein, model, d, loose=True) is not None)
 
 
 def _grows_somewhere(problem: Problem) -> bool:
@@ -155,7 +154,7 @@ def _grows_at_edges(problem: Problem, largest: float) -> bool:
 
 def _overflows(problem: Problem, largest: float) -> bool:
     """Whether u(x, x) rises along some ray, decade by decade, until it is no longer finite."""
-    points = rays_of(cloud_of(problem), problem.support)
+    points = cloud_of(problem).decades
     return overflows(problem.diagonal_at(points.reshape(-1, points.shape[-1])).reshape(points.shape[:2]), largest)
 
 
@@ -202,8 +201,7 @@ def find_supremum(tau: Any, problem: Problem) -> Supremum:
     if tau == "best":
         return _best(problem, sample)
     if tau == "auto":
-        found = _proven(problem, sample)
-        return Supremum(sample, "sample", found) if isinstance(found, str) else found
+        return _proven(problem, sample)
     if tau == "sample":
         return Supremum(sample, "sample")
     if tau == "optimized":
@@ -216,24 +214,34 @@ def find_supremum(tau: Any, problem: Problem) -> Supremum:
 
 def _best(problem: Problem, sample: float) -> Supremum:
     """An upper bound costs power where it is loose, and a lower one the level where the samples miss a steep place."""
-    bound, enough = _proven(problem, sample, _FEW_BOXES), math.inf
-    if isinstance(bound, Supremum):
-        if bound.kind == "closed form":
-            return bound
-        enough = bound.value / _LOOSE
+    bound = _proven(problem, sample, _FEW_BOXES)
+    if bound.kind == "closed form":
+        return bound
+    enough = bound.value / _LOOSE if bound.is_upper_bound else math.inf
     found = largest_known(problem, enough)
-    if isinstance(bound, Supremum) and found >= enough:
+    if found >= enough:
         return bound
     if not problem.evaluable or grows(problem) or why_unknown(problem):
         return Supremum(sample, "sample")
     return Supremum(found, "largest found")
 
 
-def _proven(problem: Problem, sample: float, boxes: int = MOST_BOXES) -> Supremum | str:
-    """The best upper bound, or why there is none; a bound below an attained value is an error of somebody's."""
-    found = _bound(problem, boxes)
+def _proven(problem: Problem, sample: float, boxes: int = MOST_BOXES) -> Supremum:
+    """The best upper bound, or the sample maximum and why there is none.
+
+    It is found once for a model that does not stand where the rows say. A bound below an attained value is an error of
+    somebody's.
+    """
+
+    def find() -> Supremum | str:
+        try:
+            return best_upper_bound(problem, boxes)
+        except UncertifiedError as reason:
+            return str(reason)
+
+    found = problem.kept(("bound", boxes), find)
     if isinstance(found, str):
-        return found
+        return Supremum(sample, "sample", found)
     slack = 1e-9 if dtype_name(problem.samples) == "float64" else 1e-4
     if found.value < sample * (1.0 - slack):
         raise RuntimeError(
@@ -256,18 +264,6 @@ def uncertified(tau: Supremum) -> Iterator[Remark]:
         "Give a bound (`tau=3.2`), give the model a method `score_growth(center)` that returns (A, B) with "
         '|s(x)| ≤ A + B|x − center|, or ask for tau="sample" to use it without this warning.',
     )
-
-
-def _bound(problem: Problem, boxes: int) -> Supremum | str:
-    """The best upper bound, or why there is none; found once for a model that does not stand where the rows say."""
-
-    def find() -> Supremum | str:
-        try:
-            return best_upper_bound(problem, boxes)
-        except UncertifiedError as reason:
-            return str(reason)
-
-    return problem.kept(("bound", boxes), find)
 
 
 def _given(tau: Any, sample: float) -> float:

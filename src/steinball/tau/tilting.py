@@ -18,8 +18,8 @@ from steinball.models.knowledge import Knowledge
 from steinball.models.reference import Reference
 from steinball.models.support import Support
 from steinball.stein import SteinKernel
-from steinball.tau.certificate import UncertifiedError, bound_without_search
-from steinball.tau.search import Cloud, open_directions
+from steinball.tau.certificate import bound_without_search
+from steinball.tau.search import Cloud
 from steinball.tilts import EdgeTilt, PolynomialTilt, PowerTilt, Tilt
 from steinball.tilts.scatter import median_and_scales
 
@@ -84,8 +84,7 @@ def _end(model: Any, x: Floats, where: tuple[int, float, float], template: Array
     for k, near in enumerate(NEARNESS):
         rows[k, :, column] = edge + sign * max(near * unit, (len(NEARNESS) - k) * least)
     with np.errstate(all="ignore"):
-        scores = to_host(score_of(model, like(rows.reshape(-1, x.shape[1]), template)))
-        scores = scores.reshape(rows.shape)[:, :, column]
+        scores = _scores_along(model, rows, template)[:, :, column]
         distance = np.abs(rows[:, :, column] - edge)
         orders = sign * distance[-1] * scores[-1]
         slopes = np.log(np.abs(scores[-1] / scores[0])) / np.log(distance[0] / distance[-1])
@@ -142,28 +141,13 @@ def _power(order: float) -> str:
     return f"r^{round(order, 2) + 0.0:g}"
 
 
-DECADES = 10.0 ** np.arange(1, 7)
-"""Lengths of the rays, in median distances from the center."""
-
 STEEPEST = 8.0
 """A score that grows faster than this power of the distance is taken to grow faster than any."""
-
-_AXES_UP_TO = 16
 
 
 def ray_points(model: Any, samples: Array) -> Floats:
     """Points along rays inside the support, shape (decades, rays, d)."""
-    support = Knowledge(model).support
-    return rays_of(Cloud.of(to_host(samples), support), support)
-
-
-def rays_of(cloud: Cloud, support: Support | None) -> Floats:
-    """The same for samples that lie in a cloud."""
-    directions = cloud.directions
-    if (d := directions.shape[1]) <= _AXES_UP_TO:
-        axes = np.vstack([np.eye(d), -np.eye(d)])
-        directions = np.vstack([directions, axes if support is None else open_directions(axes, *support.along(d))])
-    return cloud.center + cloud.spread * DECADES[:, None, None] * directions
+    return Cloud.of(to_host(samples), Knowledge(model).support).decades
 
 
 def growth_rate(model: Any, samples: Array) -> float | None:
@@ -295,7 +279,7 @@ def choose_tilt(samples: Array, model: Any, kernel: Kernel) -> Tilt | None:
     'EdgeTilt'
     """
     edge, rate = edge_tilt(model, samples), growth_rate(model, samples)
-    if edge is None and _bound(SteinKernel(kernel, None), model, int(samples.shape[1])) is not None:
+    if edge is None and bound_without_search(SteinKernel(kernel, None), model, int(samples.shape[1])) is not None:
         return None
     if edge is not None and (rate is None or rate <= _ROUNDING or np.isfinite([edge.low, edge.high]).all()):
         return edge  # of a support without an infinite end, or a score that does not grow
@@ -320,7 +304,7 @@ def _polynomial_tilt(samples: Array, model: Any, kernel: Kernel, edge: Tilt | No
     if reference is None and place is None:
         return _with(edge, base)
     draws = reference.draws[:_DRAWS] if reference is not None else _normal_draws(*place)  # type: ignore[misc]
-    unknown = _bound(SteinKernel(kernel, _with(edge, base)), model, draws.shape[1]) is None
+    unknown = bound_without_search(SteinKernel(kernel, _with(edge, base)), model, draws.shape[1]) is None
     probes = _probes(draws, Knowledge(model).support) if unknown else draws
     with np.errstate(all="ignore"):
         scores = _scores_along(model, probes, samples)
@@ -391,14 +375,6 @@ def _scaled(tilt: PolynomialTilt, factor: float) -> PolynomialTilt:
     return dataclasses.replace(tilt, precision=tilt.precision / factor**2)
 
 
-def _bound(stein: SteinKernel, model: Any, dimension: int) -> float | None:
-    """τ up to a per cent, where that is known without a search."""
-    try:
-        return bound_without_search(stein, model, dimension)
-    except UncertifiedError:
-        return None
-
-
 def _probes(draws: Floats, support: Support | None = None) -> Floats:
     """The draws, then points between, beside and beyond them inside the support, where u may be largest."""
     center, few = np.median(draws, axis=0), draws[::4]
@@ -410,7 +386,7 @@ def _probes(draws: Floats, support: Support | None = None) -> Floats:
 @np.errstate(all="ignore")
 def _efficiency(stein: SteinKernel, model: Any, probes: Array, scores: Array, few: int) -> float:
     """Mean over the first few probes by the supremum as τ will have it, or by the largest finite value at all."""
-    values, bound = to_host(stein.diagonal(probes, scores)), _bound(stein, model, probes.shape[1])
+    values, bound = to_host(stein.diagonal(probes, scores)), bound_without_search(stein, model, probes.shape[1])
     values = np.where(np.isfinite(values), values, 0.0)
     return float(values[:few].mean() / (max(values.max(), 1e-300) if bound is None else bound))
 
