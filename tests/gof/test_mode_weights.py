@@ -62,6 +62,7 @@ def test_for_modes_of_one_shape_the_deficit_is_the_missing_mass() -> None:
     assert np.allclose(result.details["deficits"], expected[order], atol=1e-3)
     assert result.rejected
     assert 0.4 < result.contamination_bound < 2 / 3  # the truth: 1 − .1/.3
+    assert ("modes", "3") in result.rows()
 
 
 @pytest.mark.calibration

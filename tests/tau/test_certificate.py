@@ -26,6 +26,7 @@ from steinball.tau.certificate import (
     _bounds,
     _largest,
     best_upper_bound,
+    bound_without_search,
     closed_form,
     largest_box,
     largest_cubic,
@@ -341,6 +342,19 @@ def test_the_largest_shell_is_the_maximum_of_the_bound(name: str) -> None:
     assert beyond * (1.0 - 1e-12) <= largest_shell(majorant, start=3.0) <= beyond * (1.0 + 2e-5)
     coarse = largest_shell(majorant, gap=0.05)
     assert best * (1.0 - 1e-12) <= coarse <= best * 1.05 * (1.0 + 1e-9)
+
+
+def test_a_bound_without_search_is_near_the_best_unless_it_may_be_loose_or_boxes_decide() -> None:
+    kernel, tilt = InverseMultiquadric(1.2), PolynomialTilt(scale=1.5)
+    gaussian, mixture = sb.models.Gaussian(np.ones(5)), sb.models.GaussianMixture([0.5, 0.5], [-1.0, 1.0])
+    best = largest_shell(Majorant.of(setting_of(gaussian, kernel, tilt), gaussian))
+    near, loose = (bound_without_search(SteinKernel(kernel, tilt), gaussian, 5, loose=word) for word in (False, True))
+    assert near is not None
+    assert loose is not None
+    assert best * (1.0 - 1e-9) <= near <= 1.01 * best < loose <= 2.0 * best
+    assert bound_without_search(SteinKernel(kernel, tilt), mixture, 1) is None
+    assert bound_without_search(SteinKernel(kernel, tilt), mixture, 1, loose=True) is not None
+    assert bound_without_search(SteinKernel(kernel), mixture, 1, loose=True) is None
 
 
 def test_the_bound_of_the_literature_is_never_better() -> None:

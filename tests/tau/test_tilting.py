@@ -274,6 +274,13 @@ def test_rays_stay_inside_the_support() -> None:
     assert np.abs(points).max() > 1e4
 
 
+def test_rays_along_the_axes_turn_away_from_an_edge() -> None:
+    model = sb.from_score(lambda x: -x, support=[(0, None), (None, 1)])
+    points = ray_points(model, np.random.default_rng(0).uniform(0.1, 0.9, size=(50, 2)))
+    way = (points[-1] - points[0]) / np.linalg.norm(points[-1] - points[0], axis=1, keepdims=True)
+    np.testing.assert_allclose(way[-4:], [[1.0, 0.0], [0.0, -1.0], [1.0, 0.0], [0.0, -1.0]], atol=1e-12)
+
+
 def test_the_density_tames_an_exponential_score() -> None:
     def log_density(x: Any) -> Any:
         return (x - np.exp(x))[:, 0]
