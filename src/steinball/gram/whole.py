@@ -99,11 +99,8 @@ class IsolatedGram:
         own = np.concatenate([np.empty((0, m)), *(chunk[:, self.isolated] for chunk in request.weights)])
         sums, share = own.sum(axis=1), len(self._rows) / self.n
 
-        def joined(values: Any, more: Any) -> Any:
-            return share**2 * np.asarray(values) + self.tau * np.asarray(more) / self.n**2
-
-        def bounds(pair: Any, more: Any) -> Any:
-            return None if pair is None else (joined(pair[0], more), joined(pair[1], more))
+        def joined(values: Any, more: Any) -> Any:  # of a sum over all pairs, or of both bounds of one
+            return None if values is None else share**2 * np.asarray(values) + self.tau * more / self.n**2
 
         products = found.direction_products
         pull = 0.0 if products is None else to_host(request.directions)[self.isolated].sum(axis=0)  # Σ S over them
@@ -116,9 +113,9 @@ class IsolatedGram:
             linear_forms=joined(found.linear_forms, m * sums),
             mean_squares=found.mean_squares * share + np.square(own).sum(axis=1) / self.n,
             weights=request.weights,
-            mean_bounds=bounds(found.mean_bounds, m**2),
-            form_bounds=bounds(found.form_bounds, sums**2),
-            linear_bounds=bounds(found.linear_bounds, m * sums),
+            mean_bounds=joined(found.mean_bounds, m**2),
+            form_bounds=joined(found.form_bounds, sums**2),
+            linear_bounds=joined(found.linear_bounds, m * sums),
             prefix_sums=self._prefix_sums(request, found),
             direction_products=None if products is None else self._spread(products, 1.0, self.tau * pull),
         )

@@ -336,15 +336,12 @@ class ModeJumps:
         there = (here + ahead) % len(self.modes)
         z = self.modes.coordinates(x, here)
         z[:, 0] += self.offset * np.sign(there - here)
-        proposed = self.modes.places(z, there)
-        inside = self.modes.cells(proposed) == there  # only then does the jump back lead to x
+        proposed, log_mass = self._moved(x, z, there, model, template)
         support = Knowledge(model).support
-        inside = inside if support is None else inside & (support.distance(proposed) > 0.0).all(axis=1)
-        volumes = self.modes.log_volumes
-        log_ratio = self._log_ratio(x, proposed, model, template) + volumes[there] - volumes[here]
+        if support is not None:
+            log_mass = np.where((support.distance(proposed) > 0.0).all(axis=1), log_mass, -np.inf)
         # From where p = 0 any jump is as good as staying: both ends of such a jump carry no mass of P.
-        acceptance = np.exp(np.minimum(0.0, np.where(np.isnan(log_ratio), -np.inf, log_ratio)))
-        return proposed, np.where(inside, acceptance, 0.0)
+        return proposed, np.exp(np.minimum(0.0, log_mass - self.modes.log_volumes[here]))
 
     @staticmethod
     def _log_ratio(x: Floats, y: Floats, model: Any, template: Array) -> Floats:
@@ -365,7 +362,8 @@ class ModeJumps:
         self._check_columns(x)
         here = self.modes.cells(x)
         z = self.modes.coordinates(x, here)
-        logs = np.stack([self._log_mass(x, z, j, model, samples) for j in range(len(self.modes))], axis=1)
+        cells = (np.full(len(x), j) for j in range(len(self.modes)))
+        logs = np.stack([self._moved(x, z, cell, model, samples)[1] for cell in cells], axis=1)
         logs[np.arange(len(x)), here] = self.modes.log_volumes[here]  # the point itself, without rounding
         top = logs.max(axis=1, keepdims=True)
         # Where p(x) = 0 < p elsewhere a ratio is infinite: such modes share all of the mass.
@@ -373,12 +371,14 @@ class ModeJumps:
         weights = np.exp(logs)
         return here, weights / weights.sum(axis=1, keepdims=True)
 
-    def _log_mass(self, x: Floats, z: Floats, j: int, model: Any, template: Array) -> Floats:
-        """log p(m_j + L_j z) + log det L_j − log p(x), and −∞ outside of cell j."""
-        cells = np.full(len(x), j)
-        place = self.modes.places(z, cells)
-        ratio = self._log_ratio(x, place, model, template) + self.modes.log_volumes[j]
-        return np.where((self.modes.cells(place) == j) & ~np.isnan(ratio), ratio, -np.inf)
+    def _moved(self, x: Floats, z: Floats, j: NDArray[np.intp], model: Any, template: Array) -> tuple[Floats, Floats]:
+        """y = m_j + L_j z for a mode j of each row, and log p(y) + log det L_j − log p(x).
+
+        Outside of cell j that is −∞: from there no jump leads back to x.
+        """
+        y = self.modes.places(z, j)
+        ratio = self._log_ratio(x, y, model, template) + self.modes.log_volumes[j]
+        return y, np.where((self.modes.cells(y) == j) & ~np.isnan(ratio), ratio, -np.inf)
 
     def _check_columns(self, x: Floats) -> None:
         if x.shape[1] != self.modes.dimension:

@@ -220,13 +220,14 @@ def lipschitz_constant(problem: Problem) -> Supremum:
     return Supremum(_optimized(problem), "optimized")
 
 
+@np.errstate(all="ignore")
 def feature_slopes(problem: Problem, x: Floats) -> Floats:
     r"""√λ_max(M(x)) at rows of ``x`` (m, d), with b = w s + ∇w, J its Jacobian (by central differences) and
 
     .. math:: M = \varphi_0 J J^\top - c_1 w (J C + C J^\top) + c_1 (|b|^2 C + C b \nabla w^\top + \nabla w b^\top C
        + \operatorname{tr} C \, \nabla w \nabla w^\top) + c_2 w^2 (2 C^2 + \operatorname{tr} C \, C),
 
-    φ₀, c₁, c₂ of :func:`kernel_constants`, C the metric of the kernel.
+    φ₀, c₁, c₂ of :func:`kernel_constants`, C the metric of the kernel; 0 where M is not finite.
     """
     d, (value, first, second) = x.shape[1], kernel_constants(problem.stein.kernel)
     metric = np.eye(d) if problem.stein.kernel.metric is None else problem.stein.kernel.metric
@@ -244,7 +245,9 @@ def feature_slopes(problem: Problem, x: Floats) -> Floats:
     matrix += first * (np.sum(b * b, axis=1)[:, None, None] * metric + outer + outer.swapaxes(1, 2))
     matrix += first * np.trace(metric) * gradient[:, :, None] * gradient[:, None, :]
     matrix += second * w**2 * (2.0 * metric @ metric + np.trace(metric) * metric)
-    return np.asarray(np.sqrt(np.maximum(np.linalg.eigvalsh(matrix)[:, -1], 0.0)))
+    slopes, known = np.zeros(len(x)), np.isfinite(matrix).all(axis=(1, 2))
+    slopes[known] = np.sqrt(np.maximum(np.linalg.eigvalsh(matrix[known])[:, -1], 0.0))
+    return slopes
 
 
 def _drift(problem: Problem, x: Floats) -> tuple[Floats, Floats]:
@@ -268,19 +271,9 @@ def _optimized(problem: Problem) -> float:
     spread = float(np.median(np.linalg.norm(x - center, axis=1))) or 1.0
     rays = [center + length * spread * directions for length in (0.5, 1.0, 2.0, 5.0, 1e2, 1e4)]
     looks = np.vstack([x[:: -(-len(x) // _LOOKS)], center, *rays])
-    slopes = _finite_slopes(problem, looks)
+    slopes = feature_slopes(problem, looks)
     # A gradient takes (2d + 1)² scores: in many dimensions the climb is short, and the rays have seen most.
     starts = looks[np.argsort(-slopes)[: max(1, min(_STARTS, 60 // x.shape[1]))]]
     options = {"method": "L-BFGS-B", "options": {"maxiter": max(10, min(60, 600 // x.shape[1]))}}
-    slope = partial(_finite_slopes, problem)
+    slope = partial(feature_slopes, problem)
     return float(max(slopes.max(), *(-climb(slope, start, spread, 1e-3, **options).fun for start in starts)))
-
-
-def _finite_slopes(problem: Problem, x: Floats) -> Floats:
-    """Slopes, and 0 where the score is not finite."""
-    with np.errstate(all="ignore"):
-        b, w = _drift(problem, x)
-    good = np.isfinite(b).all(axis=1) & np.isfinite(w)
-    slopes = np.zeros(len(x))
-    slopes[good] = feature_slopes(problem, x[good])
-    return slopes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from steinball.arrays import as_number, dtype_name, like, to_host
+from steinball.arrays import Floats, as_number, dtype_name, like, to_host
 from steinball.cautions import UnboundedSteinKernelWarning, UncertifiedSupremumWarning
 from steinball.gram.base import check_rows
 from steinball.models.base import score_of
@@ -16,7 +16,7 @@ from steinball.models.knowledge import Knowledge
 from steinball.remarks import Remark
 from steinball.tau.certificate import MOST_BOXES, Supremum, UncertifiedError, best_upper_bound, bound_without_search
 from steinball.tau.search import Ball, Box, cloud_of, largest_finite, largest_known, localized, optimized
-from steinball.tau.tilting import find_ends, overflows
+from steinball.tau.tilting import find_ends, finite_decades
 
 if TYPE_CHECKING:
     from steinball.problem import Problem
@@ -127,35 +127,31 @@ def _is_certain(problem: Problem) -> bool:
 
 def _grows_somewhere(problem: Problem) -> bool:
     """Whether u(x, x) grows toward an edge, or along rays as far as the score is defined."""
-    largest = float(to_host(problem.diagonal).max())
-    if _grows_at_edges(problem, largest):
+    if any(_triples(problem, end.points[0], end.points[-1]) for end in find_ends(problem.model, problem.samples)):
         return True
+    cloud = cloud_of(problem)
     try:
         with np.errstate(all="ignore"):
-            return _overflows(problem, largest) or _grows_far_out(problem, largest)
+            # Beyond every sample: an outlier at 10⁸ must not hide that u grows.
+            return _overflows(problem) or _triples(problem, *(cloud.rays(far * cloud.reach) for far in _FAR_OUT))
     except Exception:  # the user's score need not be defined so far out: that is unknown, and no growth
         return False
 
 
-def _grows_far_out(problem: Problem, largest: float) -> bool:
-    """Whether u(x, x) triples between two lengths beyond every sample: an outlier at 10⁸ must not hide that u grows."""
-    cloud = cloud_of(problem)
-    values = problem.diagonal_at(np.vstack([cloud.rays(length * cloud.reach) for length in _FAR_OUT]))
-    near, far = map(largest_finite, np.split(values, 2))
-    return far > 3.0 * max(near, largest)
+def _triples(problem: Problem, before: Floats, after: Floats) -> bool:
+    """Whether u(x, x) rises by more than three from some places to others, and above what it is at the samples."""
+    first, then = (largest_finite(problem.diagonal_at(places)) for places in (before, after))
+    return then > 3.0 * max(first, float(to_host(problem.diagonal).max()))
 
 
-def _grows_at_edges(problem: Problem, largest: float) -> bool:
-    """Whether u(x, x) rises by more than three from 10⁻⁴ to 10⁻⁸ of the usual distance from an edge."""
-    ends = find_ends(problem.model, problem.samples)
-    heights = ([largest_finite(problem.diagonal_at(end.points[k])) for k in (0, -1)] for end in ends)
-    return any(near > 3.0 * max(far, largest) for far, near in heights)
-
-
-def _overflows(problem: Problem, largest: float) -> bool:
-    """Whether u(x, x) rises along some ray, decade by decade, until it is no longer finite."""
-    points = cloud_of(problem).decades
-    return overflows(problem.diagonal_at(points.reshape(-1, points.shape[-1])).reshape(points.shape[:2]), largest)
+def _overflows(problem: Problem) -> bool:
+    """Whether u(x, x) overflows along some ray after three times all before it, decade by decade, and the samples."""
+    points, largest = cloud_of(problem).decades, float(to_host(problem.diagonal).max())
+    values = problem.diagonal_at(points.reshape(-1, points.shape[-1])).reshape(points.shape[:2])
+    ends = finite_decades(values) - 1
+    rays = np.flatnonzero((ends >= 0) & (ends < len(values) - 1))
+    before = np.maximum.accumulate(np.vstack([np.full(len(rays), max(largest, 0.0)), values[:, rays]]))
+    return bool((values[ends[rays], rays] > 3.0 * before[ends[rays], np.arange(len(rays))]).any())
 
 
 def _grows_in_sample(problem: Problem) -> bool:

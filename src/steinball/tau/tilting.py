@@ -193,23 +193,15 @@ def _scores_of_shells(model: Any, shells: Floats, template: Array) -> Floats:
 
 def _last_slopes(logs: Floats) -> Floats:
     """For each ray (decades, rays) the slope over the last two decades that are finite, or over the only ones."""
-    ends = _finite_decades(logs) - 1
+    ends = finite_decades(logs) - 1
     rays, back = np.flatnonzero(ends > 0), np.minimum(2, ends[ends > 0])
     last = ends[rays]
     return np.asarray((logs[last, rays] - logs[last - back, rays]) / back)
 
 
-def _finite_decades(values: Floats) -> NDArray[np.intp]:
+def finite_decades(values: Floats) -> NDArray[np.intp]:
     """How many decades of each ray (decades, rays) are finite before the first that is not."""
     return np.asarray(np.logical_and.accumulate(np.isfinite(values)).sum(axis=0))
-
-
-def overflows(values: Floats, largest: float) -> bool:
-    """Whether values (decades, rays) overflow along some ray after three times all before them and ``largest``."""
-    ends = _finite_decades(values) - 1
-    rays = np.flatnonzero((ends >= 0) & (ends < len(values) - 1))
-    before = np.maximum.accumulate(np.vstack([np.full(len(rays), max(largest, 0.0)), values[:, rays]]))
-    return bool((values[ends[rays], rays] > 3.0 * before[ends[rays], np.arange(len(rays))]).any())
 
 
 def is_tamed(model: Any, samples: Array, power: float) -> bool:
