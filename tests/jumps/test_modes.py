@@ -65,6 +65,14 @@ def test_the_kernel_is_reversible_under_the_model(name: str) -> None:
     assert imbalance(jumps, model) < 1e-4
 
 
+def test_no_jump_leaves_the_support_though_the_density_is_defined_there() -> None:
+    model = sb.from_log_density(lambda x: -(x[:, 0] ** 2) / 50.0, backend="numerical", support=(0.0, None))
+    jumps, x = ModeJumps([1.0, 6.0]), np.array([[5.0], [8.0]])
+    proposed, acceptance = jumps.propose(x, np.array([1, 1]), model, x)
+    assert proposed[:, 0].tolist() == [-1.5, 1.5]
+    assert acceptance.tolist() == [0.0, 1.0]
+
+
 @dataclass(frozen=True, eq=False)
 class Careless(ModeJumps):
     """Jumps with one mistake, to see that the tests above would find it."""

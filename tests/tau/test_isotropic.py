@@ -142,6 +142,16 @@ def test_no_pair_of_points_exceeds_the_lipschitz_constant(name: str) -> None:
     assert 0.75 * found.value < ratios.max() <= found.value * (1 + 1e-6)
 
 
+def test_a_score_that_is_not_finite_far_out_leaves_the_slopes_of_other_places() -> None:
+    def score(x: Any) -> Any:
+        return np.where(np.abs(x) > 20.0, np.nan, -x)
+
+    x = np.linspace(-3.0, 3.0, 25)
+    everywhere, near = (pose(x, model, sb.InverseMultiquadric(0.9), TILT) for model in (lambda x: -x, score))
+    assert feature_slopes(near, np.array([[1.0], [30.0]]))[1] == 0.0
+    assert lipschitz_constant(near).value == pytest.approx(lipschitz_constant(everywhere).value, rel=1e-6)
+
+
 def test_a_lipschitz_constant_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ValueError, match="not Lipschitz"):
         r.Wasserstein(0.1)(problem(kernel=sb.kernels.Matern(1.0, 1.5)), TAU)

@@ -22,7 +22,7 @@ from steinball.models.knowledge import RadialScore
 from steinball.problem import Problem, pose
 from steinball.tau import Ball
 from steinball.tau.certificate import Supremum
-from steinball.tau.supremum import find_supremum, uncertified
+from steinball.tau.supremum import find_supremum, grows, uncertified
 from steinball.tilts import PolynomialTilt
 from tests.tau.posed import closed_form, sample, tau_of, u_of
 
@@ -46,6 +46,17 @@ def test_u_at_three_for_the_tilts_of_the_papers_figure(exponent: float, value: f
     problem = pose(x, lambda x: -x, sb.InverseMultiquadric(math.sqrt(2.0)), tilt)
     assert round(float(problem.diagonal[0]), 3) == value
     assert float(problem.diagonal[0]) == pytest.approx(float(u_of(3.0, exponent)), rel=1e-14)
+
+
+def test_what_rises_beyond_the_samples_and_stays_there_does_not_grow() -> None:
+    flat, steep = (sb.from_score(score) for score in (lambda x: -100.0 * np.tanh(x / 1000.0), lambda x: -x))
+    assert [grows(pose(sample(), model, KERNEL)) for model in (flat, steep)] == [False, True]
+
+
+def test_what_grows_toward_an_edge_grows_unless_a_tilt_vanishes_there() -> None:
+    x = np.random.default_rng(0).gamma(4.0, size=(50, 1))
+    model = sb.from_score(lambda x: 3.0 / x - 1.0, support=(0, None))
+    assert [grows(pose(x, model, KERNEL, tilt)) for tilt in (None, "auto")] == [True, False]
 
 
 def test_u_at_three_without_a_tilt() -> None:
