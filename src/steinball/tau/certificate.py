@@ -120,11 +120,9 @@ class Majorant:
 
     def _by(self, growth: ScoreGrowth, low: Floats, high: Floats) -> Floats:
         """w|s| from A² + 2Kρ + B²ρ², each term times w² at its largest."""
-        square = np.zeros_like(low)
-        for power, factor in enumerate((growth.offset**2, 2.0 * growth.middle, growth.slope**2)):
-            if factor > 0.0:
-                square = square + factor * _largest(power, 2.0 * self.setting.exponent, low, high)
-        return np.sqrt(square)
+        factors = enumerate((growth.offset**2, 2.0 * growth.middle, growth.slope**2))
+        terms = (f * _largest(power, 2.0 * self.setting.exponent, low, high) for power, f in factors if f > 0.0)
+        return np.sqrt(sum(terms, start=np.zeros_like(low)))
 
     def _by_radius(self, low: Floats, high: Floats) -> Floats:
         if self.radial is None:

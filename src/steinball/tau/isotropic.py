@@ -145,12 +145,9 @@ def _diameter(case: IsotropicCase) -> float:
 
 def _split(center: Floats, half: Floats) -> tuple[Floats, Floats]:
     """Every box cut in two across its widest side."""
-    rows, widest = np.arange(len(half)), np.argmax(half, axis=1)
-    half = half.copy()
-    half[rows, widest] /= 2.0
-    step = np.zeros_like(half)
-    step[rows, widest] = half[rows, widest]
-    return np.vstack([center - step, center + step]), np.vstack([half, half])
+    widest = np.arange(half.shape[1]) == np.argmax(half, axis=1)[:, None]
+    step = np.where(widest, half / 2.0, 0.0)
+    return np.vstack([center - step, center + step]), np.vstack([half - step, half - step])
 
 
 def diameter(problem: Problem, tau: Supremum) -> float:
