@@ -374,7 +374,7 @@ def mcmc_test(
     if tau is None:
         tau = "sample" if contamination == 0.0 else chosen.default_tau
     settings = Settings(engine, memory_limit, n_jobs, progress)
-    asked = Specification(Huber(contamination), chosen, level, rng, settings, kernel, None, tilt, tau)
+    asked = Specification(Huber(contamination), chosen, level, rng, settings, kernel, tilt, tau)
     evidence, record = assess_problem(problem, asked, rows.fixes(kernel, tilt))
     worth: dict[str, Any] = {"autocorrelation_time": time, "effective_size": len(rows) / time}
     worth |= {"parameters": drawn.parameters, "chains": drawn.lengths}

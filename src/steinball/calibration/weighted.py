@@ -254,12 +254,7 @@ class MarkovCalibration(Calibration):
         return replace(self, dependence=length)  # type: ignore[type-var]
 
     def __post_init__(self) -> None:
-        vars(self).update(n_resamples=check_resamples(self.n_resamples))
-        self._check_dependence()
-
-    def _check_dependence(self) -> None:
-        """What a user passed for ``chains`` and ``dependence``, in their place."""
-        dependence, chains = self.dependence, as_chains(self.chains)
+        n_resamples, dependence, chains = check_resamples(self.n_resamples), self.dependence, as_chains(self.chains)
         if dependence is None and chains != 1:
             raise ValueError(
                 f'`chains={chains!r}` is for rows that depend on each other. Give `dependence="auto"` with it.'
@@ -268,26 +263,13 @@ class MarkovCalibration(Calibration):
             raise ValueError(f'`dependence` must be None, "auto" or a number of rows, got {dependence!r}.')
         if not (dependence is None or isinstance(dependence, str)):
             dependence = as_number(dependence, "dependence", low=1.0)
-        vars(self).update(dependence=dependence, chains=chains)
+        vars(self).update(n_resamples=n_resamples, dependence=dependence, chains=chains)
 
     def _markov_request(self, n: int, seed: np.random.SeedSequence, start: int) -> Request:
         """Draws from ``start`` on of the signs of a chain, after a check of chains and length."""
         signs = MarkovSigns(check_length(self.dependence, n), self.chains)
         chain_starts(n, signs.chains)
         return Request(WeightStream(signs, n, seed, start, self.n_resamples), dependent_weights=True)
-
-
-def centered(summary: GramSummary, length: Length) -> GramSummary:
-    r"""The answers for :math:`(w - \bar w 1) / \sqrt{1 - 2L/n}` in place of the signs w.
-
-    Signs that stay alike have a mean of variance 2L/n, which centering takes away and the divisor gives back.
-    """
-    n, mean = len(summary), summary.mean
-    means = np.concatenate([chunk.mean(axis=1) for chunk in summary.weights])
-    share = 1.0 - 2.0 * check_length(length, n) / n
-    forms = summary.quadratic_forms - 2.0 * means * summary.linear_forms + means**2 * mean
-    linear = summary.linear_forms - means * mean
-    return replace(summary, quadratic_forms=forms / share, linear_forms=linear / np.sqrt(share))
 
 
 @dataclass(frozen=True)

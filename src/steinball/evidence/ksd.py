@@ -141,6 +141,10 @@ class Reading:
             return "approximate"
         return "certified" if ends[0].rejected == ends[1].rejected else "approximate"
 
+    def decides(self, summary: GramSummary, radius: float, level: float) -> bool:
+        """Whether the sums decide for certain."""
+        return self.grade(summary, radius, level) != "approximate"
+
 
 @dataclass(frozen=True, eq=False)
 class KSDEvidence(Evidence):

@@ -125,7 +125,7 @@ def ksd_test(
     """
     settings = Settings(engine, memory_limit, n_jobs, progress)
     asked = Specification(
-        radius, calibration, level, rng, settings, kernel, None, tilt, tau, estimator, jumps, outside, check_model,
+        radius, calibration, level, rng, settings, kernel, tilt, tau, estimator, jumps, outside, check_model,
         standardize,
     )  # fmt: skip
     evidence, record = assess(x, model, asked)
@@ -243,7 +243,7 @@ def robust_ksd_test(
     tau = _default_tau(as_calibration(calibration), jumps) if tau is None else tau
     settings = Settings(engine, memory_limit, n_jobs, progress)
     asked = Specification(
-        Huber(contamination), calibration, level, rng, settings, kernel, None, tilt, tau, estimator, jumps, outside,
+        Huber(contamination), calibration, level, rng, settings, kernel, tilt, tau, estimator, jumps, outside,
         check_model, standardize,
     )  # fmt: skip
     evidence, record = assess(x, model, asked)
