@@ -14,8 +14,8 @@ from steinball.adapters.samplers import Layout, NamedDraws, Reading
 from steinball.arrays import Array, Floats, as_samples, check_kind, check_share, computed, is_array, namespace, to_host
 from steinball.calibration import BoundaryBootstrap, Calibration, WildBootstrap
 from steinball.calibration.combination import as_calibration
-from steinball.calibration.weighted import LEAST_EFFECTIVE
 from steinball.checks.dependence import as_chains, autocorrelation_time, chain_lengths, chain_starts
+from steinball.checks.memory import LEAST_EFFECTIVE
 from steinball.gof.assess import Specification, assess_problem
 from steinball.gram.choose import Settings
 from steinball.kernels.base import Kernel

@@ -389,7 +389,7 @@ def test_what_cannot_be_used_is_refused_by_name() -> None:
     x = np.random.default_rng(0).normal(size=30)
     with pytest.raises(TypeError, match=r"`kernels` must be a sequence of kernels.*use `ksd_test`"):
         sb.ksdagg_test(x, MODEL, kernels=Gaussian(1.0))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"`kernels` must hold kernels .* got 1.0"):
+    with pytest.raises(TypeError, match=r"`kernels` must be kernels .* got 1.0"):
         sb.ksdagg_test(x, MODEL, kernels=[Gaussian(1.0), 1.0])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="at least one kernel"):
         sb.ksdagg_test(x, MODEL, kernels=[])

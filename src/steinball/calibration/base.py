@@ -166,6 +166,8 @@ class Calibration(ABC):
         Whether its promise is for independent rows, so that rows which look dependent are warned of.
     needs_every_row : bool
         Whether it looks for chains among the rows by their places, so that none of them may be set aside.
+    searched_chains : Chains or None
+        Chains whose length of dependence is found in the rows; ``None`` for most calibrations.
 
     Examples
     --------
@@ -192,21 +194,9 @@ class Calibration(ABC):
     predictable: ClassVar[bool] = False
     needs_sampler: ClassVar[bool] = False
     aggregates: ClassVar[bool] = False
-
-    @property
-    def independent_rows(self) -> bool:
-        """Most calibrations are for independent rows."""
-        return True
-
-    @property
-    def searched_chains(self) -> Any:
-        """Chains whose length of dependence is found in the rows; ``None`` for most calibrations."""
-        return None
-
-    @property
-    def needs_every_row(self) -> bool:
-        """Few calibrations look at the places of rows."""
-        return False
+    independent_rows: bool = True
+    needs_every_row: bool = False
+    searched_chains: Any = None
 
     def for_rows(self, problem: Problem) -> Calibration:
         """The same with all that it takes from the rows filled in, before its draws are asked for; here itself."""

@@ -373,7 +373,7 @@ class Betting(Calibration):
         vars(self).update(n_orders=n_orders, reference=reference, stop=stop)
 
     @property
-    def independent_rows(self) -> bool:
+    def independent_rows(self) -> bool:  # type: ignore[override]
         """Not for points in the order in which they came: they may depend on earlier ones."""
         return self.order != "arrival"
 

@@ -70,15 +70,6 @@ class _SampledNull(FiniteSampleNull):
         value, statistic = self._beyond(level, radius), max(0.0, self.ksd - radius)
         return agreeing(value, statistic, rejected=self.pvalue(self.ksd, radius) <= level)
 
-    def _largest_rejected(self, ksd: float, level: float, unit: float) -> float:
-        """The largest share whose radius, share times ``unit``, is rejected with all smaller ones; 0 if there is none.
-
-        By bisection over the multiples of 2⁻⁵⁰: p does not fall in the share.
-        """
-        grid = range(2**50)
-        found = bisect_left(grid, True, key=lambda k: self.pvalue(ksd, k / len(grid) * unit) > level)
-        return max(0, found - 1) / len(grid)
-
 
 @dataclass(frozen=True, eq=False)
 class MonteCarloNull(_SampledNull):

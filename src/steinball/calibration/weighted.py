@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steinball.arrays import as_number, check_resamples
 from steinball.calibration.base import BootstrapNull, Calibration
 from steinball.checks.dependence import Chains, as_chains, autocorrelation_time, chain_starts
-from steinball.checks.memory import find_memory
+from steinball.checks.memory import LEAST_EFFECTIVE, find_memory
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
@@ -140,10 +140,6 @@ def _inversion(mean: float) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
 Length = float | str | None
 """How long signs stay alike: a number of rows, ``"auto"``, or ``None`` for independent signs."""
 
-LEAST_EFFECTIVE = 20
-"""The least n/τ at which a length of signs is taken from the data, here and in ``mcmc_test``: there the level was kept
-in simulations. A larger bound would do worse: it keeps those samples whose τ is underestimated."""
-
 
 def length_of(problem: Problem, chains: Chains, stretch: float = 1.0, centered: bool = False) -> float:
     """``stretch`` times τ (n/τ)^(1/3), τ the autocorrelation time of the Stein features, or longer for a slow part.
@@ -232,17 +228,17 @@ class MarkovCalibration(Calibration):
     centers: ClassVar[bool] = False
 
     @property
-    def searched_chains(self) -> Chains | None:
+    def searched_chains(self) -> Chains | None:  # type: ignore[override]
         """Chains whose length of dependence is found in the rows."""
         return self.chains if self.dependence == "auto" else None
 
     @property
-    def independent_rows(self) -> bool:
+    def independent_rows(self) -> bool:  # type: ignore[override]
         """Not where its signs are for dependent ones."""
         return self.dependence is None
 
     @property
-    def needs_every_row(self) -> bool:
+    def needs_every_row(self) -> bool:  # type: ignore[override]
         """Where it takes the autocorrelation time from several chains."""
         return self.dependence == "auto" and self.chains != 1
 

@@ -32,16 +32,6 @@ class KernelsEvidence(Evidence):
     problems: tuple[Problem, ...]
     summaries: tuple[GramSummary, ...]
 
-    @property
-    def n(self) -> int:
-        """Number of points, those that the model excludes among them."""
-        return len(self.summaries[0])
-
-    @cached_property
-    def sums(self) -> tuple[tuple[Floats, Floats], ...]:
-        """Row means and diagonal for each kernel, on the host."""
-        return tuple(map(host_sums, self.summaries))
-
 
 @dataclass(frozen=True, eq=False)
 class AggregationEvidence(KernelsEvidence):
@@ -152,8 +142,8 @@ class AggregationEvidence(KernelsEvidence):
 
     def pair_sums(self, thresholds: Sequence[float]) -> tuple[PairSums, ...]:
         """What explanations are made from, the leading kernel first."""
-        parts = zip(self.problems, self.sums, thresholds, strict=True)
-        found = [PairSums(problem, *sums, math.sqrt(max(0.0, q)), estimator="u") for problem, sums, q in parts]
+        parts = zip(self.problems, self.summaries, np.sqrt(np.maximum(0.0, thresholds)).tolist(), strict=True)
+        found = [PairSums(problem, *host_sums(summary), least, estimator="u") for problem, summary, least in parts]
         return _leading_first(found, int(np.argmin(self.ranks)))
 
 
@@ -252,10 +242,11 @@ class RobustAggregationEvidence(KernelsEvidence):
 
     def pair_sums(self, radii: Sequence[float], level: float) -> tuple[PairSums, ...]:
         """What explanations are made from, the leading kernel first."""
-        critical, theta = self.null.critical(np.array(radii), level), np.array(radii)
-        parts = zip(self.problems, self.sums, critical, theta, self.taus, strict=True)
+        theta = np.array(radii)
+        critical = self.null.critical(theta, level).tolist()
+        parts = zip(self.problems, self.summaries, critical, radii, self.taus, strict=True)
         found = [
-            PairSums(problem, *sums, float(least), float(radius), tau.value, "v", self.bounded)
-            for problem, sums, least, radius, tau in parts
+            PairSums(problem, *host_sums(summary), least, radius, tau.value, "v", self.bounded)
+            for problem, summary, least, radius, tau in parts
         ]
         return _leading_first(found, int(np.argmax(self.null.ratios(theta))))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from steinball.arrays import check_level, check_resamples
+from steinball.arrays import check_kind, check_level, check_resamples
 from steinball.calibration import BoundaryBootstrap, Calibration, WildBootstrap
 from steinball.calibration.combination import as_calibration, check_over_kernels
 from steinball.evidence.kernels import AggregationEvidence
@@ -138,10 +138,7 @@ def collection(kernels: Any, subject: Rows) -> tuple[Kernel, ...]:
         return kernels_around(subject.median_distance(), POWERS)
     if not isinstance(kernels, Iterable) or isinstance(kernels, Kernel):
         raise TypeError(f"`kernels` must be a sequence of kernels, got {kernels!r}. With one kernel, use `ksd_test`.")
-    found = tuple(kernels)
-    for kernel in found:
-        if not isinstance(kernel, Kernel):
-            raise TypeError(f"`kernels` must hold kernels of `steinball.kernels` only, got {kernel!r}.")
+    found = tuple(check_kind(kernel, Kernel, "kernels", "kernels of `steinball.kernels` only") for kernel in kernels)
     if not found:
         raise ValueError("`kernels` must hold at least one kernel, got none.")
     return found

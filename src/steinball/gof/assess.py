@@ -13,9 +13,8 @@ from steinball.calibration.combination import (
     as_calibration,
     check_combination,
     check_engine,
-    check_every_row,
     check_isolated,
-    check_sampler,
+    check_rows_and_model,
     doubts,
     radius_of,
 )
@@ -77,8 +76,7 @@ class Specification:
         words |= {"base": base and self.jumps is None, "standardize": free and self.standardize}
         rows = Rows.of(x, model, predictable=self.calibration.predictable, **words)
         check_isolated(self.radius, len(rows.excluded))
-        check_every_row(self.calibration, len(rows.excluded))
-        check_sampler(self.calibration, rows.model)
+        check_rows_and_model(self.calibration, rows)
         return rows
 
 
