@@ -389,8 +389,7 @@ class Betting(Calibration):
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BettingNull:
         """The payoffs of the points in every order, as evidence against every radius."""
         before = summary.prefix_sums
-        if before is None:
-            raise ValueError("`Betting` needs sums over earlier points: summarise its own `request`.")
+        assert before is not None  # its own request asks for them
         ksd, reference = math.sqrt(max(0.0, summary.mean)), self.reference * math.sqrt(tau.value)
         return BettingNull(payoffs(before.sums, before.diagonal), tau.value, ksd, self.strategy, reference, self.stop)
 

@@ -228,7 +228,7 @@ class MarkovCalibration(Calibration):
     centers: ClassVar[bool] = False
 
     @property
-    def searched_chains(self) -> Chains | None:  # type: ignore[override]
+    def searched_chains(self) -> Chains | None:
         """Chains whose length of dependence is found in the rows."""
         return self.chains if self.dependence == "auto" else None
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats, to_host
-from steinball.calibration.base import Calibration, JointNull, tie_tolerance
+from steinball.calibration.base import Calibration, JointNull, largest_count, tie_tolerance
 from steinball.calibration.combination import check_isolated, check_over_kernels, doubts, radius_of
 from steinball.evidence.base import Evidence, PairSums, host_sums, last_place
 from steinball.gram.base import GramSummary
@@ -94,12 +94,9 @@ class AggregationEvidence(KernelsEvidence):
         return int(np.searchsorted(self.level_ranks, self.allowed(step), side="right")) / self.level_ranks.size
 
     def correct(self, level: float) -> int:
-        """û w in units of 2^−B₃, by bisection."""
-        low, high = 0, 1 << self.n_bisections
-        for _ in range(self.n_bisections):
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.rate(middle) <= level else (low, middle)
-        return low
+        """û w in units of 2^−B₃: the largest step whose :meth:`rate` is at most the level, where B₃ bisections end."""
+        first_too_many = int(self.level_ranks[largest_count(level, self.level_ranks.size)])
+        return max(0, (first_too_many << self.n_bisections) - 1) // (int(self.draws.shape[1]) + 1)
 
     def pvalue(self) -> float:
         """The smallest level at which :meth:`correct` allows the smallest rank of the data."""

@@ -157,10 +157,7 @@ class StudentTails(Radius):
     def crossings(self) -> tuple[float, float]:
         """a₁ < a₂."""
         # In v = x², log q − log p is convex with a minimum at v = 3: one root on either side.
-        high = 4.0
-        while self._log_ratio(high) <= 0.0:
-            high *= 2.0
-        ends = (0.0, 3.0), (3.0, high)
+        ends = (0.0, 3.0), (3.0, 1e6)
         first, second = (scipy.optimize.brentq(self._log_ratio, *pair, xtol=1e-300, rtol=1e-15) for pair in ends)
         return math.sqrt(first), math.sqrt(second)
 
