@@ -371,11 +371,7 @@ class Betting(Calibration):
         stop = None if self.stop is None else check_level(self.stop, name="stop")
         n_orders, reference = check_resamples(self.n_orders, "n_orders"), check_share(self.reference, "reference")
         vars(self).update(n_orders=n_orders, reference=reference, stop=stop)
-
-    @property
-    def independent_rows(self) -> bool:  # type: ignore[override]
-        """Not for points in the order in which they came: they may depend on earlier ones."""
-        return self.order != "arrival"
+        vars(self).update(independent_rows=self.order != "arrival")  # points may depend on those that came earlier
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """The place of each point in each order."""
@@ -389,7 +385,8 @@ class Betting(Calibration):
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BettingNull:
         """The payoffs of the points in every order, as evidence against every radius."""
         before = summary.prefix_sums
-        assert before is not None  # its own request asks for them
+        if before is None:
+            raise ValueError("`Betting` needs sums over earlier points: summarise its own `request`.")
         ksd, reference = math.sqrt(max(0.0, summary.mean)), self.reference * math.sqrt(tau.value)
         return BettingNull(payoffs(before.sums, before.diagonal), tau.value, ksd, self.strategy, reference, self.stop)
 

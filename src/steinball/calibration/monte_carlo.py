@@ -260,7 +260,8 @@ class MonteCarlo(Calibration):
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> MonteCarloNull | RemovalNull:
         """What the samples say at every radius."""
         sampled = summary.prefix_norms
-        assert sampled is not None  # its own request asks for them
+        if sampled is None:
+            raise ValueError("`MonteCarlo` needs samples of the model: summarise its own `request`.")
         ksd = math.sqrt(max(0.0, summary.mean))
         shared = sampled, tau.value, ksd, tie_tolerance(summary.diagonal)
         return MonteCarloNull(*shared) if self.span is None else RemovalNull(*shared, self.span)

@@ -227,21 +227,6 @@ class MarkovCalibration(Calibration):
     stretch: ClassVar[float] = 1.0
     centers: ClassVar[bool] = False
 
-    @property
-    def searched_chains(self) -> Chains | None:
-        """Chains whose length of dependence is found in the rows."""
-        return self.chains if self.dependence == "auto" else None
-
-    @property
-    def independent_rows(self) -> bool:  # type: ignore[override]
-        """Not where its signs are for dependent ones."""
-        return self.dependence is None
-
-    @property
-    def needs_every_row(self) -> bool:  # type: ignore[override]
-        """Where it takes the autocorrelation time from several chains."""
-        return self.dependence == "auto" and self.chains != 1
-
     def for_rows(self, problem: Problem) -> Self:
         """With a number in place of ``dependence="auto"``."""
         if self.dependence != "auto":
@@ -260,6 +245,10 @@ class MarkovCalibration(Calibration):
         if not (dependence is None or isinstance(dependence, str)):
             dependence = as_number(dependence, "dependence", low=1.0)
         vars(self).update(n_resamples=n_resamples, dependence=dependence, chains=chains)
+        # What a class declares, an instance may take back.
+        searched = chains if dependence == "auto" else None
+        several = searched not in (None, 1)
+        vars(self).update(independent_rows=dependence is None, searched_chains=searched, needs_every_row=several)
 
     def _markov_request(self, n: int, seed: np.random.SeedSequence, start: int) -> Request:
         """Draws from ``start`` on of the signs of a chain, after a check of chains and length."""
