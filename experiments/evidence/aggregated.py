@@ -19,8 +19,9 @@ from experiments.paper.data import gaussian_cell, point_mass
 from steinball.arrays import as_seed
 from steinball.calibration import BoundaryBootstrap
 from steinball.gof.aggregated import ROBUST_POWERS as POWERS
-from steinball.gof.aggregated import median_kernels
+from steinball.gof.aggregated import kernels_around
 from steinball.gram.choose import Settings, make_gram
+from steinball.kernels.base import median_distance
 from steinball.models import Gaussian
 from steinball.problem import Problem, pose
 from steinball.stein import SteinKernel
@@ -47,7 +48,7 @@ def trial(cell: Cell, rng: np.random.Generator) -> list[Row]:
     x = point_mass(Gaussian(), cell, rng)
     first = pose(x, Gaussian(), None, PolynomialTilt())
     kernels = [kernel for square in BANDWIDTHS if (kernel := bandwidth_kernel(square)) is not None]
-    several = median_kernels(x, POWERS)
+    several = kernels_around(median_distance(x), POWERS)
     problems = [
         Problem.at_scores(SteinKernel(k, first.stein.tilt), first.model, x, first.scores) for k in (*kernels, *several)
     ]

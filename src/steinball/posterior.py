@@ -14,8 +14,8 @@ from steinball.adapters.samplers import Layout, NamedDraws, Reading
 from steinball.arrays import Array, Floats, as_samples, check_kind, check_share, computed, is_array, namespace, to_host
 from steinball.calibration import BoundaryBootstrap, Calibration, WildBootstrap
 from steinball.calibration.combination import as_calibration
-from steinball.calibration.weighted import LEAST_EFFECTIVE
 from steinball.checks.dependence import as_chains, autocorrelation_time, chain_lengths, chain_starts
+from steinball.checks.memory import LEAST_EFFECTIVE
 from steinball.gof.assess import Specification, assess_problem
 from steinball.gram.choose import Settings
 from steinball.kernels.base import Kernel
@@ -374,7 +374,7 @@ def mcmc_test(
     if tau is None:
         tau = "sample" if contamination == 0.0 else chosen.default_tau
     settings = Settings(engine, memory_limit, n_jobs, progress)
-    asked = Specification(Huber(contamination), chosen, level, rng, settings, kernel, None, tilt, tau)
+    asked = Specification(Huber(contamination), chosen, level, rng, settings, kernel, tilt, tau)
     evidence, record = assess_problem(problem, asked, rows.fixes(kernel, tilt))
     worth: dict[str, Any] = {"autocorrelation_time": time, "effective_size": len(rows) / time}
     worth |= {"parameters": drawn.parameters, "chains": drawn.lengths}

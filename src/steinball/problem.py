@@ -11,16 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import (
-    Array,
-    Floats,
-    as_number,
-    as_samples,
-    like,
-    namespace,
-    take_rows,
-    to_host,
-)
+from steinball.arrays import Array, Floats, as_number, as_samples, like, namespace, take_rows, to_host
 from steinball.kernels.base import Kernel
 from steinball.models.base import Model, evaluate_score, keepable, model_at, score_of
 from steinball.models.knowledge import Knowledge

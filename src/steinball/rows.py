@@ -16,6 +16,7 @@ from steinball.arrays import (
     Floats,
     as_samples,
     as_second_samples,
+    check_kind,
     computed,
     is_small_jax,
     like,
@@ -254,51 +255,39 @@ class Rows:
         robust statistics of the data; ``tilt=None`` is no tilt.
         """
         kernel = InverseMultiquadric(self.median_distance()) if kernel is None else kernel
-        if not isinstance(kernel, Kernel):
-            raise TypeError(
-                f"`kernel` must be a kernel of `steinball.kernels`, e.g. InverseMultiquadric(1.0), got {kernel!r}."
-            )
-        chosen = self._tilt(tilt, kernel)
+        check_kind(kernel, Kernel, "kernel", "a kernel of `steinball.kernels`, e.g. InverseMultiquadric(1.0)")
+        chosen = self._automatic_tilt(tilt, kernel) if isinstance(tilt, str) else tilt
+        if chosen is not None:
+            check_kind(chosen, Tilt, "tilt", "a tilt of `steinball.tilts`, e.g. PolynomialTilt(), or None")
         if Knowledge(self.model).support is not None:
             check_edges(chosen, self.model, self.samples)
         return SteinKernel(kernel, chosen)
 
-    def _tilt(self, tilt: Tilt | str | None, kernel: Kernel) -> Tilt | None:
-        if isinstance(tilt, str):
-            if tilt != "auto":
-                raise ValueError(f'`tilt` must be a tilt, None or "auto", got {tilt!r}.')
-            if self.by_data or Knowledge(self.model).support is not None:
-                return choose_tilt(self._around(), self.model, kernel)
-            return self._kept_tilt(kernel)
-        if not (tilt is None or isinstance(tilt, Tilt)):
-            raise TypeError(
-                f"`tilt` must be a tilt of `steinball.tilts`, e.g. PolynomialTilt(), or None, got {tilt!r}."
-            )
-        return tilt
+    def _automatic_tilt(self, word: str, kernel: Kernel) -> Tilt | None:
+        """The tilt for ``"auto"``; for a model that tells its own place it is chosen once."""
+        if word != "auto":
+            raise ValueError(f'`tilt` must be a tilt, None or "auto", got {word!r}.')
 
-    def _kept_tilt(self, kernel: Kernel) -> Tilt | None:
-        """The tilt for a model that tells its own place, chosen once; a power of the density holds the model."""
-        key = "tilt", kernel, self.predictable, int(self.samples.shape[1])
+        def choose() -> Tilt | None:
+            return choose_tilt(self._around(), self.model, kernel)
 
-        def choose() -> tuple[Tilt | None] | None:
-            found = choose_tilt(self._around(), self.model, kernel)
+        def choose_once() -> tuple[Tilt | None] | None:  # a power of the density holds the model, and is not kept
+            found = choose()
             return None if Knowledge(found).log_density is not None else (found,)
 
-        kept = known_of(self.model, key, choose, self.samples) if self._placed else None
-        return choose_tilt(self._around(), self.model, kernel) if kept is None else kept[0]
+        key = "tilt", kernel, self.predictable, int(self.samples.shape[1])
+        known = known_of(self.model, key, choose_once, self.samples) if self._placed and not self.by_data else None
+        return choose() if known is None else known[0]
 
     @property
     def _placed(self) -> bool:
-        """Whether the model itself says where it lies."""
+        """Whether the model itself says where it lies; how wide an edge is, the samples say."""
         known = Knowledge(self.model)
-        return known.sampler is not None or known.place is not None
+        return known.support is None and (known.sampler is not None or known.place is not None)
 
     def fixes(self, kernel: Kernel | None, tilt: Tilt | str | None) -> bool:
         """Whether a kernel and tilt asked for in these words owe nothing to the samples."""
-        known = Knowledge(self.model)
-        placed = not isinstance(tilt, str) or (
-            self._placed and known.support is None
-        )  # the samples say how wide an edge is
+        placed = self._placed or not isinstance(tilt, str)
         return self.predictable or (placed and (kernel is not None or self.standard) and not self.by_data)
 
     @property

@@ -16,9 +16,10 @@ from scipy.signal import lfilter
 
 import steinball as sb
 from steinball.arrays import as_seed
-from steinball.calibration.weighted import LEAST_EFFECTIVE, MarkovSigns
+from steinball.calibration.weighted import MarkovSigns
 from steinball.cautions import DependentRowsWarning
 from steinball.checks.dependence import autocorrelation_time
+from steinball.checks.memory import LEAST_EFFECTIVE
 from steinball.problem import Problem, pose
 from steinball.rows import Rows
 from steinball.stein import SteinKernel

@@ -41,3 +41,11 @@ def test_of_several_kernels_the_leading_one_is_first_and_decides(x: Any) -> None
 def test_bets_have_no_critical_distance() -> None:
     assert math.isnan(sb.robust_ksd_test(X, MODEL, 0.05, calibration=sb.Betting(), rng=0)._sums()[0].critical)
     assert math.isnan(sb.robust_ksdagg_test(X, MODEL, 0.05, calibration=sb.Betting(), rng=0)._sums()[0].critical)
+
+
+def test_a_curve_rejects_nothing_where_the_quantile_of_a_u_statistic_is_negative() -> None:
+    result = sb.ksd_test(X, MODEL, estimator="u", level=0.5, rng=0)
+    curve = result._evidence.curve(sb.FixedRadius(0.0), np.array([0.0]), 0.5)
+    assert math.isinf(result.threshold)
+    assert curve.pvalues[0] == result.pvalue <= 0.5
+    assert curve.verdicts == (result.verdict,) == ("undecided",)

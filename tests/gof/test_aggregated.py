@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 import steinball as sb
 from steinball.arrays import as_seed
 from steinball.evidence.kernels import AggregationEvidence
-from steinball.gof.aggregated import median_kernels, paper_kernels
+from steinball.gof.aggregated import POWERS, kernels_around, paper_kernels
 from steinball.gram.request import Request
 from steinball.gram.whole import DenseGram
 from steinball.kernels import Gaussian
+from steinball.kernels.base import median_distance
 from steinball.problem import Problem
 from steinball.results.aggregated import AggregatedResult
 from steinball.stein import SteinKernel
@@ -310,7 +311,7 @@ def test_the_median_collection_follows_the_scale_of_the_data() -> None:
         for scale in (1.0, 1000.0)
     )
     assert len(small.kernels) == 11
-    assert small.kernels == median_kernels(x)
+    assert small.kernels == kernels_around(median_distance(x), POWERS)
     scales = [k.lengthscale / sb.kernels.median_distance(x) for k in small.kernels]  # type: ignore[attr-defined]
     assert scales == pytest.approx([1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16, 32])
     assert large.pvalue == small.pvalue
@@ -388,7 +389,7 @@ def test_what_cannot_be_used_is_refused_by_name() -> None:
     x = np.random.default_rng(0).normal(size=30)
     with pytest.raises(TypeError, match=r"`kernels` must be a sequence of kernels.*use `ksd_test`"):
         sb.ksdagg_test(x, MODEL, kernels=Gaussian(1.0))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"`kernels` must hold kernels .* got 1.0"):
+    with pytest.raises(TypeError, match=r"`kernels` must be kernels .* got 1.0"):
         sb.ksdagg_test(x, MODEL, kernels=[Gaussian(1.0), 1.0])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="at least one kernel"):
         sb.ksdagg_test(x, MODEL, kernels=[])

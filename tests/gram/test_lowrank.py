@@ -311,6 +311,16 @@ def test_a_decision_on_the_boundary_is_not_certified(borderline: Floats) -> None
 
 
 @pytest.mark.usefixtures("few_pairs")
+def test_bounds_of_an_approximate_result_hold_at_both_ends(borderline: Floats) -> None:
+    result = sb.ksd_test(borderline, lambda x: -x, tilt=PolynomialTilt(), engine="lowrank", rng=0, n_jobs=1)
+    ends = result._evidence.reading.ends(result._evidence.summary, 0.0, 0.05)
+    lower, shares = ([vars(end)[name] for end in ends] for name in ("lower_bound", "contamination_bound"))
+    assert lower[0] != lower[1]
+    assert shares[0] != shares[1]
+    assert (result.lower_bound, result.contamination_bound) == (min(lower), min(shares))
+
+
+@pytest.mark.usefixtures("few_pairs")
 def test_what_low_rank_leaves_open_the_exact_engine_decides(
     borderline: Floats, monkeypatch: pytest.MonkeyPatch
 ) -> None:

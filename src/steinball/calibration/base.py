@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -165,6 +166,8 @@ class Calibration(ABC):
         Whether its promise is for independent rows, so that rows which look dependent are warned of.
     needs_every_row : bool
         Whether it looks for chains among the rows by their places, so that none of them may be set aside.
+    searched_chains : Chains or None
+        Chains whose length of dependence is found in the rows; ``None`` for most calibrations.
 
     Examples
     --------
@@ -191,21 +194,9 @@ class Calibration(ABC):
     predictable: ClassVar[bool] = False
     needs_sampler: ClassVar[bool] = False
     aggregates: ClassVar[bool] = False
-
-    @property
-    def independent_rows(self) -> bool:
-        """Most calibrations are for independent rows."""
-        return True
-
-    @property
-    def searched_chains(self) -> Any:
-        """Chains whose length of dependence is found in the rows; ``None`` for most calibrations."""
-        return None
-
-    @property
-    def needs_every_row(self) -> bool:
-        """Few calibrations look at the places of rows."""
-        return False
+    independent_rows: bool = True
+    needs_every_row: bool = False
+    searched_chains: Any = None
 
     def for_rows(self, problem: Problem) -> Calibration:
         """The same with all that it takes from the rows filled in, before its draws are asked for; here itself."""
@@ -274,8 +265,10 @@ class BootstrapNull(BoundingNull):
     draws: Floats
     tolerance: float = 1e-10
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_sorted", np.sort(self.draws) * (1.0 + self.tolerance))
+    @cached_property
+    def _sorted(self) -> Floats:
+        """The draws in increasing order, at the upper ends of their ties."""
+        return np.sort(self.draws) * (1.0 + self.tolerance)
 
     @classmethod
     def from_summary(cls, summary: GramSummary, estimator: str) -> BootstrapNull:
@@ -287,21 +280,17 @@ class BootstrapNull(BoundingNull):
         """The p-value of an observed D against the radius θ."""
         if ksd <= radius:
             return 1.0
-        upper: Floats = self._sorted  # type: ignore[attr-defined]
-        below = int(np.searchsorted(upper, ksd - radius, side="left"))
-        return (1 + upper.size - below) / (upper.size + 1)
+        below = int(np.searchsorted(self._sorted, ksd - radius, side="left"))
+        return (1 + self.draws.size - below) / (self.draws.size + 1)
 
     def threshold(self, level: float, radius: float) -> float:
         """The k-th smallest draw, k = B + 1 − ⌊level (B + 1)⌋; infinite where it does not exist or is negative."""
-        upper: Floats = self._sorted  # type: ignore[attr-defined]
-        k = kth_largest_index(level, upper.size)
-        if k is None or upper[k] < 0.0:  # App. C: a negative quantile has no root, and nothing is rejected
-            return math.inf
-        return float(upper[k])
+        found = draw_quantile(self._sorted, level)
+        return math.inf if found < 0.0 else found  # App. C: a negative quantile has no root, and nothing is rejected
 
     def numbers(self) -> dict[str, Floats]:
         """The sorted draws, at the upper ends of their ties."""
-        return {"sorted": self._sorted}  # type: ignore[attr-defined]
+        return {"sorted": self._sorted}
 
     def lower_bound(self, ksd: float, level: float) -> float:
         """max(0, D − q): the draws imitate |gₙ − μ|, by which D exceeds D(Q, P) at most."""
@@ -313,20 +302,21 @@ class BootstrapNull(BoundingNull):
 
     def critical_range(self, level: float, radius: float, moved: float, draws_moved: Floats) -> tuple[float, float]:
         """θ + q for all draws moved down, and for all moved up."""
-        low, high = (draw_quantile(self.draws + sign * draws_moved, level, self.tolerance) for sign in (-1.0, 1.0))
+        low, high = quantile_range(self.draws, draws_moved, level, self.tolerance)
         return radius + low, radius + high
 
 
-def draw_quantile(draws: Floats, level: float, tolerance: float) -> float:
-    """The threshold among draws, 0 in place of negative ones; infinite beyond the largest."""
-    k = kth_largest_index(level, draws.size)
-    return math.inf if k is None else float(np.partition(np.maximum(0.0, draws), k)[k]) * (1.0 + tolerance)
+def draw_quantile(draws: Floats, level: float) -> float:
+    """The threshold of a test at ``level`` among its draws: the k-th smallest, k = B + 1 − ⌊level (B + 1)⌋; infinite
+    beyond the largest."""
+    k = draws.size - largest_count(level, draws.size + 1)
+    return math.inf if k == draws.size else float(np.partition(draws, k)[k])
 
 
-def kth_largest_index(level: float, draws: int) -> int | None:
-    """Where, among the sorted draws, the threshold of a test at ``level`` stands; ``None`` beyond the largest."""
-    k = draws - largest_count(level, draws + 1)
-    return None if k == draws else k
+def quantile_range(draws: Floats, moves: Floats, level: float, tolerance: float) -> tuple[float, float]:
+    """The threshold, never negative, where all draws are moved down by their own of ``moves``, and where up."""
+    low, high = (draw_quantile(np.maximum(0.0, draws + sign * moves), level) for sign in (-1.0, 1.0))
+    return low * (1.0 + tolerance), high * (1.0 + tolerance)
 
 
 def largest_count(level: float, total: int) -> int:

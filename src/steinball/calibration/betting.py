@@ -115,7 +115,7 @@ def relative_gains(payoffs: Floats, radius: float, tau: float) -> Floats:
 
 
 def newton_bets(gains: Floats) -> Floats:
-    r"""Bets in [0, ½] by the online Newton step: each from the gains before it alone,
+    r"""Bets in [0, ½] by the online Newton step on −log(1 + c·gain): each from the gains (..., n) before it alone,
 
     .. math:: c_{t+1} = \Big[ c_t + \tfrac{2}{2 - \log 3} \, \frac{g_t}{1 + \sum_{s \le t} g_s^2} \Big]_{[0, 1/2]},
        \qquad g_t = \frac{z_t}{1 + c_t z_t}.
@@ -125,28 +125,13 @@ def newton_bets(gains: Floats) -> Floats:
     >>> newton_bets(np.array([0.0, 0.5, -1.0]))
     array([0. , 0. , 0.5])
     """
-    return NewtonState(np.zeros(gains.shape[:-1]), np.ones(gains.shape[:-1])).bets(gains)[0]
-
-
-@dataclass(frozen=True, eq=False)
-class NewtonState:
-    """The bet that comes next, and one plus the squared slopes so far."""
-
-    bet: Any
-    curvature: Any
-
-    def bets(self, gains: Floats) -> tuple[Floats, NewtonState]:
-        """The bet before each of the coming gains (..., n), and the state behind all of them.
-
-        Each gain is followed by one step of Newton's method on −log(1 + c·gain), kept within [0, ½].
-        """
-        bet, curvature, bets = self.bet, self.curvature, np.empty_like(gains)
-        for t in range(gains.shape[-1]):
-            bets[..., t] = bet
-            slope = gains[..., t] / (1.0 + bet * gains[..., t])
-            curvature = curvature + slope * slope
-            bet = np.clip(bet + _NEWTON_STEP * slope / curvature, 0.0, _NEWTON_CAP)
-        return bets, NewtonState(bet, curvature)
+    bets, curvature, bet = np.empty_like(gains), np.ones(gains.shape[:-1]), np.zeros(gains.shape[:-1])
+    for t in range(gains.shape[-1]):
+        bets[..., t] = bet
+        slope = gains[..., t] / (1.0 + bet * gains[..., t])
+        curvature = curvature + slope * slope
+        bet = np.clip(bet + _NEWTON_STEP * slope / curvature, 0.0, _NEWTON_CAP)
+    return bets
 
 
 def average_evidence(log_values: Any, axis: int = 0) -> Any:
@@ -280,10 +265,6 @@ class BettingNull(BoundingNull):
         n = self.payoffs.shape[1]
         return ksd + math.sqrt(self.tau / n) * (1.0 + math.sqrt(-2.0 * math.log(level)))
 
-    def critical_range(self, level: float, radius: float, moved: float, draws_moved: Floats) -> None:
-        """Not known: a changed point changes every bet after it."""
-        return None
-
 
 @dataclass(frozen=True, eq=False)
 class BettingJointNull(JointNull):
@@ -390,11 +371,7 @@ class Betting(Calibration):
         stop = None if self.stop is None else check_level(self.stop, name="stop")
         n_orders, reference = check_resamples(self.n_orders, "n_orders"), check_share(self.reference, "reference")
         vars(self).update(n_orders=n_orders, reference=reference, stop=stop)
-
-    @property
-    def independent_rows(self) -> bool:
-        """Not for points in the order in which they came: they may depend on earlier ones."""
-        return self.order != "arrival"
+        vars(self).update(independent_rows=self.order != "arrival")  # points may depend on those that came earlier
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """The place of each point in each order."""

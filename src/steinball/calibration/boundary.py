@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -11,16 +11,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats, check_choice, check_resamples
+from steinball.arrays import Array, Floats, check_choice
 from steinball.calibration.base import (
     BoundingNull,
     JointNull,
     draw_quantile,
-    kth_largest_index,
     largest_count,
+    quantile_range,
     tie_tolerance,
 )
-from steinball.calibration.weighted import Length, MarkovCalibration, centered, centered_counts, check_length
+from steinball.calibration.weighted import Length, MarkovCalibration, centered_counts, check_length
 from steinball.checks.dependence import Chains
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
@@ -64,8 +64,8 @@ class BoundaryNull(BoundingNull):
     """
 
     ksd: float
-    draws: NDArray[np.float64]
-    projections: NDArray[np.float64]
+    draws: Floats
+    projections: Floats
     tolerance: float = 1e-10
     directed: ClassVar[bool] = True
 
@@ -76,13 +76,13 @@ class BoundaryNull(BoundingNull):
         return cls(ksd, lengths, along, tie_tolerance(summary.diagonal))
 
     @cached_property
-    def _stretched(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _stretched(self) -> tuple[Floats, Floats]:
         """Ties by stretching every draw a little: lengths and projections alike, so that |l| ≤ D_b stays true."""
         lengths = self.draws * (1.0 + self.tolerance)
         return lengths, np.clip(self.projections * (1.0 + self.tolerance), -lengths, lengths)
 
     @cached_property
-    def reaches(self) -> NDArray[np.float64]:
+    def reaches(self) -> Floats:
         """θ_b, sorted: the radius at which each draw reaches D."""
         lengths, along = self._stretched
         rest = np.maximum((self.ksd - lengths) * (self.ksd + lengths), 0.0)
@@ -99,16 +99,13 @@ class BoundaryNull(BoundingNull):
 
     def threshold(self, level: float, radius: float) -> float:
         """The quantile of the draws at that radius, minus θ; infinite where it does not exist."""
-        k = kth_largest_index(level, self.draws.size)
-        if k is None:
-            return float("inf")
-        return max(0.0, float(np.partition(moved_to_the_edge(*self._stretched, radius), k)[k]) - radius)
+        return max(0.0, draw_quantile(moved_to_the_edge(*self._stretched, radius), level) - radius)
 
-    def drawn(self, radius: float) -> NDArray[np.float64]:
+    def drawn(self, radius: float) -> Floats:
         """D*_b(θ) − θ."""
         return np.asarray(moved_to_the_edge(self.draws, self.projections, radius) - radius)
 
-    def numbers(self) -> dict[str, NDArray[np.float64]]:
+    def numbers(self) -> dict[str, Floats]:
         """θ_b, and what the draws at every radius follow from."""
         lengths, along = self._stretched
         return {"reaches": self.reaches, "lengths": lengths, "along": along}
@@ -122,13 +119,11 @@ class BoundaryNull(BoundingNull):
         """D + q, by the triangle inequality, as for the paper's bootstrap: q is the threshold at θ = 0."""
         return ksd + self.threshold(level, 0.0)
 
-    def critical_range(
-        self, level: float, radius: float, moved: float, draws_moved: NDArray[np.float64]
-    ) -> tuple[float, float]:
+    def critical_range(self, level: float, radius: float, moved: float, draws_moved: Floats) -> tuple[float, float]:
         """The quantile of max(D_b, |θĝ + δ_b|), whose direction ĝ turns as D moves."""
         around = np.sqrt(np.maximum(0.0, radius**2 + 2.0 * radius * self.projections + self.draws**2))
         draws, moves = np.maximum(self.draws, around), draws_moved + radius * largest_turn(moved, self.ksd)
-        low, high = (draw_quantile(draws + sign * moves, level, self.tolerance) for sign in (-1.0, 1.0))
+        low, high = quantile_range(draws, moves, level, self.tolerance)
         return low, max(radius, high)
 
 
@@ -137,16 +132,14 @@ def largest_turn(moved: float, length: float) -> float:
     return 2.0 if moved >= length else 2.0 * math.sin(0.5 * math.asin(moved / length))
 
 
-def boundary_draws(summary: GramSummary) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+def boundary_draws(summary: GramSummary) -> tuple[float, Floats, Floats]:
     """D, the lengths of the draws, and their components along the mean embedding (0 where D = 0 has no direction)."""
     ksd = float(np.sqrt(max(0.0, summary.mean)))
     lengths = np.sqrt(np.maximum(summary.quadratic_forms, 0.0))
     return ksd, lengths, summary.linear_forms / ksd if ksd > 0.0 else np.zeros_like(lengths)
 
 
-def moved_to_the_edge(
-    lengths: NDArray[np.float64], along: NDArray[np.float64], radius: float | NDArray[np.float64]
-) -> NDArray[np.float64]:
+def moved_to_the_edge(lengths: Floats, along: Floats, radius: float | Floats) -> Floats:
     """D*_b(θ), or D_b where that is larger: a draw that starts outside D stays there, its square being convex in θ."""
     with np.errstate(over="ignore"):  # an infinite draw rejects nothing, as beyond so large a radius nothing is
         return np.asarray(np.sqrt(lengths * lengths + radius * np.maximum(0.0, radius + 2.0 * along)))
@@ -178,9 +171,9 @@ class BoundaryJointNull(JointNull):
     (0.25, 1.0)
     """
 
-    ksds: NDArray[np.float64]
-    lengths: NDArray[np.float64]
-    along: NDArray[np.float64]
+    ksds: Floats
+    lengths: Floats
+    along: Floats
     tolerance: float = 1e-10
 
     @classmethod
@@ -189,39 +182,38 @@ class BoundaryJointNull(JointNull):
         ksds, lengths, along = (np.array(part) for part in zip(*map(boundary_draws, summaries), strict=True))
         return cls(ksds, lengths, along, tie_tolerance(summaries[0].diagonal))
 
-    def _excesses(self, radii: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _excesses(self, radii: Floats) -> tuple[Floats, Floats]:
         """D − θ and D* − θ, both in units of q: shapes (k,) and (k, B)."""
         scale = self._scales(radii)
         return (self.ksds - radii) / scale, self._moved(radii) / scale[:, None]
 
-    def _moved(self, radii: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _moved(self, radii: Floats) -> Floats:
         """D* − θ, shape (k, B)."""
         theta = radii[:, None]
         return np.asarray(moved_to_the_edge(self.lengths, self.along, theta) * (1.0 + self.tolerance) - theta)
 
-    def _scales(self, radii: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _scales(self, radii: Floats) -> Floats:
         """q, shape (k,)."""
-        at = kth_largest_index(_SCALE_LEVEL, self.lengths.shape[1])
-        return np.maximum(np.sort(self._moved(radii), axis=1)[:, -1 if at is None else at], np.finfo(float).tiny)
+        quantiles = [min(draw_quantile(draws, _SCALE_LEVEL), draws.max()) for draws in self._moved(radii)]
+        return np.maximum(quantiles, np.finfo(float).tiny)
 
-    def ratios(self, radii: NDArray[np.float64]) -> NDArray[np.float64]:
+    def ratios(self, radii: Floats) -> Floats:
         """(D − θ)/q of every kernel."""
         return self._excesses(radii)[0]
 
-    def statistic(self, radii: NDArray[np.float64]) -> float:
+    def statistic(self, radii: Floats) -> float:
         """T."""
         return float(self.ratios(radii).max())
 
-    def threshold(self, radii: NDArray[np.float64], level: float) -> float:
+    def threshold(self, radii: Floats, level: float) -> float:
         """The quantile of T*, at least 0; infinite where it does not exist."""
-        at = kth_largest_index(level, self.lengths.shape[1])
-        return math.inf if at is None else max(0.0, float(np.sort(self._excesses(radii)[1].max(axis=0))[at]))
+        return max(0.0, draw_quantile(self._excesses(radii)[1].max(axis=0), level))
 
-    def critical(self, radii: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+    def critical(self, radii: Floats, level: float) -> Floats:
         """θ + tq for every kernel, with t the threshold of T."""
         return np.asarray(radii + self.threshold(radii, level) * self._scales(radii))
 
-    def pvalue(self, radii: NDArray[np.float64]) -> float:
+    def pvalue(self, radii: Floats) -> float:
         """The share of draws, the data among them, with T* ≥ T; 1 where no D exceeds its radius."""
         if not (self.ksds > radii).any():
             return 1.0
@@ -287,9 +279,8 @@ class BoundaryBootstrap(MarkovCalibration):
     centers: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_resamples", check_resamples(self.n_resamples))
+        super().__post_init__()
         check_choice(self.scheme, "scheme", SCHEMES)
-        self._check_dependence()
         if self.dependence is not None and self.scheme != "wild":
             raise ValueError('`dependence` is for random signs: use BoundaryBootstrap(scheme="wild", dependence=...).')
 
@@ -302,37 +293,41 @@ class BoundaryBootstrap(MarkovCalibration):
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BoundaryNull:
         """The draws as a null distribution for every radius."""
-        return BoundaryNull.from_summary(self._centered(summary))
+        return BoundaryNull.from_summary(self._as_applied(summary))
 
     def joint(self, summaries: Sequence[GramSummary], taus: Sequence[Supremum]) -> BoundaryJointNull:
         """The largest excess over a radius, by draws that share their weights."""
-        return BoundaryJointNull.of([self._centered(summary) for summary in summaries])
+        return BoundaryJointNull.of([self._as_applied(summary) for summary in summaries])
 
     def applied(self, weights: Floats) -> Floats | None:
         """Scaled to a mean square of 1, or centered where signs depend on each other."""
-        if self.scheme == "scaled":
-            share = np.mean(np.square(weights), axis=1, keepdims=True)
-            return np.asarray(weights / np.sqrt(np.where(share > 0.0, share, 1.0)))
-        if self.dependence is None:
+        if self._as_drawn:
             return None
-        n = weights.shape[1]
-        share = 1.0 - 2.0 * check_length(self.dependence, n) / n
-        return np.asarray((weights - weights.mean(axis=1, keepdims=True)) / np.sqrt(share))
+        means, squares = self._moments([weights], np.mean(np.square(weights), axis=1), weights.shape[1])
+        return np.asarray((weights - means[:, None]) / np.sqrt(squares)[:, None])
 
-    def _centered(self, summary: GramSummary) -> GramSummary:
+    def _as_applied(self, summary: GramSummary) -> GramSummary:
+        """The answers for the weights as the draws use them."""
+        if self._as_drawn:
+            return summary
+        means, squares = self._moments(summary.weights, summary.mean_squares, len(summary))
+        forms = summary.quadratic_forms - 2.0 * means * summary.linear_forms + means**2 * summary.mean
+        linear = summary.linear_forms - means * summary.mean
+        return replace(summary, quadratic_forms=forms / squares, linear_forms=linear / np.sqrt(squares))
+
+    @property
+    def _as_drawn(self) -> bool:
+        return self.scheme != "scaled" and self.dependence is None
+
+    def _moments(self, weights: Iterable[Array], mean_squares: Floats, n: int) -> tuple[Floats, Floats]:
+        """What each row of weights loses, and the square of what the rest is divided by.
+
+        Signs that stay alike for L rows have a mean of variance 2L/n, which is taken away and given back.
+        """
         if self.scheme == "scaled":
-            return scaled(summary)
-        return summary if self.dependence is None else centered(summary, self.dependence)
-
-
-def scaled(summary: GramSummary) -> GramSummary:
-    """The answers for weights divided by the root of their mean square."""
-    share = np.where(summary.mean_squares > 0.0, summary.mean_squares, 1.0)  # weights that are all 0 stay so
-    return replace(
-        summary,
-        quadratic_forms=summary.quadratic_forms / share,
-        linear_forms=summary.linear_forms / np.sqrt(share),
-    )
+            return np.zeros(len(mean_squares)), np.where(mean_squares > 0.0, mean_squares, 1.0)  # all 0 stay so
+        means = np.concatenate([chunk.mean(axis=1) for chunk in weights])
+        return means, np.full(len(means), 1.0 - 2.0 * check_length(self.dependence, n) / n)
 
 
 def _balanced_signs(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:

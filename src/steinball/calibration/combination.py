@@ -12,6 +12,7 @@ from steinball.gram.request import Request
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
 from steinball.remarks import Remark
+from steinball.rows import Rows
 from steinball.tau.certificate import Supremum
 from steinball.tau.supremum import grows, unbounded_kernel, uncertified
 
@@ -46,18 +47,15 @@ def check_combination(calibration: Calibration, estimator: str, radius: Radius, 
         )
 
 
-def check_every_row(calibration: Calibration, isolated: int) -> None:
-    """Points that the model excludes leave holes in chains, which a calibration that looks for these does not know."""
-    if isolated and calibration.needs_every_row:
+def check_rows_and_model(calibration: Calibration, rows: Rows) -> None:
+    """Points that the model excludes leave holes in chains, which a calibration that looks for these does not know;
+    and samples of the model are drawn by the model."""
+    if len(rows.excluded) and calibration.needs_every_row:
         raise ValueError(
-            f"{calibration!r} takes an autocorrelation time from chains, of which {isolated} points lie outside the "
-            "support of the model and have no Stein features. Give `dependence` a number of rows."
+            f"{calibration!r} takes an autocorrelation time from chains, of which {len(rows.excluded)} points lie "
+            "outside the support of the model and have no Stein features. Give `dependence` a number of rows."
         )
-
-
-def check_sampler(calibration: Calibration, model: Any) -> None:
-    """Samples of the model are drawn by the model."""
-    if calibration.needs_sampler and Knowledge(model).sampler is None:
+    if calibration.needs_sampler and Knowledge(rows.model).sampler is None:
         raise TypeError(
             f"{calibration!r} draws whole samples from the model, and `model` has no `sample(n, rng)`. Give it that "
             "method, or use a calibration that needs none: BoundaryBootstrap(999), or Betting() for every n."

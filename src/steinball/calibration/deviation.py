@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
-
-import scipy
 
 from steinball.arrays import Floats
 from steinball.calibration.base import BoundingNull, Calibration
@@ -90,6 +89,15 @@ class FiniteSampleNull(BoundingNull):
         critical = radius + self._beyond(level, radius)
         return critical, critical
 
+    def _largest_rejected(self, ksd: float, level: float, unit: float) -> float:
+        """The largest share whose radius, share times ``unit``, is rejected with all smaller ones; 0 if there is none.
+
+        By bisection over the multiples of 2⁻⁵⁰: p does not fall in the share.
+        """
+        grid = range(2**50)
+        found = bisect_left(grid, True, key=lambda k: self.pvalue(ksd, k / len(grid) * unit) > level)
+        return max(0, found - 1) / len(grid)
+
 
 @dataclass(frozen=True)
 class DeviationNull(FiniteSampleNull):
@@ -136,12 +144,8 @@ class DeviationNull(FiniteSampleNull):
     _beyond = threshold
 
     def lower_bound(self, ksd: float, level: float) -> float:
-        """The largest θ that is rejected: the root of θ + γ(α, θ) = D, which rises in θ."""
-        if ksd <= self.threshold(level, 0.0):
-            return 0.0
-        return float(
-            scipy.optimize.brentq(lambda radius: radius + self.threshold(level, radius) - ksd, 0.0, ksd, xtol=1e-15)
-        )
+        """The largest θ that is rejected: θ + γ(α, θ) rises in θ."""
+        return ksd * self._largest_rejected(ksd, level, ksd)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import scipy
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats, check_resamples
-from steinball.calibration.base import Calibration, agreeing, kth_largest_index, tie_tolerance
+from steinball.calibration.base import Calibration, agreeing, draw_quantile, tie_tolerance
 from steinball.calibration.deviation import DeviationNull, FiniteSampleNull
 from steinball.gram.base import GramSummary
 from steinball.gram.cost import duration, replicates_cost
@@ -70,15 +70,6 @@ class _SampledNull(FiniteSampleNull):
         value, statistic = self._beyond(level, radius), max(0.0, self.ksd - radius)
         return agreeing(value, statistic, rejected=self.pvalue(self.ksd, radius) <= level)
 
-    def _largest_rejected(self, ksd: float, level: float, unit: float) -> float:
-        """The largest share whose radius, share times ``unit``, is rejected with all smaller ones; 0 if there is none.
-
-        By bisection over the multiples of 2⁻⁵⁰: p does not fall in the share.
-        """
-        grid = range(2**50)
-        found = bisect_left(grid, True, key=lambda k: self.pvalue(ksd, k / len(grid) * unit) > level)
-        return max(0, found - 1) / len(grid)
-
 
 @dataclass(frozen=True, eq=False)
 class MonteCarloNull(_SampledNull):
@@ -122,9 +113,7 @@ class MonteCarloNull(_SampledNull):
         return 1.0 if ksd <= radius else self._share_reached(self.reaches(radius), ksd)
 
     def _beyond(self, level: float, radius: float) -> float:
-        reaches = self.reaches(radius)
-        k = kth_largest_index(level, reaches.size)
-        return math.inf if k is None else max(0.0, float(np.partition(reaches, k)[k]) - radius)
+        return max(0.0, draw_quantile(self.reaches(radius), level) - radius)
 
     def share_bound(self, ksd: float, level: float, tau: float) -> float:
         """The largest ε that is rejected: at least this share of the distribution is contaminated."""
@@ -178,13 +167,9 @@ class RemovalNull(_SampledNull):
         return min(1.0, 2.0 * float(np.maximum(more, (1.0 + reached) / (len(lengths) + 1)).min()))
 
     def _beyond(self, level: float, radius: float) -> float:
-        lengths = self._norms[:, -1]
-        at = kth_largest_index(level / 2.0, lengths.size)
-        if at is None:
-            return math.inf
         more = scipy.special.bdtrc(np.arange(self.n + 1.0), self.n, min(1.0, radius / self.span))
         changed = int(np.argmax(more <= level / 2.0))
-        return max(0.0, (changed * self.span + float(np.partition(lengths, at)[at])) / self.n - radius)
+        return max(0.0, (changed * self.span + draw_quantile(self._norms[:, -1], level / 2.0)) / self.n - radius)
 
     def share_bound(self, ksd: float, level: float, tau: float) -> float:
         """The largest t that is rejected; contamination by a share moves the total variation no further than that."""

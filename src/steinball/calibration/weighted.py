@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steinball.arrays import as_number, check_resamples
 from steinball.calibration.base import BootstrapNull, Calibration
 from steinball.checks.dependence import Chains, as_chains, autocorrelation_time, chain_starts
-from steinball.checks.memory import find_memory
+from steinball.checks.memory import LEAST_EFFECTIVE, find_memory
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
@@ -140,10 +140,6 @@ def _inversion(mean: float) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
 Length = float | str | None
 """How long signs stay alike: a number of rows, ``"auto"``, or ``None`` for independent signs."""
 
-LEAST_EFFECTIVE = 20
-"""The least n/τ at which a length of signs is taken from the data, here and in ``mcmc_test``: there the level was kept
-in simulations. A larger bound would do worse: it keeps those samples whose τ is underestimated."""
-
 
 def length_of(problem: Problem, chains: Chains, stretch: float = 1.0, centered: bool = False) -> float:
     """``stretch`` times τ (n/τ)^(1/3), τ the autocorrelation time of the Stein features, or longer for a slow part.
@@ -231,21 +227,6 @@ class MarkovCalibration(Calibration):
     stretch: ClassVar[float] = 1.0
     centers: ClassVar[bool] = False
 
-    @property
-    def searched_chains(self) -> Chains | None:
-        """Chains whose length of dependence is found in the rows."""
-        return self.chains if self.dependence == "auto" else None
-
-    @property
-    def independent_rows(self) -> bool:
-        """Not where its signs are for dependent ones."""
-        return self.dependence is None
-
-    @property
-    def needs_every_row(self) -> bool:
-        """Where it takes the autocorrelation time from several chains."""
-        return self.dependence == "auto" and self.chains != 1
-
     def for_rows(self, problem: Problem) -> Self:
         """With a number in place of ``dependence="auto"``."""
         if self.dependence != "auto":
@@ -254,12 +235,7 @@ class MarkovCalibration(Calibration):
         return replace(self, dependence=length)  # type: ignore[type-var]
 
     def __post_init__(self) -> None:
-        vars(self).update(n_resamples=check_resamples(self.n_resamples))
-        self._check_dependence()
-
-    def _check_dependence(self) -> None:
-        """What a user passed for ``chains`` and ``dependence``, in their place."""
-        dependence, chains = self.dependence, as_chains(self.chains)
+        n_resamples, dependence, chains = check_resamples(self.n_resamples), self.dependence, as_chains(self.chains)
         if dependence is None and chains != 1:
             raise ValueError(
                 f'`chains={chains!r}` is for rows that depend on each other. Give `dependence="auto"` with it.'
@@ -268,26 +244,17 @@ class MarkovCalibration(Calibration):
             raise ValueError(f'`dependence` must be None, "auto" or a number of rows, got {dependence!r}.')
         if not (dependence is None or isinstance(dependence, str)):
             dependence = as_number(dependence, "dependence", low=1.0)
-        vars(self).update(dependence=dependence, chains=chains)
+        vars(self).update(n_resamples=n_resamples, dependence=dependence, chains=chains)
+        # What a class declares, an instance may take back.
+        searched = chains if dependence == "auto" else None
+        several = searched not in (None, 1)
+        vars(self).update(independent_rows=dependence is None, searched_chains=searched, needs_every_row=several)
 
     def _markov_request(self, n: int, seed: np.random.SeedSequence, start: int) -> Request:
         """Draws from ``start`` on of the signs of a chain, after a check of chains and length."""
         signs = MarkovSigns(check_length(self.dependence, n), self.chains)
         chain_starts(n, signs.chains)
         return Request(WeightStream(signs, n, seed, start, self.n_resamples), dependent_weights=True)
-
-
-def centered(summary: GramSummary, length: Length) -> GramSummary:
-    r"""The answers for :math:`(w - \bar w 1) / \sqrt{1 - 2L/n}` in place of the signs w.
-
-    Signs that stay alike have a mean of variance 2L/n, which centering takes away and the divisor gives back.
-    """
-    n, mean = len(summary), summary.mean
-    means = np.concatenate([chunk.mean(axis=1) for chunk in summary.weights])
-    share = 1.0 - 2.0 * check_length(length, n) / n
-    forms = summary.quadratic_forms - 2.0 * means * summary.linear_forms + means**2 * mean
-    linear = summary.linear_forms - means * mean
-    return replace(summary, quadratic_forms=forms / share, linear_forms=linear / np.sqrt(share))
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,12 @@ LONGEST = 0.14
 All signs of a draw are then equal with probability exp(−1/.28) = .03, and no p-value is below that; with .17 none would
 be below .05, and nothing rejected."""
 
+LEAST_EFFECTIVE = 20
+"""The least n/τ at which a length of signs is taken from the data, here and in ``mcmc_test``: there the level was kept
+in simulations. A larger bound would do worse: it keeps those samples whose τ is underestimated."""
+
 _SUSPECTED, _CERTAIN, _SAID = 1.0, 3.0, 4.0  # standard errors at which signs are lengthened, rows refused, users told
 _NEARLY_EQUAL, _CLEARLY = 1.0, 3.0  # log likelihood by which noise and an autoregression must exceed long memory
-_LEAST_EFFECTIVE = 20.0  # as `LEAST_EFFECTIVE` of calibration/weighted.py
 _LEAST_ROWS, _LEAST_CHAIN = 200, 16
 _LANDMARKS, _COORDINATES, _TRACE, _BATCHES, _BINS = 256, 8, 0.95, 16, 400
 _CORRELATIONS = np.array([0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995])
@@ -63,7 +66,7 @@ class Memory:
     @property
     def long(self) -> bool:
         """Whether no length of signs keeps the level: the memory grows with the window, or outlasts the rows."""
-        outlasts = self.has_time and self.effective < _LEAST_EFFECTIVE
+        outlasts = self.has_time and self.effective < LEAST_EFFECTIVE
         return self.excess > _CERTAIN and (self.lead < _NEARLY_EQUAL or outlasts)
 
     @property

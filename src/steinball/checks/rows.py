@@ -195,10 +195,8 @@ def _with_shared_value(x: Floats) -> Floats:
 
 def _expected_ties(x: Floats) -> float:
     """Pairs of equal rows among n that were rounded to the smallest gap between the values of each column."""
-    share = 1.0
-    for column in x.T:
-        values = np.unique(column)
-        spread = float(np.subtract(*np.quantile(column, [0.75, 0.25])))
-        gap = float(np.diff(values).min(initial=np.inf))
-        share *= min(1.0, gap / (_QUARTILES * spread)) if spread > 0.0 else 1.0
-    return 0.5 * len(x) ** 2 * share
+    gaps, spread = np.diff(np.sort(x, axis=0), axis=0), np.subtract(*np.quantile(x, [0.75, 0.25], axis=0))
+    smallest = gaps.min(axis=0, initial=np.inf, where=gaps > 0.0)
+    with np.errstate(divide="ignore", over="ignore"):
+        shares = np.minimum(1.0, smallest / (_QUARTILES * spread))
+    return float(0.5 * len(x) ** 2 * shares.prod())

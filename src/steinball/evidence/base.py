@@ -99,33 +99,19 @@ class Curve:
 
     Attributes
     ----------
-    tolerated : Radius
-        The kind of tolerated set whose amount changes.
     amounts, pvalues, limits : (m,) arrays
         The amounts, the p-value at each, and the largest upper bound of the misfit that each allows.
-    level, upper : float
-        The level, and an upper bound of the misfit at confidence 1 − level; infinite where none is known.
-    decidable : bool
-        Whether anything can be rejected at this level.
+    verdicts : tuple of str
+        The verdict at each amount.
     close : str
         The best that the test can say.
     """
 
-    tolerated: Radius
     amounts: Floats
     pvalues: Floats
     limits: Floats
-    level: float
-    upper: float
-    decidable: bool
-    close: str = GOOD_ENOUGH
-
-    @property
-    def verdicts(self) -> tuple[str, ...]:
-        """The verdict at each amount."""
-        rejected = (self.pvalues <= self.level) & self.decidable
-        pairs = zip(rejected.tolist(), self.limits.tolist(), strict=True)
-        return tuple(three_way_verdict(out, self.upper, limit, self.close) for out, limit in pairs)
+    verdicts: tuple[str, ...]
+    close: str
 
 
 class Evidence(Findings, ABC):
@@ -144,11 +130,11 @@ class Evidence(Findings, ABC):
 
     def curve(self, tolerated: Radius, amounts: Floats, level: float) -> Curve:
         """The same along many amounts of one kind of tolerated set, in one call and without whole results."""
-        limits = self.limits(tolerated, amounts)
-        pvalues = np.array(self.pvalues(tolerated, amounts))
-        return Curve(
-            tolerated, amounts, pvalues, limits, level, self.upper_bound(level), self.decidable(level), self.close
-        )
+        pvalues, limits = np.array(self.pvalues(tolerated, amounts)), self.limits(tolerated, amounts)
+        rejected, upper = (pvalues <= level) & self.decidable(level), self.upper_bound(level)
+        pairs = zip(rejected.tolist(), limits.tolist(), strict=True)
+        verdicts = tuple(three_way_verdict(out, upper, limit, self.close) for out, limit in pairs)
+        return Curve(amounts, pvalues, limits, verdicts, self.close)
 
     @abstractmethod
     def pvalues(self, tolerated: Radius, amounts: Floats) -> Any:

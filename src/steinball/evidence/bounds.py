@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from statistics import NormalDist
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from steinball.arrays import to_host
+from steinball.arrays import Floats, to_host
 from steinball.calibration.base import BoundingNull, Null
 from steinball.gram.base import GramSummary
 from steinball.text import count, wrap
@@ -18,30 +17,18 @@ from steinball.text import count, wrap
 _SMALLEST, _LARGEST = 1e-6, 1e12  # sizes, as multiples of n, between which a credibility size is looked for
 
 
-_NEWTON = 20  # steps that find a quantile to the last digits
-
-
-@cache
 def normal_excess(level: float) -> float:
     """What a standard normal number exceeds with probability ``level``; infinite where 1 − ``level`` rounds to 1.
-
-    By Newton's steps on the logarithm of the probability Q(z) ≤ exp(−z²/2)/2, which is concave, from above.
 
     Examples
     --------
     >>> round(normal_excess(0.05), 6)
     1.644854
     """
-    if 1.0 - level == 1.0:
-        return math.inf
-    z = math.sqrt(max(0.0, -2.0 * math.log(2.0 * level)))
-    for _ in range(_NEWTON):
-        above = 0.5 * math.erfc(z / math.sqrt(2.0))
-        z += math.log(above / level) * above * math.sqrt(2.0 * math.pi) * math.exp(0.5 * z * z)
-    return z
+    return math.inf if 1.0 - level == 1.0 else -NormalDist().inv_cdf(level)
 
 
-def direction_error(draws: NDArray[np.float64]) -> float:
+def direction_error(draws: Floats) -> float:
     r"""The largest standard error that the mean of one Stein function of norm 1 can have, from bootstrap draws
 
     .. math:: s = \left(\tfrac12 \operatorname{Var} D_b^2\right)^{1/4} \approx
@@ -67,7 +54,7 @@ def direction_error(draws: NDArray[np.float64]) -> float:
     return scale * float((0.5 * np.var(np.sign(units) * np.square(units))) ** 0.25)
 
 
-def upper_bound_direction(ksd: float, draws: NDArray[np.float64], level: float) -> float:
+def upper_bound_direction(ksd: float, draws: Floats, level: float) -> float:
     r"""An upper bound of D(Q, P) that looks along one direction only
 
     .. math:: D(Q, P) \le D_n + z_{1-\alpha} s, \qquad s = \left(\tfrac12 \operatorname{Var} D_b^2\right)^{1/4}.
@@ -99,7 +86,7 @@ def upper_bound_direction(ksd: float, draws: NDArray[np.float64], level: float) 
     return ksd + normal_excess(level) * direction_error(draws)
 
 
-def upper_bound_between(ksd: float, lower: NDArray[np.float64], upper: NDArray[np.float64], level: float) -> float:
+def upper_bound_between(ksd: float, lower: Floats, upper: Floats, level: float) -> float:
     r"""The largest that :func:`upper_bound_direction` can be while every draw lies between two values
 
     .. math:: \operatorname{sd} D_b^2 \le \operatorname{sd} m_b + \tfrac12 \max_b w_b,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats, to_host
-from steinball.calibration.base import Calibration, JointNull, tie_tolerance
+from steinball.calibration.base import Calibration, JointNull, largest_count, tie_tolerance
 from steinball.calibration.combination import check_isolated, check_over_kernels, doubts, radius_of
 from steinball.evidence.base import Evidence, PairSums, host_sums, last_place
 from steinball.gram.base import GramSummary
@@ -31,16 +31,6 @@ class KernelsEvidence(Evidence):
 
     problems: tuple[Problem, ...]
     summaries: tuple[GramSummary, ...]
-
-    @property
-    def n(self) -> int:
-        """Number of points, those that the model excludes among them."""
-        return len(self.summaries[0])
-
-    @cached_property
-    def sums(self) -> tuple[tuple[Floats, Floats], ...]:
-        """Row means and diagonal for each kernel, on the host."""
-        return tuple(map(host_sums, self.summaries))
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,12 +94,9 @@ class AggregationEvidence(KernelsEvidence):
         return int(np.searchsorted(self.level_ranks, self.allowed(step), side="right")) / self.level_ranks.size
 
     def correct(self, level: float) -> int:
-        """û w in units of 2^−B₃, by bisection."""
-        low, high = 0, 1 << self.n_bisections
-        for _ in range(self.n_bisections):
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.rate(middle) <= level else (low, middle)
-        return low
+        """û w in units of 2^−B₃: the largest step whose :meth:`rate` is at most the level, where B₃ bisections end."""
+        first_too_many = int(self.level_ranks[largest_count(level, self.level_ranks.size)])
+        return max(0, (first_too_many << self.n_bisections) - 1) // (int(self.draws.shape[1]) + 1)
 
     def pvalue(self) -> float:
         """The smallest level at which :meth:`correct` allows the smallest rank of the data."""
@@ -152,8 +139,8 @@ class AggregationEvidence(KernelsEvidence):
 
     def pair_sums(self, thresholds: Sequence[float]) -> tuple[PairSums, ...]:
         """What explanations are made from, the leading kernel first."""
-        parts = zip(self.problems, self.sums, thresholds, strict=True)
-        found = [PairSums(problem, *sums, math.sqrt(max(0.0, q)), estimator="u") for problem, sums, q in parts]
+        parts = zip(self.problems, self.summaries, np.sqrt(np.maximum(0.0, thresholds)).tolist(), strict=True)
+        found = [PairSums(problem, *host_sums(summary), least, estimator="u") for problem, summary, least in parts]
         return _leading_first(found, int(np.argmin(self.ranks)))
 
 
@@ -252,10 +239,11 @@ class RobustAggregationEvidence(KernelsEvidence):
 
     def pair_sums(self, radii: Sequence[float], level: float) -> tuple[PairSums, ...]:
         """What explanations are made from, the leading kernel first."""
-        critical, theta = self.null.critical(np.array(radii), level), np.array(radii)
-        parts = zip(self.problems, self.sums, critical, theta, self.taus, strict=True)
+        theta = np.array(radii)
+        critical = self.null.critical(theta, level).tolist()
+        parts = zip(self.problems, self.summaries, critical, radii, self.taus, strict=True)
         found = [
-            PairSums(problem, *sums, float(least), float(radius), tau.value, "v", self.bounded)
-            for problem, sums, least, radius, tau in parts
+            PairSums(problem, *host_sums(summary), least, radius, tau.value, "v", self.bounded)
+            for problem, summary, least, radius, tau in parts
         ]
         return _leading_first(found, int(np.argmax(self.null.ratios(theta))))

@@ -16,9 +16,8 @@ from steinball.calibration.base import BoundingNull, Calibration
 from steinball.calibration.combination import (
     as_calibration,
     check_combination,
-    check_every_row,
     check_isolated,
-    check_sampler,
+    check_rows_and_model,
     doubts,
     radius_of,
 )
@@ -108,16 +107,13 @@ class Reading:
         ksd = v_statistic(summary)
         return hoeffding(ksd, self.tau.value, len(summary), level) if self.rare else upper_bound(null, ksd, level)
 
-    def ends(self, summary: GramSummary, radius: float, level: float) -> tuple[KSDDecision, KSDDecision] | None:
-        """The decisions most and least inclined to reject within the bounds of ``summary``, if it has bounds."""
+    def ends(self, summary: GramSummary, radius: float, level: float) -> list[KSDDecision]:
+        """The decisions most and least inclined to reject within the bounds of ``summary``; none without bounds."""
         ends = summary.ends()
         if ends is None:
-            return None
+            return []
         upper = self._upper_between(*ends, level)
-        favorable, unfavorable = (
-            dataclasses.replace(self.decide(end, radius, level), upper_bound=upper) for end in ends
-        )
-        return favorable, unfavorable
+        return [dataclasses.replace(self.decide(end, radius, level), upper_bound=upper) for end in ends]
 
     def _upper_between(self, favorable: GramSummary, unfavorable: GramSummary, level: float) -> float:
         """The upper bound of the KSD that holds for every D and all draws between two ends: the largest D, and the
@@ -136,10 +132,12 @@ class Reading:
         """
         if summary.grade == "exact":
             return "exact"
-        ends = self.ends(summary, radius, level)
-        if ends is None or math.isinf(ends[0].threshold) != math.isinf(ends[1].threshold):
-            return "approximate"
-        return "certified" if ends[0].rejected == ends[1].rejected else "approximate"
+        decisions = {(end.rejected, math.isinf(end.threshold)) for end in self.ends(summary, radius, level)}
+        return "certified" if len(decisions) == 1 else "approximate"
+
+    def decides(self, summary: GramSummary, radius: float, level: float) -> bool:
+        """Whether the sums decide for certain."""
+        return self.grade(summary, radius, level) != "approximate"
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,23 +207,25 @@ class KSDEvidence(Evidence):
         evidence, theta = self.for_set(tolerated), self.radius(tolerated)
         reading, summary = evidence.reading, self.summary
         decision, ends = reading.decide(summary, theta, level, evidence.null), reading.ends(summary, theta, level)
-        bounds = _bounds(decision, ends, self.bounded)
+        sides = ends or [decision]  # where the summary is approximate, bounds hold at both of its ends
+        upper, share = max(side.upper_bound for side in sides), min(side.contamination_bound for side in sides)
+        told = dict(summary.details)
+        if ends:
+            told |= {"ksd_bounds": (ends[1].ksd, ends[0].ksd), "pvalue_bounds": (ends[0].pvalue, ends[1].pvalue)}
         return {
             **vars(decision),
-            **bounds,
+            "lower_bound": min(side.lower_bound for side in sides),
+            "upper_bound": upper,
+            "contamination_bound": 0.0 if self.bounded == "unbounded" else share,
             "radius": theta,
             "contamination": tolerated.contamination,
             "calibration": type(self.calibration).__name__,
             "n_resamples": self.calibration.n_resamples,
             "grade": reading.grade(summary, theta, level),
-            "details": {
-                **_details(summary, ends),
-                **self.problem.rows.remarks,
-                **evidence.null.remarks(decision.ksd, level),
-            },
+            "details": told | self.problem.rows.remarks | evidence.null.remarks(decision.ksd, level),
             "_evidence": evidence,
             "_tolerated": tolerated,
-            "_doubt": self.doubt if bounds["upper_bound"] <= theta else "",
+            "_doubt": self.doubt if upper <= theta else "",
         }
 
     def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:
@@ -251,9 +251,7 @@ class KSDEvidence(Evidence):
         if self.bounded in ("unbounded", "unknown") or self.doubt:
             return math.inf
         ends = self.reading.ends(self.summary, 0.0, level)
-        if ends is not None:
-            return max(end.upper_bound for end in ends)
-        return self.reading.upper_bound(self.null, self.summary, level)
+        return ends[0].upper_bound if ends else self.reading.upper_bound(self.null, self.summary, level)
 
     def interval(self, level: float) -> tuple[float, float]:
         """A two-sided confidence interval for the KSD of the population: bounds at half of ``level`` each."""
@@ -311,8 +309,7 @@ class KSDEvidence(Evidence):
 
     def recalibrated(self, calibration: Calibration) -> KSDEvidence:
         """The same answers, read by another calibration that asks for them too, or for less."""
-        check_every_row(as_calibration(calibration), len(self.problem.rows.excluded))
-        check_sampler(calibration, self.problem.model)
+        check_rows_and_model(as_calibration(calibration), self.problem.rows)
         calibration = calibration.for_rows(self.problem)
         if missing := self.request.missing(calibration.request(len(self.summary), self.seed)):
             raise ValueError(
@@ -361,20 +358,3 @@ class FamilyEvidence(KSDEvidence):
 
     def sliding(self, tolerated: Radius) -> None:
         """No slider: only 0 is tolerated."""
-
-
-def _bounds(decision: KSDDecision, ends: tuple[KSDDecision, KSDDecision] | None, bounded: str) -> dict[str, float]:
-    """The bounds on the KSD and the share; where the summary is approximate, whatever holds at both of its ends."""
-    all_ends = (decision,) if ends is None else ends
-    low, high = min(end.lower_bound for end in all_ends), max(end.upper_bound for end in all_ends)
-    share = 0.0 if bounded == "unbounded" else min(end.contamination_bound for end in all_ends)
-    return {"lower_bound": low, "upper_bound": high, "contamination_bound": share}
-
-
-def _details(summary: GramSummary, ends: tuple[KSDDecision, KSDDecision] | None) -> dict[str, Any]:
-    """How the engine worked, and between which values the exact KSD and p-value lie."""
-    details = dict(summary.details)
-    if ends is not None:
-        details["ksd_bounds"] = (ends[1].ksd, ends[0].ksd)
-        details["pvalue_bounds"] = (ends[0].pvalue, ends[1].pvalue)
-    return details

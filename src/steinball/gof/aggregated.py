@@ -6,20 +6,17 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from steinball.arrays import check_level, check_resamples
+from steinball.arrays import check_kind, check_level, check_resamples
 from steinball.calibration import BoundaryBootstrap, Calibration, WildBootstrap
-from steinball.calibration.combination import as_calibration
-from steinball.checks.dependence import dependent_rows
+from steinball.calibration.combination import as_calibration, check_over_kernels
 from steinball.evidence.kernels import AggregationEvidence
-from steinball.gof.assess import Specification, assess_kernels, looked_over, summarise_all
+from steinball.gof.assess import Specification, assess_kernels
 from steinball.gram.choose import Settings
-from steinball.kernels.base import Kernel, median_distance
+from steinball.kernels.base import Kernel
 from steinball.kernels.radial import InverseMultiquadric
-from steinball.problem import Problem
 from steinball.radius import Huber, Radius
 from steinball.radius.base import as_radius
-from steinball.record import Record, recorded
-from steinball.remarks import give
+from steinball.record import recorded
 from steinball.results.aggregated import AggregatedResult, RobustAggregatedResult
 from steinball.rows import Rows
 from steinball.tilts import Tilt
@@ -104,20 +101,17 @@ def ksdagg_test(
     asked = Specification(
         0.0, calibration, None, rng, settings, tilt=tilt, check_model=check_model, standardize=standardize
     )
-    rows = asked.prepare(x, model, kernels)
-    chosen = paper_kernels() if kernels is None else collection(kernels, rows)
-    level = check_level(level, *_scarcer(counts, len(chosen)))
-    problems = Problem.of_all(rows, chosen, tilt)
-    summaries = summarise_all(problems, calibration, asked, [None] * len(problems))
-    middle = len(problems) // 2
-    remarks = [*looked_over(problems[middle], asked), *dependent_rows(problems[middle], summaries[middle])]
-    evidence, record = (
-        AggregationEvidence.of(problems, summaries, counts[0], n_bisections),
-        Record(warnings=tuple(give(remarks))),
-    )
+
+    def choose(rows: Rows) -> tuple[Kernel, ...]:
+        chosen = paper_kernels() if kernels is None else collection(kernels, rows)
+        check_level(level, *_scarcer(counts, len(chosen)))
+        return chosen
+
+    sums, record = assess_kernels(x, model, asked, kernels, choose)
+    evidence = AggregationEvidence.of(sums.problems, sums.summaries, counts[0], n_bisections)
     fixed = {"calibration": "WildBootstrap", "n_resamples": counts[0], "radius": 0.0}
     return AggregatedResult.of(
-        evidence, asked.radius, level, record, n_resamples_level=counts[1], n_bisections=n_bisections, **fixed
+        evidence, asked.radius, float(level), record, n_resamples_level=counts[1], n_bisections=n_bisections, **fixed
     )
 
 
@@ -131,13 +125,8 @@ def paper_kernels() -> tuple[Kernel, ...]:
     return tuple(InverseMultiquadric(math.sqrt(2.0 * square)) for square in PAPER_BANDWIDTHS)
 
 
-def median_kernels(samples: Any, powers: Iterable[int] = POWERS) -> tuple[Kernel, ...]:
-    """Inverse multiquadrics at 2ⁱ times the median distance, i in ``powers`` (Schrab, Guedj and Gretton 2022, §5)."""
-    return kernels_around(median_distance(samples), powers)
-
-
 def kernels_around(median: float, powers: Iterable[int]) -> tuple[Kernel, ...]:
-    """Inverse multiquadrics at 2ⁱ times a length, i in ``powers``."""
+    """Inverse multiquadrics at 2ⁱ times a length, i in ``powers`` (Schrab, Guedj and Gretton 2022, §5)."""
     return tuple(InverseMultiquadric(2.0**power * median) for power in powers)
 
 
@@ -149,10 +138,7 @@ def collection(kernels: Any, subject: Rows) -> tuple[Kernel, ...]:
         return kernels_around(subject.median_distance(), POWERS)
     if not isinstance(kernels, Iterable) or isinstance(kernels, Kernel):
         raise TypeError(f"`kernels` must be a sequence of kernels, got {kernels!r}. With one kernel, use `ksd_test`.")
-    found = tuple(kernels)
-    for kernel in found:
-        if not isinstance(kernel, Kernel):
-            raise TypeError(f"`kernels` must hold kernels of `steinball.kernels` only, got {kernel!r}.")
+    found = tuple(check_kind(kernel, Kernel, "kernels", "kernels of `steinball.kernels` only") for kernel in kernels)
     if not found:
         raise ValueError("`kernels` must hold at least one kernel, got none.")
     return found
@@ -231,13 +217,15 @@ def robust_ksdagg_test(
     >>> result.rejected, result.at(contamination=0.15).rejected
     (True, False)
     """
-    tolerated, tau = _tolerated(contamination, radius), as_calibration(calibration).default_tau if tau is None else tau
+    tolerated, calibration = _tolerated(contamination, radius), as_calibration(calibration)
+    tau = calibration.default_tau if tau is None else tau
     settings = Settings(engine, memory_limit, n_jobs, progress)
+    check_over_kernels(calibration, tolerated)
     asked = Specification(
-        tolerated, calibration, level, rng, settings, None, lambda rows: _around_median(kernels, rows), tilt, tau,
+        tolerated, calibration, level, rng, settings, None, tilt, tau,
         outside=outside, check_model=check_model, standardize=standardize,
     )  # fmt: skip
-    evidence, record = assess_kernels(x, model, asked, kernels)
+    evidence, record = assess_kernels(x, model, asked, kernels, lambda rows: _around_median(kernels, rows))
     fixed: dict[str, Any] = {
         "calibration": type(evidence.calibration).__name__,
         "n_resamples": evidence.calibration.n_resamples,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from steinball.arrays import as_seed, check_level
@@ -12,10 +13,8 @@ from steinball.calibration.combination import (
     as_calibration,
     check_combination,
     check_engine,
-    check_every_row,
     check_isolated,
-    check_over_kernels,
-    check_sampler,
+    check_rows_and_model,
     doubts,
     radius_of,
 )
@@ -40,23 +39,10 @@ from steinball.tau.supremum import find_supremum
 
 
 @dataclass(frozen=True, eq=False)
-class Decides:
-    """Whether a summary decides for certain at one radius θ and level."""
-
-    reading: Reading
-    radius: float
-    level: float
-
-    def __call__(self, summary: GramSummary) -> bool:
-        return self.reading.grade(summary, self.radius, self.level) != "approximate"
-
-
-@dataclass(frozen=True, eq=False)
 class Specification:
     """What a test asks: the tolerated set, how the null is imitated, kernel and tilt, and how the work is done.
 
-    The fields have the words of :func:`steinball.ksd_test`; ``kernels`` picks several kernels for the rows, and
-    ``level=None`` leaves the level to the caller.
+    The fields have the words of :func:`steinball.ksd_test`; ``level=None`` leaves the level to the caller.
     """
 
     radius: Any
@@ -65,7 +51,6 @@ class Specification:
     rng: Any
     settings: Settings
     kernel: Kernel | None = None
-    kernels: Callable[[Rows], Sequence[Kernel]] | None = None
     tilt: Any = None
     tau: Any = "sample"
     estimator: str = "v"
@@ -78,10 +63,7 @@ class Specification:
         calibration, seed = as_calibration(self.calibration), as_seed(self.rng)
         level = 0.0 if self.level is None else check_level(self.level, calibration.n_resamples)
         vars(self).update(radius=as_radius(self.radius), calibration=calibration, rng=seed, level=level)
-        if self.kernels is None:
-            check_combination(calibration, check_estimator(self.estimator), self.radius, self.jumps is not None)
-        else:
-            check_over_kernels(calibration, self.radius)
+        check_combination(calibration, check_estimator(self.estimator), self.radius, self.jumps is not None)
 
     def prepare(self, x: Any, model: Any, kernel_given: Any = None) -> Rows:
         """The rows where they are tested; refused where calibration or tolerance do not go with them."""
@@ -94,8 +76,7 @@ class Specification:
         words |= {"base": base and self.jumps is None, "standardize": free and self.standardize}
         rows = Rows.of(x, model, predictable=self.calibration.predictable, **words)
         check_isolated(self.radius, len(rows.excluded))
-        check_every_row(self.calibration, len(rows.excluded))
-        check_sampler(self.calibration, rows.model)
+        check_rows_and_model(self.calibration, rows)
         return rows
 
 
@@ -115,7 +96,8 @@ def assess_problem(problem: Problem, asked: Specification, fixed: bool = False) 
     reading = Reading(calibration, tau, asked.estimator)
     request = calibration.request(problem.rows.n, asked.rng)
     check_engine(calibration, request, asked.settings.engine)
-    gram = gram_of(problem, request, calibration, asked.settings, tau, Decides(reading, theta, asked.level))
+    decides = partial(reading.decides, radius=theta, level=asked.level)
+    gram = gram_of(problem, tau, request, calibration, asked.settings, decides)
     summary = gram.summarise(request)
     if calibration.independent_rows:
         remarks += dependent_rows(problem, summary)
@@ -126,26 +108,31 @@ def assess_problem(problem: Problem, asked: Specification, fixed: bool = False) 
     return KSDEvidence(problem, gram, request, summary, *facts), Record(warnings=tuple(give(remarks)))
 
 
-def assess_kernels(x: Any, model: Any, asked: Specification, kernels: Any) -> tuple[RobustAggregationEvidence, Record]:
-    """The evidence of a test under several kernels; ``kernels`` is what the user asked for."""
+def assess_kernels(
+    x: Any,
+    model: Any,
+    asked: Specification,
+    kernels: Any,
+    choose: Callable[[Rows], Sequence[Kernel]],
+) -> tuple[RobustAggregationEvidence, Record]:
+    """The evidence of a test under several kernels: those that ``choose`` picks for the rows by ``kernels``, which the
+    user asked for. The weights are drawn once and serve them all."""
     rows = asked.prepare(x, model, kernels)
-    problems = Problem.of_all(rows, _chosen(asked, rows), asked.tilt)
-    middle = problems[len(problems) // 2]
-    calibration = asked.calibration.for_rows(middle)
+    problems = Problem.of_all(rows, choose(rows), asked.tilt)
+    middle = len(problems) // 2
+    calibration = asked.calibration.for_rows(problems[middle])
     taus = tuple(find_supremum(asked.tau, problem) for problem in problems)
     for problem, tau in zip(problems, taus, strict=True):
         radius_of(asked.radius, calibration, problem, tau)
-    summaries = summarise_all(problems, calibration, asked, taus)
+    settings = replace(asked.settings, engine=exact_engine(asked.settings.engine, len(rows)))
+    request = calibration.request(rows.n, asked.rng).gathered(rows.n, settings.n_jobs)
+    grams = (gram_of(*pair, request, calibration, settings) for pair in zip(problems, taus, strict=True))
+    summaries = tuple(gram.summarise(request) for gram in grams)
     evidence = RobustAggregationEvidence(problems, summaries, taus, calibration)
-    remarks = [*looked_over(middle, asked), *evidence.remarks(asked.radius)]
+    remarks = [*looked_over(problems[middle], asked), *evidence.remarks(asked.radius)]
     if calibration.independent_rows:
-        remarks += dependent_rows(middle, summaries[len(problems) // 2])
+        remarks += dependent_rows(problems[middle], summaries[middle])
     return evidence, Record(warnings=tuple(give(remarks)))
-
-
-def _chosen(asked: Specification, rows: Rows) -> Sequence[Kernel]:
-    assert asked.kernels is not None
-    return asked.kernels(rows)
 
 
 def looked_over(problem: Problem, asked: Specification) -> Iterator[Remark]:
@@ -162,27 +149,15 @@ def looked_over(problem: Problem, asked: Specification) -> Iterator[Remark]:
 
 def gram_of(
     problem: Problem,
+    tau: Supremum,
     request: Request,
     calibration: Calibration,
     settings: Settings,
-    tau: Supremum | None = None,
     decides: Callable[[GramSummary], bool] = lambda summary: True,
 ) -> Gram:
     """The engine for the pairs of one problem, points that the model excludes among them."""
-    gram = make_gram(problem, request, calibration.n_resamples, settings, decides)
-    rows = problem.rows
-    return with_isolated(gram, rows.n, rows.excluded, tau.value) if tau is not None and len(rows.excluded) else gram
-
-
-def summarise_all(
-    problems: Sequence[Problem], calibration: Calibration, asked: Specification, taus: Sequence[Supremum | None]
-) -> tuple[GramSummary, ...]:
-    """One pass for each problem; the weights are drawn once and serve them all."""
-    n = problems[0].rows.n
-    settings = replace(asked.settings, engine=exact_engine(asked.settings.engine, len(problems[0])))
-    request = calibration.request(n, asked.rng).gathered(n, settings.n_jobs)
-    pairs = zip(problems, taus, strict=True)
-    return tuple(gram_of(problem, request, calibration, settings, tau).summarise(request) for problem, tau in pairs)
+    gram, rows = make_gram(problem, request, calibration.n_resamples, settings, decides), problem.rows
+    return with_isolated(gram, rows.n, rows.excluded, tau.value) if len(rows.excluded) else gram
 
 
 def exact_engine(engine: str, n: int) -> str:

@@ -300,7 +300,7 @@ class _Task:
         problem, words = Problem.of(self._rows(fitted.model), stein.kernel, stein.tilt), self.shared
         calibration = chosen.for_fit(fitted, problem, words["rng"])
         asked = Specification(
-            Huber(0.0), calibration, words["level"], words["rng"], words["settings"], stein.kernel, None, stein.tilt,
+            Huber(0.0), calibration, words["level"], words["rng"], words["settings"], stein.kernel, stein.tilt,
             "sample", check_model=False,
         )  # fmt: skip
         evidence, record = assess_problem(problem, asked)

@@ -123,17 +123,12 @@ def ksd_test(
     >>> sb.ksd_test(x, lambda x: -x, rng=0).rejected
     True
     """
-    settings = Settings(engine, memory_limit, n_jobs, progress)
     asked = Specification(
-        radius, calibration, level, rng, settings, kernel, None, tilt, tau, estimator, jumps, outside, check_model,
-        standardize,
+        radius, calibration, level, rng, Settings(engine, memory_limit, n_jobs, progress), kernel, tilt, tau, estimator,
+        jumps, outside, check_model, standardize,
     )  # fmt: skip
     evidence, record = assess(x, model, asked)
     return GofResult.of(evidence, asked.radius, asked.level, record)
-
-
-def _default_tau(calibration: Calibration, jumps: Jumps | str | None) -> str:
-    return "sample" if jumps is not None and not calibration.needs_upper_bound else calibration.default_tau
 
 
 @recorded
@@ -240,11 +235,12 @@ def robust_ksd_test(
     """
     if calibration is None:
         calibration = WeightedBootstrap(999) if estimator == "u" else BoundaryBootstrap(999, "scaled")
-    tau = _default_tau(as_calibration(calibration), jumps) if tau is None else tau
-    settings = Settings(engine, memory_limit, n_jobs, progress)
+    if tau is None:
+        chosen = as_calibration(calibration)
+        tau = "sample" if jumps is not None and not chosen.needs_upper_bound else chosen.default_tau
     asked = Specification(
-        Huber(contamination), calibration, level, rng, settings, kernel, None, tilt, tau, estimator, jumps, outside,
-        check_model, standardize,
+        Huber(contamination), calibration, level, rng, Settings(engine, memory_limit, n_jobs, progress), kernel, tilt,
+        tau, estimator, jumps, outside, check_model, standardize,
     )  # fmt: skip
     evidence, record = assess(x, model, asked)
     return GofResult.of(evidence, asked.radius, asked.level, record)

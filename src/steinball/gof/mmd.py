@@ -16,6 +16,7 @@ from steinball.arrays import (
     as_samples,
     as_second_samples,
     as_seed,
+    check_kind,
     check_level,
     check_resamples,
     check_share,
@@ -305,8 +306,7 @@ def _pair(x: Any, y: Any, kernel: Kernel | None, seed: np.random.SeedSequence) -
     others = _samples_of_model(y, samples, seed)
     pooled = namespace(samples).concat([samples, others], axis=0)
     kernel = Gaussian(median_distance(pooled)) if kernel is None else kernel
-    if not isinstance(kernel, Kernel):
-        raise TypeError(f"`kernel` must be a kernel of `steinball.kernels`, e.g. Gaussian(1.0), got {kernel!r}.")
+    check_kind(kernel, Kernel, "kernel", "a kernel of `steinball.kernels`, e.g. Gaussian(1.0)")
     return Pair(pooled, int(samples.shape[0]), int(others.shape[0]), kernel)
 
 

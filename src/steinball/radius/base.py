@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from steinball.arrays import Array, as_number, as_samples, check_kind, check_resamples, like, to_host
+from steinball.arrays import Array, as_number, as_samples, check_resamples, like, to_host
 from steinball.gram.blocked import BlockedGram
 from steinball.gram.request import Request
 from steinball.gram.whole import DenseGram
@@ -168,8 +168,7 @@ class Sum(Radius):
     second: Radius
 
     def __post_init__(self) -> None:
-        kind = "a radius of `steinball.radius`"
-        a, b = check_kind(self.first, Radius, "first", kind), check_kind(self.second, Radius, "second", kind)
+        a, b = self.first, self.second
         if a.anchored and b.anchored:
             raise TypeError(
                 f"`{a!r}` and `{b!r}` are both sets around the model alone, so that their radii do not add: the second "

@@ -38,7 +38,7 @@ class KernelsResult(Result):
     def of(cls, evidence: KernelsEvidence, tolerated: Radius, level: float, record: Record, **more: Any) -> Self:
         """The result that the evidence gives."""
         fixed: dict[str, Any] = {
-            "n": evidence.n,
+            "n": len(evidence.summaries[0]),
             "dimension": int(evidence.problems[0].samples.shape[1]),
             "engine": evidence.summaries[0].engine,
             "kernels": tuple(problem.stein.kernel for problem in evidence.problems),
