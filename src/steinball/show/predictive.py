@@ -10,13 +10,15 @@ import numpy as np
 from steinball.arrays import Floats
 from steinball.evidence.predictive import PredictiveEvidence
 from steinball.predictive.finding import BAND_LEVELS, Finding, bands, box_picture
-from steinball.predictive.table import ARCS, BINS, BLOCKS, CELLS, EDGES
-from steinball.show.svg import Frame, canvas, drawing, finish, marks, plain
+from steinball.predictive.table import ARCS, BLOCKS, CELLS, EDGES
+from steinball.show.axes import canvas, finish, plain
+from steinball.show.svg import Frame
 from steinball.show.view import Scene
 from steinball.text import percent
 
 _FULL = 1.0  # where the color is strongest: twice as many rows as expected, or half as many
 _MOST = 2_000
+_FAINT = 0.02  # a weaker color is not seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,39 +91,39 @@ def _is_category(evidence: PredictiveEvidence, feature: int) -> bool:
     return list(evidence.features.columns.values())[feature].dtype.kind == "U"
 
 
-def draw_table(scene: Scene, ax: Any) -> Any:
+def table_frame(scene: Scene) -> Frame:
     """A strip of colors over the feature that decides, with the box that decides outlined."""
-    from matplotlib.colors import LinearSegmentedColormap
-    from matplotlib.patches import Rectangle
-
-    box, (ax, theme) = Box.of(scene.result), canvas(ax)
-    colors = LinearSegmentedColormap.from_list("rows", [theme.model, ax.get_facecolor(), theme.blamed])
-    drawn = ax.pcolormesh(np.arange(BINS + 1), EDGES, box.strength.T, cmap=colors, vmin=-1, vmax=1)
+    result: Any = scene.result
+    box = Box.of(result)
+    heading, caption = "rows over expected rows; outlined: too few", f"Rows over expected rows. {result.words}"
+    x, names = (0.0, float(box.last_bin)), (box.finding.feature, "PIT, F(y | x)")
+    frame = Frame(x, (0.0, 1.0), names, heading, caption, marks=box.marks, categories=box.categories)
+    labels = {"more": "more rows than expected", "less": "fewer", "outline": "the box that decides"}
+    for (k, c), value in np.ndenumerate(box.strength):
+        if np.isfinite(value) and abs(value) > _FAINT:
+            kind = "more" if value > 0 else "less"
+            frame.box((k, k + 1), EDGES[c : c + 2], kind, labels.pop(kind, ""), opacity=abs(value))
     low, high = BLOCKS[box.block]
     for first, last in box.spans:
-        look: dict[str, Any] = {"fill": False, "edgecolor": theme.ink, "linewidth": 2, "clip_on": False}
-        ax.add_patch(Rectangle((low, first), high - low, last - first, **look))
-    places, words = zip(*box.marks, strict=True)
-    turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if max(map(len, words)) > 4 else {}
-    ax.set_xticks(places, [plain(word) for word in words], fontsize="small", **turned)
-    ax.set(xlim=(0, box.last_bin), ylim=(0, 1), xlabel=plain(box.finding.feature), ylabel="PIT, F(y | x)")
-    bar = ax.figure.colorbar(drawn, ax=ax, ticks=[-1, 0, 1])
-    bar.ax.set_yticklabels(["½", "1", "2"])
-    return finish(ax, "rows over expected rows; outlined: too few", legend=False)
+        around = [low, high, high, low, low], [first, first, last, last, first]
+        frame.line(*around, "outline", labels.pop("outline", ""))
+    return frame
 
 
-def draw_pit(scene: Scene, ax: Any) -> Any:
+def pit_frame(scene: Scene) -> Frame:
     """The PIT of the rows in the range of the feature that decides, and where simulated ones lie."""
-    box, (ax, theme) = Box.of(scene.result), canvas(ax)
-    for k, (first, last) in enumerate(box.spans):
-        label = "too few rows" if k == 0 else None
-        ax.axvspan(first, last, color=theme.blamed, alpha=theme.tint, linewidth=0, label=label)
-    ax.stairs(box.histogram, EDGES, fill=True, color=theme.data, alpha=0.55, label="rows")
-    ax.stairs(box.envelope[1], EDGES, baseline=box.envelope[0], fill=True, color=theme.model, alpha=0.25,
-              label="95 % of simulated rows, each cell")  # fmt: skip
-    ax.axhline(1.0, color=theme.model, linewidth=1.4)
-    ax.set(xlim=(0, 1), ylim=(0, _top(box)), xlabel="PIT, F(y | x)", ylabel="rows over expected rows")
-    return finish(ax, plain("all rows" if box.finding.everywhere else f"{box.finding.feature} {box.finding.span}"))
+    box = Box.of(scene.result)
+    # All bars but the first and the last are shown, up to six times what is expected.
+    top = 1.1 * min(6.0, max(2.0, float(np.max(box.histogram[1:-1])), float(np.max(box.envelope))))
+    heading = "all rows" if box.finding.everywhere else f"{box.finding.feature} {box.finding.span}"
+    names, caption = ("PIT, F(y | x)", "rows over expected rows"), "The PIT of those rows, and 95 % of simulated ones."
+    frame = Frame((0.0, 1.0), (0.0, top), names, heading, caption)
+    frame.spans(box.spans, "too few rows")
+    frame.bars(EDGES, np.minimum(box.histogram, top), "rows")
+    for c, ends in enumerate(np.minimum(box.envelope, top).T):
+        frame.box(EDGES[c : c + 2], ends, "less", opacity=0.25)
+    frame.line([0.0, 1.0], 1.0, "model", "expected, with 95 % of simulated rows")
+    return frame
 
 
 def has_bands(result: Any) -> bool:
@@ -152,43 +154,3 @@ def draw_bands(scene: Scene, ax: Any) -> Any:
         ax.set_xticks([at - 0.5 for at, _ in box.marks], [plain(words) for _, words in box.marks])
     ax.set(xlabel=plain(name), ylabel="y")
     return finish(ax, "predicted and observed quantiles")
-
-
-def table_panel(scene: Scene) -> str:
-    """The strip for a page."""
-    box = Box.of(scene.result)
-    longest = max(3, 40 // len(box.marks)) if box.categories else None  # of numbers some are left out instead
-    named = [(place, words[:longest]) for place, words in box.marks]
-    frame = Frame((0.0, float(box.last_bin)), (0.0, 1.0), named, marks(0.0, 1.0, most=4))
-    parts = [
-        frame.box((k, k + 1), (EDGES[c], EDGES[c + 1]), "more" if value > 0 else "less", _faint(abs(value)))
-        for (k, c), value in np.ndenumerate(box.strength)
-        if np.isfinite(value) and abs(value) > 0.02
-    ]
-    parts += [frame.box(BLOCKS[box.block], span, "outline") for span in box.spans]
-    parts.append(frame.axes((box.finding.feature, "PIT, F(y | x)")))
-    kinds = [("more rows than expected", "more"), ("fewer", "less"), ("the box that decides", "outline")]
-    return drawing(parts, "Rows over expected rows, by feature and PIT", kinds)
-
-
-def pit_panel(scene: Scene) -> str:
-    """The PIT of the range that decides, for a page."""
-    box = Box.of(scene.result)
-    top, frame = _top(box), Frame((0.0, 1.0), (0.0, _top(box)))
-    low, high = np.minimum(box.envelope, top)
-    parts = [frame.box(span, None, "zone misfit") for span in box.spans]
-    parts.append(frame.boxes(EDGES, np.minimum(box.histogram, top), "bars"))
-    parts += [frame.box((EDGES[c], EDGES[c + 1]), (low[c], high[c]), "less", _faint(0.25)) for c in range(CELLS)]
-    parts.append(frame.line(np.array([0.0, 1.0]), np.ones(2), "model"))
-    parts.append(frame.axes(("PIT, F(y | x)", "rows over expected rows")))
-    kinds = [("rows", "bars"), ("expected, with 95 % of simulated rows", "model"), ("too few rows", "zone misfit")]
-    return drawing(parts, "PIT of the rows that decide", kinds)
-
-
-def _faint(opacity: float) -> str:
-    return f' fill-opacity="{opacity:.2f}"'
-
-
-def _top(box: Box) -> float:
-    """The upper end of the axis of a PIT: all bars but the first and the last, up to six times what is expected."""
-    return 1.1 * min(6.0, max(2.0, float(np.max(box.histogram[1:-1])), float(np.max(box.envelope))))
