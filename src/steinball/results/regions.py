@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Self
 from steinball.arrays import check_share
 from steinball.calibration.base import Calibration
 from steinball.evidence.base import three_way_verdict
-from steinball.evidence.regions import FamilyRegionEvidence, RegionEvidence, question_of
+from steinball.evidence.regions import FamilyRegionEvidence, RegionEvidence
 from steinball.explain.regions import Profile, RegionExplanation, explain_regions, points, profile, region_sentence
 from steinball.radius.base import Radius
 from steinball.radius.contamination import TotalVariation
-from steinball.regions.counted import Region
 from steinball.results.base import Result
 from steinball.text import OF_DISTRIBUTION, Row, count, number, percent, short
 
@@ -38,7 +37,6 @@ class SharesResult(Result):
     tolerance: float | None = None
     difference_interval: tuple[float, float] = (0.0, math.inf)
     rows_needed: float = math.inf
-    _region: Region | None = None
 
     _noun: ClassVar[str] = "row"
 
@@ -186,8 +184,7 @@ class RegionResult(SharesResult):
     @property
     def region(self) -> str:
         """The region that decides, in words."""
-        question, share = question_of(self._tolerated), self._share
-        return region_sentence(self._evidence, self._evidence.region(question, share), self._columns, question, share)
+        return region_sentence(self._evidence, self._tolerated, self._columns)
 
     def explain(self, data: Any = None, top: int = 10) -> RegionExplanation:  # type: ignore[override]
         """The region that is short of rows, and the rows that the model does not explain.
@@ -206,8 +203,7 @@ class RegionResult(SharesResult):
         return explain_regions(self._evidence, self.region, self.level, data, top, self._columns)
 
     def _profile(self) -> Profile:
-        question, share = question_of(self._tolerated), self._share
-        return profile(self._evidence, self._evidence.region(question, share), self._columns, question, share)
+        return profile(self._evidence, self._tolerated, self._columns)
 
     @property
     def title(self) -> str:
