@@ -5,18 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats, like, to_host
+from steinball.arrays import Array, Floats, as_samples, like, to_host
 from steinball.evidence.base import PairSums
 from steinball.kernels.base import direct_squared_distances
-from steinball.models.base import score_of
+from steinball.models.base import evaluate_score, score_of
 from steinball.problem import Problem
-from steinball.stein import center_of
+from steinball.stein import SteinPoints, center_of
 from steinball.tilts.scatter import median_and_scales
+
+
+def as_places(problem: Problem, given: Any, name: str) -> Floats:
+    """Places of the user's coordinates, (m, d); ``name`` says which argument they are."""
+    places = to_host(as_samples(given, name, least=1))
+    if places.shape[1] != problem.samples.shape[1]:
+        raise ValueError(f"`{name}` must have {problem.samples.shape[1]} columns, got shape {places.shape}.")
+    return places
+
+
+def points_at(problem: Problem, there: Array) -> SteinPoints:
+    """Other samples of the test, made ready for blocks with its own: from the same center."""
+    return problem.stein.prepare(there, evaluate_score(problem.model, there), center_of(problem.samples))
 
 
 @dataclass(frozen=True, eq=False)

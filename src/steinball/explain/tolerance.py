@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats, as_numbers, as_samples, check_share, like, to_host
+from steinball.arrays import Floats, as_numbers, check_share, like, to_host
 from steinball.evidence.base import Curve, Evidence, PairSums
+from steinball.explain.influence import as_places, points_at
 from steinball.radius.base import Radius
 from steinball.radius.contamination import Huber
 from steinball.remarks import give
@@ -357,10 +358,7 @@ def _places(sums: PairSums, kind: Any) -> SteinPoints:
     problem = sums.problem
     if not problem.evaluable:
         raise TypeError(f"`kind` at points needs the score there; {problem.unknown_elsewhere}.")
-    places = as_samples(kind, "kind", least=1)
-    if places.shape[1] != problem.samples.shape[1]:
-        raise ValueError(f"`kind` must have {problem.samples.shape[1]} columns, got shape {tuple(places.shape)}.")
-    return problem.at(problem.rows.tested(to_host(places))).points
+    return points_at(problem, problem.rows.tested(as_places(problem, kind, "kind")))
 
 
 def _shares(sums: PairSums, where: SteinPoints | str) -> tuple[float, float, float]:
@@ -395,6 +393,6 @@ def _typical(sums: PairSums) -> SteinPoints:
     if reference is None:
         return problem.points
     try:
-        return problem.at(like(reference.draws[:_DRAWS], problem.samples)).points
+        return points_at(problem, like(reference.draws[:_DRAWS], problem.samples))
     except Exception:  # a user's score need not be defined at its own draws: what is known is known
         return problem.points
