@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
-from steinball.evidence.base import GOOD_ENOUGH, PairSums
+from steinball.evidence.base import CLOSE, GOOD_ENOUGH, PairSums
 from steinball.evidence.check import CheckEvidence, ColumnsEvidence
 from steinball.explain.explanation import Explanation
 from steinball.explain.regions import Profile, RegionExplanation
@@ -66,7 +66,9 @@ class CheckResult(SharesResult):
     @property
     def verdict(self) -> str:
         """``"misfit"``, ``"good enough"``, ``"close in KSD"`` or ``"undecided"``."""
-        return super().verdict if self._compares_shares else self._leading.verdict
+        if self.rejected or self._compares_shares:
+            return super().verdict
+        return CLOSE if self._leading.verdict == CLOSE else "undecided"
 
     @property
     def _compares_shares(self) -> bool:
@@ -181,6 +183,7 @@ class ColumnsResult(CheckResult):
     _evidence: ColumnsEvidence  # type: ignore[assignment]
 
     schema: ClassVar[str] = "steinball.columns/1"
+    title = "Check of each column with a model of its own"
     _compares_shares: ClassVar[bool] = True
 
     @property
@@ -219,11 +222,6 @@ class ColumnsResult(CheckResult):
 
     def _calibrated(self) -> str:
         return f"{count(self.dimension, 'column')}, Holm"
-
-    @property
-    def title(self) -> str:
-        """Which test it was."""
-        return "Check of each column with a model of its own"
 
     def rows(self) -> list[Row]:
         """The table of the summary."""

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-from steinball.arrays import check_share
-from steinball.calibration.base import Calibration
 from steinball.evidence.base import three_way_verdict
 from steinball.evidence.regions import FamilyRegionEvidence, RegionEvidence
 from steinball.explain.regions import Profile, RegionExplanation, explain_regions, points, profile, region_sentence
-from steinball.radius.base import Radius
-from steinball.radius.contamination import TotalVariation
 from steinball.results.base import Result
 from steinball.text import OF_DISTRIBUTION, Row, count, number, percent, short
 
@@ -49,26 +45,6 @@ class SharesResult(Result):
     def difference_bound(self) -> float:
         """The upper end of ``difference_interval``: in no region looked at do the shares differ by more."""
         return self.difference_interval[1]
-
-    def at(
-        self,
-        *,
-        contamination: float | None = None,
-        tolerance: float | None = None,
-        radius: float | Radius | None = None,
-        level: float | None = None,
-        calibration: Calibration | None = None,
-    ) -> Self:
-        """The decision at another ``contamination``, ``tolerance`` or ``level``, from the same counts.
-
-        Where the test simulated its null, that serves the contamination that was asked for; binomial tails serve all
-        others (``docs/theory/regions.md``, theorem B).
-        """
-        if tolerance is not None:
-            if contamination is not None or radius is not None:
-                raise ValueError("give `contamination` or `tolerance`, not both: they are two questions.")
-            radius = TotalVariation(check_share(tolerance, "tolerance"))
-        return super().at(contamination=contamination, radius=radius, level=level, calibration=calibration)
 
     @property
     def _share(self) -> float:

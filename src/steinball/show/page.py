@@ -113,9 +113,7 @@ _KINDS |= dict.fromkeys(("NOT REJECTED", "NO ALARM", "NO DIFFERENCE SHOWN"), "pl
 
 def write_report(result: Result, path: str | Path, *, data: Any = None, title: str = "") -> Path:
     """Write the page of a result."""
-    path = Path(path)
-    write_whole(path, page_of(Scene(result, data), title).encode())
-    return path
+    return write_page(path, page_of(Scene(result, data), title))
 
 
 def page_of(scene: Scene, title: str = "") -> str:
@@ -131,7 +129,7 @@ def page_of(scene: Scene, title: str = "") -> str:
         computed(result),
     ]
     script = _SCRIPT.format(numbers=as_json(numbers_of(scene)), script=_file("page.js"))
-    return whole_page(title or result.title, "".join(sections), script)
+    return whole_page(title or result.title, sections, script)
 
 
 def write_comparison(result: ComparisonResult, path: str | Path, title: str = "") -> Path:
@@ -148,7 +146,7 @@ def write_comparison(result: ComparisonResult, path: str | Path, title: str = ""
         warnings_of(result),
         computed(result, note),
     ]
-    return write_page(path, title or result.title, parts)
+    return write_page(path, whole_page(title or result.title, parts))
 
 
 def write_monitor(monitor: Monitor, path: str | Path, title: str = "") -> Path:
@@ -164,7 +162,7 @@ def write_monitor(monitor: Monitor, path: str | Path, title: str = "") -> Path:
         section("alarms", "Last alarms", table_of(["row", "evidence", "column"], alarms)) if alarms else "",
         section("computed", "State", facts(rows)),
     ]
-    return write_page(path, title, parts)
+    return write_page(path, whole_page(title, parts))
 
 
 def _evidence(monitor: Monitor) -> Frame:
@@ -179,15 +177,16 @@ def _evidence(monitor: Monitor) -> Frame:
     return frame
 
 
-def write_page(path: str | Path, title: str, sections: Iterable[str]) -> Path:
-    """Write a page of these sections."""
-    write_whole(path, whole_page(title, "".join(sections)).encode())
+def write_page(path: str | Path, page: str) -> Path:
+    """Write a page."""
+    write_whole(path, page.encode())
     return Path(path)
 
 
-def whole_page(title: str, body: str, script: str = "") -> str:
-    """A document with this title and body, in the style of all pages."""
-    return _TEMPLATE.format(title=safe(title), policy=_POLICY, style=_file("page.css"), body=body, script=script)
+def whole_page(title: str, sections: Iterable[str], script: str = "") -> str:
+    """A document with this title and these sections, in the style of all pages."""
+    body, style = "".join(sections), _file("page.css")
+    return _TEMPLATE.format(title=safe(title), policy=_POLICY, style=style, body=body, script=script)
 
 
 _TEMPLATE = """<!doctype html>
