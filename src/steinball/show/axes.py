@@ -124,6 +124,21 @@ _MARKERS: dict[str, dict[str, Any]] = {
 def draw_frame(frame: Frame, ax: Any = None) -> Any:
     """A picture in axes, in new ones where these are ``None``."""
     ax, theme = canvas(ax)
+    _name_axes(frame, ax)
+    for shape in frame.shapes:
+        _draw_shape(shape, ax, theme)
+    keys = sum(bool(shape.label) for shape in frame.shapes)
+    if keys:
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": _KEYS, "borderaxespad": 0.1}
+        legend = ax.legend(fontsize="small", frameon=False, columnspacing=1.2, handlelength=1.2, **place)
+        for key in legend.legend_handles:
+            key.set_alpha(_KEY)
+    ax.set_title(frame.heading, loc="left", fontsize="medium", pad=6.0 + _ROW * math.ceil(keys / _KEYS))
+    return ax
+
+
+def _name_axes(frame: Frame, ax: Any) -> None:
+    """Ends, names and marks of both axes, and the notes below."""
     notes = [fill(note, _NOTE) for note in frame.notes]  # a label of its own could lie over that of the axis
     ax.set(xlim=frame.x, ylim=frame.y, xlabel="\n".join([plain(frame.names[0]), *notes]), ylabel=plain(frame.names[1]))
     for axis, percents in zip((ax.xaxis, ax.yaxis), frame.percents, strict=True):
@@ -135,17 +150,6 @@ def draw_frame(frame: Frame, ax: Any = None) -> Any:
         ax.set_xticks(places, map(plain, words), fontsize="small", **turned)
     if frame.lines:
         ax.set_yticks(range(len(frame.lines)), [plain(line, 40) for line in frame.lines], fontsize="small")
-    for shape in frame.shapes:
-        _draw_shape(shape, ax, theme)
-    keys = [shape for shape in frame.shapes if shape.label]
-    rows = math.ceil(len(keys) / _KEYS)
-    if keys:
-        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": _KEYS, "borderaxespad": 0.1}
-        legend = ax.legend(fontsize="small", frameon=False, columnspacing=1.2, handlelength=1.2, **place)
-        for key in legend.legend_handles:
-            key.set_alpha(_KEY)
-    ax.set_title(frame.heading, loc="left", fontsize="medium", pad=6.0 + _ROW * rows)
-    return ax
 
 
 def _draw_shape(shape: Shape, ax: Any, theme: Theme) -> None:

@@ -175,7 +175,8 @@ def _draw_plane(explanation: Explanation, view: View, ax: Any) -> None:
     ax.set(xlabel=xlabel, ylabel=ylabel, xlim=view.window[:, 0], ylim=view.window[:, 1])
 
 
-_FORMATS = (".png", ".pdf", ".svg")
+_METADATA = {".png": {"Software": None}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
+"""The formats of a file; what would differ from one drawing to the next is left out of it."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +262,7 @@ def plot(result: Result, kind: str | Path = "overview", ax: Any = None, *, data:
 
 def chosen_picture(kind: str | Path, ax: Any, kinds: Sequence[str]) -> tuple[str, Any]:
     """Which picture, and where: the name of a file in place of a kind means the overview in that file."""
-    if Path(kind).suffix.lower() in _FORMATS:
+    if Path(kind).suffix.lower() in _METADATA:
         return "overview", kind
     if kind not in kinds:
         raise ValueError(
@@ -302,7 +303,7 @@ def panels(result: Result) -> list[str]:
 
 def check_picture(path: str | Path) -> None:
     """Refuse a name that is no picture's, and say what is missing to draw one."""
-    if Path(path).suffix.lower() not in _FORMATS:
+    if Path(path).suffix.lower() not in _METADATA:
         raise ValueError(f"`{path}` must end in .png, .pdf or .svg.")
     try:
         import matplotlib  # noqa: F401
@@ -321,8 +322,7 @@ def save_axes(draw: Callable[[Any], Any], many: int, path: str | Path, dpi: int 
         figure = Figure(figsize=(5.4 * many, 4.2), layout="constrained")
         draw(figure.subplots(1, many))
         drawn = io.BytesIO()
-        date = {".png": {"Software": None}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
         suffix = path.suffix.lower()
-        figure.savefig(drawn, format=suffix[1:], dpi=dpi, metadata=date[suffix])
+        figure.savefig(drawn, format=suffix[1:], dpi=dpi, metadata=_METADATA[suffix])
     write_whole(path, drawn.getvalue())
     return path

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import Floats
-from steinball.evidence.predictive import PredictiveEvidence
 from steinball.predictive.finding import BAND_LEVELS, Finding, bands, box_picture
 from steinball.predictive.table import ARCS, BLOCKS, CELLS, EDGES
 from steinball.show.axes import canvas, finish, plain
@@ -29,26 +28,25 @@ class Box:
     ----------
     finding : Finding
         The same in words.
+    column, bins : arrays, shape (n,)
+        Values of the feature, and the bin of each row.
     feature, block, arc : int
         Positions of the feature, and of the range of its bins and of the cells of the PIT.
     ratio : array, shape (8, 18)
         Rows over expected rows, by bin and cell.
     histogram, envelope : arrays, shapes (18,) and (2, 18)
         The same for all rows of the range, and where 95 % of simulated ones lie, cell by cell.
-    categories, marks, last_bin
-        Whether the feature has categories, the ticks along its bins, and where they end: categories may be few.
     """
 
     finding: Finding
+    column: Any
+    bins: Any
     feature: int
     block: int
     arc: int
     ratio: Floats
     histogram: Floats
     envelope: Floats
-    categories: bool
-    marks: list[tuple[float, str]]
-    last_bin: int
 
     @classmethod
     def of(cls, result: Any) -> Box:
@@ -56,10 +54,23 @@ class Box:
         evidence = result._evidence
         table, block, arc, _ = evidence.worst(result._tolerated, result._share)[0]
         found = box_picture(evidence.tables[table], evidence.null("any").tables[:, table], block)
-        feature = table % len(evidence.features.bins)
-        categories, last = _is_category(evidence, feature), int(evidence.features.bins[feature].max()) + 1
-        told = categories, bin_marks(evidence, feature), last
-        return cls(evidence.finding(table, block), feature, block, arc, *found, *told)
+        finding, feature = evidence.finding(table, block), table % len(evidence.features.bins)
+        column = evidence.features.columns[finding.feature]
+        return cls(finding, column, evidence.features.bins[feature], feature, block, arc, *found)
+
+    @property
+    def categories(self) -> bool:
+        """Whether the feature has categories."""
+        return bool(self.column.dtype.kind == "U")
+
+    @property
+    def marks(self) -> list[tuple[float, str]]:
+        """Places and words of the ticks along the feature: ends of bins of numbers, middles of bins of categories."""
+        there = [(k, np.unique(self.column[self.bins == k])) for k in np.unique(self.bins).tolist()]
+        if self.categories:
+            return [(k + 0.5, str(names[0]) + " …" * (len(names) > 1)) for k, names in there]
+        first, values = there[0]
+        return [(float(first), f"{values[0]:.3g}"), *((k + 1.0, f"{values[-1]:.3g}") for k, values in there)]
 
     @property
     def spans(self) -> list[tuple[float, float]]:
@@ -76,27 +87,12 @@ class Box:
             return np.asarray(np.clip(np.log2(self.ratio) / _FULL, -1.0, 1.0))
 
 
-def bin_marks(evidence: PredictiveEvidence, feature: int) -> list[tuple[float, str]]:
-    """Places and words of the ticks along a feature: ends of bins of numbers, middles of bins of categories."""
-    column, bins = list(evidence.features.columns.values())[feature], evidence.features.bins[feature]
-    there = np.unique(bins).tolist()
-    if _is_category(evidence, feature):
-        names = [np.unique(column[bins == k]).tolist() for k in there]
-        return [(k + 0.5, own[0] + " …" * (len(own) > 1)) for k, own in zip(there, names, strict=True)]
-    ends = [(float(there[0]), f"{column.min():.3g}")]
-    return ends + [(k + 1.0, f"{column[bins == k].max():.3g}") for k in there]
-
-
-def _is_category(evidence: PredictiveEvidence, feature: int) -> bool:
-    return list(evidence.features.columns.values())[feature].dtype.kind == "U"
-
-
 def table_frame(scene: Scene) -> Frame:
     """A strip of colors over the feature that decides, with the box that decides outlined."""
     result: Any = scene.result
     box = Box.of(result)
     heading, caption = "rows over expected rows; outlined: too few", f"Rows over expected rows. {result.words}"
-    x, names = (0.0, float(box.last_bin)), (box.finding.feature, "PIT, F(y | x)")
+    x, names = (0.0, float(box.bins.max() + 1)), (box.finding.feature, "PIT, F(y | x)")
     frame = Frame(x, (0.0, 1.0), names, heading, caption, marks=box.marks, categories=box.categories)
     labels = {"more": "more rows than expected", "less": "fewer", "outline": "the box that decides"}
     for (k, c), value in np.ndenumerate(box.strength):
@@ -137,8 +133,7 @@ def draw_bands(scene: Scene, ax: Any) -> Any:
     box, (ax, theme) = Box.of(scene.result), canvas(ax)
     found = bands(evidence.y, evidence.pit, evidence.features, box.feature)
     assert found is not None
-    name, column = list(evidence.features.columns.items())[box.feature]
-    x = column if column.dtype.kind == "f" else evidence.features.bins[box.feature].astype(float)
+    x = box.bins.astype(float) if box.categories else box.column
     some = np.random.default_rng(0).permutation(x.size)[:_MOST]
     ax.scatter(x[some], evidence.y[some], s=6, color=theme.data, alpha=0.5, linewidths=0, label="rows")
     there = np.isfinite(found.centers)
@@ -152,5 +147,5 @@ def draw_bands(scene: Scene, ax: Any) -> Any:
         ax.plot(centers, seen, **look, label="observed: 5, 25, 50, 75, 95 %" if k == 2 else None)
     if box.categories:
         ax.set_xticks([at - 0.5 for at, _ in box.marks], [plain(words) for _, words in box.marks])
-    ax.set(xlabel=plain(name), ylabel="y")
+    ax.set(xlabel=plain(box.finding.feature), ylabel="y")
     return finish(ax, "predicted and observed quantiles")
