@@ -10,17 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import steinball.explain.influence as influence
 from steinball.arrays import Floats, to_host
 from steinball.evidence.base import PairSums
-from steinball.explain.influence import (
-    Influence,
-    as_places,
-    coordinate_shares,
-    far_points,
-    improbable_rows,
-    leave_one_out,
-    points_at,
-)
+from steinball.explain.influence import Influence
 from steinball.frames import Labels, labels_of
 from steinball.text import Row, Summarized, count, number, percent, render
 
@@ -58,7 +51,7 @@ class SteinWitness:
                 f"the witness function needs the score away from the samples; {problem.unknown_elsewhere}. Pass a "
                 "score function to the test, such as one of a module, which can be pickled."
             )
-        return self._inside(as_places(problem, grid, "grid"))
+        return self._inside(influence.as_places(problem, grid, "grid"))
 
     def _inside(self, places: Floats) -> Floats:
         """f where the model has a density, NaN elsewhere."""
@@ -71,7 +64,7 @@ class SteinWitness:
     def _values(self, places: Floats) -> Floats:
         problem, step = self.sums.problem, max(1, _ENTRIES_AT_ONCE // len(self.sums))
         chunks = (places[start : start + step] for start in range(0, len(places), step))
-        parts = (points_at(problem, problem.rows.tested(chunk)) for chunk in chunks)
+        parts = (influence.points_at(problem, problem.rows.tested(chunk)) for chunk in chunks)
         sums = [to_host(problem.stein.block(part, problem.points)).sum(axis=1) for part in parts]
         return np.concatenate(sums) / (len(self.sums) * (self.sums.length or 1.0))
 
@@ -170,7 +163,7 @@ class Explanation(Summarized):
         """Rows where the model has next to nothing, the least probable first: by integrals of the score along lines
         (:func:`steinball.explain.influence.improbable_rows`). Empty where they cannot be found so."""
         sums = self._witness.sums
-        return np.asarray(sums.rows[improbable_rows(sums.problem)])
+        return np.asarray(sums.rows[influence.improbable_rows(sums.problem)])
 
     def witness(self, grid: Any) -> Floats:
         """The witness function at each row of ``grid``: positive where there are more data than the model expects,
@@ -306,9 +299,9 @@ def explain(
     return Explanation(
         points=np.argsort(-sums.contributions, kind="stable")[:top],
         contributions=sums.contributions,
-        far=rows[far_points(sums.problem.host_samples)],
-        influence=leave_one_out(sums),
-        coordinates=coordinate_shares(sums.problem),
+        far=rows[influence.far_points(sums.problem.host_samples)],
+        influence=influence.leave_one_out(sums),
+        coordinates=influence.coordinate_shares(sums.problem),
         names=labels.names,
         ids=labels.ids,
         surplus=surplus,

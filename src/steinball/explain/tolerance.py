@@ -180,10 +180,8 @@ def _default_grid(evidence: Evidence, level: float, own: float | None, conceded:
 def _first_close(evidence: Evidence, level: float) -> float:
     """About the smallest share at which the verdict is the best one; 0 where there is none."""
     shares = np.arange(1, _LOOKED + 1) / _LOOKED
-    close = (evidence.limits(Huber(1.0), shares) >= evidence.upper_bound(level)) & (
-        np.asarray(evidence.pvalues(Huber(1.0), shares)) > level
-    )
-    return float(shares[np.argmax(close)]) if close.any() else 0.0
+    verdicts = evidence.curve(Huber(1.0), shares, level).verdicts
+    return float(shares[verdicts.index(evidence.close)]) if evidence.close in verdicts else 0.0
 
 
 @dataclass(frozen=True, eq=False)

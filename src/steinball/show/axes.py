@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from steinball.show.svg import Frame, Shape
+from steinball.show.svg import Element, Frame
 from steinball.text import percent
 
 NEEDED = (
@@ -125,9 +125,9 @@ def draw_frame(frame: Frame, ax: Any = None) -> Any:
     """A picture in axes, in new ones where these are ``None``."""
     ax, theme = canvas(ax)
     _name_axes(frame, ax)
-    for shape in frame.shapes:
-        _draw_shape(shape, ax, theme)
-    keys = sum(bool(shape.label) for shape in frame.shapes)
+    for element in frame.elements:
+        _draw_element(element, ax, theme)
+    keys = sum(bool(element.label) for element in frame.elements)
     if keys:
         place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": _KEYS, "borderaxespad": 0.1}
         legend = ax.legend(fontsize="small", frameon=False, columnspacing=1.2, handlelength=1.2, **place)
@@ -152,24 +152,24 @@ def _name_axes(frame: Frame, ax: Any) -> None:
         ax.set_yticks(range(len(frame.lines)), [plain(line, 40) for line in frame.lines], fontsize="small")
 
 
-def _draw_shape(shape: Shape, ax: Any, theme: Theme) -> None:
-    color = next((color for color, kinds in _COLORS.items() if shape.kind.split()[-1] in kinds), "ink")
-    look: dict[str, Any] = {"color": vars(theme)[color], "label": plain(shape.label) or None}
-    if shape.form == "paths":
-        broken = np.insert(shape.places, shape.places.shape[1], np.nan, axis=1).reshape(-1, 2)[:-1]
-        line = _LINES.get(shape.kind.split()[0])
+def _draw_element(element: Element, ax: Any, theme: Theme) -> None:
+    color = next((color for color, kinds in _COLORS.items() if element.kind.split()[-1] in kinds), "ink")
+    look: dict[str, Any] = {"color": vars(theme)[color], "label": plain(element.label) or None}
+    if element.form == "paths":
+        broken = np.insert(element.places, element.places.shape[1], np.nan, axis=1).reshape(-1, 2)[:-1]
+        line = _LINES.get(element.kind.split()[0])
         if line is None:
             ax.fill(*broken.T, alpha=0.5, linewidth=0, **look)
         else:
             ax.plot(*broken.T, clip_on=False, **look, **line)
-    elif shape.form == "box":
-        (left, low), (right, high) = shape.places
-        alpha = theme.tint if shape.opacity is None else shape.opacity
+    elif element.form == "box":
+        (left, low), (right, high) = element.places
+        alpha = theme.tint if element.opacity is None else element.opacity
         ax.fill([left, right, right, left], [low, low, high, high], alpha=alpha, linewidth=0, **look)
-    elif shape.form == "dots":
-        marker = _MARKERS.get(shape.kind, {"linewidths": 0, "alpha": 0.75})
-        ax.scatter(*shape.places.T, s=_AREA * shape.size**2, clip_on=False, **look, **marker)
+    elif element.form == "dots":
+        marker = _MARKERS.get(element.kind, {"linewidths": 0, "alpha": 0.75})
+        ax.scatter(*element.places.T, s=_AREA * element.size**2, clip_on=False, **look, **marker)
     else:
-        moved, side = (_PIXEL * shape.shift[0], -_PIXEL * shape.shift[1]), {"start": "left", "end": "right"}[shape.kind]
-        offset = {"xytext": moved, "textcoords": "offset points"}
-        ax.annotate(shape.words[0], shape.places[0], ha=side, fontsize="small", color=theme.ink, **offset)
+        side, (right, down) = {"start": "left", "end": "right"}[element.kind], element.shift
+        moved = {"xytext": (_PIXEL * right, -_PIXEL * down), "textcoords": "offset points"}
+        ax.annotate(element.words[0], element.places[0], ha=side, fontsize="small", color=theme.ink, **moved)

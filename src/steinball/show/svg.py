@@ -42,7 +42,7 @@ def marks(low: float, high: float, percents: bool = False, most: int = 5) -> Mar
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape:
+class Element:
     """Something that is drawn.
 
     Attributes
@@ -109,11 +109,11 @@ class Frame:
     marks: Marks | None = None
     categories: bool = False
     lines: Sequence[str] = ()
-    shapes: list[Shape] = field(default_factory=list)
+    elements: list[Element] = field(default_factory=list)
 
     def add(self, form: str, kind: str, places: Any, label: str = "", **more: Any) -> None:
-        """Draw a shape."""
-        self.shapes.append(Shape(form=form, kind=kind, places=np.asarray(places), label=label, **more))
+        """Draw an element."""
+        self.elements.append(Element(form=form, kind=kind, places=np.asarray(places), label=label, **more))
 
     def line(self, x: Any, y: Any, kind: str, label: str = "", name: str = "") -> None:
         """A line through points."""
@@ -126,8 +126,9 @@ class Frame:
     def text(
         self, x: float, y: float, words: str, shift: tuple[float, float], kind: str = "start", name: str = ""
     ) -> None:
-        """Words that begin or end at a place."""
-        self.add("text", kind, [[x, y]], words=[words], shift=shift, name=name)
+        """Words, where there are any, that begin or end at a place."""
+        if words:
+            self.add("text", kind, [[x, y]], words=[words], shift=shift, name=name)
 
     def bars(self, edges: Floats, heights: Floats, label: str) -> None:
         """The bars of a histogram, as one shape."""
@@ -178,28 +179,28 @@ class Drawing:
         (left, right, top, bottom), (low, high) = self.ends, np.transpose([self.frame.x, self.frame.y])
         return np.asarray((left, bottom) + (places - low) / (high - low) * (right - left, top - bottom))
 
-    def _shape(self, shape: Shape) -> str:
-        places, look = self._placed(shape.places), f'class="{shape.form} {shape.kind}"'
-        look += f' id="{shape.name}"' if shape.name else ""
-        look += "" if shape.opacity is None else f' fill-opacity="{shape.opacity:.2f}"'
-        if shape.form == "paths":
+    def _element(self, element: Element) -> str:
+        places, look = self._placed(element.places), f'class="{element.form} {element.kind}"'
+        look += f' id="{element.name}"' if element.name else ""
+        look += "" if element.opacity is None else f' fill-opacity="{element.opacity:.2f}"'
+        if element.form == "paths":
             steps = "".join("M" + "L".join(f"{a:.2f} {b:.2f}" for a, b in path) for path in places)
             return f'<path {look} d="{steps}"/>'
-        if shape.form == "box":
+        if element.form == "box":
             (left, top), (width, height) = places.min(axis=0), np.ptp(places, axis=0)
             return f'<rect {look} x="{left:.2f}" y="{top:.2f}" width="{width:.2f}" height="{height:.2f}"/>'
-        if shape.form == "text":
-            x, y = places[0] + shape.shift
-            return _text(x, y, shape.words[0], shape.kind, shape.name)
-        told = [f"<title>{html.escape(words)}</title>" for words in shape.words] or [""] * len(places)
+        if element.form == "text":
+            x, y = places[0] + element.shift
+            return _text(x, y, element.words[0], element.kind, element.name)
+        told = [f"<title>{html.escape(words)}</title>" for words in element.words] or [""] * len(places)
         circle = '<circle cx="{:.1f}" cy="{:.1f}" r="{:g}">{}</circle>'
-        drawn = [circle.format(*place, shape.size, words) for place, words in zip(places, told, strict=True)]
+        drawn = [circle.format(*place, element.size, words) for place, words in zip(places, told, strict=True)]
         return f"<g {look}>{''.join(drawn)}</g>"
 
     def figure(self) -> str:
         """The picture below its legend and above its caption."""
         size, caption = f'viewBox="0 0 {WIDTH:g} {HEIGHT:g}"', safe(" ".join([self.frame.caption, *self.frame.notes]))
-        inside = "".join([*map(self._shape, self.frame.shapes), *self._axes()])
+        inside = "".join([*map(self._element, self.frame.elements), *self._axes()])
         svg = f'<svg {size} role="img" aria-label="{safe(self.frame.caption)}">{inside}</svg>'
         return f"<figure>\n{self._legend()}{svg}\n<figcaption>{caption}</figcaption>\n</figure>\n"
 
@@ -207,7 +208,7 @@ class Drawing:
         """What is drawn beside its mark, in HTML, which wraps where a screen is narrow."""
         svg = '<svg width="16" height="12" aria-hidden="true">{}</svg>'
         line, key = '<path class="model" d="M0 6h16"/>', '<rect class="{}" x="2" y="1" width="11" height="10"/>'
-        told = ((shape.kind, html.escape(shape.label)) for shape in self.frame.shapes if shape.label)
+        told = ((element.kind, html.escape(element.label)) for element in self.frame.elements if element.label)
         drawn = ((line if kind.endswith("model") else key.format(kind), words) for kind, words in told)
         keys = "".join(f"<span>{svg.format(mark)} {words}</span>\n" for mark, words in drawn)
         return f'<p class="legend">{keys}</p>\n' if keys else ""
