@@ -93,8 +93,8 @@ class SharesResult(Result):
 
     def _difference_row(self) -> Row:
         low, high = self.difference_interval
-        words = f"of shares; each end at confidence {percent(1 - self.level)}"
-        return "difference", f"{100 * low:.3g} – {100 * high:.3g} points", words
+        interval = f"{100 * low:.3g} – {100 * high:.3g} points" if math.isfinite(high) else "not known"
+        return "difference", interval, f"of shares; each end at confidence {percent(1 - self.level)}"
 
     def _concession(self) -> str:
         """The least difference that is proved; where contamination is tolerated, the least share of it."""
