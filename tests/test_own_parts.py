@@ -23,7 +23,7 @@ from steinball.checks import rows as checks_of_rows
 from steinball.gof import assess
 from steinball.remarks import Remark
 from steinball.show import pictures
-from steinball.show.svg import canvas, finish
+from steinball.show.axes import canvas, finish
 
 pytestmark = pytest.mark.exact
 

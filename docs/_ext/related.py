@@ -76,9 +76,7 @@ GROUPS = (
         "barp",
     ),
     Group("fitting.as_family fitting.Family fitting.ExponentialFamily fit_test", "fitted"),
-    Group(
-        "fitting.Estimator fitting.Estimate fitting.MaximumLikelihood fitting.MinimumKSD", "fitted"
-    ),
+    Group("fitting.Estimator fitting.Estimate fitting.MaximumLikelihood fitting.MinimumKSD", "fitted"),
     Group("adapters.Adapter adapters.register as_model"),
     Group("ksd targeted_ksd ksd_test", "", "liu chwialkowski"),
     Group("InverseMultiquadric Matern kernels.Gaussian kernels.Kernel kernels.median_distance", "", "gorham"),

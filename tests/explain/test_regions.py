@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import steinball as sb
-from steinball.explain.regions import place_words, profile
+from steinball.explain.regions import deciding_region, place_words, profile
 
 pytestmark = pytest.mark.exact
 NORMAL = sb.models.Gaussian()
@@ -19,7 +19,9 @@ NORMAL = sb.models.Gaussian()
 
 def words(x: Any, model: Any, low: float, high: float, inside: bool = True) -> str:
     result: Any = sb.region_test(x, model, tolerance=0.01)
-    region = dataclasses.replace(result._region, family=0, view=0, low=low, high=high, inside=inside)
+    region = dataclasses.replace(
+        deciding_region(result._evidence, result._tolerated), family=0, view=0, low=low, high=high, inside=inside
+    )
     return place_words(result._evidence, region)
 
 
@@ -49,8 +51,8 @@ def test_a_complement_of_categories_names_those_inside() -> None:
 def test_a_profile_holds_the_shares_that_the_words_say() -> None:
     x = np.random.default_rng(0).normal(scale=1.4, size=1000)
     result: Any = sb.region_test(x, NORMAL, tolerance=0.02)
-    region = result._region
-    found = profile(result._evidence, region, (), "tolerance", 0.02)
+    region = deciding_region(result._evidence, result._tolerated)
+    found = profile(result._evidence, result._tolerated, ())
     inside = (x > region.low) & (x <= region.high)
     assert region.observed == np.mean(inside if region.inside else ~inside)
     probability = float(np.diff(stats.norm.cdf([region.low, region.high]))[0])

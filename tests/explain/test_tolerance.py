@@ -249,3 +249,22 @@ def test_it_is_detected_in_about_half_of_all_samples(d: int, n: int, tolerated: 
 
 def test_a_radius_whose_square_is_no_float_is_answered() -> None:
     assert math.isinf(robust(clean(50), 0.05).at(radius=1e155).smallest_detectable().share)
+
+
+@pytest.mark.parametrize("metric", [False, True], ids=["no metric", "metric"])
+@pytest.mark.parametrize("d", [1, 10])
+def test_given_points_and_typical_ones_are_seen_from_one_center(d: int, metric: bool) -> None:
+    x, places = np.random.default_rng(0).normal(size=(200, d)), np.full((3, d), 2.0) + np.arange(3)[:, None]
+    kernel = sb.InverseMultiquadric(2.0, metric=np.diag(np.linspace(1.0, 2.0, d)) if metric else None)
+    result = sb.robust_ksd_test(x, sb.models.Gaussian(np.zeros(d)), 0.05, kernel=kernel, rng=0)
+    sums, found = result._sums()[0], result.smallest_detectable(places)
+    reference = sums.problem.reference
+    assert reference is not None
+    m = 512  # draws of the model that are looked at
+    everything = sums.problem.at(np.vstack([np.asarray(reference.draws)[:m], places]))
+    gram = np.asarray(everything.stein.block(everything.points, everything.points))
+    square = gram[m:, m:].mean()
+    values = gram[:m, m:].mean(axis=1) / np.sqrt(square)
+    scatter = (np.diag(gram)[:m].mean() - np.square(values).mean()) / len(x)
+    assert found.high == pytest.approx(min(np.inf, sums.critical / np.sqrt(square)), rel=1e-6)
+    assert found.low == pytest.approx(np.sqrt((sums.critical**2 - scatter) / square), rel=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -264,3 +265,15 @@ def test_a_check_learns_views() -> None:
 
 def text_of(result: Any) -> str:
     return " ".join(str(result).split())
+
+
+@pytest.mark.exact
+def test_where_scores_alone_contradict_a_model_that_is_said() -> None:
+    x = np.random.default_rng(0).normal(0.5, 1.0, size=300)
+    result: Any = sb.check(x, sb.models.Gaussian(), contamination=0.01, rng=0)
+    assert result.rejected
+    silent = dataclasses.replace(result._tests["regions"], pvalue=0.9)
+    told = dataclasses.replace(result, _tests={**result._tests, "regions": silent})
+    words = "The 300 rows contradict the model, even if up to 1 % of them may be contaminated: their scores show it."
+    assert words in " ".join(str(told).split())
+    assert "their scores show it" not in " ".join(str(result).split())

@@ -94,6 +94,19 @@ def test_at_decides_from_the_same_draws_without_another_pass(monkeypatch: pytest
 def test_contamination_and_radius_exclude_each_other() -> None:
     with pytest.raises(ValueError, match="`contamination` or `radius`, not both"):
         run().at(contamination=0.1, radius=0.1)
+    others: list[Any] = [{"contamination": 0.1}, {"radius": 0.1}]
+    for other in others:
+        with pytest.raises(ValueError, match="`contamination` or `tolerance`, not both"):
+            run().at(tolerance=0.1, **other)
+
+
+def test_a_tolerance_is_a_difference_of_shares() -> None:
+    result = run()
+    told = result.at(tolerance=0.05).to_dict()
+    assert told == result.at(radius=sb.TotalVariation(0.05)).to_dict()
+    assert told["contamination"] is None
+    with pytest.raises(ValueError, match="`tolerance` must be"):
+        result.at(tolerance=1.5)
 
 
 def test_larger_tolerances_never_have_smaller_pvalues() -> None:

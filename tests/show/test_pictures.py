@@ -11,9 +11,9 @@ import pytest
 
 import steinball as sb
 from steinball.results import Result
+from steinball.show.axes import Theme
 from steinball.show.panels import BLAMED
 from steinball.show.pictures import Panels
-from steinball.show.svg import Theme
 from steinball.show.view import MOST, Scene, _chosen
 
 pytestmark = pytest.mark.exact

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from scipy import stats
 
 import steinball as sb
 from steinball.predictive.table import EDGES
-from steinball.show.predictive import Box, bin_marks
+from steinball.show.predictive import Box
 
 pytestmark = pytest.mark.exact
 
@@ -39,7 +40,9 @@ def test_the_box_is_where_rows_are_short(result: Any) -> None:
 
 
 def test_marks_of_numbers_are_ends_of_bins_and_those_of_categories_their_names(result: Any) -> None:
-    numbers, names = (bin_marks(result._evidence, k) for k in (0, 1))
+    features = result._evidence.features
+    pairs = zip(features.columns.values(), features.bins, strict=True)
+    numbers, names, *_ = (dataclasses.replace(Box.of(result), column=column, bins=bins).marks for column, bins in pairs)
     assert len(numbers) == 9
     assert float(numbers[0][1]) == pytest.approx(X.min(), rel=0.01)
     assert {words for _, words in names} == set(PLACE)

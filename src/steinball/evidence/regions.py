@@ -88,7 +88,6 @@ class RegionEvidence(Evidence):
             "rows_needed": self.needed(share, level),
             "calibration": "MonteCarlo" if exact else "BinomialTails",
             "n_resamples": len(self.null.statistics) if exact and self.null is not None else 0,
-            "_region": self.region(question, share),
             "_tolerated": tolerated,
         }
 

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats, as_samples, to_host
+import steinball.explain.influence as influence
+from steinball.arrays import Floats, to_host
 from steinball.evidence.base import PairSums
-from steinball.explain.influence import Influence, coordinate_shares, far_points, improbable_rows, leave_one_out
+from steinball.explain.influence import Influence
 from steinball.frames import Labels, labels_of
-from steinball.models.base import evaluate_score
-from steinball.stein import center_of
 from steinball.text import Row, Summarized, count, number, percent, render
 
 _DRAWS, _GRID = 512, 201
@@ -52,10 +51,7 @@ class SteinWitness:
                 f"the witness function needs the score away from the samples; {problem.unknown_elsewhere}. Pass a "
                 "score function to the test, such as one of a module, which can be pickled."
             )
-        places = to_host(as_samples(grid, "grid", least=1))
-        if places.shape[1] != problem.samples.shape[1]:
-            raise ValueError(f"`grid` must have {problem.samples.shape[1]} columns, got shape {places.shape}.")
-        return self._inside(places)
+        return self._inside(influence.as_places(problem, grid, "grid"))
 
     def _inside(self, places: Floats) -> Floats:
         """f where the model has a density, NaN elsewhere."""
@@ -67,12 +63,10 @@ class SteinWitness:
 
     def _values(self, places: Floats) -> Floats:
         problem, step = self.sums.problem, max(1, _ENTRIES_AT_ONCE // len(self.sums))
-        center, parts = center_of(problem.samples), []
-        for start in range(0, len(places), step):
-            there = problem.rows.tested(places[start : start + step])
-            rows = problem.stein.prepare(there, evaluate_score(problem.model, there), center)
-            parts.append(to_host(problem.stein.block(rows, problem.points)).sum(axis=1))
-        return np.concatenate(parts) / (len(self.sums) * (self.sums.length or 1.0))
+        chunks = (places[start : start + step] for start in range(0, len(places), step))
+        parts = (influence.points_at(problem, problem.rows.tested(chunk)) for chunk in chunks)
+        sums = [to_host(problem.stein.block(part, problem.points)).sum(axis=1) for part in parts]
+        return np.concatenate(sums) / (len(self.sums) * (self.sums.length or 1.0))
 
     def along(self, j: int) -> tuple[Floats, Floats]:
         """A grid of coordinate j and f on it, on the line through the median of the data."""
@@ -169,7 +163,7 @@ class Explanation(Summarized):
         """Rows where the model has next to nothing, the least probable first: by integrals of the score along lines
         (:func:`steinball.explain.influence.improbable_rows`). Empty where they cannot be found so."""
         sums = self._witness.sums
-        return np.asarray(sums.rows[improbable_rows(sums.problem)])
+        return np.asarray(sums.rows[influence.improbable_rows(sums.problem)])
 
     def witness(self, grid: Any) -> Floats:
         """The witness function at each row of ``grid``: positive where there are more data than the model expects,
@@ -305,9 +299,9 @@ def explain(
     return Explanation(
         points=np.argsort(-sums.contributions, kind="stable")[:top],
         contributions=sums.contributions,
-        far=rows[far_points(sums.problem.host_samples)],
-        influence=leave_one_out(sums),
-        coordinates=coordinate_shares(sums.problem),
+        far=rows[influence.far_points(sums.problem.host_samples)],
+        influence=influence.leave_one_out(sums),
+        coordinates=influence.coordinate_shares(sums.problem),
         names=labels.names,
         ids=labels.ids,
         surplus=surplus,

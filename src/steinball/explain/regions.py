@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats
-from steinball.evidence.regions import RegionEvidence
+from steinball.evidence.regions import RegionEvidence, question_of
 from steinball.frames import Labels, labels_of
+from steinball.radius.base import Radius
 from steinball.regions.counted import Blame, Region, blame
-from steinball.regions.design import Question
 from steinball.regions.views import column_families
 from steinball.text import Row, Summarized, count, percent, render, short
 
@@ -72,13 +72,17 @@ def _view_words(evidence: RegionEvidence, region: Region, names: tuple[str, ...]
     return f"{words} in {reading.space}" if reading.space else words
 
 
-def region_sentence(
-    evidence: RegionEvidence, region: Region, names: tuple[str, ...], question: Question, share: float
-) -> str:
-    """Where a region is, and what the model expects there, what is tolerated and what is there."""
+def deciding_region(evidence: RegionEvidence, tolerated: Radius) -> Region:
+    """The region that decides where this is tolerated."""
+    return evidence.region(question_of(tolerated), float(tolerated.amount or 0.0))
+
+
+def region_sentence(evidence: RegionEvidence, tolerated: Radius, names: tuple[str, ...]) -> str:
+    """Where the region that decides is, what the model expects there, what is tolerated and what is there."""
+    region, share = deciding_region(evidence, tolerated), tolerated.amount or 0.0
     words = f"{place_words(evidence, region, names)} the model expects {percent(region.expected)} of the rows"
     if share > 0.0:
-        kind = percent(share) if question == "contamination" else points(share)
+        kind = percent(share) if tolerated.contamination is not None else points(share)
         words += f"; tolerating {kind}, at least {percent(region.tolerated)}"
     return f"{words}; there are {percent(region.observed)}."
 
@@ -221,10 +225,9 @@ class Profile:
         return [(first, last)] if self.region.inside else [(low, first), (last, high)]
 
 
-def profile(
-    evidence: RegionEvidence, region: Region, names: tuple[str, ...], question: Question, share: float
-) -> Profile:
-    """What the picture of a region is drawn from."""
+def profile(evidence: RegionEvidence, tolerated: Radius, names: tuple[str, ...]) -> Profile:
+    """What the picture of the region that decides is drawn from."""
+    region = deciding_region(evidence, tolerated)
     part, family = evidence.part_of(region)
     reading = part.reading
     cut, source = part.counted.design.cuts[family], reading.source
@@ -232,5 +235,5 @@ def profile(
     drawn = source.draw(_DRAWN, np.random.default_rng(0)) if source.draws is None else source.draws[:_DRAWN]
     data, model = (cut.family.at(source.rows(rows), at)[0] for rows in (reading.rows, drawn))
     name = _view_words(evidence, region, names) or "x"
-    caption = region_sentence(evidence, region, names, question, share)
+    caption = region_sentence(evidence, tolerated, names)
     return Profile(name, data, model, region, reading.labels, evidence.whole_numbers, caption)

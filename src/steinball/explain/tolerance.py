@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats, as_numbers, as_samples, check_share, like, to_host
+from steinball.arrays import Floats, as_numbers, check_share, like, to_host
 from steinball.evidence.base import Curve, Evidence, PairSums
+from steinball.explain.influence import as_places, points_at
 from steinball.radius.base import Radius
 from steinball.radius.contamination import Huber
 from steinball.remarks import give
@@ -179,10 +180,8 @@ def _default_grid(evidence: Evidence, level: float, own: float | None, conceded:
 def _first_close(evidence: Evidence, level: float) -> float:
     """About the smallest share at which the verdict is the best one; 0 where there is none."""
     shares = np.arange(1, _LOOKED + 1) / _LOOKED
-    close = (evidence.limits(Huber(1.0), shares) >= evidence.upper_bound(level)) & (
-        np.asarray(evidence.pvalues(Huber(1.0), shares)) > level
-    )
-    return float(shares[np.argmax(close)]) if close.any() else 0.0
+    verdicts = evidence.curve(Huber(1.0), shares, level).verdicts
+    return float(shares[verdicts.index(evidence.close)]) if evidence.close in verdicts else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,10 +356,7 @@ def _places(sums: PairSums, kind: Any) -> SteinPoints:
     problem = sums.problem
     if not problem.evaluable:
         raise TypeError(f"`kind` at points needs the score there; {problem.unknown_elsewhere}.")
-    places = as_samples(kind, "kind", least=1)
-    if places.shape[1] != problem.samples.shape[1]:
-        raise ValueError(f"`kind` must have {problem.samples.shape[1]} columns, got shape {tuple(places.shape)}.")
-    return problem.at(problem.rows.tested(to_host(places))).points
+    return points_at(problem, problem.rows.tested(as_places(problem, kind, "kind")))
 
 
 def _shares(sums: PairSums, where: SteinPoints | str) -> tuple[float, float, float]:
@@ -395,6 +391,6 @@ def _typical(sums: PairSums) -> SteinPoints:
     if reference is None:
         return problem.points
     try:
-        return problem.at(like(reference.draws[:_DRAWS], problem.samples)).points
+        return points_at(problem, like(reference.draws[:_DRAWS], problem.samples))
     except Exception:  # a user's score need not be defined at its own draws: what is known is known
         return problem.points

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from steinball import text
-from steinball.arrays import Floats, check_resamples
+from steinball.arrays import Floats, check_resamples, check_share
 from steinball.calibration.base import Calibration
 from steinball.evidence.base import Decision, Evidence, PairSums
 from steinball.explain import Concession, Detectable, Explanation, ToleranceCurve
@@ -17,7 +17,7 @@ from steinball.explain.explanation import explain
 from steinball.explain.regions import Profile
 from steinball.explain.tolerance import conceding, smallest_detectable, tolerance_curve, whose
 from steinball.radius.base import FixedRadius, Radius, as_radius
-from steinball.radius.contamination import Huber
+from steinball.radius.contamination import Huber, TotalVariation
 from steinball.record import Record
 from steinball.remarks import give
 
@@ -82,13 +82,16 @@ class Result(Decision, text.Reported):
         self,
         *,
         contamination: float | None = None,
+        tolerance: float | None = None,
         radius: float | Radius | None = None,
         level: float | None = None,
         calibration: Calibration | None = None,
     ) -> Self:
         """The decision at another tolerance or level, from the same draws: nothing is recomputed.
 
-        Of kernel Stein tests, ``calibration`` may be one that reads the same draws (:class:`WeightedBootstrap` and
+        ``tolerance`` is a difference of shares. Where a region test simulated its null, that serves the contamination
+        that was asked for; binomial tails serve all others (``docs/theory/regions.md``, theorem B). Of kernel Stein
+        tests, ``calibration`` may be one that reads the same draws (:class:`WeightedBootstrap` and
         :class:`BoundaryBootstrap`), or one that needs none (:class:`DeviationBound`).
 
         Examples
@@ -100,7 +103,7 @@ class Result(Decision, text.Reported):
         (True, False)
         """
         evidence = self._evidence if calibration is None else self._evidence.recalibrated(calibration)
-        asked = self._asked(contamination, radius)
+        asked = self._asked(contamination, tolerance, radius)
         tolerated, level = asked or self._tolerated, evidence.checked_level(self.level if level is None else level)
         if asked is None and calibration is None:
             return self._decided_by(evidence, tolerated, level)
@@ -108,10 +111,16 @@ class Result(Decision, text.Reported):
         found = self._decided_by(evidence, tolerated, level)
         return dataclasses.replace(found, _record=self._record.warned(give(evidence.remarks(tolerated))))
 
-    def _asked(self, contamination: float | None, radius: float | Radius | None) -> Radius | None:
+    def _asked(
+        self, contamination: float | None, tolerance: float | None, radius: float | Radius | None
+    ) -> Radius | None:
         """The tolerated set that a user asked for; ``None`` where it stays as it is."""
         if contamination is not None and radius is not None:
             raise ValueError("give `contamination` or `radius`, not both: each of them sets the radius.")
+        if tolerance is not None:
+            if contamination is not None or radius is not None:
+                raise ValueError("give `contamination` or `tolerance`, not both: they are two questions.")
+            return TotalVariation(check_share(tolerance, "tolerance"))
         if contamination is None:
             return None if radius is None else as_radius(radius)
         own = self._tolerated

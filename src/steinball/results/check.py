@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
-from steinball.evidence.base import CLOSE, GOOD_ENOUGH, PairSums, three_way_verdict
+from steinball.evidence.base import CLOSE, GOOD_ENOUGH, PairSums
 from steinball.evidence.check import CheckEvidence, ColumnsEvidence
 from steinball.explain.explanation import Explanation
 from steinball.explain.regions import Profile, RegionExplanation
@@ -66,17 +66,13 @@ class CheckResult(SharesResult):
     @property
     def verdict(self) -> str:
         """``"misfit"``, ``"good enough"``, ``"close in KSD"`` or ``"undecided"``."""
-        if self.rejected:
-            return "misfit"
-        if "regions" in self._tests:
-            return three_way_verdict(False, self.difference_bound, self._share)
-        return CLOSE if self.parts[_KSD].verdict == CLOSE else "undecided"
+        if self.rejected or self._compares_shares:
+            return super().verdict
+        return CLOSE if self._leading.verdict == CLOSE else "undecided"
 
     @property
-    def _decides(self) -> str:
-        """The name of the test with the smallest p-value."""
-        parts = self.parts
-        return min(parts, key=lambda name: parts[name].pvalue)
+    def _compares_shares(self) -> bool:
+        return "regions" in self._tests
 
     @property
     def region(self) -> str:
@@ -88,24 +84,23 @@ class CheckResult(SharesResult):
         return self._leading._preface()
 
     def _finding(self) -> str:
-        distance = self.parts.get(_KSD)
-        if len(self._tests) == 1:
+        parts = self.parts
+        if len(parts) == 1:
             return self._leading._finding()
-        if self.rejected and isinstance(distance, GofResult) and self._decides == _KSD:
+        if self.rejected and parts[_KSD].pvalue < parts["regions"].pvalue:
             also = f" {self._differs().capitalize()}." if self._differs() else ""
-            tolerated = f", even {self._tolerance_words()}" if self._tolerance_words() else ""
-            return f"The {count(self.n, 'row')} contradict the model{tolerated}: their scores show it.{also}"
+            return f"{Result._finding(self).removesuffix('.')}: their scores show it.{also}"
         return super()._finding()
 
     def _unseen(self) -> str:
-        return "" if "regions" in self._tests else self._leading._unseen()
+        return "" if self._compares_shares else self._leading._unseen()
 
     def _whose(self) -> str:
         distance = self._tests.get(_KSD)
         return super()._whose() if not isinstance(distance, GofResult) else whose(distance.tau_kind)
 
     def _measured(self) -> str:
-        return super()._measured() if "regions" in self._tests else self.parts[_KSD]._measured()
+        return super()._measured() if self._compares_shares else self._leading._measured()
 
     def _calibrated(self) -> str:
         return f"{len(self._tests)} tests" if len(self._tests) > 1 else self._leading._calibrated()
@@ -120,14 +115,14 @@ class CheckResult(SharesResult):
     def _leading(self) -> Result:
         """The result that is shown and explained, with the names of the columns."""
         parts = self.parts
-        return parts["regions" if "regions" in parts else _KSD]._called(self._record.call, self._columns)
+        return parts["regions" if self._compares_shares else _KSD]._called(self._record.call, self._columns)
 
     @property
     def _has_sums(self) -> bool:  # type: ignore[override]
-        return "regions" not in self._tests
+        return not self._compares_shares
 
     def _sums(self) -> tuple[PairSums, ...]:
-        return self.parts[_KSD]._sums()
+        return self._leading._sums()
 
     def _profile(self) -> Profile | None:
         return self._leading._profile()
@@ -142,7 +137,7 @@ class CheckResult(SharesResult):
         """The table of the summary."""
         found = [*self._data_rows(self.details), self._tolerated_row()]
         found += [(name, f"p-value {number(part.pvalue)}", part._calibrated()) for name, part in self.parts.items()]
-        found += [self._difference_row()] if "regions" in self._tests else []
+        found += [self._difference_row()] if self._compares_shares else []
         return [*found, ("p-value", number(self.pvalue), f"the smallest times {len(self._tests)}")]
 
     def to_dict(self) -> dict[str, Any]:
@@ -188,7 +183,8 @@ class ColumnsResult(CheckResult):
     _evidence: ColumnsEvidence  # type: ignore[assignment]
 
     schema: ClassVar[str] = "steinball.columns/1"
-    _has_sums: ClassVar[bool] = False
+    title = "Check of each column with a model of its own"
+    _compares_shares: ClassVar[bool] = True
 
     @property
     def pvalues(self) -> dict[str, float]:
@@ -199,13 +195,6 @@ class ColumnsResult(CheckResult):
     def verdicts(self) -> dict[str, str]:
         """The verdict of each column."""
         return self._evidence.verdicts(self._tolerated, self.level)
-
-    @property
-    def verdict(self) -> str:
-        """``"misfit"``, ``"good enough"`` or ``"undecided"``."""
-        if self.rejected:
-            return "misfit"
-        return GOOD_ENOUGH if set(self.verdicts.values()) == {GOOD_ENOUGH} else "undecided"
 
     @property
     def _leading(self) -> CheckResult:
@@ -228,25 +217,11 @@ class ColumnsResult(CheckResult):
         found = "; ".join(f"{verdict}: {self._named(verdict)}" for verdict in dict.fromkeys(self.verdicts.values()))
         return f"{rows} contradict none of {models}{' ' * bool(words)}{words}; {found}."
 
-    def _unseen(self) -> str:
-        return ""
-
     def _whose(self) -> str:
         return self._leading._whose()
 
-    def _measured(self) -> str:
-        return SharesResult._measured(self)
-
     def _calibrated(self) -> str:
         return f"{count(self.dimension, 'column')}, Holm"
-
-    def _sums(self) -> tuple[PairSums, ...]:
-        return self._leading._sums()
-
-    @property
-    def title(self) -> str:
-        """Which test it was."""
-        return "Check of each column with a model of its own"
 
     def rows(self) -> list[Row]:
         """The table of the summary."""

@@ -179,7 +179,7 @@ class ComparisonResult(Reported):
 
         Nothing is loaded from anywhere, and at most 2,000 of the rows are in it.
         """
-        from steinball.show.comparison import write_comparison
+        from steinball.show.page import write_comparison
 
         return write_comparison(self, path, title)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ from steinball.explain.regions import points
 from steinball.predictive.finding import Finding
 from steinball.results.base import Result
 from steinball.results.regions import SharesResult
-from steinball.text import Row, Summarized, count, number, percent, render, spaced
+from steinball.text import Row, Summarized, count, number, percent, render
 
 _FITTED = {
     "": "a law for each row, fitted to other rows or to none",
@@ -145,15 +144,13 @@ class PredictiveResult(SharesResult):
 
     def rows(self) -> list[Row]:
         """The table of the summary."""
-        low, high = self.difference_interval
         placed = {"any": "wherever they lie", "independent": "independent of the features"}[self.bad_rows]
         kind = f"rows that may be anything, {placed}" if self.tolerance is None else "rows that may have been changed"
-        interval = f"{100 * low:.3g} – {100 * high:.3g} points" if math.isfinite(high) else "not known"
         return [
             ("data", f"{count(self.n, 'row')}, {count(len(self.features), 'feature')}: {', '.join(self.features)}"),
             ("predictive", _FITTED[self.fitted]),
             ("tolerated", percent(self._share), kind),
-            ("difference", interval, f"of shares; each end at confidence {percent(1 - self.level)}"),
+            self._difference_row(),
             ("share bound", f"≥ {percent(self.contamination_bound, down=True)}", self._whose()),
             ("p-value", number(self.pvalue), self._calibrated()),
             ("region", self.region),
@@ -187,9 +184,6 @@ class PredictiveResult(SharesResult):
         if self.tolerance is None:
             return super()._tolerance_words()
         return f"if up to {percent(self.tolerance)} of them may have been changed" if self.tolerance else ""
-
-    def _calibrated(self) -> str:
-        return f"{spaced(self.calibration)}, {count(self.n_resamples, 'draw')}"
 
     def _whose(self) -> str:
         return "of the rows are contaminated" if self.tolerance is None else "of the rows would have to be changed"

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-from steinball.arrays import check_share
-from steinball.calibration.base import Calibration
 from steinball.evidence.base import three_way_verdict
-from steinball.evidence.regions import FamilyRegionEvidence, RegionEvidence, question_of
+from steinball.evidence.regions import FamilyRegionEvidence, RegionEvidence
 from steinball.explain.regions import Profile, RegionExplanation, explain_regions, points, profile, region_sentence
-from steinball.radius.base import Radius
-from steinball.radius.contamination import TotalVariation
-from steinball.regions.counted import Region
 from steinball.results.base import Result
 from steinball.text import OF_DISTRIBUTION, Row, count, number, percent, short
 
@@ -38,7 +33,6 @@ class SharesResult(Result):
     tolerance: float | None = None
     difference_interval: tuple[float, float] = (0.0, math.inf)
     rows_needed: float = math.inf
-    _region: Region | None = None
 
     _noun: ClassVar[str] = "row"
 
@@ -51,26 +45,6 @@ class SharesResult(Result):
     def difference_bound(self) -> float:
         """The upper end of ``difference_interval``: in no region looked at do the shares differ by more."""
         return self.difference_interval[1]
-
-    def at(
-        self,
-        *,
-        contamination: float | None = None,
-        tolerance: float | None = None,
-        radius: float | Radius | None = None,
-        level: float | None = None,
-        calibration: Calibration | None = None,
-    ) -> Self:
-        """The decision at another ``contamination``, ``tolerance`` or ``level``, from the same counts.
-
-        Where the test simulated its null, that serves the contamination that was asked for; binomial tails serve all
-        others (``docs/theory/regions.md``, theorem B).
-        """
-        if tolerance is not None:
-            if contamination is not None or radius is not None:
-                raise ValueError("give `contamination` or `tolerance`, not both: they are two questions.")
-            radius = TotalVariation(check_share(tolerance, "tolerance"))
-        return super().at(contamination=contamination, radius=radius, level=level, calibration=calibration)
 
     @property
     def _share(self) -> float:
@@ -119,8 +93,8 @@ class SharesResult(Result):
 
     def _difference_row(self) -> Row:
         low, high = self.difference_interval
-        words = f"of shares; each end at confidence {percent(1 - self.level)}"
-        return "difference", f"{100 * low:.3g} – {100 * high:.3g} points", words
+        interval = f"{100 * low:.3g} – {100 * high:.3g} points" if math.isfinite(high) else "not known"
+        return "difference", interval, f"of shares; each end at confidence {percent(1 - self.level)}"
 
     def _concession(self) -> str:
         """The least difference that is proved; where contamination is tolerated, the least share of it."""
@@ -186,8 +160,7 @@ class RegionResult(SharesResult):
     @property
     def region(self) -> str:
         """The region that decides, in words."""
-        question, share = question_of(self._tolerated), self._share
-        return region_sentence(self._evidence, self._evidence.region(question, share), self._columns, question, share)
+        return region_sentence(self._evidence, self._tolerated, self._columns)
 
     def explain(self, data: Any = None, top: int = 10) -> RegionExplanation:  # type: ignore[override]
         """The region that is short of rows, and the rows that the model does not explain.
@@ -206,8 +179,7 @@ class RegionResult(SharesResult):
         return explain_regions(self._evidence, self.region, self.level, data, top, self._columns)
 
     def _profile(self) -> Profile:
-        question, share = question_of(self._tolerated), self._share
-        return profile(self._evidence, self._evidence.region(question, share), self._columns, question, share)
+        return profile(self._evidence, self._tolerated, self._columns)
 
     @property
     def title(self) -> str:

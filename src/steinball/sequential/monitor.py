@@ -353,7 +353,7 @@ class Monitor(Stream):
 
     def report(self, path: Any, *, title: str = "") -> Any:
         """Write one page of HTML to hand over: whether there was an alarm, the evidence over time, the last alarms."""
-        from steinball.show.comparison import write_monitor
+        from steinball.show.page import write_monitor
 
         return write_monitor(self, path, title)
 

@@ -54,8 +54,9 @@
     element("level-name").textContent = `level ${short(now.level)}`;
     const at = left + (Math.min(now.tolerance, slider.end) / slider.end) * (right - left);
     element("own-line").setAttribute("d", `M${at} ${top}V${bottom}`);
-    element("own-dot").setAttribute("cx", at);
-    element("own-dot").setAttribute("cy", up(answer.pvalue));
+    const dot = element("own-dot").firstChild;
+    dot.setAttribute("cx", at);
+    dot.setAttribute("cy", up(answer.pvalue));
   };
 
   const show = () => {

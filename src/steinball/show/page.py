@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -17,11 +16,14 @@ from steinball.arrays import Floats
 from steinball.files import write_whole
 from steinball.record import versions
 from steinball.results.base import Result
-from steinball.show.panels import data_panel, region_panel, tolerance_frame, tolerance_panel
-from steinball.show.pictures import can_slide
-from steinball.show.predictive import pit_panel, table_panel
+from steinball.results.comparison import NOT_CLOSE, ComparisonResult
+from steinball.sequential.monitor import Monitor
+from steinball.show.comparison import FRAMES, words_of
+from steinball.show.panels import tolerance_frame
+from steinball.show.pictures import PICTURES, can_slide, possible_pictures
+from steinball.show.svg import Drawing, Frame, safe
 from steinball.show.view import Scene
-from steinball.text import CONTAMINATED, Row, number, percent
+from steinball.text import CONTAMINATED, Row, number, percent, short
 
 STEP = 0.001
 """Between two positions of a slider for shares and levels."""
@@ -73,7 +75,7 @@ def _tolerances(scene: Scene) -> dict[str, Any]:
     zones, evidence, step, end = scene.zones, scene.result._evidence, slider_step(scene), slider_end(scene)
     limit = float(evidence.limits(zones.kind, np.array([zones.own]))[0])
     slider = {"percent": zones.kind.in_percent, "own": zones.own, "limit": limit, "close": zones.curve.close}
-    slider |= {"end": zones.end, "step": step, "frame": tolerance_frame(zones).ends}
+    slider |= {"end": zones.end, "step": step, "frame": Drawing(tolerance_frame(scene)).ends}
     amounts = np.array([float(f"{k * step:.12g}") for k in range(round(end / step) + 1)])
     curve = evidence.curve(zones.kind, amounts, scene.result.level)
     return {"slider": slider, "pvalues": _packed(curve.pvalues), "limits": _packed(curve.limits)}
@@ -111,36 +113,80 @@ _KINDS |= dict.fromkeys(("NOT REJECTED", "NO ALARM", "NO DIFFERENCE SHOWN"), "pl
 
 def write_report(result: Result, path: str | Path, *, data: Any = None, title: str = "") -> Path:
     """Write the page of a result."""
-    path = Path(path)
-    write_whole(path, page_of(Scene(result, data), title).encode())
-    return path
+    return write_page(path, page_of(Scene(result, data), title))
 
 
 def page_of(scene: Scene, title: str = "") -> str:
     """The page as text."""
-    result, told = scene.result, scene.result.pictures
+    result, told = scene.result, possible_pictures(scene.result)
     sections = [
         head_of(result, title),
         _live(scene),
-        _panels(scene, told),
+        panel_section(picture.frame(scene) for picture in map(PICTURES.__getitem__, told) if picture.frame),
         _points(scene) if "data" in told else _blamed(scene) if "regions" in told else "",
         section("detectable", "What could have been detected", _paragraphs([result._detectable()])),
         warnings_of(result),
         computed(result),
     ]
     script = _SCRIPT.format(numbers=as_json(numbers_of(scene)), script=_file("page.js"))
-    return whole_page(title or result.title, "".join(sections), script)
+    return whole_page(title or result.title, sections, script)
 
 
-def write_page(path: str | Path, title: str, sections: Iterable[str]) -> Path:
-    """Write a page of these sections."""
-    write_whole(path, whole_page(title, "".join(sections)).encode())
+def write_comparison(result: ComparisonResult, path: str | Path, title: str = "") -> Path:
+    """Write the page of a comparison."""
+    note = f"{NOT_CLOSE} MMD is the maximum mean discrepancy, by one kernel for all models."
+    told = [
+        (words_of(pair), pair.closer or "no difference shown", pair.pvalue, *pair.interval) for pair in result.pairs
+    ]
+    rows = [[pair, closer, *map(short, numbers)] for pair, closer, *numbers in told]
+    parts = [
+        head_of(result, title),
+        panel_section(frame(result) for frame in FRAMES.values()),
+        section("pairs", "Every pair", table_of(["first, second", "closer", "p-value", "from", "to"], rows)),
+        warnings_of(result),
+        computed(result, note),
+    ]
+    return write_page(path, whole_page(title or result.title, parts))
+
+
+def write_monitor(monitor: Monitor, path: str | Path, title: str = "") -> Path:
+    """Write the page of a monitor: :meth:`steinball.Monitor.report`."""
+    (word, rows, sentence), title = monitor._shown(), title or "Monitor of a feed"
+    alarms = [
+        [f"{alarm.row:,}", number(alarm.wealth), "the whole row" if alarm.column is None else str(alarm.column + 1)]
+        for alarm in monitor.alarms
+    ]
+    parts = [
+        head(title, word, sentence.removeprefix(word).strip()),
+        panel_section([_evidence(monitor)]),
+        section("alarms", "Last alarms", table_of(["row", "evidence", "column"], alarms)) if alarms else "",
+        section("computed", "State", facts(rows)),
+    ]
+    return write_page(path, whole_page(title, parts))
+
+
+def _evidence(monitor: Monitor) -> Frame:
+    n, log_wealth = monitor.history
+    height, threshold = log_wealth / math.log(10.0), math.log10(monitor.expected_run)
+    x, low = (0.0, max(float(monitor.n), 1.0)), min(0.0, float(height.min(initial=0.0)))
+    y = low, 1.1 * max(threshold, float(height.max(initial=0.0)))
+    caption = "The evidence since the last alarm, in powers of ten; dashed: where an alarm is raised."
+    frame = Frame(x, y, ("number of rows", "powers of ten"), "", caption)
+    frame.line(frame.x, threshold, "level")
+    frame.line(n, height, "model")
+    return frame
+
+
+def write_page(path: str | Path, page: str) -> Path:
+    """Write a page."""
+    write_whole(path, page.encode())
     return Path(path)
 
 
-def whole_page(title: str, body: str, script: str = "") -> str:
-    """A document with this title and body, in the style of all pages."""
-    return _TEMPLATE.format(title=_safe(title), policy=_POLICY, style=_file("page.css"), body=body, script=script)
+def whole_page(title: str, sections: Iterable[str], script: str = "") -> str:
+    """A document with this title and these sections, in the style of all pages."""
+    body, style = "".join(sections), _file("page.css")
+    return _TEMPLATE.format(title=safe(title), policy=_POLICY, style=style, body=body, script=script)
 
 
 _TEMPLATE = """<!doctype html>
@@ -169,11 +215,6 @@ def _file(name: str) -> str:
     return files("steinball.show").joinpath(name).read_text("utf-8")
 
 
-def _safe(words: object) -> str:
-    """Words as text of a page; a number and its percent sign stay on one line."""
-    return html.escape(str(words), quote=True).replace(" %", "\N{NO-BREAK SPACE}%")
-
-
 def head_of(result: Any, title: str) -> str:
     """The verdict in plain words, and the numbers behind it."""
     sentences, numbers = result._brief()
@@ -183,10 +224,10 @@ def head_of(result: Any, title: str) -> str:
 
 def head(title: str, verdict: str, words: str, numbers: Iterable[str] = ()) -> str:
     """The top of a page."""
-    chip = f'<span class="chip {_KINDS.get(verdict, "undecided")}">{_safe(verdict)}</span>'
+    chip = f'<span class="chip {_KINDS.get(verdict, "undecided")}">{safe(verdict)}</span>'
     return (
-        f'<header>\n<h1>{_safe(title)}</h1>\n<p class="lead">{chip} {_safe(words)}</p>\n'
-        f'<p class="small">{_safe(" · ".join(numbers))}</p>\n</header>\n'
+        f'<header>\n<h1>{safe(title)}</h1>\n<p class="lead">{chip} {safe(words)}</p>\n'
+        f'<p class="small">{safe(" · ".join(numbers))}</p>\n</header>\n'
     )
 
 
@@ -220,32 +261,10 @@ def _slider(name: str, words: str, low: float, high: float, step: float, value: 
     )
 
 
-def _panels(scene: Scene, told: Sequence[str]) -> str:
-    figures = []
-    if "data" in told:
-        figures.append(figure(data_panel(scene), " ".join(["The data against the model.", *scene.view.notes])))
-    if "regions" in told:
-        caption = f"Shaded is the region that is most short of rows. {scene.profile.caption}"
-        figures.append(figure(region_panel(scene), caption))
-    if "table" in told:
-        words = f"Rows over expected rows. {vars(scene.result)['words']}"
-        figures.append(figure(table_panel(scene), words))
-        figures.append(figure(pit_panel(scene), "The PIT of those rows, and 95 % of simulated ones."))
-    if "tolerance" in told:
-        figures.append(
-            figure(tolerance_panel(scene), "The p-value against the tolerance, and the verdict that it gives.")
-        )
-    return panel_section(figures)
-
-
-def panel_section(figures: Iterable[str]) -> str:
-    """Drawings side by side, where there is room."""
-    return f'<section class="panels">\n{"".join(figures)}</section>\n'
-
-
-def figure(drawn: str, caption: str) -> str:
-    """A drawing with its caption."""
-    return f"<figure>\n{drawn}\n<figcaption>{_safe(caption)}</figcaption>\n</figure>\n"
+def panel_section(frames: Iterable[Frame]) -> str:
+    """Pictures side by side, where there is room."""
+    figures = "".join(Drawing(frame).figure() for frame in frames)
+    return f'<section class="panels">\n{figures}</section>\n'
 
 
 def section(name: str, heading: str, body: str) -> str:
@@ -276,7 +295,7 @@ def _blamed(scene: Scene) -> str:
 
 
 def _paragraphs(sentences: Iterable[str]) -> str:
-    return "".join(f"<p>{_safe(sentence)}</p>\n" for sentence in sentences)
+    return "".join(f"<p>{safe(sentence)}</p>\n" for sentence in sentences)
 
 
 def table_of(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -288,27 +307,25 @@ def table_of(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _line(cells: Sequence[str], tag: str) -> str:
     """A row; all but the first cell are numbers."""
     kinds = ["", *[' class="number"'] * (len(cells) - 1)]
-    return "<tr>" + "".join(f"<{tag}{k}>{_safe(c)}</{tag}>" for c, k in zip(cells, kinds, strict=True)) + "</tr>\n"
+    return "<tr>" + "".join(f"<{tag}{k}>{safe(c)}</{tag}>" for c, k in zip(cells, kinds, strict=True)) + "</tr>\n"
 
 
 def warnings_of(result: Any) -> str:
     """Every warning that was given."""
     given = result._record.warnings
-    listed = "".join(f"<li>{_safe(warning)}</li>\n" for warning in given)
+    listed = "".join(f"<li>{safe(warning)}</li>\n" for warning in given)
     return section("warnings", "Warnings", f"<ul>\n{listed}</ul>\n" if given else "<p>None were given.</p>\n")
 
 
 def computed(result: Any, note: str = CONTAMINATED) -> str:
     """How a result was computed, so that somebody else can repeat it."""
     body = facts(result.rows(), result._record.call)
-    return section(
-        "computed", "How it was computed", f'{body}<p class="small">{_safe(f"{result.title}. {note}")}</p>\n'
-    )
+    return section("computed", "How it was computed", f'{body}<p class="small">{safe(f"{result.title}. {note}")}</p>\n')
 
 
 def facts(rows: Iterable[Row], call: str = "") -> str:
     """A table of labels and values, the call first and the versions last."""
     told = [*rows, ("versions", ", ".join(f"{name} {version}" for name, version in versions().items()))]
-    body = "".join(f"<tr><th>{_safe(label)}</th><td>{_safe(' · '.join(rest))}</td></tr>\n" for label, *rest in told)
-    how = f"<tr><th>call</th><td><code>{_safe(call)}</code></td></tr>\n" if call else ""
+    body = "".join(f"<tr><th>{safe(label)}</th><td>{safe(' · '.join(rest))}</td></tr>\n" for label, *rest in told)
+    how = f"<tr><th>call</th><td><code>{safe(call)}</code></td></tr>\n" if call else ""
     return f'<table class="facts">\n{how}{body}</table>\n'

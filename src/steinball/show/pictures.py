@@ -20,9 +20,10 @@ from steinball.results.aggregated import KernelsResult
 from steinball.results.base import Result
 from steinball.results.predictive import PredictiveResult
 from steinball.results.regions import SharesResult
-from steinball.show.panels import draw_regions, draw_sample, draw_tolerance
-from steinball.show.predictive import draw_bands, draw_pit, draw_table, has_bands
-from steinball.show.svg import NEEDED, Theme, canvas, finish, new_axes, plain
+from steinball.show.axes import NEEDED, Theme, canvas, draw_frame, finish, new_axes, plain
+from steinball.show.panels import region_frame, sample_frame, tolerance_frame
+from steinball.show.predictive import draw_bands, has_bands, pit_frame, table_frame
+from steinball.show.svg import Frame
 from steinball.show.view import MOST, Scene, View, some_of
 from steinball.text import count, number, percent
 
@@ -174,19 +175,26 @@ def _draw_plane(explanation: Explanation, view: View, ax: Any) -> None:
     ax.set(xlabel=xlabel, ylabel=ylabel, xlim=view.window[:, 0], ylim=view.window[:, 1])
 
 
-_FORMATS = (".png", ".pdf", ".svg")
+_METADATA = {".png": {"Software": None}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
+"""The formats of a file; what would differ from one drawing to the next is left out of it."""
 
 
 @dataclass(frozen=True)
 class Picture:
     """A picture: ``draw(scene, ax)`` draws it, and ``possible(result)`` says whether a result has what it needs.
 
-    ``side`` is where the overview may show it, ``"left"``, ``"right"`` or nowhere.
+    ``side`` is where the overview may show it, ``"left"``, ``"right"`` or nowhere. A page has it where
+    ``frame(scene)`` gives it as shapes.
     """
 
     draw: Callable[[Scene, Any], Any]
     possible: Callable[[Result], bool]
     side: str = ""
+    frame: Callable[[Scene], Frame] | None = None
+
+
+def _framed(frame: Callable[[Scene], Frame], possible: Callable[[Result], bool], side: str) -> Picture:
+    return Picture(lambda scene, ax: draw_frame(frame(scene), ax), possible, side, frame)
 
 
 def can_slide(result: Result) -> bool:
@@ -214,12 +222,12 @@ def _draw_path(scene: Scene, ax: Any) -> Any:
 
 
 PICTURES: dict[str, Picture] = {
-    "regions": Picture(draw_regions, _has_regions, "left"),
-    "table": Picture(draw_table, _has_table, "left"),
-    "pit": Picture(draw_pit, _has_table, "right"),
+    "regions": _framed(region_frame, _has_regions, "left"),
+    "table": _framed(table_frame, _has_table, "left"),
+    "pit": _framed(pit_frame, _has_table, "right"),
     "bands": Picture(draw_bands, lambda result: _has_table(result) and has_bands(result)),
-    "data": Picture(draw_sample, _has_points, "left"),
-    "tolerance": Picture(draw_tolerance, can_slide, "right"),
+    "data": _framed(sample_frame, _has_points, "left"),
+    "tolerance": _framed(tolerance_frame, can_slide, "right"),
     "lengthscales": Picture(draw_lengthscales, lambda result: isinstance(result, KernelsResult), "right"),
     "draws": Picture(draw_nulls, lambda result: result._drawn() is not None, "left"),
     "witness": Picture(draw_witness, lambda result: _has_points(result) and result._sums()[0].problem.evaluable),
@@ -254,7 +262,7 @@ def plot(result: Result, kind: str | Path = "overview", ax: Any = None, *, data:
 
 def chosen_picture(kind: str | Path, ax: Any, kinds: Sequence[str]) -> tuple[str, Any]:
     """Which picture, and where: the name of a file in place of a kind means the overview in that file."""
-    if Path(kind).suffix.lower() in _FORMATS:
+    if Path(kind).suffix.lower() in _METADATA:
         return "overview", kind
     if kind not in kinds:
         raise ValueError(
@@ -295,7 +303,7 @@ def panels(result: Result) -> list[str]:
 
 def check_picture(path: str | Path) -> None:
     """Refuse a name that is no picture's, and say what is missing to draw one."""
-    if Path(path).suffix.lower() not in _FORMATS:
+    if Path(path).suffix.lower() not in _METADATA:
         raise ValueError(f"`{path}` must end in .png, .pdf or .svg.")
     try:
         import matplotlib  # noqa: F401
@@ -314,8 +322,7 @@ def save_axes(draw: Callable[[Any], Any], many: int, path: str | Path, dpi: int 
         figure = Figure(figsize=(5.4 * many, 4.2), layout="constrained")
         draw(figure.subplots(1, many))
         drawn = io.BytesIO()
-        date = {".png": {"Software": None}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
         suffix = path.suffix.lower()
-        figure.savefig(drawn, format=suffix[1:], dpi=dpi, metadata=date[suffix])
+        figure.savefig(drawn, format=suffix[1:], dpi=dpi, metadata=_METADATA[suffix])
     write_whole(path, drawn.getvalue())
     return path

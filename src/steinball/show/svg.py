@@ -1,107 +1,23 @@
-"""How all pictures look, and drawings for a page: a frame with axes, and shapes in the units of the data."""
+"""A picture as shapes in the units of its data, and how a page draws it, as SVG."""
 
 from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from steinball.arrays import Floats
 
-NEEDED = (
-    "pictures need matplotlib: `pip install 'steinball[plot]'`. `result.report(path)`, on the command line "
-    "`--report fit.html`, writes a page without it."
-)
-
-
-@dataclass(frozen=True)
-class Theme:
-    """Colors by what they mean; Okabe and Ito's, lighter ones where the ground is dark.
-
-    Examples
-    --------
-    >>> Theme.on(dark=True).model
-    '#56B4E9'
-    """
-
-    ink: str
-    data: str
-    model: str
-    blamed: str
-    good: str = "#009E73"
-    unsure: str = "#E69F00"
-    tint: float = 0.18
-
-    @classmethod
-    def on(cls, dark: bool) -> Theme:
-        """For a dark or a light ground."""
-        if dark:
-            return cls(ink="#E8E8E8", data="#9A9A9A", model="#56B4E9", blamed="#FF8C42", tint=0.38)
-        return cls(ink="#222222", data="#8A8A8A", model="#0072B2", blamed="#D55E00")
-
-    @classmethod
-    def of(cls, ax: Any) -> Theme:
-        """For the ground that these axes have; a transparent one counts as the figure's."""
-        from matplotlib.colors import to_rgba
-
-        red, green, blue, alpha = to_rgba(ax.get_facecolor())
-        if alpha < 0.5:
-            red, green, blue, alpha = to_rgba(ax.figure.get_facecolor())
-        return cls.on(dark=alpha >= 0.5 and 0.299 * red + 0.587 * green + 0.114 * blue < 0.5)
-
-
-def pyplot() -> Any:
-    """matplotlib's, where it is installed."""
-    try:
-        from matplotlib import pyplot as plt
-    except ImportError as error:
-        raise ImportError(NEEDED) from error
-    return plt
-
-
-def canvas(ax: Any = None) -> tuple[Any, Theme]:
-    """The axes that were given, or new ones, without the frame that says nothing; and their colors."""
-    if ax is None:
-        ax = pyplot().subplots(figsize=(5.6, 3.8), layout="constrained")[1]
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax, Theme.of(ax)
-
-
-def finish(ax: Any, title: str, legend: bool = True) -> Any:
-    """The axes with their title and what the colors mean, on a ground that keeps it readable."""
-    ax.set_title(title, loc="left", fontsize="medium")
-    if legend:
-        ax.legend(fontsize="small", loc="best", framealpha=0.8, edgecolor="none")
-    return ax
-
-
-def plain(words: str, longest: int = 60) -> str:
-    """Words as they are, where matplotlib reads dollars as mathematics; longer ones are cut."""
-    return (words if len(words) <= longest else words[: longest - 1] + "…").replace("$", r"\$")
-
-
-def mark_beyond(ax: Any, sides: tuple[int, int], color: str) -> None:
-    """How many points lie to the left and to the right of the axes."""
-    for many, place, side, arrow in zip(sides, (0.01, 0.99), ("left", "right"), ("◂ {}", "{} ▸"), strict=True):
-        if many:
-            ax.text(place, 0.02, arrow.format(many), transform=ax.transAxes, ha=side, color=color)
-
-
-def new_axes(many: int) -> Any:
-    """So many axes side by side in a new figure."""
-    return pyplot().subplots(1, many, figsize=(5.2 * many, 4.2), layout="constrained", squeeze=False)[1][0]
-
-
 WIDTH, HEIGHT = 520.0, 366.0
 _RIGHT, _TOP, _BOTTOM = 26.0, 38.0, 58.0
 _LETTER = 9.8
 """Width of a letter on a narrow screen, where the style sheet makes letters larger: numbers must not touch there."""
 
-_LONGEST = 46
+_LONGEST, _ALONG = 46, 40
 
 Marks = Sequence[tuple[float, str]]
 """Places on an axis, and what is written there."""
@@ -125,14 +41,120 @@ def marks(low: float, high: float, percents: bool = False, most: int = 5) -> Mar
     return [(value, f"{100 * value:g} %" if percents else f"{value:g}") for value in values]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class Element:
+    """Something that is drawn.
+
+    Attributes
+    ----------
+    form : {"paths", "box", "dots", "text"}
+        Lines or closed outlines (m, k, 2), a rectangle from corner to corner (2, 2), points (m, 2), or words that begin
+        (``kind="start"``) or end (``"end"``) at a place (1, 2).
+    kind : str
+        What it means: a page has a style for it, axes of matplotlib a color and a width.
+    places : array
+        In the units of the data.
+    label : str
+        What the legend says of the kind.
+    name : str
+        What a page calls it.
+    words : sequence of str
+        The text; what each point is called, which a page tells when one points at it.
+    size, opacity, shift
+        The radius of points and the distance of words from their place, right and down, in pixels of a page.
+    """
+
+    form: str
+    kind: str
+    places: Floats
+    label: str = ""
+    name: str = ""
+    words: Sequence[str] = ()
+    size: float = 0.0
+    opacity: float | None = None
+    shift: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass
 class Frame:
-    """The part of a drawing that data lie in: lower and upper ends of both axes, and their marks."""
+    """A picture: the part of the plane that it shows, and the shapes in it.
+
+    Attributes
+    ----------
+    x, y : pair of float
+        Lower and upper end of each axis.
+    names : pair of str
+        What the axes are called.
+    heading, caption : str
+        What stands above it in axes of matplotlib, and below it on a page.
+    notes : sequence of str
+        What it leaves out.
+    percents : pair of bool
+        Whether an axis is written in percent.
+    marks : sequence of (float, str), optional
+        What is written along x, in place of round numbers.
+    categories : bool
+        Whether that are names, which may be cut.
+    lines : sequence of str
+        What the lines y = 0, 1, … are called, in place of numbers.
+    """
 
     x: tuple[float, float]
     y: tuple[float, float]
-    x_marks: Marks | None = None
-    y_marks: Marks | None = None
+    names: tuple[str, str]
+    heading: str
+    caption: str
+    notes: Sequence[str] = ()
+    percents: tuple[bool, bool] = (False, False)
+    marks: Marks | None = None
+    categories: bool = False
+    lines: Sequence[str] = ()
+    elements: list[Element] = field(default_factory=list)
+
+    def add(self, form: str, kind: str, places: Any, label: str = "", **more: Any) -> None:
+        """Draw an element."""
+        self.elements.append(Element(form=form, kind=kind, places=np.asarray(places), label=label, **more))
+
+    def line(self, x: Any, y: Any, kind: str, label: str = "", name: str = "") -> None:
+        """A line through points."""
+        self.add("paths", kind, np.stack(np.broadcast_arrays(x, y), axis=-1)[None], label, name=name)
+
+    def box(self, x: Any, y: Any, kind: str, label: str = "", **more: Any) -> None:
+        """A rectangle between two places of each axis."""
+        self.add("box", kind, np.stack([x, y], axis=-1), label, **more)
+
+    def text(
+        self, x: float, y: float, words: str, shift: tuple[float, float], kind: str = "start", name: str = ""
+    ) -> None:
+        """Words, where there are any, that begin or end at a place."""
+        if words:
+            self.add("text", kind, [[x, y]], words=[words], shift=shift, name=name)
+
+    def bars(self, edges: Floats, heights: Floats, label: str) -> None:
+        """The bars of a histogram, as one shape."""
+        self.line(np.repeat(edges, 2), [0.0, *np.repeat(heights, 2), 0.0], "bars", label)
+
+    def rug(self, places: Floats, length: float, kind: str, label: str = "") -> None:
+        """Short lines below 0, one for each point."""
+        pairs = np.stack(np.broadcast_arrays(places[:, None], [0.0, -length]), axis=-1)
+        self.add("paths", f"rug {kind}", pairs, label)
+
+    def spans(self, spans: Sequence[tuple[float, float]], label: str) -> None:
+        """Shaded intervals of the whole height."""
+        for k, span in enumerate(spans):
+            self.box(span, self.y, "zone misfit", label if k == 0 else "")
+
+    def beyond(self, before: int, after: int) -> None:
+        """How many points lie to the left and to the right."""
+        self.text(self.x[0], self.y[0], f"◂ {before}" if before else "", (4.0, -4.0))
+        self.text(self.x[1], self.y[0], f"{after} ▸" if after else "", (-2.0, -4.0), "end")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture of a page."""
+
+    frame: Frame
 
     @property
     def ends(self) -> tuple[float, float, float, float]:
@@ -142,102 +164,77 @@ class Frame:
 
     @property
     def _up(self) -> Marks:
-        return marks(*self.y) if self.y_marks is None else self.y_marks
+        return [] if self.frame.lines else marks(*self.frame.y, self.frame.percents[1])
 
-    def across(self, values: Floats | float) -> Floats:
-        """From data to the drawing, to the right."""
-        (low, high), (left, right, _, _) = self.x, self.ends
-        return np.asarray(left + (np.asarray(values) - low) / (high - low) * (right - left))
+    @property
+    def _along(self) -> Marks:
+        given = self.frame.marks
+        if given is None:
+            return marks(*self.frame.x, self.frame.percents[0])
+        longest = max(3, _ALONG // len(given)) if self.frame.categories else None  # numbers are left out instead
+        return [(place, words[:longest]) for place, words in given]
 
-    def up(self, values: Floats | float) -> Floats:
+    def _placed(self, places: Floats) -> Floats:
         """From data to the drawing, whose zero is above."""
-        (low, high), (_, _, top, bottom) = self.y, self.ends
-        return np.asarray(bottom - (np.asarray(values) - low) / (high - low) * (bottom - top))
+        (left, right, top, bottom), (low, high) = self.ends, np.transpose([self.frame.x, self.frame.y])
+        return np.asarray((left, bottom) + (places - low) / (high - low) * (right - left, top - bottom))
 
-    def box(self, across: Any, up: Any, kind: str, more: str = "") -> str:
-        """A rectangle between two places of each axis; of the whole height where ``up`` is ``None``."""
-        (left, right), (lower, upper) = self.across(np.array(across)), self.up(np.array(self.y if up is None else up))
-        size = f'width="{max(0.0, right - left):.2f}" height="{max(0.0, lower - upper):.2f}"'
-        return f'<rect class="{kind}" x="{left:.2f}" y="{upper:.2f}" {size}{more}/>'
+    def _element(self, element: Element) -> str:
+        places, look = self._placed(element.places), f'class="{element.form} {element.kind}"'
+        look += f' id="{element.name}"' if element.name else ""
+        look += "" if element.opacity is None else f' fill-opacity="{element.opacity:.2f}"'
+        if element.form == "paths":
+            steps = "".join("M" + "L".join(f"{a:.2f} {b:.2f}" for a, b in path) for path in places)
+            return f'<path {look} d="{steps}"/>'
+        if element.form == "box":
+            (left, top), (width, height) = places.min(axis=0), np.ptp(places, axis=0)
+            return f'<rect {look} x="{left:.2f}" y="{top:.2f}" width="{width:.2f}" height="{height:.2f}"/>'
+        if element.form == "text":
+            x, y = places[0] + element.shift
+            return _text(x, y, element.words[0], element.kind, element.name)
+        told = [f"<title>{html.escape(words)}</title>" for words in element.words] or [""] * len(places)
+        circle = '<circle cx="{:.1f}" cy="{:.1f}" r="{:g}">{}</circle>'
+        drawn = [circle.format(*place, element.size, words) for place, words in zip(places, told, strict=True)]
+        return f"<g {look}>{''.join(drawn)}</g>"
 
-    def beyond(self, before: int, after: int) -> str:
-        """How many points lie to the left and to the right of the frame."""
-        left, right, _, bottom = self.ends
-        words = (text(left + 4, bottom - 4, f"◂ {before}"), text(right - 2, bottom - 4, f"{after} ▸", "end"))
-        return words[0] * bool(before) + words[1] * bool(after)
+    def figure(self) -> str:
+        """The picture below its legend and above its caption."""
+        size, caption = f'viewBox="0 0 {WIDTH:g} {HEIGHT:g}"', safe(" ".join([self.frame.caption, *self.frame.notes]))
+        inside = "".join([*map(self._element, self.frame.elements), *self._axes()])
+        svg = f'<svg {size} role="img" aria-label="{safe(self.frame.caption)}">{inside}</svg>'
+        return f"<figure>\n{self._legend()}{svg}\n<figcaption>{caption}</figcaption>\n</figure>\n"
 
-    def line(self, x: Floats, y: Floats, kind: str, name: str = "") -> str:
-        """A line through points."""
-        places = " ".join(f"{a:.2f},{b:.2f}" for a, b in zip(self.across(x), self.up(y), strict=True))
-        return f'<polyline class="{kind}"{_name(name)} points="{places}"/>'
+    def _legend(self) -> str:
+        """What is drawn beside its mark, in HTML, which wraps where a screen is narrow."""
+        svg = '<svg width="16" height="12" aria-hidden="true">{}</svg>'
+        line, key = '<path class="model" d="M0 6h16"/>', '<rect class="{}" x="2" y="1" width="11" height="10"/>'
+        told = ((element.kind, html.escape(element.label)) for element in self.frame.elements if element.label)
+        drawn = ((line if kind.endswith("model") else key.format(kind), words) for kind, words in told)
+        keys = "".join(f"<span>{svg.format(mark)} {words}</span>\n" for mark, words in drawn)
+        return f'<p class="legend">{keys}</p>\n' if keys else ""
 
-    def segments(self, pairs: Floats, kind: str) -> str:
-        """Many short lines, (m, 2, 2)."""
-        ends = np.stack([self.across(pairs[..., 0]), self.up(pairs[..., 1])], axis=-1).reshape(-1, 4)
-        steps = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for a, b, c, d in ends)
-        return f'<path class="{kind}" d="{steps}"/>'
-
-    def boxes(self, edges: Floats, heights: Floats, kind: str) -> str:
-        """The bars of a histogram, as one shape."""
-        x, y, floor = self.across(edges), self.up(heights), float(self.up(0.0))
-        steps = "".join(f"V{b:.2f}H{c:.2f}" for b, c in zip(y, x[1:], strict=True))
-        return f'<path class="{kind}" d="M{x[0]:.2f} {floor:.2f}{steps}V{floor:.2f}Z"/>'
-
-    def rug(self, places: Floats, length: float, kind: str) -> str:
-        """Short lines below 0, one for each point, as one shape."""
-        top, bottom = float(self.up(0.0)), float(self.up(-length))
-        steps = "".join(f"M{a:.1f} {top:.1f}V{bottom:.1f}" for a in self.across(places))
-        return f'<path class="{kind}" d="{steps}"/>'
-
-    def dots(self, places: Floats, size: float, kind: str, labels: Sequence[str] = ()) -> str:
-        """Points (m, 2); with labels each is told when one points at it."""
-        marks = zip(self.across(places[:, 0]), self.up(places[:, 1]), strict=True)
-        circles = [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="{size:g}"' for a, b in marks]
-        ends = [f"><title>{html.escape(label)}</title></circle>" for label in labels] or ["/>"] * len(places)
-        drawn = "".join(circle + end for circle, end in zip(circles, ends, strict=True))
-        return f'<g class="{kind}">{drawn}</g>'
-
-    def axes(self, names: tuple[str, str]) -> str:
+    def _axes(self) -> Iterator[str]:
         """Marks and the names of both axes: below the axis across, and above the axis up, where no number is."""
-        left, right, top, bottom = self.ends
-        parts = [f'<path class="axis" d="M{left:.1f} {top}V{bottom}H{right}"/>']
-        across = marks(*self.x) if self.x_marks is None else self.x_marks
-        step = math.ceil(_LETTER * sum(len(words) + 2 for _, words in across) / (right - left)) or 1
-        for value, words in across[::step]:
-            at = float(self.across(value))
-            parts.append(f'<path class="axis" d="M{at:.1f} {bottom}v5"/>{text(at, bottom + 25, words, "middle")}')
+        (left, right, top, bottom), frame = self.ends, self.frame
+        yield f'<path class="axis" d="M{left:.1f} {top}V{bottom}H{right}"/>'
+        step = math.ceil(_LETTER * sum(len(words) + 2 for _, words in self._along) / (right - left)) or 1
+        for value, words in self._along[::step]:
+            at = self._placed(np.array([value, 0.0]))[0]
+            yield f'<path class="axis" d="M{at:.1f} {bottom}v5"/>{_text(at, bottom + 25, words, "middle")}'
         for value, words in self._up:
-            at = float(self.up(value))
-            parts.append(f'<path class="axis" d="M{left:.1f} {at:.1f}h-5"/>{text(left - 8, at + 5, words, "end")}')
-        middle = text((left + right) / 2, HEIGHT - 8, names[0], "middle")
-        return "".join(parts) + middle + text(6, top - 18, names[1])
+            at = self._placed(np.array([0.0, value]))[1]
+            yield f'<path class="axis" d="M{left:.1f} {at:.1f}h-5"/>{_text(left - 8, at + 5, words, "end")}'
+        for line, words in enumerate(frame.lines):
+            yield _text(left + 6, self._placed(np.array([0.0, line - 0.2]))[1], words)
+        yield _text((left + right) / 2, HEIGHT - 8, frame.names[0], "middle") + _text(6, top - 18, frame.names[1])
 
 
-def text(x: float, y: float, words: str, anchor: str = "start", name: str = "") -> str:
-    """Words at a place; longer ones are cut, since a column may have any name."""
-    shown = words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{_name(name)}>{html.escape(shown)}</text>'
+def _text(x: float, y: float, words: str, anchor: str = "start", name: str = "") -> str:
+    """Words at a place of a drawing; longer ones are cut, since a column may have any name."""
+    shown, named = words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…", f' id="{name}"' if name else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{named}>{html.escape(shown)}</text>'
 
 
-def drawing(parts: Iterable[str], title: str, kinds: Sequence[tuple[str, str]] = (), name: str = "") -> str:
-    """A whole drawing below its legend of ``kinds``, with a title for those who do not see it."""
-    said = html.escape(title, quote=True)
-    size = f'viewBox="0 0 {WIDTH:g} {HEIGHT:g}"'
-    above = legend(kinds) if kinds else ""
-    return f'{above}<svg {size} role="img" aria-label="{said}"{_name(name)}>{"".join(parts)}</svg>'
-
-
-_LINE = '<path class="model" d="M0 6h16"/>'
-_KEY = '<rect class="{}" x="2" y="1" width="11" height="10"/>'
-
-
-def legend(kinds: Sequence[tuple[str, str]]) -> str:
-    """What is drawn beside its mark, in HTML, which wraps where a screen is narrow; ``kinds`` are words and classes."""
-    drawn = ((_LINE if kind == "model" else _KEY.format(kind), words) for words, kind in kinds)
-    svg = '<svg width="16" height="12" aria-hidden="true">{}</svg>'
-    keys = "".join(f"<span>{svg.format(key)} {words}</span>\n" for key, words in drawn)
-    return f'<p class="legend">{keys}</p>\n'
-
-
-def _name(name: str) -> str:
-    return f' id="{html.escape(name, quote=True)}"' if name else ""
+def safe(words: object) -> str:
+    """Words as text of a page; a number and its percent sign stay on one line."""
+    return html.escape(str(words), quote=True).replace(" %", "\N{NO-BREAK SPACE}%")
