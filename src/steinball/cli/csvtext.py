@@ -18,15 +18,14 @@ from itertools import chain, islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steinball.arrays import Floats
 from steinball.cli.table import choose_columns
 from steinball.gram.cost import in_words
 from steinball_command.options import DataFile
 
 _DELIMITERS = (";", "\t", ",")  # a comma beside a semicolon or a tab is a decimal comma, and an error unless said
-_LINES_AT_ONCE, _BYTES_AT_ONCE = 4096, 2**13
-_LONGEST_LINE = 2**24
+_BYTES_AT_ONCE, _LONGEST_LINE = 2**16, 2**24
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r(?!\Z))")  # a carriage return at the end may be followed by its line feed
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "--", "."}
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
@@ -42,16 +41,21 @@ def open_text(file: DataFile) -> AbstractContextManager[Any]:
     return nullcontext(sys.stdin.buffer) if file.data == "-" else open(file.data, "rb")
 
 
-def read_csv(file: DataFile, check: Callable[[int, float], None]) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """The numbers of a text file or of standard input, (n, d), and the names of their columns.
+def read_csv(file: DataFile, check: Callable[[int, float], None]) -> tuple[Floats, tuple[str, ...]]:
+    """The numbers of a text file or of standard input, (n, d), and the names of their columns; none without a header.
 
     ``check`` is called with the number of bytes that the numbers take so far, and the share of the file that they are.
     """
+    values = array("d")
     with open_text(file) as stream:
-        whole = os.path.getsize(file.data) if file.data != "-" else 0
-        return read_lines(
-            LiveLines(stream, file), file, lambda size: check(size, min(1.0, stream.tell() / whole) if whole else 1.0)
-        )
+        whole, rows = os.path.getsize(file.data) if file.data != "-" else 0, TextRows(stream, file)
+        for batch in rows:
+            values.frombytes(batch.tobytes())
+            check(values.itemsize * len(values), min(1.0, stream.tell() / whole) if whole else 1.0)
+    if not values:
+        raise ValueError("the file holds a header but no data.")
+    rows.refuse_ambiguous()
+    return np.frombuffer(values, dtype=np.float64).reshape(-1, rows.columns), rows.names
 
 
 class LiveLines:
@@ -63,8 +67,8 @@ class LiveLines:
     --------
     >>> import io
     >>> lines = LiveLines(io.BytesIO(b"x\\n1\\n2"), DataFile("-"))
-    >>> next(lines), len(lines), list(lines)
-    ('x\\n', 1, ['1\\n', '2'])
+    >>> [(line, len(lines)) for line in lines]
+    [('x\\n', 1), ('1\\n', 0), ('2', 0)]
     """
 
     def __init__(self, stream: Any, file: DataFile) -> None:
@@ -75,18 +79,13 @@ class LiveLines:
         self._decoder = codecs.getincrementaldecoder(file.encoding)()
         self._stream, self._file, self._rest, self._lines, self._came = stream, file, "", deque[str](), 0
 
-    def __iter__(self) -> LiveLines:
-        return self
-
-    def __next__(self) -> str:
-        while not self._lines and (read := self._stream.read1(max(_BYTES_AT_ONCE, len(self._rest)))):
+    def __iter__(self) -> Iterator[str]:
+        while read := self._stream.read1(max(_BYTES_AT_ONCE, len(self._rest))):
             self._take(self._decoded(read))
-        if not self._lines and (last := self._rest + self._decoded(b"", final=True)):  # a line without an end
-            self._lines.append(last)
-            self._rest = ""
-        if not self._lines:
-            raise StopIteration
-        return self._lines.popleft()
+            while self._lines:
+                yield self._lines.popleft()
+        if last := self._rest + self._decoded(b"", final=True):  # a line without an end
+            yield last
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -144,44 +143,70 @@ class Layout:
         return {text: self.number(text) for text in self.file.na or ()}
 
 
-def read_lines(
-    lines: Iterable[str], file: DataFile, check_size: Callable[[int], None] = lambda size: None
-) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """Numbers of delimited text as an array of shape (n, d), and the names of their columns; none without a header.
+class TextRows:
+    """The rows of delimited text in batches of ``columns`` numbers each, as their lines come; NaN where one is missing.
 
     The delimiter is a semicolon, a tab, a comma or white space, whichever comes first in this list and is used. Lines
     that start with ``#`` are skipped, and so are blank lines; in a file of one column a blank line between others is a
-    missing value.
+    missing value. Where a line holds no row, the rows before it are given first, and then the error.
 
     Parameters
     ----------
-    lines : iterable of str
-        The lines of the file, with their ends.
+    stream : binary file
+        With ``read1``.
     file : DataFile
-        Which columns are read, whether there is a header, and how numbers are written.
-    check_size : callable
-        Called with the number of bytes that the numbers take so far; it may refuse more.
+        Which columns are read, whether there is a header, and how numbers are written. Without a header there are no
+        ``names``.
 
     Examples
     --------
-    >>> read_lines(["a;b\\n", "1; 2\\n", "3; 4\\n"], DataFile("-", columns="b"))
-    (array([[2.],
-           [4.]]), ('b',))
+    >>> import io
+    >>> rows = TextRows(io.BytesIO(b"a;b\\n1; 2\\n3; 4\\n"), DataFile("-", columns="b"))
+    >>> rows.names, list(rows)
+    (('b',), [array([[2.],
+           [4.]])])
     """
-    layout, lines = lay_out(lines, file)
-    values, number, bare = array("d"), layout.start, layout.bare
-    while block := list(islice(lines, _LINES_AT_ONCE)):
-        bare = bare and all_decimal_commas(block)  # one line of another kind is enough
-        numbers, number, wrong = numbers_of(block, lines, layout, number)
-        if wrong is not None:
-            raise wrong
-        values.frombytes(numbers.tobytes())
-        check_size(values.itemsize * len(values))
-    if bare and values:
-        raise ValueError(DECIMAL_OR_TWO)
-    if not values:
-        raise ValueError("the file holds a header but no data.")
-    return np.frombuffer(values, dtype=np.float64).reshape(-1, len(layout.chosen)), layout.read
+
+    def __init__(self, stream: Any, file: DataFile) -> None:
+        self._live = LiveLines(stream, file)
+        self._layout, self._lines = lay_out(self._live, file)
+        self._ambiguous, self._number = self._layout.bare, self._layout.start
+        self.names, self.columns = self._layout.read, len(self._layout.chosen)
+
+    def __iter__(self) -> Iterator[Floats]:
+        for line in self._lines:
+            block = [line, *islice(self._lines, len(self._live))]  # all lines that have come
+            self._ambiguous = self._ambiguous and all(map(_DECIMAL_COMMA.fullmatch, filter(_is_content, block)))
+            numbers, wrong = self._numbers_of(block)
+            yield numbers.reshape(-1, self.columns)
+            if wrong is not None:
+                raise wrong
+
+    def _numbers_of(self, block: list[str]) -> tuple[Floats, ValueError | None]:
+        """The numbers of a block of lines, and what is wrong with the line behind them, if anything.
+
+        The last row may need further lines, to the end of a quoted cell.
+        """
+        end, quick, values, wrong = self._number + len(block), _quick(block, self._layout), array("d"), None
+        if quick is not None:
+            self._number = end
+            return quick, None
+        try:
+            rows = _rows(chain(block, self._lines), self._layout.delimiter, self._number, self._layout.width)
+            while self._number < end and (group := next(rows, None)) is not None:
+                values.extend(number for row in group for number in _numbers(*row, self._layout))
+                self._number = group[-1][0]
+        except ValueError as error:
+            wrong = error
+        return np.frombuffer(values, dtype=np.float64), wrong
+
+    def refuse_ambiguous(self) -> None:
+        """Refuse text of which every line so far may be one number with a decimal comma."""
+        if self._ambiguous:
+            raise ValueError(
+                "every line may be one number with a decimal comma, or two whole numbers. Say which: `--decimal ,` for "
+                "the first, `--columns 1,2` for the second."
+            )
 
 
 def lay_out(lines: Iterable[str], file: DataFile) -> tuple[Layout, Iterator[str]]:
@@ -190,12 +215,11 @@ def lay_out(lines: Iterable[str], file: DataFile) -> tuple[Layout, Iterator[str]
     No line is asked for that is not needed, since the next one may come tomorrow.
     """
     lines, marks = _without(lines, file.skip_lines), {file.decimal or ".", file.thousands}
-    block, start = list[str](), list[str]()
-    while len(start) < 2 and (line := next(lines, None)) is not None:
-        block.append(line)
-        start += [line] * _is_content(line)
+    block = list[str]()
+    asked = _kept(lines, block)
+    start = list(islice(filter(_is_content, asked), 2))
     delimiter = _delimiter(start, marks) if start else None
-    first = next(_rows(chain(list(block), _kept(lines, block)), delimiter), None)  # its cells may have several lines
+    first = next(_rows(chain(list(block), asked), delimiter), None)  # its cells may have several lines
     if first is None:
         raise ValueError("the file holds no data.")
     [(number, cells)] = first
@@ -225,41 +249,7 @@ def _without(lines: Iterable[str], skipped: str | None) -> Iterator[str]:
     return ("#\n" if any(k in part for part in ranges) else line for k, line in enumerate(lines, start=1))
 
 
-DECIMAL_OR_TWO = (
-    "every line may be one number with a decimal comma, or two whole numbers. Say which: `--decimal ,` for the first, "
-    "`--columns 1,2` for the second."
-)
-
-
-def all_decimal_commas(block: list[str]) -> bool:
-    """Whether every line may be one number with a decimal comma."""
-    return all(_DECIMAL_COMMA.fullmatch(line) for line in block if _is_content(line))
-
-
-def numbers_of(
-    block: list[str], lines: Iterator[str], layout: Layout, number: int
-) -> tuple[NDArray[np.float64], int, ValueError | None]:
-    """The numbers of a block of lines behind the first ``number`` of a file, (n · d,); the number of the last line; and
-    what is wrong with the line behind these numbers, if anything.
-
-    The last row may need further ``lines``, to the end of a quoted cell.
-    """
-    end, quick, wrong = number + len(block), _quick(block, layout), None
-    if quick is not None:
-        return quick.ravel(), end, None
-    values = array("d")
-    try:
-        for rows in _rows(chain(block, lines), layout.delimiter, number, layout.width):
-            values.extend(number for row in rows for number in _numbers(*row, layout))
-            number = rows[-1][0]
-            if number >= end:
-                break
-    except ValueError as error:
-        wrong = error
-    return np.frombuffer(values, dtype=np.float64), number, wrong
-
-
-def _quick(block: list[str], layout: Layout) -> NDArray[np.float64] | None:
+def _quick(block: list[str], layout: Layout) -> Floats | None:
     """The numbers of some lines, or None where one of them needs a closer look."""
     lines, delimiter, decimal = [line for line in block if _is_content(line)], layout.delimiter, layout.file.decimal
     if layout.file.thousands is not None or (layout.width == 1 and not all(map(str.strip, block))):

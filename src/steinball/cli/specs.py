@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import json
-import math
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -69,24 +68,6 @@ def parse_spec(text: str) -> tuple[str, dict[str, Any]]:
     if len(dict(pairs)) < len(pairs):
         raise ValueError(f"`{text}` gives a parameter twice.")
     return name, dict(pairs)
-
-
-def as_share(value: str | float, name: str) -> float:
-    """A share as people write it: ``0.05`` or ``5%``.
-
-    Examples
-    --------
-    >>> as_share("5%", "contamination"), as_share(".05", "contamination")
-    (0.05, 0.05)
-    """
-    number, percent, rest = str(value).strip().partition("%")
-    try:
-        share = float(number) / (100.0 if percent else 1.0)
-    except ValueError:
-        share = math.inf
-    if rest or share > 1.0:
-        raise ValueError(f"`{name}` must be a share such as 0.05 or 5%, got `{value}`.")
-    return share
 
 
 def _pair(part: str, text: str) -> tuple[str, Any]:
