@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -74,7 +74,7 @@ class Draws:
         return int(self.values.shape[0])
 
     @classmethod
-    def of(cls, draws: Any, reading: Reading, parameters: Sequence[str] | None = None) -> Draws:
+    def of(cls, draws: Any, reading: Reading) -> Draws:
         """An array (chain, draw, d), (n, d) or (n,), checked: finite, no chain stuck, and every column moves."""
         array, chains = draws if is_array(draws) else _as_array(draws), reading.chains
         shape = tuple(array.shape)
@@ -87,8 +87,7 @@ class Draws:
         elif reading.chain_axis is not None:
             raise ValueError(f"`chain_axis` is for arrays of three axes, got shape {shape}.")
         rows = computed(as_samples(array, "draws"))
-        names = reading.parameters if parameters is None else tuple(parameters)
-        names = tuple(f"x[{j}]" for j in range(rows.shape[1])) if names is None else names
+        names = tuple(f"x[{j}]" for j in range(rows.shape[1])) if reading.parameters is None else reading.parameters
         if len(names) != rows.shape[1]:
             raise ValueError(f"`parameters` must name the {rows.shape[1]} columns of `draws`, got {len(names)} names.")
         found = cls(rows, chain_lengths(int(rows.shape[0]), 1 if chains is None else chains), names)
@@ -100,7 +99,7 @@ class Draws:
         """Draws by name, each (chain, draw, ...), side by side in the stated order."""
         chosen = {name: values[name] for name in _known(parameters, values)}
         layout = Layout.of(chosen, 2)
-        return cls.of(layout.pack(chosen), Reading(), layout.parameters)
+        return cls.of(layout.pack(chosen), Reading(layout.parameters))
 
 
 def read(draws: Any, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
@@ -110,8 +109,11 @@ def read(draws: Any, model: Any, scores: Any, reading: Reading) -> tuple[Draws, 
     named = read_draws(draws, reading)
     if named is None and isinstance(draws, Mapping):
         named = NamedDraws(as_named(draws, reading))
+    if isinstance(named, NamedDraws):
+        return _read_named(draws, named, model, scores, reading)
     if named is not None:
-        return (_read_ordered if named.ordered else _read_named)(draws, named, model, scores, reading)
+        scores = named.scores if model is None and scores is None else scores
+        draws, reading = named.values, replace(reading, parameters=reading.parameters or named.names)
     if is_posterior(draws):
         raise TypeError(f"`draws` is a {type(draws).__name__}, a model: use `sb.mcmc_test(draws, model)`, draws first.")
     if is_posterior(model):
@@ -122,17 +124,6 @@ def read(draws: Any, model: Any, scores: Any, reading: Reading) -> tuple[Draws, 
     return _against(Draws.of(draws, reading), model, scores, reading)
 
 
-def _read_ordered(_: Any, named: NamedDraws, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
-    """Draws whose variables are the columns of the model, against the scores that came with them or anything else."""
-    layout = Layout.of(named.values, 2)
-    rows, names = layout.pack(named.values), reading.parameters or layout.parameters
-    one = len(rows) == 1 and reading.chain_axis is None
-    found = Draws.of(rows[0], reading, names) if one else Draws.of(rows, replace(reading, chain_axis=None), names)
-    if model is None and scores is None and named.scores is not None:
-        return found, from_scores(layout.pack(named.scores).reshape(len(found), -1))
-    return _against(found, model, scores, reading)
-
-
 def _read_named(run: Any, named: NamedDraws, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
     """Draws by name against a posterior that knows its parameters by name, or against anything else."""
     model = named.model if model is None and scores is None else model
@@ -141,7 +132,7 @@ def _read_named(run: Any, named: NamedDraws, model: Any, scores: Any, reading: R
         return _against(Draws.of_named(named.values, reading.parameters), model, scores, reading)
     if reading.parameters is not None:
         raise ValueError("`parameters` is for models that do not know their parameters by name; this one does.")
-    return Draws.of(posterior.unconstrain(named.values), Reading(), posterior.parameters), posterior
+    return Draws.of(posterior.unconstrain(named.values), Reading(posterior.parameters)), posterior
 
 
 def _against(draws: Draws, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
