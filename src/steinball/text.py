@@ -242,7 +242,7 @@ def measured(name: str, distance: float, radius: float) -> str:
     return f"{name} {short(distance)}" + f" (tolerated {short(radius)})" * (radius > 0.0)
 
 
-class Reported(ABC):
+class Reported(Summarized):
     """What is shown of every result, in the same way: an answer of four lines, a table, a card in a notebook."""
 
     level: float
@@ -285,9 +285,6 @@ class Reported(ABC):
         sentences, numbers = self._brief()
         found = brief([f"{self._headline()} at level {self.level:g}.", *sentences], numbers)
         return f"{self._preface()}\n{found}".lstrip()
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def _repr_html_(self) -> str:
         sentences, numbers = self._brief()

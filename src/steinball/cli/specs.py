@@ -30,16 +30,14 @@ USER_MODULE = "_steinball_user_"
 # The parameters of a model or kernel are those of its class.
 _MODELS: Mapping[str, type] = {
     "gaussian": models.Gaussian,
+    "normal": models.Gaussian,
     "student-t": models.StudentT,
+    "t": models.StudentT,
     "mixture": models.GaussianMixture,
     "rbm": models.GaussianBernoulliRBM,
     "kef": models.KernelExponentialFamily,
 }
-_SYNONYMS = {"normal": "gaussian", "t": "student-t"}
-_PARAMETERS: Mapping[str, Mapping[str, str]] = {  # what SciPy calls them
-    "gaussian": {"loc": "mean", "scale": "sd"},
-    "student-t": {"loc": "location"},
-}
+_PARAMETERS = {models.Gaussian: {"loc": "mean", "scale": "sd"}, models.StudentT: {"loc": "location"}}  # SciPy's words
 _KERNELS: Mapping[str, type] = {"imq": kernels.InverseMultiquadric} | {
     name.lower(): vars(kernels)[name]
     for name in kernels.__all__
@@ -129,8 +127,8 @@ def model_from(chosen: Model, dimension: int) -> Any:
     if model.startswith("scipy:"):
         return _scipy_distribution(model)
     name, parameters = parse_spec(model)
-    name = _SYNONYMS.get(name, name)
-    named = {_PARAMETERS.get(name, {}).get(key, key): value for key, value in parameters.items()}
+    known = _PARAMETERS.get(_MODELS.get(name), {})
+    named = {known.get(key, key): value for key, value in parameters.items()}
     if len(named) < len(parameters):
         raise ValueError(f"`{model}` gives a parameter twice, by two names.")
     return _build("model", _MODELS, name, named, dimension=dimension)
