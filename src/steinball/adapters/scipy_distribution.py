@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import erfcx
 
 from steinball.adapters.density import refuse_angle, refuse_columns
 from steinball.arrays import Array, Floats, like, to_host
@@ -37,11 +37,8 @@ class ClosedScore(NamedTuple):
 
 
 def _mills(z: Floats) -> Floats:
-    """φ(z)/Φ(z); far to the left |z| + 1/|z|, where the two logarithms would cancel."""
-    near = np.maximum(z, -1e3)
-    far = np.maximum(-z, 1e3)
-    ratio = np.exp(-0.5 * near * near - 0.5 * np.log(2.0 * np.pi) - log_ndtr(near))
-    return np.where(z < -1e3, far + 1.0 / far, ratio)
+    """φ(z)/Φ(z)."""
+    return np.asarray(np.sqrt(2.0 / np.pi) / erfcx(-z / np.sqrt(2.0)))
 
 
 #: By the names of SciPy: distributions with the same score stand together.
