@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.adapters.samplers import Layout, NamedDraws, Reading
-from steinball.arrays import Array, Floats, as_samples, check_kind, check_share, computed, is_array, namespace, to_host
+from steinball.arrays import Array, Floats, as_numbers, as_samples, check_kind, computed, is_array, namespace, to_host
 from steinball.calibration import BoundaryBootstrap, Calibration, WildBootstrap
 from steinball.calibration.combination import as_calibration
 from steinball.calibration.weighted import LEAST_EFFECTIVE
@@ -76,7 +76,7 @@ class Draws:
     @classmethod
     def of(cls, draws: Any, reading: Reading) -> Draws:
         """An array (chain, draw, d), (n, d) or (n,), checked: finite, no chain stuck, and every column moves."""
-        array, chains = draws if is_array(draws) else _as_array(draws), reading.chains
+        array, chains = draws if is_array(draws) else as_numbers(draws, "draws"), reading.chains
         shape = tuple(array.shape)
         if len(shape) == 3:
             if chains is not None:
@@ -170,14 +170,6 @@ def as_named(draws: Mapping[str, Any], reading: Reading) -> dict[str, Floats]:
     if len({shape[:2] for shape in shapes.values()}) > 1:
         raise ValueError(f"`draws` by name must have the same chains and draws, got shapes {shapes}.")
     return named
-
-
-def _as_array(draws: Any) -> Floats:
-    try:
-        array = np.asarray(draws)
-    except ValueError:  # rows of different lengths
-        array = np.empty(0, dtype=object)
-    return array if array.dtype.kind in "fiu" else np.asarray(as_samples(draws, "draws"))
 
 
 def _known(parameters: tuple[str, ...] | None, values: Mapping[str, Floats]) -> tuple[str, ...]:
@@ -353,19 +345,19 @@ def mcmc_test(
     >>> sb.mcmc_test(draws, scores=-draws / 2.0, rng=0).rejected  # against N(0, 2)
     True
     """
-    contamination = check_share(contamination, "contamination")
+    radius = Huber(contamination)
     drawn, against = read(draws, model, scores, as_reading(parameters, chains, chain_axis))
     rows = _rows(drawn, against)
     problem = Problem.of(rows, kernel, tilt)
     time = autocorrelation_time(problem, drawn.lengths)
     if calibration is None:
         check_worth(drawn, time)
-        calibration = _default(contamination, drawn)
+        calibration = _default(radius.contamination, drawn)
     chosen = as_calibration(calibration)
     if tau is None:
-        tau = "sample" if contamination == 0.0 else chosen.default_tau
+        tau = "sample" if radius.contamination == 0.0 else chosen.default_tau
     settings = Settings(engine, memory_limit, n_jobs, progress)
-    asked = Specification(Huber(contamination), chosen, level, rng, settings, kernel, None, tilt, tau)
+    asked = Specification(radius, chosen, level, rng, settings, kernel, None, tilt, tau)
     evidence, record = assess_problem(problem, asked, rows.fixes(kernel, tilt))
     worth: dict[str, Any] = {"autocorrelation_time": time, "effective_size": len(rows) / time}
     worth |= {"parameters": drawn.parameters, "chains": drawn.lengths}

@@ -34,7 +34,7 @@ class Lines:
         return 0
 
 
-def read_csv_text(text: str, at_once: int = 4096, **options: Any) -> Any:
+def read_csv_text(text: str, at_once: int = 4096, /, **options: Any) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdin", SimpleNamespace(buffer=Lines(text, at_once)))
         return read_csv(DataFile("-", **options), lambda size, share: None)[0]
@@ -219,7 +219,7 @@ def test_two_columns_that_are_no_decimal_commas_are_read(text: str) -> None:
 
 
 def test_a_decimal_comma_may_be_ruled_out_far_into_a_file() -> None:
-    assert read_csv_text("1,5\n" * 95 + "1,5.5\n", at_once=10).shape == (96, 2)
+    assert read_csv_text("1,5\n" * 95 + "1,5.5\n", 10).shape == (96, 2)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_what_is_no_number_is_found_in_every_block_of_a_file() -> None:
         ("1,inf", "finite"),
     ):
         with pytest.raises(ValueError, match=rf"line 26.*{message}"):
-            read_csv_text("1,2.5\n" * 25 + bad + "\n" + "1,2.5\n" * 25, at_once=10)
+            read_csv_text("1,2.5\n" * 25 + bad + "\n" + "1,2.5\n" * 25, 10)
 
 
 @pytest.mark.parametrize("gap", ["", '""', "   ", "NA"], ids=["blank line", "quotes", "white space", "word"])

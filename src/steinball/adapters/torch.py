@@ -101,8 +101,8 @@ class Torch(Adapter):
             return read_distribution(thing, dimension, TORCH)
         if not isinstance(thing, torch.nn.Module) or "log_prob" not in dir(thing):
             return None
-        has_base = self._noise is not None and self._methods <= set(dir(thing))
-        return module_model(thing, thing, partial(_base, self._noise, thing) if has_base else None)
+        base = partial(_base, self._noise, thing) if self._noise and self._methods <= set(dir(thing)) else None
+        return module_model(thing, thing, base)
 
     def prediction(self, thing: Any, y: Any, features: Any) -> Prediction | None:
         """Draws of a distribution with one entry a row; the state of torch's generator stays as it was."""

@@ -127,7 +127,7 @@ def model_from(chosen: Model, dimension: int) -> Any:
     if model.startswith("scipy:"):
         return _scipy_distribution(model)
     name, parameters = parse_spec(model)
-    known = _PARAMETERS.get(_MODELS.get(name), {})
+    known = _PARAMETERS.get(_MODELS[name], {}) if name in _MODELS else {}
     named = {known.get(key, key): value for key, value in parameters.items()}
     if len(named) < len(parameters):
         raise ValueError(f"`{model}` gives a parameter twice, by two names.")

@@ -240,7 +240,7 @@ def read_family(thing: Any, dimension: int, known: Mapping[str, float]) -> Famil
 
 def read_draws(thing: Any, reading: Reading) -> NamedDraws | OrderedDraws | None:
     """The draws that an object of another library holds, or ``None`` where no adapter knows it."""
-    return _first(adapter.draws(thing, reading) for adapter in adapters_of(thing))
+    return _first(adapter.draws(thing, reading) for adapter in adapters_of(thing))  # type: ignore[return-value]
 
 
 def is_posterior(thing: Any) -> bool:
