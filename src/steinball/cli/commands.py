@@ -57,6 +57,8 @@ def run_test(check: Callable[[Any], Any], test: Callable[[Table, Any], Any], opt
     given = {name: value for group in vars(options).values() for name, value in vars(group).items()}
     with outcome.ending(debug=output.debug):
         check(options)
+        if file.max_rows is not None and file.max_rows < 2:
+            raise ValueError(f"`--max-rows` must be at least 2, got {file.max_rows}.")
         outcome.check_files(output)
         table = _read(options, given.get("memory_limit")).drawn(file.max_rows, given["seed"])
         with outcome.foreign_code():  # what the user's own file prints is not our output
@@ -186,8 +188,6 @@ def _check_test(options: opt.GoodnessOfFit) -> None:
             f"`--require {tolerance.require}` needs a tolerance above 0 and one length scale: nothing else can be "
             "shown to be close enough. Give `--contamination 5%`, without `--aggregate`."
         )
-    if options.file.max_rows is not None and options.file.max_rows < 2:
-        raise ValueError(f"`--max-rows` must be at least 2, got {options.file.max_rows}.")
 
 
 def _radius(tolerance: opt.Tolerance) -> Any:
