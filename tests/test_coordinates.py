@@ -12,7 +12,7 @@ from scipy import stats
 
 import steinball as sb
 from steinball.explain.explanation import SteinWitness
-from steinball.results import Result
+from steinball.results.base import Result
 from steinball.show.view import Scene
 from steinball.text import number
 

@@ -17,7 +17,7 @@ from experiments.framework.figures import Style
 from experiments.framework.table import Results
 from steinball.arrays import Floats
 from steinball.calibration import BoundaryBootstrap, WeightedBootstrap
-from steinball.gof import robust_ksd_test
+from steinball.gof.ksd import robust_ksd_test
 from steinball.models import Gaussian, from_score
 
 __all__ = ["EXPERIMENT", "KNOWN", "MAPS", "STRATEGIES", "sample", "trial"]

@@ -16,7 +16,7 @@ from experiments.framework.expectations import Expectation, Finding, above, leve
 from experiments.framework.figures import Style
 from experiments.framework.table import Results
 from steinball.calibration import BoundaryBootstrap
-from steinball.gof import robust_ksd_test
+from steinball.gof.ksd import robust_ksd_test
 from steinball.models import as_model, in_base_space
 
 SIZE, DRAWS = 200, 299

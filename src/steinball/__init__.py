@@ -28,21 +28,15 @@ from steinball.calibration import (
 from steinball.cautions import SteinballWarning
 from steinball.checks.dependence import thin
 from steinball.discrepancy import ksd, targeted_ksd
-from steinball.gof import (
-    check,
-    compare,
-    dcmmd_test,
-    fit_test,
-    ksd_test,
-    ksdagg_test,
-    mmd_dev_test,
-    mode_weights_test,
-    predictive_test,
-    region_test,
-    robust_ksd_test,
-    robust_ksdagg_test,
-    split,
-)
+from steinball.gof.aggregated import ksdagg_test, robust_ksdagg_test
+from steinball.gof.check import check
+from steinball.gof.compare import compare
+from steinball.gof.fitted import fit_test, split
+from steinball.gof.ksd import ksd_test, robust_ksd_test
+from steinball.gof.mmd import dcmmd_test, mmd_dev_test
+from steinball.gof.mode_weights import mode_weights_test
+from steinball.gof.predictive import predictive_test
+from steinball.gof.regions import region_test
 from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
 from steinball.models import (
@@ -70,16 +64,11 @@ from steinball.radius import (
     TotalVariation,
     Wasserstein,
 )
-from steinball.results import (
-    CheckResult,
-    ColumnsResult,
-    ComparisonResult,
-    FitResult,
-    GofResult,
-    PredictiveResult,
-    RegionFitResult,
-    RegionResult,
-)
+from steinball.results.check import CheckResult, ColumnsResult
+from steinball.results.comparison import ComparisonResult
+from steinball.results.gof import FitResult, GofResult
+from steinball.results.predictive import PredictiveResult
+from steinball.results.regions import RegionFitResult, RegionResult
 from steinball.sequential import Alarm, Monitor, SequentialTest
 from steinball.tilts import PolynomialTilt
 

@@ -1,10 +1,6 @@
 """``python -m steinball`` is the command ``steinball``, except that Python loads the library before the command."""
 
-import sys
+import runpy
 
 if __name__ == "__main__":
-    if not sys.flags.safe_path:
-        del sys.path[0]  # the working folder: a file in it would take the place of a module that is loaded later
-    from steinball_command import main
-
-    main()
+    runpy.run_module("steinball_command", run_name="__main__")

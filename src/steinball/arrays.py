@@ -126,13 +126,11 @@ def _as_float_array(x: Any, name: str) -> Array:
             raise ValueError(f"`{name}` must be a rectangular array of numbers; its rows differ in length.") from None
     _refuse_without_numbers(x, name)
     xp = namespace(x)
-    if isinstance(x, np.ndarray):
-        x = _plain_numpy(x, name)
     if array_api_compat.is_torch_array(x) and "strided" not in str(x.layout):
         raise TypeError(f"`{name}` must be a dense array, got a tensor of layout {x.layout}; use its `to_dense()`.")
     if not xp.isdtype(x.dtype, ("real floating", "integral")):
         raise TypeError(f"`{name}` must hold real numbers, got dtype {dtype_name(x)}.")
-    return _standard_float(x, xp, name)
+    return _standard_float(_plain_numpy(x) if isinstance(x, np.ndarray) else x, xp, name)
 
 
 def _refuse_without_numbers(x: Array, name: str) -> None:
@@ -147,10 +145,8 @@ def _refuse_without_numbers(x: Array, name: str) -> None:
         raise TypeError(f"`{name}` is on torch's meta device, which holds no numbers. Put it on a CPU or GPU.")
 
 
-def _plain_numpy(x: NDArray[Any], name: str) -> NDArray[Any]:
+def _plain_numpy(x: NDArray[Any]) -> NDArray[Any]:
     """Numbers in this machine's byte order; masked entries become NaN, to be found by the check that follows."""
-    if x.dtype.kind not in "fiu":
-        raise TypeError(f"`{name}` must hold real numbers, got dtype {x.dtype}.")
     if np.ma.is_masked(x):
         x = x.astype(np.float64).filled(np.nan)  # type: ignore[attr-defined]
     return np.asarray(x, dtype=x.dtype if x.dtype.isnative else x.dtype.newbyteorder("="))

@@ -15,7 +15,7 @@ import numpy as np
 from steinball.arrays import as_number, as_samples, as_seed, check_level, check_resamples, check_share, generator_at
 from steinball.cautions import DependentRowsWarning
 from steinball.datasets.data import contaminate
-from steinball.gof import robust_ksd_test
+from steinball.gof.ksd import robust_ksd_test
 from steinball.models.knowledge import Knowledge
 from steinball.progress import Progress
 from steinball.results.base import Result

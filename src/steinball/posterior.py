@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinball.adapters.samplers import Layout, NamedDraws, Reading
-from steinball.arrays import Array, Floats, as_samples, check_kind, check_share, computed, is_array, namespace, to_host
+from steinball.arrays import Array, Floats, as_numbers, as_samples, check_kind, computed, is_array, namespace, to_host
 from steinball.calibration import BoundaryBootstrap, Calibration, WildBootstrap
 from steinball.calibration.combination import as_calibration
 from steinball.checks.dependence import as_chains, autocorrelation_time, chain_lengths, chain_starts
@@ -74,9 +74,9 @@ class Draws:
         return int(self.values.shape[0])
 
     @classmethod
-    def of(cls, draws: Any, reading: Reading, parameters: Sequence[str] | None = None) -> Draws:
+    def of(cls, draws: Any, reading: Reading) -> Draws:
         """An array (chain, draw, d), (n, d) or (n,), checked: finite, no chain stuck, and every column moves."""
-        array, chains = draws if is_array(draws) else _as_array(draws), reading.chains
+        array, chains = draws if is_array(draws) else as_numbers(draws, "draws"), reading.chains
         shape = tuple(array.shape)
         if len(shape) == 3:
             if chains is not None:
@@ -87,8 +87,7 @@ class Draws:
         elif reading.chain_axis is not None:
             raise ValueError(f"`chain_axis` is for arrays of three axes, got shape {shape}.")
         rows = computed(as_samples(array, "draws"))
-        names = reading.parameters if parameters is None else tuple(parameters)
-        names = tuple(f"x[{j}]" for j in range(rows.shape[1])) if names is None else names
+        names = tuple(f"x[{j}]" for j in range(rows.shape[1])) if reading.parameters is None else reading.parameters
         if len(names) != rows.shape[1]:
             raise ValueError(f"`parameters` must name the {rows.shape[1]} columns of `draws`, got {len(names)} names.")
         found = cls(rows, chain_lengths(int(rows.shape[0]), 1 if chains is None else chains), names)
@@ -100,7 +99,7 @@ class Draws:
         """Draws by name, each (chain, draw, ...), side by side in the stated order."""
         chosen = {name: values[name] for name in _known(parameters, values)}
         layout = Layout.of(chosen, 2)
-        return cls.of(layout.pack(chosen), Reading(), layout.parameters)
+        return cls.of(layout.pack(chosen), Reading(layout.parameters))
 
 
 def read(draws: Any, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
@@ -110,8 +109,11 @@ def read(draws: Any, model: Any, scores: Any, reading: Reading) -> tuple[Draws, 
     named = read_draws(draws, reading)
     if named is None and isinstance(draws, Mapping):
         named = NamedDraws(as_named(draws, reading))
+    if isinstance(named, NamedDraws):
+        return _read_named(draws, named, model, scores, reading)
     if named is not None:
-        return (_read_ordered if named.ordered else _read_named)(draws, named, model, scores, reading)
+        scores = named.scores if model is None and scores is None else scores
+        draws, reading = named.values, replace(reading, parameters=reading.parameters or named.names)
     if is_posterior(draws):
         raise TypeError(f"`draws` is a {type(draws).__name__}, a model: use `sb.mcmc_test(draws, model)`, draws first.")
     if is_posterior(model):
@@ -122,17 +124,6 @@ def read(draws: Any, model: Any, scores: Any, reading: Reading) -> tuple[Draws, 
     return _against(Draws.of(draws, reading), model, scores, reading)
 
 
-def _read_ordered(_: Any, named: NamedDraws, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
-    """Draws whose variables are the columns of the model, against the scores that came with them or anything else."""
-    layout = Layout.of(named.values, 2)
-    rows, names = layout.pack(named.values), reading.parameters or layout.parameters
-    one = len(rows) == 1 and reading.chain_axis is None
-    found = Draws.of(rows[0], reading, names) if one else Draws.of(rows, replace(reading, chain_axis=None), names)
-    if model is None and scores is None and named.scores is not None:
-        return found, from_scores(layout.pack(named.scores).reshape(len(found), -1))
-    return _against(found, model, scores, reading)
-
-
 def _read_named(run: Any, named: NamedDraws, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
     """Draws by name against a posterior that knows its parameters by name, or against anything else."""
     model = named.model if model is None and scores is None else model
@@ -141,7 +132,7 @@ def _read_named(run: Any, named: NamedDraws, model: Any, scores: Any, reading: R
         return _against(Draws.of_named(named.values, reading.parameters), model, scores, reading)
     if reading.parameters is not None:
         raise ValueError("`parameters` is for models that do not know their parameters by name; this one does.")
-    return Draws.of(posterior.unconstrain(named.values), Reading(), posterior.parameters), posterior
+    return Draws.of(posterior.unconstrain(named.values), Reading(posterior.parameters)), posterior
 
 
 def _against(draws: Draws, model: Any, scores: Any, reading: Reading) -> tuple[Draws, Any]:
@@ -179,14 +170,6 @@ def as_named(draws: Mapping[str, Any], reading: Reading) -> dict[str, Floats]:
     if len({shape[:2] for shape in shapes.values()}) > 1:
         raise ValueError(f"`draws` by name must have the same chains and draws, got shapes {shapes}.")
     return named
-
-
-def _as_array(draws: Any) -> Floats:
-    try:
-        array = np.asarray(draws)
-    except ValueError:  # rows of different lengths
-        array = np.empty(0, dtype=object)
-    return array if array.dtype.kind in "fiu" else np.asarray(as_samples(draws, "draws"))
 
 
 def _known(parameters: tuple[str, ...] | None, values: Mapping[str, Floats]) -> tuple[str, ...]:
@@ -362,19 +345,19 @@ def mcmc_test(
     >>> sb.mcmc_test(draws, scores=-draws / 2.0, rng=0).rejected  # against N(0, 2)
     True
     """
-    contamination = check_share(contamination, "contamination")
+    radius = Huber(contamination)
     drawn, against = read(draws, model, scores, as_reading(parameters, chains, chain_axis))
     rows = _rows(drawn, against)
     problem = Problem.of(rows, kernel, tilt)
     time = autocorrelation_time(problem, drawn.lengths)
     if calibration is None:
         check_worth(drawn, time)
-        calibration = _default(contamination, drawn)
+        calibration = _default(radius.contamination, drawn)
     chosen = as_calibration(calibration)
     if tau is None:
-        tau = "sample" if contamination == 0.0 else chosen.default_tau
+        tau = "sample" if radius.contamination == 0.0 else chosen.default_tau
     settings = Settings(engine, memory_limit, n_jobs, progress)
-    asked = Specification(Huber(contamination), chosen, level, rng, settings, kernel, tilt, tau)
+    asked = Specification(radius, chosen, level, rng, settings, kernel, tilt, tau)
     evidence, record = assess_problem(problem, asked, rows.fixes(kernel, tilt))
     worth: dict[str, Any] = {"autocorrelation_time": time, "effective_size": len(rows) / time}
     worth |= {"parameters": drawn.parameters, "chains": drawn.lengths}

@@ -82,9 +82,9 @@ def _line(row: Row, labels: int, values: int) -> str:
     return textwrap.fill(last, WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False)
 
 
-def wrap(sentence: str, indent: int = 2, hang: int = 0) -> str:
-    """A sentence, indented and wrapped; its later lines are indented by ``hang`` more."""
-    return textwrap.fill(sentence, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + hang))
+def wrap(sentence: str, indent: int = 2) -> str:
+    """A sentence, indented and wrapped."""
+    return textwrap.fill(sentence, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * indent)
 
 
 def number(value: float) -> str:
@@ -163,8 +163,8 @@ _CHIP = "background:{};color:#000;border-radius:4px;padding:.1em .5em;font-weigh
 _CELL = "text-align:left;vertical-align:top;padding:.15em .9em .15em 0;background:transparent;border:0"
 
 
-def card(word: str, title: str, sentence: str, rows: Sequence[Row] = (), note: str = "details", body: str = "") -> str:
-    """The word that decides, what it means, what it is about, and a table to unfold; ``body`` is HTML above the words.
+def card(word: str, title: str, sentence: str, rows: Sequence[Row] = ()) -> str:
+    """The word that decides, what it means, what it is about, and a table to unfold, whose short rows are filled up.
 
     Examples
     --------
@@ -177,27 +177,15 @@ def card(word: str, title: str, sentence: str, rows: Sequence[Row] = (), note: s
     first, *others = [html.escape(part) for part in sentence.split("\n")]
     paragraphs = "".join(f'<p style="margin:.4em 0">{part}</p>' for part in (chip + first, *others) if part)
     about = f'<p style="margin:0;opacity:.75">{html.escape(title)}</p>'
-    fold = f"<details><summary>{html.escape(note)}</summary>{table(rows)}</details>" if rows else ""
-    return f'<div class="steinball-card" style="{_BOX.format(color)}">{about}{body}{paragraphs}{fold}</div>'
+    width = max((len(row) for row in rows), default=0)
+    lines = "".join(_line_of_table([*row, *[""] * (width - len(row))]) for row in rows)
+    table = f'<table style="border-collapse:collapse;margin:.4em 0">{lines}</table>'
+    fold = f"<details><summary>details</summary>{table}</details>" if rows else ""
+    return f'<div class="steinball-card" style="{_BOX.format(color)}">{about}{paragraphs}{fold}</div>'
 
 
-def table(rows: Sequence[Sequence[str]], heads: Sequence[str] = ()) -> str:
-    """Rows of text as a table; what is short is filled up.
-
-    Examples
-    --------
-    >>> table([("a", "<b>")]).count("&lt;b&gt;")
-    1
-    """
-    width = max((len(row) for row in (*rows, heads)), default=0)
-    lines = [_table_line(heads, width, "th")] if heads else []
-    lines += [_table_line(row, width, "td") for row in rows]
-    return f'<table style="border-collapse:collapse;margin:.4em 0">{"".join(lines)}</table>'
-
-
-def _table_line(row: Sequence[str], width: int, cell: str) -> str:
-    cells = (*row, *[""] * (width - len(row)))
-    return "<tr>" + "".join(f'<{cell} style="{_CELL}">{html.escape(text)}</{cell}>' for text in cells) + "</tr>"
+def _line_of_table(cells: Sequence[str]) -> str:
+    return "<tr>" + "".join(f'<td style="{_CELL}">{html.escape(text)}</td>' for text in cells) + "</tr>"
 
 
 def plain(value: Any) -> Any:
@@ -242,7 +230,7 @@ def measured(name: str, distance: float, radius: float) -> str:
     return f"{name} {short(distance)}" + f" (tolerated {short(radius)})" * (radius > 0.0)
 
 
-class Reported(ABC):
+class Reported(Summarized):
     """What is shown of every result, in the same way: an answer of four lines, a table, a card in a notebook."""
 
     level: float
@@ -285,9 +273,6 @@ class Reported(ABC):
         sentences, numbers = self._brief()
         found = brief([f"{self._headline()} at level {self.level:g}.", *sentences], numbers)
         return f"{self._preface()}\n{found}".lstrip()
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def _repr_html_(self) -> str:
         sentences, numbers = self._brief()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import atexit
 import inspect
+import math
 import os
 import re
 import sys
@@ -256,12 +257,32 @@ def _add_options(parser: Any, kind: type) -> None:
             parser.add_argument(flag, default=part.default, dest=part.name, **words, **how)
 
 
+def as_share(text: str) -> float:
+    """A share as people write it.
+
+    Examples
+    --------
+    >>> as_share("5%"), as_share(".05")
+    (0.05, 0.05)
+    """
+    number, percent, rest = text.strip().partition("%")
+    try:
+        share = float(number) / (100.0 if percent else 1.0)
+    except ValueError:
+        share = math.inf
+    if rest or share > 1.0:
+        raise argparse.ArgumentTypeError(f"must be a share such as 0.05 or 5%, got `{text}`")
+    return share
+
+
 _FIELD = re.compile(r"(?m)^(\w+)(?: : (.+))?\n((?: {4}.+\n?)+)")
 _WAYS: dict[str, dict[str, Any]] = {
     "bool": {"action": "store_true"},
     "bool | None": {"action": argparse.BooleanOptionalAction},
     "list[str]": {"action": "append"},
     "int": {"type": int},
+    "float": {"type": float},
+    "Share": {"type": as_share},
 }
 
 

@@ -9,6 +9,10 @@ imported here, so that help does not wait for it. A new command is a dataclass i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
+
+Share: TypeAlias = float
+"""A share, which people write as 0.05 or 5%."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +92,9 @@ class Tolerance:
         end with 3 unless the model is shown to be close enough
     """
 
-    contamination: str | None = None
+    contamination: Share | None = None
     radius: str | None = None
-    level: str = "0.05"
+    level: Share = 0.05
     require: str | None = None
 
 
@@ -110,9 +114,9 @@ class Question:
         seed of what is random; 0 by default
     """
 
-    contamination: str | None = None
-    tolerance: str | None = None
-    level: str = "0.05"
+    contamination: Share | None = None
+    tolerance: Share | None = None
+    level: Share = 0.05
     require: str | None = None
     seed: int = 0
 
@@ -207,7 +211,7 @@ class Models:
 
 
 @dataclass(frozen=True)
-class Share:
+class Comparison:
     """the question
 
     contamination : SHARE
@@ -218,8 +222,8 @@ class Share:
         seed of the draws of the models; 0 by default
     """
 
-    contamination: str = "0"
-    level: str = "0.05"
+    contamination: Share = 0.0
+    level: Share = 0.05
     seed: int = 0
 
 
@@ -268,8 +272,8 @@ class Promise:
     """
 
     model: str | None = None
-    contamination: str | None = None
-    expected_run: str = "10000"
+    contamination: Share | None = None
+    expected_run: float = 10_000.0
 
 
 @dataclass(frozen=True)
@@ -345,7 +349,7 @@ class Compare:
 
     file: DataFile
     models: Models
-    question: Share
+    question: Comparison
     output: Output
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.adapters.samplers import ADAPTERS, Reading
+from steinball.adapters.samplers import ADAPTERS, NamedDraws, Reading
 from steinball.arrays import Floats
 
 X = np.random.default_rng(1).normal(size=(4, 200, 3))
@@ -22,7 +22,7 @@ def dataset() -> Any:
 
 def read(draws: Any) -> dict[str, Floats]:
     found = ADAPTERS["arviz"].draws(draws, Reading())
-    assert found is not None
+    assert isinstance(found, NamedDraws)
     return found.values
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.adapters.samplers import ADAPTERS, Reading
+from steinball.adapters.samplers import ADAPTERS, OrderedDraws, Reading
 from steinball.posterior import Draws, read
 
 X = np.random.default_rng(0).normal(size=(3, 40, 4))
@@ -72,7 +72,7 @@ def test_which_axis_is_the_chain_must_be_said() -> None:
 @pytest.mark.exact
 def test_states_without_a_gradient_give_no_scores() -> None:
     found = ADAPTERS["blackjax"].draws(RWState(X[0], np.zeros(40)), Reading())
-    assert found is not None
+    assert isinstance(found, OrderedDraws)
     assert found.scores is None
 
 

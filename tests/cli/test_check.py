@@ -49,6 +49,7 @@ def test_the_exit_code_follows_the_verdict(
     [
         ([], "give one of `--contamination 5%`"),
         (["--contamination", "5%", "--tolerance", "5%"], "give one of `--contamination 5%`"),
+        (["--tolerance", "5%", "--max-rows", "-1"], "`--max-rows` must be at least 2, got -1"),
         (["--tolerance", "5%", "--require", "perfect"], "`--require` must be good-enough or close, got `perfect`"),
         (["--tolerance", "0", "--require", "good-enough"], "`--require` needs a tolerance above 0"),
         (["--tolerance", "5%", "--fit", "normal"], "give one of `--model`, `--log-density` and `--fit`"),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import sys
+from itertools import islice
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steinball.cli.csvtext import read_lines
+from steinball.cli.csvtext import read_csv
 from steinball_command.options import DataFile
 
 pytestmark = pytest.mark.exact
@@ -18,8 +21,23 @@ pytestmark = pytest.mark.exact
 EXPECTED = np.array([[1.0, 2.5], [-3.0, 4e-3]])
 
 
-def read_csv_text(text: str, **options: Any) -> Any:
-    return read_lines(io.StringIO(text, newline=""), DataFile("-", **options))[0]
+class Lines:
+    """A stream that gives so many lines at a time."""
+
+    def __init__(self, text: str, at_once: int) -> None:
+        self.lines, self.at_once = io.StringIO(text, newline=""), at_once
+
+    def read1(self, _: int) -> bytes:
+        return "".join(islice(self.lines, self.at_once)).encode()
+
+    def tell(self) -> int:
+        return 0
+
+
+def read_csv_text(text: str, at_once: int = 4096, /, **options: Any) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", SimpleNamespace(buffer=Lines(text, at_once)))
+        return read_csv(DataFile("-", **options), lambda size, share: None)[0]
 
 
 @pytest.mark.parametrize(
@@ -200,9 +218,8 @@ def test_two_columns_that_are_no_decimal_commas_are_read(text: str) -> None:
     assert read_csv_text(text).shape == (2, text.splitlines()[-1].count(",") + 1)
 
 
-def test_a_decimal_comma_may_be_ruled_out_far_into_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steinball.cli.csvtext._LINES_AT_ONCE", 10)
-    assert read_csv_text("1,5\n" * 95 + "1,5.5\n").shape == (96, 2)
+def test_a_decimal_comma_may_be_ruled_out_far_into_a_file() -> None:
+    assert read_csv_text("1,5\n" * 95 + "1,5.5\n", 10).shape == (96, 2)
 
 
 @pytest.mark.parametrize(
@@ -221,8 +238,7 @@ def test_a_column_that_is_not_there_is_named(text: str, columns: str, message: s
         read_csv_text(text, columns=columns)
 
 
-def test_what_is_no_number_is_found_in_every_block_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steinball.cli.csvtext._LINES_AT_ONCE", 10)
+def test_what_is_no_number_is_found_in_every_block_of_a_file() -> None:
     for bad, message in (
         ("1,x", "is not a number"),
         ("1,2,3", "has 3 cells"),
@@ -231,47 +247,42 @@ def test_what_is_no_number_is_found_in_every_block_of_a_file(monkeypatch: pytest
         ("1,inf", "finite"),
     ):
         with pytest.raises(ValueError, match=rf"line 26.*{message}"):
-            read_csv_text("1,2.5\n" * 25 + bad + "\n" + "1,2.5\n" * 25)
+            read_csv_text("1,2.5\n" * 25 + bad + "\n" + "1,2.5\n" * 25, 10)
 
 
 @pytest.mark.parametrize("gap", ["", '""', "   ", "NA"], ids=["blank line", "quotes", "white space", "word"])
 @pytest.mark.parametrize("header", ["", "x\n", "# made by hand\n\nx\n"], ids=["bare", "header", "comment"])
-def test_a_gap_in_a_file_of_one_column_is_a_missing_value(gap: str, header: str, monkeypatch: Any) -> None:
+def test_a_gap_in_a_file_of_one_column_is_a_missing_value(gap: str, header: str) -> None:
     """Wherever blocks of lines end; `np.loadtxt` and others leave blank lines out, and n with them."""
     cells = ["1", gap, gap, "2", "3", gap, "4"]
     text = header + "".join(f"{cell}\n" for cell in cells)
     line = header.count("\n") + 2
     for size in range(1, 9):
-        monkeypatch.setattr("steinball.cli.csvtext._LINES_AT_ONCE", size)
         with pytest.raises(ValueError, match=rf"line {line}, column 1( \(`x`\))?: .*`--missing drop`"):
-            read_csv_text(text)
-        found = read_csv_text(text, missing="drop")[:, 0]
+            read_csv_text(text, size)
+        found = read_csv_text(text, size, missing="drop")[:, 0]
         np.testing.assert_array_equal(found, [1.0, np.nan, np.nan, 2.0, 3.0, np.nan, 4.0])
 
 
 @pytest.mark.parametrize("size", [1, 2, 4096])
-def test_blank_lines_are_no_rows_at_the_ends_of_a_file_or_between_rows_of_several_cells(
-    size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("steinball.cli.csvtext._LINES_AT_ONCE", size)
+def test_blank_lines_are_no_rows_at_the_ends_of_a_file_or_between_rows_of_several_cells(size: int) -> None:
     for text in ("\n\n1\n2\n\n\n", "1\n# half\n# past\n2\n", "\n# one\n\nx\n1\n# two\n2\n\n", "x\r\n1\r\n2\r\n\r\n"):
-        np.testing.assert_array_equal(read_csv_text(text), [[1.0], [2.0]])
+        np.testing.assert_array_equal(read_csv_text(text, size), [[1.0], [2.0]])
     for text in ("x,y\n\n1,2.5\n\n   \n3,4\n\n", '"x","y"\n\n"1","2.5"\n\n3,4\n\n', "1 2.5\n\n3 4\n"):
-        np.testing.assert_array_equal(read_csv_text(text), [[1.0, 2.5], [3.0, 4.0]])
+        np.testing.assert_array_equal(read_csv_text(text, size), [[1.0, 2.5], [3.0, 4.0]])
 
 
 @pytest.mark.parametrize("size", [1, 4096])
-def test_texts_and_numbers_may_be_declared_as_missing(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steinball.cli.csvtext._LINES_AT_ONCE", size)
+def test_texts_and_numbers_may_be_declared_as_missing(size: int) -> None:
     text = "x,y\n1,-99.9\nk.A.,2\n3,-9.99e1\n4,5\n?,NA\n"
     with pytest.raises(ValueError, match=r"line 3, column 1 \(`x`\): `k.A.` is not a number; .* say `--na k.A.`"):
-        read_csv_text(text)
+        read_csv_text(text, size)
     na = ["k.A.", "-99.90", "?"]
     with pytest.raises(ValueError, match=r"line 2, column 2 \(`y`\): `-99.9` stands for a missing value; .*drop"):
-        read_csv_text(text, na=na)
+        read_csv_text(text, size, na=na)
     nan = np.nan
     expected = [[1.0, nan], [nan, 2.0], [3.0, nan], [4.0, 5.0], [nan, nan]]
-    np.testing.assert_array_equal(read_csv_text(text, na=na, missing="drop"), expected)
+    np.testing.assert_array_equal(read_csv_text(text, size, na=na, missing="drop"), expected)
 
 
 def test_a_missing_number_is_written_as_the_others_are() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steinball.cli.csvtext import LiveLines, read_lines
-from steinball.cli.feed import Feed, open_feed
+from steinball.cli import csvtext
+from steinball.cli.csvtext import LiveLines, TextRows, read_csv
+from steinball.cli.feed import complete_rows, open_feed
 from steinball_command.options import DataFile
 
 pytestmark = pytest.mark.exact
@@ -33,8 +35,8 @@ class Pieces:
 
 
 def taken(content: str, sizes: list[int] | None = None, **options: Any) -> list[list[float]]:
-    feed = Feed(Pieces(content.encode(options.get("encoding", "utf-8")), sizes or []), DataFile("-", **options))
-    return [row for batch in feed for row in batch.tolist()]
+    stream = Pieces(content.encode(options.get("encoding", "utf-8")), sizes or [])
+    return [row for batch in complete_rows(TextRows(stream, DataFile("-", **options))) for row in batch.tolist()]
 
 
 @given(st.lists(st.sampled_from(["a", "ü", "\n", "\r", "\r\n", ",", "1"])), st.lists(st.integers(1, 5)))
@@ -57,18 +59,19 @@ def test_lines_are_those_of_a_file_in_whatever_pieces_they_come(parts: list[str]
         ("7\n", {}),
     ],
 )
-def test_a_feed_reads_what_a_file_reads(content: str, options: dict[str, Any]) -> None:
-    lines = io.StringIO(content.removeprefix("\ufeff"), newline="")
+def test_a_feed_reads_what_a_file_reads(content: str, options: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(content.encode(options.get("encoding", "utf-8")))
+    read = read_csv(DataFile(str(path), **options), lambda size, share: None)[0]
     for sizes in ([], [1] * 99, [3, 2] * 30):
-        assert taken(content, sizes, **options) == read_lines(lines, DataFile("-", **options))[0].tolist()
-        lines.seek(0)
+        assert taken(content, sizes, **options) == read.tolist()
 
 
 def test_rows_come_before_the_stream_ends() -> None:
     reader, writer = os.pipe()
     with open(reader, "rb") as stream, open(writer, "wb", buffering=0) as pipe:
         pipe.write(b"x\n1\n2\n3")
-        batches = iter(Feed(stream, PIPE))
+        batches = iter(TextRows(stream, PIPE))
         assert next(batches).tolist() == [[1.0], [2.0]]
         pipe.write(b"\n4\n")
         assert next(batches).tolist() == [[3.0], [4.0]]
@@ -86,7 +89,7 @@ def test_a_million_rows_are_never_all_there() -> None:
             self.given += 1
             return b"0.25\n" * 5000 if self.given <= 200 else b""
 
-    sizes = [len(batch) for batch in Feed(Endless(), PIPE)]
+    sizes = [len(batch) for batch in TextRows(Endless(), PIPE)]
     assert sum(sizes) == 1_000_000
     assert max(sizes) <= 5000
 
@@ -97,7 +100,7 @@ def test_a_million_rows_are_never_all_there() -> None:
 )
 @pytest.mark.parametrize("sizes", [[], [1] * 40])
 def test_the_rows_before_a_bad_line_are_given_first(bad: str, message: str, sizes: list[int]) -> None:
-    feed, found = Feed(Pieces(f"x\n1\n2\n{bad}\n5\n".encode(), list(sizes)), PIPE), list[Any]()
+    feed, found = TextRows(Pieces(f"x\n1\n2\n{bad}\n5\n".encode(), list(sizes)), PIPE), list[Any]()
     with pytest.raises(ValueError, match=message):
         found.extend(batch for batch in feed)
     assert np.concatenate(found).ravel().tolist() == [1.0, 2.0]
@@ -119,11 +122,11 @@ def test_missing_values_may_be_dropped() -> None:
 )
 def test_what_is_no_feed_is_refused(content: bytes, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        list(Feed(io.BytesIO(content), DataFile("-", **options)))
+        list(complete_rows(TextRows(io.BytesIO(content), DataFile("-", **options))))
 
 
 def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steinball.cli.csvtext._LONGEST_LINE", 100)
+    monkeypatch.setattr(csvtext, "_LONGEST_LINE", 100)
     with pytest.raises(ValueError, match="is it text"):
         list(LiveLines(io.BytesIO(b"1" * 1000), PIPE))
 

@@ -13,7 +13,7 @@ import pytest
 
 from steinball import kernels, models
 from steinball.cli import specs
-from steinball.cli.specs import as_share, kernel_from, parse_spec, python_file
+from steinball.cli.specs import kernel_from, parse_spec, python_file
 from steinball_command.options import Model
 
 pytestmark = pytest.mark.exact
@@ -140,17 +140,6 @@ def test_one_parameter_by_two_names_is_refused() -> None:
         model_from("normal:loc=1,mean=2", dimension=1)
     with pytest.raises(ValueError, match="not both"):
         model_from("normal:cov=1,sd=2", dimension=1)
-
-
-@pytest.mark.parametrize(("text", "share"), [("5%", 0.05), (" 2.5 %", 0.025), ("0.1", 0.1), (0.05, 0.05)])
-def test_a_share_may_be_a_percentage(text: Any, share: float) -> None:
-    assert as_share(text, "--level") == pytest.approx(share)
-
-
-@pytest.mark.parametrize("text", ["%5", "5%%", "five", "", "5", "101%", "inf"])
-def test_a_share_is_a_number_up_to_one(text: str) -> None:
-    with pytest.raises(ValueError, match=f"`--level` must be a share such as 0.05 or 5%, got `{text}`"):
-        as_share(text, "--level")
 
 
 def test_a_distribution_of_scipy_is_named_with_its_own_parameters() -> None:

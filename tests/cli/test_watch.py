@@ -149,9 +149,9 @@ def test_two_monitors_do_not_write_one_state(monitor: Command, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--contamination", "500%"), "`--contamination` must be a share"),
-        (("--expected-run", "many"), "`--expected-run` must be a number of rows above 1, got `many`"),
-        (("--expected-run", "1"), "above 1"),
+        (("--contamination", "500%"), "argument --contamination: must be a share"),
+        (("--expected-run", "many"), "argument --expected-run: invalid float value: 'many'"),
+        (("--expected-run", "1"), "`--expected-run` must be a number of rows above 1, got 1."),
         (("--again",), "give `--state FILE.npz`"),
         (("--plot", "x.gif"), "must end in .png"),
         (("--data", "none.csv"), "none.csv: No such file"),

@@ -25,7 +25,7 @@ def test_options_are_found_in_their_groups() -> None:
     options = parse([*words.split(), "--seed=3", "--jobs", "-1", "--json", "--decimal", ","])
     assert options.file == known.DataFile("x.csv", columns="a,b", header=False, decimal=",", max_rows=7)
     assert options.model == known.Model(fit="normal")
-    assert options.tolerance == known.Tolerance("5%", "-1")
+    assert options.tolerance == known.Tolerance(0.05, "-1")
     assert options.method == known.Method(seed=3, jumps=True)
     assert options.work == known.Work(jobs=-1)
     assert options.output == known.Output(json=True)
@@ -71,6 +71,18 @@ def test_wrong_usage_is_2_and_one_line(command: Command, words: list[str], messa
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith("steinball: error: ")
     assert message in done.stderr
+
+
+@pytest.mark.parametrize(("text", "share"), [("5%", 0.05), (" 2.5 %", 0.025), ("0.1", 0.1), ("0.05", 0.05)])
+def test_a_share_may_be_a_percentage(text: str, share: float) -> None:
+    assert parse(["test", "x.csv", "--level", text]).tolerance.level == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["%5", "5%%", "five", "", "5", "101%", "inf"])
+def test_a_share_is_a_number_up_to_one(command: Command, text: str) -> None:
+    done = command("test", "x.csv", "--level", text)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"argument --level: must be a share such as 0.05 or 5%, got `{text}`; see steinball test" in done.stderr
 
 
 @pytest.mark.parametrize("words", [["--help"], ["test", "-h"], ["demo", "--help"]])

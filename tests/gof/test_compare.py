@@ -12,8 +12,8 @@ from scipy import stats
 import steinball as sb
 from steinball.cautions import FewRowsWarning, FittedOnDataWarning
 from steinball.comparison import KernelCoordinates
-from steinball.gof import compare as _compare_function
 from steinball.gof.compare import _fitted
+from steinball.gof.compare import compare as _compare_function
 
 pytestmark = pytest.mark.exact
 Floats = NDArray[np.float64]

@@ -18,7 +18,8 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.gof import MMDResult, mmd
+from steinball.gof import mmd
+from steinball.gof.mmd import MMDResult
 from steinball.kernels import Gaussian, Kernel
 
 LOW, HIGH = 8 / 400, 36 / 400

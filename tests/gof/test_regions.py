@@ -278,7 +278,7 @@ class Constant(Told):
         return np.ones(len(x))
 
 
-def learned_with(monkeypatch: pytest.MonkeyPatch, model: Any, x: Floats) -> tuple[sb.results.RegionResult, Told]:
+def learned_with(monkeypatch: pytest.MonkeyPatch, model: Any, x: Floats) -> tuple[sb.RegionResult, Told]:
     """A result with a classifier, and the copy of it that was taught."""
     taught = Told()
     monkeypatch.setattr(Told, "__deepcopy__", lambda self, memo: taught, raising=False)

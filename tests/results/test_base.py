@@ -18,7 +18,7 @@ import pytest
 import steinball as sb
 from steinball.evidence.base import Decision
 from steinball.gof.check import _together
-from steinball.results import Result
+from steinball.results.base import Result
 from steinball.results.regions import SharesResult
 from steinball.text import BRIEF_WIDTH, WIDTH
 

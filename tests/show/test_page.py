@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import steinball as sb
-from steinball.results import Result
+from steinball.results.base import Result
 from steinball.show.page import page_of
 from steinball.show.view import Scene
 from tests.show.browser import Browser

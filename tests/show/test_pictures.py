@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.results import Result
+from steinball.results.base import Result
 from steinball.show.axes import Theme
 from steinball.show.panels import BLAMED
 from steinball.show.pictures import Panels

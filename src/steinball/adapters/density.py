@@ -161,7 +161,7 @@ def _mixture(model: Any, weights: Floats) -> GaussianMixture | None:
 
 def _base(model: Any, library: Conventions) -> Map | None:
     """The map to base space by a CDF, or back through the transforms of a normal distribution, where there is one."""
-    base = partial(_to_base, model, library.array)
+    base = partial(_to_base, model, library)
     try:
         base(library.sample(model, 2, 0))
     except Exception:  # no CDF, or transforms without an inverse: whatever the library raises
@@ -169,18 +169,15 @@ def _base(model: Any, library: Conventions) -> Map | None:
     return base
 
 
-def _to_base(model: Any, array: Callable[[Floats], Any], x: Floats) -> Floats:
-    z = array(x)
+def _to_base(model: Any, library: Conventions, x: Floats) -> Floats:
+    z = library.array(x)
     while "TransformedDistribution" in class_names(model) and model.event_shape:
         for transform in reversed(model.transforms):
             z = transform.inv(z)
         model = model.base_dist
-    core = _without_independence(model)
-    if "MultivariateNormal" in class_names(core):
-        return np.asarray(Gaussian(to_host(core.loc), to_host(core.covariance_matrix)).to_base(to_host(z)))
-    if "Normal" in class_names(core):
-        return to_host((z - core.loc) / core.scale)
-    below = to_host(core.cdf(z)).reshape(x.shape)
+    if (own := _own_model(model, library)) is not None:
+        return np.asarray(own.to_base(to_host(z)))
+    below = to_host(_without_independence(model).cdf(z)).reshape(x.shape)
     return normal_of(below, 1.0 - below)
 
 

@@ -53,15 +53,19 @@ class Reading:
 
 
 class NamedDraws(NamedTuple):
-    """Draws by name, each (chain, draw, ...), with the scores at them and the model that was sampled, where known.
-
-    ``ordered`` says that the variables are the columns of the model in its own order, so that nobody has to state it.
-    """
+    """Draws by name, each (chain, draw, ...), and the model that was sampled, where that is known."""
 
     values: dict[str, Floats]
-    scores: dict[str, Floats] | None = None
     model: Any = None
-    ordered: bool = False
+
+
+class OrderedDraws(NamedTuple):
+    """Draws whose columns are those of the model in its own order, as an array that a user might pass: their names,
+    and the scores at them, where known."""
+
+    values: Floats
+    names: tuple[str, ...]
+    scores: Floats | None
 
 
 def column_name(name: str, index: tuple[int, ...]) -> str:
@@ -243,8 +247,8 @@ def _values(variable: Any) -> Floats:
 class BlackJAX(Adapter):
     """Draws and scores of BlackJAX."""
 
-    def draws(self, thing: Any, reading: Reading) -> NamedDraws:
-        """Positions and gradients of states: of one chain (draw, ...), of several by ``reading.chain_axis``.
+    def draws(self, thing: Any, reading: Reading) -> OrderedDraws:
+        """Positions and gradients of states: of one chain (draw, d), of several by ``reading.chain_axis``.
 
         States without ``logdensity_grad``, such as those of a random walk, give no scores.
         """
@@ -261,11 +265,10 @@ class BlackJAX(Adapter):
                 "is the chain. Give `chain_axis=0` for (chain, draw), as `jax.vmap` over chains makes them, or "
                 "`chain_axis=1` for (draw, chain), as a scan over vectorized steps does."
             )
-        values, scores = (
-            {name: leaf[None] if leading == 1 else reading.chains_first(leaf) for name, leaf in _leaves(tree).items()}
-            for tree in (fields["position"], fields.get("logdensity_grad", {}))
-        )
-        return NamedDraws(values, scores or None, ordered=True)
+        values = _leaves(fields["position"])
+        layout = Layout.of(values, leading)
+        scores = layout.pack(_leaves(fields["logdensity_grad"])) if "logdensity_grad" in fields else None
+        return OrderedDraws(layout.pack(values), layout.parameters, scores)
 
 
 def _leaves(tree: Any) -> dict[str, Floats]:

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import erfcx
 
 from steinball.adapters.density import refuse_angle, refuse_columns
 from steinball.arrays import Array, Floats, like, to_host
@@ -24,27 +24,21 @@ Number = float | Floats
 class ClosedScore(NamedTuple):
     """The score at z with the shape parameters of SciPy, and r with |s| = O(1 + |z|^r), and O(1/distance) at an edge.
 
-    ``growth`` is ``None`` where no such r exists.
+    ``growth`` is NaN where no such r exists.
     """
 
     score: Callable[..., Any]
-    growth: Callable[..., float | None] | float | None
+    growth: Callable[..., Any] | float
 
     def rate(self, *shapes: Number) -> float | None:
         """The growth for these shape parameters: the largest of the columns, where every column has one."""
-        if not callable(self.growth):
-            return self.growth
-        columns = np.stack(np.broadcast_arrays(*map(np.ravel, shapes)), axis=1)
-        rates = [self.growth(*column) for column in columns.tolist()]
-        return None if any(rate is None for rate in rates) else max(rates)  # type: ignore[type-var]
+        largest = float(np.max(self.growth(*shapes) if callable(self.growth) else self.growth))
+        return None if np.isnan(largest) else largest
 
 
 def _mills(z: Floats) -> Floats:
-    """φ(z)/Φ(z); far to the left |z| + 1/|z|, where the two logarithms would cancel."""
-    near = np.maximum(z, -1e3)
-    far = np.maximum(-z, 1e3)
-    ratio = np.exp(-0.5 * near * near - 0.5 * np.log(2.0 * np.pi) - log_ndtr(near))
-    return np.where(z < -1e3, far + 1.0 / far, ratio)
+    """φ(z)/Φ(z)."""
+    return np.asarray(np.sqrt(2.0 / np.pi) / erfcx(-z / np.sqrt(2.0)))
 
 
 #: By the names of SciPy: distributions with the same score stand together.
@@ -57,16 +51,17 @@ _SCORES = {
     "f": ClosedScore(lambda z, m, n: (m / 2.0 - 1.0) / z - (m + n) / 2.0 * m / (n + m * z), 0.0),
     "genpareto": ClosedScore(lambda z, c: -(1.0 + c) / (1.0 + c * z), 0.0),
     "gennorm": ClosedScore(
-        lambda z, beta: -beta * np.sign(z) * np.abs(z) ** (beta - 1.0), lambda beta: beta - 1.0 if beta >= 1.0 else None
+        lambda z, beta: -beta * np.sign(z) * np.abs(z) ** (beta - 1.0),
+        lambda beta: np.where(beta >= 1.0, beta - 1.0, np.nan),
     ),
-    "gumbel_l": ClosedScore(lambda z: 1.0 - np.exp(z), None),
-    "gumbel_r": ClosedScore(lambda z: np.exp(-z) - 1.0, None),
+    "gumbel_l": ClosedScore(lambda z: 1.0 - np.exp(z), np.nan),
+    "gumbel_r": ClosedScore(lambda z: np.exp(-z) - 1.0, np.nan),
     "halflogistic logistic": ClosedScore(lambda z: -np.tanh(z / 2.0), 0.0),
     "halfnorm norm truncnorm": ClosedScore(lambda z, *_: -z, 1.0),
-    "invgamma": ClosedScore(lambda z, a: (1.0 / z - a - 1.0) / z, None),
-    "invgauss": ClosedScore(lambda z, mu: (0.5 / z - 1.5) / z - 0.5 / mu**2, None),
+    "invgamma": ClosedScore(lambda z, a: (1.0 / z - a - 1.0) / z, np.nan),
+    "invgauss": ClosedScore(lambda z, mu: (0.5 / z - 1.5) / z - 0.5 / mu**2, np.nan),
     "laplace": ClosedScore(lambda z: -np.sign(z), 0.0),
-    "lognorm": ClosedScore(lambda z, s: -(1.0 + np.log(z) / s**2) / z, None),
+    "lognorm": ClosedScore(lambda z, s: -(1.0 + np.log(z) / s**2) / z, np.nan),
     "lomax": ClosedScore(lambda z, c: -(c + 1.0) / (1.0 + z), 0.0),
     "maxwell": ClosedScore(lambda z: 2.0 / z - z, 1.0),
     "pareto": ClosedScore(lambda z, b: -(b + 1.0) / z, 0.0),
@@ -74,7 +69,7 @@ _SCORES = {
     "rayleigh": ClosedScore(lambda z: 1.0 / z - z, 1.0),
     "skewnorm": ClosedScore(lambda z, a: a * _mills(a * z) - z, 1.0),
     "uniform": ClosedScore(np.zeros_like, 0.0),
-    "weibull_min": ClosedScore(lambda z, c: (c - 1.0) / z - c * z ** (c - 1.0), lambda c: max(c - 1.0, 0.0)),
+    "weibull_min": ClosedScore(lambda z, c: (c - 1.0) / z - c * z ** (c - 1.0), lambda c: np.maximum(c - 1.0, 0.0)),
 }
 
 SCORES = {name: score for names, score in _SCORES.items() for name in names.split()}

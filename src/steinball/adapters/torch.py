@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 from operator import attrgetter
@@ -61,33 +61,23 @@ TORCH = Conventions(
 )
 
 
-Sampler = Callable[..., Floats]
-
-
-def module_model(model: Any, original: Any, sampler: Sampler | None = None, base: Map | None = None) -> ForeignDensity:
+def module_model(model: Any, original: Any, base: Map | None = None) -> ForeignDensity:
     """A module with ``log_prob`` of rows, such as a flow; ``original`` is what the user passed."""
-    sampler = _found_sampler(model) if sampler is None else sampler
-    dimension = None if sampler is None else _columns(sampler)
+    sampler = _sampler(model)
     return ForeignDensity(
         function=partial(log_prob, model, False),
         backend="torch",
-        dimension=dimension,
-        sample=None if dimension is None else sampler,
+        dimension=None if sampler is None else int(sampler(2, 0).shape[1]),
+        sample=sampler,
         name=type(original).__name__,
         to_base=base,
         original=original,
     )
 
 
-def _columns(sampler: Sampler) -> int | None:
-    """The number of columns of its draws; ``None`` where it cannot draw, as nflows cannot in double precision."""
-    with suppress(RuntimeError):
-        return int(sampler(2, 0).shape[1])
-    return None
-
-
-def _found_sampler(model: Any) -> Sampler | None:
-    """A module's own ``sample``, by whichever convention gives rows."""
+def _sampler(model: Any) -> Callable[..., Floats] | None:
+    """A module's own ``sample``, by whichever convention gives rows; ``None`` where it cannot draw, as nflows cannot in
+    double precision."""
     if Knowledge(model).sampler is None:
         return None
     for by_shape, several in ((True, False), (True, True), (False, False), (False, True)):
@@ -99,15 +89,20 @@ def _found_sampler(model: Any) -> Sampler | None:
 
 
 class Torch(Adapter):
-    """Models of torch."""
+    """Models of torch, and of a library of flows: ``noise`` takes rows to the normal base of a flow that has
+    ``methods``."""
+
+    def __init__(self, noise: Callable[[Any, Any], Any] | None = None, methods: Collection[str] = ()) -> None:
+        self._noise, self._methods = noise, set(methods)
 
     def model(self, thing: Any, dimension: int | None) -> Any:
         """The model of a distribution, or of a module with ``log_prob``."""
         if isinstance(thing, Distribution):
             return read_distribution(thing, dimension, TORCH)
-        if isinstance(thing, torch.nn.Module) and "log_prob" in dir(thing):
-            return module_model(thing, thing)
-        return None
+        if not isinstance(thing, torch.nn.Module) or "log_prob" not in dir(thing):
+            return None
+        base = partial(_base, self._noise, thing) if self._noise and self._methods <= set(dir(thing)) else None
+        return module_model(thing, thing, base)
 
     def prediction(self, thing: Any, y: Any, features: Any) -> Prediction | None:
         """Draws of a distribution with one entry a row; the state of torch's generator stays as it was."""
@@ -118,33 +113,25 @@ class Torch(Adapter):
             return Prediction(Draws(to_host(thing.sample(torch.Size([DRAWS]))).T))
 
 
-class Flow(Adapter):
-    """Models of a library of flows, each of which ``read`` reads."""
-
-    def __init__(self, read: Callable[[Any], Any]) -> None:
-        self.read = read
+class Zuko(Adapter):
+    """Flows of zuko."""
 
     def model(self, thing: Any, dimension: int | None) -> Any:
-        return self.read(thing)
-
-
-def _zuko(flow: Any) -> Any:
-    """A lazy flow is a function of its context; called without one it is a distribution."""
-    if isinstance(flow, torch.distributions.Distribution):
-        return differentiated(flow, int(flow.event_shape[0]), TORCH) if flow.event_shape else None
-    try:
-        found = flow()
-        found.sample((1,))
-    except Exception as error:  # whatever it raises for want of a context
-        raise TypeError(
-            f"`model` is a flow {type(flow).__name__} that depends on a context; pass the distribution at one: "
-            "`flow(context)`."
-        ) from error
-    return module_model(_Unlazy(flow), flow, partial(sample, found), partial(_zuko_base, flow))
+        """The model of a lazy flow, which is a function of its context; called without one it is a distribution."""
+        if isinstance(thing, Distribution):
+            return differentiated(thing, int(thing.event_shape[0]), TORCH) if thing.event_shape else None
+        try:
+            thing().sample((1,))
+        except Exception as error:  # whatever it raises for want of a context
+            raise TypeError(
+                f"`model` is a flow {type(thing).__name__} that depends on a context; pass the distribution at one: "
+                "`flow(context)`."
+            ) from error
+        return module_model(_Unlazy(thing), thing, partial(_base, _zuko_noise, thing))
 
 
 class _Unlazy(torch.nn.Module):  # type: ignore[misc]
-    """A lazy flow of zuko as a module with ``log_prob``."""
+    """A lazy flow of zuko as a module with ``log_prob`` and ``sample``."""
 
     def __init__(self, flow: Any) -> None:
         super().__init__()
@@ -154,32 +141,29 @@ class _Unlazy(torch.nn.Module):  # type: ignore[misc]
         """The log density of rows."""
         return self.flow().log_prob(x)
 
+    def sample(self, shape: Any) -> Any:
+        """Draws of this shape."""
+        return self.flow().sample(shape)
 
-def _zuko_base(flow: Any, x: Floats) -> Floats:
+
+def _base(noise: Callable[[Any, Any], Any], flow: Any, x: Floats) -> Floats:
+    """The noise of the normal base of a flow that rows are made of."""
+    with torch.no_grad():
+        return to_host(noise(flow, in_precision_of(flow, x)))
+
+
+def _zuko_noise(flow: Any, x: Any) -> Any:
     found = flow()
-    with torch.no_grad():
-        return to_host((found.transform(in_precision_of(flow, x)) - found.base.mean) / found.base.stddev)
+    return (found.transform(x) - found.base.mean) / found.base.stddev
 
 
-def _flow(flow: Any, inverse: Callable[[Any, Floats], Floats], methods: set[str], several: bool) -> Any:
-    """A flow with a normal base, if it has ``log_prob``; its ``inverse`` needs these methods."""
-    if Knowledge(flow).density_method != "log_prob":
-        return None
-    base = partial(inverse, flow) if methods <= set(dir(flow)) else None
-    return module_model(flow, flow, partial(sample, flow, by_shape=False, several=several), base)
+def _nflows_noise(flow: Any, x: Any) -> Any:
+    return flow.transform_to_noise(x)
 
 
-def _nflows_base(flow: Any, x: Floats) -> Floats:
-    with torch.no_grad():
-        return to_host(flow.transform_to_noise(in_precision_of(flow, x)))
+def _normflows_noise(flow: Any, x: Any) -> Any:
+    return (flow.inverse(x) - flow.q0.loc) / torch.exp(flow.q0.log_scale)
 
 
-def _normflows_base(flow: Any, x: Floats) -> Floats:
-    with torch.no_grad():
-        noise = flow.inverse(in_precision_of(flow, x))
-        return to_host((noise - flow.q0.loc) / torch.exp(flow.q0.log_scale))
-
-
-_NFLOWS = partial(_flow, inverse=_nflows_base, methods={"transform_to_noise"}, several=False)
-_NORMFLOWS = partial(_flow, inverse=_normflows_base, methods={"inverse", "q0"}, several=True)
-ADAPTERS = {"torch": Torch(), "zuko": Flow(_zuko), "nflows": Flow(_NFLOWS), "normflows": Flow(_NORMFLOWS)}
+NFLOWS, NORMFLOWS = Torch(_nflows_noise, {"transform_to_noise"}), Torch(_normflows_noise, {"inverse", "q0"})
+ADAPTERS = {"torch": Torch(), "zuko": Zuko(), "nflows": NFLOWS, "normflows": NORMFLOWS}

@@ -15,7 +15,7 @@ import steinball_command.options as opt
 from steinball.cli import outcome
 from steinball.cli.datafiles import read_table
 from steinball.cli.feed import check_watch, open_feed, start_monitor, watch
-from steinball.cli.specs import as_share, kernel_from, load, model_from, python_file
+from steinball.cli.specs import kernel_from, load, model_from, python_file
 from steinball.cli.table import Table, prediction_columns, predictions_of
 from steinball.evidence.base import CLOSE, GOOD_ENOUGH
 from steinball.files import only_writer
@@ -56,9 +56,9 @@ def run_test(check: Callable[[Any], Any], test: Callable[[Table, Any], Any], opt
     file, output = options.file, options.output
     given = {name: value for group in vars(options).values() for name, value in vars(group).items()}
     with outcome.ending(debug=output.debug):
-        for name in ("contamination", "level"):
-            as_share(given[name] or "0", f"--{name}")
         check(options)
+        if file.max_rows is not None and file.max_rows < 2:
+            raise ValueError(f"`--max-rows` must be at least 2, got {file.max_rows}.")
         outcome.check_files(output)
         table = _read(options, given.get("memory_limit")).drawn(file.max_rows, given["seed"])
         with outcome.foreign_code():  # what the user's own file prints is not our output
@@ -92,8 +92,8 @@ def _code(result: Any, require: str | None) -> int:
 
 def _shares(question: opt.Question) -> dict[str, Any]:
     """What is tolerated, by exactly one of two words; both are explained where that is not so."""
-    words = {"contamination": question.contamination, "tolerance": question.tolerance}
-    given = {name: as_share(text, f"--{name}") for name, text in words.items() if text is not None}
+    shares = {"contamination": question.contamination, "tolerance": question.tolerance}
+    given = {name: share for name, share in shares.items() if share is not None}
     if len(given) != 1:
         raise ValueError(
             "give one of `--contamination 5%` (some rows are garbage, the others an honest sample of the model) and "
@@ -107,7 +107,7 @@ def _shares(question: opt.Question) -> dict[str, Any]:
 
 
 def _settings(question: Any) -> dict[str, Any]:
-    return {"level": as_share(question.level, "--level"), "rng": question.seed}
+    return {"level": question.level, "rng": question.seed}
 
 
 def _check(table: Table, options: opt.Check) -> Any:
@@ -145,10 +145,10 @@ def _predictive(table: Table, options: opt.PredictionCheck) -> Any:
 
 
 def _compare(table: Table, options: opt.Compare) -> Any:
-    d, share = table.samples.shape[1], as_share(options.question.contamination, "--contamination")
+    d, question = table.samples.shape[1], options.question
     named = _named_specs(options.models).items()
     models = {name: _family(spec) if fit else model_from(opt.Model(spec), d) for name, (spec, fit) in named}
-    return sb.compare(table.samples, models, contamination=share, **_settings(options.question))
+    return sb.compare(table.samples, models, contamination=question.contamination, **_settings(question))
 
 
 def _named_specs(models: opt.Models) -> dict[str, tuple[str, bool]]:
@@ -175,27 +175,19 @@ def _check_test(options: opt.GoodnessOfFit) -> None:
     tolerance, method, family = options.tolerance, options.method, options.model.fit is not None
     if not family and (tolerance.radius is None) == (tolerance.contamination is None):
         raise ValueError("give one of `--contamination` (a share) and `--radius` (a distance).")
-    share = _share(tolerance)
     radius = _radius(tolerance) if python_file(tolerance.radius) is None else tolerance.radius  # the file is run later
-    if method.aggregate and (share is None or method.jumps or method.kernel != "imq"):
+    if method.aggregate and (tolerance.contamination is None or method.jumps or method.kernel != "imq"):
         raise ValueError("`--aggregate` goes with `--contamination`, and without `--kernel` and `--jumps`.")
     if tolerance.require not in (None, "close", *["good-enough"] * family):  # families are compared in regions
         raise ValueError(
             f"`--require` must be close, got `{tolerance.require}`: this test compares scores, which say how close a "
             "model is in KSD, and not whether it is good enough. `steinball check … --require good-enough` says that."
         )
-    if tolerance.require is not None and (method.aggregate or not (share or radius)):
+    if tolerance.require is not None and (method.aggregate or not (tolerance.contamination or radius)):
         raise ValueError(
             f"`--require {tolerance.require}` needs a tolerance above 0 and one length scale: nothing else can be "
             "shown to be close enough. Give `--contamination 5%`, without `--aggregate`."
         )
-    if options.file.max_rows is not None and options.file.max_rows < 2:
-        raise ValueError(f"`--max-rows` must be at least 2, got {options.file.max_rows}.")
-
-
-def _share(tolerance: opt.Tolerance) -> float | None:
-    """The tolerated share of contamination, if one is given."""
-    return None if tolerance.contamination is None else as_share(tolerance.contamination, "--contamination")
 
 
 def _radius(tolerance: opt.Tolerance) -> Any:
@@ -211,7 +203,7 @@ def _radius(tolerance: opt.Tolerance) -> Any:
 def _test(table: Table, options: opt.GoodnessOfFit) -> Any:
     """One test of scores, of a known model or of a family."""
     work, method = options.work, options.method
-    settings: dict[str, Any] = {"level": as_share(options.tolerance.level, "--level"), "rng": method.seed}
+    settings: dict[str, Any] = {"level": options.tolerance.level, "rng": method.seed}
     settings |= {"engine": work.engine, "n_jobs": work.jobs, "memory_limit": work.memory_limit}
     settings["progress"] = False if work.no_progress else "auto"
     if not method.aggregate:
@@ -220,7 +212,7 @@ def _test(table: Table, options: opt.GoodnessOfFit) -> Any:
 
 
 def _test_model(samples: Any, options: opt.GoodnessOfFit, settings: dict[str, Any]) -> Any:
-    tolerance, method, share = options.tolerance, options.method, _share(options.tolerance)
+    tolerance, method, share = options.tolerance, options.method, options.tolerance.contamination
     calibration = _calibration(method.calibration or "boundary", method.resamples, _CALIBRATIONS)
     model = model_from(options.model, samples.shape[1])
     settings |= {"calibration": calibration, "tau": _tau(method, calibration, share)}
@@ -234,7 +226,7 @@ def _test_model(samples: Any, options: opt.GoodnessOfFit, settings: dict[str, An
 
 def _test_family(samples: Any, options: opt.GoodnessOfFit, settings: dict[str, Any]) -> Any:
     """A family has its parameters fitted; what describes a known model does not go with it."""
-    model, method, share = options.model, options.method, _share(options.tolerance) or 0.0
+    model, method, share = options.model, options.method, options.tolerance.contamination or 0.0
     others: dict[str, Any] = {"--model": model.model, "--log-density": model.log_density, "--backend": model.backend}
     others |= {"--tau": method.tau, "--jumps": method.jumps or None, "--aggregate": method.aggregate or None}
     for name in (name for name, given in {**others, "--radius": options.tolerance.radius}.items() if given is not None):

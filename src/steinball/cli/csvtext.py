@@ -10,23 +10,21 @@ import re
 import sys
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, islice, tee
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steinball.arrays import Floats
 from steinball.cli.table import choose_columns
 from steinball.gram.cost import in_words
 from steinball_command.options import DataFile
 
 _DELIMITERS = (";", "\t", ",")  # a comma beside a semicolon or a tab is a decimal comma, and an error unless said
-_LINES_AT_ONCE, _BYTES_AT_ONCE = 4096, 2**13
-_LONGEST_LINE = 2**24
+_BYTES_AT_ONCE, _LONGEST_LINE = 2**16, 2**24
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r(?!\Z))")  # a carriage return at the end may be followed by its line feed
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "--", "."}
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
@@ -42,16 +40,21 @@ def open_text(file: DataFile) -> AbstractContextManager[Any]:
     return nullcontext(sys.stdin.buffer) if file.data == "-" else open(file.data, "rb")
 
 
-def read_csv(file: DataFile, check: Callable[[int, float], None]) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """The numbers of a text file or of standard input, (n, d), and the names of their columns.
+def read_csv(file: DataFile, check: Callable[[int, float], None]) -> tuple[Floats, tuple[str, ...]]:
+    """The numbers of a text file or of standard input, (n, d), and the names of their columns; none without a header.
 
     ``check`` is called with the number of bytes that the numbers take so far, and the share of the file that they are.
     """
+    values = array("d")
     with open_text(file) as stream:
-        whole = os.path.getsize(file.data) if file.data != "-" else 0
-        return read_lines(
-            LiveLines(stream, file), file, lambda size: check(size, min(1.0, stream.tell() / whole) if whole else 1.0)
-        )
+        whole, rows = os.path.getsize(file.data) if file.data != "-" else 0, TextRows(stream, file)
+        for batch in rows:
+            values.frombytes(batch.tobytes())
+            check(values.itemsize * len(values), min(1.0, stream.tell() / whole) if whole else 1.0)
+    if not values:
+        raise ValueError("the file holds a header but no data.")
+    rows.refuse_ambiguous()
+    return np.frombuffer(values, dtype=np.float64).reshape(-1, rows.columns), rows.names
 
 
 class LiveLines:
@@ -63,8 +66,8 @@ class LiveLines:
     --------
     >>> import io
     >>> lines = LiveLines(io.BytesIO(b"x\\n1\\n2"), DataFile("-"))
-    >>> next(lines), len(lines), list(lines)
-    ('x\\n', 1, ['1\\n', '2'])
+    >>> [(line, len(lines)) for line in lines]
+    [('x\\n', 1), ('1\\n', 0), ('2', 0)]
     """
 
     def __init__(self, stream: Any, file: DataFile) -> None:
@@ -75,18 +78,13 @@ class LiveLines:
         self._decoder = codecs.getincrementaldecoder(file.encoding)()
         self._stream, self._file, self._rest, self._lines, self._came = stream, file, "", deque[str](), 0
 
-    def __iter__(self) -> LiveLines:
-        return self
-
-    def __next__(self) -> str:
-        while not self._lines and (read := self._stream.read1(max(_BYTES_AT_ONCE, len(self._rest)))):
+    def __iter__(self) -> Iterator[str]:
+        while read := self._stream.read1(max(_BYTES_AT_ONCE, len(self._rest))):
             self._take(self._decoded(read))
-        if not self._lines and (last := self._rest + self._decoded(b"", final=True)):  # a line without an end
-            self._lines.append(last)
-            self._rest = ""
-        if not self._lines:
-            raise StopIteration
-        return self._lines.popleft()
+            while self._lines:
+                yield self._lines.popleft()
+        if last := self._rest + self._decoded(b"", final=True):  # a line without an end
+            yield last
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -114,104 +112,133 @@ class LiveLines:
             ) from None
 
 
-@dataclass(frozen=True)
-class Layout:
-    """How lines are cut into cells, which of the cells are read, and what they are called.
-
-    ``bare``: whether each line may be one number with a decimal comma, in place of two numbers.
-    """
-
-    file: DataFile
-    start: int
-    delimiter: str | None
-    width: int
-    names: list[str] | None
-    chosen: Sequence[int]
-    bare: bool
-
-    @property
-    def read(self) -> tuple[str, ...]:
-        """The names of the columns that are read; none without a header."""
-        return () if self.names is None else tuple(self.names[k] for k in self.chosen)
-
-    def number(self, cell: str) -> float | None:
-        """The number in a cell, or None."""
-        return _number(cell, self.file.decimal or ".", self.file.thousands)
-
-    @cached_property
-    def na(self) -> dict[str, float | None]:
-        """Texts that stand for missing values, and the numbers among them, in whatever way they are written."""
-        return {text: self.number(text) for text in self.file.na or ()}
-
-
-def read_lines(
-    lines: Iterable[str], file: DataFile, check_size: Callable[[int], None] = lambda size: None
-) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """Numbers of delimited text as an array of shape (n, d), and the names of their columns; none without a header.
+class TextRows:
+    """The rows of delimited text in batches of ``columns`` numbers each, as their lines come; NaN where one is missing.
 
     The delimiter is a semicolon, a tab, a comma or white space, whichever comes first in this list and is used. Lines
     that start with ``#`` are skipped, and so are blank lines; in a file of one column a blank line between others is a
-    missing value.
+    missing value. Where a line holds no row, the rows before it are given first, and then the error.
 
     Parameters
     ----------
-    lines : iterable of str
-        The lines of the file, with their ends.
+    stream : binary file
+        With ``read1``.
     file : DataFile
-        Which columns are read, whether there is a header, and how numbers are written.
-    check_size : callable
-        Called with the number of bytes that the numbers take so far; it may refuse more.
+        Which columns are read, whether there is a header, and how numbers are written. Without a header there are no
+        ``names``.
 
     Examples
     --------
-    >>> read_lines(["a;b\\n", "1; 2\\n", "3; 4\\n"], DataFile("-", columns="b"))
-    (array([[2.],
-           [4.]]), ('b',))
+    >>> import io
+    >>> rows = TextRows(io.BytesIO(b"a;b\\n1; 2\\n3; 4\\n"), DataFile("-", columns="b"))
+    >>> rows.names, list(rows)
+    (('b',), [array([[2.],
+           [4.]])])
     """
-    layout, lines = lay_out(lines, file)
-    values, number, bare = array("d"), layout.start, layout.bare
-    while block := list(islice(lines, _LINES_AT_ONCE)):
-        bare = bare and all_decimal_commas(block)  # one line of another kind is enough
-        numbers, number, wrong = numbers_of(block, lines, layout, number)
-        if wrong is not None:
-            raise wrong
-        values.frombytes(numbers.tobytes())
-        check_size(values.itemsize * len(values))
-    if bare and values:
-        raise ValueError(DECIMAL_OR_TWO)
-    if not values:
-        raise ValueError("the file holds a header but no data.")
-    return np.frombuffer(values, dtype=np.float64).reshape(-1, len(layout.chosen)), layout.read
 
+    def __init__(self, stream: Any, file: DataFile) -> None:
+        self._file, self._live = file, LiveLines(stream, file)
+        self._lines, whole, ahead = tee(_without(self._live, file.skip_lines), 3)
+        # No line is asked for that is not needed, since the next one may come tomorrow.
+        start = list(islice(((k, line) for k, line in enumerate(ahead) if _is_content(line)), 2))
+        marks = {file.decimal or ".", file.thousands}
+        self._delimiter = _delimiter([line for _, line in start], marks) if start else None
+        first = next(_rows(whole, self._delimiter), None)  # its cells may have several lines
+        if first is None:
+            raise ValueError("the file holds no data.")
+        [(number, cells)] = first
+        header = _is_header(number, cells) if file.header is None else file.header
+        self._above = self._number = number if header else start[0][0]  # lines above the first row
+        next(islice(self._lines, self._number, self._number), None)
+        self._names, self._width = [cell.strip() for cell in cells] if header else None, len(cells)
+        self._chosen = choose_columns(file.columns, self._names, self._width)
+        self.names, self.columns = tuple(self._names[k] for k in self._chosen) if self._names else (), len(self._chosen)
+        two = self._width == 2 and self._delimiter == "," and not header and file.columns is None
+        self._ambiguous = two and ", " not in start[-1][1]
 
-def lay_out(lines: Iterable[str], file: DataFile) -> tuple[Layout, Iterator[str]]:
-    """How lines are to be read, by the first two of them; and all lines below the header.
+    def __iter__(self) -> Iterator[Floats]:
+        for line in self._lines:
+            block = [line, *islice(self._lines, len(self._live))]  # all lines that have come
+            self._ambiguous = self._ambiguous and all(map(_DECIMAL_COMMA.fullmatch, filter(_is_content, block)))
+            numbers, wrong = self._numbers_of(block)
+            yield numbers.reshape(-1, self.columns)
+            if wrong is not None:
+                raise wrong
 
-    No line is asked for that is not needed, since the next one may come tomorrow.
-    """
-    lines, marks = _without(lines, file.skip_lines), {file.decimal or ".", file.thousands}
-    block, start = list[str](), list[str]()
-    while len(start) < 2 and (line := next(lines, None)) is not None:
-        block.append(line)
-        start += [line] * _is_content(line)
-    delimiter = _delimiter(start, marks) if start else None
-    first = next(_rows(chain(list(block), _kept(lines, block)), delimiter), None)  # its cells may have several lines
-    if first is None:
-        raise ValueError("the file holds no data.")
-    [(number, cells)] = first
-    has_header = _is_header(number, cells) if file.header is None else file.header
-    names, width = [cell.strip() for cell in cells] if has_header else None, len(cells)
-    number = number if has_header else block.index(start[0])
-    bare = width == 2 and names is None and file.columns is None and ", " not in start[-1] and delimiter == ","
-    layout = Layout(file, number, delimiter, width, names, choose_columns(file.columns, names, width), bare)
-    return layout, chain(block[number:], lines)
+    def _numbers_of(self, block: list[str]) -> tuple[Floats, ValueError | None]:
+        """The numbers of a block of lines, and what is wrong with the line behind them, if anything.
 
+        The last row may need further lines, to the end of a quoted cell.
+        """
+        end, quick, values, wrong = self._number + len(block), self._quick(block), array("d"), None
+        if quick is not None:
+            self._number = end
+            return quick, None
+        try:
+            rows = _rows(chain(block, self._lines), self._delimiter, self._number, self._width)
+            while self._number < end and (group := next(rows, None)) is not None:
+                values.extend(number for row in group for number in self._cells(*row))
+                self._number = group[-1][0]
+        except ValueError as error:
+            wrong = error
+        return np.frombuffer(values, dtype=np.float64), wrong
 
-def _kept(lines: Iterator[str], block: list[str]) -> Iterator[str]:
-    """The lines, each added to the block when it is asked for."""
-    for line in lines:
-        block.append(line)
-        yield line
+    def _quick(self, block: list[str]) -> Floats | None:
+        """The numbers of some lines, or None where one of them needs a closer look."""
+        lines, comma = [line for line in block if _is_content(line)], self._file.decimal == ","
+        if self._file.thousands is not None or (self._width == 1 and not all(map(str.strip, block))):
+            return None
+        if not lines:
+            return np.empty(0)
+        whole = all(len(line.split(self._delimiter)) == self._width and '"' not in line for line in lines)
+        if not whole or (comma and any("." in line for line in lines)):
+            return None
+        lines = [line.replace(",", ".") for line in lines] if comma else lines
+        try:
+            numbers = np.loadtxt(lines, delimiter=self._delimiter, usecols=self._chosen, comments=None, ndmin=2)
+        except ValueError:
+            return None
+        missing = [number for number in self._missing.values() if number is not None]
+        return numbers if np.isfinite(numbers).all() and not np.isin(numbers, missing).any() else None
+
+    def _cells(self, line: int, cells: list[str]) -> list[float]:
+        """The numbers of one row, cell by cell."""
+        if len(cells) != self._width:
+            raise ValueError(f"line {line} has {len(cells)} cells, but the first line has {self._width}.")
+        return [self._finite(line, cells[position].strip(), position) for position in self._chosen]
+
+    def _finite(self, line: int, cell: str, position: int) -> float:
+        value, declared = self._value(cell), self._missing
+        missing = cell.lower() in _MISSING or cell in declared or (value is not None and value in declared.values())
+        if self._file.missing == "drop" and missing:
+            return math.nan
+        if value is not None and math.isfinite(value) and not missing:
+            return value
+        place = f"line {line}, column {position + 1}" + (f" (`{self._names[position]}`)" if self._names else "")
+        if missing:
+            what = f"`{cell}` stands for a missing value" if cell else "the cell is empty"
+            remedy = "remove or impute missing values, or drop such rows with `--missing drop`"
+            raise ValueError(f"{place}: {what}; {remedy}.")
+        if value is not None:
+            raise ValueError(f"{place}: `{cell}` is not finite; remove or impute it.")
+        raise ValueError(f"{place}: `{cell}` {_why(cell, line if self._names and line == self._above + 1 else None)}.")
+
+    def _value(self, cell: str) -> float | None:
+        """The number in a cell, or None."""
+        return _number(cell, self._file.decimal or ".", self._file.thousands)
+
+    @cached_property
+    def _missing(self) -> dict[str, float | None]:
+        """Texts that stand for missing values, and the numbers among them, in whatever way they are written."""
+        return {text: self._value(text) for text in self._file.na or ()}
+
+    def refuse_ambiguous(self) -> None:
+        """Refuse text of which every line so far may be one number with a decimal comma."""
+        if self._ambiguous:
+            raise ValueError(
+                "every line may be one number with a decimal comma, or two whole numbers. Say which: `--decimal ,` for "
+                "the first, `--columns 1,2` for the second."
+            )
 
 
 def _without(lines: Iterable[str], skipped: str | None) -> Iterator[str]:
@@ -223,59 +250,6 @@ def _without(lines: Iterable[str], skipped: str | None) -> Iterator[str]:
         raise ValueError(f"`--skip-lines` must be numbers of lines, such as 2 or 1-3,5, got `{skipped}`.")
     ranges = [range(int(part[1]), int(part[2] or part[1]) + 1) for part in found if part]
     return ("#\n" if any(k in part for part in ranges) else line for k, line in enumerate(lines, start=1))
-
-
-DECIMAL_OR_TWO = (
-    "every line may be one number with a decimal comma, or two whole numbers. Say which: `--decimal ,` for the first, "
-    "`--columns 1,2` for the second."
-)
-
-
-def all_decimal_commas(block: list[str]) -> bool:
-    """Whether every line may be one number with a decimal comma."""
-    return all(_DECIMAL_COMMA.fullmatch(line) for line in block if _is_content(line))
-
-
-def numbers_of(
-    block: list[str], lines: Iterator[str], layout: Layout, number: int
-) -> tuple[NDArray[np.float64], int, ValueError | None]:
-    """The numbers of a block of lines behind the first ``number`` of a file, (n · d,); the number of the last line; and
-    what is wrong with the line behind these numbers, if anything.
-
-    The last row may need further ``lines``, to the end of a quoted cell.
-    """
-    end, quick, wrong = number + len(block), _quick(block, layout), None
-    if quick is not None:
-        return quick.ravel(), end, None
-    values = array("d")
-    try:
-        for rows in _rows(chain(block, lines), layout.delimiter, number, layout.width):
-            values.extend(number for row in rows for number in _numbers(*row, layout))
-            number = rows[-1][0]
-            if number >= end:
-                break
-    except ValueError as error:
-        wrong = error
-    return np.frombuffer(values, dtype=np.float64), number, wrong
-
-
-def _quick(block: list[str], layout: Layout) -> NDArray[np.float64] | None:
-    """The numbers of some lines, or None where one of them needs a closer look."""
-    lines, delimiter, decimal = [line for line in block if _is_content(line)], layout.delimiter, layout.file.decimal
-    if layout.file.thousands is not None or (layout.width == 1 and not all(map(str.strip, block))):
-        return None
-    if not lines:
-        return np.empty(0)
-    whole = all(len(line.split(delimiter)) == layout.width and '"' not in line for line in lines)
-    if not whole or (decimal == "," and any("." in line for line in lines)):
-        return None
-    lines = [line.replace(",", ".") for line in lines] if decimal == "," else lines
-    try:
-        numbers = np.loadtxt(lines, delimiter=delimiter, usecols=layout.chosen, comments=None, ndmin=2)
-    except ValueError:
-        return None
-    missing = [number for number in layout.na.values() if number is not None]
-    return numbers if np.isfinite(numbers).all() and not np.isin(numbers, missing).any() else None
 
 
 def _rows(lines: Iterable[str], delimiter: str | None, number: int = 0, width: int = 0) -> Iterator[list[Row]]:
@@ -353,30 +327,8 @@ def _is_grouped(cell: str, decimal: str, thousands: str) -> bool:
     return re.fullmatch(_GROUPED.format(group=group, decimal=decimal), cell) is not None
 
 
-def _numbers(line: int, cells: list[str], layout: Layout) -> list[float]:
-    if len(cells) != layout.width:
-        raise ValueError(f"line {line} has {len(cells)} cells, but the first line has {layout.width}.")
-    return [_finite(line, cells[position].strip(), position, layout) for position in layout.chosen]
-
-
-def _finite(line: int, cell: str, position: int, layout: Layout) -> float:
-    value, names = layout.number(cell), layout.names
-    missing = cell.lower() in _MISSING or cell in layout.na or (value is not None and value in layout.na.values())
-    if layout.file.missing == "drop" and missing:
-        return math.nan
-    if value is not None and math.isfinite(value) and not missing:
-        return value
-    place = f"line {line}, column {position + 1}" + (f" (`{names[position]}`)" if names else "")
-    if missing:
-        what = f"`{cell}` stands for a missing value" if cell else "the cell is empty"
-        raise ValueError(f"{place}: {what}; remove or impute missing values, or drop such rows with `--missing drop`.")
-    if value is not None:
-        raise ValueError(f"{place}: `{cell}` is not finite; remove or impute it.")
-    raise ValueError(f"{place}: `{cell}` {_why(cell, layout, line)}.")
-
-
-def _why(cell: str, layout: Layout, line: int) -> str:
-    """Why a cell is no number, and what to say where it is meant to be one."""
+def _why(cell: str, units: int | None) -> str:
+    """Why a cell is no number, and what to say where it is meant to be one; ``units`` is its line below a header."""
     ways = [
         f"`--decimal {decimal}" + (f' --thousands "{mark}"`' if mark else "`")
         for decimal in (",", ".")
@@ -386,7 +338,5 @@ def _why(cell: str, layout: Layout, line: int) -> str:
     ]
     if ways:
         return f"needs {' or '.join(ways)}" + ("; say which" if len(ways) > 1 else "")
-    units = (
-        f"leave out a line of units with `--skip-lines {line}`, " if line == layout.start + 1 and layout.names else ""
-    )
-    return f"is not a number; choose other columns with `--columns`, {units}or, for a missing value, say `--na {cell}`"
+    skip = "" if units is None else f"leave out a line of units with `--skip-lines {units}`, "
+    return f"is not a number; choose other columns with `--columns`, {skip}or, for a missing value, say `--na {cell}`"

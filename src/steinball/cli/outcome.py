@@ -15,7 +15,7 @@ from typing import Any
 
 from steinball.cli.specs import USER_MODULE
 from steinball.cli.table import Table
-from steinball.results import ComparisonResult
+from steinball.results.comparison import ComparisonResult
 from steinball.show.pictures import check_picture
 from steinball_command.guard import INTERRUPTED, NOT_A_DECISION, NobodyReads, message_of, say
 from steinball_command.guard import write as write

@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import json
-import math
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -31,16 +30,14 @@ USER_MODULE = "_steinball_user_"
 # The parameters of a model or kernel are those of its class.
 _MODELS: Mapping[str, type] = {
     "gaussian": models.Gaussian,
+    "normal": models.Gaussian,
     "student-t": models.StudentT,
+    "t": models.StudentT,
     "mixture": models.GaussianMixture,
     "rbm": models.GaussianBernoulliRBM,
     "kef": models.KernelExponentialFamily,
 }
-_SYNONYMS = {"normal": "gaussian", "t": "student-t"}
-_PARAMETERS: Mapping[str, Mapping[str, str]] = {  # what SciPy calls them
-    "gaussian": {"loc": "mean", "scale": "sd"},
-    "student-t": {"loc": "location"},
-}
+_PARAMETERS = {models.Gaussian: {"loc": "mean", "scale": "sd"}, models.StudentT: {"loc": "location"}}  # SciPy's words
 _KERNELS: Mapping[str, type] = {"imq": kernels.InverseMultiquadric} | {
     name.lower(): vars(kernels)[name]
     for name in kernels.__all__
@@ -69,24 +66,6 @@ def parse_spec(text: str) -> tuple[str, dict[str, Any]]:
     if len(dict(pairs)) < len(pairs):
         raise ValueError(f"`{text}` gives a parameter twice.")
     return name, dict(pairs)
-
-
-def as_share(value: str | float, name: str) -> float:
-    """A share as people write it: ``0.05`` or ``5%``.
-
-    Examples
-    --------
-    >>> as_share("5%", "contamination"), as_share(".05", "contamination")
-    (0.05, 0.05)
-    """
-    number, percent, rest = str(value).strip().partition("%")
-    try:
-        share = float(number) / (100.0 if percent else 1.0)
-    except ValueError:
-        share = math.inf
-    if rest or share > 1.0:
-        raise ValueError(f"`{name}` must be a share such as 0.05 or 5%, got `{value}`.")
-    return share
 
 
 def _pair(part: str, text: str) -> tuple[str, Any]:
@@ -148,8 +127,8 @@ def model_from(chosen: Model, dimension: int) -> Any:
     if model.startswith("scipy:"):
         return _scipy_distribution(model)
     name, parameters = parse_spec(model)
-    name = _SYNONYMS.get(name, name)
-    named = {_PARAMETERS.get(name, {}).get(key, key): value for key, value in parameters.items()}
+    known = _PARAMETERS.get(_MODELS[name], {}) if name in _MODELS else {}
+    named = {known.get(key, key): value for key, value in parameters.items()}
     if len(named) < len(parameters):
         raise ValueError(f"`{model}` gives a parameter twice, by two names.")
     return _build("model", _MODELS, name, named, dimension=dimension)

@@ -15,7 +15,7 @@ import numpy as np
 from steinball.arrays import Array, Floats, as_samples, as_scores, namespace, to_host
 
 if TYPE_CHECKING:
-    from steinball.adapters.samplers import NamedDraws, Posterior, Reading
+    from steinball.adapters.samplers import NamedDraws, OrderedDraws, Posterior, Reading
     from steinball.models.family import Family
     from steinball.predictive.law import Prediction
 
@@ -155,7 +155,7 @@ class Adapter:
         """
         return None
 
-    def draws(self, thing: Any, reading: Reading) -> NamedDraws | None:
+    def draws(self, thing: Any, reading: Reading) -> NamedDraws | OrderedDraws | None:
         """The draws of a sampler by name, for :func:`steinball.mcmc_test`."""
         return None
 
@@ -238,9 +238,9 @@ def read_family(thing: Any, dimension: int, known: Mapping[str, float]) -> Famil
     return _first(adapter.family(thing, dimension, known) for adapter in adapters_of(thing))  # type: ignore[return-value]
 
 
-def read_draws(thing: Any, reading: Reading) -> NamedDraws | None:
+def read_draws(thing: Any, reading: Reading) -> NamedDraws | OrderedDraws | None:
     """The draws that an object of another library holds, or ``None`` where no adapter knows it."""
-    return _first(adapter.draws(thing, reading) for adapter in adapters_of(thing))
+    return _first(adapter.draws(thing, reading) for adapter in adapters_of(thing))  # type: ignore[return-value]
 
 
 def is_posterior(thing: Any) -> bool:
