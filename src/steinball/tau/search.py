@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -149,14 +150,13 @@ class Surface:
 
         In more than 16 columns curvatures are taken along the axes alone.
         """
-        (m, d), axes, step = x.shape, np.eye(x.shape[1]), self.step**0.75  # of second differences: eps^(1/4)
-        i, j = np.triu_indices(d, 1) if d <= _CURVED else np.empty((2, 0), dtype=int)
-        moves = step * np.vstack([np.zeros(d), axes, -axes, axes[i] + axes[j], -axes[i] - axes[j]])
-        around = self._log((x[:, None, :] + self.cloud.spread * moves).reshape(-1, d)).reshape(m, -1)
+        (m, d), step = x.shape, self.step**0.75  # of second differences: eps^(1/4)
+        moves, i, j = _moves(d)
+        around = self._log((x[:, None, :] + self.cloud.spread * step * moves).reshape(-1, d)).reshape(m, -1)
         height, ends = around[:, 0], around[:, 1 : 2 * d + 1]
         bend = ends[:, :d] + ends[:, d:] - 2.0 * height[:, None]
         both = around[:, 2 * d + 1 :].reshape(m, 2, -1).sum(axis=1) - 2.0 * height[:, None]
-        curvature = axes * bend[:, None, :]
+        curvature = np.eye(d) * bend[:, None, :]
         curvature[:, i, j] = curvature[:, j, i] = (both - bend[:, i] - bend[:, j]) / 2.0
         return height, (ends[:, :d] - ends[:, d:]) / (2.0 * step), curvature / step**2
 
@@ -180,6 +180,14 @@ class Surface:
             height, slope = np.where(up, high, height), np.where(rows, steep, slope)
             curvature = np.where(rows[:, :, None], curved, curvature)
         return float(np.exp(height.max()))
+
+
+@lru_cache(8)
+def _moves(d: int) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp]]:
+    """Moves for first and second differences in d columns: none, along the axes, and along i and j for all i < j."""
+    axes = np.eye(d)
+    i, j = np.triu_indices(d, 1) if d <= _CURVED else np.empty((2, 0), dtype=np.intp)
+    return np.vstack([np.zeros(d), axes, -axes, axes[i] + axes[j], -axes[i] - axes[j]]), i, j
 
 
 def _newton(slope: Floats, curvature: Floats, longest: Floats) -> Floats:

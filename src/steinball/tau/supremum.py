@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from steinball.arrays import Floats, as_number, dtype_name, like, to_host
+from steinball.arrays import Floats, as_number, dtype_name, to_host
 from steinball.cautions import UnboundedSteinKernelWarning, UncertifiedSupremumWarning
 from steinball.gram.base import check_rows
-from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
 from steinball.remarks import Remark
 from steinball.tau.certificate import MOST_BOXES, Supremum, UncertifiedError, best_upper_bound, bound_without_search
@@ -103,13 +102,24 @@ def why_unknown(problem: Problem) -> str:
 
 def _failure_along_rays(problem: Problem) -> str:
     """What the score raised far out, or that it is not finite even a hundred median distances from the center."""
-    shells = cloud_of(problem).decades
-    try:
-        with np.errstate(all="ignore"):
-            found = [to_host(score_of(problem.model, like(shells[k], problem.samples))) for k in (-1, _SECOND)]
-    except Exception as error:  # whatever the user's score raises where it is not defined; it is told
-        return f"{type(error).__name__}: {error}"[:200]
-    return "" if np.isfinite(found).any() else "it is not finite there"
+    found = _along_rays(problem)
+    if isinstance(found, str):
+        return found
+    return "" if np.isfinite(found[[-1, _SECOND]]).any() else "it is not finite there"
+
+
+def _along_rays(problem: Problem) -> Floats | str:
+    """u(x, x) along rays, decade by decade, (decades, rays), or what the score raised there; found out once."""
+
+    def look() -> Floats | str:
+        points = cloud_of(problem).decades
+        try:
+            with np.errstate(all="ignore"):
+                return problem.diagonal_at(points.reshape(-1, points.shape[-1])).reshape(points.shape[:2])
+        except Exception as error:  # whatever the user's score raises where it is not defined; it is told
+            return f"{type(error).__name__}: {error}"[:200]
+
+    return problem.once("along rays", look)
 
 
 def grows(problem: Problem) -> bool:
@@ -129,12 +139,19 @@ def _grows_somewhere(problem: Problem) -> bool:
     """Whether u(x, x) grows toward an edge, or along rays as far as the score is defined."""
     if any(_triples(problem, end.points[0], end.points[-1]) for end in find_ends(problem.model, problem.samples)):
         return True
+    values = _along_rays(problem)
+    if isinstance(values, str):  # the user's score need not be defined so far out: that is unknown, and no growth
+        return False
+    return _overflows(values, float(to_host(problem.diagonal).max())) or _grows_far_out(problem)
+
+
+def _grows_far_out(problem: Problem) -> bool:
+    """Whether u(x, x) triples between two lengths beyond every sample: an outlier at 10⁸ must not hide that u grows."""
     cloud = cloud_of(problem)
     try:
         with np.errstate(all="ignore"):
-            # Beyond every sample: an outlier at 10⁸ must not hide that u grows.
-            return _overflows(problem) or _triples(problem, *(cloud.rays(far * cloud.reach) for far in _FAR_OUT))
-    except Exception:  # the user's score need not be defined so far out: that is unknown, and no growth
+            return _triples(problem, *(cloud.rays(far * cloud.reach) for far in _FAR_OUT))
+    except Exception:  # the user's score need not be defined there either
         return False
 
 
@@ -144,10 +161,8 @@ def _triples(problem: Problem, before: Floats, after: Floats) -> bool:
     return then > 3.0 * max(first, float(to_host(problem.diagonal).max()))
 
 
-def _overflows(problem: Problem) -> bool:
+def _overflows(values: Floats, largest: float) -> bool:
     """Whether u(x, x) overflows along some ray after three times all before it, decade by decade, and the samples."""
-    points, largest = cloud_of(problem).decades, float(to_host(problem.diagonal).max())
-    values = problem.diagonal_at(points.reshape(-1, points.shape[-1])).reshape(points.shape[:2])
     ends = finite_decades(values) - 1
     rays = np.flatnonzero((ends >= 0) & (ends < len(values) - 1))
     before = np.maximum.accumulate(np.vstack([np.full(len(rays), max(largest, 0.0)), values[:, rays]]))
