@@ -106,6 +106,12 @@ def test_the_inverse_always_exists_and_makes_a_tilt(x: Any) -> None:
     PolynomialTilt(center=found.center, precision=found.precision)
 
 
+def test_a_flat_direction_is_a_millionth_as_wide_as_the_widest_in_every_case() -> None:
+    values = np.linalg.eigvalsh(robust_scatter(np.repeat(draws(40, 1), 3, axis=1)).covariance)
+    np.testing.assert_array_less(0.1e-12, values[:2] / values[2])
+    np.testing.assert_array_less(values[:2] / values[2], 10e-12)
+
+
 def test_the_median_and_scales_are_those_of_each_column() -> None:
     center, scales = median_and_scales(np.array([[0.0, 5.0], [1.0, 5.0], [5.0, 5.0]]))
     np.testing.assert_allclose(center, [1.0, 5.0])

@@ -13,7 +13,6 @@ _NORMAL = 1.4826
 
 _LEAST_SPREAD = 1e-150
 _FLAT = 1e-6  # the share of the largest spread below which a direction counts as flat
-_ROUNDS = 2
 
 
 class Scatter(NamedTuple):
@@ -81,11 +80,11 @@ def robust_scatter_of(x: Floats) -> Scatter:
     """:func:`robust_scatter` of rows that were checked, (n, d) on the host."""
     center, scales = median_and_scales(x)
     root, z = np.diag(scales), (x - center) / scales  # x = center + root z
-    for _ in range(_ROUNDS):
+    for least in (_FLAT, 1.0):  # a direction that was flat in the first round got its width there
         vectors = np.linalg.eigh(_quadrant_correlations(z))[1]
         turned = z @ vectors
         middle = median_of_rows(turned)
-        widths = _widths(turned - middle)
+        widths = _widths(turned - middle, least)
         center = center + root @ (vectors @ middle)
         root, z = root @ (vectors * widths), (turned - middle) / widths
     return Scatter(center, root @ root.T)
@@ -100,10 +99,11 @@ def _quadrant_correlations(z: Floats) -> Floats:
     return np.asarray(found)
 
 
-def _widths(offsets: Floats) -> Floats:
-    """Median absolute deviations as standard deviations, none of them far below the largest."""
+def _widths(offsets: Floats, least: float) -> Floats:
+    """Median absolute deviations as standard deviations; flat directions have this share of the largest."""
     found = _NORMAL * median_of_rows(np.abs(offsets))
-    return np.maximum(found, _FLAT * found.max()) if found.any() else np.ones_like(found)
+    widest = found.max()
+    return np.where(found > _FLAT * widest, found, least * widest) if widest > 0.0 else np.ones_like(found)
 
 
 def median_of_rows(x: Floats) -> Floats:
