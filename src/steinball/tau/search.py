@@ -171,7 +171,8 @@ class Surface:
         height, slope, curvature = self._shape(starts)
         for _ in range(steps):
             move = share[:, None] * _newton(slope, curvature, longest)
-            if not (height + np.sum(move * slope, axis=1) > height.max() + _FLAT).any():
+            bent = np.einsum("mij,mj->mi", curvature, move)
+            if not (height + np.sum(move * (slope + 0.5 * bent), axis=1) > height.max() + _FLAT).any():
                 break
             high, steep, curved = self._shape(place + spread * move)
             up = high > height
@@ -246,9 +247,13 @@ def _open_directions(directions: Floats, low: Any, high: Any) -> Floats:
 
 
 def _lengths(rows: Floats) -> Floats:
-    """|x| of every row, also where its square would overflow; a far row must not hide the others."""
-    unit = np.abs(rows).max(axis=1, initial=1e-300)
-    return np.asarray(unit * np.linalg.norm(rows / unit[:, None], axis=1))
+    """|x| of every row, also of those whose square is no float; a far row must not hide the others."""
+    with np.errstate(over="ignore"):
+        found = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    if (odd := np.flatnonzero(~((found > 1e-150) & (found < 1e150)))).size:
+        unit = np.abs(rows[odd]).max(axis=1, initial=1e-300)
+        found[odd] = unit * np.linalg.norm(rows[odd] / unit[:, None], axis=1)
+    return np.asarray(found)
 
 
 def _spread(distance: Floats) -> float:
@@ -323,14 +328,20 @@ def _searched(problem: Problem) -> float:
 
 def _along_rays(problem: Problem) -> float:
     surface, d = Surface.of(problem), problem.samples.shape[1]
-    lengths = surface.cloud.spread * _LENGTHS[:, None, None]
-    places = np.vstack([surface.cloud.rays(lengths).reshape(-1, d), problem.host_samples])
+    rays = surface.cloud.rays(surface.cloud.spread * _LENGTHS[:, None, None]).reshape(-1, d)
     with np.errstate(all="ignore"):
-        values = problem.diagonal_at(places)
-    order = np.argsort(-np.where(np.isfinite(values), values, 0.0))
-    starts = places[order[: min(STARTS, _EVALUATIONS // (_STEPS * (2 * d + 1)))]]
-    best = float(values[order[0]]) if np.isfinite(values[order[0]]) else 0.0
-    return max(best, surface.highest(starts, 2 * _STEPS)) if len(starts) else best
+        found = _largest(problem.diagonal_at(rays), rays), _largest(to_host(problem.diagonal), problem.host_samples)
+    values, places = _largest(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    starts = places[: _EVALUATIONS // (_STEPS * (2 * d + 1))]
+    return max(values[0], surface.highest(starts, 2 * _STEPS)) if len(starts) else float(values[0])
+
+
+def _largest(values: Floats, places: Floats) -> tuple[Floats, Floats]:
+    """The largest few values and their places, in their order; what is not finite counts as 0."""
+    values = np.where(np.isfinite(values), values, 0.0)
+    few = np.argpartition(-values, min(STARTS, len(values)) - 1)[:STARTS]
+    order = few[np.argsort(-values[few])]
+    return values[order], places[order]
 
 
 def localized(problem: Problem, region: Ball | Box) -> float:
