@@ -300,12 +300,11 @@ def _projected(summary: GramSummary, projection: Projection) -> tuple[Floats, Fl
     """w̃ᵀUw̃/n² and w̃ᵀU1/n² for every row of the weights, inflated."""
     n, s, products = len(summary), projection.scores, to_host(summary.direction_products)
     gram, toward = s.T @ products, s.T @ to_host(summary.row_means) * n
-    weights = [np.asarray(chunk, dtype=np.float64) for chunk in summary.weights]
-    along = np.concatenate([chunk @ products for chunk in weights])
+    influence = np.empty((n, 0)) if projection.influence is None else projection.influence / n
+    both = np.hstack([products, influence])
+    along, c = np.hsplit(np.concatenate([np.asarray(w, dtype=np.float64) @ both for w in summary.weights]), [s.shape[1]])
     if projection.influence is None:
         c = np.linalg.lstsq(gram, along.T, rcond=None)[0].T
-    else:
-        c = np.concatenate([chunk @ (projection.influence / n) for chunk in weights])
     squares = summary.quadratic_forms + (np.sum((c @ gram) * c, axis=1) - 2.0 * np.sum(c * along, axis=1)) / n**2
     linear = summary.linear_forms - c @ toward / n**2
     return projection.inflation * squares, np.sqrt(projection.inflation) * linear
