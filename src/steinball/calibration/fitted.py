@@ -302,7 +302,8 @@ def _projected(summary: GramSummary, projection: Projection) -> tuple[Floats, Fl
     gram, toward = s.T @ products, s.T @ to_host(summary.row_means) * n
     influence = np.empty((n, 0)) if projection.influence is None else projection.influence / n
     both = np.hstack([products, influence])
-    along, c = np.hsplit(np.concatenate([np.asarray(w, dtype=np.float64) @ both for w in summary.weights]), [s.shape[1]])
+    weighed = np.concatenate([np.asarray(chunk, dtype=np.float64) @ both for chunk in summary.weights])
+    along, c = np.hsplit(weighed, [s.shape[1]])
     if projection.influence is None:
         c = np.linalg.lstsq(gram, along.T, rcond=None)[0].T
     squares = summary.quadratic_forms + (np.sum((c @ gram) * c, axis=1) - 2.0 * np.sum(c * along, axis=1)) / n**2
