@@ -24,7 +24,6 @@ from steinball.evidence.bounds import (
     direction_error,
     normal_excess,
     upper_bound,
-    upper_bound_between,
     upper_bound_direction,
 )
 from steinball.problem import pose
@@ -303,7 +302,7 @@ def test_good_enough_is_worded_as_a_distance() -> None:
 def test_the_upper_bound_along_a_direction_has_the_standard_error_of_the_draws() -> None:
     """Where D_b = σ|Z|, D_b² has standard deviation √2 σ²: the bound is D + 1.645 σ, and not D."""
     draws = 0.3 * np.abs(np.random.default_rng(0).normal(size=200_000))
-    for bound in (upper_bound_direction(2.0, draws, 0.05), upper_bound_between(2.0, draws, draws, 0.05)):
+    for bound in (upper_bound_direction(2.0, draws, 0.05), upper_bound_direction(2.0, draws, 0.05, draws)):
         assert bound == pytest.approx(2.0 + 1.6449 * 0.3, rel=2e-3)
 
 

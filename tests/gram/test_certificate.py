@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from steinball.calibration import BoundaryBootstrap, WeightedBootstrap, WildBootstrap
-from steinball.evidence.bounds import upper_bound_between, upper_bound_direction
+from steinball.evidence.bounds import upper_bound_direction
 from steinball.evidence.ksd import Reading
 from steinball.gram.base import GramSummary
 from steinball.gram.lowrank import draw_slack
@@ -144,7 +144,7 @@ def test_the_upper_bound_holds_for_the_worst_draws_between_two_values() -> None:
     lower = np.sqrt(rng.chisquare(3.0, 99)) / 10
     upper = np.sqrt(np.square(lower) + 0.05)
     order = np.argsort(lower)
-    bound, beyond = upper_bound_between(0.2, lower, upper, 0.05), 0
+    bound, beyond = upper_bound_direction(0.2, lower, 0.05, upper), 0
     for k in range(0, 100, 3):
         mixed = lower.copy()
         mixed[order[k:]] = upper[order[k:]]

@@ -124,9 +124,14 @@ class Evidence(Findings, ABC):
     n_resamples: int
     close: ClassVar[str] = GOOD_ENOUGH
 
-    @abstractmethod
     def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The fields of a result that depend on the tolerated set and on the level."""
+        asked = {"level": level, "contamination": tolerated.contamination, "_tolerated": tolerated}
+        return asked | self.numbers(tolerated, level)
+
+    @abstractmethod
+    def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
+        """The fields that the evidence gives: statistic, p-value, threshold, and more."""
 
     def curve(self, tolerated: Radius, amounts: Floats, level: float) -> Curve:
         """The same along many amounts of one kind of tolerated set, in one call and without whole results."""

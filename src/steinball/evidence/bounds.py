@@ -28,18 +28,26 @@ def normal_excess(level: float) -> float:
     return math.inf if 1.0 - level == 1.0 else -NormalDist().inv_cdf(level)
 
 
-def direction_error(draws: Floats) -> float:
+def direction_error(draws: Floats, most: Floats | None = None) -> float:
     r"""The largest standard error that the mean of one Stein function of norm 1 can have, from bootstrap draws
 
     .. math:: s = \left(\tfrac12 \operatorname{Var} D_b^2\right)^{1/4} \approx
        n^{-1/2} \Big(\sum_k \lambda_k^2\Big)^{1/4} \ge \sqrt{\lambda_{\max} / n},
 
-    with :math:`\lambda_k` the eigenvalues of the covariance of the Stein features.
+    with :math:`\lambda_k` the eigenvalues of the covariance of the Stein features. Where each draw is known to lie
+    between ``draws`` and ``most`` alone, the largest value of that:
+
+    .. math:: \operatorname{sd} D_b^2 \le \operatorname{sd} m_b + \tfrac12 \max_b w_b,
+
+    with :math:`m_b` the middle and :math:`w_b` the width of the interval of :math:`D_b^2`: deviations from the middles
+    are at most half a width, and so is their standard deviation (triangle inequality).
 
     Parameters
     ----------
     draws : (B,) array
         The draws :math:`D_b`; a negative one stands for a negative square, as U-statistics have them.
+    most : (B,) array, optional
+        What the draws are at most; by default ``draws``.
 
     Examples
     --------
@@ -47,14 +55,16 @@ def direction_error(draws: Floats) -> float:
     >>> round(direction_error(np.abs(0.3 * z)), 2)  # one direction of standard error 0.3
     0.3
     """
-    scale = float(np.max(np.abs(draws), initial=0.0))
+    ends = np.stack([draws, draws if most is None else most])
+    scale = float(np.max(np.abs(ends), initial=0.0))
     if scale == 0.0:
         return 0.0
-    units = draws / scale  # fourth powers of the draws themselves may overflow
-    return scale * float((0.5 * np.var(np.sign(units) * np.square(units))) ** 0.25)
+    low, high = np.sign(ends) * np.square(ends / scale)  # fourth powers of the draws themselves may overflow
+    spread = float(np.std(0.5 * (low + high))) + 0.5 * float(np.max(high - low))
+    return scale * math.sqrt(spread * math.sqrt(0.5))
 
 
-def upper_bound_direction(ksd: float, draws: Floats, level: float) -> float:
+def upper_bound_direction(ksd: float, draws: Floats, level: float, most: Floats | None = None) -> float:
     r"""An upper bound of D(Q, P) that looks along one direction only
 
     .. math:: D(Q, P) \le D_n + z_{1-\alpha} s, \qquad s = \left(\tfrac12 \operatorname{Var} D_b^2\right)^{1/4}.
@@ -71,6 +81,8 @@ def upper_bound_direction(ksd: float, draws: Floats, level: float) -> float:
         The bootstrap draws :math:`D_b`.
     level : float
         α.
+    most : (B,) array, optional
+        Where draws are known by bounds alone, those from above; ``draws`` are then those from below.
 
     Notes
     -----
@@ -83,29 +95,7 @@ def upper_bound_direction(ksd: float, draws: Floats, level: float) -> float:
     >>> bool(upper_bound_direction(0.2, draws, 0.05) < 0.2 + np.quantile(draws, 0.95))
     True
     """
-    return ksd + normal_excess(level) * direction_error(draws)
-
-
-def upper_bound_between(ksd: float, lower: Floats, upper: Floats, level: float) -> float:
-    r"""The largest that :func:`upper_bound_direction` can be while every draw lies between two values
-
-    .. math:: \operatorname{sd} D_b^2 \le \operatorname{sd} m_b + \tfrac12 \max_b w_b,
-
-    with :math:`m_b` the middle and :math:`w_b` the width of the interval of :math:`D_b^2`: deviations from the middles
-    are at most half a width, and so is their standard deviation (triangle inequality).
-
-    Examples
-    --------
-    >>> draws = np.abs(np.random.default_rng(0).normal(size=999)) / 10
-    >>> upper_bound_between(0.2, draws, draws, 0.05) == upper_bound_direction(0.2, draws, 0.05)
-    True
-    """
-    scale = float(np.max(np.abs([lower, upper]), initial=0.0))
-    if scale == 0.0:
-        return ksd
-    least, most = (np.sign(draws) * np.square(draws / scale) for draws in (lower, upper))
-    spread = float(np.std(0.5 * (least + most))) + 0.5 * float(np.max(most - least, initial=0.0))
-    return ksd + normal_excess(level) * scale * math.sqrt(spread * math.sqrt(0.5))
+    return ksd + normal_excess(level) * direction_error(draws, most)
 
 
 def upper_bound(null: BoundingNull, ksd: float, level: float) -> float:

@@ -31,7 +31,7 @@ class JointEvidence(Evidence):
         found = [part.n_resamples for part in self.parts]
         return 0 if 0 in found else max(found) // len(found)
 
-    def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
+    def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated set and level."""
         pvalue, each = self.pvalue(tolerated), level / len(self.parts)
         statistic, threshold = surprise(pvalue, level)
@@ -39,13 +39,10 @@ class JointEvidence(Evidence):
             "statistic": statistic,
             "threshold": threshold,
             "pvalue": pvalue,
-            "level": level,
-            "contamination": tolerated.contamination,
             "tolerance": tolerated.amount if tolerated.contamination is None else None,
             "contamination_bound": max(self._share_bound(part, tolerated, each) for part in self.parts),
             "difference_interval": (0.0, math.inf),
             "rows_needed": math.inf,
-            "_tolerated": tolerated,
         }
 
     def _share_bound(self, part: Evidence, tolerated: Radius, level: float) -> float:
@@ -88,10 +85,10 @@ class CheckEvidence(JointEvidence):
         """The best that can be said: probabilities say more than scores."""
         return CLOSE if self.regions is None else GOOD_ENOUGH
 
-    def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
+    def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated set and level."""
         alone = self.parts[0].decide(tolerated, level)["calibration"] if len(self.parts) == 1 else ""
-        fields = super().decide(tolerated, level) | {"calibration": alone or "Bonferroni"}
+        fields = super().numbers(tolerated, level) | {"calibration": alone or "Bonferroni"}
         if self.regions is not None:
             low, high = self.regions.bound("tolerance", level), self.regions.upper_bound(level)
             fields["difference_interval"] = (low, high)
@@ -126,13 +123,13 @@ class ColumnsEvidence(JointEvidence):
         """The checks of all columns."""
         return list(self.columns.values())
 
-    def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
+    def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated set and level; bounds hold for all columns together."""
         found = [part.decide(tolerated, level / len(self.parts)) for part in self.parts]
         ends = zip(*(fields["difference_interval"] for fields in found), strict=True)
         own = {"calibration": "Holm", "difference_interval": tuple(max(end) for end in ends)}
         own["rows_needed"] = max(fields["rows_needed"] for fields in found)
-        return super().decide(tolerated, level) | own
+        return super().numbers(tolerated, level) | own
 
     def upper_bound(self, level: float) -> float:
         """No region's shares differ by more in any column; infinite where some column has a score alone."""

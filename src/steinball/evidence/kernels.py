@@ -108,7 +108,7 @@ class AggregationEvidence(KernelsEvidence):
         rank = self.allowed(step)
         return self.upper[:, -rank].copy() if rank else np.full(len(self.upper), math.inf)
 
-    def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
+    def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers at one level."""
         step, chosen = self.correct(level), int(np.argmin(self.ranks))
         thresholds, squared = self.thresholds(step), float(self.squares[chosen])
@@ -116,7 +116,6 @@ class AggregationEvidence(KernelsEvidence):
             "statistic": float(np.max(self.squares - thresholds)),
             "pvalue": self.pvalue(),
             "threshold": 0.0,
-            "level": level,
             "ksd": math.sqrt(max(0.0, squared)),
             "squared_ksd": squared,
             "correction": len(self.problems) * step / 2**self.n_bisections,
@@ -211,7 +210,7 @@ class RobustAggregationEvidence(KernelsEvidence):
         ends = float(shares[max(0, first - 1)]), float(shares[first])
         return last_place(lambda share: self.null.pvalue(share * scale) <= level, *ends, 20 if first else 0)
 
-    def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
+    def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated set and level."""
         radii = self.radii(tolerated)
         ratios = self.null.ratios(radii)
@@ -220,8 +219,6 @@ class RobustAggregationEvidence(KernelsEvidence):
             "statistic": self.null.statistic(radii),
             "pvalue": self.null.pvalue(radii),
             "threshold": self.null.threshold(radii, level),
-            "level": level,
-            "contamination": tolerated.contamination,
             "contamination_bound": 0.0 if self.bounded == "unbounded" else self.conceded(level),
             "ksd": float(self.ksds[chosen]),
             "radius": float(radii[chosen]),
@@ -230,7 +227,6 @@ class RobustAggregationEvidence(KernelsEvidence):
             "ratios": tuple(ratios.tolist()),
             "kernel": self.problems[chosen].stein.kernel,
             "details": dict(self.problems[0].rows.remarks),
-            "_tolerated": tolerated,
         }
 
     def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:

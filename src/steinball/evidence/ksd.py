@@ -23,7 +23,7 @@ from steinball.calibration.combination import (
 )
 from steinball.calibration.deviation import hoeffding
 from steinball.evidence.base import CLOSE, Decision, Evidence, PairSums, host_sums
-from steinball.evidence.bounds import upper_bound, upper_bound_between
+from steinball.evidence.bounds import upper_bound, upper_bound_direction
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.cost import check_room
 from steinball.gram.request import Request
@@ -122,7 +122,7 @@ class Reading:
         least, ksd = self.null(favorable).draws, v_statistic(favorable)
         if self.rare or null.draws is None or least is None:
             return self.upper_bound(null, favorable, level)
-        return min(null.upper_bound(ksd, level), upper_bound_between(ksd, least, null.draws, level))
+        return min(null.upper_bound(ksd, level), upper_bound_direction(ksd, least, level, null.draws))
 
     def grade(self, summary: GramSummary, radius: float, level: float) -> str:
         """``"exact"``; ``"certified"`` when both ends decide alike; otherwise ``"approximate"``.
@@ -202,7 +202,7 @@ class KSDEvidence(Evidence):
 
     # The decision.
 
-    def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
+    def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated set and level."""
         evidence, theta = self.for_set(tolerated), self.radius(tolerated)
         reading, summary = evidence.reading, self.summary
@@ -218,13 +218,11 @@ class KSDEvidence(Evidence):
             "upper_bound": upper,
             "contamination_bound": 0.0 if self.bounded == "unbounded" else share,
             "radius": theta,
-            "contamination": tolerated.contamination,
             "calibration": type(self.calibration).__name__,
             "n_resamples": self.calibration.n_resamples,
             "grade": reading.grade(summary, theta, level),
             "details": told | self.problem.rows.remarks | evidence.null.remarks(decision.ksd, level),
             "_evidence": evidence,
-            "_tolerated": tolerated,
             "_doubt": self.doubt if upper <= theta else "",
         }
 
@@ -341,9 +339,9 @@ class FamilyEvidence(KSDEvidence):
         """The bounds of a known model do not hold for one that the data chose."""
         return "the member of the family was chosen by the same data"
 
-    def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
+    def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one level, without a bound of the contaminated share."""
-        return {**super().decide(tolerated, level), "contamination_bound": 0.0, "_doubt": self.doubt}
+        return {**super().numbers(tolerated, level), "contamination_bound": 0.0, "_doubt": self.doubt}
 
     def check(self, tolerated: Radius) -> None:
         """Refuse a tolerance, which is a question about all members."""

@@ -68,7 +68,7 @@ class MeansEvidence(Evidence):
     def __post_init__(self) -> None:
         check_choice(self.method, "method", METHODS)
 
-    def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
+    def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated share and level."""
         share = float(tolerated.contamination or 0.0)
         if self.method == "betting":
@@ -80,10 +80,7 @@ class MeansEvidence(Evidence):
             "statistic": statistic,
             "pvalue": self.pvalue(share),
             "threshold": threshold - _HAIR * (1.0 + abs(threshold)),  # the p-value decides, not the rounding of it
-            "level": level,
-            "contamination": tolerated.contamination,
             "contamination_bound": self.bound(level),
-            "_tolerated": tolerated,
         }
 
     def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:
@@ -129,7 +126,7 @@ class MMDEvidence(Evidence):
         """D."""
         return math.sqrt(self.squared_mmd)
 
-    def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
+    def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated share and level."""
         mmd, radius = self.distance(), float(self.limits(tolerated, np.array([tolerated.contamination or 0.0]))[0])
         threshold = self.null.threshold(level, radius)
@@ -137,11 +134,8 @@ class MMDEvidence(Evidence):
             "statistic": max(0.0, mmd - radius),
             "pvalue": self.null.pvalue(mmd, radius),
             "threshold": threshold,
-            "level": level,
-            "contamination": tolerated.contamination,
             "contamination_bound": min(1.0, max(0.0, mmd - threshold) / self.shift),
             "radius": radius,
-            "_tolerated": tolerated,
         }
 
     def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:

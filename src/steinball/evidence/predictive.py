@@ -175,7 +175,7 @@ class PredictiveEvidence(Evidence):
             return math.inf
         return self.difference.rows_needed(self.null("any").tables[:_FORECAST], amount, level)
 
-    def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
+    def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated set and level."""
         amount = float(tolerated.amount or 0.0)
         pvalue = float(self.pvalues(tolerated, np.array([amount]))[0])
@@ -185,15 +185,12 @@ class PredictiveEvidence(Evidence):
             "statistic": abs(math.log10(max(pvalue, 1e-300))),
             "pvalue": pvalue,
             "threshold": -math.log10(level) - _HAIR,  # the p-value decides, not the rounding of its logarithm
-            "level": level,
-            "contamination": tolerated.contamination,
             "tolerance": None if tolerated.contamination is not None else amount,
             "contamination_bound": self.share_bound(tolerated, level),
             "difference_interval": self.interval(level),
             "rows_needed": self.rows_needed(amount, level),
             "feature": finding.feature,
             "words": finding.sentence,
-            "_tolerated": tolerated,
         }
 
     def upper_bound(self, level: float) -> float:

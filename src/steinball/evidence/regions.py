@@ -70,7 +70,7 @@ class RegionEvidence(Evidence):
         found = [0 if part.null is None else len(part.null.statistics) for part in self.parts]
         return 0 if 0 in found else max(found) // len(found)
 
-    def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
+    def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated set and level."""
         question, share = question_of(tolerated), float(tolerated.amount or 0.0)
         exact, low, high = self._simulated(question, share), self.bound("tolerance", level), self.upper_bound(level)
@@ -80,15 +80,12 @@ class RegionEvidence(Evidence):
             "statistic": statistic,
             "threshold": threshold,
             "pvalue": pvalue,
-            "level": level,
-            "contamination": tolerated.contamination,
             "tolerance": share if question == "tolerance" else None,
             "contamination_bound": self.bound("contamination", level),
             "difference_interval": (low, high),
             "rows_needed": self.needed(share, level),
             "calibration": "MonteCarlo" if exact else "BinomialTails",
             "n_resamples": len(self.null.statistics) if exact and self.null is not None else 0,
-            "_tolerated": tolerated,
         }
 
     def _simulated(self, question: Question, share: float) -> bool:
