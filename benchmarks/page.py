@@ -53,7 +53,8 @@ def cpu_table(rows: Any) -> str:
 
 def targets(row: Any) -> str:
     """The targets of a row in words."""
-    return "; ".join(f"{t['target']}: {'met' if t['met'] else '**missed**'}" for t in row.get("targets", ()))
+    asked = (t for t in row.get("targets", ()) if t["target"])
+    return "; ".join(f"{t['target']}: {'met' if t['met'] else '**missed**'}" for t in asked)
 
 
 def device_table(device: Any) -> str:
@@ -75,15 +76,11 @@ def peer_table(peers: Any) -> str:
     """What ``python -m benchmarks.peers`` measured."""
     sizes = [(time["n"], time["d"]) for time in peers["rows"][0]["times"]]
     header = ("test", "computes", "power", *(f"n = {n:,}, d = {d}" for n, d in sizes))
-    rows = [
-        (
-            f"{row['name']} {row['version']}",
-            row["computes"],
-            f"{row['power']:.2f}",
-            *(seconds(t["seconds"]) for t in row["times"]),
-        )
-        for row in peers["rows"]
-    ]
+    rows = []
+    for row in peers["rows"]:
+        took = {(time["n"], time["d"]): seconds(time["seconds"]) for time in row["times"]}
+        name = f"{row['name']} {row['version']}"
+        rows.append((name, row["computes"], f"{row['power']:.2f}", *(took.get(size, "") for size in sizes)))
     return f"Measured on {peers['when']}.\n\n{markdown(header, rows)}"
 
 

@@ -41,6 +41,10 @@ class Peer:
     module: str
     computes: str
     rejects: Callable[[Sample, int], bool]
+    most: int = 10**9
+    """Rows whose matrices it has room for."""
+    install: str = ""
+    """What pip asks for, where that is not the name of the module."""
 
 
 def _steinball(x: Sample, seed: int) -> bool:
@@ -67,13 +71,32 @@ def _goodpoints(x: Sample, seed: int) -> bool:
     return bool(np.ravel(done.rejects)[0])
 
 
+def _ksdagg(x: Sample, seed: int) -> bool:
+    """With its defaults and its own seed: another one is compiled anew."""
+    ksdagg, samples = importlib.import_module("ksdagg").ksdagg, importlib.import_module("jax.numpy").asarray(x)
+    return bool(ksdagg(samples, -samples))
+
+
 PEERS = (
     Peer("steinball ksd_test", "steinball", "KSD over all pairs, weighted bootstrap", _steinball),
     Peer("hyppo FSSD", "hyppo", "Stein features at 5 random locations, asymptotic null; linear in n", _hyppo),
     Peer(
         "goodpoints CTT", "goodpoints", "two-sample MMD of compressed samples; needs n draws of the model", _goodpoints
     ),
+    Peer(
+        "ksdagg",
+        "ksdagg",
+        "KSD over all pairs at 10 length scales, wild bootstrap; JAX",
+        _ksdagg,
+        2_000,
+        "git+https://github.com/antoninschrab/ksdagg",
+    ),  # fmt: skip
 )
+
+
+def installed() -> list[Peer]:
+    """Those that are there."""
+    return [peer for peer in PEERS if importlib.util.find_spec(peer.module) is not None]
 
 
 def seconds_of(peer: Peer, n: int, d: int) -> float:
@@ -93,7 +116,7 @@ def measure(peer: Peer, sizes: tuple[tuple[int, int], ...]) -> dict[str, Any]:
     """All times of one peer."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        times = [{"n": n, "d": d, "seconds": seconds_of(peer, n, d)} for n, d in sizes]
+        times = [{"n": n, "d": d, "seconds": seconds_of(peer, n, d)} for n, d in sizes if n <= peer.most]
         version = sb.__version__ if peer.module == "steinball" else importlib.metadata.version(peer.module)
         power = power_of(peer)
     return {"name": peer.name, "version": version, "computes": peer.computes, "power": power, "times": times}
@@ -106,8 +129,8 @@ def main() -> None:
     print(f"power: share of {SHIFTED_SAMPLES} samples with mean {SHIFT:g} rejected, n = 1,000, d = 2, level {LEVEL:g}")
     print(f"{'':20}{'power':>7}" + "".join(f"{f'n={n:,} d={d}':>18}" for n, d in sizes))
     for peer in PEERS:
-        if importlib.util.find_spec(peer.module) is None:
-            print(f"{peer.name:20} skipped: {peer.module} is not installed (pip install {peer.module})")
+        if peer not in installed():
+            print(f"{peer.name:20} skipped: {peer.module} is not installed (pip install {peer.install or peer.module})")
             continue
         row = measure(peer, sizes)
         rows.append(row)

@@ -9,8 +9,11 @@ import pytest
 
 import steinball as sb
 from benchmarks import small
+from benchmarks.peers import Peer
 
 pytestmark = pytest.mark.exact
+
+PLANE = sb.models.Gaussian(dimension=2)
 
 
 def test_the_bare_computation_is_the_test_itself() -> None:
@@ -59,3 +62,12 @@ def test_first_calls_are_measured_in_processes_of_their_own() -> None:
     test, helped = small.first_calls()
     assert test["seconds"] > 0.0
     assert helped["seconds"] > 0.0
+
+
+def test_another_library_is_beside_our_default_test() -> None:
+    peer = Peer("the same test", "ksdagg", "", lambda x, seed: sb.robust_ksd_test(x, PLANE, 0.05, rng=seed).rejected)
+    few, many = (small.beside(peer, n, 1) for n in (50, 200))
+    assert (few["target"], many["target"]) == ("", "≥ 1")
+    assert few["met"]
+    assert many["met"] == (many["ratio"] >= 1.0)
+    assert small.line(few).endswith("; ")
