@@ -90,7 +90,7 @@ PEERS = (
         _ksdagg,
         2_000,
         "git+https://github.com/antoninschrab/ksdagg",
-    ),  # fmt: skip
+    ),
 )
 
 
