@@ -323,7 +323,7 @@ class SequentialTest(Stream):
     def save(self, path: Any) -> None:
         """Write the test to a file of arrays and one text of JSON (``.npz``); the model is not in it."""
         facts: dict[str, Any] = {name: vars(self)[name] for name in _SAVED}
-        facts["plan"] = {name: stream.describe(vars(self)[own]) for name, own in _PLAN.items()}
+        facts["plan"] = {name: vars(self)[own] for name, own in _PLAN.items()}
         facts["rng"] = self._rng.bit_generator.state
         held = stream.collect({"path": self._path}) | ({} if self._bettor is None else self._bettor.arrays())
         waiting = {} if self._waiting is None else {"waiting": self._waiting}
