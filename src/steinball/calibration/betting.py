@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -19,9 +19,8 @@ from steinball.arrays import Floats, check_choice, check_level, check_resamples,
 from steinball.calibration.base import BoundingNull, Calibration, JointNull, agreeing
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
+from steinball.problem import Findings
 from steinball.tau.certificate import Supremum
-
-STRATEGIES = ("mixture", "newton")
 
 BETS: Floats = np.geomspace(0.01, 0.95, 12)
 """The mixture's bets, as shares of the largest that cannot ruin: tiny ones for tiny misfits that need many points."""
@@ -29,7 +28,7 @@ BETS: Floats = np.geomspace(0.01, 0.95, 12)
 _SHARES: Floats = BETS / BETS.sum()  # the uniform mixture over (0, .95), by geometric steps
 _NEWTON_CAP = 0.5
 _NEWTON_STEP = 2.0 / (2.0 - math.log(3.0))
-NO_DIRECTION = 1e-6
+_NO_DIRECTION = 1e-6
 """Below this share of Σ u(x, x), |S|² is what cancellation has left: it shows no direction, and nothing is bet."""
 
 
@@ -54,8 +53,14 @@ def payoffs(sums: Floats, diagonal: Floats) -> Floats:
     >>> payoffs(np.array([0.0, 0.5]), np.array([4.0, 1.0]))
     array([ nan, 0.25])
     """
-    squares = _before(np.cumsum(2.0 * sums + diagonal, axis=-1))
-    known = squares > NO_DIRECTION * _before(np.cumsum(diagonal, axis=-1))
+    squares, traces = (_before(np.cumsum(added, axis=-1)) for added in (2.0 * sums + diagonal, diagonal))
+    return along_direction(sums, squares, traces, diagonal)
+
+
+def along_direction(sums: Floats, squares: Floats, traces: Floats, diagonal: Floats) -> Floats:
+    """⟨S, u(·, x)⟩ / |S| from the products ``sums``, |S|² and Σ u(x_s, x_s) of earlier points before each, and u(x, x);
+    NaN where S shows no direction."""
+    known = squares > _NO_DIRECTION * traces
     values = np.where(known, sums / np.sqrt(np.where(known, squares, 1.0)), np.nan)
     most = np.sqrt(np.maximum(diagonal, 0.0))  # Cauchy and Schwarz: only rounding goes further
     return np.clip(values, -most, most)
@@ -109,7 +114,7 @@ def wealth_path(bets: Any, gains: Floats) -> Floats:
     return np.asarray(np.cumsum(np.log1p(bets * gains), axis=-1))
 
 
-def relative_gains(payoffs: Floats, radius: float, tau: float) -> Floats:
+def relative_gains(payoffs: Floats, radius: float | Floats, tau: float) -> Floats:
     """(f − θ)/(√τ + θ), at least −1 and not rising in θ; 0 where nothing is bet."""
     return np.where(np.isnan(payoffs), 0.0, (payoffs - radius) / (math.sqrt(tau) + radius))
 
@@ -150,7 +155,7 @@ def average_evidence(log_values: Any, axis: int = 0) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class BettingNull(BoundingNull):
+class BettingNull(BoundingNull, Findings):
     r"""The wealth of a bettor as evidence against every radius at once
 
     .. math:: p(\theta) = \min\Big(1, \frac{1}{\max_t W_t(\theta)}\Big) \text{ in one order}, \qquad
@@ -192,7 +197,6 @@ class BettingNull(BoundingNull):
     strategy: str = "mixture"
     reference: float = 0.0
     stop: float | None = None
-    _found: dict[float, float] = field(default_factory=dict, repr=False)
     draws = None
     by_distance: ClassVar[bool] = False
 
@@ -239,20 +243,18 @@ class BettingNull(BoundingNull):
 
     def lower_bound(self, ksd: float, level: float) -> float:
         """θ_L = sup{θ : p(θ) ≤ level}, 0 if there is none: D(Q, P) ≥ θ_L at confidence 1 − ``level``."""
-        if level not in self._found:
-            self._found[level] = self._largest_rejected(level)
-        return self._found[level]
+        return self.once(level, lambda: self._largest_rejected(level))
 
     def _largest_rejected(self, level: float) -> float:
         """The root, on the side where p ≤ level: p does not fall in θ, and is 1 at θ = √τ."""
         if self.pvalue(self.ksd, 0.0) > level:
             return 0.0
         root, need = math.sqrt(self.tau), -math.log(level)
-        found = float(
-            scipy.optimize.brentq(
-                lambda theta: self._log_evidence(theta) - need, 0.0, root, xtol=1e-13 * root, rtol=1e-14
-            )
-        )
+
+        def excess(radius: float) -> float:
+            return self._log_evidence(radius) - need
+
+        found = float(scipy.optimize.brentq(excess, 0.0, root, xtol=1e-13 * root, rtol=1e-14))
         while found > 0.0 and self.pvalue(self.ksd, found) > level:
             found = max(0.0, found - 1e-12 * root)
         return found
@@ -366,12 +368,12 @@ class Betting(Calibration):
     aggregates: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_choice(self.strategy, "strategy", STRATEGIES)
+        check_choice(self.strategy, "strategy", ("mixture", "newton"))
         check_choice(self.order, "order", ("random", "arrival"))
         stop = None if self.stop is None else check_level(self.stop, name="stop")
         n_orders, reference = check_resamples(self.n_orders, "n_orders"), check_share(self.reference, "reference")
-        vars(self).update(n_orders=n_orders, reference=reference, stop=stop)
-        vars(self).update(independent_rows=self.order != "arrival")  # points may depend on those that came earlier
+        independent = self.order != "arrival"  # otherwise points may depend on those that came earlier
+        vars(self).update(n_orders=n_orders, reference=reference, stop=stop, independent_rows=independent)
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """The place of each point in each order."""
