@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, dtype_name
+from steinball.arrays import Array, Floats, check_resamples, dtype_name
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.problem import Problem
@@ -304,6 +304,17 @@ class BootstrapNull(BoundingNull):
         """θ + q for all draws moved down, and for all moved up."""
         low, high = quantile_range(self.draws, draws_moved, level, self.tolerance)
         return radius + low, radius + high
+
+
+class Resampling(Calibration):
+    """A calibration by a checked number of bootstrap draws, which are the null distribution as they are."""
+
+    def __post_init__(self) -> None:
+        vars(self).update(n_resamples=check_resamples(self.n_resamples))
+
+    def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BoundingNull:
+        """The draws as a null distribution."""
+        return BootstrapNull.from_summary(summary, estimator)
 
 
 def draw_quantile(draws: Floats, level: float) -> float:

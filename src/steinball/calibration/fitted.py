@@ -7,12 +7,13 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from steinball.arrays import Floats, check_resamples, generator_at, like, to_host
-from steinball.calibration.base import BootstrapNull, Calibration, tie_tolerance
+from steinball.arrays import Floats, generator_at, like, to_host
+from steinball.calibration.base import BootstrapNull, Calibration, Resampling, tie_tolerance
 from steinball.calibration.boundary import BoundaryNull, boundary_draws
 from steinball.calibration.weighted import Length, MarkovCalibration, WildBootstrap, centered_counts
 from steinball.checks.dependence import Chains
@@ -23,7 +24,7 @@ from steinball.gram.weights import WeightStream
 from steinball.models.base import Model
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import off_edges
-from steinball.problem import Problem
+from steinball.problem import Findings, Problem
 from steinball.stein import SteinKernel
 from steinball.tau.certificate import Supremum
 
@@ -100,18 +101,15 @@ class FittedCalibration(Calibration):
 
 
 @dataclass(frozen=True, eq=False)
-class Refits:
+class Refits(Findings):
     """Samples of the fitted model, each fitted anew: the b-th KSD depends on the seed and b alone."""
 
     fitted: FittedModel
     problem: Problem
     seed: np.random.SeedSequence
-    known: dict[int, float] = field(default_factory=dict)
 
     def ksd(self, b: int) -> float:
         """D of the b-th sample from the model that was fitted on it."""
-        if b in self.known:
-            return self.known[b]
         fitted, problem, support = self.fitted, self.problem, self.problem.support
         draws = Knowledge(fitted.model).needed_draws(len(problem), generator_at(self.seed, b))
         draws = draws if fitted.match is None else fitted.match(draws)
@@ -120,12 +118,11 @@ class Refits:
         stein = problem.stein if fitted.choose is None else fitted.choose(draws, model)
         again = Problem.at_scores(stein, model, like(draws, problem.samples))
         summary = make_gram(again, Request(), 0, replace(fitted.settings, progress=False)).summarise(Request())
-        self.known[b] = math.sqrt(max(0.0, summary.mean))
-        return self.known[b]
+        return math.sqrt(max(0.0, summary.mean))
 
 
 @dataclass(frozen=True)
-class RefitBootstrap(FittedCalibration):
+class RefitBootstrap(Resampling, FittedCalibration):
     r"""The parametric bootstrap: samples of the fitted model, each with a fit, kernel and tilt of its own
 
     .. math:: x^{(b)} \sim P_{\hat\eta}, \qquad D_b = D\left(x^{(b)}, P_{\hat\eta(x^{(b)})}\right).
@@ -161,9 +158,6 @@ class RefitBootstrap(FittedCalibration):
     label: ClassVar[str] = "parametric bootstrap with refitting"
     estimators: ClassVar[tuple[str, ...]] = ("v",)
 
-    def __post_init__(self) -> None:
-        vars(self).update(n_resamples=check_resamples(self.n_resamples))
-
     def tolerates(self, radius: Radius) -> bool:
         """Nothing: what contamination does to the fit is not imitated."""
         return not (radius.contamination or radius.allows_removal)
@@ -184,8 +178,9 @@ class RefitBootstrap(FittedCalibration):
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BootstrapNull:
         """The draws."""
-        ksd = self._known(self.refits).ksd
-        return BootstrapNull(np.array([ksd(b) for b in range(self.n_resamples)]), tie_tolerance(summary.diagonal))
+        refits = self._known(self.refits)
+        ksds = [refits.once(b, partial(refits.ksd, b)) for b in range(self.n_resamples)]
+        return BootstrapNull(np.array(ksds), tie_tolerance(summary.diagonal))
 
 
 _MOST_DRAWS, _ALTOGETHER = 256, 512

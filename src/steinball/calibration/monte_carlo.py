@@ -15,8 +15,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats, check_resamples
-from steinball.calibration.base import Calibration, agreeing, draw_quantile, tie_tolerance
+from steinball.arrays import Floats
+from steinball.calibration.base import Resampling, agreeing, draw_quantile, tie_tolerance
 from steinball.calibration.deviation import DeviationNull, FiniteSampleNull
 from steinball.gram.base import GramSummary
 from steinball.gram.cost import duration, replicates_cost
@@ -177,7 +177,7 @@ class RemovalNull(_SampledNull):
 
 
 @dataclass(frozen=True)
-class MonteCarlo(Calibration):
+class MonteCarlo(Resampling):
     r"""An exact test for every n, uniform over Huber's model, by samples of the model itself
 
     .. math:: p = \frac{1 + \#\{ T_j \ge D \}}{M + 1}, \qquad T_j = \frac{K_j \sqrt\tau + |S_{n - K_j}|}{n}, \quad
@@ -224,9 +224,6 @@ class MonteCarlo(Calibration):
     needs_upper_bound: ClassVar[bool] = True
     predictable: ClassVar[bool] = True
     needs_sampler: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        vars(self).update(n_resamples=check_resamples(self.n_resamples))
 
     def tolerates(self, radius: Radius) -> bool:
         """Sets within a share of contamination or a total variation distance that is known."""
