@@ -105,9 +105,8 @@ def dependent_rows(problem: Problem, summary: GramSummary) -> Iterator[Remark]:
     A first look at 16 n pairs costs a small share of a test; the random orders are asked only where it is suspicious.
     """
     yield from repeated_rows(problem.rows.original)
-    if len(problem) < _LEAST_ROWS:
-        return
-    yield from _remark(_looked_at(problem, summary))
+    if len(problem) >= _LEAST_ROWS:
+        yield from _remark(_looked_at(problem, summary))
 
 
 def dependent_values(values: Floats) -> Iterator[Remark]:
@@ -376,27 +375,21 @@ def thin(x: Any, scores: Any = None, *, chains: Any = 1, step: int | str = "auto
 
 
 def _step(samples: Array, scores: Array | None, chains: Any) -> int:
-    _refuse_stuck(to_host(samples))
-    problem = pose(samples, from_scores(_normal_scores(samples) if scores is None else scores))
-    if not find_dependence(problem).dependent:
-        return 1
-    time = autocorrelation_time(problem, chains)
-    correlation = (time - 1.0) / (time + 1.0)
-    return 1 if correlation <= REMAINING else math.ceil(math.log(REMAINING) / math.log(correlation))
-
-
-def _refuse_stuck(x: Floats) -> None:
-    """A chain that stays at one point has no length scale and no autocorrelation time."""
+    """Every how many rows are far enough apart; refused for a chain that stays at one point, which has neither a length
+    scale nor an autocorrelation time."""
+    x = to_host(samples)
     counts = np.unique(x, axis=0, return_counts=True)[1]
     if np.square(counts).sum() > 0.5 * len(x) ** 2:
         raise ValueError(
             f"`x` stays at one point for {counts.max()} of its {len(x)} rows, so that their autocorrelation time is "
             "not known. Run a chain that moves, or give `step` a number."
         )
-
-
-def _normal_scores(samples: Array) -> Array:
-    """Scores of a normal distribution with the columns' medians and median absolute deviations."""
-    x = to_host(samples)
-    center, scale = median_and_scales(x, squared=False)
-    return like((center - x) / scale / scale, samples)
+    if scores is None:  # those of a normal distribution
+        center, scale = median_and_scales(x, squared=False)
+        scores = like((center - x) / scale / scale, samples)
+    problem = pose(samples, from_scores(scores))
+    if not find_dependence(problem).dependent:
+        return 1
+    time = autocorrelation_time(problem, chains)
+    correlation = (time - 1.0) / (time + 1.0)
+    return 1 if correlation <= REMAINING else math.ceil(math.log(REMAINING) / math.log(correlation))

@@ -17,8 +17,24 @@ from steinball.tau.certificate import Supremum
 from steinball.tau.isotropic import diameter, kernel_constants, lipschitz_constant
 
 
+class WithinVariation(Radius):
+    r"""A set within a total variation distance t of the model, its ``variation``
+
+    .. math:: \theta = \min(t \Delta, \sqrt{\tau_\infty}), \qquad
+       \Delta = \sup_{x, y} |\varphi(x) - \varphi(y)| \le 2 \sqrt{\tau_\infty}.
+    """
+
+    variation: float
+    closed_under_moves = True
+    invariant = True
+
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
+        """t Δ, at most √τ."""
+        return within_all(self.variation * diameter(problem, tau), tau)
+
+
 @dataclass(frozen=True)
-class Huber(Radius):
+class Huber(WithinVariation):
     r"""All distributions with at most a share ε of contamination (paper, Proposition on Huber's model)
 
     .. math:: \theta = \varepsilon \sqrt{\tau_\infty}, \qquad
@@ -39,8 +55,6 @@ class Huber(Radius):
 
     contamination: float = field()  # without a default, although the class above has one
     sized_by, axis, in_percent = "contamination", "tolerated contamination", True
-    closed_under_moves = True
-    invariant = True
     allows_removal = False
 
     def __post_init__(self) -> None:
@@ -50,22 +64,6 @@ class Huber(Radius):
     def __call__(self, problem: Problem, tau: Supremum) -> float:
         """ε √τ."""
         return self.contamination * math.sqrt(tau.value)
-
-
-class WithinVariation(Radius):
-    r"""A set within a total variation distance t of the model, its ``variation``
-
-    .. math:: \theta = \min(t \Delta, \sqrt{\tau_\infty}), \qquad
-       \Delta = \sup_{x, y} |\varphi(x) - \varphi(y)| \le 2 \sqrt{\tau_\infty}.
-    """
-
-    variation: float
-    closed_under_moves = True
-    invariant = True
-
-    def __call__(self, problem: Problem, tau: Supremum) -> float:
-        """t Δ, at most √τ."""
-        return within_all(self.variation * diameter(problem, tau), tau)
 
 
 @dataclass(frozen=True)
@@ -184,10 +182,7 @@ def chernoff_upper(mean: float, n: int, risk: float) -> float:
 
 def _kl(q: float, p: float) -> float:
     """The Kullback–Leibler divergence of Bernoulli(q) from Bernoulli(p)."""
-    if q == p:
-        return 0.0
-    first = q * math.log(q / p) if q > 0.0 else 0.0
-    return first + (1.0 - q) * math.log((1.0 - q) / (1.0 - p))
+    return float(scipy.special.rel_entr(q, p) + scipy.special.rel_entr(1.0 - q, 1.0 - p))
 
 
 @dataclass(frozen=True, eq=False)
