@@ -26,8 +26,6 @@ BETS: Floats = np.geomspace(0.01, 0.95, 12)
 """The mixture's bets, as shares of the largest that cannot ruin: tiny ones for tiny misfits that need many points."""
 
 _SHARES: Floats = BETS / BETS.sum()  # the uniform mixture over (0, .95), by geometric steps
-_NEWTON_CAP = 0.5
-_NEWTON_STEP = 2.0 / (2.0 - math.log(3.0))
 _NO_DIRECTION = 1e-6
 """Below this share of Σ u(x, x), |S|² is what cancellation has left: it shows no direction, and nothing is bet."""
 
@@ -135,7 +133,7 @@ def newton_bets(gains: Floats) -> Floats:
         bets[..., t] = bet
         slope = gains[..., t] / (1.0 + bet * gains[..., t])
         curvature = curvature + slope * slope
-        bet = np.clip(bet + _NEWTON_STEP * slope / curvature, 0.0, _NEWTON_CAP)
+        bet = np.clip(bet + 2.0 / (2.0 - math.log(3.0)) * slope / curvature, 0.0, 0.5)
     return bets
 
 

@@ -17,7 +17,6 @@ from steinball.models.score_check import check_score, undeclared_edges
 from steinball.models.support import off_edges
 from steinball.problem import Problem
 from steinball.remarks import Remark
-from steinball.stein import center_of
 
 DIRECTION_DRAWS = 512
 """Draws of the reference from which the tested Stein function is made; the others are its sample."""
@@ -115,9 +114,8 @@ def identity_excess(problem: Problem) -> tuple[float, float]:
     assert reference is not None
     draws = off_edges(reference.draws, support)
     all_draws = problem.at(like(draws, problem.samples))
-    center = center_of(all_draws.samples)
-    points = problem.stein.prepare(all_draws.samples, all_draws.scores, center)
-    columns, n = points.rows(0, DIRECTION_DRAWS), len(points)
+    points, n = all_draws.points, len(all_draws)
+    columns = points.rows(0, DIRECTION_DRAWS)
     starts = range(DIRECTION_DRAWS, n, _TOGETHER)
     blocks = (problem.stein.block(points.rows(k, min(k + _TOGETHER, n)), columns) for k in starts)
     f = np.concatenate([to_host(block).mean(axis=1) for block in blocks])

@@ -182,7 +182,9 @@ def chernoff_upper(mean: float, n: int, risk: float) -> float:
 
 def _kl(q: float, p: float) -> float:
     """The Kullback–Leibler divergence of Bernoulli(q) from Bernoulli(p)."""
-    return float(scipy.special.rel_entr(q, p) + scipy.special.rel_entr(1.0 - q, 1.0 - p))
+    if q == p:
+        return 0.0
+    return float(scipy.special.xlogy(q, q / p)) + (1.0 - q) * math.log((1.0 - q) / (1.0 - p))
 
 
 @dataclass(frozen=True, eq=False)

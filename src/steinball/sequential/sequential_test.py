@@ -35,13 +35,6 @@ _PLAN |= {name: name for name in ("contamination", "level", "budget", "burn_in")
 _MOVE = ("center", "root", "inverse")
 
 
-def scored(model: Any, rows: Array) -> tuple[Model, Floats]:
-    """The model for arrays of the library of ``rows``, and points (n, 2, d): rows where it is tested, and scores."""
-    found = model_at(model, rows)
-    rows = bring_stream(rows, found)
-    return found, np.stack([arrays.to_host(rows), arrays.to_host(evaluate_score(found, rows))], axis=1)
-
-
 def moved(points: Floats, move: Any) -> Floats:
     """Points (n, 2, d) in standardized coordinates, where there is a move into these."""
     return points if move is None else np.stack([move(points[:, 0]), move.pulled(points[:, 1])], axis=1)
@@ -263,7 +256,9 @@ class SequentialTest(Stream):
         rows = as_rows(batch, "batch", self._dimension)
         if rows.shape[0] == 0:
             return self
-        model, points = scored(self._model, rows)
+        model = model_at(self._model, rows)  # for arrays of the library of the rows
+        there = bring_stream(rows, model)
+        points = np.stack([arrays.to_host(part) for part in (there, evaluate_score(model, there))], axis=1)  # (m, 2, d)
         self._check_model(rows)
         if self._bettor is None:
             self._wait(model, points)
