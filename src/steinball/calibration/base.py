@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from steinball.arrays import Array, Floats, check_resamples, dtype_name
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.problem import Problem
+from steinball.radius.base import Radius
 from steinball.tau.certificate import Supremum
-
-if TYPE_CHECKING:
-    from steinball.radius.base import Radius
 
 _TIES = {"float64": 1e-10, "float32": 1e-4}
 

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -25,11 +25,9 @@ from steinball.models.base import Model
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import off_edges
 from steinball.problem import Findings, Problem
+from steinball.radius.base import Radius
 from steinball.stein import SteinKernel
 from steinball.tau.certificate import Supremum
-
-if TYPE_CHECKING:
-    from steinball.radius.base import Radius
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
@@ -24,11 +24,9 @@ from steinball.gram.device import is_accelerated
 from steinball.gram.request import Replicates, Request
 from steinball.gram.tiles import PrefixNorms
 from steinball.problem import Problem
+from steinball.radius.base import Radius
 from steinball.tau.certificate import Supremum
 from steinball.tau.isotropic import diameter
-
-if TYPE_CHECKING:
-    from steinball.radius.base import Radius
 
 _PATIENCE = 3600.0  # seconds of one core of a fixed speed beyond which nothing is begun
 _ACCELERATED = 50.0  # how many such cores an accelerator stands for

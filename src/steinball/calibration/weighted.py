@@ -292,5 +292,4 @@ class WildBootstrap(MarkovCalibration):
 
 
 def _signs(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
-    bits = generator.integers(0, 2, size=(rows, n), dtype=np.int8)
-    return np.asarray(2 * bits - 1, dtype=np.int8)
+    return np.asarray(2 * generator.integers(0, 2, size=(rows, n), dtype=np.int8) - 1, dtype=np.int8)

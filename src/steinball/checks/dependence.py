@@ -211,13 +211,12 @@ class _Neighbors:
 
     def _near(self, second: NDArray[np.intp]) -> Floats:
         """u of each row and those at ``second``, (m, lags), by blocks beside the diagonal of the Gram matrix."""
-        points, found = self.problem.points, np.empty(second.shape)
+        points, found = self.problem.points, []
         for start in range(0, len(second), _BAND):
-            part = slice(start, start + _BAND)
-            rows = points.rows(start, start + _BAND)
-            block = self.problem.stein.block(rows, points.rows(start, start + _BAND + len(self._lags)))
-            found[part] = np.take_along_axis(block, second[part] - start, axis=1)
-        return found
+            stop = start + _BAND
+            block = self.problem.stein.block(points.rows(start, stop), points.rows(start, stop + len(self._lags)))
+            found.append(np.take_along_axis(block, second[start:stop] - start, axis=1))
+        return np.concatenate(found)
 
     def _excesses(self, sums: Floats, variance: float) -> Floats:
         """Each lag, then the first 2, 4, 8 and 16 together, in standard errors."""
@@ -365,11 +364,10 @@ def thin(x: Any, scores: Any = None, *, chains: Any = 1, step: int | str = "auto
     """
     samples, chains = as_samples(x, "x"), as_chains(chains)
     n = int(samples.shape[0])
-    lengths = chain_lengths(n, chains)
+    starts = chain_starts(n, chains)
     known = None if scores is None else as_scores(scores, samples)
     k = _step(samples, known, chains) if step == "auto" else check_resamples(step, "step")
-    pairs = zip(chain_starts(n, chains), lengths, strict=True)
-    rows = np.concatenate([start + np.arange(0, length, k) for start, length in pairs])
+    rows = np.concatenate([chain[::k] for chain in np.split(np.arange(n), starts[1:])])
     kept = take_rows(samples, rows)
     return kept if known is None else (kept, take_rows(known, rows))
 

@@ -166,7 +166,8 @@ def repeated_rows(x: Floats) -> Iterator[Remark]:
     gap between the values of each column lets expect; favorite values, which very many rows name, are heaps.
     """
     least = max(_LEAST_COPIES, _COPIED * len(x))
-    alike = _with_shared_value(x)
+    _, places, times = np.unique(x[:, 0], return_inverse=True, return_counts=True)
+    alike = x[times[places] > 1]  # rows that occur twice share their first value, which is quick to see
     if len(alike) < least or np.sum(np.unique(alike, axis=0, return_counts=True)[1] > 1) < least:
         return
     different, counts = np.unique(x, axis=0, return_counts=True)
@@ -183,14 +184,6 @@ def repeated_rows(x: Floats) -> Iterator[Remark]:
         "Leave out the copies: `np.unique(x, axis=0)`. Rows that are alike without being equal, such as those of one "
         "patient or batch, cannot be seen; keep one of each.",
     )
-
-
-def _with_shared_value(x: Floats) -> Floats:
-    """The rows whose first value is that of another row, as it is of all rows that occur twice."""
-    order = np.argsort(x[:, 0])
-    first = x[order, 0]
-    as_before = np.concatenate([[False], first[1:] == first[:-1], [False]])
-    return np.asarray(x[order[as_before[1:] | as_before[:-1]]])
 
 
 def _expected_ties(x: Floats) -> float:

@@ -30,8 +30,7 @@ DRAWS = 512
 """Draws of the model among which τ is first looked for."""
 
 _SAVED = ("n", "rejected_at", "_dimension")
-_PLAN = {"kernel": "_kernel", "tilt": "_tilt", "tau": "_tau"}
-_PLAN |= {name: name for name in ("contamination", "level", "budget", "burn_in")}
+_PLAN = ("_kernel", "_tilt", "_tau", "contamination", "level", "budget", "burn_in")
 _MOVE = ("center", "root", "inverse")
 
 
@@ -318,7 +317,7 @@ class SequentialTest(Stream):
     def save(self, path: Any) -> None:
         """Write the test to a file of arrays and one text of JSON (``.npz``); the model is not in it."""
         facts: dict[str, Any] = {name: vars(self)[name] for name in _SAVED}
-        facts["plan"] = {name: vars(self)[own] for name, own in _PLAN.items()}
+        facts["plan"] = {name.removeprefix("_"): vars(self)[name] for name in _PLAN}
         facts["rng"] = self._rng.bit_generator.state
         held = stream.collect({"path": self._path}) | ({} if self._bettor is None else self._bettor.arrays())
         waiting = {} if self._waiting is None else {"waiting": self._waiting}
