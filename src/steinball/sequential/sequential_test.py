@@ -20,7 +20,6 @@ from steinball.problem import Problem
 from steinball.rows import Rows, in_no_coordinates
 from steinball.sequential import stream
 from steinball.sequential.bettor import Bettor, Direction, KeptPoints, WealthByShare
-from steinball.sequential.stream import Stream, WealthPath, as_rows
 from steinball.stein import SteinKernel
 from steinball.tau.supremum import find_supremum
 from steinball.text import OF_DISTRIBUTION, Row, count, decided, number, tolerated
@@ -68,7 +67,7 @@ def _as_tau(tau: Any, kernels: int) -> Any:
     return tuple(values)
 
 
-class SequentialTest(Stream):
+class SequentialTest(stream.Stream):
     r"""Test a stream of points against a model by betting, with a wealth that may be looked at after every point
 
     .. math:: W_n = \prod_{t \le n} \big( 1 + \lambda_t (f_t(X_t) - \theta) \big), \qquad
@@ -159,7 +158,7 @@ class SequentialTest(Stream):
         self._waiting: Floats | None = None
         self._bettor: Bettor | None = None
         self._move: Standardization | None = None
-        self._path, self._unchecked, self.n = WealthPath(), False, 0
+        self._path, self._unchecked, self.n = stream.WealthPath(), False, 0
         self.rejected_at: int | None = None
 
     # What the stream has shown.
@@ -252,7 +251,7 @@ class SequentialTest(Stream):
             Rows (m, d); (m,) are m points of one dimension, or one point where the dimension is known to be larger. How
             a stream is cut into batches changes nothing beyond rounding. After an error nothing has been taken in.
         """
-        rows = as_rows(batch, "batch", self._dimension)
+        rows = stream.as_rows(batch, "batch", self._dimension)
         if rows.shape[0] == 0:
             return self
         model = model_at(self._model, rows)  # for arrays of the library of the rows
