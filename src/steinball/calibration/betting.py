@@ -69,14 +69,10 @@ def _before(totals: Floats) -> Floats:
     return np.concatenate([np.zeros_like(totals[..., :1]), totals[..., :-1]], axis=-1)
 
 
-def log_wealth(payoffs: Floats, radius: float, tau: float, strategy: str = "mixture") -> Floats:
-    r"""The logarithm of the wealth after each point,
+def log_wealth(payoffs: Floats, radius: float, tau: float) -> Floats:
+    r"""The logarithm of the mixture's wealth after each point, a weighted mean over the constants c of :data:`BETS` of
 
-    .. math:: W_t = \prod_{s \le t} \Big( 1 + c_s \frac{f_s(x_s) - \theta}{\sqrt\tau + \theta} \Big),
-       \qquad 0 \le c_s < 1 \text{ from the past alone.}
-
-    ``"mixture"`` is a weighted mean of such products over the constants :data:`BETS`; ``"newton"`` has one product, its
-    c from an online Newton step (Cutkosky and Orabona 2018).
+    .. math:: W_t = \prod_{s \le t} \Big( 1 + c \frac{f_s(x_s) - \theta}{\sqrt\tau + \theta} \Big), \qquad 0 \le c < 1.
 
     Parameters
     ----------
@@ -84,9 +80,6 @@ def log_wealth(payoffs: Floats, radius: float, tau: float, strategy: str = "mixt
         f_t(x_t), points in their order along the last axis; NaN where nothing is bet.
     radius, tau : float
         θ, and an upper bound of u(x, x).
-    strategy : {"mixture", "newton"}
-        Newton's bets are made for this radius; with bets for one radius at all radii the wealth falls in the radius, as
-        the mixture's does.
 
     Notes
     -----
@@ -99,8 +92,6 @@ def log_wealth(payoffs: Floats, radius: float, tau: float, strategy: str = "mixt
     array([1.   , 1.576, 2.585])
     """
     gains = relative_gains(payoffs, radius, tau)
-    if strategy == "newton":
-        return wealth_path(newton_bets(gains), gains)
     total = np.full(gains.shape, -np.inf)
     for bet, share in zip(BETS, _SHARES, strict=True):  # one at a time: memory as for the payoffs
         total = np.logaddexp(total, math.log(share) + wealth_path(bet, gains))
@@ -118,7 +109,8 @@ def relative_gains(payoffs: Floats, radius: float | Floats, tau: float) -> Float
 
 
 def newton_bets(gains: Floats) -> Floats:
-    r"""Bets in [0, ½] by the online Newton step on −log(1 + c·gain): each from the gains (..., n) before it alone,
+    r"""Bets in [0, ½] by the online Newton step on −log(1 + c·gain) (Cutkosky and Orabona 2018): each from the gains
+    (..., n) before it alone,
 
     .. math:: c_{t+1} = \Big[ c_t + \tfrac{2}{2 - \log 3} \, \frac{g_t}{1 + \sum_{s \le t} g_s^2} \Big]_{[0, 1/2]},
        \qquad g_t = \frac{z_t}{1 + c_t z_t}.
@@ -171,7 +163,8 @@ class BettingNull(BoundingNull, Findings):
     ksd : float
         D of the whole sample; thresholds are stated relative to it.
     strategy, reference
-        As in :func:`log_wealth`; ``reference`` is a radius here, too.
+        As in :class:`Betting`, but for ``reference``, which is a radius. With bets for one radius at all radii Newton's
+        wealth falls in the radius, as the mixture's does.
     stop : float, optional
         The level at which every order stops betting.
 
@@ -272,28 +265,21 @@ class BettingJointNull(JointNull):
 
     Parameters
     ----------
-    gains : (k, n) array
-        The payoffs f_t(x_t) of every kernel, in one order of the points.
-    taus : (k,) array
-        An upper bound of u(x, x) for every kernel.
-    strategy : {"mixture", "newton"}
-        How much is bet.
+    nulls : tuple of BettingNull
+        The bets on every kernel, in one order of the points.
 
     Examples
     --------
-    >>> BettingJointNull(np.ones((2, 30)), np.ones(2)).pvalue(np.zeros(2)) < 1e-6
+    >>> BettingJointNull(2 * (BettingNull(np.ones((1, 30)), tau=1.0, ksd=1.0),)).pvalue(np.zeros(2)) < 1e-6
     True
     """
 
-    gains: Floats
-    taus: Floats
-    strategy: str = "mixture"
+    nulls: tuple[BettingNull, ...]
     monotone: ClassVar[bool] = True
 
     def _paths(self, radii: Floats) -> Floats:
         """log W_t of every kernel, (k, n)."""
-        cases = zip(self.gains, radii, self.taus, strict=True)
-        return np.array([log_wealth(gains, radius, tau, self.strategy) for gains, radius, tau in cases])
+        return np.concatenate([null.log_wealth(radius) for null, radius in zip(self.nulls, radii, strict=True)])
 
     def ratios(self, radii: Floats) -> Floats:
         """The logarithm of the largest wealth of every kernel."""
@@ -394,5 +380,4 @@ class Betting(Calibration):
         """The wealth won on every kernel, averaged."""
         if self.n_orders != 1 or self.stop is not None:
             raise ValueError("`Betting` over several kernels bets in one order to its end: use n_orders=1, stop=None.")
-        rows = [self.null(summary, tau, "v").payoffs[0] for summary, tau in zip(summaries, taus, strict=True)]
-        return BettingJointNull(np.array(rows), np.array([tau.value for tau in taus]), self.strategy)
+        return BettingJointNull(tuple(self.null(*pair, "v") for pair in zip(summaries, taus, strict=True)))
