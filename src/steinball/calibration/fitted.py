@@ -108,10 +108,9 @@ class Refits(Findings):
 
     def ksd(self, b: int) -> float:
         """D of the b-th sample from the model that was fitted on it."""
-        fitted, problem, support = self.fitted, self.problem, self.problem.support
+        fitted, problem = self.fitted, self.problem
         draws = Knowledge(fitted.model).needed_draws(len(problem), generator_at(self.seed, b))
-        draws = draws if fitted.match is None else fitted.match(draws)
-        draws = off_edges(draws, support)
+        draws = off_edges(draws if fitted.match is None else fitted.match(draws), problem.support)
         model = fitted.refit(draws)
         stein = problem.stein if fitted.choose is None else fitted.choose(draws, model)
         again = Problem.at_scores(stein, model, like(draws, problem.samples))
@@ -262,13 +261,12 @@ class ProjectedBootstrap(MarkovCalibration, FittedCalibration):
             raise ValueError(
                 f"`{self!r}` needs parameter scores, which are not known for this family. Use RefitBootstrap(199)."
             )
-        x = problem.host_samples
-        scores = fitted.scores(x)
+        scores = fitted.scores(problem.host_samples)
         scale = np.sqrt(np.mean(scores * scores, axis=0))
         scale = np.where(scale > 0.0, scale, 1.0)  # units of the parameters must not cost digits
-        if len(x) < (least := least_rows(scores.shape[1])):
+        if len(scores) < (least := least_rows(scores.shape[1])):
             raise ValueError(
-                f"`x` has {len(x)} rows for {scores.shape[1]} parameters; {self!r} needs at least {least}. Use a "
+                f"`x` has {len(scores)} rows for {scores.shape[1]} parameters; {self!r} needs at least {least}. Use a "
                 "smaller family, or RefitBootstrap(199)."
             )
         influence = None if fitted.influence is None else fitted.influence * scale

@@ -331,14 +331,11 @@ class Monitor(stream.Stream):
 
     def _shown(self) -> tuple[str, list[Row], str]:
         evidence = f"{number(self.wealth)} of {count(self.expected_run)}"
-        word, words = "NO ALARM", "NO ALARM so far: the rows do not contradict"
+        word, found = "NO ALARM", "so far: the rows do not contradict"
         if self.alarms:
-            word, words = (
-                "ALARM",
-                f"ALARM at row {self.alarms[-1].row}, {count(self.n_alarms)} so far: the rows contradict",
-            )
-        words += f" the model, even if up to {percent(self.contamination)} of them may be anything."
-        return word, [("data", count(self.n, "row")), ("evidence", evidence)], words
+            word, found = "ALARM", f"at row {self.alarms[-1].row}, {count(self.n_alarms)} so far: the rows contradict"
+        sentence = f"{word} {found} the model, even if up to {percent(self.contamination)} of them may be anything."
+        return word, [("data", count(self.n, "row")), ("evidence", evidence)], sentence
 
     def plot(self, ax: Any = None) -> Any:
         """The evidence over time, by matplotlib (``pip install 'steinball[plot]'``), in ``ax``, a new figure or a file.
