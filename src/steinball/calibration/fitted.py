@@ -88,7 +88,7 @@ class FittedCalibration(Calibration):
     def for_fit(self, fitted: FittedModel, problem: Problem, seed: np.random.SeedSequence) -> Self:
         """The same calibration for this fit to these data."""
 
-    def _known(self, told: Any) -> Any:
+    def _told_by_the_fit(self, told: Any) -> Any:
         """What the calibration was told of the fit, if it was."""
         if told is None:
             raise TypeError(
@@ -170,12 +170,12 @@ class RefitBootstrap(Resampling, FittedCalibration):
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Nothing beyond the statistic."""
-        self._known(self.refits)
+        self._told_by_the_fit(self.refits)
         return Request()
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BootstrapNull:
         """The draws."""
-        refits = self._known(self.refits)
+        refits = self._told_by_the_fit(self.refits)
         ksds = [refits.once(b, partial(refits.ksd, b)) for b in range(self.n_resamples)]
         return BootstrapNull(np.array(ksds), tie_tolerance(summary.diagonal))
 
@@ -275,14 +275,14 @@ class ProjectedBootstrap(MarkovCalibration, FittedCalibration):
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Rows W − 1, and products with the parameter scores."""
-        directions = self._known(self.projection).scores
+        directions = self._told_by_the_fit(self.projection).scores
         if self.dependence is not None:
             return replace(self._markov_request(n, seed, start), directions=directions)
         return Request(WeightStream(centered_counts, n, seed, start, self.n_resamples), directions=directions)
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BoundaryNull:
         """The projected draws, and where they point."""
-        squares, linear = _projected(summary, self._known(self.projection))
+        squares, linear = _projected(summary, self._told_by_the_fit(self.projection))
         ksd, lengths, along = boundary_draws(replace(summary, quadratic_forms=squares, linear_forms=linear))
         return BoundaryNull(ksd, lengths, np.clip(along, -lengths, lengths), tie_tolerance(summary.diagonal))
 

@@ -34,7 +34,7 @@ _ACCELERATED = 50.0  # how many such cores an accelerator stands for
 
 @dataclass(frozen=True, eq=False)
 class _SampledNull(FiniteSampleNull):
-    """What both null distributions share: |S_m| of M samples of the model, √τ, and the D that was observed.
+    """A null distribution from the sums |S_m| over M samples of the model, with √τ and the D that was observed.
 
     Every statement about the KSD of the population is a deviation bound: samples of the model say what members of its
     neighborhood may do, not what any Q of that KSD may.

@@ -106,11 +106,12 @@ def dependent_rows(problem: Problem, summary: GramSummary) -> Iterator[Remark]:
     """
     yield from repeated_rows(problem.rows.original)
     if len(problem) >= _LEAST_ROWS:
-        yield from _remark(_looked_at(problem, summary))
+        yield from _remark(_dependence_where_suspected(problem, summary))
 
 
 def dependent_values(values: Floats) -> Iterator[Remark]:
-    """The same for rows (n, d) in any units: the normal scores of their ranks against the standard normal."""
+    """A remark where near rows are more alike than others, for rows (n, d) in any units: the normal scores of their
+    ranks are compared under a standard normal model."""
     n, d = values.shape
     if n >= _LEAST_ROWS:
         scores = np.stack([scipy.special.ndtri(_middle_ranks(column) / n) for column in values.T], axis=1)
@@ -118,7 +119,7 @@ def dependent_values(values: Floats) -> Iterator[Remark]:
 
 
 def _middle_ranks(column: Floats) -> Floats:
-    """The ranks less one half; equal values have one rank, the mean of theirs."""
+    """The ranks of the values less one half; equal values have the mean of their ranks."""
     ordered = np.sort(column)
     return (np.searchsorted(ordered, column, "left") + np.searchsorted(ordered, column, "right")) / 2.0
 
@@ -136,7 +137,7 @@ def _remark(found: Dependence | None) -> Iterator[Remark]:
         )
 
 
-def _looked_at(problem: Problem, summary: GramSummary) -> Dependence | None:
+def _dependence_where_suspected(problem: Problem, summary: GramSummary) -> Dependence | None:
     """What random orders say where a first look is suspicious; features whose squares overflow say nothing."""
     with np.errstate(over="ignore", invalid="ignore"):
         near = _Neighbors.of(problem)

@@ -143,11 +143,12 @@ def is_mean_of(center: Floats | None, x: Floats) -> bool:
     """Whether the center (d,) of a model is the mean of rows ``x`` (n, d), as that of a model fitted on them is."""
     if center is None or len(x) < _LEAST_FITTED or center.shape != x.shape[1:]:
         return False
-    first = _agrees(center[:1], x[:, :1])  # the first column mostly says no, at a small part of the cost
-    return first and _agrees(center, x) and not _symmetric(x, center)
+    first = _is_the_mean(center[:1], x[:, :1])  # the first column mostly says no, at a small part of the cost
+    return first and _is_the_mean(center, x) and not _symmetric(x, center)
 
 
-def _agrees(center: Floats, x: Floats) -> bool:
+def _is_the_mean(center: Floats, x: Floats) -> bool:
+    """Whether ``center`` is the mean of the columns of ``x``, to a billionth of their standard deviations."""
     with np.errstate(over="ignore", invalid="ignore"):  # nothing is known of means that are no floats
         spread, apart = x.std(axis=0), np.abs(x.mean(axis=0) - center)
     return bool((np.isfinite(spread) & (apart <= EQUAL * spread)).all())

@@ -207,8 +207,8 @@ class _Estimated(Radius):
         """An estimate, or a confidence limit."""
         return "estimated"
 
-    def _asked_of(self, samples: Array, problem: Problem) -> Problem:
-        """The same question about the samples of an alternative."""
+    def _problem_of(self, samples: Array, problem: Problem) -> Problem:
+        """The problem of the samples of an alternative, under the kernel, tilt and model of the test."""
         if not problem.evaluable:
             raise TypeError(f"`{type(self).__name__}` needs the score at its own samples; {problem.unknown_elsewhere}.")
         ours, theirs = samples.shape[1], problem.samples.shape[1]
@@ -247,7 +247,7 @@ class Alternative(_Estimated):
 
     def __call__(self, problem: Problem, tau: Supremum) -> float:
         """The KSD of the alternative from the model."""
-        summary = DenseGram(self._asked_of(self.samples, problem)).summarise(Request())
+        summary = DenseGram(self._problem_of(self.samples, problem)).summarise(Request())
         return math.sqrt(max(0.0, summary.unbiased_mean))
 
 
@@ -293,7 +293,7 @@ class LikeModel(_Estimated):
     def __call__(self, problem: Problem, tau: Supremum) -> float:
         """The KSD of the other model, or its upper limit."""
         draws = like(self._draws, problem.samples)  # type: ignore[attr-defined]
-        summary = BlockedGram(self._asked_of(draws, problem), n_jobs=1).summarise(Request())
+        summary = BlockedGram(self._problem_of(draws, problem), n_jobs=1).summarise(Request())
         ksd = math.sqrt(max(0.0, summary.mean))
         if self.confidence is None or ksd == 0.0:
             return ksd

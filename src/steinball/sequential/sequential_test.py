@@ -195,7 +195,7 @@ class SequentialTest(stream.Stream):
     @property
     def lower_bound(self) -> float:
         """The same as a bound on D(Q, P), with one kernel."""
-        tau = 0.0 if self._bettor is None else _plain(self._bettor.taus, "lower_bound")
+        tau = 0.0 if self._bettor is None else _one_or_all(self._bettor.taus, "lower_bound")
         return self.contamination_bound * math.sqrt(tau)
 
     @property
@@ -204,17 +204,17 @@ class SequentialTest(stream.Stream):
         if self._bettor is None:
             return math.nan
         squares = np.array([max(0.0, direction.square) for direction in self._bettor.directions])
-        return float(_plain(np.sqrt(squares), "ksd")) / self.n
+        return float(_one_or_all(np.sqrt(squares), "ksd")) / self.n
 
     @property
     def tau(self) -> Any:
         """τ, an array where there are several kernels; NaN until it is known."""
-        return math.nan if self._bettor is None else _plain(self._bettor.taus)
+        return math.nan if self._bettor is None else _one_or_all(self._bettor.taus)
 
     @property
     def radius(self) -> Any:
         """θ, an array where there are several kernels; NaN until it is known."""
-        return math.nan if self._bettor is None else _plain(self._wealth.shares[0] * np.sqrt(self._bettor.taus))
+        return math.nan if self._bettor is None else _one_or_all(self._wealth.shares[0] * np.sqrt(self._bettor.taus))
 
     def _shown(self) -> tuple[str, list[Row], str]:
         where = f"at point {self.rejected_at}" if self.rejected else "so far"
@@ -259,25 +259,25 @@ class SequentialTest(stream.Stream):
         points = np.stack([arrays.to_host(part) for part in (there, evaluate_score(model, there))], axis=1)  # (m, 2, d)
         self._check_model(rows)
         if self._bettor is None:
-            self._wait(model, points)
+            self._collect_burn_in(model, points)
         else:
             self._advance(self._bettor, moved(points, self._move))
         self._dimension = points.shape[2]
         return self
 
-    def _wait(self, model: Any, points: Floats) -> None:
-        """Collect the burn-in; once it is there, choose what is open and go on with the rest."""
+    def _collect_burn_in(self, model: Any, points: Floats) -> None:
+        """Collect the points of the burn-in; once all are there, choose kernel, tilt and τ and bet on the others."""
         points, cut = points if self._waiting is None else np.concatenate([self._waiting, points]), self.burn_in
         if len(points) < cut:
             self._waiting, self.n = points, len(points)
             return
-        steins, tau, move = self._chosen(model, points[:cut, 0], points.shape[2])
+        steins, tau, move = self._choose(model, points[:cut, 0], points.shape[2])
         points = moved(points, move)
         self._advance(self._start(steins, tau, points[0, 0]), points, cut)
         self._kernel, self._tilt, self._tau = tuple(stein.kernel for stein in steins), steins[0].tilt, tau
         self._move, self._waiting = move, None
 
-    def _chosen(self, model: Model, burnt: Floats, dimension: int) -> tuple[list[SteinKernel], Any, Any]:
+    def _choose(self, model: Model, burnt: Floats, dimension: int) -> tuple[list[SteinKernel], Any, Any]:
         """Kernels, tilt and τ by the model, or by points ``burnt`` (m, d) that are not bet on; and how points come into
         standardized coordinates, where they are tested there."""
         few = len(burnt) < 2
@@ -370,7 +370,8 @@ class SequentialTest(stream.Stream):
         self._unchecked = False
 
 
-def _plain(values: Floats, single: str = "") -> Any:
+def _one_or_all(values: Floats, single: str = "") -> Any:
+    """The value for one kernel, or those for several; refused for several where ``single`` names what has one value."""
     if values.size > 1 and single:
         raise ValueError(f"`{single}` has no single value for several kernels; see `contamination_bound`.")
     return float(values[0]) if values.size == 1 else values.copy()
