@@ -129,8 +129,9 @@ def newton_bets(gains: Floats) -> Floats:
     return bets
 
 
-def average_evidence(log_values: Any, axis: int = 0) -> Any:
-    """The logarithm of the mean of e-values given by their logarithms: an e-value again, however they depend.
+def average_evidence(log_values: Floats) -> Any:
+    """The logarithm of the mean over the first axis of e-values given by their logarithms: an e-value again, however
+    they depend.
 
     Over kernels it makes one e-process of several (each at its own radius, θ_λ = ε₀√τ_λ for Huber contamination); over
     random orders of a fixed sample, one e-value.
@@ -140,8 +141,7 @@ def average_evidence(log_values: Any, axis: int = 0) -> Any:
     >>> round(float(np.exp(average_evidence(np.log([1.0, 3.0])))), 6)
     2.0
     """
-    log_values = np.asarray(log_values, dtype=np.float64)
-    return np.logaddexp.reduce(log_values, axis=axis) - math.log(log_values.shape[axis])
+    return np.logaddexp.reduce(log_values) - math.log(len(log_values))
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,7 +73,7 @@ def few_rows(samples: Array) -> Iterator[Remark]:
         )
 
 
-def rounded_rows(problem: Problem, displacement: float = 0.0) -> Iterator[Remark]:
+def rounded_rows(problem: Problem, displacement: float) -> Iterator[Remark]:
     """A remark that rounded numbers have no density, where their step is not tiny beside their spread.
 
     None where a ``displacement`` as large as that of rounding is tolerated. The rows are looked at as they came.
