@@ -69,7 +69,6 @@ class _SampledNull(FiniteSampleNull):
         return agreeing(value, statistic, rejected=self.pvalue(self.ksd, radius) <= level)
 
 
-@dataclass(frozen=True, eq=False)
 class MonteCarloNull(_SampledNull):
     r"""What contamination by a share ε = θ/√τ can do at this n, imitated with samples of the model
 
