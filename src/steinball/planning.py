@@ -27,14 +27,10 @@ Sampler = Callable[[int, np.random.Generator], Any]
 Test = Callable[[Any, np.random.Generator], Result]
 
 
-_Simulation = Callable[[int, int], list[float]]
-"""From n and a number of samples to the p-values of so many samples of n points."""
-
-
 def _simulation(
     model: Any, alternative: Any, contamination: float, share: Any, test: Test | None, rng: Any, progress: bool | str
-) -> _Simulation:
-    """What is simulated: where the data come from, and how they are tested.
+) -> Callable[[int, int], list[float]]:
+    """A function of n and a number of samples: the p-values of so many samples of n points of the alternative.
 
     Sample i of n points depends on the seed, n and i alone, so that more samples continue what was simulated before;
     what was simulated is not simulated again.
@@ -53,10 +49,9 @@ def _simulation(
                 return as_number(result.pvalue, "test(x, rng).pvalue")
             except AttributeError:
                 raise TypeError(f"`test` must return a result with `pvalue`, got {result!r}.") from None
-        options: dict[str, Any] = {"check_model": i == 0, "progress": False}
         with warnings.catch_warnings():  # simulated rows are independent, and one sample in 400 looks otherwise
             warnings.simplefilter("ignore", DependentRowsWarning)
-            return robust_ksd_test(x, model, contamination, rng=draws, **options).pvalue
+            return robust_ksd_test(x, model, contamination, rng=draws, check_model=i == 0, progress=False).pvalue
 
     def pvalues(n: int, repeats: int) -> list[float]:
         found = known.setdefault(n, [])

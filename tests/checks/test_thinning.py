@@ -33,6 +33,13 @@ def test_independent_rows_are_all_kept() -> None:
     assert np.array_equal(sb.thin(x), x)
 
 
+@pytest.mark.exact
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_the_unit_of_the_rows_does_not_matter(unit: float, chain: Callable[..., Floats]) -> None:
+    x = chain(600, 2, 0.8, np.random.default_rng(4)) + 1.0
+    np.testing.assert_allclose(sb.thin(unit * x), unit * sb.thin(x))
+
+
 @pytest.mark.backend
 def test_rows_stay_in_their_array_library(xp: Any, chain: Callable[..., Floats]) -> None:
     x = chain(400, 2, 0.8, np.random.default_rng(1))

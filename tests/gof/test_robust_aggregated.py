@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import steinball as sb
-from steinball.calibration.betting import BettingJointNull
+from steinball.calibration.betting import BettingJointNull, BettingNull
 from steinball.calibration.boundary import BoundaryJointNull
 from tests import rates
 
@@ -77,9 +77,19 @@ def test_wealth_is_averaged_at_every_time_and_not_its_maxima() -> None:
     """Two kernels that win at different times: the average of the maxima would be no e-process."""
     gains = np.zeros((2, 40))
     gains[0, :20], gains[0, 20:], gains[1, 20:] = 0.9, -0.9, 0.9
-    null = BettingJointNull(gains, np.ones(2))
-    alone = [math.exp(BettingJointNull(g[None], np.ones(1)).statistic(np.zeros(1))) for g in gains]
-    assert math.exp(null.statistic(np.zeros(2))) < 0.75 * np.mean(alone)
+    nulls = tuple(BettingNull(row[None], tau=1.0, ksd=1.0) for row in gains)
+    alone = [math.exp(BettingJointNull((null,)).statistic(np.zeros(1))) for null in nulls]
+    assert math.exp(BettingJointNull(nulls).statistic(np.zeros(2))) < 0.75 * np.mean(alone)
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("strategy", ["mixture", "newton"])
+def test_a_pvalue_of_bets_over_several_kernels_never_falls_as_all_radii_grow(strategy: str) -> None:
+    """With Newton's bets for each radius itself it fell, and the contamination bound was any crossing of the level."""
+    for seed in range(40):
+        gains = np.clip(np.random.default_rng(seed).normal(0.15, 0.35, size=(2, 100)), -1.0, 1.0)
+        null = BettingJointNull(tuple(BettingNull(row[None], 1.0, 1.0, strategy, 0.05) for row in gains))
+        assert (np.diff([null.pvalue(np.full(2, radius)) for radius in np.linspace(0.0, 1.0, 51)]) >= 0.0).all()
 
 
 @pytest.mark.exact

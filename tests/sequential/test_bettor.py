@@ -10,7 +10,7 @@ import pytest
 
 from steinball.calibration.betting import log_wealth
 from steinball.sequential import bettor
-from steinball.sequential.bettor import KeptPoints
+from steinball.sequential.bettor import Direction, KeptPoints
 from steinball.sequential.stream import KEPT
 from steinball.stein import SteinKernel
 from tests.sequential.streams import KERNEL, TILT, a_test, stream
@@ -94,6 +94,30 @@ def test_points_to_come_change_nothing_that_was(options: dict[str, Any]) -> None
         first, second = (a_test(**options).update(part) for part in (x, other))
         np.testing.assert_allclose(first.history[1][:cut], second.history[1][:cut], atol=1e-9)
         assert not np.allclose(first.history[1][cut:], second.history[1][cut:])
+
+
+class Products:
+    """A Stein kernel u(x, y) = xᵀy, under which points can cancel each other."""
+
+    def prepare(self, samples: Any, scores: Any, center: Any) -> Any:
+        return samples
+
+    def diagonal(self, samples: Any, scores: Any) -> Any:
+        return np.sum(samples**2, axis=1)
+
+    def block(self, rows: Any, columns: Any) -> Any:
+        return rows @ columns.T
+
+
+@pytest.mark.parametrize("cuts", [[], [1], [2], [1, 2]])
+def test_points_that_cancel_show_no_direction_in_whatever_batches(cuts: list[int]) -> None:
+    stein: Any = Products()
+    x = np.array([1.0, -0.9999, 1.0])
+    kept, direction, found = KeptPoints.empty(10, np.zeros(1)), Direction(stein), []
+    for part in np.split(np.stack([x, x], axis=1)[:, :, None], cuts):
+        found.append(direction.advance(kept, part))
+        kept.add(part, np.random.default_rng(0))
+    np.testing.assert_allclose(np.concatenate(found), [math.nan, -0.9999, math.nan])
 
 
 def test_the_wealth_is_linear_in_the_payoff_of_the_last_point() -> None:

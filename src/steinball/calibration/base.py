@@ -7,18 +7,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from steinball.arrays import Array, Floats, dtype_name
+from steinball.arrays import Array, Floats, check_resamples, dtype_name
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.problem import Problem
+from steinball.radius.base import Radius
 from steinball.tau.certificate import Supremum
-
-if TYPE_CHECKING:
-    from steinball.radius.base import Radius
 
 _TIES = {"float64": 1e-10, "float32": 1e-4}
 
@@ -304,6 +302,17 @@ class BootstrapNull(BoundingNull):
         """θ + q for all draws moved down, and for all moved up."""
         low, high = quantile_range(self.draws, draws_moved, level, self.tolerance)
         return radius + low, radius + high
+
+
+class Resampling(Calibration):
+    """A calibration by a checked number of bootstrap draws, which are the null distribution as they are."""
+
+    def __post_init__(self) -> None:
+        vars(self).update(n_resamples=check_resamples(self.n_resamples))
+
+    def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BoundingNull:
+        """The draws as a null distribution."""
+        return BootstrapNull.from_summary(summary, estimator)
 
 
 def draw_quantile(draws: Floats, level: float) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -19,17 +19,14 @@ from steinball.arrays import Floats, check_choice, check_level, check_resamples,
 from steinball.calibration.base import BoundingNull, Calibration, JointNull, agreeing
 from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
+from steinball.problem import Findings
 from steinball.tau.certificate import Supremum
-
-STRATEGIES = ("mixture", "newton")
 
 BETS: Floats = np.geomspace(0.01, 0.95, 12)
 """The mixture's bets, as shares of the largest that cannot ruin: tiny ones for tiny misfits that need many points."""
 
 _SHARES: Floats = BETS / BETS.sum()  # the uniform mixture over (0, .95), by geometric steps
-_NEWTON_CAP = 0.5
-_NEWTON_STEP = 2.0 / (2.0 - math.log(3.0))
-NO_DIRECTION = 1e-6
+_NO_DIRECTION = 1e-6
 """Below this share of Σ u(x, x), |S|² is what cancellation has left: it shows no direction, and nothing is bet."""
 
 
@@ -54,8 +51,14 @@ def payoffs(sums: Floats, diagonal: Floats) -> Floats:
     >>> payoffs(np.array([0.0, 0.5]), np.array([4.0, 1.0]))
     array([ nan, 0.25])
     """
-    squares = _before(np.cumsum(2.0 * sums + diagonal, axis=-1))
-    known = squares > NO_DIRECTION * _before(np.cumsum(diagonal, axis=-1))
+    squares, traces = (_before(np.cumsum(added, axis=-1)) for added in (2.0 * sums + diagonal, diagonal))
+    return along_direction(sums, squares, traces, diagonal)
+
+
+def along_direction(sums: Floats, squares: Floats, traces: Floats, diagonal: Floats) -> Floats:
+    """⟨S, u(·, x)⟩ / |S| from the products ``sums``, |S|² and Σ u(x_s, x_s) of earlier points before each, and u(x, x);
+    NaN where S shows no direction."""
+    known = squares > _NO_DIRECTION * traces
     values = np.where(known, sums / np.sqrt(np.where(known, squares, 1.0)), np.nan)
     most = np.sqrt(np.maximum(diagonal, 0.0))  # Cauchy and Schwarz: only rounding goes further
     return np.clip(values, -most, most)
@@ -66,14 +69,10 @@ def _before(totals: Floats) -> Floats:
     return np.concatenate([np.zeros_like(totals[..., :1]), totals[..., :-1]], axis=-1)
 
 
-def log_wealth(payoffs: Floats, radius: float, tau: float, strategy: str = "mixture") -> Floats:
-    r"""The logarithm of the wealth after each point,
+def log_wealth(payoffs: Floats, radius: float, tau: float) -> Floats:
+    r"""The logarithm of the mixture's wealth after each point, a weighted mean over the constants c of :data:`BETS` of
 
-    .. math:: W_t = \prod_{s \le t} \Big( 1 + c_s \frac{f_s(x_s) - \theta}{\sqrt\tau + \theta} \Big),
-       \qquad 0 \le c_s < 1 \text{ from the past alone.}
-
-    ``"mixture"`` is a weighted mean of such products over the constants :data:`BETS`; ``"newton"`` has one product, its
-    c from an online Newton step (Cutkosky and Orabona 2018).
+    .. math:: W_t = \prod_{s \le t} \Big( 1 + c \frac{f_s(x_s) - \theta}{\sqrt\tau + \theta} \Big), \qquad 0 \le c < 1.
 
     Parameters
     ----------
@@ -81,9 +80,6 @@ def log_wealth(payoffs: Floats, radius: float, tau: float, strategy: str = "mixt
         f_t(x_t), points in their order along the last axis; NaN where nothing is bet.
     radius, tau : float
         θ, and an upper bound of u(x, x).
-    strategy : {"mixture", "newton"}
-        Newton's bets are made for this radius; with bets for one radius at all radii the wealth falls in the radius, as
-        the mixture's does.
 
     Notes
     -----
@@ -96,8 +92,6 @@ def log_wealth(payoffs: Floats, radius: float, tau: float, strategy: str = "mixt
     array([1.   , 1.576, 2.585])
     """
     gains = relative_gains(payoffs, radius, tau)
-    if strategy == "newton":
-        return wealth_path(newton_bets(gains), gains)
     total = np.full(gains.shape, -np.inf)
     for bet, share in zip(BETS, _SHARES, strict=True):  # one at a time: memory as for the payoffs
         total = np.logaddexp(total, math.log(share) + wealth_path(bet, gains))
@@ -109,13 +103,14 @@ def wealth_path(bets: Any, gains: Floats) -> Floats:
     return np.asarray(np.cumsum(np.log1p(bets * gains), axis=-1))
 
 
-def relative_gains(payoffs: Floats, radius: float, tau: float) -> Floats:
+def relative_gains(payoffs: Floats, radius: float | Floats, tau: float) -> Floats:
     """(f − θ)/(√τ + θ), at least −1 and not rising in θ; 0 where nothing is bet."""
     return np.where(np.isnan(payoffs), 0.0, (payoffs - radius) / (math.sqrt(tau) + radius))
 
 
 def newton_bets(gains: Floats) -> Floats:
-    r"""Bets in [0, ½] by the online Newton step on −log(1 + c·gain): each from the gains (..., n) before it alone,
+    r"""Bets in [0, ½] by the online Newton step on −log(1 + c·gain) (Cutkosky and Orabona 2018): each from the gains
+    (..., n) before it alone,
 
     .. math:: c_{t+1} = \Big[ c_t + \tfrac{2}{2 - \log 3} \, \frac{g_t}{1 + \sum_{s \le t} g_s^2} \Big]_{[0, 1/2]},
        \qquad g_t = \frac{z_t}{1 + c_t z_t}.
@@ -130,12 +125,13 @@ def newton_bets(gains: Floats) -> Floats:
         bets[..., t] = bet
         slope = gains[..., t] / (1.0 + bet * gains[..., t])
         curvature = curvature + slope * slope
-        bet = np.clip(bet + _NEWTON_STEP * slope / curvature, 0.0, _NEWTON_CAP)
+        bet = np.clip(bet + 2.0 / (2.0 - math.log(3.0)) * slope / curvature, 0.0, 0.5)
     return bets
 
 
-def average_evidence(log_values: Any, axis: int = 0) -> Any:
-    """The logarithm of the mean of e-values given by their logarithms: an e-value again, however they depend.
+def average_evidence(log_values: Floats) -> Any:
+    """The logarithm of the mean over the first axis of e-values given by their logarithms: an e-value again, however
+    they depend.
 
     Over kernels it makes one e-process of several (each at its own radius, θ_λ = ε₀√τ_λ for Huber contamination); over
     random orders of a fixed sample, one e-value.
@@ -145,12 +141,11 @@ def average_evidence(log_values: Any, axis: int = 0) -> Any:
     >>> round(float(np.exp(average_evidence(np.log([1.0, 3.0])))), 6)
     2.0
     """
-    log_values = np.asarray(log_values, dtype=np.float64)
-    return np.logaddexp.reduce(log_values, axis=axis) - math.log(log_values.shape[axis])
+    return np.logaddexp.reduce(log_values) - math.log(len(log_values))
 
 
 @dataclass(frozen=True, eq=False)
-class BettingNull(BoundingNull):
+class BettingNull(BoundingNull, Findings):
     r"""The wealth of a bettor as evidence against every radius at once
 
     .. math:: p(\theta) = \min\Big(1, \frac{1}{\max_t W_t(\theta)}\Big) \text{ in one order}, \qquad
@@ -168,7 +163,8 @@ class BettingNull(BoundingNull):
     ksd : float
         D of the whole sample; thresholds are stated relative to it.
     strategy, reference
-        As in :func:`log_wealth`; ``reference`` is a radius here, too.
+        As in :class:`Betting`, but for ``reference``, which is a radius. With bets for one radius at all radii Newton's
+        wealth falls in the radius, as the mixture's does.
     stop : float, optional
         The level at which every order stops betting.
 
@@ -192,7 +188,6 @@ class BettingNull(BoundingNull):
     strategy: str = "mixture"
     reference: float = 0.0
     stop: float | None = None
-    _found: dict[float, float] = field(default_factory=dict, repr=False)
     draws = None
     by_distance: ClassVar[bool] = False
 
@@ -239,20 +234,18 @@ class BettingNull(BoundingNull):
 
     def lower_bound(self, ksd: float, level: float) -> float:
         """θ_L = sup{θ : p(θ) ≤ level}, 0 if there is none: D(Q, P) ≥ θ_L at confidence 1 − ``level``."""
-        if level not in self._found:
-            self._found[level] = self._largest_rejected(level)
-        return self._found[level]
+        return self.once(level, lambda: self._largest_rejected(level))
 
     def _largest_rejected(self, level: float) -> float:
         """The root, on the side where p ≤ level: p does not fall in θ, and is 1 at θ = √τ."""
         if self.pvalue(self.ksd, 0.0) > level:
             return 0.0
         root, need = math.sqrt(self.tau), -math.log(level)
-        found = float(
-            scipy.optimize.brentq(
-                lambda theta: self._log_evidence(theta) - need, 0.0, root, xtol=1e-13 * root, rtol=1e-14
-            )
-        )
+
+        def excess(radius: float) -> float:
+            return self._log_evidence(radius) - need
+
+        found = float(scipy.optimize.brentq(excess, 0.0, root, xtol=1e-13 * root, rtol=1e-14))
         while found > 0.0 and self.pvalue(self.ksd, found) > level:
             found = max(0.0, found - 1e-12 * root)
         return found
@@ -272,28 +265,21 @@ class BettingJointNull(JointNull):
 
     Parameters
     ----------
-    gains : (k, n) array
-        The payoffs f_t(x_t) of every kernel, in one order of the points.
-    taus : (k,) array
-        An upper bound of u(x, x) for every kernel.
-    strategy : {"mixture", "newton"}
-        How much is bet.
+    nulls : tuple of BettingNull
+        The bets on every kernel, in one order of the points.
 
     Examples
     --------
-    >>> BettingJointNull(np.ones((2, 30)), np.ones(2)).pvalue(np.zeros(2)) < 1e-6
+    >>> BettingJointNull(2 * (BettingNull(np.ones((1, 30)), tau=1.0, ksd=1.0),)).pvalue(np.zeros(2)) < 1e-6
     True
     """
 
-    gains: Floats
-    taus: Floats
-    strategy: str = "mixture"
+    nulls: tuple[BettingNull, ...]
     monotone: ClassVar[bool] = True
 
     def _paths(self, radii: Floats) -> Floats:
         """log W_t of every kernel, (k, n)."""
-        cases = zip(self.gains, radii, self.taus, strict=True)
-        return np.array([log_wealth(gains, radius, tau, self.strategy) for gains, radius, tau in cases])
+        return np.concatenate([null.log_wealth(radius) for null, radius in zip(self.nulls, radii, strict=True)])
 
     def ratios(self, radii: Floats) -> Floats:
         """The logarithm of the largest wealth of every kernel."""
@@ -366,12 +352,12 @@ class Betting(Calibration):
     aggregates: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_choice(self.strategy, "strategy", STRATEGIES)
+        check_choice(self.strategy, "strategy", ("mixture", "newton"))
         check_choice(self.order, "order", ("random", "arrival"))
         stop = None if self.stop is None else check_level(self.stop, name="stop")
         n_orders, reference = check_resamples(self.n_orders, "n_orders"), check_share(self.reference, "reference")
-        vars(self).update(n_orders=n_orders, reference=reference, stop=stop)
-        vars(self).update(independent_rows=self.order != "arrival")  # points may depend on those that came earlier
+        independent = self.order != "arrival"  # otherwise points may depend on those that came earlier
+        vars(self).update(n_orders=n_orders, reference=reference, stop=stop, independent_rows=independent)
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """The place of each point in each order."""
@@ -394,5 +380,4 @@ class Betting(Calibration):
         """The wealth won on every kernel, averaged."""
         if self.n_orders != 1 or self.stop is not None:
             raise ValueError("`Betting` over several kernels bets in one order to its end: use n_orders=1, stop=None.")
-        rows = [self.null(summary, tau, "v").payoffs[0] for summary, tau in zip(summaries, taus, strict=True)]
-        return BettingJointNull(np.array(rows), np.array([tau.value for tau in taus]), self.strategy)
+        return BettingJointNull(tuple(self.null(*pair, "v") for pair in zip(summaries, taus, strict=True)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from steinball.arrays import check_kind
 from steinball.calibration.base import Calibration
@@ -11,13 +11,11 @@ from steinball.cautions import RemovalWarning
 from steinball.gram.request import Request
 from steinball.models.knowledge import Knowledge
 from steinball.problem import Problem
+from steinball.radius.base import Radius
 from steinball.remarks import Remark
 from steinball.rows import Rows
 from steinball.tau.certificate import Supremum
 from steinball.tau.supremum import grows, unbounded_kernel, uncertified
-
-if TYPE_CHECKING:
-    from steinball.radius.base import Radius
 
 
 def as_calibration(calibration: Any) -> Calibration:

@@ -192,8 +192,7 @@ class DeviationBound(Calibration):
     predictable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not self.proven:
-            vars(self).update(predictable=False)  # what a class declares, an instance may take back
+        vars(self).update(predictable=self.proven)  # what a class declares, an instance may take back
         if self.kind != "auto" and self.kind not in BOUNDS:
             raise ValueError(f'`kind` must be "auto" or one of {", ".join(BOUNDS)}, got {self.kind!r}.')
 

@@ -7,12 +7,13 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from steinball.arrays import Floats, check_resamples, generator_at, like, to_host
-from steinball.calibration.base import BootstrapNull, Calibration, tie_tolerance
+from steinball.arrays import Floats, generator_at, like, to_host
+from steinball.calibration.base import BootstrapNull, Calibration, Resampling, tie_tolerance
 from steinball.calibration.boundary import BoundaryNull, boundary_draws
 from steinball.calibration.weighted import Length, MarkovCalibration, WildBootstrap, centered_counts
 from steinball.checks.dependence import Chains
@@ -23,12 +24,10 @@ from steinball.gram.weights import WeightStream
 from steinball.models.base import Model
 from steinball.models.knowledge import Knowledge
 from steinball.models.support import off_edges
-from steinball.problem import Problem
+from steinball.problem import Findings, Problem
+from steinball.radius.base import Radius
 from steinball.stein import SteinKernel
 from steinball.tau.certificate import Supremum
-
-if TYPE_CHECKING:
-    from steinball.radius.base import Radius
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +88,7 @@ class FittedCalibration(Calibration):
     def for_fit(self, fitted: FittedModel, problem: Problem, seed: np.random.SeedSequence) -> Self:
         """The same calibration for this fit to these data."""
 
-    def _known(self, told: Any) -> Any:
+    def _told_by_the_fit(self, told: Any) -> Any:
         """What the calibration was told of the fit, if it was."""
         if told is None:
             raise TypeError(
@@ -100,32 +99,27 @@ class FittedCalibration(Calibration):
 
 
 @dataclass(frozen=True, eq=False)
-class Refits:
+class Refits(Findings):
     """Samples of the fitted model, each fitted anew: the b-th KSD depends on the seed and b alone."""
 
     fitted: FittedModel
     problem: Problem
     seed: np.random.SeedSequence
-    known: dict[int, float] = field(default_factory=dict)
 
     def ksd(self, b: int) -> float:
         """D of the b-th sample from the model that was fitted on it."""
-        if b in self.known:
-            return self.known[b]
-        fitted, problem, support = self.fitted, self.problem, self.problem.support
+        fitted, problem = self.fitted, self.problem
         draws = Knowledge(fitted.model).needed_draws(len(problem), generator_at(self.seed, b))
-        draws = draws if fitted.match is None else fitted.match(draws)
-        draws = off_edges(draws, support)
+        draws = off_edges(draws if fitted.match is None else fitted.match(draws), problem.support)
         model = fitted.refit(draws)
         stein = problem.stein if fitted.choose is None else fitted.choose(draws, model)
         again = Problem.at_scores(stein, model, like(draws, problem.samples))
         summary = make_gram(again, Request(), 0, replace(fitted.settings, progress=False)).summarise(Request())
-        self.known[b] = math.sqrt(max(0.0, summary.mean))
-        return self.known[b]
+        return math.sqrt(max(0.0, summary.mean))
 
 
 @dataclass(frozen=True)
-class RefitBootstrap(FittedCalibration):
+class RefitBootstrap(Resampling, FittedCalibration):
     r"""The parametric bootstrap: samples of the fitted model, each with a fit, kernel and tilt of its own
 
     .. math:: x^{(b)} \sim P_{\hat\eta}, \qquad D_b = D\left(x^{(b)}, P_{\hat\eta(x^{(b)})}\right).
@@ -161,9 +155,6 @@ class RefitBootstrap(FittedCalibration):
     label: ClassVar[str] = "parametric bootstrap with refitting"
     estimators: ClassVar[tuple[str, ...]] = ("v",)
 
-    def __post_init__(self) -> None:
-        vars(self).update(n_resamples=check_resamples(self.n_resamples))
-
     def tolerates(self, radius: Radius) -> bool:
         """Nothing: what contamination does to the fit is not imitated."""
         return not (radius.contamination or radius.allows_removal)
@@ -179,13 +170,14 @@ class RefitBootstrap(FittedCalibration):
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Nothing beyond the statistic."""
-        self._known(self.refits)
+        self._told_by_the_fit(self.refits)
         return Request()
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BootstrapNull:
         """The draws."""
-        ksd = self._known(self.refits).ksd
-        return BootstrapNull(np.array([ksd(b) for b in range(self.n_resamples)]), tie_tolerance(summary.diagonal))
+        refits = self._told_by_the_fit(self.refits)
+        ksds = [refits.once(b, partial(refits.ksd, b)) for b in range(self.n_resamples)]
+        return BootstrapNull(np.array(ksds), tie_tolerance(summary.diagonal))
 
 
 _MOST_DRAWS, _ALTOGETHER = 256, 512
@@ -269,13 +261,12 @@ class ProjectedBootstrap(MarkovCalibration, FittedCalibration):
             raise ValueError(
                 f"`{self!r}` needs parameter scores, which are not known for this family. Use RefitBootstrap(199)."
             )
-        x = problem.host_samples
-        scores = fitted.scores(x)
+        scores = fitted.scores(problem.host_samples)
         scale = np.sqrt(np.mean(scores * scores, axis=0))
         scale = np.where(scale > 0.0, scale, 1.0)  # units of the parameters must not cost digits
-        if len(x) < (least := least_rows(scores.shape[1])):
+        if len(scores) < (least := least_rows(scores.shape[1])):
             raise ValueError(
-                f"`x` has {len(x)} rows for {scores.shape[1]} parameters; {self!r} needs at least {least}. Use a "
+                f"`x` has {len(scores)} rows for {scores.shape[1]} parameters; {self!r} needs at least {least}. Use a "
                 "smaller family, or RefitBootstrap(199)."
             )
         influence = None if fitted.influence is None else fitted.influence * scale
@@ -284,14 +275,14 @@ class ProjectedBootstrap(MarkovCalibration, FittedCalibration):
 
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Rows W − 1, and products with the parameter scores."""
-        directions = self._known(self.projection).scores
+        directions = self._told_by_the_fit(self.projection).scores
         if self.dependence is not None:
             return replace(self._markov_request(n, seed, start), directions=directions)
         return Request(WeightStream(centered_counts, n, seed, start, self.n_resamples), directions=directions)
 
     def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BoundaryNull:
         """The projected draws, and where they point."""
-        squares, linear = _projected(summary, self._known(self.projection))
+        squares, linear = _projected(summary, self._told_by_the_fit(self.projection))
         ksd, lengths, along = boundary_draws(replace(summary, quadratic_forms=squares, linear_forms=linear))
         return BoundaryNull(ksd, lengths, np.clip(along, -lengths, lengths), tie_tolerance(summary.diagonal))
 

@@ -9,14 +9,14 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats, check_resamples
-from steinball.calibration.base import Calibration, agreeing, draw_quantile, tie_tolerance
+from steinball.arrays import Floats
+from steinball.calibration.base import Resampling, agreeing, draw_quantile, tie_tolerance
 from steinball.calibration.deviation import DeviationNull, FiniteSampleNull
 from steinball.gram.base import GramSummary
 from steinball.gram.cost import duration, replicates_cost
@@ -24,11 +24,9 @@ from steinball.gram.device import is_accelerated
 from steinball.gram.request import Replicates, Request
 from steinball.gram.tiles import PrefixNorms
 from steinball.problem import Problem
+from steinball.radius.base import Radius
 from steinball.tau.certificate import Supremum
 from steinball.tau.isotropic import diameter
-
-if TYPE_CHECKING:
-    from steinball.radius.base import Radius
 
 _PATIENCE = 3600.0  # seconds of one core of a fixed speed beyond which nothing is begun
 _ACCELERATED = 50.0  # how many such cores an accelerator stands for
@@ -36,7 +34,7 @@ _ACCELERATED = 50.0  # how many such cores an accelerator stands for
 
 @dataclass(frozen=True, eq=False)
 class _SampledNull(FiniteSampleNull):
-    """What both null distributions share: |S_m| of M samples of the model, √τ, and the D that was observed.
+    """A null distribution from the sums |S_m| over M samples of the model, with √τ and the D that was observed.
 
     Every statement about the KSD of the population is a deviation bound: samples of the model say what members of its
     neighborhood may do, not what any Q of that KSD may.
@@ -71,7 +69,6 @@ class _SampledNull(FiniteSampleNull):
         return agreeing(value, statistic, rejected=self.pvalue(self.ksd, radius) <= level)
 
 
-@dataclass(frozen=True, eq=False)
 class MonteCarloNull(_SampledNull):
     r"""What contamination by a share ε = θ/√τ can do at this n, imitated with samples of the model
 
@@ -177,7 +174,7 @@ class RemovalNull(_SampledNull):
 
 
 @dataclass(frozen=True)
-class MonteCarlo(Calibration):
+class MonteCarlo(Resampling):
     r"""An exact test for every n, uniform over Huber's model, by samples of the model itself
 
     .. math:: p = \frac{1 + \#\{ T_j \ge D \}}{M + 1}, \qquad T_j = \frac{K_j \sqrt\tau + |S_{n - K_j}|}{n}, \quad
@@ -224,9 +221,6 @@ class MonteCarlo(Calibration):
     needs_upper_bound: ClassVar[bool] = True
     predictable: ClassVar[bool] = True
     needs_sampler: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        vars(self).update(n_resamples=check_resamples(self.n_resamples))
 
     def tolerates(self, radius: Radius) -> bool:
         """Sets within a share of contamination or a total variation distance that is known."""

@@ -11,15 +11,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from steinball.arrays import as_number, check_resamples
-from steinball.calibration.base import BootstrapNull, Calibration
+from steinball.arrays import as_number
+from steinball.calibration.base import Resampling
 from steinball.checks.dependence import Chains, as_chains, autocorrelation_time, chain_starts
 from steinball.checks.memory import LEAST_EFFECTIVE, find_memory
-from steinball.gram.base import GramSummary
 from steinball.gram.request import Request
 from steinball.gram.weights import WeightStream
 from steinball.problem import Problem
-from steinball.tau.certificate import Supremum
 
 _POISSON_FROM = 2**13
 _CELLS_AT_ONCE = 2**20
@@ -27,7 +25,7 @@ _MARGIN = 6.0  # standard deviations that the Poisson sums are kept below n
 
 
 @dataclass(frozen=True)
-class WeightedBootstrap(Calibration):
+class WeightedBootstrap(Resampling):
     r"""Efron's (multinomial) bootstrap of a degenerate statistic (paper §2.2, eq. 4)
 
     .. math:: D_W^2 = \frac{1}{n^2} \sum_{i,j} (W_i - 1)(W_j - 1) u(x_i, x_j), \qquad
@@ -53,16 +51,9 @@ class WeightedBootstrap(Calibration):
     n_resamples: int = 999
     label: ClassVar[str] = "weighted bootstrap"
 
-    def __post_init__(self) -> None:
-        vars(self).update(n_resamples=check_resamples(self.n_resamples))
-
     def request(self, n: int, seed: np.random.SeedSequence, start: int = 0) -> Request:
         """Rows W − 1, each summing to 0."""
         return Request(WeightStream(centered_counts, n, seed, start, self.n_resamples))
-
-    def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BootstrapNull:
-        """The draws as a null distribution."""
-        return BootstrapNull.from_summary(summary, estimator)
 
 
 def centered_counts(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
@@ -73,15 +64,10 @@ def centered_counts(generator: np.random.Generator, rows: int, n: int) -> NDArra
 def _counts_of_indices(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
     """By counting random indices."""
     indices = generator.integers(0, n, size=rows * n)
-    indices.reshape(rows, n)[:] += _first_cells(rows, n)
+    indices.reshape(rows, n)[:] += n * np.arange(rows)[:, None]
     counts = np.bincount(indices, minlength=rows * n).reshape(rows, n)
     narrow = n <= 128 or counts.max() <= 128
     return np.subtract(counts, 1, dtype=np.int8 if narrow else np.int32, casting="unsafe")
-
-
-@lru_cache(8)
-def _first_cells(rows: int, n: int) -> NDArray[np.int64]:
-    return n * np.arange(rows)[:, None]
 
 
 def _thinned_counts(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
@@ -207,7 +193,7 @@ class MarkovSigns:
         return np.int8(1) - np.int8(2) * np.bitwise_xor.accumulate(flips, axis=1)
 
 
-class MarkovCalibration(Calibration):
+class MarkovCalibration(Resampling):
     """A bootstrap whose signs may be those of a chain: what it says of its rows, and how it settles their length.
 
     Attributes
@@ -220,7 +206,6 @@ class MarkovCalibration(Calibration):
         Chains of one length, or their lengths.
     """
 
-    n_resamples: int
     dependence: Length
     chains: Chains
 
@@ -235,7 +220,8 @@ class MarkovCalibration(Calibration):
         return replace(self, dependence=length)  # type: ignore[type-var]
 
     def __post_init__(self) -> None:
-        n_resamples, dependence, chains = check_resamples(self.n_resamples), self.dependence, as_chains(self.chains)
+        super().__post_init__()
+        dependence, chains = self.dependence, as_chains(self.chains)
         if dependence is None and chains != 1:
             raise ValueError(
                 f'`chains={chains!r}` is for rows that depend on each other. Give `dependence="auto"` with it.'
@@ -244,7 +230,7 @@ class MarkovCalibration(Calibration):
             raise ValueError(f'`dependence` must be None, "auto" or a number of rows, got {dependence!r}.')
         if not (dependence is None or isinstance(dependence, str)):
             dependence = as_number(dependence, "dependence", low=1.0)
-        vars(self).update(n_resamples=n_resamples, dependence=dependence, chains=chains)
+        vars(self).update(dependence=dependence, chains=chains)
         # What a class declares, an instance may take back.
         searched = chains if dependence == "auto" else None
         several = searched not in (None, 1)
@@ -304,11 +290,6 @@ class WildBootstrap(MarkovCalibration):
             return Request(WeightStream(_signs, n, seed, start, self.n_resamples))
         return self._markov_request(n, seed, start)
 
-    def null(self, summary: GramSummary, tau: Supremum, estimator: str) -> BootstrapNull:
-        """The draws as a null distribution."""
-        return BootstrapNull.from_summary(summary, estimator)
-
 
 def _signs(generator: np.random.Generator, rows: int, n: int) -> NDArray[np.integer]:
-    bits = generator.integers(0, 2, size=(rows, n), dtype=np.int8)
-    return np.asarray(2 * bits - 1, dtype=np.int8)
+    return np.asarray(2 * generator.integers(0, 2, size=(rows, n), dtype=np.int8) - 1, dtype=np.int8)

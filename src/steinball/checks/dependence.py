@@ -105,13 +105,13 @@ def dependent_rows(problem: Problem, summary: GramSummary) -> Iterator[Remark]:
     A first look at 16 n pairs costs a small share of a test; the random orders are asked only where it is suspicious.
     """
     yield from repeated_rows(problem.rows.original)
-    if len(problem) < _LEAST_ROWS:
-        return
-    yield from _remark(_looked_at(problem, summary))
+    if len(problem) >= _LEAST_ROWS:
+        yield from _remark(_dependence_where_suspected(problem, summary))
 
 
 def dependent_values(values: Floats) -> Iterator[Remark]:
-    """The same for rows (n, d) in any units: the normal scores of their ranks against the standard normal."""
+    """A remark where near rows are more alike than others, for rows (n, d) in any units: the normal scores of their
+    ranks are compared under a standard normal model."""
     n, d = values.shape
     if n >= _LEAST_ROWS:
         scores = np.stack([scipy.special.ndtri(_middle_ranks(column) / n) for column in values.T], axis=1)
@@ -119,7 +119,7 @@ def dependent_values(values: Floats) -> Iterator[Remark]:
 
 
 def _middle_ranks(column: Floats) -> Floats:
-    """The ranks less one half; equal values have one rank, the mean of theirs."""
+    """The ranks of the values less one half; equal values have the mean of their ranks."""
     ordered = np.sort(column)
     return (np.searchsorted(ordered, column, "left") + np.searchsorted(ordered, column, "right")) / 2.0
 
@@ -137,7 +137,7 @@ def _remark(found: Dependence | None) -> Iterator[Remark]:
         )
 
 
-def _looked_at(problem: Problem, summary: GramSummary) -> Dependence | None:
+def _dependence_where_suspected(problem: Problem, summary: GramSummary) -> Dependence | None:
     """What random orders say where a first look is suspicious; features whose squares overflow say nothing."""
     with np.errstate(over="ignore", invalid="ignore"):
         near = _Neighbors.of(problem)
@@ -212,13 +212,12 @@ class _Neighbors:
 
     def _near(self, second: NDArray[np.intp]) -> Floats:
         """u of each row and those at ``second``, (m, lags), by blocks beside the diagonal of the Gram matrix."""
-        points, found = self.problem.points, np.empty(second.shape)
+        points, found = self.problem.points, []
         for start in range(0, len(second), _BAND):
-            part = slice(start, start + _BAND)
-            rows = points.rows(start, start + _BAND)
-            block = self.problem.stein.block(rows, points.rows(start, start + _BAND + len(self._lags)))
-            found[part] = np.take_along_axis(block, second[part] - start, axis=1)
-        return found
+            stop = start + _BAND
+            block = self.problem.stein.block(points.rows(start, stop), points.rows(start, stop + len(self._lags)))
+            found.append(np.take_along_axis(block, second[start:stop] - start, axis=1))
+        return np.concatenate(found)
 
     def _excesses(self, sums: Floats, variance: float) -> Floats:
         """Each lag, then the first 2, 4, 8 and 16 together, in standard errors."""
@@ -366,37 +365,30 @@ def thin(x: Any, scores: Any = None, *, chains: Any = 1, step: int | str = "auto
     """
     samples, chains = as_samples(x, "x"), as_chains(chains)
     n = int(samples.shape[0])
-    lengths = chain_lengths(n, chains)
+    starts = chain_starts(n, chains)
     known = None if scores is None else as_scores(scores, samples)
     k = _step(samples, known, chains) if step == "auto" else check_resamples(step, "step")
-    pairs = zip(chain_starts(n, chains), lengths, strict=True)
-    rows = np.concatenate([start + np.arange(0, length, k) for start, length in pairs])
+    rows = np.concatenate([chain[::k] for chain in np.split(np.arange(n), starts[1:])])
     kept = take_rows(samples, rows)
     return kept if known is None else (kept, take_rows(known, rows))
 
 
 def _step(samples: Array, scores: Array | None, chains: Any) -> int:
-    _refuse_stuck(to_host(samples))
-    problem = pose(samples, from_scores(_normal_scores(samples) if scores is None else scores))
-    if not find_dependence(problem).dependent:
-        return 1
-    time = autocorrelation_time(problem, chains)
-    correlation = (time - 1.0) / (time + 1.0)
-    return 1 if correlation <= REMAINING else math.ceil(math.log(REMAINING) / math.log(correlation))
-
-
-def _refuse_stuck(x: Floats) -> None:
-    """A chain that stays at one point has no length scale and no autocorrelation time."""
+    """Every how many rows are far enough apart; refused for a chain that stays at one point, which has neither a length
+    scale nor an autocorrelation time."""
+    x = to_host(samples)
     counts = np.unique(x, axis=0, return_counts=True)[1]
     if np.square(counts).sum() > 0.5 * len(x) ** 2:
         raise ValueError(
             f"`x` stays at one point for {counts.max()} of its {len(x)} rows, so that their autocorrelation time is "
             "not known. Run a chain that moves, or give `step` a number."
         )
-
-
-def _normal_scores(samples: Array) -> Array:
-    """Scores of a normal distribution with the columns' medians and median absolute deviations."""
-    x = to_host(samples)
-    center, scale = median_and_scales(x, squared=False)
-    return like((center - x) / scale / scale, samples)
+    if scores is None:  # those of a normal distribution
+        center, scale = median_and_scales(x, squared=False)
+        scores = like((center - x) / scale / scale, samples)
+    problem = pose(samples, from_scores(scores))
+    if not find_dependence(problem).dependent:
+        return 1
+    time = autocorrelation_time(problem, chains)
+    correlation = (time - 1.0) / (time + 1.0)
+    return 1 if correlation <= REMAINING else math.ceil(math.log(REMAINING) / math.log(correlation))

@@ -8,14 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from steinball import cautions
 from steinball.arrays import Floats, like, to_host
-from steinball.cautions import (
-    LogDensityWarning,
-    RareFeaturesWarning,
-    SeparatedModesWarning,
-    SteinIdentityWarning,
-    WrongScoreWarning,
-)
 from steinball.jumps.modes import SEPARATION, count_groups
 from steinball.models.knowledge import Knowledge
 from steinball.models.reference import kept_with, known_of, sampler_failure
@@ -23,7 +17,6 @@ from steinball.models.score_check import check_score, undeclared_edges
 from steinball.models.support import off_edges
 from steinball.problem import Problem
 from steinball.remarks import Remark
-from steinball.stein import center_of
 
 DIRECTION_DRAWS = 512
 """Draws of the reference from which the tested Stein function is made; the others are its sample."""
@@ -61,7 +54,7 @@ def _wrong_score(problem: Problem) -> Iterator[Remark]:
     finding = kept_with(problem.known.original, _wrong_score, lambda: _finding(problem))
     if finding:
         yield Remark(
-            WrongScoreWarning,
+            cautions.WrongScoreWarning,
             f"the model contradicts itself. {finding}",
             "`sb.check_score` shows it; `check_model=False` turns this off.",
         )
@@ -89,7 +82,7 @@ def _wrong_draws(problem: Problem) -> Iterator[Remark]:
     failure = sampler_failure(problem.model, problem.samples)
     if failure:
         yield Remark(
-            SteinIdentityWarning,
+            cautions.SteinIdentityWarning,
             f"the model could not be checked against its own draws: `model.sample` failed ({failure}).",
             "Correct the sampler, or leave it out; `check_model=False` turns this off.",
         )
@@ -101,7 +94,12 @@ def _wrong_draws(problem: Problem) -> Iterator[Remark]:
     if excess > EXCESS:
         yield _identity_fails(excess, problem)
     elif share > RARE:
-        yield _rare_features(share)
+        yield Remark(
+            cautions.RareFeaturesWarning,
+            f"one in a thousand draws of the model, the largest, have {share:.0%} of the sum of u(x, x): what matters "
+            "to this test is too rare to be seen in a sample, and its level cannot be trusted.",
+            'Use `tilt="auto"` and say where the density ends (`support=...`); `check_model=False` turns this off.',
+        )
 
 
 def identity_excess(problem: Problem) -> tuple[float, float]:
@@ -116,9 +114,8 @@ def identity_excess(problem: Problem) -> tuple[float, float]:
     assert reference is not None
     draws = off_edges(reference.draws, support)
     all_draws = problem.at(like(draws, problem.samples))
-    center = center_of(all_draws.samples)
-    points = problem.stein.prepare(all_draws.samples, all_draws.scores, center)
-    columns, n = points.rows(0, DIRECTION_DRAWS), len(points)
+    points, n = all_draws.points, len(all_draws)
+    columns = points.rows(0, DIRECTION_DRAWS)
     starts = range(DIRECTION_DRAWS, n, _TOGETHER)
     blocks = (problem.stein.block(points.rows(k, min(k + _TOGETHER, n)), columns) for k in starts)
     f = np.concatenate([to_host(block).mean(axis=1) for block in blocks])
@@ -135,20 +132,11 @@ def _identity_fails(excess: float, problem: Problem) -> Remark:
     if problem.support is not None:
         remedy = "Correct the support, which must be neither too wide nor too narrow, the score or the sampler"
     return Remark(
-        SteinIdentityWarning,
+        cautions.SteinIdentityWarning,
         f"the model contradicts itself: Stein's identity fails for its own draws, by {excess:.1f} standard errors. Its "
         "density does not vanish at an edge, or score and sampler belong to different distributions; data that come "
         "from the model will be rejected.",
         f"{remedy}; `check_model=False` turns this off.",
-    )
-
-
-def _rare_features(share: float) -> Remark:
-    return Remark(
-        RareFeaturesWarning,
-        f"one in a thousand draws of the model, the largest, have {share:.0%} of the sum of u(x, x): what matters to "
-        "this test is too rare to be seen in a sample, and its level cannot be trusted.",
-        'Use `tilt="auto"` and say where the density ends (`support=...`); `check_model=False` turns this off.',
     )
 
 
@@ -157,7 +145,7 @@ def separated_modes(problem: Problem) -> Iterator[Remark]:
     groups = known_of(problem.model, "groups", lambda: count_groups(problem.model), problem.samples)
     if groups is not None and groups > 1:
         yield Remark(
-            SeparatedModesWarning,
+            cautions.SeparatedModesWarning,
             f"the model has {groups} groups of modes more than {SEPARATION:g} standard deviations apart. Its score "
             "knows the shape of each and not how much mass it has: this test cannot see wrong weights of the modes.",
             'Use `jumps="auto"`, or `mode_weights_test` for the weights alone.',
@@ -178,7 +166,7 @@ def mistaken_score(problem: Problem) -> Iterator[Remark]:
         return
     if _left_share(x) < 0.25 - 2.0 * math.sqrt(0.1875 / len(x)):
         yield Remark(
-            LogDensityWarning,
+            cautions.LogDensityWarning,
             "`model` is negative at every sample and largest in their middle. As a score ∇log p that would be a "
             "density which falls everywhere, and these points do not look like it; a log density looks like this.",
             "If it is one, use `sb.from_log_density(f, backend=...)`.",

@@ -73,7 +73,7 @@ def few_rows(samples: Array) -> Iterator[Remark]:
         )
 
 
-def rounded_rows(problem: Problem, displacement: float = 0.0) -> Iterator[Remark]:
+def rounded_rows(problem: Problem, displacement: float) -> Iterator[Remark]:
     """A remark that rounded numbers have no density, where their step is not tiny beside their spread.
 
     None where a ``displacement`` as large as that of rounding is tolerated. The rows are looked at as they came.
@@ -143,11 +143,12 @@ def is_mean_of(center: Floats | None, x: Floats) -> bool:
     """Whether the center (d,) of a model is the mean of rows ``x`` (n, d), as that of a model fitted on them is."""
     if center is None or len(x) < _LEAST_FITTED or center.shape != x.shape[1:]:
         return False
-    first = _agrees(center[:1], x[:, :1])  # the first column mostly says no, at a small part of the cost
-    return first and _agrees(center, x) and not _symmetric(x, center)
+    first = _is_the_mean(center[:1], x[:, :1])  # the first column mostly says no, at a small part of the cost
+    return first and _is_the_mean(center, x) and not _symmetric(x, center)
 
 
-def _agrees(center: Floats, x: Floats) -> bool:
+def _is_the_mean(center: Floats, x: Floats) -> bool:
+    """Whether ``center`` is the mean of the columns of ``x``, to a billionth of their standard deviations."""
     with np.errstate(over="ignore", invalid="ignore"):  # nothing is known of means that are no floats
         spread, apart = x.std(axis=0), np.abs(x.mean(axis=0) - center)
     return bool((np.isfinite(spread) & (apart <= EQUAL * spread)).all())
@@ -166,7 +167,8 @@ def repeated_rows(x: Floats) -> Iterator[Remark]:
     gap between the values of each column lets expect; favorite values, which very many rows name, are heaps.
     """
     least = max(_LEAST_COPIES, _COPIED * len(x))
-    alike = _with_shared_value(x)
+    _, places, times = np.unique(x[:, 0], return_inverse=True, return_counts=True)
+    alike = x[times[places] > 1]  # rows that occur twice share their first value, which is quick to see
     if len(alike) < least or np.sum(np.unique(alike, axis=0, return_counts=True)[1] > 1) < least:
         return
     different, counts = np.unique(x, axis=0, return_counts=True)
@@ -183,14 +185,6 @@ def repeated_rows(x: Floats) -> Iterator[Remark]:
         "Leave out the copies: `np.unique(x, axis=0)`. Rows that are alike without being equal, such as those of one "
         "patient or batch, cannot be seen; keep one of each.",
     )
-
-
-def _with_shared_value(x: Floats) -> Floats:
-    """The rows whose first value is that of another row, as it is of all rows that occur twice."""
-    order = np.argsort(x[:, 0])
-    first = x[order, 0]
-    as_before = np.concatenate([[False], first[1:] == first[:-1], [False]])
-    return np.asarray(x[order[as_before[1:] | as_before[:-1]]])
 
 
 def _expected_ties(x: Floats) -> float:

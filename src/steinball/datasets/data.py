@@ -8,18 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import (
-    Array,
-    Floats,
-    as_generator,
-    as_numbers,
-    as_samples,
-    check_choice,
-    check_share,
-    is_array_like,
-    like,
-    to_host,
-)
+from steinball import arrays
+from steinball.arrays import Array, Floats
 from steinball.models.knowledge import Knowledge
 
 _ORDER = 1988  # the seed of the order of the wages
@@ -139,14 +129,14 @@ def contaminate(x: Any, share: float, contamination: Any, rng: Any = None, *, co
     >>> x.shape, int(np.sum(x == 10.0))
     ((100, 1), 5)
     """
-    samples, share = as_samples(x, "x", least=1), check_share(share, "share")
-    clean, generator = to_host(samples).copy(), as_generator(rng)
+    samples, share = arrays.as_samples(x, "x", least=1), arrays.check_share(share, "share")
+    clean, generator = arrays.to_host(samples).copy(), arrays.as_generator(rng)
     n, d = clean.shape
-    exact = check_choice(count, "count", ("exact", "binomial")) == "exact"
+    exact = arrays.check_choice(count, "count", ("exact", "binomial")) == "exact"
     m = whole_part(n * share) if exact else int(generator.binomial(n, share))
     drawn = _draw(contamination, m, d, generator)
     clean[generator.choice(n, size=m, replace=False)] = drawn
-    return like(clean, samples)
+    return arrays.like(clean, samples)
 
 
 def whole_part(value: float) -> int:
@@ -156,7 +146,7 @@ def whole_part(value: float) -> int:
 
 def _draw(contamination: Any, m: int, d: int, generator: np.random.Generator) -> Floats:
     """m rows of R, shape (m, d)."""
-    if not is_array_like(contamination) and not isinstance(contamination, type):
+    if not arrays.is_array_like(contamination) and not isinstance(contamination, type):
         sampler = Knowledge(contamination).sampler or contamination
         if callable(sampler):
             rows = _rows(sampler(m, generator), d, least=m)
@@ -174,7 +164,7 @@ def _rows(contamination: Any, d: int, least: int = 1) -> Floats:
             "`contamination` must be a point, rows to draw from, a function (m, rng) -> (m, d) or a model with "
             f"`sample(m, rng)`, got {contamination!r}."
         )
-    values = as_numbers(contamination, "contamination")
+    values = arrays.as_numbers(contamination, "contamination")
     rows = np.full((1, d), values) if values.ndim == 0 else values
     if rows.ndim == 1:
         rows = rows[:, None] if d == 1 else rows[None, :]

@@ -49,7 +49,7 @@ class DensityBand(WithinVariation):
 
     def __post_init__(self) -> None:
         mass = as_number(self.mass, "mass", low=0.0, high=2.0)
-        self._declare(mass=mass, variation=0.5 * mass)
+        vars(self).update(mass=mass, variation=0.5 * mass)
 
     @classmethod
     def between(
@@ -151,7 +151,7 @@ class StudentTails(Radius):
     closed_under_moves = True  # as of a DensityBand
 
     def __post_init__(self) -> None:
-        self._declare(df=as_number(self.df, "df", low=2.0, open_low=True))
+        vars(self).update(df=as_number(self.df, "df", low=2.0, open_low=True))
 
     @property
     def crossings(self) -> tuple[float, float]:

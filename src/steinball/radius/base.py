@@ -85,10 +85,6 @@ class Radius(ABC):
         """The same kind of set with another ``amount``."""
         return dataclasses.replace(self, **{self.sized_by: amount})  # type: ignore[type-var]
 
-    def _declare(self, **traits: Any) -> None:
-        """Checked parameters, and attributes that depend on them; radii are frozen otherwise."""
-        vars(self).update(traits)
-
     def kind(self, problem: Problem, tau: Supremum) -> str:
         """How the number was obtained, in the words of :class:`~steinball.tau.Supremum`: that of τ, mostly."""
         return tau.kind if self.needs_bounded else "given"
@@ -139,8 +135,8 @@ class FixedRadius(Radius):
     def __post_init__(self) -> None:
         value = as_number(self.value, "radius", low=0.0)
         some = value > 0.0  # a radius of 0 holds the model alone, which stays
-        self._declare(value=value, closed_under_moves=not some, invariant=not some, allows_removal=some)
-        self._declare(kernel_specific=some, variation=None if some else 0.0)
+        vars(self).update(value=value, closed_under_moves=not some, invariant=not some, allows_removal=some)
+        vars(self).update(kernel_specific=some, variation=None if some else 0.0)
 
     def __call__(self, problem: Problem, tau: Supremum) -> float:
         """The number."""
@@ -175,7 +171,7 @@ class Sum(Radius):
                 "says nothing of steps away from members of the first. State one set that holds both departures, or a "
                 "number."
             )
-        self._declare(
+        vars(self).update(
             needs_bounded=a.needs_bounded or b.needs_bounded,
             anchored=a.anchored or b.anchored,
             closed_under_moves=a.closed_under_moves and b.closed_under_moves,  # a move makes no step longer
@@ -211,8 +207,8 @@ class _Estimated(Radius):
         """An estimate, or a confidence limit."""
         return "estimated"
 
-    def _asked_of(self, samples: Array, problem: Problem) -> Problem:
-        """The same question about the samples of an alternative."""
+    def _problem_of(self, samples: Array, problem: Problem) -> Problem:
+        """The problem of the samples of an alternative, under the kernel, tilt and model of the test."""
         if not problem.evaluable:
             raise TypeError(f"`{type(self).__name__}` needs the score at its own samples; {problem.unknown_elsewhere}.")
         ours, theirs = samples.shape[1], problem.samples.shape[1]
@@ -244,14 +240,14 @@ class Alternative(_Estimated):
     samples: Array
 
     def __post_init__(self) -> None:
-        self._declare(samples=as_samples(self.samples, "samples of the alternative"))
+        vars(self).update(samples=as_samples(self.samples, "samples of the alternative"))
 
     def __repr__(self) -> str:
         return f"Alternative(m={self.samples.shape[0]})"
 
     def __call__(self, problem: Problem, tau: Supremum) -> float:
         """The KSD of the alternative from the model."""
-        summary = DenseGram(self._asked_of(self.samples, problem)).summarise(Request())
+        summary = DenseGram(self._problem_of(self.samples, problem)).summarise(Request())
         return math.sqrt(max(0.0, summary.unbiased_mean))
 
 
@@ -286,10 +282,10 @@ class LikeModel(_Estimated):
     confidence: float | None = 0.95
 
     def __post_init__(self) -> None:
-        self._declare(n_draws=check_resamples(self.n_draws, "n_draws"))
+        vars(self).update(n_draws=check_resamples(self.n_draws, "n_draws"))
         if self.confidence is not None:
-            self._declare(confidence=as_number(self.confidence, "confidence", low=0.5, high=1.0 - 1e-12))
-        self._declare(_draws=as_samples(Knowledge(self.model).needed_draws(self.n_draws), "draws of the model"))
+            vars(self).update(confidence=as_number(self.confidence, "confidence", low=0.5, high=1.0 - 1e-12))
+        vars(self).update(_draws=as_samples(Knowledge(self.model).needed_draws(self.n_draws), "draws of the model"))
 
     def __repr__(self) -> str:
         return f"LikeModel({self.model!r})"
@@ -297,7 +293,7 @@ class LikeModel(_Estimated):
     def __call__(self, problem: Problem, tau: Supremum) -> float:
         """The KSD of the other model, or its upper limit."""
         draws = like(self._draws, problem.samples)  # type: ignore[attr-defined]
-        summary = BlockedGram(self._asked_of(draws, problem), n_jobs=1).summarise(Request())
+        summary = BlockedGram(self._problem_of(draws, problem), n_jobs=1).summarise(Request())
         ksd = math.sqrt(max(0.0, summary.mean))
         if self.confidence is None or ksd == 0.0:
             return ksd

@@ -17,8 +17,24 @@ from steinball.tau.certificate import Supremum
 from steinball.tau.isotropic import diameter, kernel_constants, lipschitz_constant
 
 
+class WithinVariation(Radius):
+    r"""A set within a total variation distance t of the model, its ``variation``
+
+    .. math:: \theta = \min(t \Delta, \sqrt{\tau_\infty}), \qquad
+       \Delta = \sup_{x, y} |\varphi(x) - \varphi(y)| \le 2 \sqrt{\tau_\infty}.
+    """
+
+    variation: float
+    closed_under_moves = True
+    invariant = True
+
+    def __call__(self, problem: Problem, tau: Supremum) -> float:
+        """t Δ, at most √τ."""
+        return within_all(self.variation * diameter(problem, tau), tau)
+
+
 @dataclass(frozen=True)
-class Huber(Radius):
+class Huber(WithinVariation):
     r"""All distributions with at most a share ε of contamination (paper, Proposition on Huber's model)
 
     .. math:: \theta = \varepsilon \sqrt{\tau_\infty}, \qquad
@@ -39,33 +55,15 @@ class Huber(Radius):
 
     contamination: float = field()  # without a default, although the class above has one
     sized_by, axis, in_percent = "contamination", "tolerated contamination", True
-    closed_under_moves = True
-    invariant = True
     allows_removal = False
 
     def __post_init__(self) -> None:
         share = check_share(self.contamination, "contamination")
-        self._declare(contamination=share, needs_bounded=share > 0.0, variation=share)
+        vars(self).update(contamination=share, needs_bounded=share > 0.0, variation=share)
 
     def __call__(self, problem: Problem, tau: Supremum) -> float:
         """ε √τ."""
         return self.contamination * math.sqrt(tau.value)
-
-
-class WithinVariation(Radius):
-    r"""A set within a total variation distance t of the model, its ``variation``
-
-    .. math:: \theta = \min(t \Delta, \sqrt{\tau_\infty}), \qquad
-       \Delta = \sup_{x, y} |\varphi(x) - \varphi(y)| \le 2 \sqrt{\tau_\infty}.
-    """
-
-    variation: float
-    closed_under_moves = True
-    invariant = True
-
-    def __call__(self, problem: Problem, tau: Supremum) -> float:
-        """t Δ, at most √τ."""
-        return within_all(self.variation * diameter(problem, tau), tau)
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ class TotalVariation(WithinVariation):
 
     def __post_init__(self) -> None:
         share = check_share(self.distance, "distance")
-        self._declare(distance=share, variation=share)
+        vars(self).update(distance=share, variation=share)
 
 
 @dataclass(frozen=True)
@@ -122,7 +120,7 @@ class Hellinger(WithinVariation):
 
     def __post_init__(self) -> None:
         h = check_share(self.distance, "distance")
-        self._declare(distance=h, variation=min(1.0, h * math.sqrt(2.0 - h**2)))
+        vars(self).update(distance=h, variation=min(1.0, h * math.sqrt(2.0 - h**2)))
 
 
 @dataclass(frozen=True)
@@ -150,7 +148,7 @@ class KullbackLeibler(WithinVariation):
 
     def __post_init__(self) -> None:
         nats = as_number(self.nats, "nats", low=0.0)
-        self._declare(nats=nats, variation=math.sqrt(min(0.5 * nats, -math.expm1(-nats))))
+        vars(self).update(nats=nats, variation=math.sqrt(min(0.5 * nats, -math.expm1(-nats))))
 
 
 N_DRAWS = 2000
@@ -186,8 +184,7 @@ def _kl(q: float, p: float) -> float:
     """The Kullback–Leibler divergence of Bernoulli(q) from Bernoulli(p)."""
     if q == p:
         return 0.0
-    first = q * math.log(q / p) if q > 0.0 else 0.0
-    return first + (1.0 - q) * math.log((1.0 - q) / (1.0 - p))
+    return float(scipy.special.xlogy(q, q / p)) + (1.0 - q) * math.log((1.0 - q) / (1.0 - p))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,9 +232,9 @@ class ChiSquared(Radius):
 
     def __post_init__(self) -> None:
         value, n_draws = as_number(self.value, "value", low=0.0), check_resamples(self.n_draws, "n_draws")
-        self._declare(value=value, n_draws=n_draws, confidence=check_share(self.confidence, "confidence"))
+        vars(self).update(value=value, n_draws=n_draws, confidence=check_share(self.confidence, "confidence"))
         if self.draws is not None:  # they are in the coordinates of the data
-            self._declare(draws=as_samples(self.draws, "draws"), invariant=False)
+            vars(self).update(draws=as_samples(self.draws, "draws"), invariant=False)
 
     def operator_norm(self, problem: Problem, tau: Supremum) -> float:
         """The upper confidence value of ‖C_P‖, at most τ."""
@@ -290,9 +287,9 @@ class Wasserstein(Radius):
 
     def __post_init__(self) -> None:
         distance = as_number(self.distance, "distance", low=0.0)
-        self._declare(distance=distance, displacement=distance)
+        vars(self).update(distance=distance, displacement=distance)
         if self.lipschitz is not None:
-            self._declare(lipschitz=as_number(self.lipschitz, "lipschitz", low=0.0))
+            vars(self).update(lipschitz=as_number(self.lipschitz, "lipschitz", low=0.0))
 
     @classmethod
     def rounding(cls, spacing: float, dimension: int = 1, lipschitz: float | None = None) -> Wasserstein:
@@ -345,7 +342,7 @@ class ScoreError(Radius):
     needs_bounded = False
 
     def __post_init__(self) -> None:
-        self._declare(delta=as_number(self.delta, "delta", low=0.0))
+        vars(self).update(delta=as_number(self.delta, "delta", low=0.0))
 
     def __call__(self, problem: Problem, tau: Supremum) -> float:
         """√h(0) δ."""

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from steinball.arrays import Floats
-from steinball.calibration.betting import BETS, NO_DIRECTION, average_evidence
+from steinball.calibration.betting import BETS, along_direction, average_evidence, relative_gains
 from steinball.sequential.stream import collect, compare, fill
 from steinball.stein import SteinKernel, SteinPoints
 
@@ -43,8 +43,7 @@ class WealthByShare:
 
     def record(self, payoffs: Floats) -> Floats:
         """Add the payoffs (J, m) of the next points, each in units of its √τ; log W (m,) against the tested share."""
-        gains = (payoffs[:, :, None] - self.shares) / (1.0 + self.shares)  # (J, m, R)
-        growth = np.log1p(np.where(np.isnan(gains), 0.0, gains)[..., None] * BETS)  # (J, m, R, bets)
+        growth = np.log1p(relative_gains(payoffs[:, :, None], self.shares, 1.0)[..., None] * BETS)  # (J, m, R, bets)
         paths = np.cumsum(np.concatenate([self.logs[:, None], growth], axis=1), axis=1)
         self.logs = paths[:, -1].copy()
         wealth = average_evidence(np.logaddexp.reduce(paths[:, 1:] + np.log(BETS / BETS.sum()), axis=-1))  # (m, R)
@@ -136,11 +135,9 @@ class Direction:
         step = self._project if kept.full else self._sum
         block = self.stein.block(kept.prepared(self.stein), here) if kept.seen else np.empty((0, len(here)))
         sums, squares = step(block, here, diagonal)
-        traces = self.trace + np.cumsum(diagonal)
-        known = squares > NO_DIRECTION * np.concatenate([[self.trace], traces[:-1]])
+        traces = np.cumsum(np.concatenate([[self.trace], diagonal]))
         self.trace = float(traces[-1])
-        values = np.where(known, sums / np.sqrt(np.where(known, squares, 1.0)), np.nan)
-        return np.clip(values, -np.sqrt(diagonal), np.sqrt(diagonal))
+        return along_direction(sums, squares, traces[:-1], diagonal)
 
     def _sum(self, block: Floats, here: SteinPoints, diagonal: Floats) -> tuple[Floats, Floats]:
         """⟨S, u(·, x)⟩ and |S|² before each point, with S the sum of all points."""
@@ -158,18 +155,13 @@ class Direction:
         before = totals[:, :-1]
         return np.sum(before * features, axis=0), np.sum(before * before, axis=0)
 
-    def weights(self, kept: KeptPoints) -> Floats:
-        """S, or ΠS, as a sum over the kept points."""
+    def project(self, kept: KeptPoints) -> None:
+        """S, or ΠS on the kept points, is projected on the span of those that take their place."""
+        before, points = kept.prepared(self.stein), self.stein.prepare(kept.spare[:, 0], kept.spare[:, 1], kept.center)
         projected = len(self.coordinates) > 0
-        return scipy.linalg.solve_triangular(self.factor.T, self.coordinates) if projected else np.ones(kept.seen)
-
-    def project(self, before: SteinPoints, weights: Floats, kept: KeptPoints) -> None:
-        """Other points are kept than ``before``: the sum over those, with ``weights``, is projected on their span."""
-        points = kept.prepared(self.stein)
-        self.factor = _factor(self.stein.block(points, points))
-        self.coordinates = scipy.linalg.solve_triangular(
-            self.factor, self.stein.block(points, before) @ weights, lower=True
-        )
+        weights = scipy.linalg.solve_triangular(self.factor.T, self.coordinates) if projected else np.ones(kept.seen)
+        self.factor, sums = _factor(self.stein.block(points, points)), self.stein.block(points, before) @ weights
+        self.coordinates = scipy.linalg.solve_triangular(self.factor, sums, lower=True)
         self.square = float(self.coordinates @ self.coordinates)
 
 
@@ -219,13 +211,10 @@ class Bettor:
     def _keep(self, points: Floats) -> None:
         kept = self.kept
         kept.add(points, self.rng)
-        if kept.seen not in (kept.budget, kept.renewal):
-            return
-        sums = [(kept.prepared(direction.stein), direction.weights(kept)) for direction in self.directions]
-        if kept.seen == kept.renewal:
-            kept.points, kept.renewal = kept.spare, 2 * kept.renewal
-        for direction, before in zip(self.directions, sums, strict=True):
-            direction.project(*before, kept)
+        if kept.seen in (kept.budget, kept.renewal):  # at the budget the spare points are the kept ones
+            for direction in self.directions:
+                direction.project(kept)
+            kept.points, kept.renewal = kept.spare, 2 * kept.seen
 
     def arrays(self) -> dict[str, Any]:
         """Everything that changes, and u at kept points, as arrays by name."""

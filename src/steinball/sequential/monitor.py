@@ -14,7 +14,6 @@ from steinball.arrays import Floats, as_number, check_share, to_host
 from steinball.models.base import source_of_draws
 from steinball.models.knowledge import Knowledge
 from steinball.sequential import stream
-from steinball.sequential.stream import Stream, WealthPath, as_rows
 from steinball.text import Row, count, number, percent
 
 SPANS: Floats = np.array([15.0, 50.0, 150.0])
@@ -236,7 +235,7 @@ class Alarm(NamedTuple):
     column: int | None
 
 
-class Monitor(Stream):
+class Monitor(stream.Stream):
     r"""Watch a feed of rows against a model, of which a share of the rows may always be anything
 
     .. math:: \bar M_t = \text{mean of } M_t \text{ over columns, spans and bets } \lambda, \qquad M_t = (1 + M_{t-1})
@@ -290,7 +289,7 @@ class Monitor(Stream):
         self.expected_run = as_number(expected_run, "expected_run", low=1.0, open_low=True)
         self._columns, self._dimension = columns_of(model)
         self._detector: Detector | None = None
-        self._path, self._first = WealthPath(), (np.empty((0, 0)), np.empty((0, 0)))
+        self._path, self._first = stream.WealthPath(), (np.empty((0, 0)), np.empty((0, 0)))
         self.n = self.n_alarms = 0
         self.alarms: list[Alarm] = []
         self.last_wealth: Floats = np.empty(0)
@@ -309,7 +308,7 @@ class Monitor(Stream):
             (m, d); (m,) are m rows of one column, or one row where there are more columns. How a feed is cut into
             batches changes nothing beyond rounding. After an error nothing has been taken in.
         """
-        samples = to_host(as_rows(rows, "rows", self._dimension))
+        samples = to_host(stream.as_rows(rows, "rows", self._dimension))
         if len(samples) == 0:
             return []
         u, d = self._columns(samples), samples.shape[1]
@@ -332,14 +331,11 @@ class Monitor(Stream):
 
     def _shown(self) -> tuple[str, list[Row], str]:
         evidence = f"{number(self.wealth)} of {count(self.expected_run)}"
-        word, words = "NO ALARM", "NO ALARM so far: the rows do not contradict"
+        word, found = "NO ALARM", "so far: the rows do not contradict"
         if self.alarms:
-            word, words = (
-                "ALARM",
-                f"ALARM at row {self.alarms[-1].row}, {count(self.n_alarms)} so far: the rows contradict",
-            )
-        words += f" the model, even if up to {percent(self.contamination)} of them may be anything."
-        return word, [("data", count(self.n, "row")), ("evidence", evidence)], words
+            word, found = "ALARM", f"at row {self.alarms[-1].row}, {count(self.n_alarms)} so far: the rows contradict"
+        sentence = f"{word} {found} the model, even if up to {percent(self.contamination)} of them may be anything."
+        return word, [("data", count(self.n, "row")), ("evidence", evidence)], sentence
 
     def plot(self, ax: Any = None) -> Any:
         """The evidence over time, by matplotlib (``pip install 'steinball[plot]'``), in ``ax``, a new figure or a file.

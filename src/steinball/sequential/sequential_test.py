@@ -20,7 +20,6 @@ from steinball.problem import Problem
 from steinball.rows import Rows, in_no_coordinates
 from steinball.sequential import stream
 from steinball.sequential.bettor import Bettor, Direction, KeptPoints, WealthByShare
-from steinball.sequential.stream import Stream, WealthPath, as_rows
 from steinball.stein import SteinKernel
 from steinball.tau.supremum import find_supremum
 from steinball.text import OF_DISTRIBUTION, Row, count, decided, number, tolerated
@@ -30,16 +29,8 @@ DRAWS = 512
 """Draws of the model among which τ is first looked for."""
 
 _SAVED = ("n", "rejected_at", "_dimension")
-_PLAN = {"kernel": "_kernel", "tilt": "_tilt", "tau": "_tau"}
-_PLAN |= {name: name for name in ("contamination", "level", "budget", "burn_in")}
+_PLAN = ("_kernel", "_tilt", "_tau", "contamination", "level", "budget", "burn_in")
 _MOVE = ("center", "root", "inverse")
-
-
-def scored(model: Any, rows: Array) -> tuple[Model, Floats]:
-    """The model for arrays of the library of ``rows``, and points (n, 2, d): rows where it is tested, and scores."""
-    found = model_at(model, rows)
-    rows = bring_stream(rows, found)
-    return found, np.stack([arrays.to_host(rows), arrays.to_host(evaluate_score(found, rows))], axis=1)
 
 
 def moved(points: Floats, move: Any) -> Floats:
@@ -76,7 +67,7 @@ def _as_tau(tau: Any, kernels: int) -> Any:
     return tuple(values)
 
 
-class SequentialTest(Stream):
+class SequentialTest(stream.Stream):
     r"""Test a stream of points against a model by betting, with a wealth that may be looked at after every point
 
     .. math:: W_n = \prod_{t \le n} \big( 1 + \lambda_t (f_t(X_t) - \theta) \big), \qquad
@@ -167,7 +158,7 @@ class SequentialTest(Stream):
         self._waiting: Floats | None = None
         self._bettor: Bettor | None = None
         self._move: Standardization | None = None
-        self._path, self._unchecked, self.n = WealthPath(), False, 0
+        self._path, self._unchecked, self.n = stream.WealthPath(), False, 0
         self.rejected_at: int | None = None
 
     # What the stream has shown.
@@ -204,7 +195,7 @@ class SequentialTest(Stream):
     @property
     def lower_bound(self) -> float:
         """The same as a bound on D(Q, P), with one kernel."""
-        tau = 0.0 if self._bettor is None else _plain(self._bettor.taus, "lower_bound")
+        tau = 0.0 if self._bettor is None else _one_or_all(self._bettor.taus, "lower_bound")
         return self.contamination_bound * math.sqrt(tau)
 
     @property
@@ -213,17 +204,17 @@ class SequentialTest(Stream):
         if self._bettor is None:
             return math.nan
         squares = np.array([max(0.0, direction.square) for direction in self._bettor.directions])
-        return float(_plain(np.sqrt(squares), "ksd")) / self.n
+        return float(_one_or_all(np.sqrt(squares), "ksd")) / self.n
 
     @property
     def tau(self) -> Any:
         """τ, an array where there are several kernels; NaN until it is known."""
-        return math.nan if self._bettor is None else _plain(self._bettor.taus)
+        return math.nan if self._bettor is None else _one_or_all(self._bettor.taus)
 
     @property
     def radius(self) -> Any:
         """θ, an array where there are several kernels; NaN until it is known."""
-        return math.nan if self._bettor is None else _plain(self._wealth.shares[0] * np.sqrt(self._bettor.taus))
+        return math.nan if self._bettor is None else _one_or_all(self._wealth.shares[0] * np.sqrt(self._bettor.taus))
 
     def _shown(self) -> tuple[str, list[Row], str]:
         where = f"at point {self.rejected_at}" if self.rejected else "so far"
@@ -260,31 +251,33 @@ class SequentialTest(Stream):
             Rows (m, d); (m,) are m points of one dimension, or one point where the dimension is known to be larger. How
             a stream is cut into batches changes nothing beyond rounding. After an error nothing has been taken in.
         """
-        rows = as_rows(batch, "batch", self._dimension)
+        rows = stream.as_rows(batch, "batch", self._dimension)
         if rows.shape[0] == 0:
             return self
-        model, points = scored(self._model, rows)
+        model = model_at(self._model, rows)  # for arrays of the library of the rows
+        there = bring_stream(rows, model)
+        points = np.stack([arrays.to_host(part) for part in (there, evaluate_score(model, there))], axis=1)  # (m, 2, d)
         self._check_model(rows)
         if self._bettor is None:
-            self._wait(model, points)
+            self._collect_burn_in(model, points)
         else:
             self._advance(self._bettor, moved(points, self._move))
         self._dimension = points.shape[2]
         return self
 
-    def _wait(self, model: Any, points: Floats) -> None:
-        """Collect the burn-in; once it is there, choose what is open and go on with the rest."""
+    def _collect_burn_in(self, model: Any, points: Floats) -> None:
+        """Collect the points of the burn-in; once all are there, choose kernel, tilt and τ and bet on the others."""
         points, cut = points if self._waiting is None else np.concatenate([self._waiting, points]), self.burn_in
         if len(points) < cut:
             self._waiting, self.n = points, len(points)
             return
-        steins, tau, move = self._chosen(model, points[:cut, 0], points.shape[2])
+        steins, tau, move = self._choose(model, points[:cut, 0], points.shape[2])
         points = moved(points, move)
         self._advance(self._start(steins, tau, points[0, 0]), points, cut)
         self._kernel, self._tilt, self._tau = tuple(stein.kernel for stein in steins), steins[0].tilt, tau
         self._move, self._waiting = move, None
 
-    def _chosen(self, model: Model, burnt: Floats, dimension: int) -> tuple[list[SteinKernel], Any, Any]:
+    def _choose(self, model: Model, burnt: Floats, dimension: int) -> tuple[list[SteinKernel], Any, Any]:
         """Kernels, tilt and τ by the model, or by points ``burnt`` (m, d) that are not bet on; and how points come into
         standardized coordinates, where they are tested there."""
         few = len(burnt) < 2
@@ -323,7 +316,7 @@ class SequentialTest(Stream):
     def save(self, path: Any) -> None:
         """Write the test to a file of arrays and one text of JSON (``.npz``); the model is not in it."""
         facts: dict[str, Any] = {name: vars(self)[name] for name in _SAVED}
-        facts["plan"] = {name: stream.describe(vars(self)[own]) for name, own in _PLAN.items()}
+        facts["plan"] = {name.removeprefix("_"): vars(self)[name] for name in _PLAN}
         facts["rng"] = self._rng.bit_generator.state
         held = stream.collect({"path": self._path}) | ({} if self._bettor is None else self._bettor.arrays())
         waiting = {} if self._waiting is None else {"waiting": self._waiting}
@@ -377,7 +370,8 @@ class SequentialTest(Stream):
         self._unchecked = False
 
 
-def _plain(values: Floats, single: str = "") -> Any:
+def _one_or_all(values: Floats, single: str = "") -> Any:
+    """The value for one kernel, or those for several; refused for several where ``single`` names what has one value."""
     if values.size > 1 and single:
         raise ValueError(f"`{single}` has no single value for several kernels; see `contamination_bound`.")
     return float(values[0]) if values.size == 1 else values.copy()

@@ -93,37 +93,33 @@ class Stream:
         return card(word, self.title, sentence.removeprefix(word).strip(), rows)
 
 
-def describe(part: Any) -> Any:
-    """Built-in kernels, tilts and their parameters as plain values; whatever cannot be written down is left open."""
+def _described(part: Any) -> Any:
+    """What JSON does not know: built-in kernels and tilts by name and fields; those of a user are left open."""
     if type(part) in _NAMES:
-        return {"type": _NAMES[type(part)], **{f.name: describe(vars(part)[f.name]) for f in fields(part)}}
-    if isinstance(part, (tuple, list, np.ndarray)):
-        return [describe(value) for value in part]
-    return part if part is None or isinstance(part, (str, int, float)) else _OWN
+        return {"type": _NAMES[type(part)], **{f.name: vars(part)[f.name] for f in fields(part)}}
+    return part.tolist() if isinstance(part, np.ndarray) else _OWN
 
 
 def recall(described: Any, given: Any, name: str) -> Any:
-    """What :func:`describe` described: built again, or ``given`` again where it was the user's own."""
-    if json.dumps(_OWN) not in json.dumps(described):
-        return _build(described)
+    """A kernel, tilt or number of a file: built again, or ``given`` again where it was the user's own."""
+    text = json.dumps(described)
+    if json.dumps(_OWN) not in text:
+        return json.loads(text, object_hook=_built)
     if given is None:
         raise ValueError(f"the test was saved with a `{name}` that is not of this library: pass it to `load` again.")
     return given
 
 
-def _build(plain: Any) -> Any:
-    if isinstance(plain, list):
-        return [_build(value) for value in plain]
-    if not isinstance(plain, dict):
-        return plain
-    if plain.get("type") not in _BUILT_IN:
-        raise ValueError(f"the file describes no built-in kernel or tilt: {plain!r}.")
-    return _BUILT_IN[plain["type"]](**{name: _build(value) for name, value in plain.items() if name != "type"})
+def _built(described: dict[str, Any]) -> Any:
+    """The kernel or tilt that :func:`_described` described."""
+    if described.get("type") not in _BUILT_IN:
+        raise ValueError(f"the file describes no built-in kernel or tilt: {described!r}.")
+    return _BUILT_IN[described.pop("type")](**described)
 
 
 def write(path: Any, kind: str, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """The file of a ``kind`` of state, whole or not at all, with a digest of all that it holds."""
-    content = {**arrays, "facts": np.array(json.dumps({"schema": SCHEMA, "kind": kind, **facts}))}
+    content = {**arrays, "facts": np.array(json.dumps({"schema": SCHEMA, "kind": kind, **facts}, default=_described))}
     with whole_file(path) as file:
         np.savez(file, digest=np.array(_digest(content)), **content)
 
