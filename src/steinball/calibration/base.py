@@ -61,11 +61,6 @@ class Null(ABC):
         """The logarithm of the wealth after every point, (n,), of those who bet against the radius θ."""
         return None
 
-    def numbers(self) -> dict[str, Floats] | None:
-        """What p-values and thresholds at all radii can be counted from, such as on a page; ``None`` where they are
-        not counts. The names of the arrays say how: ``report/page.js`` knows them."""
-        return None
-
 
 class BoundingNull(Null):
     """A null distribution whose decisions over all radii are also confidence bounds for D(Q, P).
@@ -285,10 +280,6 @@ class BootstrapNull(BoundingNull):
         """The k-th smallest draw, k = B + 1 − ⌊level (B + 1)⌋; infinite where it does not exist or is negative."""
         found = draw_quantile(self._sorted, level)
         return math.inf if found < 0.0 else found  # App. C: a negative quantile has no root, and nothing is rejected
-
-    def numbers(self) -> dict[str, Floats]:
-        """The sorted draws, at the upper ends of their ties."""
-        return {"sorted": self._sorted}
 
     def lower_bound(self, ksd: float, level: float) -> float:
         """max(0, D − q): the draws imitate |gₙ − μ|, by which D exceeds D(Q, P) at most."""

@@ -105,11 +105,6 @@ class BoundaryNull(BoundingNull):
         """D*_b(θ) − θ."""
         return np.asarray(moved_to_the_edge(self.draws, self.projections, radius) - radius)
 
-    def numbers(self) -> dict[str, Floats]:
-        """θ_b, and what the draws at every radius follow from."""
-        lengths, along = self._stretched
-        return {"reaches": self.reaches, "lengths": lengths, "along": along}
-
     def lower_bound(self, ksd: float, level: float) -> float:
         """The ⌊level (B + 1)⌋-th smallest θ_b: every smaller radius is rejected at ``level``."""
         k = largest_count(level, self.reaches.size + 1)

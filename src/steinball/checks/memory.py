@@ -134,6 +134,10 @@ def find_memory(problem: Problem, chains: Chains) -> Memory:
     >>> [find_memory(pose(v, sb.models.Gaussian(), sb.InverseMultiquadric(1.0)), 1).long for v in (x, x + slow)]
     [False, True]
     """
+    return problem.once(("memory", chains), lambda: _found_in(problem, chains))
+
+
+def _found_in(problem: Problem, chains: Chains) -> Memory:
     n = len(problem)
     parts = [] if n < _LEAST_ROWS else np.split(_slowest(problem), chain_starts(n, chains)[1:])
     parts = [part - part.mean() for part in parts if len(part) >= _LEAST_CHAIN]

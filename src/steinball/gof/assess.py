@@ -99,10 +99,7 @@ def assess_problem(problem: Problem, asked: Specification, fixed: bool = False) 
     decides = partial(reading.decides, radius=theta, level=asked.level)
     gram = gram_of(problem, tau, request, calibration, asked.settings, decides)
     summary = gram.summarise(request)
-    if calibration.independent_rows:
-        remarks += dependent_rows(problem, summary)
-    elif (chains := asked.calibration.searched_chains) is not None:
-        remarks += slow_memory(problem, chains)
+    remarks += seen_in_order(problem, summary, asked.calibration, calibration)
     moved, predictable = asked.jumps is not None, fixed or calibration.predictable
     facts = calibration, asked.rng, tau, asked.estimator, moved, predictable
     return KSDEvidence(problem, gram, request, summary, *facts), Record(warnings=tuple(give(remarks)))
@@ -130,8 +127,7 @@ def assess_kernels(
     summaries = tuple(gram.summarise(request) for gram in grams)
     evidence = RobustAggregationEvidence(problems, summaries, taus, calibration)
     remarks = [*looked_over(problems[middle], asked), *evidence.remarks(asked.radius)]
-    if calibration.independent_rows:
-        remarks += dependent_rows(problems[middle], summaries[middle])
+    remarks += seen_in_order(problems[middle], summaries[middle], asked.calibration, calibration)
     return evidence, Record(warnings=tuple(give(remarks)))
 
 
@@ -145,6 +141,16 @@ def looked_over(problem: Problem, asked: Specification) -> Iterator[Remark]:
         yield from contradictions(problem)
     if asked.jumps is None:
         yield from separated_modes(problem)
+
+
+def seen_in_order(
+    problem: Problem, summary: GramSummary, asked: Calibration, calibration: Calibration
+) -> Iterator[Remark]:
+    """What the order of the rows shows: dependence where none is allowed for, and a slow part of what is found."""
+    if calibration.independent_rows:
+        yield from dependent_rows(problem, summary)
+    elif asked.searched_chains is not None:
+        yield from slow_memory(problem, asked.searched_chains)
 
 
 def gram_of(
