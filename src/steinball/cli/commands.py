@@ -112,26 +112,14 @@ def _settings(question: Any) -> dict[str, Any]:
 
 def _check(table: Table, options: opt.Check) -> Any:
     """All tests that a model allows, and one verdict."""
-    question, model = options.question, options.model
-    found = model_from(model, table.samples.shape[1]) if model.fit is None else _named_family(model)
-    result = sb.check(table.samples, found, **_shares(question), **_settings(question))
+    question, model = options.question, model_from(options.model, table.samples.shape[1])
+    result = sb.check(table.samples, model, **_shares(question), **_settings(question))
     if question.require == "good-enough" and "regions" not in result.parts:
         raise ValueError(
             "`--require good-enough` needs a model that can be drawn from, and this one has a score alone: give it "
             "`sample(n, rng)`, or use `--require close`."
         )
     return result
-
-
-def _named_family(model: opt.Model) -> Any:
-    if model.model is not None or model.log_density is not None:
-        raise ValueError("give one of `--model`, `--log-density` and `--fit`.")
-    return _family(str(model.fit))
-
-
-def _family(text: str) -> Any:
-    """A family by its name, or the one in a user's own file."""
-    return load(text) if python_file(text) else text
 
 
 def _predictive(table: Table, options: opt.PredictionCheck) -> Any:
@@ -145,15 +133,14 @@ def _predictive(table: Table, options: opt.PredictionCheck) -> Any:
 
 
 def _compare(table: Table, options: opt.Compare) -> Any:
-    d, question = table.samples.shape[1], options.question
-    named = _named_specs(options.models).items()
-    models = {name: _family(spec) if fit else model_from(opt.Model(spec), d) for name, (spec, fit) in named}
+    d, question, named = table.samples.shape[1], options.question, _named_models(options.models)
+    models = {name: model_from(chosen, d) for name, chosen in named.items()}
     return sb.compare(table.samples, models, contamination=question.contamination, **_settings(question))
 
 
-def _named_specs(models: opt.Models) -> dict[str, tuple[str, bool]]:
-    """``NAME=SPEC`` of each model, and whether it is to be fitted."""
-    named: dict[str, tuple[str, bool]] = {}
+def _named_models(models: opt.Models) -> dict[str, opt.Model]:
+    """What ``NAME=SPEC`` says of each model."""
+    named: dict[str, opt.Model] = {}
     given = [("--model", text) for text in models.model or ()] + [("--fit", text) for text in models.fit or ()]
     for option, text in given:
         name, equals, spec = (part.strip() for part in text.partition("="))
@@ -161,7 +148,7 @@ def _named_specs(models: opt.Models) -> dict[str, tuple[str, bool]]:
             raise ValueError(f"`{option} {text}` must begin with a name, as in `{option} first={text}`.")
         if name in named:
             raise ValueError(f"`{option} {text}`: the name `{name}` is given twice.")
-        named[name] = spec, option == "--fit"
+        named[name] = opt.Model(fit=spec) if option == "--fit" else opt.Model(spec)
     if len(named) < 2:
         raise ValueError("give two models or more: `--model NAME=MODEL` or `--fit NAME=FAMILY` for each.")
     return named
@@ -215,12 +202,14 @@ def _test_model(samples: Any, options: opt.GoodnessOfFit, settings: dict[str, An
     tolerance, method, share = options.tolerance, options.method, options.tolerance.contamination
     calibration = _calibration(method.calibration or "boundary", method.resamples, _CALIBRATIONS)
     model = model_from(options.model, samples.shape[1])
-    settings |= {"calibration": calibration, "tau": _tau(method, calibration, share)}
-    if method.aggregate and share is not None:
+    settings |= {"calibration": calibration, "tau": _tau(method.tau)}
+    if method.aggregate:
         return sb.robust_ksdagg_test(samples, model, share, **settings)
     settings["jumps"] = "auto" if method.jumps else None
     if share is not None:
         return sb.robust_ksd_test(samples, model, contamination=share, **settings)
+    if method.tau is None:
+        settings["tau"] = calibration.default_tau if calibration.needs_upper_bound else "sample"
     return sb.ksd_test(samples, model, radius=_radius(tolerance), **settings)
 
 
@@ -235,7 +224,8 @@ def _test_family(samples: Any, options: opt.GoodnessOfFit, settings: dict[str, A
     if not share or method.calibration is not None:
         name = method.calibration or "projected"
         calibration = _calibration(name, method.resamples, _FOR_FAMILIES, " with `--fit`")
-    return sb.fit_test(samples, _family(str(model.fit)), contamination=share, calibration=calibration, **settings)
+    family = model_from(model, samples.shape[1])
+    return sb.fit_test(samples, family, contamination=share, calibration=calibration, **settings)
 
 
 _CALIBRATIONS: dict[str, Callable[[int], Any]] = {
@@ -257,16 +247,13 @@ def _calibration(name: str, resamples: int, known: dict[str, Callable[[int], Any
     return known[name](resamples)
 
 
-def _tau(method: opt.Method, calibration: Any, share: float | None) -> str | float:
-    if method.tau is None:
-        of_sample = (share is None or method.jumps) and not calibration.needs_upper_bound
-        return "sample" if of_sample else str(calibration.default_tau)
-    if method.tau in {"best", "auto", "sample", "optimized"}:
-        return method.tau
+def _tau(text: str | None) -> str | float | None:
+    if text is None or text in {"best", "auto", "sample", "optimized"}:
+        return text
     try:
-        return float(method.tau)
+        return float(text)
     except ValueError:
-        raise ValueError(f"`--tau` must be best, auto, sample, optimized or a number, got `{method.tau}`.") from None
+        raise ValueError(f"`--tau` must be best, auto, sample, optimized or a number, got `{text}`.") from None
 
 
 # ``steinball demo``: what a week's work paid, a model that is good enough and one that is not.
@@ -339,7 +326,7 @@ def demonstrate(output: str | None = None) -> str:
 
 _COMMANDS: dict[type, Callable[[Any], int]] = {
     opt.Check: partial(run_test, lambda options: _shares(options.question), _check),
-    opt.Compare: partial(run_test, lambda options: _named_specs(options.models), _compare),
+    opt.Compare: partial(run_test, lambda options: _named_models(options.models), _compare),
     opt.Demo: run_demo,
     opt.GoodnessOfFit: partial(run_test, _check_test, _test),
     opt.PredictionCheck: partial(run_test, lambda options: _shares(options.question), _predictive),
