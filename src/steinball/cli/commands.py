@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -13,15 +15,15 @@ from typing import Any
 import steinball as sb
 import steinball_command.options as opt
 from steinball.cli import outcome
-from steinball.cli.datafiles import read_table
-from steinball.cli.feed import check_watch, open_feed, start_monitor, watch
+from steinball.cli.csvtext import TextRows, complete_rows
+from steinball.cli.datafiles import open_feed, read_table
 from steinball.cli.specs import kernel_from, load, model_from, python_file
 from steinball.cli.table import Table, prediction_columns, predictions_of
 from steinball.evidence.base import CLOSE, GOOD_ENOUGH
 from steinball.files import only_writer
-from steinball.show.pictures import save_axes
-from steinball.text import wrap
-from steinball_command.guard import NOT_REJECTED, NOT_SHOWN, REJECTED
+from steinball.show.pictures import check_picture, save_axes
+from steinball.text import count, wrap
+from steinball_command.guard import NOT_REJECTED, NOT_SHOWN, REJECTED, say, write
 
 
 def run(options: Any) -> int:
@@ -34,21 +36,6 @@ def run_demo(options: opt.Demo) -> int:
     with outcome.ending():
         outcome.show(demonstrate(options.output))
     return NOT_REJECTED
-
-
-def run_monitor(options: opt.Watch) -> int:
-    """``steinball monitor``: alarms for the rows of a feed."""
-    promise, state, file = options.promise, options.state, opt.DataFile(**vars(options.feed))
-    with outcome.ending(debug=state.debug):
-        check_watch(promise, state)
-        alone = nullcontext() if state.state is None else only_writer(state.state)
-        with alone, open_feed(file) as feed:
-            with outcome.foreign_code():
-                monitor = start_monitor(promise, state, feed.columns)
-            alarms = watch(monitor, feed, state)
-        if state.plot is not None:
-            save_axes(monitor.plot, 1, state.plot)
-    return REJECTED if alarms else NOT_REJECTED
 
 
 def run_test(check: Callable[[Any], Any], test: Callable[[Table, Any], Any], options: Any) -> int:
@@ -254,6 +241,84 @@ def _tau(text: str | None) -> str | float | None:
         return float(text)
     except ValueError:
         raise ValueError(f"`--tau` must be best, auto, sample, optimized or a number, got `{text}`.") from None
+
+
+# ``steinball monitor``: alarms as JSON for the rows of a feed as they come, and a state that survives a kill.
+
+
+def run_monitor(options: opt.Watch) -> int:
+    """``steinball monitor``: alarms for the rows of a feed."""
+    promise, state, file = options.promise, options.state, opt.DataFile(**vars(options.feed))
+    with outcome.ending(debug=state.debug):
+        _check_monitor(promise, state)
+        alone = nullcontext() if state.state is None else only_writer(state.state)
+        with alone, open_feed(file) as feed:
+            with outcome.foreign_code():
+                monitor = _start_monitor(promise, state, feed.columns)
+            alarms = _watch(monitor, feed, state)
+        if state.plot is not None:
+            save_axes(monitor.plot, 1, state.plot)
+    return REJECTED if alarms else NOT_REJECTED
+
+
+def _check_monitor(promise: opt.Promise, state: opt.State) -> None:
+    """Refuse what is missing and options that do not go together, before a row is read."""
+    if promise.model is None or promise.contamination is None:
+        missing = "model" if promise.model is None else "contamination"
+        raise ValueError(f"give `--{missing}`, as in `--model normal:mean=0,sd=1 --contamination 5%`.")
+    if not 1.0 < promise.expected_run < math.inf:
+        raise ValueError(f"`--expected-run` must be a number of rows above 1, got {promise.expected_run:g}.")
+    if state.again and state.state is None:
+        raise ValueError("`--again` skips the rows that a state has counted; give `--state FILE.npz`.")
+    if state.plot is not None:
+        check_picture(state.plot)
+
+
+def _start_monitor(promise: opt.Promise, state: opt.State, columns: int) -> sb.Monitor:
+    """The monitor of a feed with so many columns: a new one, or the one that the file of the state holds."""
+    share, run = promise.contamination or 0.0, promise.expected_run
+    model = model_from(opt.Model(promise.model), columns)
+    if state.state is None or not Path(state.state).exists():
+        return sb.Monitor(model, share, run)
+    monitor = sb.Monitor.load(state.state, model)
+    if (monitor.contamination, monitor.expected_run) != (share, run):
+        raise ValueError(
+            f"`{state.state}` is the state of `--contamination {monitor.contamination:g} --expected-run "
+            f"{monitor.expected_run:g}`, got {share:g} and {run:g}. Give the same, or another file."
+        )
+    return monitor
+
+
+def _watch(monitor: sb.Monitor, feed: TextRows, state: opt.State) -> int:
+    """Take in all rows of a feed; the number of alarms.
+
+    Alarms are written before the state: a process that is killed in between says them again, and loses none.
+    """
+    before = monitor.n_alarms
+    try:
+        for rows in complete_rows(feed, monitor.n if state.again else 0):
+            first = monitor.n + 1
+            with outcome.foreign_code():
+                alarms = monitor.update(rows)
+            lines = _every(monitor, first, alarms) if state.every else [_told(alarm, feed) for alarm in alarms]
+            if lines:
+                write("".join(f"{line}\n" for line in lines))
+            if state.state is not None:
+                monitor.save(state.state)
+    finally:  # also after an error: the rows behind these are to be fed again
+        say(f"{count(monitor.n, 'row')} so far, {count(monitor.n_alarms, 'alarm')}")
+    return monitor.n_alarms - before
+
+
+def _told(alarm: sb.Alarm, feed: TextRows) -> str:
+    """An alarm as JSON; the column by its name, null for the whole row."""
+    column = None if alarm.column is None else feed.names[alarm.column] if feed.names else f"x{alarm.column + 1}"
+    return json.dumps({"row": alarm.row, "wealth": alarm.wealth, "column": column})
+
+
+def _every(monitor: sb.Monitor, first: int, alarms: list[sb.Alarm]) -> list[str]:
+    rows, numbered = {alarm.row for alarm in alarms}, enumerate(monitor.last_wealth.tolist(), start=first)
+    return [json.dumps({"row": row, "wealth": wealth, "alarm": row in rows}) for row, wealth in numbered]
 
 
 # ``steinball demo``: what a week's work paid, a model that is good enough and one that is not.

@@ -12,7 +12,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
+from functools import partial
 from itertools import chain, islice, tee
 from typing import Any
 
@@ -138,6 +138,8 @@ class TextRows:
 
     def __init__(self, stream: Any, file: DataFile) -> None:
         self._file, self._live = file, LiveLines(stream, file)
+        self._value = partial(_number, decimal=file.decimal or ".", thousands=file.thousands)
+        self._missing = {text: self._value(text) for text in file.na or ()}  # numbers among them, however written
         self._lines, whole, ahead = tee(_without(self._live, file.skip_lines), 3)
         # No line is asked for that is not needed, since the next one may come tomorrow.
         start = list(islice(((k, line) for k, line in enumerate(ahead) if _is_content(line)), 2))
@@ -160,28 +162,27 @@ class TextRows:
         for line in self._lines:
             block = [line, *islice(self._lines, len(self._live))]  # all lines that have come
             self._ambiguous = self._ambiguous and all(map(_DECIMAL_COMMA.fullmatch, filter(_is_content, block)))
-            numbers, wrong = self._numbers_of(block)
-            yield numbers.reshape(-1, self.columns)
-            if wrong is not None:
-                raise wrong
+            if (numbers := self._quick(block)) is None:
+                yield from self._cell_by_cell(block)
+            else:
+                self._number += len(block)
+                yield numbers.reshape(-1, self.columns)
 
-    def _numbers_of(self, block: list[str]) -> tuple[Floats, ValueError | None]:
-        """The numbers of a block of lines, and what is wrong with the line behind them, if anything.
+    def _cell_by_cell(self, block: list[str]) -> Iterator[Floats]:
+        """The numbers of a block of lines; where a line holds none, those before it, and then what is wrong with it.
 
         The last row may need further lines, to the end of a quoted cell.
         """
-        end, quick, values, wrong = self._number + len(block), self._quick(block), array("d"), None
-        if quick is not None:
-            self._number = end
-            return quick, None
+        end, found = self._number + len(block), list[list[float]]()
+        rows = _rows(chain(block, self._lines), self._delimiter, self._number, self._width)
         try:
-            rows = _rows(chain(block, self._lines), self._delimiter, self._number, self._width)
             while self._number < end and (group := next(rows, None)) is not None:
-                values.extend(number for row in group for number in self._cells(*row))
+                found.extend(self._cells(*row) for row in group)
                 self._number = group[-1][0]
-        except ValueError as error:
-            wrong = error
-        return np.frombuffer(values, dtype=np.float64), wrong
+        except ValueError:
+            yield np.reshape(found, (-1, self.columns))
+            raise
+        yield np.reshape(found, (-1, self.columns))
 
     def _quick(self, block: list[str]) -> Floats | None:
         """The numbers of some lines, or None where one of them needs a closer look."""
@@ -223,15 +224,6 @@ class TextRows:
             raise ValueError(f"{place}: `{cell}` is not finite; remove or impute it.")
         raise ValueError(f"{place}: `{cell}` {_why(cell, line if self._names and line == self._above + 1 else None)}.")
 
-    def _value(self, cell: str) -> float | None:
-        """The number in a cell, or None."""
-        return _number(cell, self._file.decimal or ".", self._file.thousands)
-
-    @cached_property
-    def _missing(self) -> dict[str, float | None]:
-        """Texts that stand for missing values, and the numbers among them, in whatever way they are written."""
-        return {text: self._value(text) for text in self._file.na or ()}
-
     def refuse_ambiguous(self) -> None:
         """Refuse text of which every line so far may be one number with a decimal comma."""
         if self._ambiguous:
@@ -239,6 +231,16 @@ class TextRows:
                 "every line may be one number with a decimal comma, or two whole numbers. Say which: `--decimal ,` for "
                 "the first, `--columns 1,2` for the second."
             )
+
+
+def complete_rows(feed: TextRows, seen: int = 0) -> Iterator[Floats]:
+    """The rows of a feed without a missing value, behind the first ``seen``, in batches as they come."""
+    for batch in feed:
+        feed.refuse_ambiguous()  # whatever comes tomorrow
+        rows = batch[~np.isnan(batch).any(axis=1)]  # only with `--missing drop`
+        if len(rows) > seen:
+            yield rows[seen:]
+        seen = max(0, seen - len(rows))
 
 
 def _without(lines: Iterable[str], skipped: str | None) -> Iterator[str]:
@@ -311,8 +313,8 @@ def _number(cell: str, decimal: str = ".", thousands: str | None = None) -> floa
     >>> _number("1.886,5", ",", "."), _number("1.886", ","), _number("1.88", ",", ".")
     (1886.5, None, None)
     """
-    if thousands is not None and _is_grouped(cell, decimal, thousands):
-        cell = re.sub(r"\s" if thousands == " " else re.escape(thousands), "", cell)
+    if thousands is not None:
+        cell = _ungrouped(cell, decimal, thousands) or cell
     if decimal == ",":
         cell = cell.replace(".", "_").replace(",", ".")
     try:
@@ -321,10 +323,13 @@ def _number(cell: str, decimal: str = ".", thousands: str | None = None) -> floa
         return None
 
 
-def _is_grouped(cell: str, decimal: str, thousands: str) -> bool:
-    """Whether the digits before the fraction stand in groups of three; a space may be one that does not break."""
-    group = r"\s" if thousands == " " else re.escape(thousands)
-    return re.fullmatch(_GROUPED.format(group=group, decimal=decimal), cell) is not None
+def _ungrouped(cell: str, decimal: str, thousands: str) -> str | None:
+    """The cell without its marks, where the digits before the fraction stand in groups of three, or None.
+
+    A space may be one that does not break.
+    """
+    mark = r"\s" if thousands == " " else re.escape(thousands)
+    return re.sub(mark, "", cell) if re.fullmatch(_GROUPED.format(group=mark, decimal=decimal), cell) else None
 
 
 def _why(cell: str, units: int | None) -> str:
@@ -333,7 +338,7 @@ def _why(cell: str, units: int | None) -> str:
         f"`--decimal {decimal}" + (f' --thousands "{mark}"`' if mark else "`")
         for decimal in (",", ".")
         for mark in (None, ",", ".", "'", " ")
-        if mark != decimal and (mark is None or _is_grouped(cell, decimal, mark))
+        if mark != decimal and (mark is None or _ungrouped(cell, decimal, mark))
         if _number(cell, decimal, mark) is not None
     ]
     if ways:

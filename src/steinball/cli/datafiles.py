@@ -1,4 +1,4 @@
-"""Samples from a file: CSV, NPY, NPZ or Parquet, never anything that can run code."""
+"""Samples from a file: CSV, NPY, NPZ or Parquet, never anything that can run code; and the rows of a feed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.cli.csvtext import read_csv
+from steinball.cli.csvtext import TextRows, open_text, read_csv
 from steinball.cli.table import Table, choose_columns
 from steinball.gram.choose import Settings
 from steinball.gram.cost import in_words
@@ -203,6 +203,16 @@ def check_format(file: DataFile, suffix: str) -> None:
         )
     if file.missing not in ("error", "drop"):
         raise ValueError(f"`--missing` must be error or drop, got `{file.missing}`.")
+
+
+@contextmanager
+def open_feed(file: DataFile) -> Iterator[TextRows]:
+    """The feed in a text file, or on standard input."""
+    if file.data.lower().endswith((".npy", ".npz", ".parquet")):
+        raise ValueError(f"`--data {file.data}` must be text, a row a line, such as CSV.")
+    check_format(file, ".csv")
+    with open_text(file) as stream:
+        yield TextRows(stream, file)
 
 
 def read_npz(
