@@ -15,16 +15,12 @@ from steinball import (
     tau,
     tilts,
 )
-from steinball.calibration import (
-    Betting,
-    BoundaryBootstrap,
-    DeviationBound,
-    MonteCarlo,
-    ProjectedBootstrap,
-    RefitBootstrap,
-    WeightedBootstrap,
-    WildBootstrap,
-)
+from steinball.calibration.betting import Betting
+from steinball.calibration.boundary import BoundaryBootstrap
+from steinball.calibration.deviation import DeviationBound
+from steinball.calibration.fitted import ProjectedBootstrap, RefitBootstrap
+from steinball.calibration.monte_carlo import MonteCarlo
+from steinball.calibration.weighted import WeightedBootstrap, WildBootstrap
 from steinball.cautions import SteinballWarning
 from steinball.checks.dependence import thin
 from steinball.discrepancy import ksd, targeted_ksd
@@ -39,15 +35,11 @@ from steinball.gof.predictive import predictive_test
 from steinball.gof.regions import region_test
 from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
-from steinball.models import (
-    as_model,
-    check_score,
-    from_draws,
-    from_log_density,
-    from_score,
-    from_scores,
-    in_base_space,
-)
+from steinball.models.autodiff import from_log_density
+from steinball.models.base import as_model, from_score, from_scores
+from steinball.models.base_space import in_base_space
+from steinball.models.registry import from_draws
+from steinball.models.score_check import check_score
 from steinball.planning import power, sample_size
 from steinball.posterior import mcmc_test
 from steinball.radius import (
