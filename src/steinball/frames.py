@@ -65,18 +65,12 @@ def column_names(x: Any) -> list[str] | None:
 
 
 def _names(label: str, column: Any) -> list[str]:
-    if _is_numeric(column):
-        return [label]
     values = _column_values(label, column, "samples")
     return [label] if values.ndim == 1 else [f"{label}[{k}]" for k in range(values.shape[1])]
 
 
 def _kind(column: Any) -> Any:
     return getattr(column, "dtype", None) or getattr(column, "type", "unknown")
-
-
-def _is_numeric(column: Any) -> bool:
-    return _NUMERIC.match(str(_kind(column)).lower()) is not None
 
 
 def column_numbers(column: Any) -> NDArray[np.float64] | None:
@@ -89,7 +83,7 @@ def column_numbers(column: Any) -> NDArray[np.float64] | None:
 
 def _column_values(label: Any, column: Any, name: str) -> NDArray[Any]:
     """One column as numbers, with NaN for what is missing."""
-    if _is_numeric(column):
+    if _NUMERIC.match(str(_kind(column)).lower()):
         options = {"zero_copy_only": False} if str(type(column).__module__).startswith("pyarrow") else {}
         values = np.asarray(column.to_numpy(**options))
         return values if values.dtype.kind in "fiu" else np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))

@@ -32,9 +32,6 @@ _ADDRESS_SPACE, _PER_THREAD = 500 * 10**6, 90 * 10**6
 class NobodyReads(SystemExit):
     """The reader of our output has left: there is nothing more to say, and no decision."""
 
-    def __init__(self) -> None:
-        super().__init__(NOT_A_DECISION)
-
 
 def main() -> None:
     """Run the command line; the entry point of ``steinball``."""
@@ -172,7 +169,7 @@ def write(text: str) -> None:
     except OSError as error:
         _discard(sys.stdout)
         if isinstance(error, BrokenPipeError):
-            raise NobodyReads from None
+            raise NobodyReads(NOT_A_DECISION) from None
         raise
 
 

@@ -274,8 +274,7 @@ def _rows(lines: Iterable[str], delimiter: str | None, number: int = 0, width: i
 
 
 def _is_content(line: str) -> bool:
-    stripped = line.strip()
-    return bool(stripped) and not stripped.startswith("#")
+    return line.strip()[:1] not in ("", "#")
 
 
 def _delimiter(lines: list[str], marks: set[str | None]) -> str | None:
