@@ -15,7 +15,7 @@ import array_api_compat
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.frames import from_frame, refuse_labeled
+from steinball.frames import from_frame
 
 Array: TypeAlias = Any
 """An array of NumPy, torch, JAX, CuPy or any other library of the array API standard."""
@@ -116,7 +116,6 @@ def _library(x: Array) -> str:
 
 
 def _as_float_array(x: Any, name: str) -> Array:
-    refuse_labeled(x, name)
     x = from_frame(x, name)
     if not is_array(x):
         try:

@@ -19,7 +19,8 @@ def _of_frames(x: Any) -> bool:
 
 
 def from_frame(x: Any, name: str) -> Any:
-    """The values of a data frame or series as NumPy; anything else unchanged."""
+    """The values of a data frame or series as NumPy; anything else unchanged, if it is rows and columns."""
+    _refuse_labeled(x, name)
     if not _of_frames(x):
         return x
     if (found := frame_columns(x)) is None:
@@ -92,7 +93,7 @@ def _column_values(label: Any, column: Any, name: str) -> NDArray[Any]:
     raise TypeError(f"`{name}` must hold numbers only, but column `{label}` is {_kind(column)}. Drop or encode it.")
 
 
-def refuse_labeled(x: Any, name: str) -> None:
+def _refuse_labeled(x: Any, name: str) -> None:
     """ArviZ's and xarray's objects, whose chains and draws only their owner can put into rows."""
     if type(x).__module__.partition(".")[0] not in _LABELED:
         return

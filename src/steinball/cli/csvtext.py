@@ -139,7 +139,7 @@ class TextRows:
     def __init__(self, stream: Any, file: DataFile) -> None:
         self._file, self._live = file, LiveLines(stream, file)
         self._value = partial(_number, decimal=file.decimal or ".", thousands=file.thousands)
-        self._missing = {text: self._value(text) for text in file.na or ()}  # numbers among them, however written
+        self._missing = {number for text in file.na or () if (number := self._value(text)) is not None}
         self._lines, whole, ahead = tee(_without(self._live, file.skip_lines), 3)
         # No line is asked for that is not needed, since the next one may come tomorrow.
         start = list(islice(((k, line) for k, line in enumerate(ahead) if _is_content(line)), 2))
@@ -199,8 +199,7 @@ class TextRows:
             numbers = np.loadtxt(lines, delimiter=self._delimiter, usecols=self._chosen, comments=None, ndmin=2)
         except ValueError:
             return None
-        missing = [number for number in self._missing.values() if number is not None]
-        return numbers if np.isfinite(numbers).all() and not np.isin(numbers, missing).any() else None
+        return numbers if np.isfinite(numbers).all() and not np.isin(numbers, list(self._missing)).any() else None
 
     def _cells(self, line: int, cells: list[str]) -> list[float]:
         """The numbers of one row, cell by cell."""
@@ -209,8 +208,8 @@ class TextRows:
         return [self._finite(line, cells[position].strip(), position) for position in self._chosen]
 
     def _finite(self, line: int, cell: str, position: int) -> float:
-        value, declared = self._value(cell), self._missing
-        missing = cell.lower() in _MISSING or cell in declared or (value is not None and value in declared.values())
+        value = self._value(cell)
+        missing = cell.lower() in _MISSING or cell in (self._file.na or ()) or value in self._missing
         if self._file.missing == "drop" and missing:
             return math.nan
         if value is not None and math.isfinite(value) and not missing:

@@ -170,14 +170,10 @@ def read_table(file: DataFile, memory_limit: int | str | None = None) -> Table:
         table = Table(*read_csv(file, check))
     elif suffix == ".parquet":
         table = Table(*read_parquet(file, check))
-    elif suffix == ".npz":
-        (values,) = read_npz(file.data, check, partial(_chosen_key, file)).values()
-        table = Table(_numeric_matrix(values, file))
     else:
-        table = Table(_numeric_matrix(_mapped(file.data), file))
+        table = Table(_numeric_matrix(_array(file, suffix, check), file))
     table = table.complete() if file.missing == "drop" else table
-    if suffix in (".npy", ".npz"):
-        _refuse_not_finite(table, file.data)
+    _refuse_not_finite(table, file.data)
     return table
 
 
@@ -238,9 +234,11 @@ def _chosen_key(file: DataFile, names: list[str]) -> list[str]:
     return [file.key or names[0]]
 
 
-def _mapped(source: str) -> NDArray[Any]:
-    with _numpy_errors(source):
-        return np.asarray(np.load(source, mmap_mode="r", allow_pickle=False))  # it stays on the disk until it is used
+def _array(file: DataFile, suffix: str, check: Check) -> NDArray[Any]:
+    if suffix == ".npz":
+        return next(iter(read_npz(file.data, check, partial(_chosen_key, file)).values()))
+    with _numpy_errors(file.data):
+        return np.asarray(np.load(file.data, mmap_mode="r", allow_pickle=False))  # on the disk until it is used
 
 
 @contextmanager
@@ -266,9 +264,7 @@ def _numeric_matrix(values: NDArray[Any], file: DataFile) -> NDArray[Any]:
 
 def _refuse_not_finite(table: Table, source: str) -> None:
     for start in range(0, len(table.samples), _ROWS_AT_ONCE):
-        bad = np.argwhere(~np.isfinite(table.samples[start : start + _ROWS_AT_ONCE]))
-        if bad.size:
-            place, column = start + bad[0, 0], bad[0, 1]
-            row = place if table.rows is None else table.rows[place]
-            value = table.samples[place, column]
+        for below, column in np.argwhere(~np.isfinite(table.samples[start : start + _ROWS_AT_ONCE])):
+            place = start + below
+            row, value = place if table.rows is None else table.rows[place], table.samples[place, column]
             raise ValueError(f"`{source}` has {value} in row {row + 1}, column {column + 1}; remove or impute it.")
