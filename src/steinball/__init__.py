@@ -42,17 +42,14 @@ from steinball.models.registry import from_draws
 from steinball.models.score_check import check_score
 from steinball.planning import power, sample_size
 from steinball.posterior import mcmc_test
-from steinball.radius import (
-    Alternative,
+from steinball.radius.band import DensityBand, StudentTails
+from steinball.radius.base import Alternative, FixedRadius, LikeModel
+from steinball.radius.contamination import (
     ChiSquared,
-    DensityBand,
-    FixedRadius,
     Hellinger,
     Huber,
     KullbackLeibler,
-    LikeModel,
     ScoreError,
-    StudentTails,
     TotalVariation,
     Wasserstein,
 )

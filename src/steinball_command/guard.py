@@ -294,10 +294,13 @@ def _documented(kind: type) -> tuple[str, dict[str, dict[str, str]]]:
 
 
 def _parts(kind: type) -> Iterator[tuple[Any, Any]]:
-    """The fields of a dataclass, each with the dataclass that it is, if it is one."""
-    types = get_type_hints(kind)
+    """The fields of a dataclass that are options, and those that are dataclasses themselves, with these."""
+    types, (_, told) = get_type_hints(kind), _documented(kind)
     for part in fields(kind):
-        yield part, types[part.name] if is_dataclass(types[part.name]) else None
+        if is_dataclass(types[part.name]):
+            yield part, types[part.name]
+        elif part.name in told:
+            yield part, None
 
 
 def _made(kind: type, values: dict[str, Any]) -> Any:

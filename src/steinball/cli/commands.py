@@ -248,11 +248,11 @@ def _tau(text: str | None) -> str | float | None:
 
 def run_monitor(options: opt.Watch) -> int:
     """``steinball monitor``: alarms for the rows of a feed."""
-    promise, state, file = options.promise, options.state, opt.DataFile(**vars(options.feed))
+    promise, state = options.promise, options.state
     with outcome.ending(debug=state.debug):
         _check_monitor(promise, state)
         alone = nullcontext() if state.state is None else only_writer(state.state)
-        with alone, open_feed(file) as feed:
+        with alone, open_feed(options.feed) as feed:
             with outcome.foreign_code():
                 monitor = _start_monitor(promise, state, feed.columns)
             alarms = _watch(monitor, feed, state)

@@ -220,8 +220,8 @@ def read_npz(
             archive = np.load(file, allow_pickle=False).__enter__()
         names = choose(archive.files)
         members = (member for member in archive.zip.infolist() if member.filename.removesuffix(".npy") in names)
-        size = sum(member.file_size for member in members)  # a small archive may unpack to large arrays
-        (check or memory_check(source, None))(size, 1.0)
+        # A small archive may unpack to large arrays.
+        (check or memory_check(source, None))(sum(member.file_size for member in members), 1.0)
         with _numpy_errors(source):
             return {name: np.asarray(archive[name]) for name in names}
 

@@ -244,11 +244,9 @@ def load(text: str) -> Any:
 
 
 def _import(path: Path) -> ModuleType:
-    if not path.is_file():
+    spec = importlib.util.spec_from_file_location(USER_MODULE + path.stem, path) if path.is_file() else None
+    if spec is None or spec.loader is None:
         raise ValueError(f"there is no file `{path}`.")
-    spec = importlib.util.spec_from_file_location(USER_MODULE + path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up there
     folder = str(path.resolve().parent)
