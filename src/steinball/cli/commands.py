@@ -77,8 +77,8 @@ def _code(result: Any, require: str | None) -> int:
 # ``steinball check`` and ``steinball predictive``: one question in two words.
 
 
-def _shares(question: opt.Question) -> dict[str, Any]:
-    """What is tolerated, by exactly one of two words; both are explained where that is not so."""
+def _asked(question: opt.Question) -> dict[str, Any]:
+    """What is tolerated, which exactly one of two options says, with level and seed."""
     shares = {"contamination": question.contamination, "tolerance": question.tolerance}
     given = {name: share for name, share in shares.items() if share is not None}
     if len(given) != 1:
@@ -90,17 +90,13 @@ def _shares(question: opt.Question) -> dict[str, Any]:
         raise ValueError(f"`--require` must be good-enough or close, got `{question.require}`.")
     if question.require is not None and not sum(given.values()):
         raise ValueError("`--require` needs a tolerance above 0: no data show that a model is exactly right.")
-    return given
-
-
-def _settings(question: Any) -> dict[str, Any]:
-    return {"level": question.level, "rng": question.seed}
+    return {**given, "level": question.level, "rng": question.seed}
 
 
 def _check(table: Table, options: opt.Check) -> Any:
     """All tests that a model allows, and one verdict."""
     question, model = options.question, model_from(options.model, table.samples.shape[1])
-    result = sb.check(table.samples, model, **_shares(question), **_settings(question))
+    result = sb.check(table.samples, model, **_asked(question))
     if question.require == "good-enough" and "regions" not in result.parts:
         raise ValueError(
             "`--require good-enough` needs a model that can be drawn from, and this one has a score alone: give it "
@@ -111,8 +107,7 @@ def _check(table: Table, options: opt.Check) -> Any:
 
 def _predictive(table: Table, options: opt.PredictionCheck) -> Any:
     """Predictions in the columns of a file."""
-    simulation, question = options.simulation, options.question
-    how = {"rows": simulation.rows, "n_resamples": simulation.resamples, **_shares(question), **_settings(question)}
+    how = {"rows": options.simulation.rows, "n_resamples": options.simulation.resamples, **_asked(options.question)}
     return sb.predictive_test(**predictions_of(table, options.predicted), **how)
 
 
@@ -120,9 +115,9 @@ def _predictive(table: Table, options: opt.PredictionCheck) -> Any:
 
 
 def _compare(table: Table, options: opt.Compare) -> Any:
-    d, question, named = table.samples.shape[1], options.question, _named_models(options.models)
-    models = {name: model_from(chosen, d) for name, chosen in named.items()}
-    return sb.compare(table.samples, models, contamination=question.contamination, **_settings(question))
+    samples, asked = table.samples, options.question
+    models = {name: model_from(chosen, samples.shape[1]) for name, chosen in _named_models(options.models).items()}
+    return sb.compare(samples, models, contamination=asked.contamination, level=asked.level, rng=asked.seed)
 
 
 def _named_models(models: opt.Models) -> dict[str, opt.Model]:
@@ -263,8 +258,7 @@ def run_monitor(options: opt.Watch) -> int:
 
 def _check_monitor(promise: opt.Promise, state: opt.State) -> None:
     """Refuse what is missing and options that do not go together, before a row is read."""
-    if promise.model is None or promise.contamination is None:
-        missing = "model" if promise.model is None else "contamination"
+    for missing in (name for name in ("model", "contamination") if vars(promise)[name] is None):
         raise ValueError(f"give `--{missing}`, as in `--model normal:mean=0,sd=1 --contamination 5%`.")
     if not 1.0 < promise.expected_run < math.inf:
         raise ValueError(f"`--expected-run` must be a number of rows above 1, got {promise.expected_run:g}.")
@@ -390,10 +384,10 @@ def demonstrate(output: str | None = None) -> str:
 
 
 _COMMANDS: dict[type, Callable[[Any], int]] = {
-    opt.Check: partial(run_test, lambda options: _shares(options.question), _check),
+    opt.Check: partial(run_test, lambda options: _asked(options.question), _check),
     opt.Compare: partial(run_test, lambda options: _named_models(options.models), _compare),
     opt.Demo: run_demo,
     opt.GoodnessOfFit: partial(run_test, _check_test, _test),
-    opt.PredictionCheck: partial(run_test, lambda options: _shares(options.question), _predictive),
+    opt.PredictionCheck: partial(run_test, lambda options: _asked(options.question), _predictive),
     opt.Watch: run_monitor,
 }
