@@ -34,12 +34,12 @@ def test_options_are_found_in_their_groups() -> None:
 
 def groups_of(kind: type) -> list[type]:
     """A command and its groups."""
-    return [kind, *(one for _, group in guard._parts(kind) if group for one in groups_of(group))]
+    return [kind, *(one for _, _, group in guard._parts(kind) if group for one in groups_of(group))]
 
 
 def options_of(kind: type) -> list[Any]:
     """The options of a command and of its groups."""
-    return [part for one in groups_of(kind) for part, group in guard._parts(one) if not group]
+    return [part for one in groups_of(kind) for part, _, group in guard._parts(one) if not group]
 
 
 def documented(kind: type) -> dict[str, str]:
@@ -56,7 +56,7 @@ def test_every_command_has_a_function_and_every_option_one_meaning() -> None:
         assert all(documented(kind).values())
         assert set(documented(kind)) == set(names)
         for group in groups_of(kind):
-            assert set(vars(group)["__annotations__"]) <= {part.name for part, _ in guard._parts(group)}
+            assert set(vars(group)["__annotations__"]) <= {part.name for part, *_ in guard._parts(group)}
 
 
 def test_what_a_group_inherits_and_does_not_document_is_no_option(command: Command) -> None:
