@@ -9,9 +9,8 @@ command is a dataclass in ``COMMANDS`` and a function in ``steinball/cli/command
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
-Share: TypeAlias = float
+Share = float
 """A share, which people write as 0.05 or 5%."""
 
 

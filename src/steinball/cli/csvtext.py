@@ -8,7 +8,6 @@ import math
 import os
 import re
 import sys
-from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -45,12 +44,12 @@ def read_csv(file: DataFile, check: Callable[[int, float], None]) -> tuple[Float
 
     ``check`` is called with the number of bytes that the numbers take so far, and the share of the file that they are.
     """
-    values = array("d")
+    values = bytearray()
     with open_text(file) as stream:
         whole, rows = os.path.getsize(file.data) if file.data != "-" else 0, TextRows(stream, file)
         for batch in rows:
-            values.frombytes(batch.tobytes())
-            check(values.itemsize * len(values), min(1.0, stream.tell() / whole) if whole else 1.0)
+            values += batch.tobytes()
+            check(len(values), min(1.0, stream.tell() / whole) if whole else 1.0)
     if not values:
         raise ValueError("the file holds a header but no data.")
     rows.refuse_ambiguous()
@@ -80,7 +79,13 @@ class LiveLines:
 
     def __iter__(self) -> Iterator[str]:
         while read := self._stream.read1(max(_BYTES_AT_ONCE, len(self._rest))):
-            self._take(self._decoded(read))
+            text = self._rest + self._decoded(read)
+            text = text if self._came else text.removeprefix("\ufeff")
+            self._lines.extend(_LINE.findall(text))
+            self._rest, self._came = text[sum(map(len, self._lines)) :], self._came + len(self._lines)
+            if len(self._rest) > _LONGEST_LINE:
+                place = f"line {self._came + 1} of `{self._file.data}`"
+                raise ValueError(f"{place} has more than {in_words(_LONGEST_LINE)}; is it text?")
             while self._lines:
                 yield self._lines.popleft()
         if last := self._rest + self._decoded(b"", final=True):  # a line without an end
@@ -88,16 +93,6 @@ class LiveLines:
 
     def __len__(self) -> int:
         return len(self._lines)
-
-    def _take(self, text: str) -> None:
-        text = self._rest + text
-        text = text if self._came else text.removeprefix("\ufeff")
-        lines = _LINE.findall(text)
-        self._rest, self._came = text[sum(map(len, lines)) :], self._came + len(lines)
-        self._lines.extend(lines)
-        if len(self._rest) > _LONGEST_LINE:
-            place = f"line {self._came + 1} of `{self._file.data}`"
-            raise ValueError(f"{place} has more than {in_words(_LONGEST_LINE)}; is it text?")
 
     def _decoded(self, read: bytes, final: bool = False) -> str:
         try:
