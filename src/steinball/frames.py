@@ -163,15 +163,15 @@ def labels_of(
         )
     if len(data) != n:
         raise ValueError(f"`data` must have the {n} rows that were tested, got {len(data)}.")
-    tested = _tested(columns, samples, rows)
+    tested = _tested_columns(columns, samples, rows)
     if len(tested) != d:
         raise ValueError(
             f"`data` must hold the {d} columns that were tested; {len(tested)} of its columns could be they."
         )
-    return Labels(tuple(columns[k][0] for k in tested), _ids(data, columns, tested))
+    return Labels(tuple(columns[k][0] for k in tested), _row_names(data, columns, tested))
 
 
-def _tested(columns: list[tuple[str, Any]], samples: NDArray[np.float64], rows: NDArray[np.intp]) -> list[int]:
+def _tested_columns(columns: list[tuple[str, Any]], samples: NDArray[np.float64], rows: NDArray[np.intp]) -> list[int]:
     """Which columns were tested, in their order: those with the same values, or all that hold numbers."""
     numbers = {k: values for k, (_, column) in enumerate(columns) if (values := column_numbers(column)) is not None}
     flat = {k: values[rows] for k, values in numbers.items() if values.ndim == 1}
@@ -180,7 +180,7 @@ def _tested(columns: list[tuple[str, Any]], samples: NDArray[np.float64], rows: 
     return found if len(found) == len(same) == len(set(found)) else list(numbers)
 
 
-def _ids(data: Any, columns: list[tuple[str, Any]], tested: list[int]) -> tuple[str, ...]:
+def _row_names(data: Any, columns: list[tuple[str, Any]], tested: list[int]) -> tuple[str, ...]:
     """The labels of a pandas frame, where they are more than numbers, or the first column that is not tested."""
     index = getattr(data, "index", None)
     if index is not None and not callable(index) and type(index).__name__ != "RangeIndex":

@@ -98,7 +98,7 @@ def _value(value: Any) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of Python, of this library and of those that it computes with.
+    """The versions of Python, of this library and of the libraries that it computes with.
 
     Examples
     --------

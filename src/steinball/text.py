@@ -209,7 +209,10 @@ UNPROVED = "This does not prove the model"
 def decided(
     rejected: bool, where: str, tolerated: str, words: tuple[str, str, str] = ("the data", "the model", UNPROVED)
 ) -> str:
-    """The decision in a sentence, and what does not follow from it; ``words`` are subject, object and the latter."""
+    """The decision in a sentence, and what does not follow from it.
+
+    ``words`` are the subject of that sentence, its object, and what a decision in favor does not prove.
+    """
     subject, target, unproved = words
     if rejected:
         return f"REJECTED {where}: {subject} contradict {target}{', even ' * bool(tolerated)}{tolerated}."
@@ -218,7 +221,7 @@ def decided(
 
 
 def tolerated(contamination: float | None, radius: float = 0.0) -> str:
-    """The tolerance, a share or else a distance, as a part of that sentence; empty where nothing is tolerated."""
+    """The tolerance, a share or else a distance, as words for :func:`decided`; empty where nothing is tolerated."""
     if contamination is None:
         return f"up to a distance of {number(radius)}" if radius > 0 else ""
     return f"if up to {percent(contamination)} of them may be contaminated" if contamination > 0 else ""

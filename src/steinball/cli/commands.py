@@ -291,10 +291,9 @@ def _watch(monitor: sb.Monitor, feed: TextRows, state: opt.State) -> int:
     before = monitor.n_alarms
     try:
         for rows in complete_rows(feed, monitor.n if state.again else 0):
-            first = monitor.n + 1
             with outcome.foreign_code():
                 alarms = monitor.update(rows)
-            lines = _every(monitor, first, alarms) if state.every else [_told(alarm, feed) for alarm in alarms]
+            lines = _row_lines(monitor, alarms) if state.every else [_alarm_line(alarm, feed) for alarm in alarms]
             if lines:
                 write("".join(f"{line}\n" for line in lines))
             if state.state is not None:
@@ -304,14 +303,16 @@ def _watch(monitor: sb.Monitor, feed: TextRows, state: opt.State) -> int:
     return monitor.n_alarms - before
 
 
-def _told(alarm: sb.Alarm, feed: TextRows) -> str:
+def _alarm_line(alarm: sb.Alarm, feed: TextRows) -> str:
     """An alarm as JSON; the column by its name, null for the whole row."""
     column = None if alarm.column is None else feed.names[alarm.column] if feed.names else f"x{alarm.column + 1}"
     return json.dumps({"row": alarm.row, "wealth": alarm.wealth, "column": column})
 
 
-def _every(monitor: sb.Monitor, first: int, alarms: list[sb.Alarm]) -> list[str]:
-    rows, numbered = {alarm.row for alarm in alarms}, enumerate(monitor.last_wealth.tolist(), start=first)
+def _row_lines(monitor: sb.Monitor, alarms: list[sb.Alarm]) -> list[str]:
+    """The rows of the last update as JSON: the wealth after each, and whether it raised an alarm."""
+    rows, first = {alarm.row for alarm in alarms}, monitor.n - len(monitor.last_wealth) + 1
+    numbered = enumerate(monitor.last_wealth.tolist(), first)
     return [json.dumps({"row": row, "wealth": wealth, "alarm": row in rows}) for row, wealth in numbered]
 
 

@@ -27,7 +27,7 @@ _BYTES_AT_ONCE, _LONGEST_LINE = 2**16, 2**24
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r(?!\Z))")  # a carriage return at the end may be followed by its line feed
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "--", "."}
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
-_ATTEMPT = re.compile(r"\s*[+-]?[\d.,'\s]*\d[\d.,'\s]*([eE][+-]?\d+)?")  # a number, in whatever way it is written
+_LIKE_A_NUMBER = re.compile(r"\s*[+-]?[\d.,'\s]*\d[\d.,'\s]*([eE][+-]?\d+)?")  # a number, in whatever way it is written
 _GROUPED = r"[+-]?\d{{1,3}}({group}\d{{3}})+([{decimal}]\d*)?([eE][+-]?\d+)?"
 
 Row = tuple[int, list[str]]
@@ -135,7 +135,7 @@ class TextRows:
         self._file, self._live = file, LiveLines(stream, file)
         self._value = partial(_number, decimal=file.decimal or ".", thousands=file.thousands)
         self._missing = {number for text in file.na or () if (number := self._value(text)) is not None}
-        self._lines, whole, ahead = tee(_without(self._live, file.skip_lines), 3)
+        self._lines, whole, ahead = tee(_without_lines(self._live, file.skip_lines), 3)
         # No line is asked for that is not needed, since the next one may come tomorrow.
         start = list(islice(((k, line) for k, line in enumerate(ahead) if _is_content(line)), 2))
         marks = {file.decimal or ".", file.thousands}
@@ -216,7 +216,8 @@ class TextRows:
             raise ValueError(f"{place}: {what}; {remedy}.")
         if value is not None:
             raise ValueError(f"{place}: `{cell}` is not finite; remove or impute it.")
-        raise ValueError(f"{place}: `{cell}` {_why(cell, line if self._names and line == self._above + 1 else None)}.")
+        units = line if self._names and line == self._above + 1 else None
+        raise ValueError(f"{place}: `{cell}` {_why_no_number(cell, units)}.")
 
     def refuse_ambiguous(self) -> None:
         """Refuse text of which every line so far may be one number with a decimal comma."""
@@ -237,7 +238,7 @@ def complete_rows(feed: TextRows, seen: int = 0) -> Iterator[Floats]:
         seen = max(0, seen - len(rows))
 
 
-def _without(lines: Iterable[str], skipped: str | None) -> Iterator[str]:
+def _without_lines(lines: Iterable[str], skipped: str | None) -> Iterator[str]:
     """The lines, with a comment in place of those that are left out: the others keep their numbers."""
     if skipped is None:
         return iter(lines)
@@ -277,7 +278,7 @@ def _delimiter(lines: list[str], marks: set[str | None]) -> str | None:
     What stands inside of numbers is no delimiter, unless cells have quotes. A header is not asked: words may hold any
     character.
     """
-    words = any(_ATTEMPT.fullmatch(part) is None for part in re.split(r"[;,\s]+", lines[0].strip()) if part)
+    words = any(_LIKE_A_NUMBER.fullmatch(part) is None for part in re.split(r"[;,\s]+", lines[0].strip()) if part)
     line = lines[-1] if words else lines[0]
     found = next((d for d in _DELIMITERS if d in line and (d not in marks or '"' in line)), None)
     if found is not None or (len(line.split()) != 1 and " " not in marks):
@@ -288,7 +289,7 @@ def _delimiter(lines: list[str], marks: set[str | None]) -> str | None:
 def _is_header(line: int, cells: list[str]) -> bool:
     if cells[0] == "" and cells[1:] == [str(k) for k in range(len(cells) - 1)]:
         return True  # as pandas names the columns of a plain array, beside its index
-    numbers = [cell for cell in cells if _ATTEMPT.fullmatch(cell) or _number(cell) is not None]
+    numbers = [cell for cell in cells if _LIKE_A_NUMBER.fullmatch(cell) or _number(cell) is not None]
     words = [cell for cell in cells if cell.strip() and cell not in numbers]
     if words and numbers:
         raise ValueError(
@@ -325,7 +326,7 @@ def _ungrouped(cell: str, decimal: str, thousands: str) -> str | None:
     return re.sub(mark, "", cell) if re.fullmatch(_GROUPED.format(group=mark, decimal=decimal), cell) else None
 
 
-def _why(cell: str, units: int | None) -> str:
+def _why_no_number(cell: str, units: int | None) -> str:
     """Why a cell is no number, and what to say where it is meant to be one; ``units`` is its line below a header."""
     ways = [
         f"`--decimal {decimal}" + (f' --thousands "{mark}"`' if mark else "`")

@@ -72,7 +72,7 @@ def _matrix(opened: Any, chosen: Sequence[int], widths: list[int], file: DataFil
             for k, i in enumerate(chosen):
                 same_name = batch.schema.get_all_field_indices(names[i])
                 column, name = batch.column(same_name[names[:i].count(names[i])]), f"`{names[i]}` of `{file.data}`"
-                matrix[start:stop, places[k] : places[k + 1]] = _part(column, widths[k], name, start, drop)
+                matrix[start:stop, places[k] : places[k + 1]] = _numbers_of_rows(column, widths[k], name, start, drop)
             start = stop
     return matrix
 
@@ -103,7 +103,7 @@ def _dtype(field: Any, source: str) -> np.dtype[Any]:
     )
 
 
-def _part(column: Any, width: int, name: str, start: int, drop: bool) -> NDArray[Any]:
+def _numbers_of_rows(column: Any, width: int, name: str, start: int, drop: bool) -> NDArray[Any]:
     """The numbers of some rows of a column, shape (rows, width); the first is row ``start`` (from 0) of the file."""
     lengths = np.full(len(column), width)
     if _is_list(column.type):
@@ -128,7 +128,6 @@ def _part(column: Any, width: int, name: str, start: int, drop: bool) -> NDArray
 
 
 _TEXT = {".csv", ".tsv", ".txt", ".dat"}
-_KNOWN = {*_TEXT, ".npy", ".npz", ".parquet"}
 _FOR_TEXT = ("na", "header", "skip_lines", "encoding", "decimal", "thousands")
 _ROWS_AT_ONCE = 2**16
 
@@ -184,7 +183,7 @@ def check_format(file: DataFile, suffix: str) -> None:
             f"`{file.data}` is a workbook. Save its sheet as CSV (UTF-8) from the spreadsheet, or in Python with "
             "`pandas.read_excel(...).to_csv(..., index=False)`."
         )
-    if suffix not in _KNOWN:
+    if suffix not in {*_TEXT, ".npy", ".npz", ".parquet"}:
         raise ValueError(f"`{file.data}` must end in .csv, .tsv, .txt, .dat, .npy, .npz or .parquet.")
     if suffix != ".npz" and file.key is not None:
         raise ValueError("`--key` names an array of an NPZ file; this is not one.")
