@@ -184,14 +184,12 @@ def _test_model(samples: Any, options: opt.GoodnessOfFit, settings: dict[str, An
     tolerance, method, share = options.tolerance, options.method, options.tolerance.contamination
     calibration = _calibration(method.calibration or "boundary", method.resamples, _CALIBRATIONS)
     model = model_from(options.model, samples.shape[1])
-    settings |= {"calibration": calibration, "tau": _tau(method.tau)}
+    settings |= {"calibration": calibration, "tau": _tau(method, calibration, share)}
     if method.aggregate:
         return sb.robust_ksdagg_test(samples, model, share, **settings)
     settings["jumps"] = "auto" if method.jumps else None
     if share is not None:
         return sb.robust_ksd_test(samples, model, contamination=share, **settings)
-    if method.tau is None:
-        settings["tau"] = calibration.default_tau if calibration.needs_upper_bound else "sample"
     return sb.ksd_test(samples, model, radius=_radius(tolerance), **settings)
 
 
@@ -229,13 +227,16 @@ def _calibration(name: str, resamples: int, known: dict[str, Callable[[int], Any
     return known[name](resamples)
 
 
-def _tau(text: str | None) -> str | float | None:
-    if text is None or text in {"best", "auto", "sample", "optimized"}:
-        return text
+def _tau(method: opt.Method, calibration: Any, share: float | None) -> str | float:
+    if method.tau is None:
+        of_sample = (share is None or method.jumps) and not calibration.needs_upper_bound
+        return "sample" if of_sample else str(calibration.default_tau)
+    if method.tau in {"best", "auto", "sample", "optimized"}:
+        return method.tau
     try:
-        return float(text)
+        return float(method.tau)
     except ValueError:
-        raise ValueError(f"`--tau` must be best, auto, sample, optimized or a number, got `{text}`.") from None
+        raise ValueError(f"`--tau` must be best, auto, sample, optimized or a number, got `{method.tau}`.") from None
 
 
 # ``steinball monitor``: alarms as JSON for the rows of a feed as they come, and a state that survives a kill.
