@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -46,13 +48,13 @@ def run_test(check: Callable[[Any], Any], test: Callable[[Table, Any], Any], opt
         check(options)
         if file.max_rows is not None and file.max_rows < 2:
             raise ValueError(f"`--max-rows` must be at least 2, got {file.max_rows}.")
-        outcome.check_files(output)
+        _check_files(output)
         table = _read(options, given.get("memory_limit")).drawn(file.max_rows, given["seed"])
         with outcome.foreign_code():  # what the user's own file prints is not our output
             names = () if isinstance(options, opt.PredictionCheck) else table.names
-            result = test(table, options)._called(outcome.command_line(table), names)
-            outcome.write_files(output, result, table, Path(file.data).name)
-        outcome.print_result(output, result, table)
+            result = test(table, options)._called(_command_line(table), names)
+            _write_files(options, result, table)
+        _print_result(output, result, table)
     return NOT_REJECTED if isinstance(options, opt.Compare) else _code(result, given["require"])
 
 
@@ -64,6 +66,39 @@ def _read(options: Any, memory_limit: str | None) -> Table:
         return read_table(replace(options.file, columns=columns))
     except ValueError as error:  # the columns were named by other options
         raise ValueError(str(error).replace("`--columns`: ", "").replace("`--columns ", "`")) from None
+
+
+def _check_files(output: opt.Output) -> None:
+    """Refuse files that could not be written, before anything is computed."""
+    for path in (Path(name) for name in (output.report, output.plot) if name is not None):
+        if not path.absolute().parent.is_dir():
+            raise ValueError(f"`{path}`: the folder {path.absolute().parent} does not exist; make it first.")
+    if output.report is not None and Path(output.report).suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"`--report {output.report}` is a page and must end in .html.")
+    if output.plot is not None:
+        check_picture(output.plot)
+
+
+def _command_line(table: Table) -> str:
+    """The command as it was typed, and which rows of the file it tested where these are not all."""
+    return "\n".join(filter(None, [shlex.join(["steinball", *sys.argv[1:]]), table.sentence().strip()]))
+
+
+def _write_files(options: Any, result: Any, table: Table) -> None:
+    """Write the report and the picture; those of a comparison name no rows."""
+    output, named = options.output, {} if isinstance(options, opt.Compare) else {"data": table.labels}
+    if output.report is not None:
+        result.report(output.report, title=Path(options.file.data).name, **named)
+    if output.plot is not None:
+        result.plot(output.plot, **named)
+
+
+def _print_result(output: opt.Output, result: Any, table: Table) -> None:
+    """Print the answer, as JSON or for people."""
+    if output.json:
+        write(json.dumps({**result.to_dict(), **table.to_dict()}, allow_nan=False, indent=2) + "\n")
+    else:
+        outcome.show("\n".join(filter(None, [result.summary(output.details), table.sentence()])))
 
 
 def _code(result: Any, require: str | None) -> int:
