@@ -128,6 +128,7 @@ def _as_float_array(x: Any, name: str) -> Array:
         raise TypeError(f"`{name}` must be a dense array, got a tensor of layout {x.layout}; use its `to_dense()`.")
     if not xp.isdtype(x.dtype, ("real floating", "integral")):
         raise TypeError(f"`{name}` must hold real numbers, got dtype {dtype_name(x)}.")
+    x = x.detach() if array_api_compat.is_torch_array(x) else x  # no test differentiates through what it is given
     return _standard_float(_plain_numpy(x) if isinstance(x, np.ndarray) else x, xp, name)
 
 
@@ -218,7 +219,6 @@ def as_samples(x: Any, name: str = "samples", *, least: int = 2) -> Array:
         raise ValueError(f"`{name}` must have at least {least} rows, got {n}.")
     if d < 1:
         raise ValueError(f"`{name}` must have at least one column, got shape {tuple(x.shape)}.")
-    x = x.detach() if array_api_compat.is_torch_array(x) else x  # no test differentiates through its samples
     _check_finite(x, name)
     return x
 
