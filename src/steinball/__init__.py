@@ -15,16 +15,12 @@ from steinball import (
     tau,
     tilts,
 )
-from steinball.calibration import (
-    Betting,
-    BoundaryBootstrap,
-    DeviationBound,
-    MonteCarlo,
-    ProjectedBootstrap,
-    RefitBootstrap,
-    WeightedBootstrap,
-    WildBootstrap,
-)
+from steinball.calibration.betting import Betting
+from steinball.calibration.boundary import BoundaryBootstrap
+from steinball.calibration.deviation import DeviationBound
+from steinball.calibration.fitted import ProjectedBootstrap, RefitBootstrap
+from steinball.calibration.monte_carlo import MonteCarlo
+from steinball.calibration.weighted import WeightedBootstrap, WildBootstrap
 from steinball.cautions import SteinballWarning
 from steinball.checks.dependence import thin
 from steinball.discrepancy import ksd, targeted_ksd
@@ -39,28 +35,21 @@ from steinball.gof.predictive import predictive_test
 from steinball.gof.regions import region_test
 from steinball.gram.choose import predict_cost
 from steinball.kernels import InverseMultiquadric, Matern
-from steinball.models import (
-    as_model,
-    check_score,
-    from_draws,
-    from_log_density,
-    from_score,
-    from_scores,
-    in_base_space,
-)
+from steinball.models.autodiff import from_log_density
+from steinball.models.base import as_model, from_score, from_scores
+from steinball.models.base_space import in_base_space
+from steinball.models.registry import from_draws
+from steinball.models.score_check import check_score
 from steinball.planning import power, sample_size
 from steinball.posterior import mcmc_test
-from steinball.radius import (
-    Alternative,
+from steinball.radius.band import DensityBand, StudentTails
+from steinball.radius.base import Alternative, FixedRadius, LikeModel
+from steinball.radius.contamination import (
     ChiSquared,
-    DensityBand,
-    FixedRadius,
     Hellinger,
     Huber,
     KullbackLeibler,
-    LikeModel,
     ScoreError,
-    StudentTails,
     TotalVariation,
     Wasserstein,
 )
@@ -72,82 +61,24 @@ from steinball.results.regions import RegionFitResult, RegionResult
 from steinball.sequential import Alarm, Monitor, SequentialTest
 from steinball.tilts import PolynomialTilt
 
-__all__ = [
-    "Alarm",
-    "Alternative",
-    "Betting",
-    "BoundaryBootstrap",
-    "CheckResult",
-    "ChiSquared",
-    "ColumnsResult",
-    "ComparisonResult",
-    "DensityBand",
-    "DeviationBound",
-    "FitResult",
-    "FixedRadius",
-    "GofResult",
-    "Hellinger",
-    "Huber",
-    "InverseMultiquadric",
-    "KullbackLeibler",
-    "LikeModel",
-    "Matern",
-    "Monitor",
-    "MonteCarlo",
-    "PolynomialTilt",
-    "PredictiveResult",
-    "ProjectedBootstrap",
-    "RefitBootstrap",
-    "RegionFitResult",
-    "RegionResult",
-    "ScoreError",
-    "SequentialTest",
-    "SteinballWarning",
-    "StudentTails",
-    "TotalVariation",
-    "Wasserstein",
-    "WeightedBootstrap",
-    "WildBootstrap",
-    "adapters",
-    "as_model",
-    "calibration",
-    "cautions",
-    "check",
-    "check_score",
-    "compare",
-    "datasets",
-    "dcmmd_test",
-    "explain",
-    "fit_test",
-    "fitting",
-    "from_draws",
-    "from_log_density",
-    "from_score",
-    "from_scores",
-    "in_base_space",
-    "jumps",
-    "kernels",
-    "ksd",
-    "ksd_test",
-    "ksdagg_test",
-    "mcmc_test",
-    "mmd_dev_test",
-    "mode_weights_test",
-    "models",
-    "planning",
-    "power",
-    "predict_cost",
-    "predictive_test",
-    "radius",
-    "region_test",
-    "robust_ksd_test",
-    "robust_ksdagg_test",
-    "sample_size",
-    "split",
-    "targeted_ksd",
-    "tau",
-    "thin",
-    "tilts",
-]
+# Tests, their results, and streams.
+__all__ = ["check", "compare", "dcmmd_test", "fit_test", "ksd_test", "ksdagg_test", "mcmc_test", "mmd_dev_test"]
+__all__ += ["mode_weights_test", "predictive_test", "region_test", "robust_ksd_test", "robust_ksdagg_test"]
+__all__ += ["CheckResult", "ColumnsResult", "ComparisonResult", "FitResult", "GofResult", "PredictiveResult"]
+__all__ += ["RegionFitResult", "RegionResult"]
+__all__ += ["Alarm", "Monitor", "SequentialTest"]
+# What is done before a test or in its place, and how a model is given.
+__all__ += ["ksd", "power", "predict_cost", "sample_size", "split", "targeted_ksd", "thin"]
+__all__ += ["as_model", "check_score", "from_draws", "from_log_density", "from_score", "from_scores", "in_base_space"]
+# What a test is made of: kernels and a tilt, calibrations, tolerated sets.
+__all__ += ["InverseMultiquadric", "Matern", "PolynomialTilt"]
+__all__ += ["Betting", "BoundaryBootstrap", "DeviationBound", "MonteCarlo", "ProjectedBootstrap", "RefitBootstrap"]
+__all__ += ["WeightedBootstrap", "WildBootstrap"]
+__all__ += ["Alternative", "ChiSquared", "DensityBand", "FixedRadius", "Hellinger", "Huber", "KullbackLeibler"]
+__all__ += ["LikeModel", "ScoreError", "StudentTails", "TotalVariation", "Wasserstein"]
+# The base of all warnings, and modules that hold more.
+__all__ += ["SteinballWarning"]
+__all__ += ["adapters", "calibration", "cautions", "datasets", "explain", "fitting", "jumps", "kernels", "models"]
+__all__ += ["planning", "radius", "tau", "tilts"]
 
 __version__ = "0.3.0"

@@ -15,7 +15,7 @@ import array_api_compat
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.frames import from_frame, refuse_labeled
+from steinball.frames import from_frame
 
 Array: TypeAlias = Any
 """An array of NumPy, torch, JAX, CuPy or any other library of the array API standard."""
@@ -33,8 +33,7 @@ SMALL_JAX = 2000
 PAGE_LOCKED_FROM = 2**18
 """From so many numbers on, page-locked memory pays for what a GPU sends to the host."""
 
-_FLOATS = ("float64", "float32")
-_NUMPY_FLOATS = {np.dtype(name): name for name in _FLOATS}  # NumPy takes long to say it
+_FLOATS = {np.dtype(name): name for name in ("float64", "float32")}  # NumPy takes long to say its names
 _NUMPY_SUFFICES = hasattr(np, "astype")  # from 2.1 on it has every name of the standard that is used here
 
 
@@ -65,7 +64,7 @@ def is_array_like(value: object) -> bool:
 
 def dtype_name(x: Array) -> str:
     """Name of the dtype of ``x``, without the library's prefix: ``"float64"``."""
-    usual = _NUMPY_FLOATS.get(x.dtype) if isinstance(x, np.ndarray) else None
+    usual = _FLOATS.get(x.dtype) if isinstance(x, np.ndarray) else None
     return usual or str(x.dtype).rpartition(".")[2]
 
 
@@ -117,7 +116,6 @@ def _library(x: Array) -> str:
 
 
 def _as_float_array(x: Any, name: str) -> Array:
-    refuse_labeled(x, name)
     x = from_frame(x, name)
     if not is_array(x):
         try:
@@ -130,6 +128,7 @@ def _as_float_array(x: Any, name: str) -> Array:
         raise TypeError(f"`{name}` must be a dense array, got a tensor of layout {x.layout}; use its `to_dense()`.")
     if not xp.isdtype(x.dtype, ("real floating", "integral")):
         raise TypeError(f"`{name}` must hold real numbers, got dtype {dtype_name(x)}.")
+    x = x.detach() if array_api_compat.is_torch_array(x) else x  # no test differentiates through what it is given
     return _standard_float(_plain_numpy(x) if isinstance(x, np.ndarray) else x, xp, name)
 
 
@@ -155,7 +154,7 @@ def _plain_numpy(x: NDArray[Any]) -> NDArray[Any]:
 def _standard_float(x: Array, xp: Any, name: str) -> Array:
     """float64 and float32 stay, half precision becomes float32, integers float64."""
     kind = dtype_name(x)
-    if kind in _FLOATS:
+    if kind in _FLOATS.values():
         return x
     if xp.isdtype(x.dtype, "real floating"):
         if "16" not in kind:  # an 80-bit float has no counterpart elsewhere
@@ -220,7 +219,6 @@ def as_samples(x: Any, name: str = "samples", *, least: int = 2) -> Array:
         raise ValueError(f"`{name}` must have at least {least} rows, got {n}.")
     if d < 1:
         raise ValueError(f"`{name}` must have at least one column, got shape {tuple(x.shape)}.")
-    x = x.detach() if array_api_compat.is_torch_array(x) else x  # no test differentiates through its samples
     _check_finite(x, name)
     return x
 
@@ -283,11 +281,10 @@ def _match_place(y: Array, samples: Array, name: str) -> Array:
 def _match_shape(scores: Array, samples: Array, name: str) -> Array:
     if tuple(scores.shape) == tuple(samples.shape):
         return scores
-    if scores.ndim == 1 and tuple(samples.shape) == (scores.shape[0], 1):
+    one_per_row = tuple(scores.shape) == (samples.shape[0],)
+    if one_per_row and samples.shape[1] == 1:
         return _as_matrix(scores, name)
-    hint = ""
-    if scores.ndim == 1 and scores.shape[0] == samples.shape[0]:
-        hint = " One number per row looks like a log density: pass it through `from_log_density`."
+    hint = " One number per row looks like a log density: pass it through `from_log_density`." if one_per_row else ""
     raise ValueError(
         f"`{name}` must have the shape of `samples`, {tuple(samples.shape)}, got {tuple(scores.shape)}.{hint}"
     )

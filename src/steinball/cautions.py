@@ -2,22 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "DependentRowsWarning",
-    "FewRowsWarning",
-    "FittedOnDataWarning",
-    "LogDensityWarning",
-    "RareFeaturesWarning",
-    "RemovalWarning",
-    "RoundedDataWarning",
-    "SeparatedModesWarning",
-    "SteinIdentityWarning",
-    "SteinballWarning",
-    "UnboundedSteinKernelWarning",
-    "UncertifiedSupremumWarning",
-    "WrongScoreWarning",
-]
-
 
 class SteinballWarning(UserWarning):
     """The base class of all warnings of this library: each says its cause and its remedy.
@@ -244,3 +228,6 @@ class RemovalWarning(SteinballWarning):
         ...
     steinball.cautions.RemovalWarning: ...
     """
+
+
+__all__ = ["SteinballWarning", *(category.__name__ for category in SteinballWarning.__subclasses__())]

@@ -19,7 +19,8 @@ def _of_frames(x: Any) -> bool:
 
 
 def from_frame(x: Any, name: str) -> Any:
-    """The values of a data frame or series as NumPy; anything else unchanged."""
+    """The values of a data frame or series as NumPy; anything else unchanged, if it is rows and columns."""
+    _refuse_labeled(x, name)
     if not _of_frames(x):
         return x
     if (found := frame_columns(x)) is None:
@@ -65,18 +66,12 @@ def column_names(x: Any) -> list[str] | None:
 
 
 def _names(label: str, column: Any) -> list[str]:
-    if _is_numeric(column):
-        return [label]
     values = _column_values(label, column, "samples")
     return [label] if values.ndim == 1 else [f"{label}[{k}]" for k in range(values.shape[1])]
 
 
 def _kind(column: Any) -> Any:
     return getattr(column, "dtype", None) or getattr(column, "type", "unknown")
-
-
-def _is_numeric(column: Any) -> bool:
-    return _NUMERIC.match(str(_kind(column)).lower()) is not None
 
 
 def column_numbers(column: Any) -> NDArray[np.float64] | None:
@@ -89,7 +84,7 @@ def column_numbers(column: Any) -> NDArray[np.float64] | None:
 
 def _column_values(label: Any, column: Any, name: str) -> NDArray[Any]:
     """One column as numbers, with NaN for what is missing."""
-    if _is_numeric(column):
+    if _NUMERIC.match(str(_kind(column)).lower()):
         options = {"zero_copy_only": False} if str(type(column).__module__).startswith("pyarrow") else {}
         values = np.asarray(column.to_numpy(**options))
         return values if values.dtype.kind in "fiu" else np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -98,7 +93,7 @@ def _column_values(label: Any, column: Any, name: str) -> NDArray[Any]:
     raise TypeError(f"`{name}` must hold numbers only, but column `{label}` is {_kind(column)}. Drop or encode it.")
 
 
-def refuse_labeled(x: Any, name: str) -> None:
+def _refuse_labeled(x: Any, name: str) -> None:
     """ArviZ's and xarray's objects, whose chains and draws only their owner can put into rows."""
     if type(x).__module__.partition(".")[0] not in _LABELED:
         return
@@ -168,15 +163,15 @@ def labels_of(
         )
     if len(data) != n:
         raise ValueError(f"`data` must have the {n} rows that were tested, got {len(data)}.")
-    tested = _tested(columns, samples, rows)
+    tested = _tested_columns(columns, samples, rows)
     if len(tested) != d:
         raise ValueError(
             f"`data` must hold the {d} columns that were tested; {len(tested)} of its columns could be they."
         )
-    return Labels(tuple(columns[k][0] for k in tested), _ids(data, columns, tested))
+    return Labels(tuple(columns[k][0] for k in tested), _row_names(data, columns, tested))
 
 
-def _tested(columns: list[tuple[str, Any]], samples: NDArray[np.float64], rows: NDArray[np.intp]) -> list[int]:
+def _tested_columns(columns: list[tuple[str, Any]], samples: NDArray[np.float64], rows: NDArray[np.intp]) -> list[int]:
     """Which columns were tested, in their order: those with the same values, or all that hold numbers."""
     numbers = {k: values for k, (_, column) in enumerate(columns) if (values := column_numbers(column)) is not None}
     flat = {k: values[rows] for k, values in numbers.items() if values.ndim == 1}
@@ -185,7 +180,7 @@ def _tested(columns: list[tuple[str, Any]], samples: NDArray[np.float64], rows: 
     return found if len(found) == len(same) == len(set(found)) else list(numbers)
 
 
-def _ids(data: Any, columns: list[tuple[str, Any]], tested: list[int]) -> tuple[str, ...]:
+def _row_names(data: Any, columns: list[tuple[str, Any]], tested: list[int]) -> tuple[str, ...]:
     """The labels of a pandas frame, where they are more than numbers, or the first column that is not tested."""
     index = getattr(data, "index", None)
     if index is not None and not callable(index) and type(index).__name__ != "RangeIndex":

@@ -14,7 +14,7 @@ PATIENCE = 2.0
 
 
 def check_show(show: bool | str) -> None:
-    """What a user may say of progress."""
+    """Refuse what is no wish for a bar: it is shown, not shown, or shown where it helps."""
     if show not in (True, False, "auto"):
         raise ValueError(f'`progress` must be True, False or "auto", got {show!r}.')
 

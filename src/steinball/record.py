@@ -18,7 +18,6 @@ from steinball.text import describe
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_LIBRARIES = ("numpy", "scipy")
 _LONGEST = 200
 
 
@@ -66,31 +65,24 @@ def recorded(test: Callable[P, R]) -> Callable[P, R]:
         if "rng" in signature.parameters and kwargs.get("rng") is None:
             kwargs["rng"] = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         result: Any = test(*args, **kwargs)
-        text = f"steinball.{test.__name__}({_written(signature, args, kwargs)})"
-        called: R = result._called(text, _names(signature, args, kwargs))
+        given, unnamed = signature.bind(*args, **kwargs).arguments, list(signature.parameters)[:2]
+        words = [_value(v) if name in unnamed else f"{name}={_value(v)}" for name, v in given.items()]
+        called: R = result._called(f"steinball.{test.__name__}({', '.join(words)})", _names(given[unnamed[0]]))
         return called
 
     return run
 
 
-def _names(signature: inspect.Signature, args: Any, kwargs: Any) -> tuple[str, ...]:
+def _names(data: Any) -> tuple[str, ...]:
     """What the columns of the tested frame are called."""
-    data = args[0] if args else kwargs.get(next(iter(signature.parameters)))
     try:
         return tuple(column_names(data) or ())
-    except Exception:  # the test itself will say what is wrong with its data
+    except Exception:  # columns that were not tested may hold anything
         return ()
 
 
-def _written(signature: inspect.Signature, args: Any, kwargs: Any) -> str:
-    """The arguments as text: what was given by name, and what was not where it stands."""
-    given = signature.bind(*args, **kwargs).arguments
-    places = list(signature.parameters)[:2]
-    parts = [_value(v) if name in places else f"{name}={_value(v)}" for name, v in given.items()]
-    return ", ".join(parts)
-
-
 def _value(value: Any) -> str:
+    """An argument as one would write it; an array by its shape."""
     if isinstance(value, str | int | float):
         return repr(value)
     if isinstance(value, Mapping):
@@ -106,7 +98,7 @@ def _value(value: Any) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of Python, of this library and of those that it computes with.
+    """The versions of Python, of this library and of the libraries that it computes with.
 
     Examples
     --------
@@ -114,5 +106,5 @@ def versions() -> dict[str, str]:
     ['steinball', 'Python', 'numpy', 'scipy']
     """
     ours = import_module(__name__.partition(".")[0]).__version__
-    found = {name: metadata.version(name) for name in _LIBRARIES}
+    found = {name: metadata.version(name) for name in ("numpy", "scipy")}
     return {"steinball": ours, "Python": platform.python_version(), **found}

@@ -157,7 +157,6 @@ def _describe_array(values: np.ndarray) -> str:
 _COLORS = dict.fromkeys(("MISFIT", "REJECTED", "ALARM"), "#E8853D") | dict.fromkeys(
     ("GOOD ENOUGH", "CLOSE IN KSD", "DIFFERENCE SHOWN"), "#33B892"
 )
-_OTHER = "#E6B84A"
 _BOX = "border:1px solid rgba(128,128,128,.4);border-left:6px solid {};border-radius:6px;padding:.6em 1em;max-width:9in"
 _CHIP = "background:{};color:#000;border-radius:4px;padding:.1em .5em;font-weight:700"
 _CELL = "text-align:left;vertical-align:top;padding:.15em .9em .15em 0;background:transparent;border:0"
@@ -172,7 +171,7 @@ def card(word: str, title: str, sentence: str, rows: Sequence[Row] = ()) -> str:
     >>> "MISFIT" in page, "A &lt;test&gt;" in page
     (True, True)
     """
-    color = _COLORS.get(word, _OTHER)
+    color = _COLORS.get(word, "#E6B84A")
     chip = f'<span style="{_CHIP.format(color)}">{html.escape(word)}</span> ' if word else ""
     first, *others = [html.escape(part) for part in sentence.split("\n")]
     paragraphs = "".join(f'<p style="margin:.4em 0">{part}</p>' for part in (chip + first, *others) if part)
@@ -210,7 +209,10 @@ UNPROVED = "This does not prove the model"
 def decided(
     rejected: bool, where: str, tolerated: str, words: tuple[str, str, str] = ("the data", "the model", UNPROVED)
 ) -> str:
-    """The decision in a sentence, and what does not follow from it; ``words`` are subject, object and the latter."""
+    """The decision in a sentence, and what does not follow from it.
+
+    ``words`` are the subject of that sentence, its object, and what a decision in favor does not prove.
+    """
     subject, target, unproved = words
     if rejected:
         return f"REJECTED {where}: {subject} contradict {target}{', even ' * bool(tolerated)}{tolerated}."
@@ -219,7 +221,7 @@ def decided(
 
 
 def tolerated(contamination: float | None, radius: float = 0.0) -> str:
-    """The tolerance, a share or else a distance, as a part of that sentence; empty where nothing is tolerated."""
+    """The tolerance, a share or else a distance, as words for :func:`decided`; empty where nothing is tolerated."""
     if contamination is None:
         return f"up to a distance of {number(radius)}" if radius > 0 else ""
     return f"if up to {percent(contamination)} of them may be contaminated" if contamination > 0 else ""

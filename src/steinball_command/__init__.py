@@ -1,5 +1,3 @@
 """The command ``steinball``, beside the library and not in it: it can report a library that cannot be loaded."""
 
-from steinball_command.guard import main
-
-__all__ = ["main"]
+from steinball_command.guard import main as main

@@ -32,9 +32,6 @@ _ADDRESS_SPACE, _PER_THREAD = 500 * 10**6, 90 * 10**6
 class NobodyReads(SystemExit):
     """The reader of our output has left: there is nothing more to say, and no decision."""
 
-    def __init__(self) -> None:
-        super().__init__(NOT_A_DECISION)
-
 
 def main() -> None:
     """Run the command line; the entry point of ``steinball``."""
@@ -172,7 +169,7 @@ def write(text: str) -> None:
     except OSError as error:
         _discard(sys.stdout)
         if isinstance(error, BrokenPipeError):
-            raise NobodyReads from None
+            raise NobodyReads(NOT_A_DECISION) from None
         raise
 
 
@@ -221,7 +218,7 @@ def parse(words: Sequence[str]) -> Any:
     if given.command is None:
         parser.print_help()
         raise SystemExit(NOT_A_DECISION)
-    return _made(COMMANDS[given.command], vars(given))
+    return _instance(COMMANDS[given.command], vars(given))
 
 
 class _Version(argparse.Action):
@@ -244,15 +241,13 @@ def _add_command(commands: Any, name: str, kind: type) -> _Parser:
 
 def _add_options(parser: Any, kind: type) -> None:
     """Every field is an option, or a group of them with a title of its own; without a default it is an argument."""
-    _, told = _documented(kind)
-    for part, group in _parts(kind):
-        words = told.get(part.name, {})
+    for part, words, group in _parts(kind):
         if group is not None:
             _add_options(parser.add_argument_group(_documented(group)[0]), group)
         elif part.default is MISSING:
             parser.add_argument(part.name, **words)
         else:
-            how = _WAYS.get(part.type) or _WAYS.get(part.type.removesuffix(" | None"), {})
+            how = _ARGUMENTS_BY_TYPE.get(part.type) or _ARGUMENTS_BY_TYPE.get(part.type.removesuffix(" | None"), {})
             flag = f"--{part.name.replace('_', '-')}"
             parser.add_argument(flag, default=part.default, dest=part.name, **words, **how)
 
@@ -276,7 +271,7 @@ def as_share(text: str) -> float:
 
 
 _FIELD = re.compile(r"(?m)^(\w+)(?: : (.+))?\n((?: {4}.+\n?)+)")
-_WAYS: dict[str, dict[str, Any]] = {
+_ARGUMENTS_BY_TYPE: dict[str, dict[str, Any]] = {
     "bool": {"action": "store_true"},
     "bool | None": {"action": argparse.BooleanOptionalAction},
     "list[str]": {"action": "append"},
@@ -296,13 +291,16 @@ def _documented(kind: type) -> tuple[str, dict[str, dict[str, str]]]:
     return _FIELD.sub("", text).strip(), told
 
 
-def _parts(kind: type) -> Iterator[tuple[Any, Any]]:
-    """The fields of a dataclass, each with the dataclass that it is, if it is one."""
-    types = get_type_hints(kind)
+def _parts(kind: type) -> Iterator[tuple[Any, dict[str, str], Any]]:
+    """The options among the fields of a dataclass, with what is said of each, and the groups, with their dataclass."""
+    types, (_, told) = get_type_hints(kind), _documented(kind)
     for part in fields(kind):
-        yield part, types[part.name] if is_dataclass(types[part.name]) else None
+        group = types[part.name] if is_dataclass(types[part.name]) else None
+        if group is not None or part.name in told:
+            yield part, told.get(part.name, {}), group
 
 
-def _made(kind: type, values: dict[str, Any]) -> Any:
+def _instance(kind: type, values: dict[str, Any]) -> Any:
     """An instance of the dataclass, and of those in it, with the values that were given."""
-    return kind(**{part.name: _made(group, values) if group else values[part.name] for part, group in _parts(kind)})
+    parts = ((part.name, group) for part, _, group in _parts(kind))
+    return kind(**{name: _instance(group, values) if group else values[name] for name, group in parts})

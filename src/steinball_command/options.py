@@ -1,17 +1,16 @@
 """What the command understands: a dataclass for every command, made of groups of options that commands share.
 
 The docstring of a dataclass is its help: ``name : VALUE`` and a sentence for each of its fields. ``max_rows: int`` is
-``--max-rows N``, ``json: bool = False`` a switch, a field without a default an argument. Nothing of the library is
-imported here, so that help does not wait for it. A new command is a dataclass in ``COMMANDS`` and a function in
-``steinball/cli/commands.py``.
+``--max-rows N``, ``json: bool = False`` a switch, a field without a default an argument; an inherited field that the
+docstring leaves out is no option. Nothing of the library is imported here, so that help does not wait for it. A new
+command is a dataclass in ``COMMANDS`` and a function in ``steinball/cli/commands.py``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
-Share: TypeAlias = float
+Share = float
 """A share, which people write as 0.05 or 5%."""
 
 
@@ -228,7 +227,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class FeedFile:
+class FeedFile(DataFile):
     """the rows (CSV, on standard input or in a file)
 
     data : FILE.csv
@@ -250,13 +249,6 @@ class FeedFile:
     """
 
     data: str = "-"
-    columns: str | None = None
-    missing: str = "error"
-    header: bool | None = None
-    skip_lines: str | None = None
-    encoding: str = "UTF-8"
-    decimal: str | None = None
-    thousands: str | None = None
 
 
 @dataclass(frozen=True)

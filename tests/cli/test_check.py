@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import steinball as sb
+from steinball.cli import commands
 from steinball.cli.commands import run
+from steinball.cli.table import Table
 from steinball_command.guard import parse
 
 pytestmark = pytest.mark.exact
@@ -81,6 +84,20 @@ def test_json_and_a_page_name_the_column(data: str, tmp_path: Path, capsys: pyte
     assert found["schema"] == "steinball.check/1"
     assert found["verdict"] == "misfit"
     assert "Where height is" in page.read_text(encoding="utf-8")
+
+
+def test_tolerance_level_and_seed_reach_the_library(data: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Seen(Exception):
+        pass
+
+    def spy(x: Any, model: Any, **asked: Any) -> None:
+        raise Seen(asked)
+
+    monkeypatch.setattr(sb, "check", spy)
+    table, words = Table(np.zeros((3, 1))), ["--model", "normal", "--tolerance", "5%", "--level", "1%", "--seed", "7"]
+    with pytest.raises(Seen) as seen:
+        commands._check(table, parse(["check", data, *words]))
+    assert seen.value.args == ({"tolerance": 0.05, "level": 0.01, "rng": 7},)
 
 
 @pytest.mark.parametrize(("share", "code"), [("10%", 0), ("1%", 3)])

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steinball.cli import csvtext
-from steinball.cli.csvtext import LiveLines, TextRows, read_csv
-from steinball.cli.feed import complete_rows, open_feed
+from steinball.cli.csvtext import LiveLines, TextRows, complete_rows, read_csv
+from steinball.cli.datafiles import open_feed
 from steinball_command.options import DataFile
 
 pytestmark = pytest.mark.exact

@@ -32,15 +32,20 @@ def test_options_are_found_in_their_groups() -> None:
     assert parse(["test", "x.csv", "--na", "k.A.", "--na", "-99", "--na=-x"]).file.na == ["k.A.", "-99", "-x"]
 
 
+def groups_of(kind: type) -> list[type]:
+    """A command and its groups."""
+    return [kind, *(one for _, _, group in guard._parts(kind) if group for one in groups_of(group))]
+
+
 def options_of(kind: type) -> list[Any]:
-    """The fields of a command and of its groups."""
-    return [part for own, group in guard._parts(kind) for part in (options_of(group) if group else [own])]
+    """The options of a command and of its groups."""
+    return [part for one in groups_of(kind) for part, _, group in guard._parts(one) if not group]
 
 
 def documented(kind: type) -> dict[str, str]:
     """What docstrings say of the options of a command."""
-    own = {name: words["help"] for name, words in guard._documented(kind)[1].items()}
-    return own | {name: text for _, group in guard._parts(kind) if group for name, text in documented(group).items()}
+    told = [guard._documented(one)[1] for one in groups_of(kind)]
+    return {name: words["help"] for group in told for name, words in group.items()}
 
 
 def test_every_command_has_a_function_and_every_option_one_meaning() -> None:
@@ -50,6 +55,15 @@ def test_every_command_has_a_function_and_every_option_one_meaning() -> None:
         assert len(set(names)) == len(names)
         assert all(documented(kind).values())
         assert set(documented(kind)) == set(names)
+        for group in groups_of(kind):
+            assert set(vars(group)["__annotations__"]) <= {part.name for part, *_ in guard._parts(group)}
+
+
+def test_what_a_group_inherits_and_does_not_document_is_no_option(command: Command) -> None:
+    assert parse(["monitor", "--decimal", ",", "--missing", "drop"]).feed == known.FeedFile(decimal=",", missing="drop")
+    for name in ("--na", "--key", "--max-rows"):
+        assert f"there is no `{name}`" in command("monitor", name, "7").stderr
+        assert f" {name} " not in command("monitor", "--help").stdout
 
 
 @pytest.mark.parametrize(

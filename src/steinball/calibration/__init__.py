@@ -8,18 +8,6 @@ from steinball.calibration.fitted import ProjectedBootstrap, RefitBootstrap
 from steinball.calibration.monte_carlo import MonteCarlo
 from steinball.calibration.weighted import WeightedBootstrap, WildBootstrap
 
-__all__ = [
-    "Betting",
-    "BootstrapNull",
-    "BoundaryBootstrap",
-    "BoundingNull",
-    "Calibration",
-    "DeviationBound",
-    "JointNull",
-    "MonteCarlo",
-    "Null",
-    "ProjectedBootstrap",
-    "RefitBootstrap",
-    "WeightedBootstrap",
-    "WildBootstrap",
-]
+__all__ = ["BootstrapNull", "BoundingNull", "Calibration", "JointNull", "Null"]
+__all__ += ["Betting", "BoundaryBootstrap", "DeviationBound", "MonteCarlo", "ProjectedBootstrap", "RefitBootstrap"]
+__all__ += ["WeightedBootstrap", "WildBootstrap"]

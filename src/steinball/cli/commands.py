@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
+import shlex
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -13,15 +17,15 @@ from typing import Any
 import steinball as sb
 import steinball_command.options as opt
 from steinball.cli import outcome
-from steinball.cli.datafiles import read_table
-from steinball.cli.feed import check_watch, open_feed, start_monitor, watch
+from steinball.cli.csvtext import TextRows, complete_rows
+from steinball.cli.datafiles import open_feed, read_table
 from steinball.cli.specs import kernel_from, load, model_from, python_file
 from steinball.cli.table import Table, prediction_columns, predictions_of
 from steinball.evidence.base import CLOSE, GOOD_ENOUGH
 from steinball.files import only_writer
-from steinball.show.pictures import save_axes
-from steinball.text import wrap
-from steinball_command.guard import NOT_REJECTED, NOT_SHOWN, REJECTED
+from steinball.show.pictures import check_picture, save_axes
+from steinball.text import count, wrap
+from steinball_command.guard import NOT_REJECTED, NOT_SHOWN, REJECTED, say, write
 
 
 def run(options: Any) -> int:
@@ -36,21 +40,6 @@ def run_demo(options: opt.Demo) -> int:
     return NOT_REJECTED
 
 
-def run_monitor(options: opt.Watch) -> int:
-    """``steinball monitor``: alarms for the rows of a feed."""
-    promise, state, file = options.promise, options.state, opt.DataFile(**vars(options.feed))
-    with outcome.ending(debug=state.debug):
-        check_watch(promise, state)
-        alone = nullcontext() if state.state is None else only_writer(state.state)
-        with alone, open_feed(file) as feed:
-            with outcome.foreign_code():
-                monitor = start_monitor(promise, state, feed.columns)
-            alarms = watch(monitor, feed, state)
-        if state.plot is not None:
-            save_axes(monitor.plot, 1, state.plot)
-    return REJECTED if alarms else NOT_REJECTED
-
-
 def run_test(check: Callable[[Any], Any], test: Callable[[Table, Any], Any], options: Any) -> int:
     """A command that tests the rows of a file: ``check`` refuses options before anything is read."""
     file, output = options.file, options.output
@@ -59,13 +48,13 @@ def run_test(check: Callable[[Any], Any], test: Callable[[Table, Any], Any], opt
         check(options)
         if file.max_rows is not None and file.max_rows < 2:
             raise ValueError(f"`--max-rows` must be at least 2, got {file.max_rows}.")
-        outcome.check_files(output)
+        _check_files(output)
         table = _read(options, given.get("memory_limit")).drawn(file.max_rows, given["seed"])
         with outcome.foreign_code():  # what the user's own file prints is not our output
             names = () if isinstance(options, opt.PredictionCheck) else table.names
-            result = test(table, options)._called(outcome.command_line(table), names)
-            outcome.write_files(output, result, table, Path(file.data).name)
-        outcome.print_result(output, result, table)
+            result = test(table, options)._called(_command_line(table), names)
+            _write_files(options, result, table)
+        _print_result(output, result, table)
     return NOT_REJECTED if isinstance(options, opt.Compare) else _code(result, given["require"])
 
 
@@ -79,6 +68,39 @@ def _read(options: Any, memory_limit: str | None) -> Table:
         raise ValueError(str(error).replace("`--columns`: ", "").replace("`--columns ", "`")) from None
 
 
+def _check_files(output: opt.Output) -> None:
+    """Refuse files that could not be written, before anything is computed."""
+    for path in (Path(name) for name in (output.report, output.plot) if name is not None):
+        if not path.absolute().parent.is_dir():
+            raise ValueError(f"`{path}`: the folder {path.absolute().parent} does not exist; make it first.")
+    if output.report is not None and Path(output.report).suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"`--report {output.report}` is a page and must end in .html.")
+    if output.plot is not None:
+        check_picture(output.plot)
+
+
+def _command_line(table: Table) -> str:
+    """The command as it was typed, and which rows of the file it tested where these are not all."""
+    return "\n".join(filter(None, [shlex.join(["steinball", *sys.argv[1:]]), table.sentence().strip()]))
+
+
+def _write_files(options: Any, result: Any, table: Table) -> None:
+    """Write the report and the picture; those of a comparison name no rows."""
+    output, named = options.output, {} if isinstance(options, opt.Compare) else {"data": table.labels}
+    if output.report is not None:
+        result.report(output.report, title=Path(options.file.data).name, **named)
+    if output.plot is not None:
+        result.plot(output.plot, **named)
+
+
+def _print_result(output: opt.Output, result: Any, table: Table) -> None:
+    """Print the answer, as JSON or for people."""
+    if output.json:
+        write(json.dumps({**result.to_dict(), **table.to_dict()}, allow_nan=False, indent=2) + "\n")
+    else:
+        outcome.show("\n".join(filter(None, [result.summary(output.details), table.sentence()])))
+
+
 def _code(result: Any, require: str | None) -> int:
     """The exit code of a decision."""
     if result.rejected:
@@ -90,8 +112,8 @@ def _code(result: Any, require: str | None) -> int:
 # ``steinball check`` and ``steinball predictive``: one question in two words.
 
 
-def _shares(question: opt.Question) -> dict[str, Any]:
-    """What is tolerated, by exactly one of two words; both are explained where that is not so."""
+def _asked(question: opt.Question) -> dict[str, Any]:
+    """What is tolerated, which exactly one of two options says, with level and seed."""
     shares = {"contamination": question.contamination, "tolerance": question.tolerance}
     given = {name: share for name, share in shares.items() if share is not None}
     if len(given) != 1:
@@ -103,18 +125,13 @@ def _shares(question: opt.Question) -> dict[str, Any]:
         raise ValueError(f"`--require` must be good-enough or close, got `{question.require}`.")
     if question.require is not None and not sum(given.values()):
         raise ValueError("`--require` needs a tolerance above 0: no data show that a model is exactly right.")
-    return given
-
-
-def _settings(question: Any) -> dict[str, Any]:
-    return {"level": question.level, "rng": question.seed}
+    return {**given, "level": question.level, "rng": question.seed}
 
 
 def _check(table: Table, options: opt.Check) -> Any:
     """All tests that a model allows, and one verdict."""
-    question, model = options.question, options.model
-    found = model_from(model, table.samples.shape[1]) if model.fit is None else _named_family(model)
-    result = sb.check(table.samples, found, **_shares(question), **_settings(question))
+    question, model = options.question, model_from(options.model, table.samples.shape[1])
+    result = sb.check(table.samples, model, **_asked(question))
     if question.require == "good-enough" and "regions" not in result.parts:
         raise ValueError(
             "`--require good-enough` needs a model that can be drawn from, and this one has a score alone: give it "
@@ -123,21 +140,9 @@ def _check(table: Table, options: opt.Check) -> Any:
     return result
 
 
-def _named_family(model: opt.Model) -> Any:
-    if model.model is not None or model.log_density is not None:
-        raise ValueError("give one of `--model`, `--log-density` and `--fit`.")
-    return _family(str(model.fit))
-
-
-def _family(text: str) -> Any:
-    """A family by its name, or the one in a user's own file."""
-    return load(text) if python_file(text) else text
-
-
 def _predictive(table: Table, options: opt.PredictionCheck) -> Any:
     """Predictions in the columns of a file."""
-    simulation, question = options.simulation, options.question
-    how = {"rows": simulation.rows, "n_resamples": simulation.resamples, **_shares(question), **_settings(question)}
+    how = {"rows": options.simulation.rows, "n_resamples": options.simulation.resamples, **_asked(options.question)}
     return sb.predictive_test(**predictions_of(table, options.predicted), **how)
 
 
@@ -145,15 +150,14 @@ def _predictive(table: Table, options: opt.PredictionCheck) -> Any:
 
 
 def _compare(table: Table, options: opt.Compare) -> Any:
-    d, question = table.samples.shape[1], options.question
-    named = _named_specs(options.models).items()
-    models = {name: _family(spec) if fit else model_from(opt.Model(spec), d) for name, (spec, fit) in named}
-    return sb.compare(table.samples, models, contamination=question.contamination, **_settings(question))
+    samples, asked = table.samples, options.question
+    models = {name: model_from(chosen, samples.shape[1]) for name, chosen in _named_models(options.models).items()}
+    return sb.compare(samples, models, contamination=asked.contamination, level=asked.level, rng=asked.seed)
 
 
-def _named_specs(models: opt.Models) -> dict[str, tuple[str, bool]]:
-    """``NAME=SPEC`` of each model, and whether it is to be fitted."""
-    named: dict[str, tuple[str, bool]] = {}
+def _named_models(models: opt.Models) -> dict[str, opt.Model]:
+    """What ``NAME=SPEC`` says of each model."""
+    named: dict[str, opt.Model] = {}
     given = [("--model", text) for text in models.model or ()] + [("--fit", text) for text in models.fit or ()]
     for option, text in given:
         name, equals, spec = (part.strip() for part in text.partition("="))
@@ -161,7 +165,7 @@ def _named_specs(models: opt.Models) -> dict[str, tuple[str, bool]]:
             raise ValueError(f"`{option} {text}` must begin with a name, as in `{option} first={text}`.")
         if name in named:
             raise ValueError(f"`{option} {text}`: the name `{name}` is given twice.")
-        named[name] = spec, option == "--fit"
+        named[name] = opt.Model(fit=spec) if option == "--fit" else opt.Model(spec)
     if len(named) < 2:
         raise ValueError("give two models or more: `--model NAME=MODEL` or `--fit NAME=FAMILY` for each.")
     return named
@@ -216,7 +220,7 @@ def _test_model(samples: Any, options: opt.GoodnessOfFit, settings: dict[str, An
     calibration = _calibration(method.calibration or "boundary", method.resamples, _CALIBRATIONS)
     model = model_from(options.model, samples.shape[1])
     settings |= {"calibration": calibration, "tau": _tau(method, calibration, share)}
-    if method.aggregate and share is not None:
+    if method.aggregate:
         return sb.robust_ksdagg_test(samples, model, share, **settings)
     settings["jumps"] = "auto" if method.jumps else None
     if share is not None:
@@ -235,7 +239,8 @@ def _test_family(samples: Any, options: opt.GoodnessOfFit, settings: dict[str, A
     if not share or method.calibration is not None:
         name = method.calibration or "projected"
         calibration = _calibration(name, method.resamples, _FOR_FAMILIES, " with `--fit`")
-    return sb.fit_test(samples, _family(str(model.fit)), contamination=share, calibration=calibration, **settings)
+    family = model_from(model, samples.shape[1])
+    return sb.fit_test(samples, family, contamination=share, calibration=calibration, **settings)
 
 
 _CALIBRATIONS: dict[str, Callable[[int], Any]] = {
@@ -267,6 +272,84 @@ def _tau(method: opt.Method, calibration: Any, share: float | None) -> str | flo
         return float(method.tau)
     except ValueError:
         raise ValueError(f"`--tau` must be best, auto, sample, optimized or a number, got `{method.tau}`.") from None
+
+
+# ``steinball monitor``: alarms as JSON for the rows of a feed as they come, and a state that survives a kill.
+
+
+def run_monitor(options: opt.Watch) -> int:
+    """``steinball monitor``: alarms for the rows of a feed."""
+    promise, state = options.promise, options.state
+    with outcome.ending(debug=state.debug):
+        _check_monitor(promise, state)
+        alone = nullcontext() if state.state is None else only_writer(state.state)
+        with alone, open_feed(options.feed) as feed:
+            with outcome.foreign_code():
+                monitor = _start_monitor(promise, state, feed.columns)
+            alarms = _watch(monitor, feed, state)
+        if state.plot is not None:
+            save_axes(monitor.plot, 1, state.plot)
+    return REJECTED if alarms else NOT_REJECTED
+
+
+def _check_monitor(promise: opt.Promise, state: opt.State) -> None:
+    """Refuse what is missing and options that do not go together, before a row is read."""
+    for missing in (name for name in ("model", "contamination") if vars(promise)[name] is None):
+        raise ValueError(f"give `--{missing}`, as in `--model normal:mean=0,sd=1 --contamination 5%`.")
+    if not 1.0 < promise.expected_run < math.inf:
+        raise ValueError(f"`--expected-run` must be a number of rows above 1, got {promise.expected_run:g}.")
+    if state.again and state.state is None:
+        raise ValueError("`--again` skips the rows that a state has counted; give `--state FILE.npz`.")
+    if state.plot is not None:
+        check_picture(state.plot)
+
+
+def _start_monitor(promise: opt.Promise, state: opt.State, columns: int) -> sb.Monitor:
+    """The monitor of a feed with so many columns: a new one, or the one that the file of the state holds."""
+    share, run = promise.contamination or 0.0, promise.expected_run
+    model = model_from(opt.Model(promise.model), columns)
+    if state.state is None or not Path(state.state).exists():
+        return sb.Monitor(model, share, run)
+    monitor = sb.Monitor.load(state.state, model)
+    if (monitor.contamination, monitor.expected_run) != (share, run):
+        raise ValueError(
+            f"`{state.state}` is the state of `--contamination {monitor.contamination:g} --expected-run "
+            f"{monitor.expected_run:g}`, got {share:g} and {run:g}. Give the same, or another file."
+        )
+    return monitor
+
+
+def _watch(monitor: sb.Monitor, feed: TextRows, state: opt.State) -> int:
+    """Take in all rows of a feed; the number of alarms.
+
+    Alarms are written before the state: a process that is killed in between says them again, and loses none.
+    """
+    before = monitor.n_alarms
+    try:
+        for rows in complete_rows(feed, monitor.n if state.again else 0):
+            with outcome.foreign_code():
+                alarms = monitor.update(rows)
+            lines = _row_lines(monitor, alarms) if state.every else [_alarm_line(alarm, feed) for alarm in alarms]
+            if lines:
+                write("".join(f"{line}\n" for line in lines))
+            if state.state is not None:
+                monitor.save(state.state)
+    finally:  # also after an error: the rows behind these are to be fed again
+        say(f"{count(monitor.n, 'row')} so far, {count(monitor.n_alarms, 'alarm')}")
+    return monitor.n_alarms - before
+
+
+def _alarm_line(alarm: sb.Alarm, feed: TextRows) -> str:
+    """An alarm as JSON; the column by its name, null for the whole row."""
+    column = None if alarm.column is None else feed.names[alarm.column] if feed.names else f"x{alarm.column + 1}"
+    return json.dumps({"row": alarm.row, "wealth": alarm.wealth, "column": column})
+
+
+def _row_lines(monitor: sb.Monitor, alarms: list[sb.Alarm]) -> list[str]:
+    """The rows of the last update as JSON: the wealth after each, and whether it raised an alarm."""
+    rows, first = {alarm.row for alarm in alarms}, monitor.n - len(monitor.last_wealth) + 1
+    numbered = enumerate(monitor.last_wealth.tolist(), first)
+    return [json.dumps({"row": row, "wealth": wealth, "alarm": row in rows}) for row, wealth in numbered]
 
 
 # ``steinball demo``: what a week's work paid, a model that is good enough and one that is not.
@@ -338,10 +421,10 @@ def demonstrate(output: str | None = None) -> str:
 
 
 _COMMANDS: dict[type, Callable[[Any], int]] = {
-    opt.Check: partial(run_test, lambda options: _shares(options.question), _check),
-    opt.Compare: partial(run_test, lambda options: _named_specs(options.models), _compare),
+    opt.Check: partial(run_test, lambda options: _asked(options.question), _check),
+    opt.Compare: partial(run_test, lambda options: _named_models(options.models), _compare),
     opt.Demo: run_demo,
     opt.GoodnessOfFit: partial(run_test, _check_test, _test),
-    opt.PredictionCheck: partial(run_test, lambda options: _shares(options.question), _predictive),
+    opt.PredictionCheck: partial(run_test, lambda options: _asked(options.question), _predictive),
     opt.Watch: run_monitor,
 }

@@ -8,11 +8,10 @@ import math
 import os
 import re
 import sys
-from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
+from functools import partial
 from itertools import chain, islice, tee
 from typing import Any
 
@@ -28,7 +27,7 @@ _BYTES_AT_ONCE, _LONGEST_LINE = 2**16, 2**24
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r(?!\Z))")  # a carriage return at the end may be followed by its line feed
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "--", "."}
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
-_ATTEMPT = re.compile(r"\s*[+-]?[\d.,'\s]*\d[\d.,'\s]*([eE][+-]?\d+)?")  # a number, in whatever way it is written
+_LIKE_A_NUMBER = re.compile(r"\s*[+-]?[\d.,'\s]*\d[\d.,'\s]*([eE][+-]?\d+)?")  # a number, in whatever way it is written
 _GROUPED = r"[+-]?\d{{1,3}}({group}\d{{3}})+([{decimal}]\d*)?([eE][+-]?\d+)?"
 
 Row = tuple[int, list[str]]
@@ -45,12 +44,12 @@ def read_csv(file: DataFile, check: Callable[[int, float], None]) -> tuple[Float
 
     ``check`` is called with the number of bytes that the numbers take so far, and the share of the file that they are.
     """
-    values = array("d")
+    values = bytearray()
     with open_text(file) as stream:
         whole, rows = os.path.getsize(file.data) if file.data != "-" else 0, TextRows(stream, file)
         for batch in rows:
-            values.frombytes(batch.tobytes())
-            check(values.itemsize * len(values), min(1.0, stream.tell() / whole) if whole else 1.0)
+            values += batch.tobytes()
+            check(len(values), min(1.0, stream.tell() / whole) if whole else 1.0)
     if not values:
         raise ValueError("the file holds a header but no data.")
     rows.refuse_ambiguous()
@@ -80,7 +79,13 @@ class LiveLines:
 
     def __iter__(self) -> Iterator[str]:
         while read := self._stream.read1(max(_BYTES_AT_ONCE, len(self._rest))):
-            self._take(self._decoded(read))
+            text = self._rest + self._decoded(read)
+            text = text if self._came else text.removeprefix("\ufeff")
+            self._lines.extend(_LINE.findall(text))
+            self._rest, self._came = text[sum(map(len, self._lines)) :], self._came + len(self._lines)
+            if len(self._rest) > _LONGEST_LINE:
+                place = f"line {self._came + 1} of `{self._file.data}`"
+                raise ValueError(f"{place} has more than {in_words(_LONGEST_LINE)}; is it text?")
             while self._lines:
                 yield self._lines.popleft()
         if last := self._rest + self._decoded(b"", final=True):  # a line without an end
@@ -88,16 +93,6 @@ class LiveLines:
 
     def __len__(self) -> int:
         return len(self._lines)
-
-    def _take(self, text: str) -> None:
-        text = self._rest + text
-        text = text if self._came else text.removeprefix("\ufeff")
-        lines = _LINE.findall(text)
-        self._rest, self._came = text[sum(map(len, lines)) :], self._came + len(lines)
-        self._lines.extend(lines)
-        if len(self._rest) > _LONGEST_LINE:
-            place = f"line {self._came + 1} of `{self._file.data}`"
-            raise ValueError(f"{place} has more than {in_words(_LONGEST_LINE)}; is it text?")
 
     def _decoded(self, read: bytes, final: bool = False) -> str:
         try:
@@ -138,7 +133,9 @@ class TextRows:
 
     def __init__(self, stream: Any, file: DataFile) -> None:
         self._file, self._live = file, LiveLines(stream, file)
-        self._lines, whole, ahead = tee(_without(self._live, file.skip_lines), 3)
+        self._value = partial(_number, decimal=file.decimal or ".", thousands=file.thousands)
+        self._missing = {number for text in file.na or () if (number := self._value(text)) is not None}
+        self._lines, whole, ahead = tee(_without_lines(self._live, file.skip_lines), 3)
         # No line is asked for that is not needed, since the next one may come tomorrow.
         start = list(islice(((k, line) for k, line in enumerate(ahead) if _is_content(line)), 2))
         marks = {file.decimal or ".", file.thousands}
@@ -160,28 +157,27 @@ class TextRows:
         for line in self._lines:
             block = [line, *islice(self._lines, len(self._live))]  # all lines that have come
             self._ambiguous = self._ambiguous and all(map(_DECIMAL_COMMA.fullmatch, filter(_is_content, block)))
-            numbers, wrong = self._numbers_of(block)
-            yield numbers.reshape(-1, self.columns)
-            if wrong is not None:
-                raise wrong
+            if (numbers := self._quick(block)) is None:
+                yield from self._cell_by_cell(block)
+            else:
+                self._number += len(block)
+                yield numbers.reshape(-1, self.columns)
 
-    def _numbers_of(self, block: list[str]) -> tuple[Floats, ValueError | None]:
-        """The numbers of a block of lines, and what is wrong with the line behind them, if anything.
+    def _cell_by_cell(self, block: list[str]) -> Iterator[Floats]:
+        """The numbers of a block of lines; where a line holds none, those before it, and then what is wrong with it.
 
         The last row may need further lines, to the end of a quoted cell.
         """
-        end, quick, values, wrong = self._number + len(block), self._quick(block), array("d"), None
-        if quick is not None:
-            self._number = end
-            return quick, None
+        end, found = self._number + len(block), list[list[float]]()
+        rows = _rows(chain(block, self._lines), self._delimiter, self._number, self._width)
         try:
-            rows = _rows(chain(block, self._lines), self._delimiter, self._number, self._width)
             while self._number < end and (group := next(rows, None)) is not None:
-                values.extend(number for row in group for number in self._cells(*row))
+                found.extend(self._cells(*row) for row in group)
                 self._number = group[-1][0]
-        except ValueError as error:
-            wrong = error
-        return np.frombuffer(values, dtype=np.float64), wrong
+        except ValueError:
+            yield np.reshape(found, (-1, self.columns))
+            raise
+        yield np.reshape(found, (-1, self.columns))
 
     def _quick(self, block: list[str]) -> Floats | None:
         """The numbers of some lines, or None where one of them needs a closer look."""
@@ -198,8 +194,7 @@ class TextRows:
             numbers = np.loadtxt(lines, delimiter=self._delimiter, usecols=self._chosen, comments=None, ndmin=2)
         except ValueError:
             return None
-        missing = [number for number in self._missing.values() if number is not None]
-        return numbers if np.isfinite(numbers).all() and not np.isin(numbers, missing).any() else None
+        return numbers if np.isfinite(numbers).all() and not np.isin(numbers, list(self._missing)).any() else None
 
     def _cells(self, line: int, cells: list[str]) -> list[float]:
         """The numbers of one row, cell by cell."""
@@ -208,8 +203,8 @@ class TextRows:
         return [self._finite(line, cells[position].strip(), position) for position in self._chosen]
 
     def _finite(self, line: int, cell: str, position: int) -> float:
-        value, declared = self._value(cell), self._missing
-        missing = cell.lower() in _MISSING or cell in declared or (value is not None and value in declared.values())
+        value = self._value(cell)
+        missing = cell.lower() in _MISSING or cell in (self._file.na or ()) or value in self._missing
         if self._file.missing == "drop" and missing:
             return math.nan
         if value is not None and math.isfinite(value) and not missing:
@@ -221,16 +216,8 @@ class TextRows:
             raise ValueError(f"{place}: {what}; {remedy}.")
         if value is not None:
             raise ValueError(f"{place}: `{cell}` is not finite; remove or impute it.")
-        raise ValueError(f"{place}: `{cell}` {_why(cell, line if self._names and line == self._above + 1 else None)}.")
-
-    def _value(self, cell: str) -> float | None:
-        """The number in a cell, or None."""
-        return _number(cell, self._file.decimal or ".", self._file.thousands)
-
-    @cached_property
-    def _missing(self) -> dict[str, float | None]:
-        """Texts that stand for missing values, and the numbers among them, in whatever way they are written."""
-        return {text: self._value(text) for text in self._file.na or ()}
+        units = line if self._names and line == self._above + 1 else None
+        raise ValueError(f"{place}: `{cell}` {_why_no_number(cell, units)}.")
 
     def refuse_ambiguous(self) -> None:
         """Refuse text of which every line so far may be one number with a decimal comma."""
@@ -241,7 +228,17 @@ class TextRows:
             )
 
 
-def _without(lines: Iterable[str], skipped: str | None) -> Iterator[str]:
+def complete_rows(feed: TextRows, seen: int = 0) -> Iterator[Floats]:
+    """The rows of a feed without a missing value, behind the first ``seen``, in batches as they come."""
+    for batch in feed:
+        feed.refuse_ambiguous()  # whatever comes tomorrow
+        rows = batch[~np.isnan(batch).any(axis=1)]  # only with `--missing drop`
+        if len(rows) > seen:
+            yield rows[seen:]
+        seen = max(0, seen - len(rows))
+
+
+def _without_lines(lines: Iterable[str], skipped: str | None) -> Iterator[str]:
     """The lines, with a comment in place of those that are left out: the others keep their numbers."""
     if skipped is None:
         return iter(lines)
@@ -272,8 +269,7 @@ def _rows(lines: Iterable[str], delimiter: str | None, number: int = 0, width: i
 
 
 def _is_content(line: str) -> bool:
-    stripped = line.strip()
-    return bool(stripped) and not stripped.startswith("#")
+    return line.strip()[:1] not in ("", "#")
 
 
 def _delimiter(lines: list[str], marks: set[str | None]) -> str | None:
@@ -282,7 +278,7 @@ def _delimiter(lines: list[str], marks: set[str | None]) -> str | None:
     What stands inside of numbers is no delimiter, unless cells have quotes. A header is not asked: words may hold any
     character.
     """
-    words = any(_ATTEMPT.fullmatch(part) is None for part in re.split(r"[;,\s]+", lines[0].strip()) if part)
+    words = any(_LIKE_A_NUMBER.fullmatch(part) is None for part in re.split(r"[;,\s]+", lines[0].strip()) if part)
     line = lines[-1] if words else lines[0]
     found = next((d for d in _DELIMITERS if d in line and (d not in marks or '"' in line)), None)
     if found is not None or (len(line.split()) != 1 and " " not in marks):
@@ -293,7 +289,7 @@ def _delimiter(lines: list[str], marks: set[str | None]) -> str | None:
 def _is_header(line: int, cells: list[str]) -> bool:
     if cells[0] == "" and cells[1:] == [str(k) for k in range(len(cells) - 1)]:
         return True  # as pandas names the columns of a plain array, beside its index
-    numbers = [cell for cell in cells if _ATTEMPT.fullmatch(cell) or _number(cell) is not None]
+    numbers = [cell for cell in cells if _LIKE_A_NUMBER.fullmatch(cell) or _number(cell) is not None]
     words = [cell for cell in cells if cell.strip() and cell not in numbers]
     if words and numbers:
         raise ValueError(
@@ -311,8 +307,8 @@ def _number(cell: str, decimal: str = ".", thousands: str | None = None) -> floa
     >>> _number("1.886,5", ",", "."), _number("1.886", ","), _number("1.88", ",", ".")
     (1886.5, None, None)
     """
-    if thousands is not None and _is_grouped(cell, decimal, thousands):
-        cell = re.sub(r"\s" if thousands == " " else re.escape(thousands), "", cell)
+    if thousands is not None:
+        cell = _ungrouped(cell, decimal, thousands) or cell
     if decimal == ",":
         cell = cell.replace(".", "_").replace(",", ".")
     try:
@@ -321,19 +317,22 @@ def _number(cell: str, decimal: str = ".", thousands: str | None = None) -> floa
         return None
 
 
-def _is_grouped(cell: str, decimal: str, thousands: str) -> bool:
-    """Whether the digits before the fraction stand in groups of three; a space may be one that does not break."""
-    group = r"\s" if thousands == " " else re.escape(thousands)
-    return re.fullmatch(_GROUPED.format(group=group, decimal=decimal), cell) is not None
+def _ungrouped(cell: str, decimal: str, thousands: str) -> str | None:
+    """The cell without its marks, where the digits before the fraction stand in groups of three, or None.
+
+    A space may be one that does not break.
+    """
+    mark = r"\s" if thousands == " " else re.escape(thousands)
+    return re.sub(mark, "", cell) if re.fullmatch(_GROUPED.format(group=mark, decimal=decimal), cell) else None
 
 
-def _why(cell: str, units: int | None) -> str:
+def _why_no_number(cell: str, units: int | None) -> str:
     """Why a cell is no number, and what to say where it is meant to be one; ``units`` is its line below a header."""
     ways = [
         f"`--decimal {decimal}" + (f' --thousands "{mark}"`' if mark else "`")
         for decimal in (",", ".")
         for mark in (None, ",", ".", "'", " ")
-        if mark != decimal and (mark is None or _is_grouped(cell, decimal, mark))
+        if mark != decimal and (mark is None or _ungrouped(cell, decimal, mark))
         if _number(cell, decimal, mark) is not None
     ]
     if ways:

@@ -1,4 +1,4 @@
-"""Samples from a file: CSV, NPY, NPZ or Parquet, never anything that can run code."""
+"""Samples from a file: CSV, NPY, NPZ or Parquet, never anything that can run code; and the rows of a feed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.cli.csvtext import read_csv
+from steinball.cli.csvtext import TextRows, open_text, read_csv
 from steinball.cli.table import Table, choose_columns
 from steinball.gram.choose import Settings
 from steinball.gram.cost import in_words
@@ -72,7 +72,7 @@ def _matrix(opened: Any, chosen: Sequence[int], widths: list[int], file: DataFil
             for k, i in enumerate(chosen):
                 same_name = batch.schema.get_all_field_indices(names[i])
                 column, name = batch.column(same_name[names[:i].count(names[i])]), f"`{names[i]}` of `{file.data}`"
-                matrix[start:stop, places[k] : places[k + 1]] = _part(column, widths[k], name, start, drop)
+                matrix[start:stop, places[k] : places[k + 1]] = _numbers_of_rows(column, widths[k], name, start, drop)
             start = stop
     return matrix
 
@@ -103,7 +103,7 @@ def _dtype(field: Any, source: str) -> np.dtype[Any]:
     )
 
 
-def _part(column: Any, width: int, name: str, start: int, drop: bool) -> NDArray[Any]:
+def _numbers_of_rows(column: Any, width: int, name: str, start: int, drop: bool) -> NDArray[Any]:
     """The numbers of some rows of a column, shape (rows, width); the first is row ``start`` (from 0) of the file."""
     lengths = np.full(len(column), width)
     if _is_list(column.type):
@@ -128,7 +128,6 @@ def _part(column: Any, width: int, name: str, start: int, drop: bool) -> NDArray
 
 
 _TEXT = {".csv", ".tsv", ".txt", ".dat"}
-_KNOWN = {*_TEXT, ".npy", ".npz", ".parquet"}
 _FOR_TEXT = ("na", "header", "skip_lines", "encoding", "decimal", "thousands")
 _ROWS_AT_ONCE = 2**16
 
@@ -170,14 +169,10 @@ def read_table(file: DataFile, memory_limit: int | str | None = None) -> Table:
         table = Table(*read_csv(file, check))
     elif suffix == ".parquet":
         table = Table(*read_parquet(file, check))
-    elif suffix == ".npz":
-        (values,) = read_npz(file.data, check, partial(_chosen_key, file)).values()
-        table = Table(_numeric_matrix(values, file))
     else:
-        table = Table(_numeric_matrix(_mapped(file.data), file))
+        table = Table(_numeric_matrix(_array(file, suffix, check), file))
     table = table.complete() if file.missing == "drop" else table
-    if suffix in (".npy", ".npz"):
-        _refuse_not_finite(table, file.data)
+    _refuse_not_finite(table, file.data)
     return table
 
 
@@ -188,7 +183,7 @@ def check_format(file: DataFile, suffix: str) -> None:
             f"`{file.data}` is a workbook. Save its sheet as CSV (UTF-8) from the spreadsheet, or in Python with "
             "`pandas.read_excel(...).to_csv(..., index=False)`."
         )
-    if suffix not in _KNOWN:
+    if suffix not in {*_TEXT, ".npy", ".npz", ".parquet"}:
         raise ValueError(f"`{file.data}` must end in .csv, .tsv, .txt, .dat, .npy, .npz or .parquet.")
     if suffix != ".npz" and file.key is not None:
         raise ValueError("`--key` names an array of an NPZ file; this is not one.")
@@ -205,6 +200,16 @@ def check_format(file: DataFile, suffix: str) -> None:
         raise ValueError(f"`--missing` must be error or drop, got `{file.missing}`.")
 
 
+@contextmanager
+def open_feed(file: DataFile) -> Iterator[TextRows]:
+    """The feed in a text file, or on standard input."""
+    if file.data.lower().endswith((".npy", ".npz", ".parquet")):
+        raise ValueError(f"`--data {file.data}` must be text, a row a line, such as CSV.")
+    check_format(file, ".csv")
+    with open_text(file) as stream:
+        yield TextRows(stream, file)
+
+
 def read_npz(
     source: str, check: Check | None = None, choose: Callable[[list[str]], list[str]] = list
 ) -> dict[str, NDArray[Any]]:
@@ -214,8 +219,8 @@ def read_npz(
             archive = np.load(file, allow_pickle=False).__enter__()
         names = choose(archive.files)
         members = (member for member in archive.zip.infolist() if member.filename.removesuffix(".npy") in names)
-        size = sum(member.file_size for member in members)  # a small archive may unpack to large arrays
-        (check or memory_check(source, None))(size, 1.0)
+        # A small archive may unpack to large arrays.
+        (check or memory_check(source, None))(sum(member.file_size for member in members), 1.0)
         with _numpy_errors(source):
             return {name: np.asarray(archive[name]) for name in names}
 
@@ -228,9 +233,11 @@ def _chosen_key(file: DataFile, names: list[str]) -> list[str]:
     return [file.key or names[0]]
 
 
-def _mapped(source: str) -> NDArray[Any]:
-    with _numpy_errors(source):
-        return np.asarray(np.load(source, mmap_mode="r", allow_pickle=False))  # it stays on the disk until it is used
+def _array(file: DataFile, suffix: str, check: Check) -> NDArray[Any]:
+    if suffix == ".npz":
+        return next(iter(read_npz(file.data, check, partial(_chosen_key, file)).values()))
+    with _numpy_errors(file.data):
+        return np.asarray(np.load(file.data, mmap_mode="r", allow_pickle=False))  # on the disk until it is used
 
 
 @contextmanager
@@ -256,9 +263,7 @@ def _numeric_matrix(values: NDArray[Any], file: DataFile) -> NDArray[Any]:
 
 def _refuse_not_finite(table: Table, source: str) -> None:
     for start in range(0, len(table.samples), _ROWS_AT_ONCE):
-        bad = np.argwhere(~np.isfinite(table.samples[start : start + _ROWS_AT_ONCE]))
-        if bad.size:
-            place, column = start + bad[0, 0], bad[0, 1]
-            row = place if table.rows is None else table.rows[place]
-            value = table.samples[place, column]
+        for below, column in np.argwhere(~np.isfinite(table.samples[start : start + _ROWS_AT_ONCE])):
+            place = start + below
+            row, value = place if table.rows is None else table.rows[place], table.samples[place, column]
             raise ValueError(f"`{source}` has {value} in row {row + 1}, column {column + 1}; remove or impute it.")

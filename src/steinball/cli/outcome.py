@@ -1,25 +1,18 @@
-"""How a command ends: its answer on a terminal and in files, one-line errors, and a standard output that is ours."""
+"""How a command ends: one-line errors with their exit codes, and a standard output that is ours."""
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
-from typing import Any
 
 from steinball.cli.specs import USER_MODULE
-from steinball.cli.table import Table
-from steinball.results.comparison import ComparisonResult
-from steinball.show.pictures import check_picture
 from steinball_command.guard import INTERRUPTED, NOT_A_DECISION, NobodyReads, message_of, say
 from steinball_command.guard import write as write
-from steinball_command.options import Output
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -66,10 +59,10 @@ def foreign_code() -> Iterator[None]:
 
 
 def _move_stdout() -> None:
-    try:
-        if sys.stdout.fileno() != 1:
-            return
-    except (AttributeError, OSError, ValueError):  # there is none, or it is not a file
+    descriptor = None
+    with suppress(AttributeError, OSError, ValueError):  # there is no standard output, or it is not a file
+        descriptor = sys.stdout.fileno()
+    if descriptor != 1:
         return
     sys.stdout.flush()
     moved = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
@@ -103,40 +96,3 @@ def show(text: str) -> None:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal without θ shows a question mark instead of failing
     write(text + "\n")
-
-
-# What a test gives: an answer, and the files that were asked for.
-
-
-def check_files(output: Output) -> None:
-    """Refuse files that could not be written, before anything is computed."""
-    for path in (Path(name) for name in (output.report, output.plot) if name is not None):
-        if not path.absolute().parent.is_dir():
-            raise ValueError(f"`{path}`: the folder {path.absolute().parent} does not exist; make it first.")
-    if output.report is not None and Path(output.report).suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"`--report {output.report}` is a page and must end in .html.")
-    if output.plot is not None:
-        check_picture(output.plot)
-
-
-def command_line(table: Table) -> str:
-    """The command as it was typed, and which rows of the file it tested where these are not all."""
-    return "\n".join(filter(None, [shlex.join(["steinball", *sys.argv[1:]]), table.sentence().strip()]))
-
-
-def write_files(output: Output, result: Any, table: Table, title: str) -> None:
-    """Write the report and the picture; those of a comparison name no rows."""
-    named = {} if isinstance(result, ComparisonResult) else {"data": table.labels}
-    if output.report is not None:
-        result.report(output.report, title=title, **named)
-    if output.plot is not None:
-        result.plot(output.plot, **named)
-
-
-def print_result(output: Output, result: Any, table: Table) -> None:
-    """Print the answer, as JSON or for people."""
-    if output.json:
-        told = {**result.to_dict(), **table.to_dict()}
-        write(json.dumps(told, allow_nan=False, indent=2) + "\n")
-    else:
-        show("\n".join(filter(None, [result.summary(output.details), table.sentence()])))

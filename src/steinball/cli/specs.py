@@ -104,7 +104,7 @@ def _parameters_of_file(path: str) -> dict[str, Any]:
 
 
 def model_from(chosen: Model, dimension: int) -> Any:
-    """The model that ``--model`` or ``--log-density`` names, for data of this dimension.
+    """What ``--model`` or ``--log-density`` names, for data of this dimension; a family by its name, or of a file.
 
     Examples
     --------
@@ -112,25 +112,35 @@ def model_from(chosen: Model, dimension: int) -> Any:
     array([4., 4., 4.])
     """
     model, log_density = chosen.model, chosen.log_density
+    if chosen.fit is not None:
+        if model is not None or log_density is not None:
+            raise ValueError("give one of `--model`, `--log-density` and `--fit`.")
+        return load(chosen.fit) if python_file(chosen.fit) else chosen.fit
     if log_density is not None and model is None:
-        function = load(log_density)
-        if isinstance(function, type) or not callable(function):
-            wanted = f"`{log_density}` must be a function from points (n, d) to log densities (n,)"
-            raise TypeError(f"{wanted}, got {type(function).__name__}.")
-        return models.from_log_density(function, backend=chosen.backend or "numerical")
+        return _differentiated(log_density, chosen.backend or "numerical")
     if model is None or log_density is not None:
         raise ValueError("give one of `--model` and `--log-density`.")
     if chosen.backend is not None:
         raise ValueError(f"`--backend {chosen.backend}` differentiates a log density; it goes with `--log-density`.")
     if python_file(model):
         return _load_model(model)
-    if model.startswith("scipy:"):
-        return _scipy_distribution(model)
-    name, parameters = parse_spec(model)
+    return _scipy_distribution(model) if model.startswith("scipy:") else _built_in(model, dimension)
+
+
+def _differentiated(text: str, backend: str) -> Any:
+    function = load(text)
+    if isinstance(function, type) or not callable(function):
+        wanted = f"`{text}` must be a function from points (n, d) to log densities (n,)"
+        raise TypeError(f"{wanted}, got {type(function).__name__}.")
+    return models.from_log_density(function, backend=backend)
+
+
+def _built_in(text: str, dimension: int) -> Any:
+    name, parameters = parse_spec(text)
     known = _PARAMETERS.get(_MODELS[name], {}) if name in _MODELS else {}
     named = {known.get(key, key): value for key, value in parameters.items()}
     if len(named) < len(parameters):
-        raise ValueError(f"`{model}` gives a parameter twice, by two names.")
+        raise ValueError(f"`{text}` gives a parameter twice, by two names.")
     return _build("model", _MODELS, name, named, dimension=dimension)
 
 
@@ -234,11 +244,9 @@ def load(text: str) -> Any:
 
 
 def _import(path: Path) -> ModuleType:
-    if not path.is_file():
+    spec = importlib.util.spec_from_file_location(USER_MODULE + path.stem, path) if path.is_file() else None
+    if spec is None or spec.loader is None:
         raise ValueError(f"there is no file `{path}`.")
-    spec = importlib.util.spec_from_file_location(USER_MODULE + path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up there
     folder = str(path.resolve().parent)

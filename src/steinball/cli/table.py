@@ -38,8 +38,6 @@ class Table:
 
     def complete(self) -> Table:
         """Without the rows that have a missing value."""
-        if self.samples.dtype.kind != "f":
-            return self
         kept = ~np.isnan(self.samples).any(axis=1)
         if not kept.any():
             raise ValueError("no row is left: every one has a missing value in the columns that are read.")
@@ -64,7 +62,7 @@ class Table:
         return Labels(names, tuple(f"row {i + 1}" for i in rows))
 
     def sentence(self) -> str:
-        """That not all of the file was tested; empty where all was."""
+        """Which rows of the file were not tested; empty where all were."""
         told = []
         if self.dropped:
             told.append(f"{count(self.dropped, 'row')} with a missing value left out (--missing drop).")
@@ -76,7 +74,7 @@ class Table:
         return wrap(" ".join(told)) if told else ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The same for JSON; nothing where all rows were tested."""
+        """How many rows were left out, and how many were drawn, for JSON; empty where all rows were tested."""
         told = {"dropped": self.dropped, "subsample": self.subsample}
         return {name: value for name, value in told.items() if value}
 

@@ -12,7 +12,5 @@ from steinball.fitting.families import (
 from steinball.fitting.minimum_ksd import fit_kernel_exponential_family
 from steinball.models.family import ExponentialFamily, Family
 
-__all__ = [
-    "Estimate", "Estimator", "ExponentialFamily", "Family", "MaximumLikelihood", "MinimumKSD", "MinimumKSDFit",
-    "as_family", "fit_kernel_exponential_family", "fit_minimum_ksd",
-]  # fmt: skip
+__all__ = ["Estimate", "Estimator", "ExponentialFamily", "Family", "MaximumLikelihood", "MinimumKSD", "MinimumKSDFit"]
+__all__ += ["as_family", "fit_kernel_exponential_family", "fit_minimum_ksd"]

@@ -12,8 +12,6 @@ from steinball.models.registry import Draws, from_draws
 from steinball.models.score_check import check_score
 from steinball.models.student_t import StudentT
 
-__all__ = [
-    "Draws", "Gaussian", "GaussianBernoulliRBM", "GaussianMixture", "Independent", "KernelExponentialFamily", "Model",
-    "StudentT", "as_model", "check_score", "from_draws", "from_log_density", "from_score", "from_scores",
-    "in_base_space",
-]  # fmt: skip
+__all__ = ["Draws", "Gaussian", "GaussianBernoulliRBM", "GaussianMixture", "Independent", "KernelExponentialFamily"]
+__all__ += ["Model", "StudentT"]
+__all__ += ["as_model", "check_score", "from_draws", "from_log_density", "from_score", "from_scores", "in_base_space"]

@@ -241,7 +241,7 @@ def model_at(model: Any, samples: Array | None) -> Model:
     if isinstance(model, ScoreArray) and model.samples is None:
         if samples is None:
             raise TypeError("`model` is an array of scores, which says nothing without its `samples`; pass them too.")
-        return ScoreArray(samples, _without_graph(as_scores(model.scores, samples)))
+        return ScoreArray(samples, as_scores(model.scores, samples))
     _refuse_by_name(model)
     columns = None if samples is None else int(samples.shape[1])
     found = model if Knowledge(model).has_score else read_model(model, columns)
@@ -305,7 +305,7 @@ def evaluate_score(model: Model, x: Array) -> Array:
     scores = score_of(model, x)
     _refuse_excluded_points(model, x, scores)
     # A copy of ours: a model may write its next scores into the same memory.
-    return private_copy(_without_graph(as_scores(scores, x, "model.score(samples)")))
+    return private_copy(as_scores(scores, x, "model.score(samples)"))
 
 
 def _refuse_network(model: Model, x: Array) -> None:
@@ -360,11 +360,6 @@ def _refuse_rounding(x: Array, narrow: Array) -> None:
             "their spread. Subtract a constant from the data, and from what the model expects; or give a model in "
             "double precision, such as `network.double()`."
         )
-
-
-def _without_graph(scores: Array) -> Array:
-    # A torch network returns its whole graph along with the scores; nothing later differentiates through it.
-    return scores.detach() if array_api_compat.is_torch_array(scores) else scores
 
 
 def _refuse_what_is_no_model(model: Any) -> None:
