@@ -205,6 +205,18 @@ def test_refits_find_a_bend_and_keep_the_level_of_least_squares() -> None:
 
 
 @pytest.mark.exact
+def test_a_result_at_another_tolerance_says_what_its_null_was_imitated_by() -> None:
+    """Refits are for a share of 0 alone."""
+    y = X + normal()
+    words: dict[str, Any] = {"refit": least_squares, "n_resamples": 19, "rng": 0}
+    refitted = sb.predictive_test(y, least_squares(y), contamination=0.0, **words)
+    with pytest.warns(sb.cautions.FittedOnDataWarning, match="not known to be robust"):
+        later = refitted.at(contamination=0.05)
+    assert (refitted.calibration, later.calibration) == ("Refits", "SimulatedRows")
+    assert later.at(contamination=0.0).calibration == "Refits"
+
+
+@pytest.mark.exact
 def test_dependent_rows_are_warned_of() -> None:
     noise = np.random.default_rng(0).normal(size=N)
     for i in range(1, N):

@@ -125,13 +125,13 @@ class Evidence(Findings, ABC):
     close: ClassVar[str] = GOOD_ENOUGH
 
     def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
-        """The fields of a result that depend on the tolerated set and on the level."""
-        asked = {"level": level, "contamination": tolerated.contamination, "_tolerated": tolerated}
+        """The fields of the result at a tolerated set and level."""
+        asked = {"level": level, "contamination": tolerated.contamination, "_tolerated": tolerated, "_evidence": self}
         return asked | self.numbers(tolerated, level)
 
     @abstractmethod
     def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
-        """The fields that the evidence gives: statistic, p-value, threshold, and more."""
+        """The fields that the evidence gives: statistic, p-value and threshold, and those that stay the same."""
 
     def curve(self, tolerated: Radius, amounts: Floats, level: float) -> Curve:
         """The same along many amounts of one kind of tolerated set, in one call and without whole results."""
@@ -144,6 +144,10 @@ class Evidence(Findings, ABC):
     @abstractmethod
     def pvalues(self, tolerated: Radius, amounts: Floats) -> Any:
         """The p-value at each amount."""
+
+    def share_bound(self, tolerated: Radius, level: float) -> float:
+        """The share of contamination that is proved at confidence 1 − ``level``."""
+        return float(self.numbers(tolerated, level)["contamination_bound"])
 
     def limits(self, tolerated: Radius, amounts: Floats) -> Floats:
         """The largest upper bound of the misfit that each amount allows."""

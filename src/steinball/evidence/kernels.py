@@ -32,6 +32,18 @@ class KernelsEvidence(Evidence):
     problems: tuple[Problem, ...]
     summaries: tuple[GramSummary, ...]
 
+    def about(self, chosen: int) -> dict[str, Any]:
+        """What results say of the work, and of the kernel that speaks most against the model."""
+        kernels = tuple(problem.stein.kernel for problem in self.problems)
+        return {
+            "n": len(self.summaries[0]),
+            "dimension": int(self.problems[0].samples.shape[1]),
+            "engine": self.summaries[0].engine,
+            "kernels": kernels,
+            "kernel": kernels[chosen],
+            "tilt": self.problems[0].stein.tilt,
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class AggregationEvidence(KernelsEvidence):
@@ -122,7 +134,12 @@ class AggregationEvidence(KernelsEvidence):
             "squared_ksds": tuple(self.squares.tolist()),
             "thresholds": tuple(thresholds.tolist()),
             "pvalues": tuple((self.ranks / (self.draws.shape[1] + 1)).tolist()),
-            "kernel": self.problems[chosen].stein.kernel,
+            "radius": 0.0,
+            "calibration": "WildBootstrap",
+            "n_resamples": int(self.draws.shape[1]),
+            "n_resamples_level": int(self.level_draws.shape[1]),
+            "n_bisections": self.n_bisections,
+            **self.about(chosen),
         }
 
     def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:
@@ -225,8 +242,13 @@ class RobustAggregationEvidence(KernelsEvidence):
             "ksds": tuple(self.ksds.tolist()),
             "radii": tuple(radii.tolist()),
             "ratios": tuple(ratios.tolist()),
-            "kernel": self.problems[chosen].stein.kernel,
+            "taus": tuple(tau.value for tau in self.taus),
+            "tau_kind": self.taus[0].kind,
+            "bounded": self.bounded,
+            "calibration": type(self.calibration).__name__,
+            "n_resamples": self.n_resamples,
             "details": dict(self.problems[0].rows.remarks),
+            **self.about(chosen),
         }
 
     def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:

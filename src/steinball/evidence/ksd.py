@@ -214,6 +214,15 @@ class KSDEvidence(Evidence):
             told |= {"ksd_bounds": (ends[1].ksd, ends[0].ksd), "pvalue_bounds": (ends[0].pvalue, ends[1].pvalue)}
         return {
             **vars(decision),
+            "n": len(summary),
+            "dimension": int(self.problem.samples.shape[1]),
+            "tau": self.tau.value,
+            "tau_kind": self.tau.kind,
+            "bounded": self.bounded,
+            "estimator": self.estimator,
+            "kernel": self.problem.stein.kernel,
+            "tilt": self.problem.stein.tilt,
+            "engine": summary.engine,
             "lower_bound": min(side.lower_bound for side in sides),
             "upper_bound": upper,
             "contamination_bound": 0.0 if self.bounded == "unbounded" else share,

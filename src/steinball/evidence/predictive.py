@@ -182,6 +182,13 @@ class PredictiveEvidence(Evidence):
         table, block, *_ = self.worst(tolerated, amount)[0]
         finding = self.finding(table, block)
         return {
+            "n": self.features.n,
+            "dimension": len(self.features.columns),
+            "calibration": "Refits" if self.redraw and not amount else "SimulatedRows",
+            "n_resamples": self.n_resamples,
+            "bad_rows": self.rows,
+            "fitted": self.prediction.fitted,
+            "features": tuple(self.features.columns),
             "statistic": abs(math.log10(max(pvalue, 1e-300))),
             "pvalue": pvalue,
             "threshold": -math.log10(level) - _HAIR,  # the p-value decides, not the rounding of its logarithm

@@ -77,11 +77,14 @@ class RegionEvidence(Evidence):
         pvalue = self.pvalue(question, share)
         statistic, threshold = self._scale(exact and self.learned is None, share, pvalue, level)
         return {
+            "n": len(self.reading.rows),
+            "dimension": self.reading.source.columns,
+            "views": self.views,
             "statistic": statistic,
             "threshold": threshold,
             "pvalue": pvalue,
             "tolerance": share if question == "tolerance" else None,
-            "contamination_bound": self.bound("contamination", level),
+            "contamination_bound": self.share_bound(tolerated, level),
             "difference_interval": (low, high),
             "rows_needed": self.needed(share, level),
             "calibration": "MonteCarlo" if exact else "BinomialTails",
@@ -127,6 +130,10 @@ class RegionEvidence(Evidence):
         if self.learned is not None:
             return max(part.bound(question, level / 2.0) for part in self.parts)
         return self.once(("bound", question, level), lambda: float(self.counted.bound(question, level)))
+
+    def share_bound(self, tolerated: Radius, level: float) -> float:
+        """The share of contamination that is proved, whatever is tolerated."""
+        return self.bound("contamination", level)
 
     def upper_bound(self, level: float) -> float:
         """No region's shares differ by more, at confidence 1 − level."""

@@ -107,12 +107,9 @@ def ksdagg_test(
         check_level(level, *_scarcer(counts, len(chosen)))
         return chosen
 
-    sums, record = assess_kernels(x, model, asked, kernels, choose)
+    sums, remarks = assess_kernels(x, model, asked, kernels, choose)
     evidence = AggregationEvidence.of(sums.problems, sums.summaries, counts[0], n_bisections)
-    fixed = {"calibration": "WildBootstrap", "n_resamples": counts[0], "radius": 0.0}
-    return AggregatedResult.of(
-        evidence, asked.radius, float(level), record, n_resamples_level=counts[1], n_bisections=n_bisections, **fixed
-    )
+    return AggregatedResult.of(evidence, asked.radius, level, remarks)
 
 
 def _scarcer(counts: tuple[int, int], kernels: int) -> tuple[int, int]:
@@ -217,33 +214,20 @@ def robust_ksdagg_test(
     >>> result.rejected, result.at(contamination=0.15).rejected
     (True, False)
     """
-    tolerated, calibration = _tolerated(contamination, radius), as_calibration(calibration)
-    tau = calibration.default_tau if tau is None else tau
-    settings = Settings(engine, memory_limit, n_jobs, progress)
+    if radius is None:
+        if contamination is None:
+            raise TypeError("give `contamination`, the tolerated share, or `radius`, another tolerated set.")
+        radius = Huber(contamination)
+    tolerated, calibration = as_radius(radius), as_calibration(calibration)
     check_over_kernels(calibration, tolerated)
+    tau, work = calibration.default_tau if tau is None else tau, Settings(engine, memory_limit, n_jobs, progress)
     asked = Specification(
-        tolerated, calibration, level, rng, settings, None, tilt, tau,
-        outside=outside, check_model=check_model, standardize=standardize,
-    )  # fmt: skip
-    evidence, record = assess_kernels(x, model, asked, kernels, lambda rows: _around_median(kernels, rows))
-    fixed: dict[str, Any] = {
-        "calibration": type(evidence.calibration).__name__,
-        "n_resamples": evidence.calibration.n_resamples,
-        "taus": tuple(one.value for one in evidence.taus),
-        "tau_kind": evidence.taus[0].kind,
-        "bounded": evidence.bounded,
-    }
-    return RobustAggregatedResult.of(evidence, tolerated, asked.level, record, **fixed)
+        tolerated, calibration, level, rng, work, None, tilt, tau, "v", None, outside, check_model, standardize
+    )
 
+    def choose(rows: Rows) -> tuple[Kernel, ...]:
+        around = kernels is None
+        return kernels_around(rows.median_distance(), ROBUST_POWERS) if around else collection(kernels, rows)
 
-def _around_median(kernels: Any, rows: Rows) -> Sequence[Kernel]:
-    return kernels_around(rows.median_distance(), ROBUST_POWERS) if kernels is None else collection(kernels, rows)
-
-
-def _tolerated(contamination: float | None, radius: Radius | None) -> Radius:
-    """The tolerated set; ``radius`` goes before a share."""
-    if radius is not None:
-        return as_radius(radius)
-    if contamination is None:
-        raise TypeError("give `contamination`, the tolerated share, or `radius`, another tolerated set.")
-    return Huber(contamination)
+    evidence, remarks = assess_kernels(x, model, asked, kernels, choose)
+    return RobustAggregatedResult.of(evidence, tolerated, level, remarks)

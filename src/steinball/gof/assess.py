@@ -31,8 +31,7 @@ from steinball.gram.whole import with_isolated
 from steinball.kernels.base import Kernel
 from steinball.problem import Problem
 from steinball.radius.base import as_radius
-from steinball.record import Record
-from steinball.remarks import Remark, give
+from steinball.remarks import Remark
 from steinball.rows import Rows, in_no_coordinates
 from steinball.tau.certificate import Supremum
 from steinball.tau.supremum import find_supremum
@@ -80,13 +79,13 @@ class Specification:
         return rows
 
 
-def assess(x: Any, model: Any, asked: Specification) -> tuple[KSDEvidence, Record]:
-    """The evidence of a test under one kernel, and what was remarked on the way."""
+def assess(x: Any, model: Any, asked: Specification) -> tuple[KSDEvidence, list[Remark]]:
+    """The evidence of a test under one kernel, and what is to be remarked."""
     rows = asked.prepare(x, model)
     return assess_problem(Problem.of(rows, asked.kernel, asked.tilt), asked, rows.fixes(asked.kernel, asked.tilt))
 
 
-def assess_problem(problem: Problem, asked: Specification, fixed: bool = False) -> tuple[KSDEvidence, Record]:
+def assess_problem(problem: Problem, asked: Specification, fixed: bool = False) -> tuple[KSDEvidence, list[Remark]]:
     """The same for a problem that is posed already; ``fixed`` says that kernel and tilt owe nothing to its samples."""
     calibration = asked.calibration.for_rows(problem)
     tau = find_supremum(asked.tau, problem)
@@ -102,7 +101,7 @@ def assess_problem(problem: Problem, asked: Specification, fixed: bool = False) 
     remarks += seen_in_order(problem, summary, asked.calibration, calibration)
     moved, predictable = asked.jumps is not None, fixed or calibration.predictable
     facts = calibration, asked.rng, tau, asked.estimator, moved, predictable
-    return KSDEvidence(problem, gram, request, summary, *facts), Record(warnings=tuple(give(remarks)))
+    return KSDEvidence(problem, gram, request, summary, *facts), remarks
 
 
 def assess_kernels(
@@ -111,7 +110,7 @@ def assess_kernels(
     asked: Specification,
     kernels: Any,
     choose: Callable[[Rows], Sequence[Kernel]],
-) -> tuple[RobustAggregationEvidence, Record]:
+) -> tuple[RobustAggregationEvidence, list[Remark]]:
     """The evidence of a test under several kernels: those that ``choose`` picks for the rows by ``kernels``, which the
     user asked for. The weights are drawn once and serve them all."""
     rows = asked.prepare(x, model, kernels)
@@ -128,7 +127,7 @@ def assess_kernels(
     evidence = RobustAggregationEvidence(problems, summaries, taus, calibration)
     remarks = [*looked_over(problems[middle], asked), *evidence.remarks(asked.radius)]
     remarks += seen_in_order(problems[middle], summaries[middle], asked.calibration, calibration)
-    return evidence, Record(warnings=tuple(give(remarks)))
+    return evidence, remarks
 
 
 def looked_over(problem: Problem, asked: Specification) -> Iterator[Remark]:

@@ -37,13 +37,12 @@ from steinball.models.knowledge import Knowledge
 from steinball.models.standardized import MovedFamily, Standardization, Standardized, standardized
 from steinball.problem import Problem
 from steinball.radius.contamination import Huber
-from steinball.record import Record, recorded
+from steinball.record import recorded
 from steinball.regions.counted import Counted
 from steinball.regions.design import Design
 from steinball.regions.member import MOST_PARAMETERS, Column, Member, closest_member, heights, uniform_design
 from steinball.regions.reading import Reading
 from steinball.regions.source import Source, find_grid
-from steinball.remarks import give
 from steinball.results.gof import FitResult
 from steinball.results.regions import RegionFitResult
 from steinball.rows import Rows, in_no_coordinates, within_reach
@@ -97,18 +96,9 @@ def region_fit(
     counted, reading = _counted(source, member, len(x)), Reading(None, source, x)
     evidence = FamilyRegionEvidence(counted, null, reading, family=family, column=column, member=member)
     shown = family.reported(member.params, np.zeros_like(member.params))
-    return RegionFitResult(
-        **evidence.decide(Huber(share), evidence.checked_level(level)),
-        n=len(x),
-        dimension=1,
-        views=1,
-        details=region_details(reading),
-        family=family.label,
-        params={name: value for name, (value, _) in shown.items()},
-        known_params=known,
-        _evidence=evidence,
-        _record=Record(warnings=tuple(give(region_remarks(reading)))),
-    )
+    about: dict[str, Any] = {"details": region_details(reading), "family": family.label, "known_params": known}
+    about["params"] = {name: value for name, (value, _) in shown.items()}
+    return RegionFitResult.of(evidence, Huber(share), level, region_remarks(reading), **about)
 
 
 def _cdf(family: Family, params: Floats, x: Floats) -> Floats:
@@ -299,13 +289,10 @@ class _Task:
     ) -> FitResult:
         problem, words = Problem.of(self._rows(fitted.model), stein.kernel, stein.tilt), self.shared
         calibration = chosen.for_fit(fitted, problem, words["rng"])
-        asked = Specification(
-            Huber(0.0), calibration, words["level"], words["rng"], words["settings"], stein.kernel, stein.tilt,
-            "sample", check_model=False,
-        )  # fmt: skip
-        evidence, record = assess_problem(problem, asked)
+        asked = Specification(Huber(0.0), calibration, **words, check_model=False)
+        evidence, remarks = assess_problem(problem, asked)
         parts = {field.name: vars(evidence)[field.name] for field in fields(KSDEvidence)}
-        return FitResult.of(FamilyEvidence(**parts), Huber(0.0), words["level"], record, **about)
+        return FitResult.of(FamilyEvidence(**parts), Huber(0.0), words["level"], remarks, **about)
 
     def at_the_fit(self, family: Family, estimator: Estimator, calibration: Calibration | None) -> FitResult:
         """A decision at the fitted model."""

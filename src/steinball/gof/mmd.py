@@ -254,19 +254,8 @@ class Pair:
 
     def result(self, test: str, evidence: MMDEvidence, contamination: float, level: float) -> MMDResult:
         """What one of the tests found."""
-        return MMDResult(
-            **evidence.decide(Huber(contamination), level),
-            n=self.n,
-            m=self.m,
-            dimension=int(self.pooled.shape[1]),
-            calibration="RandomSplits" if evidence.n_resamples else "DeviationBound",
-            n_resamples=evidence.n_resamples,
-            test=test,
-            mmd=evidence.distance(),
-            squared_mmd=evidence.squared_mmd,
-            kernel=self.kernel,
-            _evidence=evidence,
-        )
+        sizes = {"n": self.n, "m": self.m, "dimension": int(self.pooled.shape[1])}
+        return MMDResult.of(evidence, Huber(contamination), level, test=test, kernel=self.kernel, **sizes)
 
     def splits(self, n_resamples: int, seed: np.random.SeedSequence) -> NDArray[np.bool_]:
         """The observed split and ``n_resamples`` random ones, shape (B + 1, n + m): who is in the first group."""

@@ -32,7 +32,7 @@ from steinball.predictive.table import Features
 from steinball.radius.base import Radius
 from steinball.record import recorded
 from steinball.regions.source import find_grid
-from steinball.remarks import Remark, give
+from steinball.remarks import Remark
 from steinball.results.predictive import PredictiveResult
 
 _PILOT = 200
@@ -154,24 +154,8 @@ def predictive_test(
         pilot=_PILOT,
         seed=seed,
     )
-    return _result(evidence, tolerated, level)
-
-
-def _result(evidence: PredictiveEvidence, tolerated: Radius, level: float) -> PredictiveResult:
-    result = PredictiveResult(
-        **evidence.decide(tolerated, level),
-        n=evidence.features.n,
-        dimension=len(evidence.features.columns),
-        calibration="Refits" if evidence.redraw and not tolerated.amount else "SimulatedRows",
-        n_resamples=evidence.n_resamples,
-        bad_rows=evidence.rows,
-        fitted=evidence.prediction.fitted,
-        features=tuple(evidence.features.columns),
-        _evidence=evidence,
-    )
-    told = (*evidence.prediction.remarks, *evidence.remarks(tolerated), *_dependent(evidence), *_rounded(evidence))
-    texts = give(told)
-    return replace(result, _record=result._record.warned(texts))
+    told = (*prediction.remarks, *evidence.remarks(tolerated), *_dependent(evidence), *_rounded(evidence))
+    return PredictiveResult.of(evidence, tolerated, level, told)
 
 
 def _dependent(evidence: PredictiveEvidence) -> Iterator[Remark]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,8 +13,6 @@ from steinball.arrays import Floats
 from steinball.evidence.base import PairSums
 from steinball.evidence.kernels import AggregationEvidence, KernelsEvidence, RobustAggregationEvidence
 from steinball.kernels.base import Kernel
-from steinball.radius.base import Radius
-from steinball.record import Record
 from steinball.results.base import Result, SupremumResult
 from steinball.text import Row, count, describe, measured, number
 from steinball.tilts import Tilt
@@ -33,18 +31,6 @@ class KernelsResult(Result):
     _evidence: KernelsEvidence
 
     _has_sums: ClassVar[bool] = True
-
-    @classmethod
-    def of(cls, evidence: KernelsEvidence, tolerated: Radius, level: float, record: Record, **more: Any) -> Self:
-        """The result that the evidence gives."""
-        fixed: dict[str, Any] = {
-            "n": len(evidence.summaries[0]),
-            "dimension": int(evidence.problems[0].samples.shape[1]),
-            "engine": evidence.summaries[0].engine,
-            "kernels": tuple(problem.stein.kernel for problem in evidence.problems),
-            "tilt": evidence.problems[0].stein.tilt,
-        }
-        return cls(**fixed, **more, **evidence.decide(tolerated, level), _evidence=evidence, _record=record)
 
     @abstractmethod
     def _by_kernel(self) -> tuple[Floats, float, str]:

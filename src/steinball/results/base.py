@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -19,7 +20,7 @@ from steinball.explain.tolerance import conceding, smallest_detectable, toleranc
 from steinball.radius.base import FixedRadius, Radius, as_radius
 from steinball.radius.contamination import Huber, TotalVariation
 from steinball.record import Record
-from steinball.remarks import give
+from steinball.remarks import Remark, give
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -72,6 +73,14 @@ class Result(Decision, text.Reported):
     _target: ClassVar[str] = "the model"
     _unproved: ClassVar[str] = text.UNPROVED
     """The words of the decision: what contradicts what, and what is not shown where it does not."""
+
+    @classmethod
+    def of(
+        cls, evidence: Evidence, tolerated: Radius, level: float, remarks: Iterable[Remark] = (), **more: Any
+    ) -> Self:
+        """What the evidence gives, after a warning of every remark; ``more`` are fields that it does not know."""
+        record = Record().warned(give(remarks))
+        return cls(**evidence.decide(tolerated, evidence.checked_level(level)), **{"_record": record, **more})
 
     @property
     def verdict(self) -> str:

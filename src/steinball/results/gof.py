@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,8 +16,6 @@ from steinball.evidence.ksd import KSDEvidence
 from steinball.explain.removal import Fragility, Removal, fragility, least_removal
 from steinball.explain.tolerance import Detectable
 from steinball.kernels.base import Kernel
-from steinball.radius.base import Radius
-from steinball.record import Record
 from steinball.results.base import SupremumResult
 from steinball.text import BRIEF_WIDTH, Row, count, describe, measured, number, percent, short, tolerated
 from steinball.tilts import Tilt
@@ -110,23 +108,6 @@ class GofResult(SupremumResult):
 
     schema: ClassVar[str] = "steinball.gof/2"
     _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius")
-
-    @classmethod
-    def of(cls, evidence: KSDEvidence, tolerated: Radius, level: float, record: Record, **more: Any) -> Self:
-        """The result that the evidence gives; ``more`` are fields of a class below this one."""
-        problem = evidence.problem
-        fixed: dict[str, Any] = {
-            "tau": evidence.tau.value,
-            "tau_kind": evidence.tau.kind,
-            "n": len(evidence.summary),
-            "dimension": int(problem.samples.shape[1]),
-            "estimator": evidence.estimator,
-            "engine": evidence.summary.engine,
-            "kernel": problem.stein.kernel,
-            "tilt": problem.stein.tilt,
-            "bounded": evidence.bounded,
-        }
-        return cls(**fixed, **evidence.decide(tolerated, level), _record=record, **more)
 
     @property
     def verdict(self) -> str:
