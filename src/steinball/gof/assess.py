@@ -85,8 +85,10 @@ def assess(x: Any, model: Any, asked: Specification) -> tuple[KSDEvidence, list[
     return assess_problem(Problem.of(rows, asked.kernel, asked.tilt), asked, rows.fixes(asked.kernel, asked.tilt))
 
 
-def assess_problem(problem: Problem, asked: Specification, fixed: bool = False) -> tuple[KSDEvidence, list[Remark]]:
-    """The same for a problem that is posed already; ``fixed`` says that kernel and tilt owe nothing to its samples."""
+def assess_problem(
+    problem: Problem, asked: Specification, fixed: bool = False, kind: type[KSDEvidence] = KSDEvidence
+) -> tuple[KSDEvidence, list[Remark]]:
+    """The same for a posed problem; ``fixed`` says that kernel and tilt owe nothing to its samples, ``kind`` what is made."""
     calibration = asked.calibration.for_rows(problem)
     tau = find_supremum(asked.tau, problem)
     theta = radius_of(asked.radius, calibration, problem, tau)
@@ -101,7 +103,7 @@ def assess_problem(problem: Problem, asked: Specification, fixed: bool = False) 
     remarks += seen_in_order(problem, summary, asked.calibration, calibration)
     moved, predictable = asked.jumps is not None, fixed or calibration.predictable
     facts = calibration, asked.rng, tau, asked.estimator, moved, predictable
-    return KSDEvidence(problem, gram, request, summary, *facts), remarks
+    return kind(problem, gram, request, summary, *facts), remarks
 
 
 def assess_kernels(
