@@ -12,15 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from steinball.arrays import Floats
+from steinball.calibration import combination
 from steinball.calibration.base import BoundingNull, Calibration
-from steinball.calibration.combination import (
-    as_calibration,
-    check_combination,
-    check_isolated,
-    check_rows_and_model,
-    doubts,
-    radius_of,
-)
 from steinball.calibration.deviation import hoeffding
 from steinball.evidence.base import CLOSE, Decision, Evidence, PairSums, host_sums
 from steinball.evidence.bounds import upper_bound, upper_bound_direction
@@ -248,7 +241,7 @@ class KSDEvidence(Evidence):
         """θ of a tolerated set, worked out once: some sets need thousands of draws."""
 
         def found() -> tuple[float, Radius, Supremum]:  # holds what it is about, so that no other gets its place
-            return radius_of(tolerated, self.calibration, self.problem, self.tau), tolerated, self.tau
+            return combination.radius_of(tolerated, self.calibration, self.problem, self.tau), tolerated, self.tau
 
         return self.problem.once(("radius", id(tolerated), id(self.tau)), found)[0]
 
@@ -277,12 +270,12 @@ class KSDEvidence(Evidence):
 
     def check(self, tolerated: Radius) -> None:
         """Refuse a set that does not go with the calibration, the estimator, jumps or excluded points."""
-        check_combination(self.calibration, self.estimator, tolerated, self.moved)
-        check_isolated(tolerated, len(self.problem.rows.excluded))
+        combination.check_combination(self.calibration, self.estimator, tolerated, self.moved)
+        combination.check_isolated(tolerated, len(self.problem.rows.excluded))
 
     def remarks(self, tolerated: Radius) -> Iterator[Remark]:
         """Remarks on boundedness and removal."""
-        return doubts(tolerated, self.calibration, self.problem, self.tau)
+        return combination.doubts(tolerated, self.calibration, self.problem, self.tau)
 
     def sliding(self, tolerated: Radius) -> Radius | None:
         """The tolerated set itself where it has an amount, otherwise a distance, or else a share of contamination."""
@@ -316,7 +309,7 @@ class KSDEvidence(Evidence):
 
     def recalibrated(self, calibration: Calibration) -> KSDEvidence:
         """The same answers, read by another calibration that asks for them too, or for less."""
-        check_rows_and_model(as_calibration(calibration), self.problem.rows)
+        combination.check_rows_and_model(combination.as_calibration(calibration), self.problem.rows)
         calibration = calibration.for_rows(self.problem)
         if missing := self.request.missing(calibration.request(len(self.summary), self.seed)):
             raise ValueError(

@@ -8,16 +8,8 @@ from functools import partial
 from typing import Any
 
 from steinball.arrays import as_seed, check_level
+from steinball.calibration import combination
 from steinball.calibration.base import Calibration
-from steinball.calibration.combination import (
-    as_calibration,
-    check_combination,
-    check_engine,
-    check_isolated,
-    check_rows_and_model,
-    doubts,
-    radius_of,
-)
 from steinball.checks.dependence import dependent_rows
 from steinball.checks.memory import slow_memory
 from steinball.checks.model import contradictions, mistaken_score, separated_modes
@@ -59,10 +51,10 @@ class Specification:
     standardize: bool = True
 
     def __post_init__(self) -> None:
-        calibration, seed = as_calibration(self.calibration), as_seed(self.rng)
+        calibration, seed = combination.as_calibration(self.calibration), as_seed(self.rng)
         level = 0.0 if self.level is None else check_level(self.level, calibration.n_resamples)
         vars(self).update(radius=as_radius(self.radius), calibration=calibration, rng=seed, level=level)
-        check_combination(calibration, check_estimator(self.estimator), self.radius, self.jumps is not None)
+        combination.check_combination(calibration, check_estimator(self.estimator), self.radius, self.jumps is not None)
 
     def prepare(self, x: Any, model: Any, kernel_given: Any = None) -> Rows:
         """The rows where they are tested; refused where calibration or tolerance do not go with them."""
@@ -74,8 +66,8 @@ class Specification:
         words = {"jumps": self.jumps, "seed": self.rng, "outside": self.outside}
         words |= {"base": base and self.jumps is None, "standardize": free and self.standardize}
         rows = Rows.of(x, model, predictable=self.calibration.predictable, **words)
-        check_isolated(self.radius, len(rows.excluded))
-        check_rows_and_model(self.calibration, rows)
+        combination.check_isolated(self.radius, len(rows.excluded))
+        combination.check_rows_and_model(self.calibration, rows)
         return rows
 
 
@@ -88,15 +80,15 @@ def assess(x: Any, model: Any, asked: Specification) -> tuple[KSDEvidence, list[
 def assess_problem(
     problem: Problem, asked: Specification, fixed: bool = False, kind: type[KSDEvidence] = KSDEvidence
 ) -> tuple[KSDEvidence, list[Remark]]:
-    """The same for a posed problem; ``fixed`` says that kernel and tilt owe nothing to its samples, ``kind`` what is made."""
+    """The same, of a kind, for a posed problem; ``fixed`` says that kernel and tilt owe nothing to its samples."""
     calibration = asked.calibration.for_rows(problem)
     tau = find_supremum(asked.tau, problem)
-    theta = radius_of(asked.radius, calibration, problem, tau)
+    theta = combination.radius_of(asked.radius, calibration, problem, tau)
     calibration = calibration.for_set(asked.radius, problem, tau)
-    remarks = [*looked_over(problem, asked), *doubts(asked.radius, calibration, problem, tau)]
+    remarks = [*looked_over(problem, asked), *combination.doubts(asked.radius, calibration, problem, tau)]
     reading = Reading(calibration, tau, asked.estimator)
     request = calibration.request(problem.rows.n, asked.rng)
-    check_engine(calibration, request, asked.settings.engine)
+    combination.check_engine(calibration, request, asked.settings.engine)
     decides = partial(reading.decides, radius=theta, level=asked.level)
     gram = gram_of(problem, tau, request, calibration, asked.settings, decides)
     summary = gram.summarise(request)
@@ -121,7 +113,7 @@ def assess_kernels(
     calibration = asked.calibration.for_rows(problems[middle])
     taus = tuple(find_supremum(asked.tau, problem) for problem in problems)
     for problem, tau in zip(problems, taus, strict=True):
-        radius_of(asked.radius, calibration, problem, tau)
+        combination.radius_of(asked.radius, calibration, problem, tau)
     settings = replace(asked.settings, engine=exact_engine(asked.settings.engine, len(rows)))
     request = calibration.request(rows.n, asked.rng).gathered(rows.n, settings.n_jobs)
     grams = (gram_of(*pair, request, calibration, settings) for pair in zip(problems, taus, strict=True))

@@ -9,18 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from steinball.arrays import (
-    Array,
-    Floats,
-    as_number,
-    as_samples,
-    as_seed,
-    check_level,
-    check_share,
-    computed,
-    take_rows,
-    to_host,
-)
+from steinball import arrays
+from steinball.arrays import Array, Floats, to_host
 from steinball.calibration import Calibration, ProjectedBootstrap, RefitBootstrap
 from steinball.calibration.fitted import FittedModel, as_fitted, least_rows
 from steinball.evidence.ksd import FamilyEvidence
@@ -202,13 +192,13 @@ def fit_test(
     >>> result.rejected, round(result.params["shape"], 1), round(result.standard_errors["shape"], 1)
     (False, 3.2, 0.3)
     """
-    samples, share, seed = computed(as_samples(x)), check_share(contamination, "contamination"), as_seed(rng)
-    found = as_family(family, int(samples.shape[1]), known_params)
+    samples, share = arrays.computed(arrays.as_samples(x)), arrays.check_share(contamination, "contamination")
+    found, seed = as_family(family, int(samples.shape[1]), known_params), arrays.as_seed(rng)
     known = {name: float(value) for name, value in (known_params or {}).items()}
     if share > 0.0:
         given = {"fit": fit, "calibration": calibration, "kernel": kernel, "tilt": None if tilt == "needed" else tilt}
         check_asked(share, found, int(samples.shape[1]), given)
-        return region_fit(to_host(within_reach(samples)), found, share, check_level(level), known)
+        return region_fit(to_host(within_reach(samples)), found, share, arrays.check_level(level), known)
     words = {"level": level, "rng": seed, "settings": Settings(engine, memory_limit, n_jobs, progress)}
     task = _Task(samples, found, as_estimator(fit), kernel, tilt, calibration, words).standardized()
     if isinstance(task.family, Family):
@@ -352,10 +342,10 @@ def split(x: Any, fraction: float = 0.5, rng: Any = None) -> tuple[Array, Array]
     >>> len(first), len(second)
     (4, 6)
     """
-    samples = as_samples(x)
-    n, share = int(samples.shape[0]), as_number(fraction, "fraction", low=0.0, high=1.0)
+    samples = arrays.as_samples(x)
+    n, share = int(samples.shape[0]), arrays.as_number(fraction, "fraction", low=0.0, high=1.0)
     size = round(share * n)
     if not 0 < size < n:
         raise ValueError(f"`fraction={fraction!r}` of {n} rows leaves a part empty. Choose another one.")
-    order = np.random.default_rng(as_seed(rng)).permutation(n)
-    return take_rows(samples, np.sort(order[:size])), take_rows(samples, np.sort(order[size:]))
+    order = np.random.default_rng(arrays.as_seed(rng)).permutation(n)
+    return arrays.take_rows(samples, np.sort(order[:size])), arrays.take_rows(samples, np.sort(order[size:]))
