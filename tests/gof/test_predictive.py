@@ -21,7 +21,7 @@ QUICK: dict[str, Any] = {"n_resamples": 59, "rng": 0}
 @pytest.fixture(autouse=True)
 def small_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer replicates that scale the views: the level does not depend on them."""
-    monkeypatch.setattr("steinball.gof.predictive._PILOT", 40)
+    monkeypatch.setattr("steinball.evidence.predictive._PILOT", 40)
 
 
 def normal(seed: int = 0, n: int = N) -> Floats:

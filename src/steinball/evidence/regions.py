@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import Floats
+from steinball.calibration.base import draw_quantile
 from steinball.evidence.base import Evidence, surprise
 from steinball.models.family import Family
 from steinball.radius.base import Radius
@@ -19,7 +20,6 @@ from steinball.regions.member import Column, Member
 from steinball.regions.reading import Reading
 
 _STEP = 0.005  # tolerated shares at which p-values are looked up: they may fall a little where more is tolerated
-_HAIR = 1e-12
 
 
 def question_of(tolerated: Radius) -> Question:
@@ -99,10 +99,8 @@ class RegionEvidence(Evidence):
         if not exact:
             return surprise(pvalue, level)
         assert self.null is not None
-        allowed = math.floor(level * (self.n_resamples + 1) + _HAIR)
-        extremes = np.sort(-self.null.statistics)[::-1]
         found = -self.counted.statistic(share)
-        return found - 1e-9 * abs(found), float(extremes[allowed - 1]) if allowed >= 1 else math.inf
+        return found - 1e-9 * abs(found), draw_quantile(-self.null.statistics, level)
 
     def pvalue(self, question: Question, share: float) -> float:
         """The p-value at one share: simulated where it was simulated, otherwise the largest up to there."""

@@ -96,6 +96,7 @@ def ksdagg_test(
     (True, True)
     """
     counts = check_resamples(n_resamples), check_resamples(n_resamples_level, "n_resamples_level")
+    level = check_level(level, counts[1])
     n_bisections, calibration = check_resamples(n_bisections, "n_bisections"), WildBootstrap(sum(counts))
     settings = Settings(engine, memory_limit, n_jobs, progress)
     asked = Specification(
@@ -104,17 +105,12 @@ def ksdagg_test(
 
     def choose(rows: Rows) -> tuple[Kernel, ...]:
         chosen = paper_kernels() if kernels is None else collection(kernels, rows)
-        check_level(level, *_scarcer(counts, len(chosen)))
+        check_level(level, counts[0], len(chosen))
         return chosen
 
     sums, remarks = assess_kernels(x, model, asked, kernels, choose)
     evidence = AggregationEvidence.of(sums.problems, sums.summaries, counts[0], n_bisections)
     return AggregatedResult.of(evidence, asked.radius, level, remarks)
-
-
-def _scarcer(counts: tuple[int, int], kernels: int) -> tuple[int, int]:
-    """The draws that limit the level, and over how many kernels they are shared: B₁ over all, or B₂ over none."""
-    return (counts[0], kernels) if counts[0] + 1 <= kernels * (counts[1] + 1) else (counts[1], 1)
 
 
 def paper_kernels() -> tuple[Kernel, ...]:
@@ -127,12 +123,12 @@ def kernels_around(median: float, powers: Iterable[int]) -> tuple[Kernel, ...]:
     return tuple(InverseMultiquadric(2.0**power * median) for power in powers)
 
 
-def collection(kernels: Any, subject: Rows) -> tuple[Kernel, ...]:
-    """The kernels that a user passed; ``"median"`` takes their length scales from the subject."""
+def collection(kernels: Any, rows: Rows) -> tuple[Kernel, ...]:
+    """The kernels that a user passed; ``"median"`` takes their length scales from the rows."""
     if isinstance(kernels, str):
         if kernels != "median":
             raise ValueError(f'`kernels` must be kernels, "median" or None, got {kernels!r}.')
-        return kernels_around(subject.median_distance(), POWERS)
+        return kernels_around(rows.median_distance(), POWERS)
     if not isinstance(kernels, Iterable) or isinstance(kernels, Kernel):
         raise TypeError(f"`kernels` must be a sequence of kernels, got {kernels!r}. With one kernel, use `ksd_test`.")
     found = tuple(check_kind(kernel, Kernel, "kernels", "kernels of `steinball.kernels` only") for kernel in kernels)

@@ -18,7 +18,7 @@ from steinball.evidence.check import CheckEvidence, ColumnsEvidence
 from steinball.frames import frame_columns
 from steinball.gof.fitted import fit_test
 from steinball.gof.ksd import ksd_test, robust_ksd_test
-from steinball.gof.regions import RegionLook, region_remarks, region_result, tolerated_set
+from steinball.gof.regions import RegionSettings, region_remarks, region_result, tolerated_set
 from steinball.models.base import model_at
 from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
@@ -109,37 +109,37 @@ def check(
     'good enough'
     """
     tolerated, level = tolerated_set(contamination, tolerance), check_level(level)
-    look = RegionLook(as_seed(rng), learn, classifier)
+    settings = RegionSettings(as_seed(rng), learn, classifier)
     if not _of_columns(model):
-        return _check(x, model, tolerated, level, look)
+        return _check(x, model, tolerated, level, settings)
     columns = _columns(x, model)
-    calibration = "auto" if len(columns) <= level * (look.n_resamples + 1) / 2.0 else "bound"
-    parts, seed = {}, look.seed
+    calibration = "auto" if len(columns) <= level * (settings.n_resamples + 1) / 2.0 else "bound"
+    parts, seed = {}, settings.seed
     for k, (name, values, own) in enumerate(columns):
         below = SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, _COLUMNS, k))
         with naming(f"column `{name}`"):
-            found = _check(values, own, tolerated, level, replace(look, seed=below, calibration=calibration))
+            found = _check(values, own, tolerated, level, replace(settings, seed=below, calibration=calibration))
         parts[name] = found._called("", (name,))
     return _together(parts, tolerated, level)
 
 
-def _check(x: Any, model: Any, tolerated: Radius, level: float, look: RegionLook) -> CheckResult:
+def _check(x: Any, model: Any, tolerated: Radius, level: float, settings: RegionSettings) -> CheckResult:
     """The check of rows with one model."""
     reading = None if _is_family(model) else read_where_drawn(model, x)
-    if look.learns and reading is None:
+    if settings.learns and reading is None:
         raise TypeError("`learn` and `classifier` compare shares in regions: they need a model that can be drawn from.")
     if _is_family(model):
-        fitted = _fitted(x, model, tolerated, level, look.seed)
+        fitted = _fitted(x, model, tolerated, level, settings.seed)
         return _checked({"regions" if isinstance(fitted, RegionFitResult) else "distance": fitted}, tolerated, level)
-    evidence = None if reading is None else look.evidence(reading, tolerated)
+    evidence = None if reading is None else settings.evidence(reading, tolerated)
     why, distance = _without_scores(model, reading), None
     if why is None:
-        rows, why = _paired(x, reading, look.seed)
-        distance = _distance(rows, model, tolerated, level, look.seed, alone=reading is None)
+        rows, why = _paired(x, reading, settings.seed)
+        distance = _distance(rows, model, tolerated, level, settings.seed, alone=reading is None)
         why = why if distance is not None else "not compared, since no bound of the Stein kernel is known"
     tests: dict[str, Result] = {}
-    if reading is not None and evidence is not None:
-        remarks = region_remarks(reading) if distance is None else ()
+    if evidence is not None:
+        remarks = region_remarks(evidence.reading) if distance is None else ()
         tests["regions"] = region_result(evidence, tolerated, level, remarks)
     tests |= {} if distance is None else {"distance": distance}
     return _checked(tests, tolerated, level, **({"scores": why} if why else {}))

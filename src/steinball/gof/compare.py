@@ -90,12 +90,20 @@ def compare(
     embeddings = {name: sources[name].embedding(at) for name in named}
     pairs = comparison.compare_embeddings(rows, embeddings, share, level)
     draws = {name: 0 if sources[name].parts is not None else len(sources[name].draws) for name in named}
-    about = {"n": len(rows), "dimension": rows.shape[1], "draws": draws, "fitted_on": len(apart)}
-    record = Record(warnings=tuple(give(_remarks(rows, sources))))
+    fitted = {name: params for name, (_, params) in fits.items()}
     return ComparisonResult(
-        names=tuple(named), pairs=tuple(pairs), contamination=share, level=level, _rows=rows, _record=record,
-        fitted={name: params for name, (_, params) in fits.items()}, **about,
-    )  # fmt: skip
+        names=tuple(named),
+        pairs=tuple(pairs),
+        contamination=share,
+        level=level,
+        n=len(rows),
+        dimension=rows.shape[1],
+        draws=draws,
+        fitted=fitted,
+        fitted_on=len(apart),
+        _rows=rows,
+        _record=Record().warned(give(_remarks(rows, sources))),
+    )
 
 
 def _check_names(models: Any) -> dict[str, Any]:

@@ -27,7 +27,6 @@ from steinball.regions.source import find_grid
 from steinball.remarks import Remark
 from steinball.results.predictive import PredictiveResult
 
-_PILOT = 200
 _COARSE = 0.1  # of the middle half of a law
 
 
@@ -132,7 +131,8 @@ def predictive_test(
     prediction = _prediction(predictive, y, features, ordered, fitted, refit)
     _check(prediction, tolerated, refit, proven)
     values = prediction.law.read(y)
-    observed = Observed(_limits(censoring, values.size), _step(resolution))
+    step = None if resolution is None else arrays.as_number(resolution, "resolution", low=0.0, open_low=True)
+    observed = Observed(_limits(censoring, values.size), step)
     evidence = PredictiveEvidence(
         y=values.astype(np.float64),
         pit=prediction.law.pit(y, observed, arrays.generator_at(seed, 9)),
@@ -143,7 +143,6 @@ def predictive_test(
         proven=proven,
         own=float(tolerated.amount or 0.0),
         n_resamples=n_resamples,
-        pilot=_PILOT,
         seed=seed,
     )
     told = (*prediction.remarks, *evidence.remarks(tolerated), *_dependent(evidence), *_rounded(evidence))
@@ -210,10 +209,6 @@ def _limits(censoring: Any, n: int) -> Floats | None:
         return None
     limits = arrays.as_numbers(censoring, "censoring")
     return as_rows(np.full(n, limits) if limits.ndim == 0 else limits, "censoring", n)
-
-
-def _step(resolution: float | None) -> float | None:
-    return None if resolution is None else arrays.as_number(resolution, "resolution", low=0.0, open_low=True)
 
 
 def _redraw(prediction: Prediction, observed: Observed, y: Floats, features: Any, ordered: bool) -> Redraw | None:

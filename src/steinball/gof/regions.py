@@ -146,13 +146,13 @@ def region_test(
     """
     tolerated, level = tolerated_set(contamination, tolerance), check_level(level)
     check_choice(calibration, "calibration", CALIBRATIONS)
-    look = RegionLook(as_seed(rng), learn, classifier, views, calibration, check_resamples(n_resamples))
+    settings = RegionSettings(as_seed(rng), learn, classifier, views, calibration, check_resamples(n_resamples))
     reading = read(model, x, resolution)
-    return region_result(look.evidence(reading, tolerated), tolerated, level, region_remarks(reading))
+    return region_result(settings.evidence(reading, tolerated), tolerated, level, region_remarks(reading))
 
 
 @dataclass(frozen=True, eq=False)
-class RegionLook:
+class RegionSettings:
     """How rows are compared in regions; the fields have the words of :func:`region_test`."""
 
     seed: SeedSequence
