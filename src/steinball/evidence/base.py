@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -190,6 +191,10 @@ class Evidence(Findings, ABC):
         """How much ``tolerated`` tolerates, in the unit of ``kind``."""
         return float(tolerated.amount or 0.0)
 
+    def pair_sums(self, tolerated: Radius, level: float) -> tuple[PairSums, ...]:
+        """The sums over pairs under every kernel, the leading one first; empty where none are kept."""
+        return ()
+
     def distance(self) -> float:
         """The amount on the scale of :meth:`limits` at which p-values jump to 1; NaN where they do not."""
         return math.nan
@@ -203,8 +208,8 @@ class PairSums:
     ----------
     problem : Problem
         Samples, model, kernel and tilt; without the points that the model excludes.
-    row_means, diagonal : (n,) arrays
-        (1/n) Σⱼ u(xᵢ, xⱼ) and u(xᵢ, xᵢ) of all points, on the host.
+    summary : GramSummary
+        The sums over all points.
     critical : float
         What D had to exceed for a rejection under this kernel; infinite where no D rejects, NaN where it is not known.
     radius, tau : float
@@ -216,8 +221,7 @@ class PairSums:
     """
 
     problem: Problem
-    row_means: Floats
-    diagonal: Floats
+    summary: GramSummary
     critical: float
     radius: float = 0.0
     tau: float = math.nan
@@ -225,7 +229,17 @@ class PairSums:
     bounded: str = "apparent"
 
     def __len__(self) -> int:
-        return int(self.row_means.size)
+        return len(self.summary)
+
+    @cached_property
+    def row_means(self) -> Floats:
+        """(1/n) Σⱼ u(xᵢ, xⱼ) of all points, on the host."""
+        return to_host(self.summary.row_means)
+
+    @cached_property
+    def diagonal(self) -> Floats:
+        """u(xᵢ, xᵢ) of all points, on the host."""
+        return to_host(self.summary.diagonal)
 
     @property
     def rows(self) -> NDArray[np.intp]:
@@ -249,8 +263,3 @@ class PairSums:
     def length(self) -> float:
         """The norm of the mean embedding: D of the V-statistic."""
         return math.sqrt(max(0.0, float(self.row_means.mean())))
-
-
-def host_sums(summary: GramSummary) -> tuple[Floats, Floats]:
-    """Row means and diagonal on the host."""
-    return to_host(summary.row_means), to_host(summary.diagonal)

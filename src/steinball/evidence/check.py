@@ -10,7 +10,7 @@ import numpy as np
 
 from steinball.arrays import Floats
 from steinball.comparison import holm
-from steinball.evidence.base import CLOSE, Evidence, surprise
+from steinball.evidence.base import CLOSE, Evidence, PairSums, surprise
 from steinball.radius.base import Radius
 
 
@@ -83,6 +83,10 @@ class CheckEvidence(JointEvidence):
     def limits(self, tolerated: Radius, amounts: Floats) -> Floats:
         """What each amount allows: a difference of shares, or θ where only scores were compared."""
         return self.leading.limits(tolerated, amounts)
+
+    def pair_sums(self, tolerated: Radius, level: float) -> tuple[PairSums, ...]:
+        """What explanations are made from, where only scores were compared."""
+        return self.leading.pair_sums(tolerated, level)
 
     def upper_bound(self, level: float) -> float:
         """No region's shares differ by more; where only scores were compared, the KSD is no larger."""

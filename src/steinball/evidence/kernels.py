@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats, to_host
 from steinball.calibration.base import Calibration, JointNull, largest_count, tie_tolerance
 from steinball.calibration.combination import check_isolated, check_over_kernels, doubts, radius_of
-from steinball.evidence.base import Evidence, PairSums, host_sums, last_place
+from steinball.evidence.base import Evidence, PairSums, last_place
 from steinball.gram.base import GramSummary
 from steinball.problem import Problem
 from steinball.radius.base import Radius
@@ -153,11 +153,11 @@ class AggregationEvidence(KernelsEvidence):
     def sliding(self, tolerated: Radius) -> None:
         """Nothing else can be tolerated."""
 
-    def pair_sums(self, thresholds: Sequence[float]) -> tuple[PairSums, ...]:
+    def pair_sums(self, tolerated: Radius, level: float) -> tuple[PairSums, ...]:
         """What explanations are made from, the leading kernel first."""
-        parts = zip(self.problems, self.summaries, np.sqrt(np.maximum(0.0, thresholds)).tolist(), strict=True)
-        found = [PairSums(problem, *host_sums(summary), least, estimator="u") for problem, summary, least in parts]
-        return _leading_first(found, int(np.argmin(self.ranks)))
+        critical = np.sqrt(np.maximum(0.0, self.thresholds(self.correct(level)))).tolist()
+        parts = zip(self.problems, self.summaries, critical, strict=True)
+        return _leading_first([PairSums(*part, estimator="u") for part in parts], int(np.argmin(self.ranks)))
 
 
 def _sign_forms(summary: GramSummary) -> Floats:
@@ -255,13 +255,10 @@ class RobustAggregationEvidence(KernelsEvidence):
         """The p-value at each amount."""
         return [self.null.pvalue(self.radii(tolerated.resized(float(amount)))) for amount in amounts]
 
-    def pair_sums(self, radii: Sequence[float], level: float) -> tuple[PairSums, ...]:
+    def pair_sums(self, tolerated: Radius, level: float) -> tuple[PairSums, ...]:
         """What explanations are made from, the leading kernel first."""
-        theta = np.array(radii)
-        critical = self.null.critical(theta, level).tolist()
-        parts = zip(self.problems, self.summaries, critical, radii, self.taus, strict=True)
-        found = [
-            PairSums(problem, *host_sums(summary), least, radius, tau.value, "v", self.bounded)
-            for problem, summary, least, radius, tau in parts
-        ]
-        return _leading_first(found, int(np.argmax(self.null.ratios(theta))))
+        radii, suprema = self.radii(tolerated), [tau.value for tau in self.taus]
+        critical = self.null.critical(radii, level).tolist()
+        parts = zip(self.problems, self.summaries, critical, radii.tolist(), suprema, strict=True)
+        found = [PairSums(*part, bounded=self.bounded) for part in parts]
+        return _leading_first(found, int(np.argmax(self.null.ratios(radii))))

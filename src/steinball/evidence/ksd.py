@@ -15,7 +15,7 @@ from steinball.arrays import Floats
 from steinball.calibration import combination
 from steinball.calibration.base import BoundingNull, Calibration
 from steinball.calibration.deviation import hoeffding
-from steinball.evidence.base import CLOSE, Decision, Evidence, PairSums, host_sums
+from steinball.evidence.base import CLOSE, Decision, Evidence, PairSums
 from steinball.evidence.bounds import upper_bound, upper_bound_direction
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.cost import check_room
@@ -324,12 +324,11 @@ class KSDEvidence(Evidence):
             )
         return dataclasses.replace(self, calibration=calibration)
 
-    def sums(self, radius: float, threshold: float) -> PairSums:
+    def pair_sums(self, tolerated: Radius, level: float) -> tuple[PairSums, ...]:
         """What explanations are made from."""
-        critical = radius + threshold if self.null.by_distance else math.nan
-        row_means, diagonal = host_sums(self.summary)
-        facts: Any = critical, radius, self.tau.value, self.estimator, self.bounded
-        return PairSums(self.problem, row_means, diagonal, *facts)
+        radius = self.radius(tolerated)
+        critical = radius + self.null.threshold(level, radius) if self.null.by_distance else math.nan
+        return (PairSums(self.problem, self.summary, critical, radius, self.tau.value, self.estimator, self.bounded),)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

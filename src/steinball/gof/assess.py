@@ -89,7 +89,7 @@ def assess_problem(
     reading = Reading(calibration, tau, asked.estimator)
     request = calibration.request(problem.rows.n, asked.rng)
     combination.check_engine(calibration, request, asked.settings.engine)
-    decides = partial(reading.decides, radius=theta, level=asked.level)
+    decides = partial(reading.decides, radius=theta, level=asked.level)  # an engine keeps it, and is pickled
     gram = gram_of(problem, tau, request, calibration, asked.settings, decides)
     summary = gram.summarise(request)
     remarks += seen_in_order(problem, summary, asked.calibration, calibration)

@@ -90,20 +90,10 @@ def compare(
     embeddings = {name: sources[name].embedding(at) for name in named}
     pairs = comparison.compare_embeddings(rows, embeddings, share, level)
     draws = {name: 0 if sources[name].parts is not None else len(sources[name].draws) for name in named}
-    fitted = {name: params for name, (_, params) in fits.items()}
-    return ComparisonResult(
-        names=tuple(named),
-        pairs=tuple(pairs),
-        contamination=share,
-        level=level,
-        n=len(rows),
-        dimension=rows.shape[1],
-        draws=draws,
-        fitted=fitted,
-        fitted_on=len(apart),
-        _rows=rows,
-        _record=Record().warned(give(_remarks(rows, sources))),
-    )
+    about: dict[str, Any] = {"n": len(rows), "dimension": rows.shape[1], "draws": draws, "fitted_on": len(apart)}
+    about |= {"fitted": {name: params for name, (_, params) in fits.items()}, "names": tuple(named), "_rows": rows}
+    record = Record().warned(give(_remarks(rows, sources)))
+    return ComparisonResult(pairs=tuple(pairs), contamination=share, level=level, _record=record, **about)
 
 
 def _check_names(models: Any) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from steinball.arrays import Floats
-from steinball.evidence.base import PairSums
 from steinball.evidence.kernels import AggregationEvidence, KernelsEvidence, RobustAggregationEvidence
 from steinball.kernels.base import Kernel
 from steinball.results.base import Result, SupremumResult
@@ -29,8 +28,6 @@ class KernelsResult(Result):
     kernels: tuple[Kernel, ...]
     tilt: Tilt | None
     _evidence: KernelsEvidence
-
-    _has_sums: ClassVar[bool] = True
 
     @abstractmethod
     def _by_kernel(self) -> tuple[Floats, float, str]:
@@ -83,9 +80,6 @@ class AggregatedResult(KernelsResult):
     schema: ClassVar[str] = "steinball.ksdagg/2"
     title = "KSDAgg, an aggregated kernel Stein test"
     _shown: ClassVar[tuple[str, ...]] = ("correction",)
-
-    def _sums(self) -> tuple[PairSums, ...]:
-        return self._evidence.pair_sums(self.thresholds)
 
     def _by_kernel(self) -> tuple[Floats, float, str]:
         allowed = self.correction / len(self.kernels)
@@ -140,9 +134,6 @@ class RobustAggregatedResult(SupremumResult, KernelsResult):
     schema: ClassVar[str] = "steinball.robust-ksdagg/2"
     title = "Robust aggregated kernel Stein test, over length scales"
     _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius")
-
-    def _sums(self) -> tuple[PairSums, ...]:
-        return self._evidence.pair_sums(self.radii, self.level)
 
     def _by_kernel(self) -> tuple[Floats, float, str]:
         label = "(D − θ)/q" if self.n_resamples else "logarithm of the largest wealth"

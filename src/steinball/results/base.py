@@ -202,11 +202,10 @@ class Result(Decision, text.Reported):
         """What the tested frame calls its columns; empty for an array."""
         return self._record.names
 
-    _has_sums: ClassVar[bool] = False
-    """Whether it keeps sums over its points, from which explanations and pictures of them are made."""
-
     def _sums(self) -> tuple[PairSums, ...]:
-        """What explanations are made from, for every kernel, the leading one first."""
+        """What explanations and pictures of points are made from, for every kernel, the leading one first."""
+        if found := self._evidence.pair_sums(self._tolerated, self.level):
+            return found
         raise TypeError(
             f"a {type(self).__name__} keeps no sums over its points, so that it cannot say which of them count."
         )
@@ -397,8 +396,6 @@ class SupremumResult(Result):
 
     tau_kind: str
     bounded: str = "apparent"
-
-    _has_sums: ClassVar[bool] = True
 
     def sentence(self) -> str:
         """The decision in words, and what cannot be said where u(x, x) is not bounded."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from steinball.arrays import Array, Floats, check_level
-from steinball.evidence.base import CLOSE, PairSums, three_way_verdict
+from steinball.evidence.base import CLOSE, three_way_verdict
 from steinball.evidence.bounds import Credibility, credibility
 from steinball.evidence.ksd import KSDEvidence
 from steinball.explain.removal import Fragility, Removal, fragility, least_removal
@@ -179,9 +179,6 @@ class GofResult(SupremumResult):
             raise ValueError('`least_removal` is about V-statistics: use estimator="v".')
         # Where nothing can be rejected no points need to be removed: any bound of D will do.
         return least_removal(problem, 2.0 * self.ksd if math.isinf(self.threshold) else self.radius + self.threshold)
-
-    def _sums(self) -> tuple[PairSums, ...]:
-        return (self._evidence.sums(self.radius, self.threshold),)
 
     def _drawn(self) -> Floats | None:
         return self._evidence.null.drawn(self.radius)
