@@ -142,6 +142,11 @@ class Evidence(Findings, ABC):
         verdicts = tuple(three_way_verdict(out, upper, limit, self.close) for out, limit in pairs)
         return Curve(amounts, pvalues, limits, verdicts, self.close)
 
+    def verdict(self, rejected: bool, tolerated: Radius, level: float) -> str:
+        """What a decision comes to: a misfit, undecided, or the best that the test can say."""
+        upper = self.once(("upper bound", level), lambda: self.upper_bound(level))
+        return three_way_verdict(rejected, upper, self.limit(tolerated), self.close)
+
     @abstractmethod
     def pvalues(self, tolerated: Radius, amounts: Floats) -> Any:
         """The p-value at each amount."""
@@ -149,6 +154,10 @@ class Evidence(Findings, ABC):
     def share_bound(self, tolerated: Radius, level: float) -> float:
         """The share of contamination that is proved at confidence 1 − ``level``."""
         return float(self.numbers(tolerated, level)["contamination_bound"])
+
+    def limit(self, tolerated: Radius) -> float:
+        """The largest upper bound of the misfit that a set allows."""
+        return float(tolerated.amount or 0.0)
 
     def limits(self, tolerated: Radius, amounts: Floats) -> Floats:
         """The largest upper bound of the misfit that each amount allows."""

@@ -80,8 +80,12 @@ class CheckEvidence(JointEvidence):
             "rows_needed": found.get("rows_needed", math.inf),
         }
 
+    def limit(self, tolerated: Radius) -> float:
+        """What a set allows: a difference of shares, or θ where only scores were compared."""
+        return self.leading.limit(tolerated)
+
     def limits(self, tolerated: Radius, amounts: Floats) -> Floats:
-        """What each amount allows: a difference of shares, or θ where only scores were compared."""
+        """The same at each amount."""
         return self.leading.limits(tolerated, amounts)
 
     def pair_sums(self, tolerated: Radius, level: float) -> tuple[PairSums, ...]:
@@ -118,8 +122,5 @@ class ColumnsEvidence(JointEvidence):
 
     def verdicts(self, tolerated: Radius, level: float) -> dict[str, str]:
         """The verdict of each column: *misfit* by Holm's procedure, the others each at its part of the level."""
-        share, each = np.array([float(tolerated.amount or 0.0)]), level / len(self.parts)
-        return {
-            name: "misfit" if pvalue <= level else self.parts[name].curve(tolerated, share, each).verdicts[0]
-            for name, pvalue in self.adjusted(tolerated).items()
-        }
+        adjusted, each = self.adjusted(tolerated), level / len(self.parts)
+        return {name: part.verdict(adjusted[name] <= level, tolerated, each) for name, part in self.parts.items()}

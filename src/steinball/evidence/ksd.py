@@ -197,7 +197,7 @@ class KSDEvidence(Evidence):
 
     def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated set and level."""
-        evidence, theta = self.for_set(tolerated), self.radius(tolerated)
+        evidence, theta = self.for_set(tolerated), self.limit(tolerated)
         reading, summary = evidence.reading, self.summary
         decision, ends = reading.decide(summary, theta, level, evidence.null), reading.ends(summary, theta, level)
         sides = ends or [decision]  # where the summary is approximate, bounds hold at both of its ends
@@ -231,13 +231,13 @@ class KSDEvidence(Evidence):
     def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:
         """The p-value at each amount."""
         ksd, sets = self.distance(), [tolerated.resized(float(amount)) for amount in amounts]
-        return [self.for_set(one).null.pvalue(ksd, self.radius(one)) for one in sets]
+        return [self.for_set(one).null.pvalue(ksd, self.limit(one)) for one in sets]
 
     def limits(self, tolerated: Radius, amounts: Floats) -> Floats:
         """θ at each amount."""
-        return np.array([self.radius(tolerated.resized(float(amount))) for amount in amounts])
+        return np.array([self.limit(tolerated.resized(float(amount))) for amount in amounts])
 
-    def radius(self, tolerated: Radius) -> float:
+    def limit(self, tolerated: Radius) -> float:
         """θ of a tolerated set, worked out once: some sets need thousands of draws."""
 
         def found() -> tuple[float, Radius, Supremum]:  # holds what it is about, so that no other gets its place
@@ -287,7 +287,7 @@ class KSDEvidence(Evidence):
 
     def amount(self, tolerated: Radius, kind: Radius) -> float:
         """Its own amount, or θ where sets of another kind are tolerated."""
-        return float(tolerated.amount or 0.0) if type(tolerated) is type(kind) else self.radius(tolerated)
+        return float(tolerated.amount or 0.0) if type(tolerated) is type(kind) else self.limit(tolerated)
 
     def for_set(self, tolerated: Radius) -> KSDEvidence:
         """The same, read by its calibration for the set behind ``tolerated``."""
@@ -326,7 +326,7 @@ class KSDEvidence(Evidence):
 
     def pair_sums(self, tolerated: Radius, level: float) -> tuple[PairSums, ...]:
         """What explanations are made from."""
-        radius = self.radius(tolerated)
+        radius = self.limit(tolerated)
         critical = radius + self.null.threshold(level, radius) if self.null.by_distance else math.nan
         return (PairSums(self.problem, self.summary, critical, radius, self.tau.value, self.estimator, self.bounded),)
 

@@ -84,8 +84,8 @@ class Result(Decision, text.Reported):
 
     @property
     def verdict(self) -> str:
-        """``"misfit"`` where rejected, otherwise ``"undecided"``."""
-        return "misfit" if self.rejected else "undecided"
+        """``"misfit"`` where rejected; the best that the test can say where bounds allow it; else ``"undecided"``."""
+        return self._evidence.verdict(self.rejected, self._tolerated, self.level)
 
     def at(
         self,

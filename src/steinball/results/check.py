@@ -64,15 +64,8 @@ class CheckResult(SharesResult):
         }
 
     @property
-    def verdict(self) -> str:
-        """``"misfit"``, ``"good enough"``, ``"close in KSD"`` or ``"undecided"``."""
-        if self.rejected or self._compares_shares:
-            return super().verdict
-        return CLOSE if self._leading.verdict == CLOSE else "undecided"
-
-    @property
     def _compares_shares(self) -> bool:
-        return "regions" in self._tests
+        return self._evidence.close != CLOSE
 
     @property
     def region(self) -> str:
@@ -177,7 +170,6 @@ class ColumnsResult(CheckResult):
 
     schema: ClassVar[str] = "steinball.columns/1"
     title = "Check of each column with a model of its own"
-    _compares_shares: ClassVar[bool] = True
 
     @property
     def pvalues(self) -> dict[str, float]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from steinball.arrays import Array, Floats, check_level
-from steinball.evidence.base import CLOSE, three_way_verdict
+from steinball.evidence.base import CLOSE
 from steinball.evidence.bounds import Credibility, credibility
 from steinball.evidence.ksd import KSDEvidence
 from steinball.explain.removal import Fragility, Removal, fragility, least_removal
@@ -108,13 +108,6 @@ class GofResult(SupremumResult):
 
     schema: ClassVar[str] = "steinball.gof/2"
     _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius")
-
-    @property
-    def verdict(self) -> str:
-        """``"misfit"``, ``"close in KSD"`` or ``"undecided"``."""
-        verdict = three_way_verdict(self.rejected, self.upper_bound, self.radius, CLOSE)
-        doubted = self.bounded in ("unbounded", "unknown") or self._doubt
-        return "undecided" if doubted and verdict == CLOSE else verdict
 
     @property
     def contributions(self) -> Array:
