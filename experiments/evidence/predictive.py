@@ -159,7 +159,7 @@ def _evidence(columns: Floats, y: Floats, null: Null) -> PredictiveEvidence:
     found = PredictiveEvidence(
         y=y, pit=from_cdf_values(ndtr((y - mean) / sd)), features=features.distinct(),
         prediction=Prediction(Distribution(norm(mean, sd)), "same-rows", robust=True), rows="any", redraw=None,
-        proven=False, own=SHARE, n_resamples=KEPT, pilot=0, seed=np.random.SeedSequence(0),
+        proven=False, own=SHARE, n_resamples=KEPT, seed=np.random.SeedSequence(0),
     )  # fmt: skip
     found.once(("null", "any"), lambda: null)
     return found

@@ -358,10 +358,10 @@ def mcmc_test(
         tau = "sample" if radius.contamination == 0.0 else chosen.default_tau
     settings = Settings(engine, memory_limit, n_jobs, progress)
     asked = Specification(radius, chosen, level, rng, settings, kernel, tilt, tau)
-    evidence, record = assess_problem(problem, asked, rows.fixes(kernel, tilt))
+    evidence, remarks = assess_problem(problem, asked, rows.fixes(kernel, tilt))
     worth: dict[str, Any] = {"autocorrelation_time": time, "effective_size": len(rows) / time}
     worth |= {"parameters": drawn.parameters, "chains": drawn.lengths}
-    return MCMCResult.of(evidence, asked.radius, asked.level, record, **worth)
+    return MCMCResult.of(evidence, radius, level, remarks, **worth)
 
 
 def _rows(draws: Draws, model: Any) -> Rows:

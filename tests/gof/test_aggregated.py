@@ -232,7 +232,8 @@ def test_no_pvalue_is_zero() -> None:
     points = np.zeros((5, 1))
     problem = Problem.at_scores(SteinKernel(KERNELS[0]), MODEL, points, points)
     draws, others = np.arange(99.0)[None] + 0.5, np.arange(49.0)[None]
-    evidence = AggregationEvidence((problem,), (), np.array([1000.0]), draws, others, 50)
+    sums = DenseGram(problem).summarise(Request())
+    evidence = AggregationEvidence((problem,), (sums,), np.array([1000.0]), draws, others, 50)
     assert evidence.pvalue() == 1 / 50
     assert evidence.decide(sb.Huber(0.0), 1 / 50)["pvalue"] == 1 / 50
     assert evidence.decide(sb.Huber(0.0), 1 / 50)["statistic"] > 0.0

@@ -8,13 +8,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steinball.evidence.means import BoundedMean, MeansEvidence
+from steinball.evidence.means import MeansEvidence
 from steinball.gof.mode_weights import _deficits, _floors, mode_weights_test
 from steinball.jumps import ModeJumps
 from steinball.models import Gaussian, GaussianMixture
 from steinball.radius import Huber
 
 pytestmark = pytest.mark.exact
+
+
+def evidence_of(values: Any, low: float, method: str = "betting") -> MeansEvidence:
+    """Of one function with these values."""
+    return MeansEvidence(values[None], np.array([low]), np.zeros(1), method)
 
 
 @pytest.mark.parametrize("contamination", [0.0, 0.1, 0.4])
@@ -24,17 +29,17 @@ def test_the_mean_of_the_evalue_is_one_at_the_edge(contamination: float) -> None
     share = (contamination - low) / (1.0 - low)
     total = 0.0
     for k in range(n + 1):
-        values = BoundedMean(np.repeat([1.0, low], [k, n - k]), low)
-        total += stats.binom.pmf(k, n, share) * np.exp(values.log_evalue(contamination))
+        evidence = evidence_of(np.repeat([1.0, low], [k, n - k]), low)
+        total += stats.binom.pmf(k, n, share) * np.exp(evidence.log_evalue(contamination))
     assert abs(total - 1.0) < 1e-10
 
 
 def test_the_conceded_share_is_where_the_pvalue_crosses_the_level() -> None:
-    values = BoundedMean(np.random.default_rng(0).uniform(-0.4, 1.0, size=400), -0.4)
+    values = np.random.default_rng(0).uniform(-0.4, 1.0, size=400)
     for method in ("betting", "asymptotic"):
-        evidence = MeansEvidence((values,), method)
+        evidence = evidence_of(values, -0.4, method)
         bound = evidence.bound(0.05)
-        assert 0.1 < bound < values.values.mean()
+        assert 0.1 < bound < values.mean()
         assert evidence.pvalue(bound - 1e-6) <= 0.05 < evidence.pvalue(bound + 1e-6)
         pvalues = evidence.pvalues(Huber(0.0), np.linspace(0.0, 1.0, 30))
         assert np.all(np.diff(pvalues) >= 0.0)

@@ -21,7 +21,7 @@ QUICK: dict[str, Any] = {"n_resamples": 59, "rng": 0}
 @pytest.fixture(autouse=True)
 def small_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer replicates that scale the views: the level does not depend on them."""
-    monkeypatch.setattr("steinball.gof.predictive._PILOT", 40)
+    monkeypatch.setattr("steinball.evidence.predictive._PILOT", 40)
 
 
 def normal(seed: int = 0, n: int = N) -> Floats:
@@ -202,6 +202,18 @@ def test_refits_find_a_bend_and_keep_the_level_of_least_squares() -> None:
         return sb.predictive_test(y, least_squares(y), {"x": x}, **settings).rejected
 
     assert rate(rejected, 8) <= 0.25
+
+
+@pytest.mark.exact
+def test_a_result_at_another_tolerance_says_what_its_null_was_imitated_by() -> None:
+    """Refits are for a share of 0 alone."""
+    y = X + normal()
+    words: dict[str, Any] = {"refit": least_squares, "n_resamples": 19, "rng": 0}
+    refitted = sb.predictive_test(y, least_squares(y), contamination=0.0, **words)
+    with pytest.warns(sb.cautions.FittedOnDataWarning, match="not known to be robust"):
+        later = refitted.at(contamination=0.05)
+    assert (refitted.calibration, later.calibration) == ("Refits", "SimulatedRows")
+    assert later.at(contamination=0.0).calibration == "Refits"
 
 
 @pytest.mark.exact

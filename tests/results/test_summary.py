@@ -182,7 +182,10 @@ def test_a_kernel_without_a_bound_is_said_where_something_is_tolerated() -> None
 def test_a_doubt_takes_the_place_of_too_few() -> None:
     x = np.random.default_rng(0).normal(size=200)
     result = sb.robust_ksd_test(x, sb.models.Gaussian(), 0.5, rng=0)
-    doubted = dataclasses.replace(result, _doubt="the modes are far apart")
+    evidence = dataclasses.replace(result._evidence)
+    vars(evidence)["doubt"] = "the modes are far apart"
+    doubted = dataclasses.replace(result, **evidence.decide(result._tolerated, result.level))
+    assert (result.verdict, doubted.verdict) == ("close in KSD", "undecided")
     assert "but whether it is that close cannot be said: the modes are far apart." in words(doubted)
     approximate = dataclasses.replace(result, grade="approximate").summary()
     assert ", approximate · boundary bootstrap" in approximate

@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -125,13 +126,13 @@ class Evidence(Findings, ABC):
     close: ClassVar[str] = GOOD_ENOUGH
 
     def decide(self, tolerated: Radius, level: float) -> dict[str, Any]:
-        """The fields of a result that depend on the tolerated set and on the level."""
-        asked = {"level": level, "contamination": tolerated.contamination, "_tolerated": tolerated}
+        """The fields of the result at a tolerated set and level."""
+        asked = {"level": level, "contamination": tolerated.contamination, "_tolerated": tolerated, "_evidence": self}
         return asked | self.numbers(tolerated, level)
 
     @abstractmethod
     def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
-        """The fields that the evidence gives: statistic, p-value, threshold, and more."""
+        """The fields that the evidence gives: statistic, p-value and threshold, and those that stay the same."""
 
     def curve(self, tolerated: Radius, amounts: Floats, level: float) -> Curve:
         """The same along many amounts of one kind of tolerated set, in one call and without whole results."""
@@ -141,9 +142,22 @@ class Evidence(Findings, ABC):
         verdicts = tuple(three_way_verdict(out, upper, limit, self.close) for out, limit in pairs)
         return Curve(amounts, pvalues, limits, verdicts, self.close)
 
+    def verdict(self, rejected: bool, tolerated: Radius, level: float) -> str:
+        """What a decision comes to: a misfit, undecided, or the best that the test can say."""
+        upper = self.once(("upper bound", level), lambda: self.upper_bound(level))
+        return three_way_verdict(rejected, upper, self.limit(tolerated), self.close)
+
     @abstractmethod
     def pvalues(self, tolerated: Radius, amounts: Floats) -> Any:
         """The p-value at each amount."""
+
+    def share_bound(self, tolerated: Radius, level: float) -> float:
+        """The share of contamination that is proved at confidence 1 − ``level``."""
+        return float(self.numbers(tolerated, level)["contamination_bound"])
+
+    def limit(self, tolerated: Radius) -> float:
+        """The largest upper bound of the misfit that a set allows."""
+        return float(tolerated.amount or 0.0)
 
     def limits(self, tolerated: Radius, amounts: Floats) -> Floats:
         """The largest upper bound of the misfit that each amount allows."""
@@ -186,6 +200,10 @@ class Evidence(Findings, ABC):
         """How much ``tolerated`` tolerates, in the unit of ``kind``."""
         return float(tolerated.amount or 0.0)
 
+    def pair_sums(self, tolerated: Radius, level: float) -> tuple[PairSums, ...]:
+        """The sums over pairs under every kernel, the leading one first; empty where none are kept."""
+        return ()
+
     def distance(self) -> float:
         """The amount on the scale of :meth:`limits` at which p-values jump to 1; NaN where they do not."""
         return math.nan
@@ -199,8 +217,8 @@ class PairSums:
     ----------
     problem : Problem
         Samples, model, kernel and tilt; without the points that the model excludes.
-    row_means, diagonal : (n,) arrays
-        (1/n) Σⱼ u(xᵢ, xⱼ) and u(xᵢ, xᵢ) of all points, on the host.
+    summary : GramSummary
+        The sums over all points.
     critical : float
         What D had to exceed for a rejection under this kernel; infinite where no D rejects, NaN where it is not known.
     radius, tau : float
@@ -212,8 +230,7 @@ class PairSums:
     """
 
     problem: Problem
-    row_means: Floats
-    diagonal: Floats
+    summary: GramSummary
     critical: float
     radius: float = 0.0
     tau: float = math.nan
@@ -221,7 +238,17 @@ class PairSums:
     bounded: str = "apparent"
 
     def __len__(self) -> int:
-        return int(self.row_means.size)
+        return len(self.summary)
+
+    @cached_property
+    def row_means(self) -> Floats:
+        """(1/n) Σⱼ u(xᵢ, xⱼ) of all points, on the host."""
+        return to_host(self.summary.row_means)
+
+    @cached_property
+    def diagonal(self) -> Floats:
+        """u(xᵢ, xᵢ) of all points, on the host."""
+        return to_host(self.summary.diagonal)
 
     @property
     def rows(self) -> NDArray[np.intp]:
@@ -245,8 +272,3 @@ class PairSums:
     def length(self) -> float:
         """The norm of the mean embedding: D of the V-statistic."""
         return math.sqrt(max(0.0, float(self.row_means.mean())))
-
-
-def host_sums(summary: GramSummary) -> tuple[Floats, Floats]:
-    """Row means and diagonal on the host."""
-    return to_host(summary.row_means), to_host(summary.diagonal)

@@ -12,7 +12,7 @@ import scipy
 from steinball.arrays import Floats, to_host
 from steinball.calibration.base import BoundingNull, Null
 from steinball.gram.base import GramSummary
-from steinball.text import count, wrap
+from steinball.text import Summarized, count, wrap
 
 _SMALLEST, _LARGEST = 1e-6, 1e12  # sizes, as multiples of n, between which a credibility size is looked for
 
@@ -171,7 +171,7 @@ def credibility_size(
 
 
 @dataclass(frozen=True)
-class Credibility:
+class Credibility(Summarized):
     """The sample size at which a test would detect the misfit in half of all samples (Lindsay and Liu 2009).
 
     Attributes
@@ -220,9 +220,6 @@ class Credibility:
             f"{count(self.n, 'point')}.",
             indent=0,
         )
-
-    def __str__(self) -> str:
-        return self.summary()
 
 
 def _round(size: float) -> str:

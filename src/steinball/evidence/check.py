@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,24 +10,20 @@ import numpy as np
 
 from steinball.arrays import Floats
 from steinball.comparison import holm
-from steinball.evidence.base import CLOSE, GOOD_ENOUGH, Evidence, surprise
-from steinball.evidence.ksd import KSDEvidence
-from steinball.evidence.regions import RegionEvidence
+from steinball.evidence.base import CLOSE, Evidence, PairSums, surprise
 from steinball.radius.base import Radius
 
 
+@dataclass(frozen=True, eq=False)
 class JointEvidence(Evidence):
-    """Several tests that share the level; p is the smallest p-value times their number."""
+    """Several tests by name that share the level; p is the smallest p-value times their number."""
 
-    @property
-    @abstractmethod
-    def parts(self) -> list[Any]:
-        """The evidence of each test."""
+    parts: dict[str, Any]
 
     @property
     def n_resamples(self) -> int:  # type: ignore[override]
         """The draws of the test that can reach the smallest level."""
-        found = [part.n_resamples for part in self.parts]
+        found = [part.n_resamples for part in self.parts.values()]
         return 0 if 0 in found else max(found) // len(found)
 
     def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
@@ -40,14 +35,9 @@ class JointEvidence(Evidence):
             "threshold": threshold,
             "pvalue": pvalue,
             "tolerance": tolerated.amount if tolerated.contamination is None else None,
-            "contamination_bound": max(self._share_bound(part, tolerated, each) for part in self.parts),
-            "difference_interval": (0.0, math.inf),
-            "rows_needed": math.inf,
+            "contamination_bound": max(part.share_bound(tolerated, each) for part in self.parts.values()),
+            "n_resamples": self.n_resamples,
         }
-
-    def _share_bound(self, part: Evidence, tolerated: Radius, level: float) -> float:
-        """The share of contamination that one test proves."""
-        return float(part.decide(tolerated, level)["contamination_bound"])
 
     def pvalue(self, tolerated: Radius) -> float:
         """The smallest p-value times the number of tests."""
@@ -55,77 +45,64 @@ class JointEvidence(Evidence):
 
     def pvalues(self, tolerated: Radius, amounts: Floats) -> Floats:
         """The same at each amount."""
-        found = np.array([part.pvalues(tolerated, amounts) for part in self.parts])
+        found = np.array([part.pvalues(tolerated, amounts) for part in self.parts.values()])
         return np.asarray(np.minimum(1.0, len(found) * found.min(axis=0)))
 
     def check(self, tolerated: Radius) -> None:
         """Refuse what one of the tests refuses."""
-        for part in self.parts:
+        for part in self.parts.values():
             part.check(tolerated)
 
     def sliding(self, tolerated: Radius) -> Radius | None:
         """The same kind of set; ``None`` for a family, which each tolerance fits anew."""
-        return None if any(part.sliding(tolerated) is None for part in self.parts) else tolerated
+        return None if any(part.sliding(tolerated) is None for part in self.parts.values()) else tolerated
 
 
-@dataclass(frozen=True, eq=False)
 class CheckEvidence(JointEvidence):
-    """Regions where the model can be drawn from, the KSD where there is a score; at least one of them."""
-
-    regions: RegionEvidence | None
-    ksd: KSDEvidence | None
+    """``"regions"`` where the model can be drawn from, ``"distance"`` where there is a score; at least one of them."""
 
     @property
-    def parts(self) -> list[Any]:
-        """The tests that were made."""
-        return [part for part in (self.regions, self.ksd) if part is not None]
+    def leading(self) -> Evidence:
+        """What says how far the model is from the data: the regions, for probabilities say more than scores."""
+        return next(iter(self.parts.values()))
 
     @property
     def close(self) -> str:  # type: ignore[override]
-        """The best that can be said: probabilities say more than scores."""
-        return CLOSE if self.regions is None else GOOD_ENOUGH
+        """The best that can be said."""
+        return self.leading.close
 
     def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated set and level."""
-        alone = self.parts[0].decide(tolerated, level)["calibration"] if len(self.parts) == 1 else ""
-        fields = super().numbers(tolerated, level) | {"calibration": alone or "Bonferroni"}
-        if self.regions is not None:
-            low, high = self.regions.bound("tolerance", level), self.regions.upper_bound(level)
-            fields["difference_interval"] = (low, high)
-            fields["rows_needed"] = self.regions.needed(float(tolerated.amount or 0.0), level)
-        return fields
+        found = self.leading.decide(tolerated, level)
+        return super().numbers(tolerated, level) | {
+            "calibration": found["calibration"] if len(self.parts) == 1 else "Bonferroni",
+            "difference_interval": found.get("difference_interval", (0.0, math.inf)),
+            "rows_needed": found.get("rows_needed", math.inf),
+        }
 
-    def _share_bound(self, part: Evidence, tolerated: Radius, level: float) -> float:
-        if part is self.regions:
-            return self.regions.bound("contamination", level)
-        return super()._share_bound(part, tolerated, level)
+    def limit(self, tolerated: Radius) -> float:
+        """What a set allows: a difference of shares, or θ where only scores were compared."""
+        return self.leading.limit(tolerated)
 
     def limits(self, tolerated: Radius, amounts: Floats) -> Floats:
-        """What each amount allows: a difference of shares, or θ where only scores were compared."""
-        if self.regions is not None or self.ksd is None:
-            return super().limits(tolerated, amounts)
-        return self.ksd.limits(tolerated, amounts)
+        """The same at each amount."""
+        return self.leading.limits(tolerated, amounts)
+
+    def pair_sums(self, tolerated: Radius, level: float) -> tuple[PairSums, ...]:
+        """What explanations are made from, where only scores were compared."""
+        return self.leading.pair_sums(tolerated, level)
 
     def upper_bound(self, level: float) -> float:
         """No region's shares differ by more; where only scores were compared, the KSD is no larger."""
-        part = self.ksd if self.regions is None else self.regions
-        return math.inf if part is None else part.upper_bound(level)
+        return self.leading.upper_bound(level)
 
 
-@dataclass(frozen=True, eq=False)
 class ColumnsEvidence(JointEvidence):
     """One check a column; by Holm's procedure the smallest p-value counts as many times as there are columns."""
 
-    columns: dict[str, CheckEvidence]
-
-    @property
-    def parts(self) -> list[Any]:
-        """The checks of all columns."""
-        return list(self.columns.values())
-
     def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated set and level; bounds hold for all columns together."""
-        found = [part.decide(tolerated, level / len(self.parts)) for part in self.parts]
+        found = [part.decide(tolerated, level / len(self.parts)) for part in self.parts.values()]
         ends = zip(*(fields["difference_interval"] for fields in found), strict=True)
         own = {"calibration": "Holm", "difference_interval": tuple(max(end) for end in ends)}
         own["rows_needed"] = max(fields["rows_needed"] for fields in found)
@@ -133,20 +110,17 @@ class ColumnsEvidence(JointEvidence):
 
     def upper_bound(self, level: float) -> float:
         """No region's shares differ by more in any column; infinite where some column has a score alone."""
-        parts = self.parts
+        parts = self.parts.values()
         if any(part.close == CLOSE for part in parts):
             return math.inf
         return float(max(part.upper_bound(level / len(parts)) for part in parts))
 
     def adjusted(self, tolerated: Radius) -> dict[str, float]:
         """Holm's adjusted p-value of each column."""
-        found = np.array([part.pvalue(tolerated) for part in self.parts])
-        return dict(zip(self.columns, holm(found, 0.5)[0].tolist(), strict=True))
+        found = np.array([part.pvalue(tolerated) for part in self.parts.values()])
+        return dict(zip(self.parts, holm(found, 0.5)[0].tolist(), strict=True))
 
     def verdicts(self, tolerated: Radius, level: float) -> dict[str, str]:
         """The verdict of each column: *misfit* by Holm's procedure, the others each at its part of the level."""
-        share, each = np.array([float(tolerated.amount or 0.0)]), level / len(self.parts)
-        return {
-            name: "misfit" if pvalue <= level else self.columns[name].curve(tolerated, share, each).verdicts[0]
-            for name, pvalue in self.adjusted(tolerated).items()
-        }
+        adjusted, each = self.adjusted(tolerated), level / len(self.parts)
+        return {name: part.verdict(adjusted[name] <= level, tolerated, each) for name, part in self.parts.items()}

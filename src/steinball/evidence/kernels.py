@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats, to_host
 from steinball.calibration.base import Calibration, JointNull, largest_count, tie_tolerance
 from steinball.calibration.combination import check_isolated, check_over_kernels, doubts, radius_of
-from steinball.evidence.base import Evidence, PairSums, host_sums, last_place
+from steinball.evidence.base import Evidence, PairSums, last_place
 from steinball.gram.base import GramSummary
 from steinball.problem import Problem
 from steinball.radius.base import Radius
@@ -31,6 +31,18 @@ class KernelsEvidence(Evidence):
 
     problems: tuple[Problem, ...]
     summaries: tuple[GramSummary, ...]
+
+    def about(self, chosen: int) -> dict[str, Any]:
+        """What results say of the work, and of the kernel that speaks most against the model."""
+        kernels = tuple(problem.stein.kernel for problem in self.problems)
+        return {
+            "n": len(self.summaries[0]),
+            "dimension": int(self.problems[0].samples.shape[1]),
+            "engine": self.summaries[0].engine,
+            "kernels": kernels,
+            "kernel": kernels[chosen],
+            "tilt": self.problems[0].stein.tilt,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +134,12 @@ class AggregationEvidence(KernelsEvidence):
             "squared_ksds": tuple(self.squares.tolist()),
             "thresholds": tuple(thresholds.tolist()),
             "pvalues": tuple((self.ranks / (self.draws.shape[1] + 1)).tolist()),
-            "kernel": self.problems[chosen].stein.kernel,
+            "radius": 0.0,
+            "calibration": "WildBootstrap",
+            "n_resamples": int(self.draws.shape[1]),
+            "n_resamples_level": int(self.level_draws.shape[1]),
+            "n_bisections": self.n_bisections,
+            **self.about(chosen),
         }
 
     def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:
@@ -136,11 +153,11 @@ class AggregationEvidence(KernelsEvidence):
     def sliding(self, tolerated: Radius) -> None:
         """Nothing else can be tolerated."""
 
-    def pair_sums(self, thresholds: Sequence[float]) -> tuple[PairSums, ...]:
+    def pair_sums(self, tolerated: Radius, level: float) -> tuple[PairSums, ...]:
         """What explanations are made from, the leading kernel first."""
-        parts = zip(self.problems, self.summaries, np.sqrt(np.maximum(0.0, thresholds)).tolist(), strict=True)
-        found = [PairSums(problem, *host_sums(summary), least, estimator="u") for problem, summary, least in parts]
-        return _leading_first(found, int(np.argmin(self.ranks)))
+        critical = np.sqrt(np.maximum(0.0, self.thresholds(self.correct(level)))).tolist()
+        parts = zip(self.problems, self.summaries, critical, strict=True)
+        return _leading_first([PairSums(*part, estimator="u") for part in parts], int(np.argmin(self.ranks)))
 
 
 def _sign_forms(summary: GramSummary) -> Floats:
@@ -225,21 +242,23 @@ class RobustAggregationEvidence(KernelsEvidence):
             "ksds": tuple(self.ksds.tolist()),
             "radii": tuple(radii.tolist()),
             "ratios": tuple(ratios.tolist()),
-            "kernel": self.problems[chosen].stein.kernel,
+            "taus": tuple(tau.value for tau in self.taus),
+            "tau_kind": self.taus[0].kind,
+            "bounded": self.bounded,
+            "calibration": type(self.calibration).__name__,
+            "n_resamples": self.n_resamples,
             "details": dict(self.problems[0].rows.remarks),
+            **self.about(chosen),
         }
 
     def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:
         """The p-value at each amount."""
         return [self.null.pvalue(self.radii(tolerated.resized(float(amount)))) for amount in amounts]
 
-    def pair_sums(self, radii: Sequence[float], level: float) -> tuple[PairSums, ...]:
+    def pair_sums(self, tolerated: Radius, level: float) -> tuple[PairSums, ...]:
         """What explanations are made from, the leading kernel first."""
-        theta = np.array(radii)
-        critical = self.null.critical(theta, level).tolist()
-        parts = zip(self.problems, self.summaries, critical, radii, self.taus, strict=True)
-        found = [
-            PairSums(problem, *host_sums(summary), least, radius, tau.value, "v", self.bounded)
-            for problem, summary, least, radius, tau in parts
-        ]
-        return _leading_first(found, int(np.argmax(self.null.ratios(theta))))
+        radii, suprema = self.radii(tolerated), [tau.value for tau in self.taus]
+        critical = self.null.critical(radii, level).tolist()
+        parts = zip(self.problems, self.summaries, critical, radii.tolist(), suprema, strict=True)
+        found = [PairSums(*part, bounded=self.bounded) for part in parts]
+        return _leading_first(found, int(np.argmax(self.null.ratios(radii))))

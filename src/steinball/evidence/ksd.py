@@ -12,17 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from steinball.arrays import Floats
+from steinball.calibration import combination
 from steinball.calibration.base import BoundingNull, Calibration
-from steinball.calibration.combination import (
-    as_calibration,
-    check_combination,
-    check_isolated,
-    check_rows_and_model,
-    doubts,
-    radius_of,
-)
 from steinball.calibration.deviation import hoeffding
-from steinball.evidence.base import CLOSE, Decision, Evidence, PairSums, host_sums
+from steinball.evidence.base import CLOSE, Decision, Evidence, PairSums
 from steinball.evidence.bounds import upper_bound, upper_bound_direction
 from steinball.gram.base import Gram, GramSummary
 from steinball.gram.cost import check_room
@@ -204,7 +197,7 @@ class KSDEvidence(Evidence):
 
     def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated set and level."""
-        evidence, theta = self.for_set(tolerated), self.radius(tolerated)
+        evidence, theta = self.for_set(tolerated), self.limit(tolerated)
         reading, summary = evidence.reading, self.summary
         decision, ends = reading.decide(summary, theta, level, evidence.null), reading.ends(summary, theta, level)
         sides = ends or [decision]  # where the summary is approximate, bounds hold at both of its ends
@@ -214,6 +207,15 @@ class KSDEvidence(Evidence):
             told |= {"ksd_bounds": (ends[1].ksd, ends[0].ksd), "pvalue_bounds": (ends[0].pvalue, ends[1].pvalue)}
         return {
             **vars(decision),
+            "n": len(summary),
+            "dimension": int(self.problem.samples.shape[1]),
+            "tau": self.tau.value,
+            "tau_kind": self.tau.kind,
+            "bounded": self.bounded,
+            "estimator": self.estimator,
+            "kernel": self.problem.stein.kernel,
+            "tilt": self.problem.stein.tilt,
+            "engine": summary.engine,
             "lower_bound": min(side.lower_bound for side in sides),
             "upper_bound": upper,
             "contamination_bound": 0.0 if self.bounded == "unbounded" else share,
@@ -229,17 +231,17 @@ class KSDEvidence(Evidence):
     def pvalues(self, tolerated: Radius, amounts: Floats) -> list[float]:
         """The p-value at each amount."""
         ksd, sets = self.distance(), [tolerated.resized(float(amount)) for amount in amounts]
-        return [self.for_set(one).null.pvalue(ksd, self.radius(one)) for one in sets]
+        return [self.for_set(one).null.pvalue(ksd, self.limit(one)) for one in sets]
 
     def limits(self, tolerated: Radius, amounts: Floats) -> Floats:
         """θ at each amount."""
-        return np.array([self.radius(tolerated.resized(float(amount))) for amount in amounts])
+        return np.array([self.limit(tolerated.resized(float(amount))) for amount in amounts])
 
-    def radius(self, tolerated: Radius) -> float:
+    def limit(self, tolerated: Radius) -> float:
         """θ of a tolerated set, worked out once: some sets need thousands of draws."""
 
         def found() -> tuple[float, Radius, Supremum]:  # holds what it is about, so that no other gets its place
-            return radius_of(tolerated, self.calibration, self.problem, self.tau), tolerated, self.tau
+            return combination.radius_of(tolerated, self.calibration, self.problem, self.tau), tolerated, self.tau
 
         return self.problem.once(("radius", id(tolerated), id(self.tau)), found)[0]
 
@@ -268,12 +270,12 @@ class KSDEvidence(Evidence):
 
     def check(self, tolerated: Radius) -> None:
         """Refuse a set that does not go with the calibration, the estimator, jumps or excluded points."""
-        check_combination(self.calibration, self.estimator, tolerated, self.moved)
-        check_isolated(tolerated, len(self.problem.rows.excluded))
+        combination.check_combination(self.calibration, self.estimator, tolerated, self.moved)
+        combination.check_isolated(tolerated, len(self.problem.rows.excluded))
 
     def remarks(self, tolerated: Radius) -> Iterator[Remark]:
         """Remarks on boundedness and removal."""
-        return doubts(tolerated, self.calibration, self.problem, self.tau)
+        return combination.doubts(tolerated, self.calibration, self.problem, self.tau)
 
     def sliding(self, tolerated: Radius) -> Radius | None:
         """The tolerated set itself where it has an amount, otherwise a distance, or else a share of contamination."""
@@ -285,7 +287,7 @@ class KSDEvidence(Evidence):
 
     def amount(self, tolerated: Radius, kind: Radius) -> float:
         """Its own amount, or θ where sets of another kind are tolerated."""
-        return float(tolerated.amount or 0.0) if type(tolerated) is type(kind) else self.radius(tolerated)
+        return float(tolerated.amount or 0.0) if type(tolerated) is type(kind) else self.limit(tolerated)
 
     def for_set(self, tolerated: Radius) -> KSDEvidence:
         """The same, read by its calibration for the set behind ``tolerated``."""
@@ -307,7 +309,7 @@ class KSDEvidence(Evidence):
 
     def recalibrated(self, calibration: Calibration) -> KSDEvidence:
         """The same answers, read by another calibration that asks for them too, or for less."""
-        check_rows_and_model(as_calibration(calibration), self.problem.rows)
+        combination.check_rows_and_model(combination.as_calibration(calibration), self.problem.rows)
         calibration = calibration.for_rows(self.problem)
         if missing := self.request.missing(calibration.request(len(self.summary), self.seed)):
             raise ValueError(
@@ -322,12 +324,11 @@ class KSDEvidence(Evidence):
             )
         return dataclasses.replace(self, calibration=calibration)
 
-    def sums(self, radius: float, threshold: float) -> PairSums:
+    def pair_sums(self, tolerated: Radius, level: float) -> tuple[PairSums, ...]:
         """What explanations are made from."""
-        critical = radius + threshold if self.null.by_distance else math.nan
-        row_means, diagonal = host_sums(self.summary)
-        facts: Any = critical, radius, self.tau.value, self.estimator, self.bounded
-        return PairSums(self.problem, row_means, diagonal, *facts)
+        radius = self.limit(tolerated)
+        critical = radius + self.null.threshold(level, radius) if self.null.by_distance else math.nan
+        return (PairSums(self.problem, self.summary, critical, radius, self.tau.value, self.estimator, self.bounded),)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

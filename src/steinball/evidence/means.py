@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import scipy
 
-from steinball.arrays import Floats, check_choice
+from steinball.arrays import Floats
 from steinball.calibration.base import Null
+from steinball.calibration.betting import average_evidence
 from steinball.evidence.base import Evidence, last_place
 from steinball.radius.base import Radius
 
@@ -19,65 +20,44 @@ _BETS, _HAIR = 24, 1e-14
 
 
 @dataclass(frozen=True, eq=False)
-class BoundedMean:
-    r"""Independent values in [low, 1] of a function with E_P f = 0, and tests of E f ≤ ε
+class MeansEvidence(Evidence):
+    r"""Independent values, in [low, 1], of k functions with E_P f = 0, and tests of E f ≤ ε for all of them
 
     .. math:: E(\varepsilon) = \frac1J \sum_j \prod_t \left(1 + \lambda_j (f_t - \varepsilon)\right),
        \qquad 0 < \lambda_j < 1 / (\varepsilon - \text{low}).
 
-    Under E f ≤ ε each product has mean at most 1, so that P(E ≥ 1/α) ≤ α for every n (Markov); this is proved. The
-    asymptotic test is the one-sided t statistic against the normal quantile, for n → ∞ with f fixed; its standard
-    deviation is at least ``deviation``, what f has under P: a rare value that was not seen leaves none in the sample.
+    Under E f ≤ ε each product has mean at most 1, so that P(E ≥ 1/α) ≤ α for every n (Markov), and so for the average
+    of E over the functions; this is proved. The asymptotic test is the one-sided t statistic against the normal
+    quantile, for n → ∞ with f fixed, with Bonferroni's correction over the functions; its standard deviation is at
+    least what f has under P: a rare value that was not seen leaves none in the sample.
 
+    Attributes
+    ----------
+    values : (k, n) array
+        The values of every function.
+    lows, deviations : (k,) arrays
+        The least value of every function, and its standard deviation under P.
+    method : {"betting", "asymptotic"}
+        Which of the two tests.
     """
 
     values: Floats
-    low: float
-    deviation: float = 0.0
-
-    def log_evalue(self, contamination: float) -> float:
-        """log E(ε)."""
-        room = max(contamination - self.low, 1e-300)
-        bets = np.geomspace(0.95 / 64.0, 0.95, _BETS) / room
-        gains = np.log1p(bets[:, None] * (self.values - contamination)).sum(axis=1)
-        return float(scipy.special.logsumexp(gains) - math.log(_BETS))
-
-    def z_score(self, contamination: float) -> float:
-        """√n (mean − ε) / sd; 0 for constant values that do not exceed ε."""
-        deviation = max(self.deviation, float(self.values.std(ddof=1)))
-        excess = float(self.values.mean()) - contamination
-        if deviation == 0.0:
-            return math.inf if excess > 0.0 else 0.0
-        return math.sqrt(self.values.size) * excess / deviation
-
-    def pvalue(self, contamination: float, method: str) -> float:
-        """The p-value of E f ≤ ε."""
-        if method == "betting":
-            return math.exp(-max(0.0, self.log_evalue(contamination)))
-        return float(scipy.special.ndtr(-self.z_score(contamination)))
-
-
-@dataclass(frozen=True, eq=False)
-class MeansEvidence(Evidence):
-    """The values of several bounded functions: an average of e-values, or Bonferroni over t statistics."""
-
-    means: tuple[BoundedMean, ...]
+    lows: Floats
+    deviations: Floats
     method: str
     n_resamples = 0
 
-    def __post_init__(self) -> None:
-        check_choice(self.method, "method", METHODS)
-
     def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated share and level."""
-        share = float(tolerated.contamination or 0.0)
-        if self.method == "betting":
-            statistic, threshold = self._log_evalue(share), -math.log(level)
-        else:
-            statistic = max(mean.z_score(share) for mean in self.means)
-            threshold = -float(scipy.special.ndtri(level / len(self.means)))
+        share, (k, n) = float(tolerated.contamination or 0.0), self.values.shape
+        betting = self.method == "betting"
+        threshold = -math.log(level) if betting else -float(scipy.special.ndtri(level / k))
         return {
-            "statistic": statistic,
+            "n": n,
+            "calibration": self.method.capitalize(),
+            "method": self.method,
+            "share": float(self.values.mean(axis=1).max()),
+            "statistic": self.log_evalue(share) if betting else self.largest_z_score(share),
             "pvalue": self.pvalue(share),
             "threshold": threshold - _HAIR * (1.0 + abs(threshold)),  # the p-value decides, not the rounding of it
             "contamination_bound": self.bound(level),
@@ -87,11 +67,11 @@ class MeansEvidence(Evidence):
         """The p-value at each share."""
         return [self.pvalue(float(amount)) for amount in amounts]
 
-    def pvalue(self, contamination: float) -> float:
+    def pvalue(self, share: float) -> float:
         """The p-value at one share."""
         if self.method == "betting":
-            return math.exp(-max(0.0, self._log_evalue(contamination)))
-        return min(1.0, len(self.means) * min(mean.pvalue(contamination, self.method) for mean in self.means))
+            return math.exp(-max(0.0, self.log_evalue(share)))
+        return min(1.0, len(self.values) * float(scipy.special.ndtr(-self.largest_z_score(share))))
 
     def bound(self, level: float) -> float:
         """The largest rejected share, by bisection: p-values do not fall as the share grows."""
@@ -99,14 +79,23 @@ class MeansEvidence(Evidence):
             return 0.0
         return self.once(("bound", level), lambda: last_place(lambda share: self.pvalue(share) <= level, 0.0, 1.0))
 
-    @property
-    def share(self) -> float:
-        """The largest mean: an estimate, from below, of the contaminated share."""
-        return max(float(mean.values.mean()) for mean in self.means)
+    def log_evalue(self, share: float) -> float:
+        """log E(ε), E averaged over the functions."""
+        bets = np.geomspace(0.95 / 64.0, 0.95, _BETS)
+        rooms = np.maximum(share - self.lows, 1e-300).tolist()
+        gains = [
+            np.log1p((bets / room)[:, None] * (values - share)).sum(axis=1)
+            for room, values in zip(rooms, self.values, strict=True)
+        ]
+        return float(average_evidence(average_evidence(np.stack(gains, axis=1))))
 
-    def _log_evalue(self, contamination: float) -> float:
-        values = [mean.log_evalue(contamination) for mean in self.means]
-        return float(scipy.special.logsumexp(values) - math.log(len(values)))
+    def largest_z_score(self, share: float) -> float:
+        """The largest √n (mean − ε) / sd; 0 for constant values that do not exceed ε."""
+        excess = self.values.mean(axis=1) - share
+        deviations = np.maximum(self.deviations, self.values.std(axis=1, ddof=1))
+        constant = np.where(excess > 0.0, math.inf, 0.0)
+        scaled = math.sqrt(self.values.shape[1]) * excess
+        return float(np.divide(scaled, deviations, out=constant, where=deviations > 0.0).max())
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +120,10 @@ class MMDEvidence(Evidence):
         mmd, radius = self.distance(), float(self.limits(tolerated, np.array([tolerated.contamination or 0.0]))[0])
         threshold = self.null.threshold(level, radius)
         return {
+            "mmd": mmd,
+            "squared_mmd": self.squared_mmd,
+            "calibration": "RandomSplits" if self.n_resamples else "DeviationBound",
+            "n_resamples": self.n_resamples,
             "statistic": max(0.0, mmd - radius),
             "pvalue": self.null.pvalue(mmd, radius),
             "threshold": threshold,

@@ -25,6 +25,7 @@ _SEARCHED = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 """Shares of a model that was fitted to the rows: each needs a search over recalibrations."""
 
 _BATCH, _CERTAIN, _HAIR, _FORECAST = 8, 0.9, 1e-12, 100
+_PILOT = 200  # replicates that scale the views
 Worst = list[tuple[int, int, int, float]]
 
 
@@ -51,8 +52,8 @@ class PredictiveEvidence(Evidence):
         Whether p-values of ``rows="any"`` are the proven ones.
     own : float
         A share to add to the grid.
-    n_resamples, pilot : int
-        Replicates, and those that scale the views.
+    n_resamples : int
+        Number of replicates.
     seed : SeedSequence
         Of all replicates.
     """
@@ -66,7 +67,6 @@ class PredictiveEvidence(Evidence):
     proven: bool
     own: float
     n_resamples: int
-    pilot: int
     seed: np.random.SeedSequence
 
     @cached_property
@@ -87,7 +87,7 @@ class PredictiveEvidence(Evidence):
     def _null(self, rows: str) -> Null:
         if rows not in ("any", "refits"):
             return self.null("any").with_rows(rows)
-        facts: Any = {"pilot": self.pilot, "n_resamples": self.n_resamples, "rng": self.seed}
+        facts: Any = {"pilot": _PILOT, "n_resamples": self.n_resamples, "rng": self.seed}
         return Null(self.pit, self.features, redraw=self.redraw if rows == "refits" else None, **facts)
 
     def _rows(self, tolerated: Radius) -> str:
@@ -182,6 +182,13 @@ class PredictiveEvidence(Evidence):
         table, block, *_ = self.worst(tolerated, amount)[0]
         finding = self.finding(table, block)
         return {
+            "n": self.features.n,
+            "dimension": len(self.features.columns),
+            "calibration": "Refits" if self.redraw and not amount else "SimulatedRows",
+            "n_resamples": self.n_resamples,
+            "bad_rows": self.rows,
+            "fitted": self.prediction.fitted,
+            "features": tuple(self.features.columns),
             "statistic": abs(math.log10(max(pvalue, 1e-300))),
             "pvalue": pvalue,
             "threshold": -math.log10(level) - _HAIR,  # the p-value decides, not the rounding of its logarithm

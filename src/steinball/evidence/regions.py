@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from steinball.arrays import Floats
+from steinball.calibration.base import draw_quantile
 from steinball.evidence.base import Evidence, surprise
 from steinball.models.family import Family
 from steinball.radius.base import Radius
@@ -19,7 +20,6 @@ from steinball.regions.member import Column, Member
 from steinball.regions.reading import Reading
 
 _STEP = 0.005  # tolerated shares at which p-values are looked up: they may fall a little where more is tolerated
-_HAIR = 1e-12
 
 
 def question_of(tolerated: Radius) -> Question:
@@ -73,41 +73,38 @@ class RegionEvidence(Evidence):
     def numbers(self, tolerated: Radius, level: float) -> dict[str, Any]:
         """The numbers of one tolerated set and level."""
         question, share = question_of(tolerated), float(tolerated.amount or 0.0)
-        exact, low, high = self._simulated(question, share), self.bound("tolerance", level), self.upper_bound(level)
-        pvalue = self.pvalue(question, share)
-        statistic, threshold = self._scale(exact and self.learned is None, share, pvalue, level)
+        null, pvalue = self._simulated(question, share), self.pvalue(question, share)
+        low, high = self.bound("tolerance", level), self.upper_bound(level)
+        statistic, threshold = surprise(pvalue, level)
+        if null is not None and self.learned is None:  # the surprise of the region that decides, and what rejects
+            surprising = -self.counted.statistic(share)
+            statistic, threshold = surprising - 1e-9 * abs(surprising), draw_quantile(-null.statistics, level)
         return {
+            "n": len(self.reading.rows),
+            "dimension": self.reading.source.columns,
+            "views": self.views,
             "statistic": statistic,
             "threshold": threshold,
             "pvalue": pvalue,
             "tolerance": share if question == "tolerance" else None,
-            "contamination_bound": self.bound("contamination", level),
+            "contamination_bound": self.share_bound(tolerated, level),
             "difference_interval": (low, high),
             "rows_needed": self.needed(share, level),
-            "calibration": "MonteCarlo" if exact else "BinomialTails",
-            "n_resamples": len(self.null.statistics) if exact and self.null is not None else 0,
+            "calibration": "BinomialTails" if null is None else "MonteCarlo",
+            "n_resamples": 0 if null is None else len(null.statistics),
         }
 
-    def _simulated(self, question: Question, share: float) -> bool:
-        return self.null is not None and question == "contamination" and share == self.null.share
-
-    def _scale(self, exact: bool, share: float, pvalue: float, level: float) -> tuple[float, float]:
-        """A statistic and its threshold: the surprise −log p of the region that decides, and what rejects."""
-        if not exact:
-            return surprise(pvalue, level)
-        assert self.null is not None
-        allowed = math.floor(level * (self.n_resamples + 1) + _HAIR)
-        extremes = np.sort(-self.null.statistics)[::-1]
-        found = -self.counted.statistic(share)
-        return found - 1e-9 * abs(found), float(extremes[allowed - 1]) if allowed >= 1 else math.inf
+    def _simulated(self, question: Question, share: float) -> Null | None:
+        """The null of one share, where it was simulated."""
+        here = self.null is not None and question == "contamination" and share == self.null.share
+        return self.null if here else None
 
     def pvalue(self, question: Question, share: float) -> float:
         """The p-value at one share: simulated where it was simulated, otherwise the largest up to there."""
         if self.learned is not None:
             return min(1.0, 2.0 * min(part.pvalue(question, share) for part in self.parts))
-        if self._simulated(question, share):
-            assert self.null is not None
-            return self.counted.pvalue(self.null)
+        if (null := self._simulated(question, share)) is not None:
+            return self.counted.pvalue(null)
         found = self.counted.bonferroni(question, share)
         return found if found >= 1.0 else max(found, self._climbed(question, math.floor(share / _STEP + 1e-9)))
 
@@ -127,6 +124,10 @@ class RegionEvidence(Evidence):
         if self.learned is not None:
             return max(part.bound(question, level / 2.0) for part in self.parts)
         return self.once(("bound", question, level), lambda: float(self.counted.bound(question, level)))
+
+    def share_bound(self, tolerated: Radius, level: float) -> float:
+        """The share of contamination that is proved, whatever is tolerated."""
+        return self.bound("contamination", level)
 
     def upper_bound(self, level: float) -> float:
         """No region's shares differ by more, at confidence 1 − level."""
@@ -166,11 +167,6 @@ class RegionEvidence(Evidence):
     def sliding(self, tolerated: Radius) -> Radius | None:
         """The same kind of set."""
         return tolerated
-
-    @property
-    def whole_numbers(self) -> bool:
-        """Whether the values are counts or categories."""
-        return self.reading.source.discrete
 
 
 KUIPER, KUIPER_LEVEL = 1.75, 0.05

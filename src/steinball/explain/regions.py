@@ -38,7 +38,7 @@ def place_words(evidence: RegionEvidence, region: Region, names: tuple[str, ...]
         inside = [label for k, label in enumerate(labels) if (region.low < k <= region.high) == region.inside]
         return f"In {', '.join(inside)}"
     where = f"Where {view} is " if view else ""
-    words = _ends_words(region, evidence.whole_numbers, bool(view))
+    words = _ends_words(region, evidence.reading.source.discrete, bool(view))
     return where + words if where else words.capitalize()
 
 
@@ -236,4 +236,4 @@ def profile(evidence: RegionEvidence, tolerated: Radius, names: tuple[str, ...])
     data, model = (cut.family.at(source.rows(rows), at)[0] for rows in (reading.rows, drawn))
     name = _view_words(evidence, region, names) or "x"
     caption = region_sentence(evidence, tolerated, names)
-    return Profile(name, data, model, region, reading.labels, evidence.whole_numbers, caption)
+    return Profile(name, data, model, region, reading.labels, evidence.reading.source.discrete, caption)

@@ -96,6 +96,7 @@ def ksdagg_test(
     (True, True)
     """
     counts = check_resamples(n_resamples), check_resamples(n_resamples_level, "n_resamples_level")
+    level = check_level(level, counts[1])
     n_bisections, calibration = check_resamples(n_bisections, "n_bisections"), WildBootstrap(sum(counts))
     settings = Settings(engine, memory_limit, n_jobs, progress)
     asked = Specification(
@@ -104,20 +105,12 @@ def ksdagg_test(
 
     def choose(rows: Rows) -> tuple[Kernel, ...]:
         chosen = paper_kernels() if kernels is None else collection(kernels, rows)
-        check_level(level, *_scarcer(counts, len(chosen)))
+        check_level(level, counts[0], len(chosen))
         return chosen
 
-    sums, record = assess_kernels(x, model, asked, kernels, choose)
+    sums, remarks = assess_kernels(x, model, asked, kernels, choose)
     evidence = AggregationEvidence.of(sums.problems, sums.summaries, counts[0], n_bisections)
-    fixed = {"calibration": "WildBootstrap", "n_resamples": counts[0], "radius": 0.0}
-    return AggregatedResult.of(
-        evidence, asked.radius, float(level), record, n_resamples_level=counts[1], n_bisections=n_bisections, **fixed
-    )
-
-
-def _scarcer(counts: tuple[int, int], kernels: int) -> tuple[int, int]:
-    """The draws that limit the level, and over how many kernels they are shared: B₁ over all, or B₂ over none."""
-    return (counts[0], kernels) if counts[0] + 1 <= kernels * (counts[1] + 1) else (counts[1], 1)
+    return AggregatedResult.of(evidence, asked.radius, level, remarks)
 
 
 def paper_kernels() -> tuple[Kernel, ...]:
@@ -130,12 +123,12 @@ def kernels_around(median: float, powers: Iterable[int]) -> tuple[Kernel, ...]:
     return tuple(InverseMultiquadric(2.0**power * median) for power in powers)
 
 
-def collection(kernels: Any, subject: Rows) -> tuple[Kernel, ...]:
-    """The kernels that a user passed; ``"median"`` takes their length scales from the subject."""
+def collection(kernels: Any, rows: Rows) -> tuple[Kernel, ...]:
+    """The kernels that a user passed; ``"median"`` takes their length scales from the rows."""
     if isinstance(kernels, str):
         if kernels != "median":
             raise ValueError(f'`kernels` must be kernels, "median" or None, got {kernels!r}.')
-        return kernels_around(subject.median_distance(), POWERS)
+        return kernels_around(rows.median_distance(), POWERS)
     if not isinstance(kernels, Iterable) or isinstance(kernels, Kernel):
         raise TypeError(f"`kernels` must be a sequence of kernels, got {kernels!r}. With one kernel, use `ksd_test`.")
     found = tuple(check_kind(kernel, Kernel, "kernels", "kernels of `steinball.kernels` only") for kernel in kernels)
@@ -217,33 +210,20 @@ def robust_ksdagg_test(
     >>> result.rejected, result.at(contamination=0.15).rejected
     (True, False)
     """
-    tolerated, calibration = _tolerated(contamination, radius), as_calibration(calibration)
-    tau = calibration.default_tau if tau is None else tau
-    settings = Settings(engine, memory_limit, n_jobs, progress)
+    if radius is None:
+        if contamination is None:
+            raise TypeError("give `contamination`, the tolerated share, or `radius`, another tolerated set.")
+        radius = Huber(contamination)
+    tolerated, calibration = as_radius(radius), as_calibration(calibration)
     check_over_kernels(calibration, tolerated)
+    tau, work = calibration.default_tau if tau is None else tau, Settings(engine, memory_limit, n_jobs, progress)
     asked = Specification(
-        tolerated, calibration, level, rng, settings, None, tilt, tau,
-        outside=outside, check_model=check_model, standardize=standardize,
-    )  # fmt: skip
-    evidence, record = assess_kernels(x, model, asked, kernels, lambda rows: _around_median(kernels, rows))
-    fixed: dict[str, Any] = {
-        "calibration": type(evidence.calibration).__name__,
-        "n_resamples": evidence.calibration.n_resamples,
-        "taus": tuple(one.value for one in evidence.taus),
-        "tau_kind": evidence.taus[0].kind,
-        "bounded": evidence.bounded,
-    }
-    return RobustAggregatedResult.of(evidence, tolerated, asked.level, record, **fixed)
+        tolerated, calibration, level, rng, work, None, tilt, tau, "v", None, outside, check_model, standardize
+    )
 
+    def choose(rows: Rows) -> tuple[Kernel, ...]:
+        around = kernels is None
+        return kernels_around(rows.median_distance(), ROBUST_POWERS) if around else collection(kernels, rows)
 
-def _around_median(kernels: Any, rows: Rows) -> Sequence[Kernel]:
-    return kernels_around(rows.median_distance(), ROBUST_POWERS) if kernels is None else collection(kernels, rows)
-
-
-def _tolerated(contamination: float | None, radius: Radius | None) -> Radius:
-    """The tolerated set; ``radius`` goes before a share."""
-    if radius is not None:
-        return as_radius(radius)
-    if contamination is None:
-        raise TypeError("give `contamination`, the tolerated share, or `radius`, another tolerated set.")
-    return Huber(contamination)
+    evidence, remarks = assess_kernels(x, model, asked, kernels, choose)
+    return RobustAggregatedResult.of(evidence, tolerated, level, remarks)

@@ -8,16 +8,8 @@ from functools import partial
 from typing import Any
 
 from steinball.arrays import as_seed, check_level
+from steinball.calibration import combination
 from steinball.calibration.base import Calibration
-from steinball.calibration.combination import (
-    as_calibration,
-    check_combination,
-    check_engine,
-    check_isolated,
-    check_rows_and_model,
-    doubts,
-    radius_of,
-)
 from steinball.checks.dependence import dependent_rows
 from steinball.checks.memory import slow_memory
 from steinball.checks.model import contradictions, mistaken_score, separated_modes
@@ -31,8 +23,7 @@ from steinball.gram.whole import with_isolated
 from steinball.kernels.base import Kernel
 from steinball.problem import Problem
 from steinball.radius.base import as_radius
-from steinball.record import Record
-from steinball.remarks import Remark, give
+from steinball.remarks import Remark
 from steinball.rows import Rows, in_no_coordinates
 from steinball.tau.certificate import Supremum
 from steinball.tau.supremum import find_supremum
@@ -60,10 +51,10 @@ class Specification:
     standardize: bool = True
 
     def __post_init__(self) -> None:
-        calibration, seed = as_calibration(self.calibration), as_seed(self.rng)
+        calibration, seed = combination.as_calibration(self.calibration), as_seed(self.rng)
         level = 0.0 if self.level is None else check_level(self.level, calibration.n_resamples)
         vars(self).update(radius=as_radius(self.radius), calibration=calibration, rng=seed, level=level)
-        check_combination(calibration, check_estimator(self.estimator), self.radius, self.jumps is not None)
+        combination.check_combination(calibration, check_estimator(self.estimator), self.radius, self.jumps is not None)
 
     def prepare(self, x: Any, model: Any, kernel_given: Any = None) -> Rows:
         """The rows where they are tested; refused where calibration or tolerance do not go with them."""
@@ -75,34 +66,36 @@ class Specification:
         words = {"jumps": self.jumps, "seed": self.rng, "outside": self.outside}
         words |= {"base": base and self.jumps is None, "standardize": free and self.standardize}
         rows = Rows.of(x, model, predictable=self.calibration.predictable, **words)
-        check_isolated(self.radius, len(rows.excluded))
-        check_rows_and_model(self.calibration, rows)
+        combination.check_isolated(self.radius, len(rows.excluded))
+        combination.check_rows_and_model(self.calibration, rows)
         return rows
 
 
-def assess(x: Any, model: Any, asked: Specification) -> tuple[KSDEvidence, Record]:
-    """The evidence of a test under one kernel, and what was remarked on the way."""
+def assess(x: Any, model: Any, asked: Specification) -> tuple[KSDEvidence, list[Remark]]:
+    """The evidence of a test under one kernel, and what is to be remarked."""
     rows = asked.prepare(x, model)
     return assess_problem(Problem.of(rows, asked.kernel, asked.tilt), asked, rows.fixes(asked.kernel, asked.tilt))
 
 
-def assess_problem(problem: Problem, asked: Specification, fixed: bool = False) -> tuple[KSDEvidence, Record]:
-    """The same for a problem that is posed already; ``fixed`` says that kernel and tilt owe nothing to its samples."""
+def assess_problem(
+    problem: Problem, asked: Specification, fixed: bool = False, kind: type[KSDEvidence] = KSDEvidence
+) -> tuple[KSDEvidence, list[Remark]]:
+    """The same, of a kind, for a posed problem; ``fixed`` says that kernel and tilt owe nothing to its samples."""
     calibration = asked.calibration.for_rows(problem)
     tau = find_supremum(asked.tau, problem)
-    theta = radius_of(asked.radius, calibration, problem, tau)
+    theta = combination.radius_of(asked.radius, calibration, problem, tau)
     calibration = calibration.for_set(asked.radius, problem, tau)
-    remarks = [*looked_over(problem, asked), *doubts(asked.radius, calibration, problem, tau)]
+    remarks = [*looked_over(problem, asked), *combination.doubts(asked.radius, calibration, problem, tau)]
     reading = Reading(calibration, tau, asked.estimator)
     request = calibration.request(problem.rows.n, asked.rng)
-    check_engine(calibration, request, asked.settings.engine)
-    decides = partial(reading.decides, radius=theta, level=asked.level)
+    combination.check_engine(calibration, request, asked.settings.engine)
+    decides = partial(reading.decides, radius=theta, level=asked.level)  # an engine keeps it, and is pickled
     gram = gram_of(problem, tau, request, calibration, asked.settings, decides)
     summary = gram.summarise(request)
     remarks += seen_in_order(problem, summary, asked.calibration, calibration)
     moved, predictable = asked.jumps is not None, fixed or calibration.predictable
     facts = calibration, asked.rng, tau, asked.estimator, moved, predictable
-    return KSDEvidence(problem, gram, request, summary, *facts), Record(warnings=tuple(give(remarks)))
+    return kind(problem, gram, request, summary, *facts), remarks
 
 
 def assess_kernels(
@@ -111,7 +104,7 @@ def assess_kernels(
     asked: Specification,
     kernels: Any,
     choose: Callable[[Rows], Sequence[Kernel]],
-) -> tuple[RobustAggregationEvidence, Record]:
+) -> tuple[RobustAggregationEvidence, list[Remark]]:
     """The evidence of a test under several kernels: those that ``choose`` picks for the rows by ``kernels``, which the
     user asked for. The weights are drawn once and serve them all."""
     rows = asked.prepare(x, model, kernels)
@@ -120,7 +113,7 @@ def assess_kernels(
     calibration = asked.calibration.for_rows(problems[middle])
     taus = tuple(find_supremum(asked.tau, problem) for problem in problems)
     for problem, tau in zip(problems, taus, strict=True):
-        radius_of(asked.radius, calibration, problem, tau)
+        combination.radius_of(asked.radius, calibration, problem, tau)
     settings = replace(asked.settings, engine=exact_engine(asked.settings.engine, len(rows)))
     request = calibration.request(rows.n, asked.rng).gathered(rows.n, settings.n_jobs)
     grams = (gram_of(*pair, request, calibration, settings) for pair in zip(problems, taus, strict=True))
@@ -128,7 +121,7 @@ def assess_kernels(
     evidence = RobustAggregationEvidence(problems, summaries, taus, calibration)
     remarks = [*looked_over(problems[middle], asked), *evidence.remarks(asked.radius)]
     remarks += seen_in_order(problems[middle], summaries[middle], asked.calibration, calibration)
-    return evidence, Record(warnings=tuple(give(remarks)))
+    return evidence, remarks
 
 
 def looked_over(problem: Problem, asked: Specification) -> Iterator[Remark]:

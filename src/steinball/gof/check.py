@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Number
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -14,12 +15,10 @@ from steinball.arrays import as_samples, as_seed, check_level, generator_at, nam
 from steinball.calibration import BoundaryBootstrap
 from steinball.cautions import RemovalWarning
 from steinball.evidence.check import CheckEvidence, ColumnsEvidence
-from steinball.evidence.ksd import KSDEvidence
-from steinball.evidence.regions import RegionEvidence
 from steinball.frames import frame_columns
 from steinball.gof.fitted import fit_test
 from steinball.gof.ksd import ksd_test, robust_ksd_test
-from steinball.gof.regions import region_evidence, region_remarks, region_result, tolerated_set, with_learned
+from steinball.gof.regions import RegionSettings, region_remarks, region_result, tolerated_set
 from steinball.models.base import model_at
 from steinball.models.family import Family
 from steinball.models.knowledge import Knowledge
@@ -27,7 +26,6 @@ from steinball.models.registry import class_names
 from steinball.radius.base import Radius
 from steinball.record import Record, recorded
 from steinball.regions.reading import Reading, read_where_drawn
-from steinball.remarks import give
 from steinball.results.base import Result
 from steinball.results.check import CheckResult, ColumnsResult
 from steinball.results.gof import GofResult
@@ -37,7 +35,6 @@ from steinball.tau.certificate import is_upper_bound
 MOST_PAIRED = 10_000
 """Rows whose pairs are compared where regions see all rows."""
 
-_DRAWS = 1999
 _COLUMNS = 9  # below the seed of a check, the seeds of its columns
 
 
@@ -111,56 +108,41 @@ def check(
     >>> sb.check(x, sb.models.Gaussian(), contamination=0.1, rng=0).verdict
     'good enough'
     """
-    tolerated, level, seed = tolerated_set(contamination, tolerance), check_level(level), as_seed(rng)
-    learner = Learner(learn or classifier is not None, classifier)
+    tolerated, level = tolerated_set(contamination, tolerance), check_level(level)
+    settings = RegionSettings(as_seed(rng), learn, classifier)
     if not _of_columns(model):
-        return _check(x, model, tolerated, level, seed, learner)
+        return _check(x, model, tolerated, level, settings)
     columns = _columns(x, model)
-    calibration = "auto" if len(columns) <= level * (_DRAWS + 1) / 2.0 else "bound"
-    parts = {}
+    calibration = "auto" if len(columns) <= level * (settings.n_resamples + 1) / 2.0 else "bound"
+    parts, seed = {}, settings.seed
     for k, (name, values, own) in enumerate(columns):
         below = SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, _COLUMNS, k))
         with naming(f"column `{name}`"):
-            found = _check(values, own, tolerated, level, below, learner, calibration)
+            found = _check(values, own, tolerated, level, replace(settings, seed=below, calibration=calibration))
         parts[name] = found._called("", (name,))
     return _together(parts, tolerated, level)
 
 
-class Learner(NamedTuple):
-    """Whether views are learned, and by which classifier."""
-
-    learns: bool
-    classifier: Any
-
-
-def _check(
-    x: Any, model: Any, tolerated: Radius, level: float, seed: SeedSequence, learner: Learner, calibration: str = "auto"
-) -> CheckResult:
+def _check(x: Any, model: Any, tolerated: Radius, level: float, settings: RegionSettings) -> CheckResult:
     """The check of rows with one model."""
     reading = None if _is_family(model) else read_where_drawn(model, x)
-    if learner.learns and reading is None:
+    if settings.learns and reading is None:
         raise TypeError("`learn` and `classifier` compare shares in regions: they need a model that can be drawn from.")
     if _is_family(model):
-        fitted = _fitted(x, model, tolerated, level, seed)
-        name = "regions" if isinstance(fitted, RegionFitResult) else "distance"
-        return _checked({name: fitted}, tolerated, level, _details({name: fitted}))
-    tests: dict[str, Result] = {}
-    if reading is not None:
-        evidence = region_evidence(reading, tolerated, None, calibration, _DRAWS)
-        if learner.learns:
-            evidence = with_learned(evidence, tolerated, learner.classifier, calibration, seed, _DRAWS)
-        tests["regions"] = region_result(evidence, tolerated, level, Record())
-    why = _without_scores(model, reading)
+        fitted = _fitted(x, model, tolerated, level, settings.seed)
+        return _checked({"regions" if isinstance(fitted, RegionFitResult) else "distance": fitted}, tolerated, level)
+    evidence = None if reading is None else settings.evidence(reading, tolerated)
+    why, distance = _without_scores(model, reading), None
     if why is None:
-        rows, said = _paired(x, reading, seed)
-        distance = _distance(rows, model, tolerated, level, seed, alone=reading is None)
-        tests |= {} if distance is None else {"distance": distance}
-        said |= {"scores": "not compared, since no bound of the Stein kernel is known"} if distance is None else {}
-    else:
-        said = {"scores": why} if why else {}
-        assert reading is not None
-    remarks = [] if "distance" in tests or reading is None else give(region_remarks(reading))
-    return _checked(tests, tolerated, level, said | _details(tests), tuple(remarks))
+        rows, why = _paired(x, reading, settings.seed)
+        distance = _distance(rows, model, tolerated, level, settings.seed, alone=reading is None)
+        why = why if distance is not None else "not compared, since no bound of the Stein kernel is known"
+    tests: dict[str, Result] = {}
+    if evidence is not None:
+        remarks = region_remarks(evidence.reading) if distance is None else ()
+        tests["regions"] = region_result(evidence, tolerated, level, remarks)
+    tests |= {} if distance is None else {"distance": distance}
+    return _checked(tests, tolerated, level, **({"scores": why} if why else {}))
 
 
 def _of_columns(model: Any) -> bool:
@@ -190,16 +172,9 @@ def _columns(x: Any, model: Mapping[Any, Any]) -> list[tuple[str, Any, Any]]:
 def _together(parts: dict[str, CheckResult], tolerated: Radius, level: float) -> ColumnsResult:
     """One result of all columns."""
     evidence = ColumnsEvidence({name: part._evidence for name, part in parts.items()})
-    warned = tuple(f"{name}: {text}" for name, part in parts.items() for text in part._record.warnings)
-    return ColumnsResult(
-        **evidence.decide(tolerated, evidence.checked_level(level)),
-        n=next(iter(parts.values())).n,
-        dimension=len(parts),
-        n_resamples=evidence.n_resamples,
-        _evidence=evidence,
-        _tests=dict(parts),
-        _record=Record(warnings=warned),
-    )
+    record = Record().warned(f"{name}: {text}" for name, part in parts.items() for text in part._record.warnings)
+    sizes = {"n": next(iter(parts.values())).n, "dimension": len(parts)}
+    return ColumnsResult.of(evidence, tolerated, level, _tests=dict(parts), _record=record, **sizes)
 
 
 def _is_family(model: Any) -> bool:
@@ -226,13 +201,13 @@ def _without_scores(model: Any, reading: Reading | None) -> str | None:
     return f"not compared, since {outside} of the rows lie outside the support of the model" if outside else None
 
 
-def _paired(x: Any, reading: Reading | None, seed: SeedSequence) -> tuple[Any, dict[str, Any]]:
-    """The rows whose pairs are compared: all, or beside regions a random part of very many."""
+def _paired(x: Any, reading: Reading | None, seed: SeedSequence) -> tuple[Any, str]:
+    """The rows whose pairs are compared: all, or beside regions a random part of very many, and what is said of it."""
     samples = as_samples(x)
     if reading is None or len(reading.rows) <= MOST_PAIRED:
-        return samples, {}
+        return samples, ""
     chosen = np.sort(generator_at(seed, 7).permutation(len(reading.rows))[:MOST_PAIRED])
-    return take_rows(samples, chosen), {"scores": f"of {MOST_PAIRED:,} rows, drawn at random"}
+    return take_rows(samples, chosen), f"of {MOST_PAIRED:,} rows, drawn at random"
 
 
 def _distance(
@@ -261,28 +236,10 @@ def _fitted(x: Any, family: Any, tolerated: Radius, level: float, seed: SeedSequ
     return fit_test(x, family, contamination=tolerated.contamination, level=level, rng=seed)
 
 
-def _details(tests: dict[str, Result]) -> dict[str, Any]:
-    regions = tests.get("regions")
-    return {} if regions is None else dict(regions.details)  # type: ignore[attr-defined]
-
-
-def _checked(
-    tests: dict[str, Result], tolerated: Radius, level: float, details: dict[str, Any], remarks: tuple[str, ...] = ()
-) -> CheckResult:
+def _checked(tests: dict[str, Result], tolerated: Radius, level: float, **details: Any) -> CheckResult:
     """One result of all tests."""
-    regions, distance = (tests[name]._evidence if name in tests else None for name in ("regions", "distance"))
-    assert regions is None or isinstance(regions, RegionEvidence)
-    assert distance is None or isinstance(distance, KSDEvidence)
-    evidence = CheckEvidence(regions, distance)
-    warned = tuple(text for part in tests.values() for text in part._record.warnings)
-    first = next(iter(tests.values()))
-    return CheckResult(
-        **evidence.decide(tolerated, evidence.checked_level(level)),
-        n=first.n,
-        dimension=first.dimension,
-        n_resamples=evidence.n_resamples,
-        details=details,
-        _evidence=evidence,
-        _tests=tests,
-        _record=Record(warnings=tuple(dict.fromkeys((*warned, *remarks)))),
-    )
+    first, evidence = next(iter(tests.values())), CheckEvidence({name: part._evidence for name, part in tests.items()})
+    details |= vars(tests["regions"])["details"] if "regions" in tests else {}
+    record = Record().warned(text for part in tests.values() for text in part._record.warnings)
+    about: dict[str, Any] = {"n": first.n, "dimension": first.dimension, "details": details}
+    return CheckResult.of(evidence, tolerated, level, _tests=tests, _record=record, **about)

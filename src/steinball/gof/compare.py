@@ -8,18 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from steinball import comparison
 from steinball.arrays import Floats, as_samples, as_seed, check_kind, check_level, is_array_like, naming, to_host
 from steinball.cautions import FewRowsWarning, FittedOnDataWarning
 from steinball.checks.rows import is_mean_of
-from steinball.comparison import (
-    POOLED,
-    DrawnEmbedding,
-    Embedding,
-    KernelCoordinates,
-    MixtureEmbedding,
-    compare_embeddings,
-    number_of_draws,
-)
 from steinball.fitting.families import as_family
 from steinball.gof.fitted import split
 from steinball.models.base import source_of_draws
@@ -94,16 +86,14 @@ def compare(
     fits = {name: _fitted(name, family, apart) for name, family in families.items()}
     known = {name: fits[name][0] if name in fits else model for name, model in named.items()}
     sources = {name: _Source.of(name, model, rows, len(known), seed) for name, model in sorted(known.items())}
-    at = KernelCoordinates.from_draws([source.draws for source in sources.values()])
+    at = comparison.KernelCoordinates.from_draws([source.draws for source in sources.values()])
     embeddings = {name: sources[name].embedding(at) for name in named}
-    pairs = compare_embeddings(rows, embeddings, share, level)
+    pairs = comparison.compare_embeddings(rows, embeddings, share, level)
     draws = {name: 0 if sources[name].parts is not None else len(sources[name].draws) for name in named}
-    about = {"n": len(rows), "dimension": rows.shape[1], "draws": draws, "fitted_on": len(apart)}
-    record = Record(warnings=tuple(give(_remarks(rows, sources))))
-    return ComparisonResult(
-        names=tuple(named), pairs=tuple(pairs), contamination=share, level=level, _rows=rows, _record=record,
-        fitted={name: params for name, (_, params) in fits.items()}, **about,
-    )  # fmt: skip
+    about: dict[str, Any] = {"n": len(rows), "dimension": rows.shape[1], "draws": draws, "fitted_on": len(apart)}
+    about |= {"fitted": {name: params for name, (_, params) in fits.items()}, "names": tuple(named), "_rows": rows}
+    record = Record().warned(give(_remarks(rows, sources)))
+    return ComparisonResult(pairs=tuple(pairs), contamination=share, level=level, _record=record, **about)
 
 
 def _check_names(models: Any) -> dict[str, Any]:
@@ -160,18 +150,19 @@ class _Source:
         with naming(f"`models[{name!r}]`"):
             known = Knowledge(source_of_draws(model, rows.shape[1]))
             rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=tuple(name.encode())))
-            needed = POOLED // models if known.normal_parts is not None else number_of_draws(len(rows))
+            pooled = comparison.POOLED // models
+            needed = comparison.number_of_draws(len(rows)) if known.normal_parts is None else pooled
             draws = _draws_of(known, max(2, needed), rng)
             if draws.shape[1] != rows.shape[1]:
                 raise ValueError(f"the model has {draws.shape[1]} columns, but `samples` has {rows.shape[1]}.")
         return cls(draws, known.normal_parts, known.location)
 
-    def embedding(self, at: KernelCoordinates) -> Embedding:
+    def embedding(self, at: comparison.KernelCoordinates) -> comparison.Embedding:
         """μ, in closed form where there is one."""
         if self.parts is None:
-            return DrawnEmbedding(at, self.draws)
+            return comparison.DrawnEmbedding(at, self.draws)
         weights, means, covariances = self.parts
-        return MixtureEmbedding(at, means, covariances, weights)
+        return comparison.MixtureEmbedding(at, means, covariances, weights)
 
 
 def _draws_of(known: Knowledge, m: int, rng: np.random.Generator) -> Floats:

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from steinball.arrays import (
-    Array,
-    Floats,
-    as_number,
-    as_samples,
-    as_seed,
-    check_level,
-    check_share,
-    computed,
-    take_rows,
-    to_host,
-)
+from steinball import arrays
+from steinball.arrays import Array, Floats, to_host
 from steinball.calibration import Calibration, ProjectedBootstrap, RefitBootstrap
-from steinball.calibration.fitted import FittedCalibration, FittedModel, as_fitted, least_rows
-from steinball.evidence.ksd import FamilyEvidence, KSDEvidence
+from steinball.calibration.fitted import FittedModel, as_fitted, least_rows
+from steinball.evidence.ksd import FamilyEvidence
 from steinball.evidence.regions import FamilyRegionEvidence
-from steinball.fitting.families import Estimate, Estimator, Fitter, MaximumLikelihood, as_estimator, as_family
+from steinball.fitting.families import Estimator, Fitter, MaximumLikelihood, as_estimator, as_family
 from steinball.gof.assess import Specification, assess_problem
 from steinball.gof.regions import region_details, region_remarks
 from steinball.gram.choose import Settings
@@ -37,13 +27,12 @@ from steinball.models.knowledge import Knowledge
 from steinball.models.standardized import MovedFamily, Standardization, Standardized, standardized
 from steinball.problem import Problem
 from steinball.radius.contamination import Huber
-from steinball.record import Record, recorded
+from steinball.record import recorded
 from steinball.regions.counted import Counted
 from steinball.regions.design import Design
 from steinball.regions.member import MOST_PARAMETERS, Column, Member, closest_member, heights, uniform_design
 from steinball.regions.reading import Reading
 from steinball.regions.source import Source, find_grid
-from steinball.remarks import give
 from steinball.results.gof import FitResult
 from steinball.results.regions import RegionFitResult
 from steinball.rows import Rows, in_no_coordinates, within_reach
@@ -97,18 +86,9 @@ def region_fit(
     counted, reading = _counted(source, member, len(x)), Reading(None, source, x)
     evidence = FamilyRegionEvidence(counted, null, reading, family=family, column=column, member=member)
     shown = family.reported(member.params, np.zeros_like(member.params))
-    return RegionFitResult(
-        **evidence.decide(Huber(share), evidence.checked_level(level)),
-        n=len(x),
-        dimension=1,
-        views=1,
-        details=region_details(reading),
-        family=family.label,
-        params={name: value for name, (value, _) in shown.items()},
-        known_params=known,
-        _evidence=evidence,
-        _record=Record(warnings=tuple(give(region_remarks(reading)))),
-    )
+    about: dict[str, Any] = {"details": region_details(reading), "family": family.label, "known_params": known}
+    about["params"] = {name: value for name, (value, _) in shown.items()}
+    return RegionFitResult.of(evidence, Huber(share), level, region_remarks(reading), **about)
 
 
 def _cdf(family: Family, params: Floats, x: Floats) -> Floats:
@@ -212,159 +192,123 @@ def fit_test(
     >>> result.rejected, round(result.params["shape"], 1), round(result.standard_errors["shape"], 1)
     (False, 3.2, 0.3)
     """
-    samples, share, seed = computed(as_samples(x)), check_share(contamination, "contamination"), as_seed(rng)
-    found = as_family(family, int(samples.shape[1]), known_params)
-    settings = Settings(engine, memory_limit, n_jobs, progress)
-    shared: dict[str, Any] = {"level": level, "rng": seed, "settings": settings}
+    samples, share = arrays.computed(arrays.as_samples(x)), arrays.check_share(contamination, "contamination")
+    found, seed = as_family(family, int(samples.shape[1]), known_params), arrays.as_seed(rng)
     known = {name: float(value) for name, value in (known_params or {}).items()}
     if share > 0.0:
         given = {"fit": fit, "calibration": calibration, "kernel": kernel, "tilt": None if tilt == "needed" else tilt}
         check_asked(share, found, int(samples.shape[1]), given)
-        return region_fit(to_host(within_reach(samples)), found, share, check_level(level), known)
-    task = _Task(samples, found, kernel, tilt, known, shared).standardized(fit)
-    found = task.family
-    if isinstance(found, Fitter):
-        return task.refitted(found, fit, calibration)
-    return task.at_the_fit(found, as_estimator(fit), calibration)
+        return region_fit(to_host(within_reach(samples)), found, share, arrays.check_level(level), known)
+    words = {"level": level, "rng": seed, "settings": Settings(engine, memory_limit, n_jobs, progress)}
+    task = _Task(samples, found, as_estimator(fit), kernel, tilt, calibration, words).standardized()
+    if isinstance(task.family, Family):
+        return task.at_a_member(task.family, known)
+    if fit is not None:
+        raise ValueError(f"`fit` cannot be given for {found.label}, which fits by itself. Leave it out.")
+    return task.at_a_model(task.family)
 
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What is tested, and how."""
+    """What is fitted and tested, and how; ``given`` are the rows as the user passed them, where others are tested."""
 
     samples: Array
     family: Family | Fitter
+    estimator: Estimator
     kernel: Kernel | None
     tilt: Tilt | str | None
-    known: dict[str, float]
-    shared: dict[str, Any]
+    calibration: Calibration | None
+    words: dict[str, Any]
     given: Array | None = None
 
-    def standardized(self, fit: Any) -> _Task:
+    def standardized(self) -> _Task:
         """The same in coordinates in which neither units nor correlations matter: those of the fit.
 
         On the line and for a fit by the KSD the coordinates are those of the data.
         """
-        x, family = self.host, self.family
+        x, family = to_host(self.samples), self.family
         free = in_no_coordinates(self.kernel, self.tilt) and x.shape[1] > 1
-        if not free or (fit is not None and as_estimator(fit).bounded_influence):
+        if not free or self.estimator.bounded_influence:
             return self
-        model = family.fit(x) if isinstance(family, Fitter) else family.model(family.fit(x))
-        found = standardized(model, self.samples)
+        found = standardized(family.model(family.fit(x)) if isinstance(family, Family) else family.fit(x), self.samples)
         if found is None or found[1].is_identity or found[1].support is not None:
             return self
         moved: Family | Fitter = (
-            Fitter(partial(_fit_moved, family.fit, found[1]), family.label)
-            if isinstance(family, Fitter)
-            else MovedFamily(family, found[1])
+            MovedFamily(family, found[1])
+            if isinstance(family, Family)
+            else Fitter(partial(_fit_moved, family.fit, found[1]), family.label)
         )
         return replace(self, samples=found[1](self.samples), family=moved, given=self.samples)
 
-    def _rows(self, model: Model) -> Rows:
-        """The rows as the user passed them, with a model that moves them where it is stated."""
-        return Rows.of(self.samples if self.given is None else self.given, model)
+    def at_a_model(self, fitter: Fitter) -> FitResult:
+        """A decision at what an estimator has fitted, whose parameters are not known."""
+        model = fitter.fit(to_host(self.samples))
+        fitted = FittedModel(model, fitter.fit, choose=self.choose, settings=self.words["settings"])
+        about = {"family": fitter.label, "fit": "its own"}
+        return self._decided(fitted, self.choose(self.samples, model), RefitBootstrap(), about)
 
-    @property
-    def host(self) -> Floats:
-        """The samples as NumPy."""
-        return to_host(self.samples)
+    def at_a_member(self, family: Family, known: dict[str, float]) -> FitResult:
+        """A decision at the fitted member; by refitting where the projection is not exact enough and fits are quick."""
+        x, stein = to_host(self.samples), self.choose(self.samples)
+        estimate = self.estimator.estimate(family, x, stein)
+        pulls = estimate.influence(x) if estimate.pulls is None else estimate.pulls
+        fitted = FittedModel(
+            family.model(estimate.params),
+            partial(self._refitted, family),
+            partial(family.free_scores, estimate.params),
+            None if self.estimator.minimizes_ksd else pulls,
+            self.choose,
+            partial(self._matched, family, estimate.params),
+            self.words["settings"],
+        )
+        few = min(max(_FEW_ROWS, _ROWS_EACH * len(family.names)), _MOST_REFITTED)
+        default = RefitBootstrap(_REFITS) if family.quick and len(x) < few else ProjectedBootstrap()
+        shown = family.reported(estimate.params, estimate.standard_errors(x))
+        about = {"family": family.label, "fit": self.estimator.label, "known_params": known}
+        about |= {"params": {name: value for name, (value, _) in shown.items()}, "_numerical": family.numerical}
+        about |= {"standard_errors": {name: error for name, (_, error) in shown.items()}}
+        return self._decided(fitted, stein, default, about)
 
-    def _chosen(self, x: Array, model: Model, edge: bool) -> SteinKernel:
-        """Kernel and tilt for data x around a model."""
+    def _decided(
+        self, fitted: FittedModel, stein: SteinKernel, default: Calibration, about: dict[str, Any]
+    ) -> FitResult:
+        rows = Rows.of(self.samples if self.given is None else self.given, fitted.model)  # moved where it is stated
+        problem, words = Problem.of(rows, stein.kernel, stein.tilt), self.words
+        chosen = as_fitted(default if self.calibration is None else self.calibration)
+        asked = Specification(Huber(0.0), chosen.for_fit(fitted, problem, words["rng"]), **words, check_model=False)
+        evidence, remarks = assess_problem(problem, asked, kind=FamilyEvidence)
+        return FitResult.of(evidence, Huber(0.0), words["level"], remarks, **about)
+
+    def choose(self, x: Array, model: Model | None = None) -> SteinKernel:
+        """Kernel and tilt for data x: around a robust first fit where the estimator is robust, else around the fit."""
+        family = self.family
+        if isinstance(family, Family):
+            if self.estimator.bounded_influence:
+                model = family.model(family.start(to_host(x)))
+            elif model is None or not isinstance(self.estimator, MaximumLikelihood):
+                model = family.model(family.fit(to_host(x)))
+        edge = (family if isinstance(family, Family) else Knowledge(model)).support is not None
         kernel = InverseMultiquadric(_WIDER * median_of_checked(x)) if self.kernel is None else self.kernel
-        tilt = self.tilt
-        if isinstance(tilt, str) and tilt == "needed":
-            tilt = "auto" if edge else None
+        tilt = ("auto" if edge else None) if self.tilt == "needed" else self.tilt
         rows = Rows.of(x, model) if self.given is None else Rows(x, model)  # x is where the model is stated
         return rows.choose(kernel, tilt)
 
-    def _default(self, family: Family) -> FittedCalibration:
-        """Refitting where the projection is not exact enough and fits are quick: small samples, many parameters."""
-        few = min(max(_FEW_ROWS, _ROWS_EACH * len(family.names)), _MOST_REFITTED)
-        return RefitBootstrap(_REFITS) if family.quick and len(self.host) < few else ProjectedBootstrap()
+    def _params(self, family: Family, x: Floats) -> Floats:
+        """The parameters of other data; maximum likelihood needs no kernel."""
+        quick = isinstance(self.estimator, MaximumLikelihood)
+        return family.fit(x) if quick else self.estimator.params(family, x, self.choose(x))
 
-    def refitted(self, fitter: Fitter, fit: Any, calibration: Calibration | None) -> FitResult:
-        """For an estimator whose parameters are not known."""
-        if fit is not None:
-            raise ValueError(f"`fit` cannot be given for {fitter.label}, which fits by itself. Leave it out.")
-        model = fitter.fit(self.host)
-        choose = partial(self._chosen, edge=Knowledge(model).support is not None)
-        chosen = as_fitted(RefitBootstrap() if calibration is None else calibration)
-        about: dict[str, Any] = {"family": fitter.label, "fit": "its own"}
-        fitted = FittedModel(model, fitter.fit, choose=choose, settings=self.shared["settings"])
-        return self._calibrated(fitted, choose(self.samples, model), chosen, about)
+    def _refitted(self, family: Family, x: Floats) -> Model:
+        return family.model(self._params(family, x))
 
-    def _calibrated(
-        self, fitted: FittedModel, stein: SteinKernel, chosen: FittedCalibration, about: dict[str, Any]
-    ) -> FitResult:
-        problem, words = Problem.of(self._rows(fitted.model), stein.kernel, stein.tilt), self.shared
-        calibration = chosen.for_fit(fitted, problem, words["rng"])
-        asked = Specification(
-            Huber(0.0), calibration, words["level"], words["rng"], words["settings"], stein.kernel, stein.tilt,
-            "sample", check_model=False,
-        )  # fmt: skip
-        evidence, record = assess_problem(problem, asked)
-        parts = {field.name: vars(evidence)[field.name] for field in fields(KSDEvidence)}
-        return FitResult.of(FamilyEvidence(**parts), Huber(0.0), words["level"], record, **about)
-
-    def at_the_fit(self, family: Family, estimator: Estimator, calibration: Calibration | None) -> FitResult:
-        """A decision at the fitted model."""
-        choose = partial(self._stein, family, estimator)
-        stein = choose(self.samples, None)
-        estimate = estimator.estimate(family, self.host, stein)
-        pulls = estimate.influence(self.host) if estimate.pulls is None else estimate.pulls
-        fitted = FittedModel(
-            family.model(estimate.params),
-            partial(_refit_model, family, estimator, choose),
-            partial(family.free_scores, estimate.params),
-            None if estimator.minimizes_ksd else pulls,
-            choose=choose,
-            match=partial(_matched, family, estimator, choose, estimate.params),
-            settings=self.shared["settings"],
-        )
-        chosen = self._default(family) if calibration is None else as_fitted(calibration)
-        return self._calibrated(fitted, stein, chosen, self._described(family, estimator, estimate))
-
-    def _stein(self, family: Family, estimator: Estimator, x: Array, model: Model | None) -> SteinKernel:
-        """Kernel and tilt for data x: around a robust first fit where the estimator is robust, else around the fit."""
-        if estimator.bounded_influence:
-            model = family.model(family.start(to_host(x)))
-        elif model is None or not isinstance(estimator, MaximumLikelihood):
-            model = family.model(family.fit(to_host(x)))
-        return self._chosen(x, model, family.support is not None)
-
-    def _described(self, family: Family, estimator: Estimator, estimate: Estimate) -> dict[str, Any]:
-        shown = family.reported(estimate.params, estimate.standard_errors(self.host))
-        return {
-            "family": family.label,
-            "fit": estimator.label,
-            "params": {name: value for name, (value, _) in shown.items()},
-            "standard_errors": {name: error for name, (_, error) in shown.items()},
-            "known_params": self.known,
-            "_numerical": family.numerical,
-        }
+    def _matched(self, family: Family, params: Floats, x: Floats) -> Floats:
+        return family.matched(x, self._params(family, x), params)
 
 
 def _fit_moved(fit: Callable[[Floats], Model], move: Standardization, z: Floats) -> Model:
     """The model of z that is fitted where the data come from."""
     model = fit(move.back(z))
     return Standardized(model, move.of_model(model))
-
-
-_Choose = Callable[[Array, Model | None], SteinKernel]
-
-
-def _refitted(family: Family, estimator: Estimator, choose: _Choose, x: Floats) -> Floats:
-    """The parameters of other data; maximum likelihood needs no kernel."""
-    return family.fit(x) if isinstance(estimator, MaximumLikelihood) else estimator.params(family, x, choose(x, None))
-
-
-def _refit_model(family: Family, estimator: Estimator, choose: _Choose, x: Floats) -> Model:
-    return family.model(_refitted(family, estimator, choose, x))
-
-
-def _matched(family: Family, estimator: Estimator, choose: _Choose, params: Floats, x: Floats) -> Floats:
-    return family.matched(x, _refitted(family, estimator, choose, x), params)
 
 
 def split(x: Any, fraction: float = 0.5, rng: Any = None) -> tuple[Array, Array]:
@@ -398,10 +342,10 @@ def split(x: Any, fraction: float = 0.5, rng: Any = None) -> tuple[Array, Array]
     >>> len(first), len(second)
     (4, 6)
     """
-    samples = as_samples(x)
-    n, share = int(samples.shape[0]), as_number(fraction, "fraction", low=0.0, high=1.0)
+    samples = arrays.as_samples(x)
+    n, share = int(samples.shape[0]), arrays.as_number(fraction, "fraction", low=0.0, high=1.0)
     size = round(share * n)
     if not 0 < size < n:
         raise ValueError(f"`fraction={fraction!r}` of {n} rows leaves a part empty. Choose another one.")
-    order = np.random.default_rng(as_seed(rng)).permutation(n)
-    return take_rows(samples, np.sort(order[:size])), take_rows(samples, np.sort(order[size:]))
+    order = np.random.default_rng(arrays.as_seed(rng)).permutation(n)
+    return arrays.take_rows(samples, np.sort(order[:size])), arrays.take_rows(samples, np.sort(order[size:]))

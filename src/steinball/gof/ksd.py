@@ -123,12 +123,12 @@ def ksd_test(
     >>> sb.ksd_test(x, lambda x: -x, rng=0).rejected
     True
     """
+    work = Settings(engine, memory_limit, n_jobs, progress)
     asked = Specification(
-        radius, calibration, level, rng, Settings(engine, memory_limit, n_jobs, progress), kernel, tilt, tau, estimator,
-        jumps, outside, check_model, standardize,
-    )  # fmt: skip
-    evidence, record = assess(x, model, asked)
-    return GofResult.of(evidence, asked.radius, asked.level, record)
+        radius, calibration, level, rng, work, kernel, tilt, tau, estimator, jumps, outside, check_model, standardize
+    )
+    evidence, remarks = assess(x, model, asked)
+    return GofResult.of(evidence, asked.radius, level, remarks)
 
 
 @recorded
@@ -238,9 +238,9 @@ def robust_ksd_test(
     if tau is None:
         chosen = as_calibration(calibration)
         tau = "sample" if jumps is not None and not chosen.needs_upper_bound else chosen.default_tau
+    radius, work = Huber(contamination), Settings(engine, memory_limit, n_jobs, progress)
     asked = Specification(
-        Huber(contamination), calibration, level, rng, Settings(engine, memory_limit, n_jobs, progress), kernel, tilt,
-        tau, estimator, jumps, outside, check_model, standardize,
-    )  # fmt: skip
-    evidence, record = assess(x, model, asked)
-    return GofResult.of(evidence, asked.radius, asked.level, record)
+        radius, calibration, level, rng, work, kernel, tilt, tau, estimator, jumps, outside, check_model, standardize
+    )
+    evidence, remarks = assess(x, model, asked)
+    return GofResult.of(evidence, asked.radius, level, remarks)

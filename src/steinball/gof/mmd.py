@@ -9,24 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import (
-    Array,
-    Floats,
-    OutOfRangeError,
-    as_samples,
-    as_second_samples,
-    as_seed,
-    check_kind,
-    check_level,
-    check_resamples,
-    check_share,
-    computed,
-    generator_at,
-    is_array_like,
-    like,
-    namespace,
-    to_host,
-)
+from steinball import arrays
+from steinball.arrays import Array, Floats
 from steinball.calibration.base import BootstrapNull, Null, tie_tolerance
 from steinball.evidence.means import MMDEvidence
 from steinball.gram.weights import WeightStream, gather
@@ -169,13 +153,13 @@ def dcmmd_test(
     >>> [sb.dcmmd_test(x, sb.models.Gaussian(), contamination=share, rng=0).rejected for share in (0.0, 0.05)]
     [True, False]
     """
-    contamination, n_resamples = check_share(contamination, "contamination"), check_resamples(n_resamples)
-    level, seed = check_level(level, n_resamples), as_seed(rng)
-    pair = _pair(x, y, kernel, seed)
-    squares = np.maximum(split_squares(pair.pooled, pair.kernel, pair.splits(n_resamples, seed)), 0.0)
+    n_resamples = arrays.check_resamples(n_resamples)
+    tolerated, level = Huber(contamination), arrays.check_level(level, n_resamples)
+    pair = Pair.of(x, y, kernel, arrays.as_seed(rng))
+    squares = np.maximum(pair.squares(n_resamples), 0.0)
     null = BootstrapNull(np.sqrt(squares[1:]), tie_tolerance(pair.pooled))
     shift = 2.0 * math.sqrt(2.0 * pair.peak) * pair.n / min(pair.n, pair.m)
-    return pair.result("dcMMD", MMDEvidence(float(squares[0]), null, shift), contamination, level)
+    return pair.result("dcMMD", MMDEvidence(float(squares[0]), null, shift), tolerated, level)
 
 
 @recorded
@@ -214,12 +198,11 @@ def mmd_dev_test(
     >>> [sb.mmd_dev_test(x, sb.models.Gaussian(), contamination=share, rng=0).rejected for share in (0.05, 0.5)]
     [True, False]
     """
-    contamination, level, seed = check_share(contamination, "contamination"), check_level(level), as_seed(rng)
-    pair = _pair(x, y, kernel, seed)
-    squared = max(0.0, float(split_squares(pair.pooled, pair.kernel, pair.splits(0, seed))[0]))
+    tolerated, level = Huber(contamination), arrays.check_level(level)
+    pair = Pair.of(x, y, kernel, arrays.as_seed(rng))
+    squared = max(0.0, float(pair.squares(0)[0]))
     null = MMDDeviationNull(math.sqrt(pair.peak * (1.0 / pair.n + 1.0 / pair.m)))
-    shift = math.sqrt(2.0 * pair.peak)
-    return pair.result("MMD-Dev", MMDEvidence(squared, null, shift), contamination, level)
+    return pair.result("MMD-Dev", MMDEvidence(squared, null, math.sqrt(2.0 * pair.peak)), tolerated, level)
 
 
 @dataclass(frozen=True)
@@ -240,44 +223,47 @@ class MMDDeviationNull(Null):
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two samples, pooled: the first ``n`` rows are the data, the other ``m`` the model's."""
+    """Two samples, pooled: the first ``n`` rows are the data, the others the model's; ``seed`` is of all draws."""
 
     pooled: Array
     n: int
-    m: int
     kernel: Kernel
+    seed: np.random.SeedSequence
+
+    @classmethod
+    def of(cls, x: Any, y: Any, kernel: Kernel | None, seed: np.random.SeedSequence) -> Pair:
+        """The samples that a user passed, or draws of the model, under a checked kernel."""
+        samples = arrays.computed(arrays.as_samples(x))
+        pooled = arrays.namespace(samples).concat([samples, _samples_of_model(y, samples, seed)], axis=0)
+        kernel = Gaussian(median_distance(pooled)) if kernel is None else kernel
+        arrays.check_kind(kernel, Kernel, "kernel", "a kernel of `steinball.kernels`, e.g. Gaussian(1.0)")
+        return cls(pooled, int(samples.shape[0]), kernel, seed)
+
+    @property
+    def m(self) -> int:
+        """Size of the sample of the model."""
+        return int(self.pooled.shape[0]) - self.n
 
     @property
     def peak(self) -> float:
         """K = k(x, x)."""
         return float(self.kernel.profile(np.zeros(1))[0][0])
 
-    def result(self, test: str, evidence: MMDEvidence, contamination: float, level: float) -> MMDResult:
+    def result(self, test: str, evidence: MMDEvidence, tolerated: Huber, level: float) -> MMDResult:
         """What one of the tests found."""
-        return MMDResult(
-            **evidence.decide(Huber(contamination), level),
-            n=self.n,
-            m=self.m,
-            dimension=int(self.pooled.shape[1]),
-            calibration="RandomSplits" if evidence.n_resamples else "DeviationBound",
-            n_resamples=evidence.n_resamples,
-            test=test,
-            mmd=evidence.distance(),
-            squared_mmd=evidence.squared_mmd,
-            kernel=self.kernel,
-            _evidence=evidence,
-        )
+        sizes = {"n": self.n, "m": self.m, "dimension": int(self.pooled.shape[1])}
+        return MMDResult.of(evidence, tolerated, level, test=test, kernel=self.kernel, **sizes)
 
-    def splits(self, n_resamples: int, seed: np.random.SeedSequence) -> NDArray[np.bool_]:
-        """The observed split and ``n_resamples`` random ones, shape (B + 1, n + m): who is in the first group."""
-        observed = np.arange(self.n + self.m) < self.n
+    def squares(self, n_resamples: int) -> Floats:
+        """D² of the observed split and of ``n_resamples`` random ones, (B + 1,)."""
+        below = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, 1))  # 0 samples the model
+        total, observed = self.n + self.m, np.arange(self.n + self.m) < self.n
 
         def shuffled(generator: np.random.Generator, rows: int, total: int) -> NDArray[np.int8]:
             return generator.permuted(np.tile(observed, (rows, 1)).view(np.int8), axis=1)
 
-        below = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1))  # 0 is for sampling the model
-        stream = WeightStream(shuffled, self.n + self.m, below, 0, n_resamples)
-        return np.concatenate([observed[None], gather(stream, self.n + self.m).astype(np.bool_)])
+        drawn = gather(WeightStream(shuffled, total, below, 0, n_resamples), total)
+        return split_squares(self.pooled, self.kernel, np.concatenate([observed[None], drawn.astype(np.bool_)]))
 
 
 def split_squares(pooled: Array, kernel: Kernel, splits: NDArray[np.bool_]) -> Floats:
@@ -285,34 +271,25 @@ def split_squares(pooled: Array, kernel: Kernel, splits: NDArray[np.bool_]) -> F
 
     .. math:: D^2 = v^\top K v, \qquad v_i = 1/n \text{ in the first group}, \; -1/m \text{ in the second}.
     """
-    xp, (count, total) = namespace(pooled), splits.shape
+    xp, (count, total) = arrays.namespace(pooled), splits.shape
     n = int(splits[0].sum())
     vectors = np.where(splits, 1.0 / n, -1.0 / (total - n))
     parts = [slice(start, min(start + _TILE, total)) for start in range(0, total, _TILE)]
-    strips = [(pooled[part, :], like(vectors[:, part], pooled)) for part in parts]
+    strips = [(pooled[part, :], arrays.like(vectors[:, part], pooled)) for part in parts]
     squares = np.zeros(count)
     with np.errstate(over="ignore", invalid="ignore"):  # far points are simply not alike
         for k, (points, v) in enumerate(strips):
             for j, (others, w) in enumerate(strips[k:]):
                 forms = xp.sum(xp.matmul(v, kernel(points, others)) * w, axis=1)
-                squares += (2.0 if j else 1.0) * to_host(forms)  # once for itself, once for its mirror image
+                squares += (2.0 if j else 1.0) * arrays.to_host(forms)  # once for itself, once for its mirror image
     if not np.isfinite(squares).all():
-        raise OutOfRangeError("the kernel overflows: rescale `x` and `y`, or use a Gaussian kernel.")
+        raise arrays.OutOfRangeError("the kernel overflows: rescale `x` and `y`, or use a Gaussian kernel.")
     return squares
 
 
-def _pair(x: Any, y: Any, kernel: Kernel | None, seed: np.random.SeedSequence) -> Pair:
-    samples = computed(as_samples(x))
-    others = _samples_of_model(y, samples, seed)
-    pooled = namespace(samples).concat([samples, others], axis=0)
-    kernel = Gaussian(median_distance(pooled)) if kernel is None else kernel
-    check_kind(kernel, Kernel, "kernel", "a kernel of `steinball.kernels`, e.g. Gaussian(1.0)")
-    return Pair(pooled, int(samples.shape[0]), int(others.shape[0]), kernel)
-
-
 def _samples_of_model(y: Any, samples: Array, seed: np.random.SeedSequence) -> Array:
-    if is_array_like(y):
-        return as_second_samples(y, samples, "y")
+    if arrays.is_array_like(y):
+        return arrays.as_second_samples(y, samples, "y")
     model = read_model(y, int(samples.shape[1]))
     if Knowledge(y).base_map is not None:
         raise TypeError("`y` lives in base space, where two samples are not compared; pass the model itself.")
@@ -322,5 +299,5 @@ def _samples_of_model(y: Any, samples: Array, seed: np.random.SeedSequence) -> A
             "`y` must be a sample of the model, shape (m, d), or a model with `sample(n, rng)`, got "
             f"{y.__name__ if isinstance(y, type) else type(y).__name__}. Draw from the model and pass the draws."
         )
-    drawn = as_samples(sampler(int(samples.shape[0]), generator_at(seed, 0)), "y.sample(n, rng)")
-    return as_second_samples(like(to_host(drawn), samples), samples, "y.sample(n, rng)")
+    drawn = arrays.as_samples(sampler(int(samples.shape[0]), arrays.generator_at(seed, 0)), "y.sample(n, rng)")
+    return arrays.as_second_samples(arrays.like(arrays.to_host(drawn), samples), samples, "y.sample(n, rng)")

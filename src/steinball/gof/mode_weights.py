@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import as_samples, check_choice, check_level, check_share, like
-from steinball.evidence.means import METHODS, BoundedMean, MeansEvidence
+from steinball.arrays import Floats, as_samples, check_choice, check_level, check_share, like
+from steinball.evidence.means import METHODS, MeansEvidence
 from steinball.jumps.modes import ModeJumps, as_jumps
 from steinball.models.base import model_at
 from steinball.models.knowledge import Knowledge
@@ -142,35 +142,25 @@ def mode_weights_test(
     floors = _floors(moves, model, samples)
     values = _deficits(cells, shares, floors)
     spreads = _deviations(shares, floors)
-    means = tuple(BoundedMean(values[:, m], -1.0 / floors[m], spreads[m]) for m in range(len(floors)))
-    details = {"modes": len(means), "deficits": values.mean(axis=0).tolist()}
-    evidence = MeansEvidence(means, method)
-    return SharpResult(
-        n=int(samples.shape[0]),
-        dimension=int(samples.shape[1]),
-        calibration=method.capitalize(),
-        share=evidence.share,
-        method=method,
-        name="Test of the weights of modes",
-        details=details,
-        **evidence.decide(Huber(contamination), level),
-        _evidence=evidence,
-    )
+    evidence = MeansEvidence(np.ascontiguousarray(values.T), -1.0 / floors, spreads, method)
+    about: dict[str, Any] = {"dimension": int(samples.shape[1]), "name": "Test of the weights of modes"}
+    about["details"] = {"modes": len(floors), "deficits": values.mean(axis=0).tolist()}
+    return SharpResult.of(evidence, Huber(contamination), level, **about)
 
 
-def _floors(moves: ModeJumps, model: Any, samples: Any) -> NDArray[np.float64]:
+def _floors(moves: ModeJumps, model: Any, samples: Any) -> Floats:
     """κ_m: half of P(m | 0), the share of mode m at the centers of the modes; no data enter."""
     _, shares = moves.memberships(like(moves.modes.locations[:1], samples), model)
     return np.asarray(np.maximum(shares[0] / 2.0, 1e-6))
 
 
-def _deficits(cells: NDArray[np.intp], shares: NDArray[np.float64], floors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _deficits(cells: NDArray[np.intp], shares: Floats, floors: Floats) -> Floats:
     """f_m at every point, shape (n, k)."""
     own = cells[:, None] == np.arange(shares.shape[1])
     return np.asarray((shares - own) / np.maximum(shares, floors))
 
 
-def _deviations(shares: NDArray[np.float64], floors: NDArray[np.float64]) -> list[float]:
+def _deviations(shares: Floats, floors: Floats) -> Floats:
     """The standard deviation of every f_m under the model: given z, the cell is m with probability P(m | z)."""
     variances = np.mean(shares * (1.0 - shares) / np.maximum(shares, floors) ** 2, axis=0)
-    return [float(deviation) for deviation in np.sqrt(variances)]
+    return np.asarray(np.sqrt(variances))

@@ -9,16 +9,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from steinball.arrays import (
-    Floats,
-    as_number,
-    as_numbers,
-    as_seed,
-    check_choice,
-    check_level,
-    check_resamples,
-    generator_at,
-)
+from steinball import arrays
+from steinball.arrays import Floats
 from steinball.cautions import RoundedDataWarning
 from steinball.checks.dependence import dependent_values
 from steinball.evidence.predictive import PredictiveEvidence
@@ -32,10 +24,9 @@ from steinball.predictive.table import Features
 from steinball.radius.base import Radius
 from steinball.record import recorded
 from steinball.regions.source import find_grid
-from steinball.remarks import Remark, give
+from steinball.remarks import Remark
 from steinball.results.predictive import PredictiveResult
 
-_PILOT = 200
 _COARSE = 0.1  # of the middle half of a law
 
 
@@ -135,43 +126,27 @@ def predictive_test(
     For dose between 0.001203 and 2.216 (200 rows) the prediction is too wide
     """
     tolerated = tolerated_set(contamination, tolerance)
-    n_resamples = check_resamples(n_resamples)
-    level, seed = check_level(level, n_resamples, 1 if tolerance is None else 2), as_seed(rng)
+    n_resamples = arrays.check_resamples(n_resamples)
+    level, seed = arrays.check_level(level, n_resamples, 1 if tolerance is None else 2), arrays.as_seed(rng)
     prediction = _prediction(predictive, y, features, ordered, fitted, refit)
     _check(prediction, tolerated, refit, proven)
     values = prediction.law.read(y)
-    observed = Observed(_limits(censoring, values.size), _step(resolution))
+    step = None if resolution is None else arrays.as_number(resolution, "resolution", low=0.0, open_low=True)
+    observed = Observed(_limits(censoring, values.size), step)
     evidence = PredictiveEvidence(
         y=values.astype(np.float64),
-        pit=prediction.law.pit(y, observed, generator_at(seed, 9)),
+        pit=prediction.law.pit(y, observed, arrays.generator_at(seed, 9)),
         features=_features(features, prediction, values.size),
         prediction=prediction,
-        rows=check_choice(rows, "rows", ("any", "independent")),
+        rows=arrays.check_choice(rows, "rows", ("any", "independent")),
         redraw=_redraw(prediction, observed, values, features, ordered),
         proven=proven,
         own=float(tolerated.amount or 0.0),
         n_resamples=n_resamples,
-        pilot=_PILOT,
         seed=seed,
     )
-    return _result(evidence, tolerated, level)
-
-
-def _result(evidence: PredictiveEvidence, tolerated: Radius, level: float) -> PredictiveResult:
-    result = PredictiveResult(
-        **evidence.decide(tolerated, level),
-        n=evidence.features.n,
-        dimension=len(evidence.features.columns),
-        calibration="Refits" if evidence.redraw and not tolerated.amount else "SimulatedRows",
-        n_resamples=evidence.n_resamples,
-        bad_rows=evidence.rows,
-        fitted=evidence.prediction.fitted,
-        features=tuple(evidence.features.columns),
-        _evidence=evidence,
-    )
-    told = (*evidence.prediction.remarks, *evidence.remarks(tolerated), *_dependent(evidence), *_rounded(evidence))
-    texts = give(told)
-    return replace(result, _record=result._record.warned(texts))
+    told = (*prediction.remarks, *evidence.remarks(tolerated), *_dependent(evidence), *_rounded(evidence))
+    return PredictiveResult.of(evidence, tolerated, level, told)
 
 
 def _dependent(evidence: PredictiveEvidence) -> Iterator[Remark]:
@@ -206,7 +181,7 @@ def _prediction(
         found = replace(found, fitted=found.fitted or "same-rows", refit=refit)
     if fitted is None:
         return found
-    check_choice(fitted, "fitted", FITTED[1:])
+    arrays.check_choice(fitted, "fitted", FITTED[1:])
     if fitted == "loo" and found.fitted != "loo":
         raise ValueError('`fitted="loo"` needs an InferenceData or DataTree with `log_likelihood`.')
     if fitted == "other-rows" and found.own_rows:
@@ -232,12 +207,8 @@ def _limits(censoring: Any, n: int) -> Floats | None:
     """A limit for each row, or one for all."""
     if censoring is None:
         return None
-    limits = as_numbers(censoring, "censoring")
+    limits = arrays.as_numbers(censoring, "censoring")
     return as_rows(np.full(n, limits) if limits.ndim == 0 else limits, "censoring", n)
-
-
-def _step(resolution: float | None) -> float | None:
-    return None if resolution is None else as_number(resolution, "resolution", low=0.0, open_low=True)
 
 
 def _redraw(prediction: Prediction, observed: Observed, y: Floats, features: Any, ordered: bool) -> Redraw | None:
@@ -275,7 +246,7 @@ def _columns(features: Any) -> dict[str, Any]:
         return {str(name): column for name, column in features.items()}
     if (framed := frame_columns(features)) is not None:
         return {name: column.to_numpy() if "to_numpy" in dir(column) else column for name, column in framed}
-    values = as_numbers(features, "features")
+    values = arrays.as_numbers(features, "features")
     if values.ndim == 1:
         return {"x": values}
     if values.ndim != 2:

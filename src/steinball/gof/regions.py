@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,11 @@ from steinball.checks.rows import few_rows
 from steinball.evidence.regions import RegionEvidence
 from steinball.radius.base import Radius
 from steinball.radius.contamination import Huber, TotalVariation
-from steinball.record import Record, recorded
+from steinball.record import recorded
 from steinball.regions.counted import count
 from steinball.regions.design import Design
 from steinball.regions.reading import SLOW, Reading, read
-from steinball.remarks import Remark, give
+from steinball.remarks import Remark
 from steinball.results.regions import RegionResult
 
 CALIBRATIONS = ("auto", "simulation", "bound")
@@ -145,58 +145,55 @@ def region_test(
     'misfit'
     """
     tolerated, level = tolerated_set(contamination, tolerance), check_level(level)
-    seed = as_seed(rng)
     check_choice(calibration, "calibration", CALIBRATIONS)
+    settings = RegionSettings(as_seed(rng), learn, classifier, views, calibration, check_resamples(n_resamples))
     reading = read(model, x, resolution)
-    evidence = region_evidence(reading, tolerated, views, calibration, check_resamples(n_resamples))
-    if learn or classifier is not None:
-        evidence = with_learned(evidence, tolerated, classifier, calibration, seed, n_resamples)
-    evidence.checked_level(level)
-    return region_result(evidence, tolerated, level, Record(warnings=tuple(give(region_remarks(reading)))))
+    return region_result(settings.evidence(reading, tolerated), tolerated, level, region_remarks(reading))
 
 
-def region_evidence(reading: Reading, tolerated: Radius, views: Any, calibration: str, wanted: int) -> RegionEvidence:
-    """The rows counted, and the simulated null where there is one."""
-    return _counted(reading, reading.design(views), tolerated, views, calibration, wanted)
+@dataclass(frozen=True, eq=False)
+class RegionSettings:
+    """How rows are compared in regions; the fields have the words of :func:`region_test`."""
+
+    seed: SeedSequence
+    learn: bool = False
+    classifier: Any = None
+    views: Any = None
+    calibration: str = "auto"
+    n_resamples: int = 1999
+
+    @property
+    def learns(self) -> bool:
+        """Whether views are learned."""
+        return self.learn or self.classifier is not None
+
+    def evidence(self, reading: Reading, tolerated: Radius) -> RegionEvidence:
+        """The rows counted, on one half of them in learned views as well, and the simulated null where there is one."""
+        found, (n, d) = self._counted(reading, reading.design(self.views), tolerated, self.views), reading.rows.shape
+        if not self.learns:
+            return found
+        if reading.source.discrete or (d == 1 and self.classifier is None):
+            raise ValueError(
+                "`learn` must be False for one column, counts and categories: all intervals of their values are looked "
+                "at already. A `classifier` may still learn other functions of one column of numbers."
+            )
+        if n < LEAST_LEARNED:
+            raise ValueError(
+                f"`learn` needs at least {LEAST_LEARNED} rows, since half of them are learned on, got {n}."
+            )
+        half, design = reading.learned(generator_at(self.seed, _SPLIT), self.classifier)
+        return replace(found, learned=self._counted(half, design, tolerated, None))
+
+    def _counted(self, reading: Reading, design: Design, tolerated: Radius, views: Any) -> RegionEvidence:
+        share, simulated = float(tolerated.amount or 0.0), tolerated.contamination is not None
+        null = reading.null(design, share, views, self.calibration, self.n_resamples) if simulated else None
+        return RegionEvidence(count(design, reading.rows), null, reading)
 
 
-def _counted(
-    reading: Reading, design: Design, tolerated: Radius, views: Any, calibration: str, wanted: int
-) -> RegionEvidence:
-    share, simulated = float(tolerated.amount or 0.0), tolerated.contamination is not None
-    null = reading.null(design, share, views, calibration, wanted) if simulated else None
-    return RegionEvidence(count(design, reading.rows), null, reading)
-
-
-def with_learned(
-    evidence: RegionEvidence, tolerated: Radius, classifier: Any, calibration: str, seed: SeedSequence, wanted: int
-) -> RegionEvidence:
-    """The same evidence with views that are learned on a random half of the rows."""
-    reading = evidence.reading
-    n, d = reading.rows.shape
-    if reading.source.discrete or (d == 1 and classifier is None):
-        raise ValueError(
-            "`learn` must be False for one column, counts and categories: all intervals of their values are looked at "
-            "already. A `classifier` may still learn other functions of one column of numbers."
-        )
-    if n < LEAST_LEARNED:
-        raise ValueError(f"`learn` needs at least {LEAST_LEARNED} rows, since half of them are learned on, got {n}.")
-    half, design = reading.learned(generator_at(seed, _SPLIT), classifier)
-    return replace(evidence, learned=_counted(half, design, tolerated, None, calibration, wanted))
-
-
-def region_result(evidence: RegionEvidence, tolerated: Radius, level: float, record: Record) -> RegionResult:
+def region_result(evidence: RegionEvidence, tolerated: Radius, level: float, remarks: Iterable[Remark]) -> RegionResult:
     """The result that the evidence gives."""
-    reading = evidence.reading
-    return RegionResult(
-        **evidence.decide(tolerated, level),
-        n=len(reading.rows),
-        dimension=reading.source.columns,
-        views=evidence.views,
-        details=region_details(reading) | _learned_words(evidence.learned),
-        _evidence=evidence,
-        _record=record,
-    )
+    details = region_details(evidence.reading) | _learned_words(evidence.learned)
+    return RegionResult.of(evidence, tolerated, level, remarks, details=details)
 
 
 def region_details(reading: Reading) -> dict[str, Any]:

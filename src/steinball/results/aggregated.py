@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from steinball.arrays import Floats
-from steinball.evidence.base import PairSums
 from steinball.evidence.kernels import AggregationEvidence, KernelsEvidence, RobustAggregationEvidence
 from steinball.kernels.base import Kernel
-from steinball.radius.base import Radius
-from steinball.record import Record
 from steinball.results.base import Result, SupremumResult
 from steinball.text import Row, count, describe, measured, number
 from steinball.tilts import Tilt
@@ -31,20 +28,6 @@ class KernelsResult(Result):
     kernels: tuple[Kernel, ...]
     tilt: Tilt | None
     _evidence: KernelsEvidence
-
-    _has_sums: ClassVar[bool] = True
-
-    @classmethod
-    def of(cls, evidence: KernelsEvidence, tolerated: Radius, level: float, record: Record, **more: Any) -> Self:
-        """The result that the evidence gives."""
-        fixed: dict[str, Any] = {
-            "n": len(evidence.summaries[0]),
-            "dimension": int(evidence.problems[0].samples.shape[1]),
-            "engine": evidence.summaries[0].engine,
-            "kernels": tuple(problem.stein.kernel for problem in evidence.problems),
-            "tilt": evidence.problems[0].stein.tilt,
-        }
-        return cls(**fixed, **more, **evidence.decide(tolerated, level), _evidence=evidence, _record=record)
 
     @abstractmethod
     def _by_kernel(self) -> tuple[Floats, float, str]:
@@ -97,9 +80,6 @@ class AggregatedResult(KernelsResult):
     schema: ClassVar[str] = "steinball.ksdagg/2"
     title = "KSDAgg, an aggregated kernel Stein test"
     _shown: ClassVar[tuple[str, ...]] = ("correction",)
-
-    def _sums(self) -> tuple[PairSums, ...]:
-        return self._evidence.pair_sums(self.thresholds)
 
     def _by_kernel(self) -> tuple[Floats, float, str]:
         allowed = self.correction / len(self.kernels)
@@ -154,9 +134,6 @@ class RobustAggregatedResult(SupremumResult, KernelsResult):
     schema: ClassVar[str] = "steinball.robust-ksdagg/2"
     title = "Robust aggregated kernel Stein test, over length scales"
     _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius")
-
-    def _sums(self) -> tuple[PairSums, ...]:
-        return self._evidence.pair_sums(self.radii, self.level)
 
     def _by_kernel(self) -> tuple[Floats, float, str]:
         label = "(D − θ)/q" if self.n_resamples else "logarithm of the largest wealth"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -19,7 +20,7 @@ from steinball.explain.tolerance import conceding, smallest_detectable, toleranc
 from steinball.radius.base import FixedRadius, Radius, as_radius
 from steinball.radius.contamination import Huber, TotalVariation
 from steinball.record import Record
-from steinball.remarks import give
+from steinball.remarks import Remark, give
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -73,10 +74,18 @@ class Result(Decision, text.Reported):
     _unproved: ClassVar[str] = text.UNPROVED
     """The words of the decision: what contradicts what, and what is not shown where it does not."""
 
+    @classmethod
+    def of(
+        cls, evidence: Evidence, tolerated: Radius, level: float, remarks: Iterable[Remark] = (), **more: Any
+    ) -> Self:
+        """What the evidence gives, after a warning of every remark; ``more`` are fields that it does not know."""
+        record = Record().warned(give(remarks))
+        return cls(**evidence.decide(tolerated, evidence.checked_level(level)), **{"_record": record, **more})
+
     @property
     def verdict(self) -> str:
-        """``"misfit"`` where rejected, otherwise ``"undecided"``."""
-        return "misfit" if self.rejected else "undecided"
+        """``"misfit"`` where rejected; the best that the test can say where bounds allow it; else ``"undecided"``."""
+        return self._evidence.verdict(self.rejected, self._tolerated, self.level)
 
     def at(
         self,
@@ -193,11 +202,10 @@ class Result(Decision, text.Reported):
         """What the tested frame calls its columns; empty for an array."""
         return self._record.names
 
-    _has_sums: ClassVar[bool] = False
-    """Whether it keeps sums over its points, from which explanations and pictures of them are made."""
-
     def _sums(self) -> tuple[PairSums, ...]:
-        """What explanations are made from, for every kernel, the leading one first."""
+        """What explanations and pictures of points are made from, for every kernel, the leading one first."""
+        if found := self._evidence.pair_sums(self._tolerated, self.level):
+            return found
         raise TypeError(
             f"a {type(self).__name__} keeps no sums over its points, so that it cannot say which of them count."
         )
@@ -388,8 +396,6 @@ class SupremumResult(Result):
 
     tau_kind: str
     bounded: str = "apparent"
-
-    _has_sums: ClassVar[bool] = True
 
     def sentence(self) -> str:
         """The decision in words, and what cannot be said where u(x, x) is not bounded."""

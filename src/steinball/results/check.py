@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
-from steinball.evidence.base import CLOSE, GOOD_ENOUGH, PairSums
+from steinball.evidence.base import CLOSE, GOOD_ENOUGH
 from steinball.evidence.check import CheckEvidence, ColumnsEvidence
 from steinball.explain.explanation import Explanation
 from steinball.explain.regions import Profile, RegionExplanation
@@ -64,15 +64,8 @@ class CheckResult(SharesResult):
         }
 
     @property
-    def verdict(self) -> str:
-        """``"misfit"``, ``"good enough"``, ``"close in KSD"`` or ``"undecided"``."""
-        if self.rejected or self._compares_shares:
-            return super().verdict
-        return CLOSE if self._leading.verdict == CLOSE else "undecided"
-
-    @property
     def _compares_shares(self) -> bool:
-        return "regions" in self._tests
+        return self._evidence.close != CLOSE
 
     @property
     def region(self) -> str:
@@ -116,13 +109,6 @@ class CheckResult(SharesResult):
         """The result that is shown and explained, with the names of the columns."""
         parts = self.parts
         return parts["regions" if self._compares_shares else _KSD]._called(self._record.call, self._columns)
-
-    @property
-    def _has_sums(self) -> bool:  # type: ignore[override]
-        return not self._compares_shares
-
-    def _sums(self) -> tuple[PairSums, ...]:
-        return self._leading._sums()
 
     def _profile(self) -> Profile | None:
         return self._leading._profile()
@@ -184,7 +170,6 @@ class ColumnsResult(CheckResult):
 
     schema: ClassVar[str] = "steinball.columns/1"
     title = "Check of each column with a model of its own"
-    _compares_shares: ClassVar[bool] = True
 
     @property
     def pvalues(self) -> dict[str, float]:

@@ -128,8 +128,8 @@ class ComparisonResult(Reported):
             claims = [f"to {_listed(winners)} than to {name}" for name, winners in beaten.items() if winners]
             words = [f"The {count(self.n, 'row')} are closer {_listed(claims)}{tolerated}; the other pairs stay open."]
         else:
-            words = [f"The {count(self.n, 'row')} do not show which of {_listed(self.names)} is closer"
-                     f"{tolerated.replace('even ', '')}."]  # fmt: skip
+            tolerated = tolerated.replace("even ", "")
+            words = [f"The {count(self.n, 'row')} do not show which of {_listed(self.names)} is closer{tolerated}."]
         if self.fitted:
             told = f"{_listed(list(self.fitted))} {'was' if len(self.fitted) == 1 else 'were'} fitted"
             words += [f"{told} on {count(self.fitted_on, 'other row')}."]
@@ -150,12 +150,10 @@ class ComparisonResult(Reported):
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON. Its ``schema`` is raised when fields change (``docs/developer/results.md``)."""
         models = [{"name": name, "draws": self.draws[name], "fitted": self.fitted.get(name)} for name in self.names]
-        told = {"contamination": self.contamination, "level": self.level, "n": self.n, "dimension": self.dimension}
+        names = "schema", "closest", "contamination", "level", "n", "dimension", "fitted_on"
+        told = {name: getattr(self, name) for name in names}
         columns = {"columns": list(self._record.names)} if self._record.names else {}
-        return {
-            "schema": self.schema, "closest": self.closest, **told, "fitted_on": self.fitted_on, "models": models,
-            "pairs": [_plain(pair) for pair in self.pairs], **columns,
-        }  # fmt: skip
+        return told | {"models": models, "pairs": [_plain(pair) for pair in self.pairs]} | columns
 
     # Pictures and a page.
 
@@ -199,9 +197,6 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _plain(pair: Comparison) -> dict[str, Any]:
-    ends = pair.extremes
-    return {
-        "first": pair.first, "second": pair.second, "closer": pair.closer, "pvalue": pair.pvalue,
-        "difference": pair.mean, "error": pair.error, "interval": list(pair.interval),
-        "preference_range": [ends.lowest, ends.highest], "range_by": ends.kind,
-    }  # fmt: skip
+    told, ends = {name: getattr(pair, name) for name in ("first", "second", "closer", "pvalue")}, pair.extremes
+    told |= {"difference": pair.mean, "error": pair.error, "interval": list(pair.interval)}
+    return told | {"preference_range": [ends.lowest, ends.highest], "range_by": ends.kind}

@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 import textwrap
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from steinball.arrays import Array, Floats, check_level
-from steinball.evidence.base import CLOSE, PairSums, three_way_verdict
+from steinball.evidence.base import CLOSE
 from steinball.evidence.bounds import Credibility, credibility
 from steinball.evidence.ksd import KSDEvidence
 from steinball.explain.removal import Fragility, Removal, fragility, least_removal
 from steinball.explain.tolerance import Detectable
 from steinball.kernels.base import Kernel
-from steinball.radius.base import Radius
-from steinball.record import Record
 from steinball.results.base import SupremumResult
 from steinball.text import BRIEF_WIDTH, Row, count, describe, measured, number, percent, short, tolerated
 from steinball.tilts import Tilt
@@ -111,30 +109,6 @@ class GofResult(SupremumResult):
     schema: ClassVar[str] = "steinball.gof/2"
     _shown: ClassVar[tuple[str, ...]] = ("ksd", "radius")
 
-    @classmethod
-    def of(cls, evidence: KSDEvidence, tolerated: Radius, level: float, record: Record, **more: Any) -> Self:
-        """The result that the evidence gives; ``more`` are fields of a class below this one."""
-        problem = evidence.problem
-        fixed: dict[str, Any] = {
-            "tau": evidence.tau.value,
-            "tau_kind": evidence.tau.kind,
-            "n": len(evidence.summary),
-            "dimension": int(problem.samples.shape[1]),
-            "estimator": evidence.estimator,
-            "engine": evidence.summary.engine,
-            "kernel": problem.stein.kernel,
-            "tilt": problem.stein.tilt,
-            "bounded": evidence.bounded,
-        }
-        return cls(**fixed, **evidence.decide(tolerated, level), _record=record, **more)
-
-    @property
-    def verdict(self) -> str:
-        """``"misfit"``, ``"close in KSD"`` or ``"undecided"``."""
-        verdict = three_way_verdict(self.rejected, self.upper_bound, self.radius, CLOSE)
-        doubted = self.bounded in ("unbounded", "unknown") or self._doubt
-        return "undecided" if doubted and verdict == CLOSE else verdict
-
     @property
     def contributions(self) -> Array:
         """What each point adds to D²: shape (n,), summing to ``squared_ksd``, in the library of the samples."""
@@ -198,9 +172,6 @@ class GofResult(SupremumResult):
             raise ValueError('`least_removal` is about V-statistics: use estimator="v".')
         # Where nothing can be rejected no points need to be removed: any bound of D will do.
         return least_removal(problem, 2.0 * self.ksd if math.isinf(self.threshold) else self.radius + self.threshold)
-
-    def _sums(self) -> tuple[PairSums, ...]:
-        return (self._evidence.sums(self.radius, self.threshold),)
 
     def _drawn(self) -> Floats | None:
         return self._evidence.null.drawn(self.radius)

@@ -181,9 +181,9 @@ class PredictiveResult(SharesResult):
         return f"At confidence {level}, more than {bound} of the rows would have to be changed."
 
     def _tolerance_words(self) -> str:
-        if self.tolerance is None:
+        if not self.tolerance:
             return super()._tolerance_words()
-        return f"if up to {percent(self.tolerance)} of them may have been changed" if self.tolerance else ""
+        return f"if up to {percent(self.tolerance)} of them may have been changed"
 
     def _whose(self) -> str:
         return "of the rows are contaminated" if self.tolerance is None else "of the rows would have to be changed"

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from steinball.evidence.base import three_way_verdict
 from steinball.evidence.regions import FamilyRegionEvidence, RegionEvidence
 from steinball.explain.regions import Profile, RegionExplanation, explain_regions, points, profile, region_sentence
 from steinball.results.base import Result
@@ -37,11 +36,6 @@ class SharesResult(Result):
     _noun: ClassVar[str] = "row"
 
     @property
-    def verdict(self) -> str:
-        """``"misfit"``, ``"good enough"`` by ``difference_interval``, or ``"undecided"``."""
-        return three_way_verdict(self.rejected, self.difference_bound, self._share)
-
-    @property
     def difference_bound(self) -> float:
         """The upper end of ``difference_interval``: in no region looked at do the shares differ by more."""
         return self.difference_interval[1]
@@ -51,14 +45,9 @@ class SharesResult(Result):
         return float(self._tolerated.amount or 0.0)
 
     def _tolerance_words(self) -> str:
-        if self.tolerance is None:
+        if not self.tolerance:
             return super()._tolerance_words()
-        return f"if shares may differ by up to {points(self.tolerance)}" if self.tolerance else ""
-
-    def _tolerance(self) -> str:
-        if self.tolerance is None:
-            return super()._tolerance()
-        return f"tolerated: differences of up to {points(self.tolerance)}" if self.tolerance else "nothing is tolerated"
+        return f"if shares may differ by up to {points(self.tolerance)}"
 
     def _differs(self) -> str:
         """How far the shares can differ, in a sentence."""
@@ -89,7 +78,8 @@ class SharesResult(Result):
         return [data, *((name, str(value)) for name, value in details.items() if name != "columns")]
 
     def _tolerated_row(self) -> Row:
-        return "tolerated", self._tolerance().removeprefix("tolerated: ")
+        some = f"differences of up to {points(self.tolerance)}" if self.tolerance else self._tolerance()
+        return "tolerated", some.removeprefix("tolerated: ")
 
     def _difference_row(self) -> Row:
         low, high = self.difference_interval
@@ -155,6 +145,7 @@ class RegionResult(SharesResult):
     _evidence: RegionEvidence
 
     schema: ClassVar[str] = "steinball.region/1"
+    title = "Region test: shares of rows against probabilities of the model"
     _shown: ClassVar[tuple[str, ...]] = ("difference_interval",)
 
     @property
@@ -180,11 +171,6 @@ class RegionResult(SharesResult):
 
     def _profile(self) -> Profile:
         return profile(self._evidence, self._tolerated, self._columns)
-
-    @property
-    def title(self) -> str:
-        """Which test it was."""
-        return "Region test: shares of rows against probabilities of the model"
 
     def rows(self) -> list[Row]:
         """The table of the summary."""

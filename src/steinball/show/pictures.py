@@ -203,7 +203,7 @@ def can_slide(result: Result) -> bool:
 
 
 def _has_points(result: Result) -> bool:
-    return result._has_sums
+    return bool(result._evidence.pair_sums(result._tolerated, result.level))
 
 
 def _has_regions(result: Result) -> bool:
