@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.special import ndtr
 
 from steinball.arrays import Floats
 from steinball.predictive.null import Null, Reference
-from steinball.predictive.pit import Pit, from_cdf_values, from_class_probabilities, from_distribution
+from steinball.predictive.pit import Pit
 from steinball.predictive.table import (
     ARCS,
     BLOCKS,
@@ -22,6 +23,7 @@ from steinball.predictive.table import (
     tabulate,
     views_of,
 )
+from tests.predictive.laws import from_cdf_values, from_class_probabilities, from_distribution
 
 
 def uniform_pit(n: int) -> Pit:
@@ -204,17 +206,6 @@ def test_tiny_and_constant_samples_are_not_rejected_for_rounding() -> None:
 
 
 @pytest.mark.exact
-def test_wrong_sizes_and_words_are_refused() -> None:
-    with pytest.raises(ValueError, match="must have the 5 rows of `y`, got 4"):
-        Null(uniform_pit(5), order(4))
-    with pytest.raises(ValueError, match="`rows` must be"):
-        Null(uniform_pit(5), order(5), rows="some")
-    refitted = Null(uniform_pit(5), order(5), redraw=lambda rng: (rng.random(5),) * 2, pilot=9, n_resamples=9)
-    with pytest.raises(ValueError, match="`redraw` holds at share 0 alone"):
-        refitted.pvalue(np.zeros((1, 8, 18)), 0.05)
-
-
-@pytest.mark.exact
 def test_the_worst_box_lies_where_rows_are_missing() -> None:
     n, rng = 800, np.random.default_rng(0)
     x, other, u = rng.normal(size=n), rng.normal(size=n), rng.random(n)
@@ -317,7 +308,7 @@ def test_refits_are_the_null_of_least_squares_at_share_0() -> None:
         u = residual_pit(rng.normal(size=n))
         return u, u
 
-    null = Null(uniform_pit(n), Features.of({"x": x}), redraw=redraw, pilot=150, n_resamples=399, rng=0)
+    null = Null(replace(uniform_pit(n), redraw=redraw), Features.of({"x": x}), pilot=150, n_resamples=399, rng=0)
     level = [rejects(null, table_of(residual_pit(3.0 + x + 2.0 * rng.normal(size=n)), x), 0.0) for _ in range(200)]
     bent = [rejects(null, table_of(residual_pit(x**2 + rng.normal(size=n)), x), 0.0) for _ in range(10)]
     assert np.mean(level) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)

@@ -6,74 +6,17 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import scipy
 
-from steinball.arrays import Floats, as_seed, check_choice, generator_at
-from steinball.predictive.pit import EdgeIntervals, Fresh, Pit, Whole
-from steinball.predictive.table import (
-    ARCS,
-    BINS,
-    BOXES,
-    CELLS,
-    EDGES,
-    VIEW_MEANS,
-    VIEW_TOPS,
-    VIEWS,
-    Features,
-    membership,
-    row_chunks,
-    tabulate,
-    views_of,
-)
+from steinball.arrays import Floats, as_seed, generator_at
+from steinball.predictive.pit import Pit, fresh_tables
+from steinball.predictive.table import ARCS, BOXES, VIEW_MEANS, VIEW_TOPS, Features, row_chunks, tabulate, views_of
 
 SHARES = np.concatenate([[0.0, 0.0025, 0.005], np.arange(1, 30) / 100.0, np.arange(15, 48) / 50.0])
-# Simulates y, fits the model to it, and gives the ends of the PIT intervals of the simulated y under that fit.
-Redraw: TypeAlias = Callable[[np.random.Generator], tuple[Floats, Floats]]
-
 _ROUNDING = 1e-7
-
-
-def fresh_tables(fresh: Fresh, features: Features, count: int, rng: np.random.Generator, share: float = 0.0) -> Floats:
-    """Tables of ``count`` samples of the model, (count, q p, 8, 18); rows are left out with probability ``share``."""
-    if isinstance(fresh, EdgeIntervals) and fresh.shared:
-        return _shared_tables(fresh, features.bins, count, rng, share)
-    found = np.zeros((fresh.outputs, BINS * len(features.bins), count * CELLS))
-    for rows in row_chunks(features.n, max(count, 2 * CELLS, fresh.outputs**2)):  # draws, or cells of categories
-        member, drawn = membership(features.bins[:, rows]), fresh.draw(rng, rows, count)
-        kept = rng.random((*drawn.shape, 1)) >= share if share else 1.0
-        for q, cells in enumerate(fresh.spreads(rows)):
-            found[q] += member @ (cells[np.arange(len(drawn))[:, None], drawn] * kept).reshape(len(drawn), -1)
-    return np.moveaxis(found.reshape(*found.shape[:2], count, CELLS), 2, 0).reshape(count, -1, BINS, CELLS)
-
-
-def _shared_tables(fresh: EdgeIntervals, bins: Whole, count: int, rng: np.random.Generator, share: float) -> Floats:
-    """Where all rows have the same intervals, rows are counted by category."""
-    ends, cells = np.unique(np.concatenate([fresh.low, fresh.high, EDGES[:, None]])), fresh.spreads(slice(0, 1))[0, 0]
-    drawn = fresh.category((ends[None, 1:] + ends[None, :-1]) / 2.0, slice(0, 1))[0]
-    chances = (1.0 - share) * np.bincount(drawn, weights=np.diff(ends), minlength=len(cells))
-    draw = _counts_by_pattern if 50 * BINS ** len(bins) < bins.shape[1] else _counts_by_row
-    return np.asarray(draw(bins, np.append(chances, share), count, rng)[..., :-1] @ cells)
-
-
-def _counts_by_pattern(bins: Whole, chances: Floats, count: int, rng: np.random.Generator) -> Whole:
-    """Counts by bin and segment, (count, p, 8, s), from multinomials over the rows that agree in all bins."""
-    shape = (BINS,) * len(bins)
-    sizes = np.bincount(np.ravel_multi_index(tuple(bins), shape), minlength=BINS ** len(bins))
-    counts = rng.multinomial(sizes, chances, size=(count, sizes.size)).reshape(count, *shape, -1)
-    axes = {*range(1, 1 + len(bins))}
-    return np.stack([counts.sum(axis=tuple(axes - {own})) for own in sorted(axes)], axis=1)
-
-
-def _counts_by_row(bins: Whole, chances: Floats, count: int, rng: np.random.Generator) -> Whole:
-    """The same from one segment drawn for every row."""
-    found = np.empty((count, len(bins), BINS * chances.size), dtype=np.int64)
-    for b in range(count):
-        segment = np.searchsorted(np.cumsum(chances)[:-1], rng.random(bins.shape[1]), side="right")
-        found[b] = [np.bincount(own * chances.size + segment, minlength=found.shape[2]) for own in bins]
-    return found.reshape(count, len(bins), BINS, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,14 +68,12 @@ class Null:
     Parameters
     ----------
     pit : Pit
-        The rows; only the law of fresh rows is used.
+        The rows; only the law of fresh rows, or of refits, is used. Refits hold at share 0 alone.
     features : Features
         The columns by which rows are binned.
     rows : {"any", "independent", "changed"}
         Bad rows choose their features, or are independent of them; or ⌊εn⌋ values y were changed by somebody who had
         seen all rows.
-    redraw : callable, optional
-        For a model fitted on the same rows: simulates y, refits, and gives PIT intervals. Share 0 only.
     pilot, n_resamples : int
         Replicates that scale the views, and independent ones that the statistic is compared with.
     rng : None, int or Generator
@@ -146,52 +87,49 @@ class Null:
 
     Examples
     --------
-    >>> from steinball.predictive.pit import from_cdf_values
+    >>> from steinball.predictive.law import DistributionFunction
     >>> rng = np.random.default_rng(0)
     >>> x, u = rng.normal(size=400), rng.random(400)
-    >>> pit, features = from_cdf_values(u**1.5), Features.of({"x": x})
+    >>> pit, features = DistributionFunction(lambda y: y**1.5).pit(u), Features.of({"x": x})
     >>> null, table = Null(pit, features, rng=0), tabulate(pit.low, pit.high, features)
     >>> null.pvalue(table, 0.05) < 0.05 < null.pvalue(table, 0.3)
     True
     """
 
     def __init__(
-        self, pit: Pit, features: Features, *, rows: str = "any", redraw: Redraw | None = None, pilot: int = 200,
-        n_resamples: int = 299, rng: Any = None,
-    ) -> None:  # fmt: skip
-        if pit.low.shape[1] != features.n:
-            raise ValueError(f"`features` must have the {pit.low.shape[1]} rows of `y`, got {features.n}.")
-        self.rows = check_choice(rows, "rows", ("any", "independent", "changed"))
-        self._fresh, self._features, self._redraw, self._pilot = pit.fresh, features, redraw, pilot
+        self, pit: Pit, features: Features, rows: str = "any", pilot: int = 200, n_resamples: int = 299, rng: Any = None
+    ) -> None:
+        self._pit, self._features, self._pilot = pit, features, pilot
         self._seed, self._size = as_seed(rng), pilot + n_resamples
         counts = np.tile(features.counts, (pit.fresh.outputs, 1))  # (t, 8)
         self._expected, self._square = counts @ VIEW_MEANS.T, counts @ (VIEW_MEANS**2).T  # (t, v)
         self._room = counts @ (VIEW_MEANS > 0.0).T
         self._ranks = generator_at(self._seed, 0).random((self._size, 1))
-        self._top = VIEW_TOPS if rows == "changed" else VIEW_MEANS.max(axis=1)
-        self.tables = self._simulate(pilot if self.rows == "independent" else self._size, 0.0, 1)
+        self.tables = self._simulate(pilot if rows == "independent" else self._size, 0.0, 1)
         self._variance = np.stack([views_of(self.tables[:pilot, t]).var(axis=0) for t in range(len(counts))])
-        self._references: dict[float, Reference] = {}
+        self._assume(rows)
+
+    def _assume(self, rows: str) -> None:
+        """Start without references, with what a bad row takes away at most where bad rows are such ``rows``."""
+        self.rows, self._references = rows, dict[float, Reference]()
+        self._top = VIEW_TOPS if rows == "changed" else VIEW_MEANS.max(axis=1)
 
     def with_rows(self, rows: str) -> Null:
         """The null of other bad rows, from the same simulated tables."""
         found = copy.copy(self)
-        found.rows, found._references = check_choice(rows, "rows", ("any", "independent", "changed")), {}
-        found._top = VIEW_TOPS if rows == "changed" else VIEW_MEANS.max(axis=1)
+        found._assume(rows)
         return found
 
     def _simulate(self, count: int, share: float, stream: int) -> Floats:
         rng = generator_at(self._seed, stream)
-        if self._redraw is None:
-            return fresh_tables(self._fresh, self._features, count, rng, share)
-        redrawn = (map(np.atleast_2d, self._redraw(rng)) for _ in range(count))
+        if self._pit.redraw is None:
+            return fresh_tables(self._pit.fresh, self._features, count, rng, share)
+        redrawn = (map(np.atleast_2d, self._pit.redraw(rng)) for _ in range(count))
         return np.array([tabulate(low, high, self._features) for low, high in redrawn])
 
     def _bad(self, shares: Floats) -> Floats:
         """Number of bad rows in every replicate at every share, (replicates, e): it does not fall along the shares."""
-        from scipy.stats import binom
-
-        return np.asarray(binom.ppf(self._ranks, self._features.n, shares))
+        return np.asarray(scipy.stats.binom.ppf(self._ranks, self._features.n, shares))
 
     def _scale(self, share: float) -> Floats:
         """1/σ_g of every table and view, (t, v); a quarter of a count is added to σ²."""
@@ -226,8 +164,6 @@ class Null:
     def _prepare(self, shares: Floats) -> None:
         """References at these shares: from the same replicates, or from thinned ones if rows are independent."""
         new = np.setdiff1d(shares, list(self._references))
-        if self._redraw is not None and new.any():
-            raise ValueError("`redraw` holds at share 0 alone: with a share of bad rows, refits are not the null.")
         if self.rows == "changed" and new.any():  # replicates are rows before the change, at every share
             self._references |= dict.fromkeys(new.tolist(), self.reference(0.0))
             return
@@ -247,7 +183,7 @@ class Null:
 
     def statistic_at(self, share: float) -> Callable[[Floats], float]:
         """The statistic at a share, as a function of observed tables (t, 8, 18)."""
-        own, family = self.reference(share), np.arange(len(VIEWS)) // BOXES
+        own, family = self.reference(share), np.arange(len(VIEW_MEANS)) // BOXES
         slope = own.scale / own.width[family]
         offset = self._allowed(share) * slope - (own.center / own.width)[family]
         return lambda tables: float((offset - slope * views_of(tables)).max())
@@ -279,6 +215,8 @@ def _tops(short: Floats) -> Floats:
 
 
 SLACK = 1.75
+"""Bound of |shift| and |log scale| over ε; the worst bias of Huber's estimator of location is 1.72 ε."""
+
 _RESTARTS, _ENOUGH = 3, 0.5
 
 
@@ -308,8 +246,8 @@ class Biases:
     box: Floats
 
     @classmethod
-    def of(cls, features: Features, share: float, slack: float) -> Biases:
-        """Those of a share and a slack."""
+    def of(cls, features: Features, share: float, slack: float = SLACK) -> Biases:
+        """The biases that a share of bad rows may cause."""
         rows, most = max(1, math.ceil(share * features.n)), slack * share
         return cls(features.design, rows, most, most * np.append(_mean_of_largest(features.design, rows), 1.0))
 
@@ -333,7 +271,7 @@ def recalibrated(pit: Pit, features: Features, t: Floats) -> tuple[Floats, Float
     return found[0], found[-1]
 
 
-def recalibrate(pit: Pit, features: Features, null: Null, share: float, slack: float = SLACK) -> tuple[float, Floats]:
+def recalibrate(pit: Pit, features: Features, null: Null, share: float) -> tuple[float, Floats]:
     """Largest p-value over recalibrations within `Biases`, for a model that was fitted robustly on the same rows.
 
     Parameters
@@ -344,8 +282,6 @@ def recalibrate(pit: Pit, features: Features, null: Null, share: float, slack: f
         Of fresh rows, never of refits.
     share : float
         The tolerated share ε of bad rows.
-    slack : float
-        Bound of |shift| and |log scale| over ε; the worst bias of Huber's estimator of location is 1.72 ε.
 
     Returns
     -------
@@ -362,16 +298,16 @@ def recalibrate(pit: Pit, features: Features, null: Null, share: float, slack: f
 
     Examples
     --------
-    >>> from steinball.predictive.pit import from_cdf_values
+    >>> from steinball.predictive.law import DistributionFunction
     >>> rng = np.random.default_rng(0)
-    >>> pit = from_cdf_values(scipy.special.ndtr(rng.normal(0.15, 1.0, size=4000)))
+    >>> pit = DistributionFunction(scipy.special.ndtr).pit(rng.normal(0.15, 1.0, size=4000))
     >>> features = Features.of({"x": rng.normal(size=4000)})
     >>> null = Null(pit, features, rng=0)
     >>> pvalue, t = recalibrate(pit, features, null, 0.05)
     >>> null.pvalue(tabulate(pit.low, pit.high, features), 0.05) < 0.05 < pvalue, bool(t[0] > 0.0)
     (True, True)
     """
-    statistic, rng, within = null.statistic_at(share), np.random.default_rng(0), Biases.of(features, share, slack)
+    statistic, rng, within = null.statistic_at(share), np.random.default_rng(0), Biases.of(features, share)
     best = np.zeros(within.box.size)
 
     def value(t: Floats) -> float:
