@@ -93,8 +93,8 @@ def region_fit(
     grid = find_grid(x)
     column = Column.of(x, grid, family.support)
     member, null = closest_member(family, column, share, _DRAWS)
-    source = Source(cdf=partial(_cdf, family, member.params), grid=grid)
-    counted, reading = _counted(source, member, len(x)), Reading(None, source, x)
+    source = Source(cdf=partial(heights, family, member.params), grid=grid)
+    counted, reading = _counted(source, member, len(x)), Reading(None, source, x, x)
     evidence = FamilyRegionEvidence(counted, null, reading, family=family, column=column, member=member)
     shown = family.reported(member.params, np.zeros_like(member.params))
     return RegionFitResult(
@@ -109,11 +109,6 @@ def region_fit(
         _evidence=evidence,
         _record=Record(warnings=tuple(give(region_remarks(reading)))),
     )
-
-
-def _cdf(family: Family, params: Floats, x: Floats) -> Floats:
-    values = np.asarray(x, dtype=np.float64)
-    return heights(family, params, values.ravel()).reshape(values.shape)
 
 
 def _counted(source: Source, member: Member, n: int) -> Counted:

@@ -13,22 +13,10 @@ import scipy
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats, generator_at
-from steinball.regions.design import (
-    Counts,
-    Cut,
-    Design,
-    Question,
-    counts_below,
-    cumulative,
-    floor_of,
-    lower_limit,
-    parts,
-    pool_law,
-    shortfall,
-    tail,
-    upper_limit,
-)
+from steinball.regions import tails
+from steinball.regions.design import Cut, Design, counts_below, cumulative, parts
 from steinball.regions.source import Rows
+from steinball.regions.tails import Counts, Question
 
 MOST_WORK = 300_000_000
 """Values of views at replicates, at most, an arc counted as three: some seconds."""
@@ -69,9 +57,9 @@ def statistics(design: Design, counts: Counts, share: float) -> Floats:
 
     .. math:: T = \min_f \min_{A \in f} \log \left( T_f \, \Phi(-\sqrt{2 D_A}) \right),
 
-    with D the :func:`~steinball.regions.design.shortfall` of the counts (R, N) from (1 − ε)P(A): shape (R,).
+    with D the :func:`~steinball.regions.tails.shortfall` of the counts (R, N) from (1 − ε)P(A): shape (R,).
     """
-    short = shortfall(counts, design.n, (1.0 - share) * design.expected.share)
+    short = tails.shortfall(counts, design.n, (1.0 - share) * design.expected.share)
     worst = np.maximum.reduceat(short, design.expected.starts, axis=1)
     votes = np.log([cut.family.size for cut in design.cuts])
     return np.asarray(np.min(votes + scipy.special.log_ndtr(-np.sqrt(2.0 * worst)), axis=1))
@@ -259,7 +247,7 @@ class Counted:
         interval = arc if inside else cut.arcs.inner[arc - len(cut.arcs.start)]
         ends = np.array([-np.inf, *cut.edges[view], np.inf])[[cut.arcs.start[interval], cut.arcs.stop[interval]]]
         expected = float(self.design.expected.share[place])
-        shares = expected, float(floor_of(question, expected, share)), float(self.counts[place]) / self.design.n
+        shares = expected, float(tails.floor_of(question, expected, share)), float(self.counts[place]) / self.design.n
         column, words = view if view < cut.family.columns else None, cut.family.words[view]
         return Region(family, view, words, column, float(ends[0]), float(ends[1]), inside, *shares, min(1.0, pvalue))
 
@@ -279,11 +267,11 @@ class Counted:
         """The arc with the smallest tail times the number of regions, among the few with the largest shortfall in units
         of the errors of data and pool; the p-value of any choice of arcs is valid."""
         n, expected = self.design.n, self.design.expected
-        floor = floor_of(question, expected.share, share)
+        floor = tails.floor_of(question, expected.share, share)
         slope = 1.0 - share if question == "contamination" else 1.0
         pool = slope**2 * expected.share * (1.0 - expected.share) / (expected.size + 2.0)
         noise = 1.0 + n * pool / np.maximum(floor * (1.0 - floor), 1e-300)
-        score = np.where(among, shortfall(self.counts, n, floor) / noise - np.log(expected.weight), -np.inf)
+        score = np.where(among, tails.shortfall(self.counts, n, floor) / noise - np.log(expected.weight), -np.inf)
         places = np.argsort(score)[-_LOOKED_AT:]
         pvalues = self._pvalues(question, share, places)
         return int(places[pvalues.argmin()]), float(pvalues.min())
@@ -291,8 +279,8 @@ class Counted:
     def _pvalues(self, question: Question, share: float, places: NDArray[np.intp]) -> Floats:
         """Exact tails of some arcs times the number of regions."""
         expected = self.design.expected
-        law = pool_law(expected.heads[places], expected.size[places], self.design.n)
-        return tail(question, self.counts[places], self.design.n, law, share) * expected.weight[places]
+        law = tails.pool_law(expected.heads[places], expected.size[places], self.design.n)
+        return tails.tail(question, self.counts[places], self.design.n, law, share) * expected.weight[places]
 
     def _excess(self, question: Question, level: float, place: NDArray[np.intp], share: float) -> float:
         return float(self._pvalues(question, share, place)[0]) - level
@@ -308,15 +296,15 @@ def count(design: Design, x: Floats) -> Counted:
 def _largest_difference(cut: Cut, below: Counts, n: int, level: float) -> float:
     """The largest upper limit of P(A) less lower limit of Q(A), over all views and arcs of a family."""
     if math.isinf(cut.size):
-        return float((cut.arcs.sums(cut.heads) - lower_limit(cut.arcs.sums(below), n, level)).max())
+        return float((cut.arcs.sums(cut.heads) - tails.lower_limit(cut.arcs.sums(below), n, level)).max())
     drawn_level, largest = _POOL_LEVEL * level, 0.0
-    margin = float(upper_limit(np.array([cut.rest // 2]), cut.rest, drawn_level)[0]) - 0.5
+    margin = float(tails.upper_limit(np.array([cut.rest // 2]), cut.rest, drawn_level)[0]) - 0.5
     for part in parts(len(below), 8 * len(cut.arcs.start)):
         drawn = cut.arcs.sums(cut.apart[part])
-        least = drawn / cut.rest - lower_limit(cut.arcs.sums(below[part]), n, level - drawn_level)
+        least = drawn / cut.rest - tails.lower_limit(cut.arcs.sums(below[part]), n, level - drawn_level)
         # The upper limit of P(A) adds at least 0 and at most what it adds at one half.
         some = least >= least.max() - (1.1 * margin + 2.0 / cut.rest)
-        limits = upper_limit(drawn[some], cut.rest, drawn_level) - drawn[some] / cut.rest
+        limits = tails.upper_limit(drawn[some], cut.rest, drawn_level) - drawn[some] / cut.rest
         largest = max(largest, float((least[some] + limits).max()))
     return largest
 

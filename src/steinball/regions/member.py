@@ -15,8 +15,9 @@ from steinball.arrays import Floats
 from steinball.models.family import Family
 from steinball.models.support import Support
 from steinball.regions.counted import Null, simulate, statistics
-from steinball.regions.design import Counts, Design, shortfall
+from steinball.regions.design import Design
 from steinball.regions.source import Grid, Source
+from steinball.regions.tails import Counts, shortfall
 
 MOST_PARAMETERS = 4
 """Parameters that a search over all members may have: a missed member makes a p-value too small."""
