@@ -358,10 +358,8 @@ class Comparison:
         """Of "b is at least as close" and "a is at least as close"; 1 where all rows are alike and show no error."""
         if self.error <= _NO_SPREAD * (self.extremes.highest - self.extremes.lowest):
             return 1.0, 1.0
-        first, second = (
-            max(float(scipy.special.ndtr(-margin / self.error)), LEAST_LEVEL) for margin in self.margins
-        )  # never 0
-        return first, second
+        first, second = np.maximum(scipy.special.ndtr(-np.array(self.margins) / self.error), LEAST_LEVEL)  # never 0
+        return float(first), float(second)
 
 
 def compare_embeddings(

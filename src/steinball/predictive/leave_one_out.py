@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from steinball.arrays import Floats
 from steinball.cautions import FittedOnDataWarning
-from steinball.predictive.law import AS_DRAWN, Law, Observed
+from steinball.predictive.law import AS_DRAWN, Draws, Observed
 from steinball.predictive.pit import POINTS, EdgeIntervals, Pit, as_draws
 from steinball.predictive.table import row_chunks
 from steinball.remarks import Remark
@@ -78,7 +78,7 @@ def _fit_pareto(excess: Floats) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class LeaveOneOut(Law):
+class LeaveOneOut(Draws):
     """Predictive draws and log-likelihoods (n, S) of draws of a posterior: every row is predicted from the others.
 
     Notes
@@ -86,7 +86,6 @@ class LeaveOneOut(Law):
     Not exact: weights are estimated, and rows share the posterior. Simulated levels are in the evidence.
     """
 
-    draws: Floats
     log_likelihood: Floats
 
     @cached_property
@@ -105,10 +104,6 @@ class LeaveOneOut(Law):
         tied = bool((low < high).any())
         around = EdgeIntervals.around(_weighted_steps(draws, weights), len(draws)) if tied else POINTS
         return Pit(low[None], high[None], around)
-
-    def center(self, n: int) -> Mapping[str, Floats]:
-        """The mean of the draws."""
-        return {"prediction": np.asarray(self.draws.mean(axis=1))}
 
     @property
     def remarks(self) -> tuple[Remark, ...]:

@@ -161,12 +161,11 @@ class Null:
                 found[chunk, e] = _tops(np.multiply(short, scale, out=short))
         return found
 
-    def _prepare(self, shares: Floats) -> None:
+    def references(self, shares: Floats) -> list[Reference]:
         """References at these shares: from the same replicates, or from thinned ones if rows are independent."""
+        if self.rows == "changed":  # replicates are rows before the change, at every share
+            shares = np.zeros(shares.size)
         new = np.setdiff1d(shares, list(self._references))
-        if self.rows == "changed" and new.any():  # replicates are rows before the change, at every share
-            self._references |= dict.fromkeys(new.tolist(), self.reference(0.0))
-            return
         scales = [self._scale(share) for share in new]
         if self.rows != "independent":
             maxima = list(np.moveaxis(self._maxima(self.tables, new, scales, self._bad(new)), 1, 0))
@@ -175,11 +174,11 @@ class Null:
             maxima = [self._maxima(t, new[[e]], scales[e : e + 1])[:, 0] for e, t in enumerate(one)]
         found = zip(new.tolist(), scales, maxima, strict=True)
         self._references |= {share: Reference.of(scale, top, self._pilot) for share, scale, top in found}
+        return [self._references[share] for share in shares.tolist()]
 
     def reference(self, share: float) -> Reference:
         """The reference at a share."""
-        self._prepare(np.array([share]))
-        return self._references[float(share)]
+        return self.references(np.array([share]))[0]
 
     def statistic_at(self, share: float) -> Callable[[Floats], float]:
         """The statistic at a share, as a function of observed tables (t, 8, 18)."""
@@ -194,8 +193,7 @@ class Null:
 
     def pvalues(self, table: Floats, shares: Floats = SHARES, *, proven: bool = False) -> Floats:
         """The p-value at every share; ``np.maximum.accumulate`` of them holds for a share chosen after looking."""
-        self._prepare(shares)
-        found, convex = [self._references[float(s)] for s in shares], proven & (shares > 0.0) & (self.rows == "any")
+        found, convex = self.references(shares), proven & (shares > 0.0) & (self.rows == "any")
         maxima = self._maxima(table[None], shares, [own.scale for own in found])[0]
         return np.array([own.pvalue(own.statistic(t), c) for own, t, c in zip(found, maxima, convex, strict=True)])
 

@@ -243,13 +243,12 @@ class Counted:
         view, arc = divmod(place - int(self.design.expected.starts[family]), cut.distinct.shape[1])
         if len(cut.heads) == 1:
             view = int(np.argmin(cut.arcs.sums(below)[:, arc]))
-        inside = arc < len(cut.arcs.start)
-        interval = arc if inside else cut.arcs.inner[arc - len(cut.arcs.start)]
-        ends = np.array([-np.inf, *cut.edges[view], np.inf])[[cut.arcs.start[interval], cut.arcs.stop[interval]]]
+        inside, ends = arc < cut.arcs.intervals, np.array([-np.inf, *cut.edges[view], np.inf])
+        low, high = ends[[cut.arcs.start[arc], cut.arcs.stop[arc]]].tolist()
         expected = float(self.design.expected.share[place])
         shares = expected, float(tails.floor_of(question, expected, share)), float(self.counts[place]) / self.design.n
         column, words = view if view < cut.family.columns else None, cut.family.words[view]
-        return Region(family, view, words, column, float(ends[0]), float(ends[1]), inside, *shares, min(1.0, pvalue))
+        return Region(family, view, words, column, low, high, inside, *shares, min(1.0, pvalue))
 
     def upper(self, level: float = 0.05) -> float:
         """δ_U: no share of a region looked at differs from the model's by more, at confidence 1 − level (theorem E)."""
@@ -299,7 +298,7 @@ def _largest_difference(cut: Cut, below: Counts, n: int, level: float) -> float:
         return float((cut.arcs.sums(cut.heads) - tails.lower_limit(cut.arcs.sums(below), n, level)).max())
     drawn_level, largest = _POOL_LEVEL * level, 0.0
     margin = float(tails.upper_limit(np.array([cut.rest // 2]), cut.rest, drawn_level)[0]) - 0.5
-    for part in parts(len(below), 8 * len(cut.arcs.start)):
+    for part in parts(len(below), 8 * cut.arcs.intervals):
         drawn = cut.arcs.sums(cut.apart[part])
         least = drawn / cut.rest - tails.lower_limit(cut.arcs.sums(below[part]), n, level - drawn_level)
         # The upper limit of P(A) adds at least 0 and at most what it adds at one half.
@@ -385,7 +384,8 @@ def _inside(cut: Cut, region: Region, rows: Rows) -> NDArray[np.bool_]:
 
 
 def _surplus(design: Design, rows: Rows, pool: Rows) -> Region | None:
-    """The most surprising surplus of rows over draws: an interval whose complement is short of rows."""
+    """The most surprising surplus of rows over draws: an interval whose complement, which no inner interval is, is
+    short of rows."""
     drawn = counts_below(pool, design.cuts)
     cuts = [
         replace(cut, heads=counts.astype(np.float64), size=float(len(pool.x)))
@@ -393,8 +393,8 @@ def _surplus(design: Design, rows: Rows, pool: Rows) -> Region | None:
     ]
     left = Counted(Design(design.source, len(rows.x), tuple(cuts), tuple(cuts)), counts_below(rows, cuts), ())
     outside, counted = left.design.expected.share, left.counts / len(rows.x)
-    intervals = np.concatenate([np.tile(_complement_is_interval(cut), len(cut.heads)) for cut in cuts])
-    some = intervals & (outside > 0.0) & (1.0 - counted > 2.0 * (1.0 - outside))
+    inner = [np.tile(np.isin(np.arange(len(cut.arcs.start)), cut.arcs.inner), len(cut.heads)) for cut in cuts]
+    some = ~np.concatenate(inner) & (outside > 0.0) & (1.0 - counted > 2.0 * (1.0 - outside))
     if not some.any():
         return None
     short = left.region("contamination", 0.0, some)
@@ -403,10 +403,3 @@ def _surplus(design: Design, rows: Rows, pool: Rows) -> Region | None:
         low, high = (high, np.inf) if low == -np.inf else (-np.inf, low)
     found = replace(short, low=low, high=high, inside=True)
     return replace(found, expected=expected, tolerated=expected, observed=1.0 - short.observed)
-
-
-def _complement_is_interval(cut: Cut) -> NDArray[np.bool_]:
-    """Arcs that touch an end, and complements: (arcs,)."""
-    found = np.ones(cut.distinct.shape[1], dtype=bool)
-    found[cut.arcs.inner] = False
-    return found

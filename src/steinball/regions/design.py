@@ -49,22 +49,37 @@ def levels(n: int, pool: float = math.inf) -> Floats:
 
 
 class Arcs(NamedTuple):
-    """All intervals between cuts but the whole line, then the complements of those that touch neither end."""
+    """All intervals between cuts but the whole line, then the complements of those that touch neither end.
+
+    Attributes
+    ----------
+    start, stop : int arrays
+        Where the interval begins and ends, or the one that the arc is the complement of.
+    inner : int array
+        Of each complement the position of its interval.
+    """
 
     start: NDArray[np.intp]
     stop: NDArray[np.intp]
     inner: NDArray[np.intp]
+
+    @property
+    def intervals(self) -> int:
+        """So many arcs are intervals, the others complements."""
+        return len(self.start) - len(self.inner)
 
     @classmethod
     def between(cls, cuts: int) -> Arcs:
         """The arcs between so many cuts."""
         start, stop = np.triu_indices(cuts + 2, 1)
         start, stop = start[stop - start <= cuts], stop[stop - start <= cuts]
-        return cls(start, stop, np.flatnonzero((start > 0) & (stop <= cuts)))
+        inner = np.flatnonzero((start > 0) & (stop <= cuts))
+        return cls(np.append(start, start[inner]), np.append(stop, stop[inner]), inner)
 
     def sums(self, below: NDArray[Any]) -> NDArray[Any]:
         """From what lies below each cut, (..., K + 2), to what lies in each arc, (..., arcs)."""
-        inside = np.take(below, self.stop, axis=-1) - np.take(below, self.start, axis=-1)
+        stop, start = self.stop[: self.intervals], self.start[: self.intervals]
+        inside = np.take(below, stop, axis=-1) - np.take(below, start, axis=-1)
         return np.concatenate([inside, below[..., -1:] - np.take(inside, self.inner, axis=-1)], axis=-1)
 
     def votes(self, distinct: NDArray[np.bool_]) -> Floats:
@@ -72,8 +87,7 @@ class Arcs(NamedTuple):
         every second cut, a third for those between every fourth; only ``distinct`` ones get any."""
         found = np.full(distinct.shape, 1e-300)
         for step in _STEPS:
-            inside = (self.start % step == 0) & ((self.stop % step == 0) | (self.stop == self.stop.max()))
-            some = distinct & np.concatenate([inside, inside[self.inner]])
+            some = distinct & (self.start % step == 0) & ((self.stop % step == 0) | (self.stop == self.stop.max()))
             found += some / np.maximum(some.sum(axis=1, keepdims=True), 1)
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
@@ -110,8 +124,7 @@ class Cut:
     def distinct(self) -> NDArray[np.bool_]:
         """Arcs that are not the same set as another one, (1 or T, arcs): their outermost cells are not empty."""
         some = np.diff(np.pad(self.edges, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))) > 0.0
-        inside = some[: len(self.heads), self.arcs.start] & some[: len(self.heads), self.arcs.stop - 1]
-        return np.concatenate([inside, inside[:, self.arcs.inner]], axis=1)
+        return some[: len(self.heads), self.arcs.start] & some[: len(self.heads), self.arcs.stop - 1]
 
 
 class Expected(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import product
 from typing import NamedTuple, Self
@@ -107,19 +107,18 @@ class Member(NamedTuple):
     statistic: float
 
 
-@dataclass(frozen=True, eq=False)
+_NO_MEMBER = Member(np.empty(0), np.empty(0), -np.inf)
+
+
+@dataclass(eq=False)
 class MemberSearch:
-    """The statistic of every member, and the best member that was looked at."""
+    """The statistic of every member, and the ``best`` so far: the one with the largest statistic, which regions speak
+    least against."""
 
     family: Family
     column: Column
     share: float
-    seen: list[Member] = field(default_factory=list)
-
-    @property
-    def best(self) -> Member:
-        """The member with the largest statistic so far, the one that regions speak least against."""
-        return self.seen[0]
+    best: Member = _NO_MEMBER
 
     def below(self, params: Floats) -> tuple[Counts, Floats]:
         """The rows below each cut, (K + 2,), and the same with the row at the cut in parts: a smooth function."""
@@ -127,7 +126,7 @@ class MemberSearch:
         if m <= _WHOLE:
             u = self.column.heights(self.family, params)
             counts = np.searchsorted(u, levels, side="right")
-            ends = [u[np.clip(counts + k, 0, m - 1)] if m else levels for k in (-1, 0)]
+            ends = [u[np.clip(counts + k, 0, m - 1)] for k in (-1, 0)]
         else:
             counts = self._bisected(params, levels, m)
             ends = [self.column.heights(self.family, params, np.clip(counts + k, 0, m - 1)) for k in (-1, 0)]
@@ -154,8 +153,8 @@ class MemberSearch:
         below, smooth = self.below(params)
         design = uniform_design(self.column.n)
         statistic = float(statistics(design, design.deciding([below[None, None]]), self.share)[0])
-        if not self.seen or statistic > self.best.statistic:
-            self.seen[:] = [Member(params, below, statistic)]
+        if statistic > self.best.statistic:
+            self.best = Member(params, below, statistic)
         counts = design.deciding([smooth[None, None]])[0]
         short = shortfall(counts, design.n, (1.0 - self.share) * design.expected.share)
         return float(scipy.special.logsumexp(sharpness * short)) / sharpness

@@ -154,14 +154,9 @@ def spread_over_cells(
     on_grid = np.abs(x - middle) <= 1e-6 * grid.step
     place = np.full(x.shape, 0.5)
     place[on_grid] = _even_places(middle[on_grid])
-    below, above = (_between(sign * first, sign * last, place) for sign in (1.0, -1.0))
+    tails = (scipy.special.ndtr([sign * first, sign * last]) for sign in (1.0, -1.0))
+    below, above = (start + place * (stop - start) for start, stop in tails)
     return np.where(on_grid, normal_of(below, above), mapped)
-
-
-def _between(first: Floats, last: Floats, place: Floats) -> Floats:
-    """The probability that ends a share ``place`` of the mass between two normal values."""
-    start = scipy.special.ndtr(first)
-    return np.asarray(start + place * (scipy.special.ndtr(last) - start))
 
 
 def _even_places(values: Floats) -> Floats:

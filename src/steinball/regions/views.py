@@ -20,8 +20,7 @@ MOST_PAIRS = 5000
 _WINSORIZED = 3.0  # standard deviations beyond which a row of the pilot part does not steer what is learned
 _FAR = 1e6  # standard deviations beyond which a classifier is told this number
 _SEED = 20230918
-_WHOLE = ("the sum of squares of all columns", "the sum of all columns", "the largest of all columns in size",
-          "the log density of the model")  # fmt: skip
+_WHOLE = "the sum of squares of all columns", "the sum of all columns", "the largest of all columns in size"
 
 
 class Family(NamedTuple):
@@ -73,8 +72,8 @@ def column_families(source: Source, names: Sequence[str] | None = None) -> list[
     family = Family(called + given, partial(_columns, bool(given)), d)
     if d == 1:
         return [family]
-    whole = Family(_WHOLE[: 3 if source.log_density is None else 4], partial(_whole_rows, source.log_density))
-    return [family, whole, _pairs(called[:1] + (given or called[1:]))]
+    words = _WHOLE if source.log_density is None else (*_WHOLE, "the log density of the model")
+    return [family, Family(words, partial(_whole_rows, source.log_density)), _pairs(called[:1] + (given or called[1:]))]
 
 
 def _columns(given: bool, rows: Rows, part: slice) -> Floats:
