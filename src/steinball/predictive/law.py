@@ -48,9 +48,7 @@ class Observed:
         """Values of y, or draws of it with rows first, as they would be observed; the grid goes through ``origin``."""
         if self.step:
             values = origin + self.step * np.round((values - origin) / self.step)
-        if self.limits is None:
-            return values
-        return np.minimum(values, self.limits if values.ndim == 1 else self.limits[:, None])
+        return values if self.limits is None else np.minimum(values.T, self.limits).T
 
 
 AS_DRAWN = Observed()

@@ -114,17 +114,18 @@ class LeaveOneOut(Draws):
         return (found,) if many else ()
 
 
-def _mass_below(values: Floats, draws: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    less, upto = ((weights * keep).sum(axis=1) for keep in (draws < values[:, None], draws <= values[:, None]))
-    return np.clip(less, 0.0, 1.0), np.clip(upto, 0.0, 1.0)
+def _mass_below(values: Floats, draws: Floats, weights: Floats) -> Floats:
+    """The weights of draws below the values, and of those at most as large, (2, n)."""
+    counted = draws < values[:, None], draws <= values[:, None]
+    return np.clip([(weights * some).sum(axis=1) for some in counted], 0.0, 1.0)
 
 
-def _weighted_steps(draws: Floats, weights: Floats) -> Callable[[float], tuple[Floats, Floats]]:
+def _weighted_steps(draws: Floats, weights: Floats) -> Callable[[float], Floats]:
     """The step of each row's weighted distribution function that holds an edge."""
     order = np.argsort(draws, axis=1)
     ordered, upto = np.take_along_axis(draws, order, axis=1), np.take_along_axis(weights, order, axis=1).cumsum(axis=1)
 
-    def interval(edge: float) -> tuple[Floats, Floats]:
+    def interval(edge: float) -> Floats:
         at = np.minimum((upto < edge).sum(axis=1), draws.shape[1] - 1)
         return _mass_below(ordered[np.arange(len(draws)), at], draws, weights)
 

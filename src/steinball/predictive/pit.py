@@ -46,7 +46,7 @@ class EdgeIntervals:
     outputs = 1
 
     @classmethod
-    def around(cls, interval: Callable[[float], tuple[Any, Any]], n: int) -> EdgeIntervals:
+    def around(cls, interval: Callable[[float], Any], n: int) -> EdgeIntervals:
         """The intervals around all edges, edge by edge; float32 for many rows, which moves no row to another cell."""
         ends = zip((0.0, 0.0), *map(interval, EDGES[1:-1]), (1.0, 1.0), strict=True)
         kind: Any = np.float32 if n > _LARGE else np.float64

@@ -227,21 +227,16 @@ def _further_starts(search: MemberSearch) -> Iterator[tuple[Floats, Floats] | No
 
 
 def _start(family: Family, x: Floats) -> tuple[Floats, Floats] | None:
-    """The robust start of some rows; ``None`` where they give none."""
+    """The robust start of some rows, and the changes of its coordinates by which the log density of a typical inner row
+    changes by about 1; ``None`` where there is none."""
+    tenth = len(x) // 10
     if not len(x) or (len(family.names) and x.min() == x.max()):
         return None
     try:
         with np.errstate(all="ignore"):
             params = family.start(x)
-            working, units = family.to_working(params), _units(family, params, x)
+            working, units = family.to_working(params), family.working_units(params, x[tenth : len(x) - tenth])
     except (ValueError, FloatingPointError, RuntimeError):
         return None
+    units = np.where(np.array(family.positive or False), np.minimum(units, 2.0), units)
     return (working, units) if np.isfinite(working).all() and np.isfinite(units).all() else None
-
-
-def _units(family: Family, params: Floats, x: Floats) -> Floats:
-    """Changes of coordinates by which the log density of a typical row changes by about 1, by the inner rows."""
-    inner = x[len(x) // 10 : len(x) - len(x) // 10]
-    with np.errstate(all="ignore"):
-        found = family.working_units(params, inner)
-    return np.where(family._logarithmic, np.minimum(found, 2.0), found)

@@ -206,8 +206,6 @@ def _continuous(model: Any, rows: Floats, smooth: bool) -> Reading | None:
     found = _with_sampler(model, rows)
     known, d = Knowledge(found), rows.shape[1]
     owner, base = known.original, known.base_map
-    if known.sampler is None and known.to_base is None and base is None and known.cdf is None:
-        return None
     _same_columns(known.dimension, rows)
     to_base = base.model.to_base if base is not None else known.to_base
     if d == 1 and to_base is not None:

@@ -226,14 +226,14 @@ class Source:
     discrete: bool = False
     log_density: Function | None = None
     draws: Floats | None = None
-    location: Floats | None = None
-    whitening: Floats | None = None
+    location: Floats | float = 0.0
+    whitening: Floats | float = 1.0
     grid: Grid | None = None
 
     @property
     def correlated(self) -> bool:
         """Whether standardized coordinates mix columns."""
-        return self.whitening is not None and bool(np.triu(self.whitening, 1).any())
+        return np.ndim(self.whitening) == 2
 
     @np.errstate(over="ignore", invalid="ignore")
     def rows(self, x: Floats) -> Rows:
@@ -241,11 +241,9 @@ class Source:
         x = x if self.grid is None else self.grid.round(x)
         if self.discrete:  # what the model cannot give lies in no region
             x = np.where((x == np.round(x)) & (self.cdf(x) > self.cdf(x - 1.0)), x, np.nan)
-        centered = x.T if self.location is None else (x - self.location).T
-        if self.whitening is None:
-            return Rows(x, np.ascontiguousarray(centered))
+        centered = np.ascontiguousarray((x - self.location).T)
         # A product of matrices may round equal rows differently, and equal rows must give equal values.
-        return Rows(x, self.whitening.T @ centered if self.correlated else np.diag(self.whitening)[:, None] * centered)
+        return Rows(x, self.whitening.T @ centered if self.correlated else np.atleast_2d(self.whitening).T * centered)
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """n fresh draws, (n, d), not rounded: finite and not all the same, or an error that says what came."""
@@ -277,10 +275,9 @@ def _standardized(source: Source, mean: Any, covariance: Any, noise: float = 0.0
     """
     covariance = np.atleast_2d(np.asarray(covariance, dtype=np.float64))
     spread = np.sqrt(np.diag(covariance))
-    correlation, root = covariance / np.outer(spread, spread), np.eye(len(spread))
+    correlation, whitening = covariance / np.outer(spread, spread), 1.0 / spread
     if (np.abs(np.triu(correlation, 1)) > noise).any() and np.linalg.eigvalsh(correlation)[0] > 1e-10:
-        root = np.linalg.cholesky(correlation)
-    whitening = np.linalg.inv(root).T / spread[:, None]
+        whitening = np.linalg.inv(np.linalg.cholesky(correlation)).T / spread[:, None]
     return replace(source, location=np.atleast_1d(np.asarray(mean, dtype=np.float64)), whitening=whitening)
 
 

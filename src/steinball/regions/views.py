@@ -181,14 +181,8 @@ def classifier_family(pilot: Floats, source: Source, classifier: Any) -> Family:
 
 
 def _told_apart(fitted: Any, rows: Rows, part: slice) -> Floats:
-    return _one_each(partial(_decision, fitted), _near(rows.z), "classifier")[None][part]
-
-
-def _decision(fitted: Any, x: Floats) -> Any:
-    try:
-        return fitted.decision_function(x)
-    except AttributeError:
-        return fitted.predict_proba(x)[:, 1]
+    decide = getattr(fitted, "decision_function", None) or (lambda x: fitted.predict_proba(x)[:, 1])
+    return _one_each(decide, _near(rows.z), "classifier")[None][part]
 
 
 def _near(z: Floats) -> Floats:
