@@ -98,7 +98,7 @@ def test_whoever_changes_rows_after_seeing_them_all_cannot_raise_the_statistic()
     for place in (0.003, 0.5, 0.97):
         u = rng.random(n)
         before = null._allowed(0.0) - views_of(tabulate(u[None], u[None], features))
-        pvalue = Reference.pvalue(null.reference(0.05), null.reference(0.05).statistic(_largest(null, before)))
+        pvalue = null.reference(0.05).pvalue(_largest(null, before))
         u[np.argsort(np.abs(u - 0.3))[:10]] = place
         changed = tabulate(u[None], u[None], features)
         assert (null._allowed(0.05) - views_of(changed) <= before + 1e-9).all()
@@ -119,9 +119,9 @@ def test_bad_rows_of_a_replicate_add_what_they_can_take_away() -> None:
         assert found[b, e] == pytest.approx([short[:, :BOXES].max(), short[:, BOXES:].max()])
 
 
-def _largest(null: Null, short: Floats) -> Floats:
-    scaled = short * null.reference(0.05).scale
-    return np.array([scaled[:, :BOXES].max(), scaled[:, BOXES:].max()])
+def _largest(null: Null, short: Floats) -> float:
+    own = null.reference(0.05)
+    return float((own.slope * short - own.offset).max())
 
 
 @pytest.mark.exact
@@ -153,11 +153,13 @@ def test_scales_are_standard_deviations_of_shortages_with_bad_rows() -> None:
 @pytest.mark.exact
 def test_the_reference_standardizes_by_the_pilot_and_counts_the_others() -> None:
     maxima = np.array([[1.0, 0.0], [3.0, 4.0], [2.0, 2.0], [4.0, 2.0], [2.0, 8.0]])
-    reference = Reference.of(np.ones((1, 1)), maxima, pilot=2)
-    assert reference.center.tolist() == [2.0, 2.0]
-    assert reference.width.tolist() == [1.0, 2.0]
+    scale = np.tile([3.0, 5.0], (1, BOXES))[:, : BOXES + 1]
+    reference = Reference.of(scale, maxima, pilot=2)
+    assert reference.slope[0, [0, 1, -1]].tolist() == [3.0, 5.0, 3.0 / 2.0]  # boxes, then scores
+    assert reference.offset[[0, 1, -1]].tolist() == [2.0, 2.0, 1.0]
     assert reference.draws.tolist() == [3.0, 2.0, 0.0]
-    assert reference.statistic(np.array([3.0, 7.0])) == 2.5
+    short = np.append(np.ones(BOXES), 7.0 / 3.0)  # scaled 3, 5, 3, … and 7
+    assert (reference.slope * short - reference.offset)[0, [0, 1, -1]].tolist() == [1.0, 3.0, 2.5]
     assert [reference.pvalue(t) for t in (3.5, 3.0, 2.5, 2.0, -1.0)] == [0.25, 0.5, 0.5, 0.75, 1.0]
     assert [reference.pvalue(t, True) for t in (3.5, 2.6, 2.4, 1.6)] == [0.25, 0.5, 0.75, 1.0]
 

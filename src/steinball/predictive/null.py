@@ -25,28 +25,26 @@ class Reference:
 
     Attributes
     ----------
-    scale : array, shape (t, v)
-        1/σ of every view of every table.
-    center, width : array, shape (2,)
-        Mean and standard deviation, over the pilot, of the largest scaled shortage of boxes and of scores.
+    slope : array, shape (t, v)
+        1/(σ w) of every view of every table, with w the standard deviation, over the pilot, of the largest shortage
+        over σ of boxes, or of scores.
+    offset : array, shape (v,)
+        μ/w, with μ its mean.
     draws : array, shape (m,)
         The statistic of replicates, largest first.
     """
 
-    scale: Floats
-    center: Floats
-    width: Floats
+    slope: Floats
+    offset: Floats
     draws: Floats
 
     @classmethod
     def of(cls, scale: Floats, maxima: Floats, pilot: int) -> Reference:
-        """From the maxima (replicates, 2) of the pilot and of the other replicates."""
+        """From 1/σ (t, v), and the maxima (replicates, 2) of the pilot and of the other replicates."""
         center, width = maxima[:pilot].mean(axis=0), np.maximum(maxima[:pilot].std(axis=0), 1e-3)
-        return cls(scale, center, width, np.sort(((maxima[pilot:] - center) / width).max(axis=1))[::-1])
-
-    def statistic(self, maxima: Floats) -> float:
-        """The larger of the two standardized maxima."""
-        return float(((maxima - self.center) / self.width).max())
+        draws = np.sort(((maxima[pilot:] - center) / width).max(axis=1))[::-1]
+        family = np.arange(scale.shape[1]) // BOXES
+        return cls(scale / width[family], (center / width)[family], draws)
 
     def pvalue(self, statistic: float, proven: bool = False) -> float:
         """(1 + #{T* ≥ T})/(m + 1); if ``proven``, means of the 1, 2, … largest T* stand in for the T*."""
@@ -158,7 +156,9 @@ class Null:
                 short = allowed[e] - views
                 if bad is not None:  # so many bad rows can take away
                     short += self._top * np.minimum(bad[chunk, e, None, None], self._room)
-                found[chunk, e] = _tops(np.multiply(short, scale, out=short))
+                short *= scale
+                found[chunk, e, 0] = short[..., :BOXES].max(axis=(1, 2))
+                found[chunk, e, 1] = short[..., BOXES:].max(axis=(1, 2))
         return found
 
     def references(self, shares: Floats) -> list[Reference]:
@@ -182,10 +182,9 @@ class Null:
 
     def statistic_at(self, share: float) -> Callable[[Floats], float]:
         """The statistic at a share, as a function of observed tables (t, 8, 18)."""
-        own, family = self.reference(share), np.arange(len(VIEW_MEANS)) // BOXES
-        slope = own.scale / own.width[family]
-        offset = self._allowed(share) * slope - (own.center / own.width)[family]
-        return lambda tables: float((offset - slope * views_of(tables)).max())
+        own = self.reference(share)
+        most = self._allowed(share) * own.slope - own.offset
+        return lambda tables: float((most - own.slope * views_of(tables)).max())
 
     def pvalue(self, table: Floats, share: float = 0.0, *, proven: bool = False) -> float:
         """The p-value of an observed table (t, 8, 18) at a tolerated share."""
@@ -193,23 +192,17 @@ class Null:
 
     def pvalues(self, table: Floats, shares: Floats = SHARES, *, proven: bool = False) -> Floats:
         """The p-value at every share; ``np.maximum.accumulate`` of them holds for a share chosen after looking."""
-        found, convex = self.references(shares), proven & (shares > 0.0) & (self.rows == "any")
-        maxima = self._maxima(table[None], shares, [own.scale for own in found])[0]
-        return np.array([own.pvalue(own.statistic(t), c) for own, t, c in zip(found, maxima, convex, strict=True)])
+        views, convex = views_of(table), proven & (shares > 0.0) & (self.rows == "any")
+        found = zip(self.references(shares), map(self._allowed, shares), convex, strict=True)
+        return np.array([own.pvalue((own.slope * (most - views) - own.offset).max(), c) for own, most, c in found])
 
     def worst(self, table: Floats, share: float) -> list[tuple[int, int, int, float]]:
         """Position, block and arc of the largest box, and largest standardized view of every table, largest first."""
         own = self.reference(share)
-        short = (self._allowed(share) - views_of(table)) * own.scale
-        values = ((_tops(short[:, None]) - own.center) / own.width).max(axis=1)
+        short = own.slope * (self._allowed(share) - views_of(table)) - own.offset
         boxes = np.where(self._room[:, :BOXES] > 0, short[:, :BOXES], -np.inf).argmax(axis=1)
-        order = np.argsort(-values, kind="stable").tolist()
-        return [(t, *divmod(int(boxes[t]), len(ARCS)), float(values[t])) for t in order]
-
-
-def _tops(short: Floats) -> Floats:
-    """Largest entry of boxes and of scores over all tables, (b, t, v) to (b, 2)."""
-    return np.stack([short[..., :BOXES].max(axis=(1, 2)), short[..., BOXES:].max(axis=(1, 2))], axis=1)
+        order = np.argsort(-short.max(axis=1), kind="stable").tolist()
+        return [(t, *divmod(int(boxes[t]), len(ARCS)), float(short[t].max())) for t in order]
 
 
 SLACK = 1.75

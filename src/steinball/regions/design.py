@@ -24,8 +24,6 @@ _STEPS = (1, 2, 4)  # arcs between every cut, every second and every fourth shar
 _BLOCK = 1 << 24  # values of views that are in memory together
 _SEED = 20230919
 
-Families = Sequence[Family] | None
-
 
 def levels(n: int, pool: float = math.inf) -> Floats:
     """Shares below the cuts: equal cells, 2n^0.4 within [8, 40], then tails by factors of 4 down to 0.02/n.
@@ -178,7 +176,7 @@ class Design:
     halves: tuple[Cut, ...]
 
     @classmethod
-    def build(cls, source: Source, n: int, families: Families = None, draws: int = MOST_DRAWS) -> Design:
+    def build(cls, source: Source, n: int, families: Sequence[Family] | None = None, draws: int = MOST_DRAWS) -> Design:
         """The design for n rows.
 
         Parameters

@@ -76,11 +76,8 @@ def find_grid(x: Floats) -> Grid | None:
     (None, array([0.1]), array([2.54]))
     """
     with np.errstate(over="ignore", invalid="ignore"):  # differences of values at ±1e308 are no steps
-        found = [_column_grid(column) for column in x.T]
-    if not any(step for step, _ in found):
-        return None
-    step, offset = np.array(found, dtype=np.float64).T
-    return Grid(step, offset)
+        step, offset = np.array([_column_grid(column) for column in x.T], dtype=np.float64).T
+    return Grid(step, offset) if step.any() else None
 
 
 def _column_grid(x: Floats) -> tuple[float, float]:
@@ -107,11 +104,10 @@ def _column_grid(x: Floats) -> tuple[float, float]:
 
 def _shares(x: Floats, steps: list[tuple[float, float]], error: float) -> list[float]:
     """How many of the values (n,) lie on each grid of a step and an offset, up to four times an error."""
-    if not steps:
-        return []
-    step, offset = np.array(steps).T[:, :, None]
+    step, offset = np.reshape(steps, (-1, 2)).T[:, :, None]
     away = np.abs(x - offset - step * np.round((x - offset) / step))
-    return [float(share) for share in np.mean(away <= 4.0 * error, axis=1)]
+    found: list[float] = np.mean(away <= 4.0 * error, axis=1).tolist()
+    return found
 
 
 def _divisor(differences: Floats, error: float, least: float) -> float:
