@@ -17,17 +17,15 @@ import scipy
 
 from steinball.arrays import LEAST_LEVEL, Floats
 
+# Length scales of the kernel in its own coordinates: 2, 1 and ½ times the median distance of the pooled draws.
 WIDTHS = (1.0, 0.5, 0.25)
-"""Length scales of the kernel in its own coordinates: 2, 1 and ½ times the median distance of the pooled draws."""
 
-POOLED = 2000
-"""Draws, of all models together, that center, scatter and length scale are taken from."""
+POOLED = 2000  # draws, of all models together, that center, scatter and length scale are taken from
 
 _TILE = 256  # a tile of so many rows and columns stays in the processor's cache
 _WINSOR, _FARTHEST = 4.0, 1e150  # the square of a coordinate must be a float
 
-SEARCHED_COLUMNS = 3
-"""Up to so many columns the extremes are searched for; beyond, cells are too many."""
+SEARCHED_COLUMNS = 3  # up to so many columns the extremes are searched for; beyond, cells are too many
 
 _PRECISION = 0.01  # of |μ_a − μ_b|
 _MOST_CELLS = 40_000

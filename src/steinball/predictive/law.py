@@ -18,8 +18,7 @@ from steinball.predictive.pit import POINTS, Classes, EdgeIntervals, Pit, as_dra
 from steinball.remarks import Remark
 
 FITTED = ("", "same-rows", "other-rows", "loo")
-DRAWS = 999
-"""Draws of a distribution whose quantiles are not asked for."""
+DRAWS = 999  # draws of a distribution whose quantiles are not asked for
 
 _MOST_CLASSES = 8  # so many classes have a feature each
 
@@ -51,8 +50,7 @@ class Observed:
         return values if self.limits is None else np.minimum(values.T, self.limits).T
 
 
-AS_DRAWN = Observed()
-"""Neither censored nor rounded."""
+AS_DRAWN = Observed()  # neither censored nor rounded
 
 
 class Law(ABC):

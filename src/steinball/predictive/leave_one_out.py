@@ -117,7 +117,7 @@ class LeaveOneOut(Draws):
 def _mass_below(values: Floats, draws: Floats, weights: Floats) -> Floats:
     """The weights of draws below the values, and of those at most as large, (2, n)."""
     counted = draws < values[:, None], draws <= values[:, None]
-    return np.clip([(weights * some).sum(axis=1) for some in counted], 0.0, 1.0)
+    return np.asarray(np.clip([(weights * some).sum(axis=1) for some in counted], 0.0, 1.0))
 
 
 def _weighted_steps(draws: Floats, weights: Floats) -> Callable[[float], Floats]:

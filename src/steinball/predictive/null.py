@@ -205,8 +205,7 @@ class Null:
         return [(t, *divmod(int(boxes[t]), len(ARCS)), float(short[t].max())) for t in order]
 
 
-SLACK = 1.75
-"""Bound of |shift| and |log scale| over ε; the worst bias of Huber's estimator of location is 1.72 ε."""
+SLACK = 1.75  # bound of |shift| and |log scale| over ε; the worst bias of Huber's estimator of location is 1.72 ε
 
 _RESTARTS, _ENOUGH = 3, 0.5
 

@@ -79,8 +79,8 @@ class EdgeIntervals:
         return np.concatenate([np.broadcast_to(np.eye(CELLS), (len(intervals), CELLS, CELLS)), intervals], axis=1)[None]
 
 
+# Fresh rows of continuous laws: no edge lies inside of an interval.
 POINTS = EdgeIntervals(EDGES[:, None], EDGES[:, None])
-"""Fresh rows of continuous laws: no edge lies inside of an interval."""
 
 
 @dataclass(frozen=True, eq=False)

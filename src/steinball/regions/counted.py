@@ -18,11 +18,9 @@ from steinball.regions.design import Cut, Design, counts_below, cumulative, part
 from steinball.regions.source import Rows
 from steinball.regions.tails import Counts, Question
 
-MOST_WORK = 300_000_000
-"""Values of views at replicates, at most, an arc counted as three: some seconds."""
+MOST_WORK = 300_000_000  # values of views at replicates, at most, an arc counted as three: some seconds
 
-MOST_STEPS = 10
-"""Regions with too many rows that are peeled off, at most."""
+MOST_STEPS = 10  # regions with too many rows that are peeled off, at most
 
 _CHUNK = 1 << 20  # values of views that are looked at together
 _TIES = 1e-9

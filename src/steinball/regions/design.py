@@ -16,8 +16,7 @@ from steinball.regions.source import Grid, Rows, Source
 from steinball.regions.tails import Counts
 from steinball.regions.views import Family, column_families
 
-MOST_VALUES = 150_000_000
-"""Values of views at draws of a pool, at most: a pool is as large as the views allow."""
+MOST_VALUES = 150_000_000  # values of views at draws of a pool, at most: a pool is as large as the views allow
 
 MOST_DRAWS = 2_000_000
 _STEPS = (1, 2, 4)  # arcs between every cut, every second and every fourth share the level

@@ -19,11 +19,9 @@ from steinball.regions.design import Design
 from steinball.regions.source import Grid, Source
 from steinball.regions.tails import Counts, shortfall
 
-MOST_PARAMETERS = 4
-"""Parameters that a search over all members may have: a missed member makes a p-value too small."""
+MOST_PARAMETERS = 4  # parameters that a search over all members may have: a missed member makes a p-value too small
 
-SURE = 0.5
-"""A p-value above which no further member is looked for; no level is as large."""
+SURE = 0.5  # a p-value above which no further member is looked for; no level is as large
 
 _WHOLE = 2000  # rows whose distribution function is computed at once; of more, by bisection
 _COARSE, _FINE = {1: 81, 2: 11, 3: 5}, {1: 401, 2: 29, 3: 9}  # members of a grid along each parameter

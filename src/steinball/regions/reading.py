@@ -21,8 +21,7 @@ from steinball.regions.design import MOST_DRAWS, Design
 from steinball.regions.source import Source, find_grid, from_probabilities, from_sampler, from_second_sample
 from steinball.regions.views import Family, classifier_family, column_families, learned_family, taught, user_family
 
-SLOW = 10_000
-"""Rows a second below which a sampler gives one pool in place of fresh replicates."""
+SLOW = 10_000  # rows a second below which a sampler gives one pool in place of fresh replicates
 
 _TIMED, _SECONDS, _SEED = 512, 5.0, 20230922
 _PROBED = np.concatenate([-np.geomspace(1e6, 1e-3, 7), np.geomspace(1e-3, 1e6, 7)])

@@ -14,11 +14,9 @@ import scipy
 from steinball.arrays import Floats, as_samples, to_host
 from steinball.models.base_space import normal_of
 
-ON_GRID = 0.75
-"""The share of rows that must lie on a grid: contaminated rows may lie anywhere."""
+ON_GRID = 0.75  # the share of rows that must lie on a grid: contaminated rows may lie anywhere
 
-LOOKED_AT = 4096
-"""Rows that are enough to see a grid."""
+LOOKED_AT = 4096  # rows that are enough to see a grid
 
 _VISIBLE = 0.02  # steps whose product with √n is below this share of the spread cannot be seen by any region
 _QUANTILES = np.array([0.25, 0.1, 0.02, 0.0])  # the first of these that differs from its mirror gives the spread
@@ -164,11 +162,9 @@ def _even_places(values: Floats) -> Floats:
     return places
 
 
-MOMENT_DRAWS = 4096
-"""Draws that location and covariance are taken from where the model does not say them."""
+MOMENT_DRAWS = 4096  # draws that location and covariance are taken from where the model does not say them
 
-SET_ASIDE = 5
-"""One in so many rows of a second sample is set aside to standardize the others."""
+SET_ASIDE = 5  # one in so many rows of a second sample is set aside to standardize the others
 
 _SEED = 20230917
 
@@ -237,9 +233,9 @@ class Source:
         x = x if self.grid is None else self.grid.round(x)
         if self.discrete:  # what the model cannot give lies in no region
             x = np.where((x == np.round(x)) & (self.cdf(x) > self.cdf(x - 1.0)), x, np.nan)
-        centered = np.ascontiguousarray((x - self.location).T)
+        centered, whitening = np.ascontiguousarray((x - self.location).T), np.atleast_2d(self.whitening).T
         # A product of matrices may round equal rows differently, and equal rows must give equal values.
-        return Rows(x, self.whitening.T @ centered if self.correlated else np.atleast_2d(self.whitening).T * centered)
+        return Rows(x, whitening @ centered if self.correlated else whitening * centered)
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """n fresh draws, (n, d), not rounded: finite and not all the same, or an error that says what came."""

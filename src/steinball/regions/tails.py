@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from steinball.arrays import Floats
 
+# What is asked: are all but a share of the rows the model's, or does no region's share differ by more?
 Question = Literal["contamination", "tolerance"]
-"""What is asked: are all but a share of the rows the model's, or does no region's share differ by more?"""
 
-Counts = NDArray[Any]
-"""Whole numbers."""
+Counts = NDArray[Any]  # whole numbers
 
 
 def shortfall(counts: Counts, n: int, share: Floats) -> Floats:

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats
 from steinball.regions.source import Function, Rows, Source
 
-MOST_PAIRS = 5000
-"""Pairs of columns that are looked at; of more, so many are chosen at random by a seed of their own."""
+MOST_PAIRS = 5000  # pairs of columns that are looked at; of more, so many are chosen at random by a seed of their own
 
 _WINSORIZED = 3.0  # standard deviations beyond which a row of the pilot part does not steer what is learned
 _FAR = 1e6  # standard deviations beyond which a classifier is told this number
