@@ -72,7 +72,7 @@ def _table(u: Floats, x: Floats) -> Floats:
 def _known_null(n: int, rows: str) -> Null:
     """Of one feature without ties, which decides nothing but the size of bins."""
     pit, features = UNIFORM.pit(np.full(n, 0.5)), Features.of({"x": np.arange(n)})
-    return Null(pit, features, rows=rows, pilot=400, n_resamples=KEPT, rng=n)
+    return Null(pit, features, pilot=400, n_resamples=KEPT, rng=n).with_rows(rows)
 
 
 def _verdicts(tables: Floats, any_null: Null, independent: Null) -> Decisions:
@@ -101,7 +101,7 @@ def _known(cell: Cell, rng: np.random.Generator) -> Decisions:
 def _type_null(family: str, n: int, rows: str) -> Null:
     x = fixed_x(n)
     pit = TRUE_TYPES[family](x, np.random.default_rng(0))
-    return Null(pit, Features.of({"x": x}), rows=rows, pilot=400, n_resamples=KEPT, rng=1)
+    return Null(pit, Features.of({"x": x}), pilot=400, n_resamples=KEPT, rng=1).with_rows(rows)
 
 
 def _typed(cell: Cell, rng: np.random.Generator) -> Decisions:

@@ -353,7 +353,7 @@ class Comparison:
 
     @property
     def pvalues(self) -> tuple[float, float]:
-        """Of "b is at least as close" and "a is at least as close"; 1 where all rows are alike and show no error."""
+        """p-values of "b is at least as close" and "a is at least as close"; 1 where rows are alike and show no error."""
         if self.error <= _NO_SPREAD * (self.extremes.highest - self.extremes.lowest):
             return 1.0, 1.0
         first, second = np.maximum(scipy.special.ndtr(-np.array(self.margins) / self.error), LEAST_LEVEL)  # never 0
@@ -392,7 +392,7 @@ def compare_embeddings(
 
 
 def decide_pairs(pairs: Sequence[Comparison], contamination: float, level: float) -> list[Comparison]:
-    """The same pairs decided together, by Holm's procedure, for another tolerated share and level."""
+    """Pairs decided together, by Holm's procedure, for another tolerated share and level."""
     pairs, decided = [replace(pair, contamination=contamination) for pair in pairs], []
     found = holm(np.array([pair.pvalues for pair in pairs]).ravel(), level)
     for pair, adjusted, tails in zip(pairs, *(part.reshape(-1, 2) for part in found), strict=True):

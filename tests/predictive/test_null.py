@@ -38,7 +38,7 @@ def order(n: int) -> Features:
 @cache
 def known_null(n: int, rows: str = "any") -> Null:
     """The null of n rows of known laws with one feature without ties: it does not depend on the feature."""
-    return Null(uniform_pit(n), order(n), rows=rows, pilot=200, n_resamples=499, rng=3)
+    return Null(uniform_pit(n), order(n), pilot=200, n_resamples=499, rng=3).with_rows(rows)
 
 
 def table_of(u: Floats, x: Floats) -> Floats:
@@ -56,7 +56,7 @@ def test_the_shortage_is_what_its_equation_says() -> None:
     features = Features.of({"x": x})
     cell, views = cells_of(u), views_of(table_of(u, x))[0]
     for rows in ("any", "independent"):
-        null = Null(uniform_pit(n), features, rows=rows, pilot=20, n_resamples=19, rng=0)
+        null = Null(uniform_pit(n), features, pilot=20, n_resamples=19, rng=0).with_rows(rows)
         found = (null._allowed(share) - views_of(table_of(u, x)))[0]
         for view in rng.integers(0, len(VIEW_MEANS), size=40):
             corners = np.zeros((8, 18, 8, 18))
@@ -129,7 +129,7 @@ def test_dropped_rows_raise_every_shortage_of_independent_bad_rows() -> None:
     rng, n = np.random.default_rng(1), 150
     x, u, kept = rng.normal(size=n), rng.random(n), rng.random(n) >= 0.3
     features = Features.of({"x": x})
-    null = Null(uniform_pit(n), features, rows="independent", pilot=20, n_resamples=19, rng=0)
+    null = Null(uniform_pit(n), features, pilot=20, n_resamples=19, rng=0).with_rows("independent")
     whole = null._allowed(0.3) - views_of(tabulate(u[None], u[None], features))
     own = Features({}, features.bins[:, kept])
     thinned = null._allowed(0.3) - views_of(tabulate(u[None, kept], u[None, kept], own))
@@ -140,7 +140,7 @@ def test_dropped_rows_raise_every_shortage_of_independent_bad_rows() -> None:
 def test_scales_are_standard_deviations_of_shortages_with_bad_rows() -> None:
     n, share, rng = 240, 0.2, np.random.default_rng(2)
     for rows in ("any", "independent"):
-        null = Null(uniform_pit(n), order(n), rows=rows, pilot=3000, n_resamples=19, rng=0)
+        null = Null(uniform_pit(n), order(n), pilot=3000, n_resamples=19, rng=0).with_rows(rows)
         if rows == "any":
             tables = null._simulate(3000, 0.0, 7)
             bad = rng.binomial(n, share, size=(3000, 1, 1)).astype(float)
@@ -170,8 +170,8 @@ def test_pvalues_of_many_shares_are_those_of_each_share() -> None:
     table = table_of(rng.random(n) ** 1.6, rng.normal(size=n))
     shares = np.array([0.0, 0.02, 0.1, 0.4])
     for rows in ("any", "independent"):
-        together = Null(uniform_pit(n), order(n), rows=rows, pilot=60, n_resamples=99, rng=1)
-        alone = Null(uniform_pit(n), order(n), rows=rows, pilot=60, n_resamples=99, rng=1)
+        together = Null(uniform_pit(n), order(n), pilot=60, n_resamples=99, rng=1).with_rows(rows)
+        alone = Null(uniform_pit(n), order(n), pilot=60, n_resamples=99, rng=1).with_rows(rows)
         found = together.pvalues(table, shares)
         assert found.tolist() == [alone.pvalue(table, share) for share in shares[::-1]][::-1]
         assert found[0] <= 0.02
@@ -239,7 +239,7 @@ def test_the_level_of_a_true_model_is_exact(kind: str) -> None:
         else:
             bad = rng.random(n) < share
             pit = from_cdf_values(np.where(bad, 0.9999, rng.random(n)))
-        null = Null(pit, features, rows="independent" if share else "any", pilot=40, n_resamples=39, rng=rng)
+        null = Null(pit, features, pilot=40, n_resamples=39, rng=rng).with_rows("independent" if share else "any")
         rejected += rejects(null, tabulate(pit.low, pit.high, features), share)
     assert rejected / 150 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
     assert rejected >= 1

@@ -69,7 +69,7 @@ class Difference:
         return np.asarray(shares / shares.sum(axis=(1, 2), keepdims=True) / len(shares))
 
     def pvalue(self, tolerance: float) -> float:
-        """Of the hypothesis that no box is short of more than ``tolerance`` of all rows, by law or by changed rows."""
+        """The p-value of: no box is short of more than ``tolerance`` of all rows, by law or by changed rows."""
         count, m = np.ceil(self.counts - _ROUNDING), self.block_rows
         chance = np.clip(ARC_WIDTHS - tolerance * self.n / np.maximum(m, 1), 0.0, 1.0)
         changed = math.floor(tolerance * self.n + _ROUNDING)

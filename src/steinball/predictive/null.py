@@ -57,11 +57,11 @@ class Null:
 
     Every view g ≥ 0 of a table N has the shortage
 
-        D_g = Σ E_i g − ⟨N, g⟩ − t_g min(⌊εn⌋, r_g)   (rows="any"),   D_g = (1 − ε) Σ E_i g − ⟨N, g⟩   ("independent"),
+        D_g = Σ E_i g − ⟨N, g⟩ − t_g min(⌊εn⌋, r_g)   ("any"),   D_g = (1 − ε) Σ E_i g − ⟨N, g⟩   ("independent"),
 
-    with t_g the largest mean of g over bins and r_g the number of rows where its mean is positive. If ``rows`` is
-    "changed", max g takes the place of t_g. The statistic is the larger of the standardized maxima of D_g/σ_g over
-    boxes and over capped scores.
+    with t_g the largest mean of g over bins and r_g the number of rows where its mean is positive. If bad rows are
+    "changed" ones (:meth:`with_rows`), max g takes the place of t_g. The statistic is the larger of the standardized
+    maxima of D_g/σ_g over boxes and over capped scores.
 
     Parameters
     ----------
@@ -69,9 +69,6 @@ class Null:
         The rows; only the law of fresh rows, or of refits, is used. Refits hold at share 0 alone.
     features : Features
         The columns by which rows are binned.
-    rows : {"any", "independent", "changed"}
-        Bad rows choose their features, or are independent of them; or ⌊εn⌋ values y were changed by somebody who had
-        seen all rows.
     pilot, n_resamples : int
         Replicates that scale the views, and independent ones that the statistic is compared with.
     rng : None, int or Generator
@@ -79,9 +76,9 @@ class Null:
 
     Notes
     -----
-    Proved for fresh rows: level at every n with ``rows="independent"`` or "changed", and at share 0; with
-    ``rows="any"`` the p-value with ``proven=True``, up to the Monte Carlo error of a mean of the largest replicates.
-    The p-value of ``rows="any"`` without it was at most the level in all simulations.
+    Proved for fresh rows: level at every n where bad rows are "independent" or "changed", and at share 0; where they
+    are "any" the p-value with ``proven=True``, up to the Monte Carlo error of a mean of the largest replicates.
+    Their p-value without it was at most the level in all simulations.
 
     Examples
     --------
@@ -94,28 +91,27 @@ class Null:
     True
     """
 
-    def __init__(
-        self, pit: Pit, features: Features, rows: str = "any", pilot: int = 200, n_resamples: int = 299, rng: Any = None
-    ) -> None:
+    def __init__(self, pit: Pit, features: Features, pilot: int = 200, n_resamples: int = 299, rng: Any = None) -> None:
         self._pit, self._features, self._pilot = pit, features, pilot
         self._seed, self._size = as_seed(rng), pilot + n_resamples
         counts = np.tile(features.counts, (pit.fresh.outputs, 1))  # (t, 8)
         self._expected, self._square = counts @ VIEW_MEANS.T, counts @ (VIEW_MEANS**2).T  # (t, v)
         self._room = counts @ (VIEW_MEANS > 0.0).T
         self._ranks = generator_at(self._seed, 0).random((self._size, 1))
-        self.tables = self._simulate(pilot if rows == "independent" else self._size, 0.0, 1)
+        self.tables = self._simulate(self._size, 0.0, 1)
         self._variance = np.stack([views_of(self.tables[:pilot, t]).var(axis=0) for t in range(len(counts))])
-        self._assume(rows)
+        self._set_rows("any")
 
-    def _assume(self, rows: str) -> None:
+    def _set_rows(self, rows: str) -> None:
         """Start without references, with what a bad row takes away at most where bad rows are such ``rows``."""
         self.rows, self._references = rows, dict[float, Reference]()
         self._top = VIEW_TOPS if rows == "changed" else VIEW_MEANS.max(axis=1)
 
     def with_rows(self, rows: str) -> Null:
-        """The null of other bad rows, from the same simulated tables."""
+        """The null from the same simulated tables where bad rows are others: "any" choose their features, "independent"
+        ones do not; "changed" are ⌊εn⌋ values y that were changed by somebody who had seen all rows."""
         found = copy.copy(self)
-        found._assume(rows)
+        found._set_rows(rows)
         return found
 
     def _simulate(self, count: int, share: float, stream: int) -> Floats:

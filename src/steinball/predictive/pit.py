@@ -63,7 +63,7 @@ class EdgeIntervals:
         return bool((self.low == self.high).all())
 
     def category(self, u: Floats, rows: slice) -> Whole:
-        """Of u (rows, count): its cell 0 … 17, or 18 + e where the interval around edge e contains u."""
+        """Categories of u (rows, count): the cell 0 … 17, or 18 + e where the interval around edge e contains u."""
         cell, row = cells_of(u), np.arange(self.low.shape[1])[slice(None) if self.shared else rows, None]
         left, right = u < self.high[cell, row], u >= self.low[cell + 1, row]
         return np.where(left | right, CELLS + cell + right, cell)
@@ -152,7 +152,7 @@ def _counts_by_pattern(bins: Whole, chances: Floats, count: int, rng: np.random.
 
 
 def _counts_by_row(bins: Whole, chances: Floats, count: int, rng: np.random.Generator) -> Whole:
-    """The same from one segment drawn for every row."""
+    """Counts by bin and segment, (count, p, 8, s), from one segment drawn for every row."""
     found = np.empty((count, len(bins), BINS * chances.size), dtype=np.int64)
     for b in range(count):
         segment = np.searchsorted(np.cumsum(chances)[:-1], rng.random(bins.shape[1]), side="right")

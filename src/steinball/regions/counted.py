@@ -102,7 +102,7 @@ def simulate(design: Design, share: float, draws: int = 1999) -> Null:
     Exact at every n for fresh draws, and for one view without atoms, whose cells have a Dirichlet law and whose counts
     are multinomial. Replicates that are taken out of a second sample and cut on the rest of it are asymptotic.
     """
-    replicates = _one_view if _of_one_view(design) else _fresh if design.source.draws is None else _taken_out(design)
+    replicates = _one_view if _of_one_view(design) else _fresh if design.source.draws is None else _from_sample(design)
     step = 256 if replicates is _one_view else max(1, _CHUNK // (design.n * design.views))
     root, found = np.random.SeedSequence(_NULL_SEED), []
     for k, start in enumerate(range(0, draws, step)):
@@ -135,7 +135,7 @@ def _fresh(design: Design, share: float, size: int, rng: np.random.Generator) ->
     return found
 
 
-def _taken_out(design: Design) -> Callable[[Design, float, int, np.random.Generator], list[Counts]]:
+def _from_sample(design: Design) -> Callable[[Design, float, int, np.random.Generator], list[Counts]]:
     """Rows taken out of a second sample, and counted below cuts at the same shares of the rest of it."""
     assert design.source.draws is not None
     rows, m = design.source.rows(design.source.draws), len(design.source.draws)
@@ -368,11 +368,11 @@ def blame(design: Design, x: Floats, level: float = 0.05) -> list[Blame]:
             break
         inside, removed = (_inside(design.cuts[region.family], region, some) for some in (rows, pool))
         found.append(Blame(region, left[inside]))
-        left, rows, pool = left[~inside], _taken(rows, ~inside), _taken(pool, ~removed)
+        left, rows, pool = left[~inside], _kept(rows, ~inside), _kept(pool, ~removed)
     return found
 
 
-def _taken(rows: Rows, kept: NDArray[np.bool_]) -> Rows:
+def _kept(rows: Rows, kept: NDArray[np.bool_]) -> Rows:
     return Rows(rows.x[kept], rows.z[:, kept])
 
 

@@ -163,7 +163,7 @@ def read(model: Any, x: Any, rounded: bool = True) -> Reading:
 
 
 def read_where_drawn(model: Any, x: Any, rounded: bool = True) -> Reading | None:
-    """The same; ``None`` for a model that has a score alone."""
+    """A model and data as regions see them; ``None`` for a model that has a score alone."""
     if isinstance(model, Mapping):
         return _categories(model, x)
     rows = to_host(as_samples(x))

@@ -274,7 +274,7 @@ def _standardized(source: Source, mean: Any, covariance: Any, noise: float = 0.0
 
 
 def _standardized_by(source: Source, draws: Floats) -> Source:
-    """The same by draws, those far out moved in: tails may be so heavy that there is no variance."""
+    """The source standardized by draws, those far out moved in: tails may be so heavy that there is no variance."""
     middle = np.median(draws, axis=0)
     spread = 1.4826 * np.median(np.abs(draws - middle), axis=0)
     spread = np.where(spread > 0.0, spread, draws.std(axis=0))

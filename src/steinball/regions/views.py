@@ -175,15 +175,15 @@ def classifier_family(pilot: Floats, source: Source, classifier: Any) -> Family:
     n, draws = pilot.shape[1], source.draws
     drawn = source.draw(n, np.random.default_rng(_SEED)) if draws is None else draws[: taught(draws, n)]
     fitted = copy.deepcopy(classifier)
-    fitted.fit(np.concatenate([_near(pilot), _near(source.rows(drawn).z)]), np.repeat([1, 0], [n, len(drawn)]))
-    return Family(["the value of the classifier"], partial(_told_apart, fitted))
+    fitted.fit(np.concatenate([_finite(pilot), _finite(source.rows(drawn).z)]), np.repeat([1, 0], [n, len(drawn)]))
+    return Family(["the value of the classifier"], partial(_classifier_values, fitted))
 
 
-def _told_apart(fitted: Any, rows: Rows, part: slice) -> Floats:
+def _classifier_values(fitted: Any, rows: Rows, part: slice) -> Floats:
     decide = getattr(fitted, "decision_function", None) or (lambda x: fitted.predict_proba(x)[:, 1])
-    return _one_each(decide, _near(rows.z), "classifier")[None][part]
+    return _one_each(decide, _finite(rows.z), "classifier")[None][part]
 
 
-def _near(z: Floats) -> Floats:
+def _finite(z: Floats) -> Floats:
     """Standardized coordinates (d, n) as the rows (n, d) of a classifier, finite also where a row is far out."""
     return np.clip(np.nan_to_num(z.T), -_FAR, _FAR)
