@@ -353,7 +353,7 @@ class Comparison:
 
     @property
     def pvalues(self) -> tuple[float, float]:
-        """p-values of "b is at least as close" and "a is at least as close"; 1 where rows are alike and show no error."""
+        """p-values of "b is at least as close" and "a is at least as close"; 1 where rows show no error."""
         if self.error <= _NO_SPREAD * (self.extremes.highest - self.extremes.lowest):
             return 1.0, 1.0
         first, second = np.maximum(scipy.special.ndtr(-np.array(self.margins) / self.error), LEAST_LEVEL)  # never 0
