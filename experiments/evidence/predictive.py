@@ -42,7 +42,7 @@ from steinball.evidence.predictive import PredictiveEvidence
 from steinball.gof.regions import tolerated_set
 from steinball.predictive.difference import Difference
 from steinball.predictive.law import Distribution, DistributionFunction, Draws, Prediction
-from steinball.predictive.leave_one_out import LeaveOneOut
+from steinball.predictive.loo import LeaveOneOut
 from steinball.predictive.null import SHARES, Null
 from steinball.predictive.table import Features, tabulate
 

@@ -16,7 +16,7 @@ from steinball.predictive.law import (
     Observed,
     plain_prediction,
 )
-from steinball.predictive.leave_one_out import LeaveOneOut
+from steinball.predictive.loo import LeaveOneOut
 
 pytestmark = pytest.mark.exact
 

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from steinball.arrays import Floats
-from steinball.predictive.leave_one_out import RELIABLE_K, LeaveOneOut, loo_weights
+from steinball.predictive.loo import RELIABLE_K, LeaveOneOut, loo_weights
 from steinball.predictive.null import Null
 from steinball.predictive.pit import EdgeIntervals, Pit
 from steinball.predictive.table import EDGES, Features, tabulate

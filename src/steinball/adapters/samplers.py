@@ -14,7 +14,7 @@ from steinball.arrays import Array, Floats, namespace
 from steinball.cautions import FittedOnDataWarning
 from steinball.models.registry import Adapter, class_names
 from steinball.predictive.law import Draws, Prediction
-from steinball.predictive.leave_one_out import LeaveOneOut
+from steinball.predictive.loo import LeaveOneOut
 from steinball.remarks import Remark
 
 

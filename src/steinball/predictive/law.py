@@ -322,8 +322,8 @@ def plain_prediction(predictive: Any, y: Any, ordered: bool = False) -> Predicti
 def _with_quantiles(law: Any) -> Any:
     """A distribution whose quantile function is called ``icdf``, such as ``scipy.stats.Normal(mu=mean, sigma=sd)``."""
     discrete = any(kind.__name__ == "DiscreteDistribution" for kind in type(law).__mro__)
-    kept = {name: getattr(law, name) for name in ("mean", *["pmf"] * discrete) if name in dir(law)}
-    return SimpleNamespace(cdf=law.cdf, ppf=law.icdf, **kept)
+    mean, mass = {"mean": law.mean} if "mean" in dir(law) else {}, {"pmf": law.pmf} if discrete else {}
+    return SimpleNamespace(cdf=law.cdf, ppf=law.icdf, **mean, **mass)
 
 
 def _normal(pair: tuple[Any, Any], n: int) -> Any:

@@ -180,8 +180,14 @@ def classifier_family(pilot: Floats, source: Source, classifier: Any) -> Family:
 
 
 def _classifier_values(fitted: Any, rows: Rows, part: slice) -> Floats:
-    decide = getattr(fitted, "decision_function", None) or (lambda x: fitted.predict_proba(x)[:, 1])
-    return _one_each(decide, _finite(rows.z), "classifier")[None][part]
+    return _one_each(partial(_decision, fitted), _finite(rows.z), "classifier")[None][part]
+
+
+def _decision(fitted: Any, x: Floats) -> Any:
+    try:
+        return fitted.decision_function(x)
+    except AttributeError:
+        return fitted.predict_proba(x)[:, 1]
 
 
 def _finite(z: Floats) -> Floats:
