@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import takewhile
 from typing import Any
@@ -39,10 +40,10 @@ from experiments.framework.table import Rate, Results
 from steinball.arrays import Floats
 from steinball.evidence.predictive import PredictiveEvidence
 from steinball.gof.regions import tolerated_set
-from steinball.predictive.finding import Difference
-from steinball.predictive.law import Distribution, Draws, Posterior, Prediction
+from steinball.predictive.difference import Difference
+from steinball.predictive.law import Distribution, DistributionFunction, Draws, Prediction
+from steinball.predictive.loo import LeaveOneOut
 from steinball.predictive.null import SHARES, Null
-from steinball.predictive.pit import from_cdf_values
 from steinball.predictive.table import Features, tabulate
 
 __all__ = ["EXPERIMENT"]
@@ -51,6 +52,8 @@ KEPT, TEN_KEPT = 1999, 999
 """Replicates of a null that is kept for all repeats of a cell; with ten covariates there are fewer."""
 
 TOLERATED = tolerated_set(SHARE, None)
+UNIFORM = DistributionFunction(np.asarray)
+"""Rows that are given by their PIT."""
 
 Decisions = dict[str, bool]
 # What a first implementation found at ε = 0, for independent bad rows and for any, in 400 repeats.
@@ -68,8 +71,8 @@ def _table(u: Floats, x: Floats) -> Floats:
 @cache
 def _known_null(n: int, rows: str) -> Null:
     """Of one feature without ties, which decides nothing but the size of bins."""
-    pit, features = from_cdf_values(np.full(n, 0.5)), Features.of({"x": np.arange(n)})
-    return Null(pit, features, rows=rows, pilot=400, n_resamples=KEPT, rng=n)
+    pit, features = UNIFORM.pit(np.full(n, 0.5)), Features.of({"x": np.arange(n)})
+    return Null(pit, features, pilot=400, n_resamples=KEPT, rng=n).with_rows(rows)
 
 
 def _verdicts(tables: Floats, any_null: Null, independent: Null) -> Decisions:
@@ -98,7 +101,7 @@ def _known(cell: Cell, rng: np.random.Generator) -> Decisions:
 def _type_null(family: str, n: int, rows: str) -> Null:
     x = fixed_x(n)
     pit = TRUE_TYPES[family](x, np.random.default_rng(0))
-    return Null(pit, Features.of({"x": x}), rows=rows, pilot=400, n_resamples=KEPT, rng=1)
+    return Null(pit, Features.of({"x": x}), pilot=400, n_resamples=KEPT, rng=1).with_rows(rows)
 
 
 def _typed(cell: Cell, rng: np.random.Generator) -> Decisions:
@@ -127,7 +130,8 @@ def _least_squares_null(n: int) -> Null:
         return (u := ndtr((y - mean) / sd)), u
 
     features = Features.of({"x": x})
-    return Null(from_cdf_values(np.full(n, 0.5)), features, redraw=redraw, pilot=200, n_resamples=KEPT, rng=2)
+    pit = replace(UNIFORM.pit(np.full(n, 0.5)), redraw=redraw)
+    return Null(pit, features, pilot=200, n_resamples=KEPT, rng=2)
 
 
 def _least_squares(cell: Cell, rng: np.random.Generator) -> Decisions:
@@ -157,7 +161,7 @@ def _evidence(columns: Floats, y: Floats, null: Null) -> PredictiveEvidence:
     names = [f"x{j + 1}" for j in range(columns.shape[1])]
     features = Features.of({**dict(zip(names, columns.T, strict=True)), "prediction": mean}, tuple(names))
     found = PredictiveEvidence(
-        y=y, pit=from_cdf_values(ndtr((y - mean) / sd)), features=features.distinct(),
+        y=y, pit=UNIFORM.pit(ndtr((y - mean) / sd)), features=features.distinct(),
         prediction=Prediction(Distribution(norm(mean, sd)), "same-rows", robust=True), rows="any", redraw=None,
         proven=False, own=SHARE, n_resamples=KEPT, seed=np.random.SeedSequence(0),
     )  # fmt: skip
@@ -185,9 +189,7 @@ def _ten_setting(n: int) -> tuple[Floats, Null]:
     """A fixed design of ten covariates; in the null the bins of the prediction are those of the true mean."""
     covariates = np.random.default_rng(n).uniform(-2.0, 2.0, size=(n, 10))
     columns = {str(j): column for j, column in enumerate((*covariates.T, covariates.sum(axis=1)))}
-    return covariates, Null(
-        from_cdf_values(np.full(n, 0.5)), Features.of(columns), pilot=400, n_resamples=TEN_KEPT, rng=3
-    )
+    return covariates, Null(UNIFORM.pit(np.full(n, 0.5)), Features.of(columns), pilot=400, n_resamples=TEN_KEPT, rng=3)
 
 
 def _ten(cell: Cell, rng: np.random.Generator) -> Decisions:
@@ -213,7 +215,7 @@ def _posterior(cell: Cell, rng: np.random.Generator) -> Decisions:
     draws = center + rng.normal(size=(n, size))
     laws = {
         "in sample": Prediction(Draws(draws)),
-        "leave one out": Prediction(Posterior(y, draws, -0.5 * (y[:, None] - center) ** 2), "loo"),
+        "leave one out": Prediction(LeaveOneOut(draws, -0.5 * (y[:, None] - center) ** 2), "loo"),
     }
     found: Decisions = {}
     for name, law in laws.items():
@@ -228,7 +230,7 @@ TOLERANCE = (*POWER, "7 % at z = 8")
 def _tolerance(cell: Cell, rng: np.random.Generator) -> Decisions:
     n, truths = cell["n"], {**POWER, "7 % at z = 8": bad_rows(lambda x, z: (x, 8.0), 0.07)}
     x, z = truths[cell["strategy"]](n, rng)
-    found = Difference.of(_table(ndtr(z), x), from_cdf_values(ndtr(z)), Features.of({"x": x}))
+    found = Difference.of(_table(ndtr(z), x), UNIFORM.pit(ndtr(z)), Features.of({"x": x}))
     low, high = found.lower_bound(LEVEL), found.upper_bound(LEVEL)
     changed = _known_null(n, "changed").pvalue(_table(ndtr(z), x), SHARE) <= LEVEL
     return {"boxes": low > SHARE, "changed": changed, "good enough": high <= SHARE}

@@ -12,7 +12,8 @@ from scipy.special import expit, ndtr
 from scipy.stats import expon, norm, poisson
 
 from steinball.arrays import Floats
-from steinball.predictive.pit import Pit, from_class_probabilities, from_distribution, from_draws
+from steinball.predictive.law import ClassProbabilities, Distribution, Draws, Observed
+from steinball.predictive.pit import Pit
 
 __all__ = [
     "ANY_PLACES", "INDEPENDENT_PLACES", "POWER", "ROBUST", "SHARE", "TRUE_TYPES", "WRONG_TYPES", "bad_rows", "bend",
@@ -119,7 +120,7 @@ def _ordinal(cuts: Floats, scale: float, ordered: bool) -> Typed:
         ends = ndtr(cuts - 0.5 * x[:, None])
         shares = np.diff(np.column_stack([np.zeros(x.size), ends, np.ones(x.size)]), axis=1)
         latent = 0.5 * x + scale * rng.normal(size=x.size)
-        return from_class_probabilities((latent[:, None] > cuts).sum(axis=1), shares, ordered=ordered)
+        return ClassProbabilities(shares, ordered=ordered).pit((latent[:, None] > cuts).sum(axis=1))
 
     return rows
 
@@ -127,14 +128,14 @@ def _ordinal(cuts: Floats, scale: float, ordered: bool) -> Typed:
 def _counts(change: Callable[[Floats, np.random.Generator], Floats]) -> Typed:
     def rows(x: Floats, rng: np.random.Generator) -> Pit:
         rate = np.exp(1.0 + 0.3 * x)
-        return from_distribution(rng.poisson(rate * change(x, rng)), poisson(rate))
+        return Distribution(poisson(rate)).pit(rng.poisson(rate * change(x, rng)))
 
     return rows
 
 
 def _logistic(change: Callable[[Floats], Floats]) -> Typed:
-    return lambda x, rng: from_class_probabilities(
-        (rng.random(x.size) < expit(change(x))).astype(int), np.column_stack([1.0 - expit(0.8 * x), expit(0.8 * x)])
+    return lambda x, rng: ClassProbabilities(np.column_stack([1.0 - expit(0.8 * x), expit(0.8 * x)])).pit(
+        (rng.random(x.size) < expit(change(x))).astype(int)
     )
 
 
@@ -142,23 +143,24 @@ def _censored(shape: float) -> Typed:
     def rows(x: Floats, rng: np.random.Generator) -> Pit:
         scale = np.exp(-0.4 * x)
         limits = 1.17 * scale  # 31 % of an exponential law lie beyond
-        return from_distribution(
-            np.minimum(scale * rng.weibull(shape, size=x.size), limits), expon(scale=scale), limits=limits
-        )
+        y = np.minimum(scale * rng.weibull(shape, size=x.size), limits)
+        return Distribution(expon(scale=scale)).pit(y, Observed(limits))
 
     return rows
 
 
 def _rounded(scale: float) -> Typed:
-    return lambda x, rng: from_distribution(
-        np.round(2.0 * (x + scale * rng.normal(size=x.size))) / 2.0, norm(x, 1.0), step=0.5
+    return lambda x, rng: Distribution(norm(x, 1.0)).pit(
+        np.round(2.0 * (x + scale * rng.normal(size=x.size))) / 2.0, Observed(step=0.5)
     )
 
 
 def _ranked(scale: float, size: int) -> Typed:
-    return lambda x, rng: from_draws(
-        x + scale * rng.normal(size=x.size), x[:, None] + rng.normal(size=(x.size, size)), rng
-    )
+    def rows(x: Floats, rng: np.random.Generator) -> Pit:
+        y = x + scale * rng.normal(size=x.size)
+        return Draws(x[:, None] + rng.normal(size=(x.size, size))).pit(y, rng=rng)
+
+    return rows
 
 
 TRUE_TYPES: dict[str, Typed] = {

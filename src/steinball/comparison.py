@@ -17,17 +17,15 @@ import scipy
 
 from steinball.arrays import LEAST_LEVEL, Floats
 
+# Length scales of the kernel in its own coordinates: 2, 1 and ½ times the median distance of the pooled draws.
 WIDTHS = (1.0, 0.5, 0.25)
-"""Length scales of the kernel in its own coordinates: 2, 1 and ½ times the median distance of the pooled draws."""
 
-POOLED = 2000
-"""Draws, of all models together, that center, scatter and length scale are taken from."""
+POOLED = 2000  # draws, of all models together, that center, scatter and length scale are taken from
 
 _TILE = 256  # a tile of so many rows and columns stays in the processor's cache
 _WINSOR, _FARTHEST = 4.0, 1e150  # the square of a coordinate must be a float
 
-SEARCHED_COLUMNS = 3
-"""Up to so many columns the extremes are searched for; beyond, cells are too many."""
+SEARCHED_COLUMNS = 3  # up to so many columns the extremes are searched for; beyond, cells are too many
 
 _PRECISION = 0.01  # of |μ_a − μ_b|
 _MOST_CELLS = 40_000
@@ -355,13 +353,11 @@ class Comparison:
 
     @property
     def pvalues(self) -> tuple[float, float]:
-        """Of "b is at least as close" and "a is at least as close"; 1 where all rows are alike and show no error."""
+        """p-values of "b is at least as close" and "a is at least as close"; 1 where rows show no error."""
         if self.error <= _NO_SPREAD * (self.extremes.highest - self.extremes.lowest):
             return 1.0, 1.0
-        first, second = (
-            max(float(scipy.special.ndtr(-margin / self.error)), LEAST_LEVEL) for margin in self.margins
-        )  # never 0
-        return first, second
+        first, second = np.maximum(scipy.special.ndtr(-np.array(self.margins) / self.error), LEAST_LEVEL)  # never 0
+        return float(first), float(second)
 
 
 def compare_embeddings(
@@ -396,7 +392,7 @@ def compare_embeddings(
 
 
 def decide_pairs(pairs: Sequence[Comparison], contamination: float, level: float) -> list[Comparison]:
-    """The same pairs decided together, by Holm's procedure, for another tolerated share and level."""
+    """Pairs decided together, by Holm's procedure, for another tolerated share and level."""
     pairs, decided = [replace(pair, contamination=contamination) for pair in pairs], []
     found = holm(np.array([pair.pvalues for pair in pairs]).ravel(), level)
     for pair, adjusted, tails in zip(pairs, *(part.reshape(-1, 2) for part in found), strict=True):

@@ -10,10 +10,11 @@ from scipy import stats
 from scipy.special import ndtr
 
 from steinball.arrays import Floats
-from steinball.predictive.finding import Difference, _binomial_quantile
+from steinball.predictive.difference import Difference, _binomial_quantile
 from steinball.predictive.null import Null
-from steinball.predictive.pit import Pit, from_cdf_values, from_class_probabilities
+from steinball.predictive.pit import Pit
 from steinball.predictive.table import ARC_WIDTHS, BLOCKS, Features, tabulate
+from tests.predictive.laws import from_cdf_values, from_class_probabilities
 
 
 def sum_of(laws: list[Floats]) -> Floats:

@@ -11,8 +11,8 @@ from scipy.special import ndtr
 
 from steinball.predictive.finding import BAND_LEVELS, bands, box_picture, describe_block
 from steinball.predictive.null import Null
-from steinball.predictive.pit import from_cdf_values, from_class_probabilities, from_distribution
 from steinball.predictive.table import BLOCKS, WIDTHS, Features, tabulate
+from tests.predictive.laws import from_cdf_values, from_class_probabilities, from_distribution
 
 pytestmark = pytest.mark.exact
 

@@ -14,9 +14,9 @@ from steinball.predictive.law import (
     DistributionFunction,
     Draws,
     Observed,
-    Posterior,
     plain_prediction,
 )
+from steinball.predictive.loo import LeaveOneOut
 
 pytestmark = pytest.mark.exact
 
@@ -132,9 +132,9 @@ def test_the_center_is_the_mean_or_the_median_of_a_law_without_one() -> None:
 
 def test_a_posterior_says_which_weights_are_not_reliable() -> None:
     draws, steady = RNG.normal(size=(50, 200)), np.zeros((50, 200))
-    assert Posterior(Y, draws, steady).remarks == ()
+    assert LeaveOneOut(draws, steady).remarks == ()
     wild = RNG.standard_cauchy(size=(50, 200)) * 20
-    assert "Pareto k" in Posterior(Y, draws, wild).remarks[0].cause
+    assert "Pareto k" in LeaveOneOut(draws, wild).remarks[0].cause
 
 
 def test_laws_are_drawn_from_by_their_sampler_or_their_quantiles() -> None:

@@ -8,11 +8,19 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from steinball.arrays import Floats
+from steinball.predictive.loo import RELIABLE_K, LeaveOneOut, loo_weights
 from steinball.predictive.null import Null
-from steinball.predictive.pit import RELIABLE_K, EdgeIntervals, from_cdf_values, from_draws, loo_pit, loo_weights
+from steinball.predictive.pit import EdgeIntervals, Pit
 from steinball.predictive.table import EDGES, Features, tabulate
+from tests.predictive.laws import from_cdf_values, from_draws
 
 pytestmark = pytest.mark.exact
+
+
+def loo_pit(y: Floats, draws: Floats, log_likelihood: Floats) -> tuple[Pit, Floats]:
+    """Rows under their predictive laws without themselves, and the tail shapes of the weights."""
+    law = LeaveOneOut(draws, log_likelihood)
+    return law.pit(y), law.weights[1]
 
 
 def log_likelihoods() -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.special import ndtr
 
 from steinball.arrays import Floats
 from steinball.predictive.null import Null, Reference
-from steinball.predictive.pit import Pit, from_cdf_values, from_class_probabilities, from_distribution
+from steinball.predictive.pit import Pit
 from steinball.predictive.table import (
     ARCS,
     BLOCKS,
@@ -22,6 +23,7 @@ from steinball.predictive.table import (
     tabulate,
     views_of,
 )
+from tests.predictive.laws import from_cdf_values, from_class_probabilities, from_distribution
 
 
 def uniform_pit(n: int) -> Pit:
@@ -36,7 +38,7 @@ def order(n: int) -> Features:
 @cache
 def known_null(n: int, rows: str = "any") -> Null:
     """The null of n rows of known laws with one feature without ties: it does not depend on the feature."""
-    return Null(uniform_pit(n), order(n), rows=rows, pilot=200, n_resamples=499, rng=3)
+    return Null(uniform_pit(n), order(n), pilot=200, n_resamples=499, rng=3).with_rows(rows)
 
 
 def table_of(u: Floats, x: Floats) -> Floats:
@@ -54,7 +56,7 @@ def test_the_shortage_is_what_its_equation_says() -> None:
     features = Features.of({"x": x})
     cell, views = cells_of(u), views_of(table_of(u, x))[0]
     for rows in ("any", "independent"):
-        null = Null(uniform_pit(n), features, rows=rows, pilot=20, n_resamples=19, rng=0)
+        null = Null(uniform_pit(n), features, pilot=20, n_resamples=19, rng=0).with_rows(rows)
         found = (null._allowed(share) - views_of(table_of(u, x)))[0]
         for view in rng.integers(0, len(VIEW_MEANS), size=40):
             corners = np.zeros((8, 18, 8, 18))
@@ -96,7 +98,7 @@ def test_whoever_changes_rows_after_seeing_them_all_cannot_raise_the_statistic()
     for place in (0.003, 0.5, 0.97):
         u = rng.random(n)
         before = null._allowed(0.0) - views_of(tabulate(u[None], u[None], features))
-        pvalue = Reference.pvalue(null.reference(0.05), null.reference(0.05).statistic(_largest(null, before)))
+        pvalue = null.reference(0.05).pvalue(_largest(null, before))
         u[np.argsort(np.abs(u - 0.3))[:10]] = place
         changed = tabulate(u[None], u[None], features)
         assert (null._allowed(0.05) - views_of(changed) <= before + 1e-9).all()
@@ -117,9 +119,9 @@ def test_bad_rows_of_a_replicate_add_what_they_can_take_away() -> None:
         assert found[b, e] == pytest.approx([short[:, :BOXES].max(), short[:, BOXES:].max()])
 
 
-def _largest(null: Null, short: Floats) -> Floats:
-    scaled = short * null.reference(0.05).scale
-    return np.array([scaled[:, :BOXES].max(), scaled[:, BOXES:].max()])
+def _largest(null: Null, short: Floats) -> float:
+    own = null.reference(0.05)
+    return float((own.slope * short - own.offset).max())
 
 
 @pytest.mark.exact
@@ -127,7 +129,7 @@ def test_dropped_rows_raise_every_shortage_of_independent_bad_rows() -> None:
     rng, n = np.random.default_rng(1), 150
     x, u, kept = rng.normal(size=n), rng.random(n), rng.random(n) >= 0.3
     features = Features.of({"x": x})
-    null = Null(uniform_pit(n), features, rows="independent", pilot=20, n_resamples=19, rng=0)
+    null = Null(uniform_pit(n), features, pilot=20, n_resamples=19, rng=0).with_rows("independent")
     whole = null._allowed(0.3) - views_of(tabulate(u[None], u[None], features))
     own = Features({}, features.bins[:, kept])
     thinned = null._allowed(0.3) - views_of(tabulate(u[None, kept], u[None, kept], own))
@@ -138,7 +140,7 @@ def test_dropped_rows_raise_every_shortage_of_independent_bad_rows() -> None:
 def test_scales_are_standard_deviations_of_shortages_with_bad_rows() -> None:
     n, share, rng = 240, 0.2, np.random.default_rng(2)
     for rows in ("any", "independent"):
-        null = Null(uniform_pit(n), order(n), rows=rows, pilot=3000, n_resamples=19, rng=0)
+        null = Null(uniform_pit(n), order(n), pilot=3000, n_resamples=19, rng=0).with_rows(rows)
         if rows == "any":
             tables = null._simulate(3000, 0.0, 7)
             bad = rng.binomial(n, share, size=(3000, 1, 1)).astype(float)
@@ -151,11 +153,13 @@ def test_scales_are_standard_deviations_of_shortages_with_bad_rows() -> None:
 @pytest.mark.exact
 def test_the_reference_standardizes_by_the_pilot_and_counts_the_others() -> None:
     maxima = np.array([[1.0, 0.0], [3.0, 4.0], [2.0, 2.0], [4.0, 2.0], [2.0, 8.0]])
-    reference = Reference.of(np.ones((1, 1)), maxima, pilot=2)
-    assert reference.center.tolist() == [2.0, 2.0]
-    assert reference.width.tolist() == [1.0, 2.0]
+    scale = np.tile([3.0, 5.0], (1, BOXES))[:, : BOXES + 1]
+    reference = Reference.of(scale, maxima, pilot=2)
+    assert reference.slope[0, [0, 1, -1]].tolist() == [3.0, 5.0, 3.0 / 2.0]  # boxes, then scores
+    assert reference.offset[[0, 1, -1]].tolist() == [2.0, 2.0, 1.0]
     assert reference.draws.tolist() == [3.0, 2.0, 0.0]
-    assert reference.statistic(np.array([3.0, 7.0])) == 2.5
+    short = np.append(np.ones(BOXES), 7.0 / 3.0)  # scaled 3, 5, 3, … and 7
+    assert (reference.slope * short - reference.offset)[0, [0, 1, -1]].tolist() == [1.0, 3.0, 2.5]
     assert [reference.pvalue(t) for t in (3.5, 3.0, 2.5, 2.0, -1.0)] == [0.25, 0.5, 0.5, 0.75, 1.0]
     assert [reference.pvalue(t, True) for t in (3.5, 2.6, 2.4, 1.6)] == [0.25, 0.5, 0.75, 1.0]
 
@@ -166,8 +170,8 @@ def test_pvalues_of_many_shares_are_those_of_each_share() -> None:
     table = table_of(rng.random(n) ** 1.6, rng.normal(size=n))
     shares = np.array([0.0, 0.02, 0.1, 0.4])
     for rows in ("any", "independent"):
-        together = Null(uniform_pit(n), order(n), rows=rows, pilot=60, n_resamples=99, rng=1)
-        alone = Null(uniform_pit(n), order(n), rows=rows, pilot=60, n_resamples=99, rng=1)
+        together = Null(uniform_pit(n), order(n), pilot=60, n_resamples=99, rng=1).with_rows(rows)
+        alone = Null(uniform_pit(n), order(n), pilot=60, n_resamples=99, rng=1).with_rows(rows)
         found = together.pvalues(table, shares)
         assert found.tolist() == [alone.pvalue(table, share) for share in shares[::-1]][::-1]
         assert found[0] <= 0.02
@@ -204,17 +208,6 @@ def test_tiny_and_constant_samples_are_not_rejected_for_rounding() -> None:
 
 
 @pytest.mark.exact
-def test_wrong_sizes_and_words_are_refused() -> None:
-    with pytest.raises(ValueError, match="must have the 5 rows of `y`, got 4"):
-        Null(uniform_pit(5), order(4))
-    with pytest.raises(ValueError, match="`rows` must be"):
-        Null(uniform_pit(5), order(5), rows="some")
-    refitted = Null(uniform_pit(5), order(5), redraw=lambda rng: (rng.random(5),) * 2, pilot=9, n_resamples=9)
-    with pytest.raises(ValueError, match="`redraw` holds at share 0 alone"):
-        refitted.pvalue(np.zeros((1, 8, 18)), 0.05)
-
-
-@pytest.mark.exact
 def test_the_worst_box_lies_where_rows_are_missing() -> None:
     n, rng = 800, np.random.default_rng(0)
     x, other, u = rng.normal(size=n), rng.normal(size=n), rng.random(n)
@@ -246,7 +239,7 @@ def test_the_level_of_a_true_model_is_exact(kind: str) -> None:
         else:
             bad = rng.random(n) < share
             pit = from_cdf_values(np.where(bad, 0.9999, rng.random(n)))
-        null = Null(pit, features, rows="independent" if share else "any", pilot=40, n_resamples=39, rng=rng)
+        null = Null(pit, features, pilot=40, n_resamples=39, rng=rng).with_rows("independent" if share else "any")
         rejected += rejects(null, tabulate(pit.low, pit.high, features), share)
     assert rejected / 150 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
     assert rejected >= 1
@@ -317,7 +310,7 @@ def test_refits_are_the_null_of_least_squares_at_share_0() -> None:
         u = residual_pit(rng.normal(size=n))
         return u, u
 
-    null = Null(uniform_pit(n), Features.of({"x": x}), redraw=redraw, pilot=150, n_resamples=399, rng=0)
+    null = Null(replace(uniform_pit(n), redraw=redraw), Features.of({"x": x}), pilot=150, n_resamples=399, rng=0)
     level = [rejects(null, table_of(residual_pit(3.0 + x + 2.0 * rng.normal(size=n)), x), 0.0) for _ in range(200)]
     bent = [rejects(null, table_of(residual_pit(x**2 + rng.normal(size=n)), x), 0.0) for _ in range(10)]
     assert np.mean(level) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)

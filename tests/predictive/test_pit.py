@@ -10,18 +10,9 @@ import pytest
 from scipy import stats
 
 from steinball.arrays import Floats
-from steinball.predictive.null import fresh_tables
-from steinball.predictive.pit import (
-    Classes,
-    EdgeIntervals,
-    Fresh,
-    Pit,
-    from_cdf_values,
-    from_class_probabilities,
-    from_distribution,
-    from_draws,
-)
+from steinball.predictive.pit import Classes, EdgeIntervals, Fresh, Pit, fresh_tables
 from steinball.predictive.table import BINS, CELLS, EDGES, WIDTHS, Features, spread, tabulate
+from tests.predictive.laws import from_cdf_values, from_class_probabilities, from_distribution, from_draws
 
 pytestmark = pytest.mark.exact
 
@@ -287,21 +278,20 @@ DRAWS = np.random.default_rng(0).normal(size=(3, 20))
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: from_cdf_values([0.2, 1.2]), r"`u` must lie in \[0, 1\], got 1.2 in row 1"),
+        (lambda: from_cdf_values([0.2, 1.2]), r"`predictive\(y\)` must lie in \[0, 1\], got 1.2 in row 1"),
         (lambda: from_cdf_values([0.2, np.nan]), "got nan in row 1"),
         (lambda: from_cdf_values([[0.2]]), r"shape \(n,\)"),
         (lambda: from_cdf_values([]), r"shape \(n,\)"),
-        (lambda: from_cdf_values([0.9], at_limits=[0.5]), "`y` must be at most `limits`"),
+        (lambda: from_cdf_values([0.9], at_limits=[0.5]), "`y` must be at most `censoring`"),
         (lambda: from_distribution([1.5], stats.poisson([2.0])), "whole numbers for a discrete law, got 1.5 in row 0"),
         (lambda: from_distribution([0.5, 0.7], stats.norm(0.0, 1.0), step=0.5), "`step=0.5`, got 0.7 in row 1"),
         (lambda: from_distribution([np.nan], stats.norm([0.0], 1.0)), "`y` must be numbers.* got nan in row 0"),
         (lambda: from_distribution([0.0, 1.0], stats.norm([0.0, np.nan], 1.0)), "cdf.* got nan in row 1"),
-        (lambda: from_distribution([2.0], stats.expon(), limits=[1.0]), "`y` must be at most `limits`"),
-        (lambda: from_distribution([1.0], stats.expon(), limits=[1.0, 2.0]), r"`limits` must have shape \(1,\)"),
+        (lambda: from_distribution([2.0], stats.expon(), limits=[1.0]), "`y` must be at most `censoring`"),
         (lambda: from_draws([0.0] * 20, DRAWS, np.random.default_rng(0)), "pass its transpose"),
         (lambda: from_draws([0.0] * 4, DRAWS, np.random.default_rng(0)), r"shape \(4, S\)"),
         (lambda: from_draws([0.0] * 3, DRAWS[:, :18], np.random.default_rng(0)), "S ≥ 19"),
-        (lambda: from_draws([0.0] * 3, DRAWS * np.nan, np.random.default_rng(0)), "draws.* got nan in row 0"),
+        (lambda: from_draws([0.0] * 3, DRAWS * np.nan, np.random.default_rng(0)), "predictive.* got nan in row 0"),
         (lambda: from_class_probabilities([0, 1], [[0.5, 0.5], [-0.2, 1.2]]), r"lie in \[0, 1\]"),
         (lambda: from_class_probabilities([0, 1], [[0.5, 0.4], [0.5, 0.5]]), "add up to 1"),
         (lambda: from_class_probabilities([0, 1], [[0.5, 0.5], [np.nan, 0.5]]), "add up to 1"),

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from steinball.regions.counted import Counted, count, rows_needed, simulate
-from steinball.regions.design import Design, Question, lower_limit, upper_limit
+from steinball.regions.design import Design
 from steinball.regions.source import Grid, Source, find_grid, from_probabilities, from_sampler, from_second_sample
+from steinball.regions.tails import Question, lower_limit, upper_limit
 from steinball.regions.views import learned_family, user_family
 
 Floats = NDArray[np.float64]
@@ -60,7 +61,7 @@ def test_the_pvalue_without_simulation_is_the_smallest_over_all_arcs(question: Q
 def test_so_it_is_with_the_law_of_a_pool(question: Question) -> None:
     rng = np.random.default_rng(1)
     for m, d in ((150, 1), (300, 2)):
-        design = Design.build(from_second_sample(rng.normal(size=(m, d))), 80, cells=8)
+        design = Design.build(from_second_sample(rng.normal(size=(m, d))), 80)
         counted = count(design, wide(80, d, 1.8))
         every = float(tails_of_all(counted, question, 0.05).min())
         assert counted.bonferroni(question, 0.05) == pytest.approx(min(1.0, every), rel=1e-4)
@@ -361,7 +362,7 @@ def test_learned_views_find_a_random_direction_and_keep_the_level() -> None:
         x = rng.normal(size=(500, 20))
         for k, rows in enumerate((x, x + direction)):
             family = learned_family(source.rows(rows[:250]).z)
-            counted = count(Design.build(source, 250, [family], 10), rows[250:])
+            counted = count(Design.build(source, 250, [family]), rows[250:])
             found[k] += counted.bonferroni("contamination", 0.05) <= 0.025
     assert found[0] <= 4
     assert found[1] >= 36

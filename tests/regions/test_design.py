@@ -62,7 +62,7 @@ def test_arcs_are_all_intervals_and_all_complements_each_once() -> None:
 
 def test_the_level_is_shared_by_all_arcs_of_a_view() -> None:
     arcs = Arcs.between(9)
-    distinct = np.ones((2, len(arcs.start) + len(arcs.inner)), dtype=bool)
+    distinct = np.ones((2, len(arcs.start)), dtype=bool)
     distinct[1, ::3] = False
     votes = arcs.votes(distinct)
     assert votes.sum(axis=1) == pytest.approx([1.0, 1.0])

@@ -12,8 +12,9 @@ from scipy.special import ndtr
 
 from steinball.regions import counted as module
 from steinball.regions.counted import Null, affordable_draws, count, simulate, statistics
-from steinball.regions.design import Design, shortfall
+from steinball.regions.design import Design
 from steinball.regions.source import Source, from_sampler, from_second_sample
+from steinball.regions.tails import shortfall
 
 Floats = NDArray[np.float64]
 NORMAL = Source(cdf=stats.norm().cdf, quantile=stats.norm().ppf)

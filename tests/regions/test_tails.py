@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import ndtr
 
-from steinball.regions.design import (
+from steinball.regions.tails import (
     Question,
     floor_of,
     lower_limit,

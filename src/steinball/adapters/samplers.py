@@ -14,7 +14,7 @@ from steinball.arrays import Array, Floats, namespace
 from steinball.cautions import FittedOnDataWarning
 from steinball.models.registry import Adapter, class_names
 from steinball.predictive.law import Draws, Prediction
-from steinball.predictive.law import Posterior as PosteriorLaw
+from steinball.predictive.loo import LeaveOneOut
 from steinball.remarks import Remark
 
 
@@ -193,7 +193,7 @@ class ArviZ(Adapter):
         if "log_likelihood" not in _groups(thing):
             return Prediction(Draws(draws), fitted="same-rows", remarks=(_IN_SAMPLE,))
         found = thing["log_likelihood"]
-        law = PosteriorLaw(y, draws, _by_row(found[name if name in found.data_vars else _only(found)], np.shape(y)))
+        law = LeaveOneOut(draws, _by_row(found[name if name in found.data_vars else _only(found)], np.shape(y)))
         return Prediction(law, fitted="loo", remarks=law.remarks)
 
 

@@ -13,10 +13,11 @@ import numpy as np
 from steinball.arrays import Floats
 from steinball.cautions import FittedOnDataWarning
 from steinball.evidence.base import Evidence
-from steinball.predictive.finding import Difference, Finding, describe_block
+from steinball.predictive.difference import Difference
+from steinball.predictive.finding import Finding, describe_block
 from steinball.predictive.law import ClassProbabilities, Prediction
-from steinball.predictive.null import SHARES, Null, Redraw, recalibrate, recalibrated
-from steinball.predictive.pit import Pit
+from steinball.predictive.null import SHARES, Null, recalibrate, recalibrated
+from steinball.predictive.pit import Pit, Redraw
 from steinball.predictive.table import Features, tabulate
 from steinball.radius.base import Radius
 from steinball.remarks import Remark
@@ -87,8 +88,8 @@ class PredictiveEvidence(Evidence):
     def _null(self, rows: str) -> Null:
         if rows not in ("any", "refits"):
             return self.null("any").with_rows(rows)
-        facts: Any = {"pilot": _PILOT, "n_resamples": self.n_resamples, "rng": self.seed}
-        return Null(self.pit, self.features, redraw=self.redraw if rows == "refits" else None, **facts)
+        pit = replace(self.pit, redraw=self.redraw) if rows == "refits" else self.pit
+        return Null(pit, self.features, pilot=_PILOT, n_resamples=self.n_resamples, rng=self.seed)
 
     def _rows(self, tolerated: Radius) -> str:
         return self.rows if tolerated.contamination is not None else "changed"

@@ -15,9 +15,9 @@ from steinball.evidence.base import Evidence, surprise
 from steinball.models.family import Family
 from steinball.radius.base import Radius
 from steinball.regions.counted import Counted, Null, Region, rows_needed
-from steinball.regions.design import Question
 from steinball.regions.member import Column, Member
 from steinball.regions.reading import Reading
+from steinball.regions.tails import Question
 
 _STEP = 0.005  # tolerated shares at which p-values are looked up: they may fall a little where more is tolerated
 

@@ -82,18 +82,13 @@ def region_fit(
     grid = find_grid(x)
     column = Column.of(x, grid, family.support)
     member, null = closest_member(family, column, share, _DRAWS)
-    source = Source(cdf=partial(_cdf, family, member.params), grid=grid)
-    counted, reading = _counted(source, member, len(x)), Reading(None, source, x)
+    source = Source(cdf=partial(heights, family, member.params), grid=grid)
+    counted, reading = _counted(source, member, len(x)), Reading(None, source, x, x)
     evidence = FamilyRegionEvidence(counted, null, reading, family=family, column=column, member=member)
     shown = family.reported(member.params, np.zeros_like(member.params))
     about: dict[str, Any] = {"details": region_details(reading), "family": family.label, "known_params": known}
     about["params"] = {name: value for name, (value, _) in shown.items()}
     return RegionFitResult.of(evidence, Huber(share), level, region_remarks(reading), **about)
-
-
-def _cdf(family: Family, params: Floats, x: Floats) -> Floats:
-    values = np.asarray(x, dtype=np.float64)
-    return heights(family, params, values.ravel()).reshape(values.shape)
 
 
 def _counted(source: Source, member: Member, n: int) -> Counted:

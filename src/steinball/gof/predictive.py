@@ -18,8 +18,7 @@ from steinball.frames import frame_columns
 from steinball.gof.regions import tolerated_set
 from steinball.models.registry import read_prediction
 from steinball.predictive.law import FITTED, Observed, Prediction, plain_prediction
-from steinball.predictive.null import Redraw
-from steinball.predictive.pit import as_rows
+from steinball.predictive.pit import Redraw, as_rows
 from steinball.predictive.table import Features
 from steinball.radius.base import Radius
 from steinball.record import recorded

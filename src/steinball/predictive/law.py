@@ -1,38 +1,24 @@
-"""What is predicted for each row: a distribution, draws, class probabilities or a posterior, and how it was fitted."""
+"""What is predicted for each row: a distribution, draws or class probabilities, and how it was fitted."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats, as_numbers, is_array_like
-from steinball.cautions import FittedOnDataWarning
-from steinball.predictive.pit import (
-    RELIABLE_K,
-    Classes,
-    Pit,
-    as_draws,
-    as_rows,
-    from_cdf_values,
-    from_class_probabilities,
-    from_distribution,
-    from_draws,
-    loo_pit,
-)
+from steinball.predictive.pit import POINTS, Classes, EdgeIntervals, Pit, as_draws, as_rows
 from steinball.remarks import Remark
-from steinball.text import count
 
 FITTED = ("", "same-rows", "other-rows", "loo")
-DRAWS = 999
-"""Draws of a distribution whose quantiles are not asked for."""
+DRAWS = 999  # draws of a distribution whose quantiles are not asked for
 
 _MOST_CLASSES = 8  # so many classes have a feature each
 
@@ -61,9 +47,10 @@ class Observed:
         """Values of y, or draws of it with rows first, as they would be observed; the grid goes through ``origin``."""
         if self.step:
             values = origin + self.step * np.round((values - origin) / self.step)
-        if self.limits is None:
-            return values
-        return np.minimum(values, self.limits if values.ndim == 1 else self.limits[:, None])
+        return values if self.limits is None else np.minimum(values.T, self.limits).T
+
+
+AS_DRAWN = Observed()  # neither censored nor rounded
 
 
 class Law(ABC):
@@ -74,8 +61,9 @@ class Law(ABC):
         return as_rows(y, "y")
 
     @abstractmethod
-    def pit(self, y: Any, observed: Observed, rng: np.random.Generator, *, fresh: bool = True) -> Pit:
-        """PIT intervals of y; without ``fresh`` the law of fresh rows may be left out."""
+    def pit(self, y: Any, observed: Observed = AS_DRAWN, rng: Any = None, fresh: bool = True) -> Pit:
+        """PIT intervals of y; a Generator ``rng`` breaks ties of draws. Without ``fresh`` the law of fresh rows may be
+        left out."""
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         """One y of every row, (n,)."""
@@ -94,18 +82,32 @@ class Distribution(Law):
     --------
     >>> from scipy import stats
     >>> law = Distribution(stats.norm([0.0, 1.0], 1.0))
-    >>> law.pit([0.0, 1.0], Observed(), np.random.default_rng(0)).low.tolist()
+    >>> law.pit([0.0, 1.0]).low.tolist()
     [[0.5, 0.5]]
     """
 
     law: Any
 
-    def pit(self, y: Any, observed: Observed, rng: np.random.Generator, *, fresh: bool = True) -> Pit:
-        """By distribution function and quantiles."""
-        y = self.read(y)
-        if (shape := np.shape(self.law.cdf(y[:1]))) not in ((), (1,), y.shape):
+    def pit(self, y: Any, observed: Observed = AS_DRAWN, rng: Any = None, fresh: bool = True) -> Pit:
+        """By distribution function and quantiles; a law with ``pmf`` is one on whole numbers."""
+        y, law, discrete = self.read(y), self.law, "pmf" in dir(self.law)
+        if (shape := np.shape(law.cdf(y[:1]))) not in ((), (1,), y.shape):
             raise ValueError(f"`predictive` must have one law for each of the {y.size} rows of `y`, got shape {shape}.")
-        return from_distribution(y, self.law, step=observed.step, limits=observed.limits, fresh=fresh)
+        grid, origin = (1.0, 0.0) if discrete else (observed.step or 0.0, y[0])
+        below, above = (1.0, 0.0) if discrete else (grid / 2.0, grid / 2.0)
+        off = grid > 0.0 and np.abs(y - origin - grid * np.round((y - origin) / grid)) > 1e-6 * grid
+        if np.any(off):
+            wanted = "be whole numbers for a discrete law" if discrete else f"differ by multiples of `step={grid:g}`"
+            raise ValueError(f"`y` must {wanted}, got {y[np.argmax(off)]:g} in row {np.argmax(off)}.")
+
+        def interval(edge: float) -> tuple[Any, Any]:
+            at = origin + grid * np.round((law.ppf(edge) - origin) / grid)
+            return law.cdf(at - below), law.cdf(at + above)
+
+        around = EdgeIntervals.around(interval, y.size) if grid > 0.0 and fresh else POINTS
+        beyond = None if observed.limits is None else law.cdf(observed.limits - below)
+        pit = _censored(y, law.cdf(y - below), law.cdf(y + above), around, observed.limits, beyond)
+        return replace(pit, quantiles=lambda levels: law.ppf(levels[:, None]))
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         """By SciPy's own sampler, where quantiles of counts are slow, or by quantiles of uniform numbers."""
@@ -127,17 +129,13 @@ class DistributionFunction(Law):
 
     cdf: Callable[[Any], Any]
 
-    def pit(self, y: Any, observed: Observed, rng: np.random.Generator, *, fresh: bool = True) -> Pit:
+    def pit(self, y: Any, observed: Observed = AS_DRAWN, rng: Any = None, fresh: bool = True) -> Pit:
         """By values of the function."""
         if observed.step:
             raise ValueError("`resolution` needs a `predictive` with quantiles: pass an object with `cdf` and `ppf`.")
         y, limits = self.read(y), observed.limits
-        if limits is None:
-            return from_cdf_values(self._values(y, y.size))
-        if (y > limits).any():
-            raise ValueError(f"`y` must be at most `censoring`, which row {(y > limits).argmax()} is not.")
-        ends = self._values(limits, y.size)
-        return from_cdf_values(np.where(y >= limits, ends, self._values(y, y.size)), at_limits=ends)
+        u, beyond = self._values(y, y.size), None if limits is None else self._values(limits, y.size)
+        return _censored(y, u, u, POINTS, limits, beyond)
 
     def _values(self, y: Floats, n: int) -> Floats:
         return as_rows(self.cdf(y), "predictive(y)", n, 0.0, 1.0)
@@ -149,10 +147,22 @@ class Draws(Law):
 
     draws: Floats
 
-    def pit(self, y: Any, observed: Observed, rng: np.random.Generator, *, fresh: bool = True) -> Pit:
-        """By the rank of y among its draws; draws are rounded and censored as y is."""
+    def pit(self, y: Any, observed: Observed = AS_DRAWN, rng: Any = None, fresh: bool = True) -> Pit:
+        """By the rank r of y among its S draws: [r/(S + 1), (r + 1)/(S + 1)]; draws are rounded and censored as y is.
+
+        Exact for every law: y and its draws are exchangeable under the model, so every rank has probability 1/(S + 1).
+        """
         y = observed(self.read(y), 0.0 if observed.step is None else float(np.asarray(y)[0]))
-        return from_draws(y, observed(as_draws(self.draws, y.size, "predictive"), y[0]), rng)
+        draws = observed(as_draws(self.draws, y.size, "predictive"), y[0])
+        size, ties = draws.shape[1] + 1, (draws == y[:, None]).sum(axis=1)
+        rank = (draws < y[:, None]).sum(axis=1) + rng.integers(0, ties + 1)
+
+        def interval(edge: float) -> tuple[float, float]:
+            first = np.floor(edge * size + 1e-9)
+            return first / size, (first + 1.0) / size
+
+        low, high = (rank / size)[None], ((rank + 1.0) / size)[None]
+        return Pit(low, high, EdgeIntervals.around(interval, 1), lambda levels: np.quantile(draws, levels, axis=1))
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         """One of the draws of every row."""
@@ -190,10 +200,27 @@ class ClassProbabilities(Law):
             raise ValueError(f"`y` must hold the classes {', '.join(map(str, labels))}, got {unknown[0]!r}.")
         return np.array([labels.index(value) for value in values.tolist()])
 
-    def pit(self, y: Any, observed: Observed, rng: np.random.Generator, *, fresh: bool = True) -> Pit:
-        """Ordinal steps, or one class against the rest."""
+    def pit(self, y: Any, observed: Observed = AS_DRAWN, rng: Any = None, fresh: bool = True) -> Pit:
+        """Ordinal steps, as of two classes, or each class against the rest."""
         observed.refuse("are for numbers, and `predictive` gives class probabilities")
-        return from_class_probabilities(self.read(y), self.probabilities, ordered=self.ordered)
+        shares, places = as_numbers(self.probabilities, "probabilities"), self.read(y)
+        if shares.ndim != 2 or len(shares) != places.size or shares.shape[1] < 2:
+            raise ValueError(f"`probabilities` must have shape ({places.size}, J), got {shares.shape}.")
+        if not ((shares >= 0.0).all() and np.allclose(shares.sum(axis=1), 1.0, atol=1e-6)):
+            raise ValueError("`probabilities` must lie in [0, 1] and add up to 1 in every row.")
+        seen, row = (places == np.arange(shares.shape[1])[:, None]).astype(float), np.arange(places.size)
+        if shares.shape[1] > 2 and not self.ordered:
+            low, high = (end[..., 0] for end in Classes(shares).intervals(places[:, None]))
+            return Pit(low, high, Classes(shares), None, shares.T, seen)
+        upto = np.clip(np.column_stack([0.0 * row, np.cumsum(shares[:, :-1], axis=1), 0.0 * row + 1.0]), 0.0, 1.0)
+
+        def interval(edge: float) -> tuple[Floats, Floats]:
+            at = (upto[:, 1:-1] <= edge).sum(axis=1)
+            return upto[row, at], upto[row, at + 1]
+
+        binary = (shares.T[1:], seen[1:]) if shares.shape[1] == 2 else (None, None)
+        around = EdgeIntervals.around(interval, row.size)
+        return Pit(upto[row, places][None], upto[row, places + 1][None], around, None, *binary)
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         """Classes by their labels."""
@@ -209,34 +236,17 @@ class ClassProbabilities(Law):
         return {f"probability of {self.labels[j]}": shares[:, j] for j in range(int(size == 2), size)}
 
 
-@dataclass(frozen=True, eq=False)
-class Posterior(Law):
-    """Predictive draws and log-likelihoods (n, S) of draws of a posterior: every row is predicted from the others."""
-
-    y: Any
-    draws: Floats
-    log_likelihood: Floats
-
-    @cached_property
-    def _found(self) -> tuple[Pit, Floats]:
-        return loo_pit(self.y, self.draws, self.log_likelihood)
-
-    def pit(self, y: Any, observed: Observed, rng: np.random.Generator, *, fresh: bool = True) -> Pit:
-        """Leave-one-out PIT."""
-        observed.refuse("do not go with a posterior and its `log_likelihood`")
-        return self._found[0]
-
-    def center(self, n: int) -> Mapping[str, Floats]:
-        """The mean of the draws."""
-        return {"prediction": np.asarray(self.draws.mean(axis=1))}
-
-    @property
-    def remarks(self) -> tuple[Remark, ...]:
-        """Rows whose weights are not reliable."""
-        many = int((self._found[1] > RELIABLE_K).sum())
-        cause = f"The leave-one-out weights of {count(many, 'row')} are not reliable (Pareto k above {RELIABLE_K})."
-        found = Remark(FittedOnDataWarning, cause, "Refit the model without those rows, or leave them out.")
-        return (found,) if many else ()
+def _censored(y: Floats, low: Any, high: Any, around: EdgeIntervals, limits: Floats | None, beyond: Any) -> Pit:
+    """Rows with intervals from ``low`` to ``high``; from a limit on, F(limit⁻) = ``beyond``, all is one interval."""
+    low, high = (as_rows(np.broadcast_to(end, y.shape), "predictive cdf", y.size, 0.0, 1.0) for end in (low, high))
+    if limits is not None:
+        if (y > limits).any():
+            raise ValueError(f"`y` must be at most `censoring`, which row {(y > limits).argmax()} is not.")
+        start = as_rows(beyond, "predictive cdf at censoring", y.size, 0.0, 1.0)
+        low, high = np.where(y >= limits, start, low), np.where(y >= limits, 1.0, high)
+        inside = (start < POINTS.low) & (POINTS.low < 1.0)
+        around = EdgeIntervals(np.where(inside, start, around.low), np.where(inside, 1.0, around.high))
+    return Pit(low[None], np.maximum(low, high)[None], around)
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,15 +322,11 @@ def plain_prediction(predictive: Any, y: Any, ordered: bool = False) -> Predicti
 def _with_quantiles(law: Any) -> Any:
     """A distribution whose quantile function is called ``icdf``, such as ``scipy.stats.Normal(mu=mean, sigma=sd)``."""
     discrete = any(kind.__name__ == "DiscreteDistribution" for kind in type(law).__mro__)
-    return SimpleNamespace(
-        cdf=law.cdf, ppf=law.icdf, **{name: law.mean for name in ("mean",) if name in dir(law)},
-        **({"pmf": law.pmf} if discrete else {}),
-    )  # fmt: skip
+    mean, mass = {"mean": law.mean} if "mean" in dir(law) else {}, {"pmf": law.pmf} if discrete else {}
+    return SimpleNamespace(cdf=law.cdf, ppf=law.icdf, **mean, **mass)
 
 
 def _normal(pair: tuple[Any, Any], n: int) -> Any:
-    from scipy.stats import norm
-
     named = {name: as_numbers(part, name) for name, part in zip(("mean", "sd"), pair, strict=True)}
     for name, part in named.items():
         if part.shape not in ((), (n,)):
@@ -328,7 +334,7 @@ def _normal(pair: tuple[Any, Any], n: int) -> Any:
     mean, sd = named.values()
     if not (sd > 0.0).all() or not np.isfinite(mean).all():
         raise ValueError("`predictive=(mean, sd)` must hold finite means and standard deviations above 0.")
-    return norm(mean, sd)
+    return scipy.stats.norm(mean, sd)
 
 
 def _array_law(values: Floats, n: int, ordered: bool) -> Law:

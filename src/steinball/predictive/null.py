@@ -6,74 +6,17 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import scipy
 
-from steinball.arrays import Floats, as_seed, check_choice, generator_at
-from steinball.predictive.pit import EdgeIntervals, Fresh, Pit, Whole
-from steinball.predictive.table import (
-    ARCS,
-    BINS,
-    BOXES,
-    CELLS,
-    EDGES,
-    VIEW_MEANS,
-    VIEW_TOPS,
-    VIEWS,
-    Features,
-    membership,
-    row_chunks,
-    tabulate,
-    views_of,
-)
+from steinball.arrays import Floats, as_seed, generator_at
+from steinball.predictive.pit import Pit, fresh_tables
+from steinball.predictive.table import ARCS, BOXES, VIEW_MEANS, VIEW_TOPS, Features, row_chunks, tabulate, views_of
 
 SHARES = np.concatenate([[0.0, 0.0025, 0.005], np.arange(1, 30) / 100.0, np.arange(15, 48) / 50.0])
-# Simulates y, fits the model to it, and gives the ends of the PIT intervals of the simulated y under that fit.
-Redraw: TypeAlias = Callable[[np.random.Generator], tuple[Floats, Floats]]
-
 _ROUNDING = 1e-7
-
-
-def fresh_tables(fresh: Fresh, features: Features, count: int, rng: np.random.Generator, share: float = 0.0) -> Floats:
-    """Tables of ``count`` samples of the model, (count, q p, 8, 18); rows are left out with probability ``share``."""
-    if isinstance(fresh, EdgeIntervals) and fresh.shared:
-        return _shared_tables(fresh, features.bins, count, rng, share)
-    found = np.zeros((fresh.outputs, BINS * len(features.bins), count * CELLS))
-    for rows in row_chunks(features.n, max(count, 2 * CELLS, fresh.outputs**2)):  # draws, or cells of categories
-        member, drawn = membership(features.bins[:, rows]), fresh.draw(rng, rows, count)
-        kept = rng.random((*drawn.shape, 1)) >= share if share else 1.0
-        for q, cells in enumerate(fresh.spreads(rows)):
-            found[q] += member @ (cells[np.arange(len(drawn))[:, None], drawn] * kept).reshape(len(drawn), -1)
-    return np.moveaxis(found.reshape(*found.shape[:2], count, CELLS), 2, 0).reshape(count, -1, BINS, CELLS)
-
-
-def _shared_tables(fresh: EdgeIntervals, bins: Whole, count: int, rng: np.random.Generator, share: float) -> Floats:
-    """Where all rows have the same intervals, rows are counted by category."""
-    ends, cells = np.unique(np.concatenate([fresh.low, fresh.high, EDGES[:, None]])), fresh.spreads(slice(0, 1))[0, 0]
-    drawn = fresh.category((ends[None, 1:] + ends[None, :-1]) / 2.0, slice(0, 1))[0]
-    chances = (1.0 - share) * np.bincount(drawn, weights=np.diff(ends), minlength=len(cells))
-    draw = _counts_by_pattern if 50 * BINS ** len(bins) < bins.shape[1] else _counts_by_row
-    return np.asarray(draw(bins, np.append(chances, share), count, rng)[..., :-1] @ cells)
-
-
-def _counts_by_pattern(bins: Whole, chances: Floats, count: int, rng: np.random.Generator) -> Whole:
-    """Counts by bin and segment, (count, p, 8, s), from multinomials over the rows that agree in all bins."""
-    shape = (BINS,) * len(bins)
-    sizes = np.bincount(np.ravel_multi_index(tuple(bins), shape), minlength=BINS ** len(bins))
-    counts = rng.multinomial(sizes, chances, size=(count, sizes.size)).reshape(count, *shape, -1)
-    axes = {*range(1, 1 + len(bins))}
-    return np.stack([counts.sum(axis=tuple(axes - {own})) for own in sorted(axes)], axis=1)
-
-
-def _counts_by_row(bins: Whole, chances: Floats, count: int, rng: np.random.Generator) -> Whole:
-    """The same from one segment drawn for every row."""
-    found = np.empty((count, len(bins), BINS * chances.size), dtype=np.int64)
-    for b in range(count):
-        segment = np.searchsorted(np.cumsum(chances)[:-1], rng.random(bins.shape[1]), side="right")
-        found[b] = [np.bincount(own * chances.size + segment, minlength=found.shape[2]) for own in bins]
-    return found.reshape(count, len(bins), BINS, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,28 +25,26 @@ class Reference:
 
     Attributes
     ----------
-    scale : array, shape (t, v)
-        1/σ of every view of every table.
-    center, width : array, shape (2,)
-        Mean and standard deviation, over the pilot, of the largest scaled shortage of boxes and of scores.
+    slope : array, shape (t, v)
+        1/(σ w) of every view of every table, with w the standard deviation, over the pilot, of the largest shortage
+        over σ of boxes, or of scores.
+    offset : array, shape (v,)
+        μ/w, with μ its mean.
     draws : array, shape (m,)
         The statistic of replicates, largest first.
     """
 
-    scale: Floats
-    center: Floats
-    width: Floats
+    slope: Floats
+    offset: Floats
     draws: Floats
 
     @classmethod
     def of(cls, scale: Floats, maxima: Floats, pilot: int) -> Reference:
-        """From the maxima (replicates, 2) of the pilot and of the other replicates."""
+        """From 1/σ (t, v), and the maxima (replicates, 2) of the pilot and of the other replicates."""
         center, width = maxima[:pilot].mean(axis=0), np.maximum(maxima[:pilot].std(axis=0), 1e-3)
-        return cls(scale, center, width, np.sort(((maxima[pilot:] - center) / width).max(axis=1))[::-1])
-
-    def statistic(self, maxima: Floats) -> float:
-        """The larger of the two standardized maxima."""
-        return float(((maxima - self.center) / self.width).max())
+        draws = np.sort(((maxima[pilot:] - center) / width).max(axis=1))[::-1]
+        family = np.arange(scale.shape[1]) // BOXES
+        return cls(scale / width[family], (center / width)[family], draws)
 
     def pvalue(self, statistic: float, proven: bool = False) -> float:
         """(1 + #{T* ≥ T})/(m + 1); if ``proven``, means of the 1, 2, … largest T* stand in for the T*."""
@@ -116,23 +57,18 @@ class Null:
 
     Every view g ≥ 0 of a table N has the shortage
 
-        D_g = Σ E_i g − ⟨N, g⟩ − t_g min(⌊εn⌋, r_g)   (rows="any"),   D_g = (1 − ε) Σ E_i g − ⟨N, g⟩   ("independent"),
+        D_g = Σ E_i g − ⟨N, g⟩ − t_g min(⌊εn⌋, r_g)   ("any"),   D_g = (1 − ε) Σ E_i g − ⟨N, g⟩   ("independent"),
 
-    with t_g the largest mean of g over bins and r_g the number of rows where its mean is positive. If ``rows`` is
-    "changed", max g takes the place of t_g. The statistic is the larger of the standardized maxima of D_g/σ_g over
-    boxes and over capped scores.
+    with t_g the largest mean of g over bins and r_g the number of rows where its mean is positive. If bad rows are
+    "changed" ones (:meth:`with_rows`), max g takes the place of t_g. The statistic is the larger of the standardized
+    maxima of D_g/σ_g over boxes and over capped scores.
 
     Parameters
     ----------
     pit : Pit
-        The rows; only the law of fresh rows is used.
+        The rows; only the law of fresh rows, or of refits, is used. Refits hold at share 0 alone.
     features : Features
         The columns by which rows are binned.
-    rows : {"any", "independent", "changed"}
-        Bad rows choose their features, or are independent of them; or ⌊εn⌋ values y were changed by somebody who had
-        seen all rows.
-    redraw : callable, optional
-        For a model fitted on the same rows: simulates y, refits, and gives PIT intervals. Share 0 only.
     pilot, n_resamples : int
         Replicates that scale the views, and independent ones that the statistic is compared with.
     rng : None, int or Generator
@@ -140,58 +76,54 @@ class Null:
 
     Notes
     -----
-    Proved for fresh rows: level at every n with ``rows="independent"`` or "changed", and at share 0; with
-    ``rows="any"`` the p-value with ``proven=True``, up to the Monte Carlo error of a mean of the largest replicates.
-    The p-value of ``rows="any"`` without it was at most the level in all simulations.
+    Proved for fresh rows: level at every n where bad rows are "independent" or "changed", and at share 0; where they
+    are "any" the p-value with ``proven=True``, up to the Monte Carlo error of a mean of the largest replicates.
+    Their p-value without it was at most the level in all simulations.
 
     Examples
     --------
-    >>> from steinball.predictive.pit import from_cdf_values
+    >>> from steinball.predictive.law import DistributionFunction
     >>> rng = np.random.default_rng(0)
     >>> x, u = rng.normal(size=400), rng.random(400)
-    >>> pit, features = from_cdf_values(u**1.5), Features.of({"x": x})
+    >>> pit, features = DistributionFunction(lambda y: y**1.5).pit(u), Features.of({"x": x})
     >>> null, table = Null(pit, features, rng=0), tabulate(pit.low, pit.high, features)
     >>> null.pvalue(table, 0.05) < 0.05 < null.pvalue(table, 0.3)
     True
     """
 
-    def __init__(
-        self, pit: Pit, features: Features, *, rows: str = "any", redraw: Redraw | None = None, pilot: int = 200,
-        n_resamples: int = 299, rng: Any = None,
-    ) -> None:  # fmt: skip
-        if pit.low.shape[1] != features.n:
-            raise ValueError(f"`features` must have the {pit.low.shape[1]} rows of `y`, got {features.n}.")
-        self.rows = check_choice(rows, "rows", ("any", "independent", "changed"))
-        self._fresh, self._features, self._redraw, self._pilot = pit.fresh, features, redraw, pilot
+    def __init__(self, pit: Pit, features: Features, pilot: int = 200, n_resamples: int = 299, rng: Any = None) -> None:
+        self._pit, self._features, self._pilot = pit, features, pilot
         self._seed, self._size = as_seed(rng), pilot + n_resamples
         counts = np.tile(features.counts, (pit.fresh.outputs, 1))  # (t, 8)
         self._expected, self._square = counts @ VIEW_MEANS.T, counts @ (VIEW_MEANS**2).T  # (t, v)
         self._room = counts @ (VIEW_MEANS > 0.0).T
         self._ranks = generator_at(self._seed, 0).random((self._size, 1))
-        self._top = VIEW_TOPS if rows == "changed" else VIEW_MEANS.max(axis=1)
-        self.tables = self._simulate(pilot if self.rows == "independent" else self._size, 0.0, 1)
+        self.tables = self._simulate(self._size, 0.0, 1)
         self._variance = np.stack([views_of(self.tables[:pilot, t]).var(axis=0) for t in range(len(counts))])
-        self._references: dict[float, Reference] = {}
+        self._set_rows("any")
+
+    def _set_rows(self, rows: str) -> None:
+        """Start without references, with what a bad row takes away at most where bad rows are such ``rows``."""
+        self.rows, self._references = rows, dict[float, Reference]()
+        self._top = VIEW_TOPS if rows == "changed" else VIEW_MEANS.max(axis=1)
 
     def with_rows(self, rows: str) -> Null:
-        """The null of other bad rows, from the same simulated tables."""
+        """The null from the same simulated tables where bad rows are others: "any" choose their features, "independent"
+        ones do not; "changed" are ⌊εn⌋ values y that were changed by somebody who had seen all rows."""
         found = copy.copy(self)
-        found.rows, found._references = check_choice(rows, "rows", ("any", "independent", "changed")), {}
-        found._top = VIEW_TOPS if rows == "changed" else VIEW_MEANS.max(axis=1)
+        found._set_rows(rows)
         return found
 
     def _simulate(self, count: int, share: float, stream: int) -> Floats:
         rng = generator_at(self._seed, stream)
-        if self._redraw is None:
-            return fresh_tables(self._fresh, self._features, count, rng, share)
-        redrawn = (map(np.atleast_2d, self._redraw(rng)) for _ in range(count))
+        if self._pit.redraw is None:
+            return fresh_tables(self._pit.fresh, self._features, count, rng, share)
+        redrawn = (map(np.atleast_2d, self._pit.redraw(rng)) for _ in range(count))
         return np.array([tabulate(low, high, self._features) for low, high in redrawn])
 
     def _bad(self, shares: Floats) -> Floats:
         """Number of bad rows in every replicate at every share, (replicates, e): it does not fall along the shares."""
-        from scipy.stats import binom
-
-        return np.asarray(binom.ppf(self._ranks, self._features.n, shares))
+        return np.asarray(scipy.stats.binom.ppf(self._ranks, self._features.n, shares))
 
     def _scale(self, share: float) -> Floats:
         """1/σ_g of every table and view, (t, v); a quarter of a count is added to σ²."""
@@ -220,17 +152,16 @@ class Null:
                 short = allowed[e] - views
                 if bad is not None:  # so many bad rows can take away
                     short += self._top * np.minimum(bad[chunk, e, None, None], self._room)
-                found[chunk, e] = _tops(np.multiply(short, scale, out=short))
+                short *= scale
+                found[chunk, e, 0] = short[..., :BOXES].max(axis=(1, 2))
+                found[chunk, e, 1] = short[..., BOXES:].max(axis=(1, 2))
         return found
 
-    def _prepare(self, shares: Floats) -> None:
+    def references(self, shares: Floats) -> list[Reference]:
         """References at these shares: from the same replicates, or from thinned ones if rows are independent."""
+        if self.rows == "changed":  # replicates are rows before the change, at every share
+            shares = np.zeros(shares.size)
         new = np.setdiff1d(shares, list(self._references))
-        if self._redraw is not None and new.any():
-            raise ValueError("`redraw` holds at share 0 alone: with a share of bad rows, refits are not the null.")
-        if self.rows == "changed" and new.any():  # replicates are rows before the change, at every share
-            self._references |= dict.fromkeys(new.tolist(), self.reference(0.0))
-            return
         scales = [self._scale(share) for share in new]
         if self.rows != "independent":
             maxima = list(np.moveaxis(self._maxima(self.tables, new, scales, self._bad(new)), 1, 0))
@@ -239,18 +170,17 @@ class Null:
             maxima = [self._maxima(t, new[[e]], scales[e : e + 1])[:, 0] for e, t in enumerate(one)]
         found = zip(new.tolist(), scales, maxima, strict=True)
         self._references |= {share: Reference.of(scale, top, self._pilot) for share, scale, top in found}
+        return [self._references[share] for share in shares.tolist()]
 
     def reference(self, share: float) -> Reference:
         """The reference at a share."""
-        self._prepare(np.array([share]))
-        return self._references[float(share)]
+        return self.references(np.array([share]))[0]
 
     def statistic_at(self, share: float) -> Callable[[Floats], float]:
         """The statistic at a share, as a function of observed tables (t, 8, 18)."""
-        own, family = self.reference(share), np.arange(len(VIEWS)) // BOXES
-        slope = own.scale / own.width[family]
-        offset = self._allowed(share) * slope - (own.center / own.width)[family]
-        return lambda tables: float((offset - slope * views_of(tables)).max())
+        own = self.reference(share)
+        most = self._allowed(share) * own.slope - own.offset
+        return lambda tables: float((most - own.slope * views_of(tables)).max())
 
     def pvalue(self, table: Floats, share: float = 0.0, *, proven: bool = False) -> float:
         """The p-value of an observed table (t, 8, 18) at a tolerated share."""
@@ -258,27 +188,21 @@ class Null:
 
     def pvalues(self, table: Floats, shares: Floats = SHARES, *, proven: bool = False) -> Floats:
         """The p-value at every share; ``np.maximum.accumulate`` of them holds for a share chosen after looking."""
-        self._prepare(shares)
-        found, convex = [self._references[float(s)] for s in shares], proven & (shares > 0.0) & (self.rows == "any")
-        maxima = self._maxima(table[None], shares, [own.scale for own in found])[0]
-        return np.array([own.pvalue(own.statistic(t), c) for own, t, c in zip(found, maxima, convex, strict=True)])
+        views, convex = views_of(table), proven & (shares > 0.0) & (self.rows == "any")
+        found = zip(self.references(shares), map(self._allowed, shares), convex, strict=True)
+        return np.array([own.pvalue((own.slope * (most - views) - own.offset).max(), c) for own, most, c in found])
 
     def worst(self, table: Floats, share: float) -> list[tuple[int, int, int, float]]:
         """Position, block and arc of the largest box, and largest standardized view of every table, largest first."""
         own = self.reference(share)
-        short = (self._allowed(share) - views_of(table)) * own.scale
-        values = ((_tops(short[:, None]) - own.center) / own.width).max(axis=1)
+        short = own.slope * (self._allowed(share) - views_of(table)) - own.offset
         boxes = np.where(self._room[:, :BOXES] > 0, short[:, :BOXES], -np.inf).argmax(axis=1)
-        order = np.argsort(-values, kind="stable").tolist()
-        return [(t, *divmod(int(boxes[t]), len(ARCS)), float(values[t])) for t in order]
+        order = np.argsort(-short.max(axis=1), kind="stable").tolist()
+        return [(t, *divmod(int(boxes[t]), len(ARCS)), float(short[t].max())) for t in order]
 
 
-def _tops(short: Floats) -> Floats:
-    """Largest entry of boxes and of scores over all tables, (b, t, v) to (b, 2)."""
-    return np.stack([short[..., :BOXES].max(axis=(1, 2)), short[..., BOXES:].max(axis=(1, 2))], axis=1)
+SLACK = 1.75  # bound of |shift| and |log scale| over ε; the worst bias of Huber's estimator of location is 1.72 ε
 
-
-SLACK = 1.75
 _RESTARTS, _ENOUGH = 3, 0.5
 
 
@@ -308,8 +232,8 @@ class Biases:
     box: Floats
 
     @classmethod
-    def of(cls, features: Features, share: float, slack: float) -> Biases:
-        """Those of a share and a slack."""
+    def of(cls, features: Features, share: float, slack: float = SLACK) -> Biases:
+        """The biases that a share of bad rows may cause."""
         rows, most = max(1, math.ceil(share * features.n)), slack * share
         return cls(features.design, rows, most, most * np.append(_mean_of_largest(features.design, rows), 1.0))
 
@@ -333,7 +257,7 @@ def recalibrated(pit: Pit, features: Features, t: Floats) -> tuple[Floats, Float
     return found[0], found[-1]
 
 
-def recalibrate(pit: Pit, features: Features, null: Null, share: float, slack: float = SLACK) -> tuple[float, Floats]:
+def recalibrate(pit: Pit, features: Features, null: Null, share: float) -> tuple[float, Floats]:
     """Largest p-value over recalibrations within `Biases`, for a model that was fitted robustly on the same rows.
 
     Parameters
@@ -344,8 +268,6 @@ def recalibrate(pit: Pit, features: Features, null: Null, share: float, slack: f
         Of fresh rows, never of refits.
     share : float
         The tolerated share ε of bad rows.
-    slack : float
-        Bound of |shift| and |log scale| over ε; the worst bias of Huber's estimator of location is 1.72 ε.
 
     Returns
     -------
@@ -362,16 +284,16 @@ def recalibrate(pit: Pit, features: Features, null: Null, share: float, slack: f
 
     Examples
     --------
-    >>> from steinball.predictive.pit import from_cdf_values
+    >>> from steinball.predictive.law import DistributionFunction
     >>> rng = np.random.default_rng(0)
-    >>> pit = from_cdf_values(scipy.special.ndtr(rng.normal(0.15, 1.0, size=4000)))
+    >>> pit = DistributionFunction(scipy.special.ndtr).pit(rng.normal(0.15, 1.0, size=4000))
     >>> features = Features.of({"x": rng.normal(size=4000)})
     >>> null = Null(pit, features, rng=0)
     >>> pvalue, t = recalibrate(pit, features, null, 0.05)
     >>> null.pvalue(tabulate(pit.low, pit.high, features), 0.05) < 0.05 < pvalue, bool(t[0] > 0.0)
     (True, True)
     """
-    statistic, rng, within = null.statistic_at(share), np.random.default_rng(0), Biases.of(features, share, slack)
+    statistic, rng, within = null.statistic_at(share), np.random.default_rng(0), Biases.of(features, share)
     best = np.zeros(within.box.size)
 
     def value(t: Floats) -> float:

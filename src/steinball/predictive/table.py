@@ -13,6 +13,7 @@ from numbers import Number
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats
@@ -118,9 +119,7 @@ def _column(values: Any, name: str) -> NDArray[Any]:
 
 def _rank_bins(values: NDArray[Any]) -> NDArray[np.int64]:
     """Bin ⌊8 (r − ½)/n⌋ of every row by the mean rank r of its value: equal values share a bin."""
-    from scipy.stats import rankdata
-
-    return np.asarray(np.minimum(BINS * (rankdata(values) - 0.5) / values.size, BINS - 1), dtype=np.int64)
+    return np.asarray(np.minimum(BINS * (scipy.stats.rankdata(values) - 0.5) / values.size, BINS - 1), dtype=np.int64)
 
 
 def _level_bins(values: NDArray[Any]) -> NDArray[np.int64]:

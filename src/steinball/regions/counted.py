@@ -13,28 +13,14 @@ import scipy
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats, generator_at
-from steinball.regions.design import (
-    Counts,
-    Cut,
-    Design,
-    Question,
-    counts_below,
-    cumulative,
-    floor_of,
-    lower_limit,
-    parts,
-    pool_law,
-    shortfall,
-    tail,
-    upper_limit,
-)
+from steinball.regions import tails
+from steinball.regions.design import Cut, Design, counts_below, cumulative, parts
 from steinball.regions.source import Rows
+from steinball.regions.tails import Counts, Question
 
-MOST_WORK = 300_000_000
-"""Values of views at replicates, at most, an arc counted as three: some seconds."""
+MOST_WORK = 300_000_000  # values of views at replicates, at most, an arc counted as three: some seconds
 
-MOST_STEPS = 10
-"""Regions with too many rows that are peeled off, at most."""
+MOST_STEPS = 10  # regions with too many rows that are peeled off, at most
 
 _CHUNK = 1 << 20  # values of views that are looked at together
 _TIES = 1e-9
@@ -69,9 +55,9 @@ def statistics(design: Design, counts: Counts, share: float) -> Floats:
 
     .. math:: T = \min_f \min_{A \in f} \log \left( T_f \, \Phi(-\sqrt{2 D_A}) \right),
 
-    with D the :func:`~steinball.regions.design.shortfall` of the counts (R, N) from (1 − ε)P(A): shape (R,).
+    with D the :func:`~steinball.regions.tails.shortfall` of the counts (R, N) from (1 − ε)P(A): shape (R,).
     """
-    short = shortfall(counts, design.n, (1.0 - share) * design.expected.share)
+    short = tails.shortfall(counts, design.n, (1.0 - share) * design.expected.share)
     worst = np.maximum.reduceat(short, design.expected.starts, axis=1)
     votes = np.log([cut.family.size for cut in design.cuts])
     return np.asarray(np.min(votes + scipy.special.log_ndtr(-np.sqrt(2.0 * worst)), axis=1))
@@ -116,7 +102,7 @@ def simulate(design: Design, share: float, draws: int = 1999) -> Null:
     Exact at every n for fresh draws, and for one view without atoms, whose cells have a Dirichlet law and whose counts
     are multinomial. Replicates that are taken out of a second sample and cut on the rest of it are asymptotic.
     """
-    replicates = _one_view if _of_one_view(design) else _fresh if design.source.draws is None else _taken_out(design)
+    replicates = _one_view if _of_one_view(design) else _fresh if design.source.draws is None else _from_sample(design)
     step = 256 if replicates is _one_view else max(1, _CHUNK // (design.n * design.views))
     root, found = np.random.SeedSequence(_NULL_SEED), []
     for k, start in enumerate(range(0, draws, step)):
@@ -149,7 +135,7 @@ def _fresh(design: Design, share: float, size: int, rng: np.random.Generator) ->
     return found
 
 
-def _taken_out(design: Design) -> Callable[[Design, float, int, np.random.Generator], list[Counts]]:
+def _from_sample(design: Design) -> Callable[[Design, float, int, np.random.Generator], list[Counts]]:
     """Rows taken out of a second sample, and counted below cuts at the same shares of the rest of it."""
     assert design.source.draws is not None
     rows, m = design.source.rows(design.source.draws), len(design.source.draws)
@@ -255,13 +241,12 @@ class Counted:
         view, arc = divmod(place - int(self.design.expected.starts[family]), cut.distinct.shape[1])
         if len(cut.heads) == 1:
             view = int(np.argmin(cut.arcs.sums(below)[:, arc]))
-        inside = arc < len(cut.arcs.start)
-        interval = arc if inside else cut.arcs.inner[arc - len(cut.arcs.start)]
-        ends = np.array([-np.inf, *cut.edges[view], np.inf])[[cut.arcs.start[interval], cut.arcs.stop[interval]]]
+        inside, ends = arc < cut.arcs.intervals, np.array([-np.inf, *cut.edges[view], np.inf])
+        low, high = ends[[cut.arcs.start[arc], cut.arcs.stop[arc]]].tolist()
         expected = float(self.design.expected.share[place])
-        shares = expected, float(floor_of(question, expected, share)), float(self.counts[place]) / self.design.n
+        shares = expected, float(tails.floor_of(question, expected, share)), float(self.counts[place]) / self.design.n
         column, words = view if view < cut.family.columns else None, cut.family.words[view]
-        return Region(family, view, words, column, float(ends[0]), float(ends[1]), inside, *shares, min(1.0, pvalue))
+        return Region(family, view, words, column, low, high, inside, *shares, min(1.0, pvalue))
 
     def upper(self, level: float = 0.05) -> float:
         """δ_U: no share of a region looked at differs from the model's by more, at confidence 1 − level (theorem E)."""
@@ -279,11 +264,11 @@ class Counted:
         """The arc with the smallest tail times the number of regions, among the few with the largest shortfall in units
         of the errors of data and pool; the p-value of any choice of arcs is valid."""
         n, expected = self.design.n, self.design.expected
-        floor = floor_of(question, expected.share, share)
+        floor = tails.floor_of(question, expected.share, share)
         slope = 1.0 - share if question == "contamination" else 1.0
         pool = slope**2 * expected.share * (1.0 - expected.share) / (expected.size + 2.0)
         noise = 1.0 + n * pool / np.maximum(floor * (1.0 - floor), 1e-300)
-        score = np.where(among, shortfall(self.counts, n, floor) / noise - np.log(expected.weight), -np.inf)
+        score = np.where(among, tails.shortfall(self.counts, n, floor) / noise - np.log(expected.weight), -np.inf)
         places = np.argsort(score)[-_LOOKED_AT:]
         pvalues = self._pvalues(question, share, places)
         return int(places[pvalues.argmin()]), float(pvalues.min())
@@ -291,8 +276,8 @@ class Counted:
     def _pvalues(self, question: Question, share: float, places: NDArray[np.intp]) -> Floats:
         """Exact tails of some arcs times the number of regions."""
         expected = self.design.expected
-        law = pool_law(expected.heads[places], expected.size[places], self.design.n)
-        return tail(question, self.counts[places], self.design.n, law, share) * expected.weight[places]
+        law = tails.pool_law(expected.heads[places], expected.size[places], self.design.n)
+        return tails.tail(question, self.counts[places], self.design.n, law, share) * expected.weight[places]
 
     def _excess(self, question: Question, level: float, place: NDArray[np.intp], share: float) -> float:
         return float(self._pvalues(question, share, place)[0]) - level
@@ -308,15 +293,15 @@ def count(design: Design, x: Floats) -> Counted:
 def _largest_difference(cut: Cut, below: Counts, n: int, level: float) -> float:
     """The largest upper limit of P(A) less lower limit of Q(A), over all views and arcs of a family."""
     if math.isinf(cut.size):
-        return float((cut.arcs.sums(cut.heads) - lower_limit(cut.arcs.sums(below), n, level)).max())
+        return float((cut.arcs.sums(cut.heads) - tails.lower_limit(cut.arcs.sums(below), n, level)).max())
     drawn_level, largest = _POOL_LEVEL * level, 0.0
-    margin = float(upper_limit(np.array([cut.rest // 2]), cut.rest, drawn_level)[0]) - 0.5
-    for part in parts(len(below), 8 * len(cut.arcs.start)):
+    margin = float(tails.upper_limit(np.array([cut.rest // 2]), cut.rest, drawn_level)[0]) - 0.5
+    for part in parts(len(below), 8 * cut.arcs.intervals):
         drawn = cut.arcs.sums(cut.apart[part])
-        least = drawn / cut.rest - lower_limit(cut.arcs.sums(below[part]), n, level - drawn_level)
+        least = drawn / cut.rest - tails.lower_limit(cut.arcs.sums(below[part]), n, level - drawn_level)
         # The upper limit of P(A) adds at least 0 and at most what it adds at one half.
         some = least >= least.max() - (1.1 * margin + 2.0 / cut.rest)
-        limits = upper_limit(drawn[some], cut.rest, drawn_level) - drawn[some] / cut.rest
+        limits = tails.upper_limit(drawn[some], cut.rest, drawn_level) - drawn[some] / cut.rest
         largest = max(largest, float((least[some] + limits).max()))
     return largest
 
@@ -383,11 +368,11 @@ def blame(design: Design, x: Floats, level: float = 0.05) -> list[Blame]:
             break
         inside, removed = (_inside(design.cuts[region.family], region, some) for some in (rows, pool))
         found.append(Blame(region, left[inside]))
-        left, rows, pool = left[~inside], _taken(rows, ~inside), _taken(pool, ~removed)
+        left, rows, pool = left[~inside], _kept(rows, ~inside), _kept(pool, ~removed)
     return found
 
 
-def _taken(rows: Rows, kept: NDArray[np.bool_]) -> Rows:
+def _kept(rows: Rows, kept: NDArray[np.bool_]) -> Rows:
     return Rows(rows.x[kept], rows.z[:, kept])
 
 
@@ -397,7 +382,8 @@ def _inside(cut: Cut, region: Region, rows: Rows) -> NDArray[np.bool_]:
 
 
 def _surplus(design: Design, rows: Rows, pool: Rows) -> Region | None:
-    """The most surprising surplus of rows over draws: an interval whose complement is short of rows."""
+    """The most surprising surplus of rows over draws: an interval whose complement, which no inner interval is, is
+    short of rows."""
     drawn = counts_below(pool, design.cuts)
     cuts = [
         replace(cut, heads=counts.astype(np.float64), size=float(len(pool.x)))
@@ -405,8 +391,8 @@ def _surplus(design: Design, rows: Rows, pool: Rows) -> Region | None:
     ]
     left = Counted(Design(design.source, len(rows.x), tuple(cuts), tuple(cuts)), counts_below(rows, cuts), ())
     outside, counted = left.design.expected.share, left.counts / len(rows.x)
-    intervals = np.concatenate([np.tile(_complement_is_interval(cut), len(cut.heads)) for cut in cuts])
-    some = intervals & (outside > 0.0) & (1.0 - counted > 2.0 * (1.0 - outside))
+    inner = [np.tile(np.isin(np.arange(len(cut.arcs.start)), cut.arcs.inner), len(cut.heads)) for cut in cuts]
+    some = ~np.concatenate(inner) & (outside > 0.0) & (1.0 - counted > 2.0 * (1.0 - outside))
     if not some.any():
         return None
     short = left.region("contamination", 0.0, some)
@@ -415,10 +401,3 @@ def _surplus(design: Design, rows: Rows, pool: Rows) -> Region | None:
         low, high = (high, np.inf) if low == -np.inf else (-np.inf, low)
     found = replace(short, low=low, high=high, inside=True)
     return replace(found, expected=expected, tolerated=expected, observed=1.0 - short.observed)
-
-
-def _complement_is_interval(cut: Cut) -> NDArray[np.bool_]:
-    """Arcs that touch an end, and complements: (arcs,)."""
-    found = np.ones(cut.distinct.shape[1], dtype=bool)
-    found[cut.arcs.inner] = False
-    return found

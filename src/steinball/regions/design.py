@@ -1,4 +1,4 @@
-"""All that is fixed before the rows are seen (views, cuts, arcs, what the model expects), and tails of a count."""
+"""All that is fixed before the rows are seen: views, cuts, arcs, and what the model expects in them."""
 
 from __future__ import annotations
 
@@ -6,67 +6,77 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from steinball.arrays import Floats
 from steinball.regions.source import Grid, Rows, Source
+from steinball.regions.tails import Counts
 from steinball.regions.views import Family, column_families
 
-MOST_VALUES = 150_000_000
-"""Values of views at draws of a pool, at most: a pool is as large as the views allow."""
+MOST_VALUES = 150_000_000  # values of views at draws of a pool, at most: a pool is as large as the views allow
 
 MOST_DRAWS = 2_000_000
 _STEPS = (1, 2, 4)  # arcs between every cut, every second and every fourth share the level
 _BLOCK = 1 << 24  # values of views that are in memory together
 _SEED = 20230919
 
-Families = Sequence[Family] | None
 
-
-def levels(n: int, cells: int | None = None, pool: float = math.inf) -> Floats:
+def levels(n: int, pool: float = math.inf) -> Floats:
     """Shares below the cuts: equal cells, 2n^0.4 within [8, 40], then tails by factors of 4 down to 0.02/n.
 
     Parameters
     ----------
     n : int
         Number of rows.
-    cells : int, optional
-        Number of equal cells.
     pool : float
         Draws that the cuts come from; tails then end at 5/``pool``.
 
     Examples
     --------
-    >>> levels(20, cells=4).round(4)
-    array([0.002 , 0.0078, 0.0312, 0.125 , 0.25  , 0.5   , 0.75  , 0.875 , 0.9688, 0.9922, 0.998 ])
+    >>> levels(20)[:8].round(4)
+    array([0.0039, 0.0156, 0.0625, 0.125 , 0.25  , 0.375 , 0.5   , 0.625 ])
     """
-    cells = cells or int(np.clip(round(2.0 * n**0.4), 8, 40))
+    cells = int(np.clip(round(2.0 * n**0.4), 8, 40))
     tails = 0.5 / cells / 4.0 ** np.arange(30)
     tails = tails[tails >= max(0.02 / n, 5.0 / pool)]
     return np.sort(np.concatenate([tails, np.arange(1, cells) / cells, 1.0 - tails]))
 
 
 class Arcs(NamedTuple):
-    """All intervals between cuts but the whole line, then the complements of those that touch neither end."""
+    """All intervals between cuts but the whole line, then the complements of those that touch neither end.
+
+    Attributes
+    ----------
+    start, stop : int arrays
+        Where the interval begins and ends, or the one that the arc is the complement of.
+    inner : int array
+        Of each complement the position of its interval.
+    """
 
     start: NDArray[np.intp]
     stop: NDArray[np.intp]
     inner: NDArray[np.intp]
+
+    @property
+    def intervals(self) -> int:
+        """So many arcs are intervals, the others complements."""
+        return len(self.start) - len(self.inner)
 
     @classmethod
     def between(cls, cuts: int) -> Arcs:
         """The arcs between so many cuts."""
         start, stop = np.triu_indices(cuts + 2, 1)
         start, stop = start[stop - start <= cuts], stop[stop - start <= cuts]
-        return cls(start, stop, np.flatnonzero((start > 0) & (stop <= cuts)))
+        inner = np.flatnonzero((start > 0) & (stop <= cuts))
+        return cls(np.append(start, start[inner]), np.append(stop, stop[inner]), inner)
 
     def sums(self, below: NDArray[Any]) -> NDArray[Any]:
         """From what lies below each cut, (..., K + 2), to what lies in each arc, (..., arcs)."""
-        inside = np.take(below, self.stop, axis=-1) - np.take(below, self.start, axis=-1)
+        stop, start = self.stop[: self.intervals], self.start[: self.intervals]
+        inside = np.take(below, stop, axis=-1) - np.take(below, start, axis=-1)
         return np.concatenate([inside, below[..., -1:] - np.take(inside, self.inner, axis=-1)], axis=-1)
 
     def votes(self, distinct: NDArray[np.bool_]) -> Floats:
@@ -74,8 +84,7 @@ class Arcs(NamedTuple):
         every second cut, a third for those between every fourth; only ``distinct`` ones get any."""
         found = np.full(distinct.shape, 1e-300)
         for step in _STEPS:
-            inside = (self.start % step == 0) & ((self.stop % step == 0) | (self.stop == self.stop.max()))
-            some = distinct & np.concatenate([inside, inside[self.inner]])
+            some = distinct & (self.start % step == 0) & ((self.stop % step == 0) | (self.stop == self.stop.max()))
             found += some / np.maximum(some.sum(axis=1, keepdims=True), 1)
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
@@ -112,8 +121,7 @@ class Cut:
     def distinct(self) -> NDArray[np.bool_]:
         """Arcs that are not the same set as another one, (1 or T, arcs): their outermost cells are not empty."""
         some = np.diff(np.pad(self.edges, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))) > 0.0
-        inside = some[: len(self.heads), self.arcs.start] & some[: len(self.heads), self.arcs.stop - 1]
-        return np.concatenate([inside, inside[:, self.arcs.inner]], axis=1)
+        return some[: len(self.heads), self.arcs.start] & some[: len(self.heads), self.arcs.stop - 1]
 
 
 class Expected(NamedTuple):
@@ -167,9 +175,7 @@ class Design:
     halves: tuple[Cut, ...]
 
     @classmethod
-    def build(
-        cls, source: Source, n: int, families: Families = None, cells: int | None = None, draws: int = MOST_DRAWS
-    ) -> Design:
+    def build(cls, source: Source, n: int, families: Sequence[Family] | None = None, draws: int = MOST_DRAWS) -> Design:
         """The design for n rows.
 
         Parameters
@@ -180,30 +186,27 @@ class Design:
             Number of rows.
         families : sequence of Family, optional
             The views; by default those of the columns. Without them a distribution function makes probabilities exact.
-        cells : int, optional
-            Number of equal cells of each view.
         draws : int
             Draws of each of the two parts of the pool, at most: less for a sampler that is slow.
 
         Examples
         --------
-        >>> Design.build(Source(cdf=lambda x: np.clip(x / 2.0, 0.0, 1.0)), 20, cells=2).cuts[0].edges.round(4)
-        array([[0.0078, 0.0312, 0.125 , 0.5   , 1.    , 1.5   , 1.875 , 1.9688,
-                1.9922]])
+        >>> Design.build(Source(cdf=lambda x: np.clip(x / 2.0, 0.0, 1.0)), 20).cuts[0].edges[0, :8].round(4)
+        array([0.0078, 0.0312, 0.125 , 0.25  , 0.5   , 0.75  , 1.    , 1.25  ])
         """
         if source.cdf is not None and families is None:
-            known = (_known_cut(source, n, cells),)
+            known = (_known_cut(source, n),)
             return cls(source, n, known, known)
         families = column_families(source) if families is None else families
         if source.draws is not None:
             rows, m = source.rows(source.draws), len(source.draws)
-            halves = _pool_cuts(rows, families, m // 2, n, cells)
+            halves = _pool_cuts(rows, families, m // 2, n)
             tied = any(cut.atoms for cut in halves)
-            return cls(source, n, halves if tied else _pool_cuts(rows, families, m, n, cells), halves)
+            return cls(source, n, halves if tied else _pool_cuts(rows, families, m, n), halves)
         most = min(max(5_000, MOST_VALUES // (2 * sum(family.size for family in families))), draws)
         first, second = min(max(50 * n, 10_000), most), min(max(100 * n, 20_000), most)
         rows = source.rows(source.draw(first + second, np.random.default_rng(_SEED)))
-        cuts = _pool_cuts(rows, families, first, n, cells)
+        cuts = _pool_cuts(rows, families, first, n)
         return cls(source, n, cuts, cuts)
 
     @property
@@ -245,9 +248,9 @@ def counts_below(rows: Rows, cuts: Sequence[Cut]) -> list[Counts]:
     return found
 
 
-def _known_cut(source: Source, n: int, cells: int | None) -> Cut:
+def _known_cut(source: Source, n: int) -> Cut:
     """One column with a distribution function: cuts and probabilities are exact."""
-    below = levels(n, cells)
+    below = levels(n)
     edges = source.quantiles(below)
     grid = Grid(np.ones(1), np.zeros(1)) if source.discrete else source.grid
     if grid is not None:
@@ -261,9 +264,9 @@ def _known_cut(source: Source, n: int, cells: int | None) -> Cut:
     return Cut(column_families(source)[0], Arcs.between(len(edges)), edges[None], known, math.inf, known, 0)
 
 
-def _pool_cuts(rows: Rows, families: Sequence[Family], first: int, n: int, cells: int | None) -> tuple[Cut, ...]:
+def _pool_cuts(rows: Rows, families: Sequence[Family], first: int, n: int) -> tuple[Cut, ...]:
     """Cuts at ranks among the first draws of a pool; the other draws count what lies between the cuts."""
-    ranks = np.unique(np.clip(np.rint(levels(n, cells, first) * (first + 1)), 1, first)).astype(np.int64)
+    ranks = np.unique(np.clip(np.rint(levels(n, first) * (first + 1)), 1, first)).astype(np.int64)
     arcs, ahead, rest = Arcs.between(len(ranks)), np.array([[0.0, *ranks, first + 1.0]]), len(rows.x) - first
     cuts = []
     for family in families:
@@ -289,106 +292,3 @@ def _edges(values: Floats, first: int, n: int, ranks: NDArray[np.int64]) -> tupl
             before = row[np.maximum(row.searchsorted(edge) - 1, 0)]
             edge[:] = (edge + np.where(above > edge, above, before)) / 2.0
     return edges, cumulative(values[:, first:], edges), tied
-
-
-Question = Literal["contamination", "tolerance"]
-"""What is asked: are all but a share of the rows the model's, or does no region's share differ by more?"""
-
-Counts = NDArray[Any]
-"""Whole numbers."""
-
-
-def shortfall(counts: Counts, n: int, share: Floats) -> Floats:
-    r"""How far counts k lie below what shares q of n rows would give,
-
-    .. math:: D = n \, \mathrm{KL}\left( \frac{k + c}{n} \,\Big\|\, q \right)
-       \text{ where } k + c < nq, \text{ else } 0, \qquad c = \frac12 + \frac{1 - 2q}{6}.
-
-    Parameters
-    ----------
-    counts : array of int
-        k, between 0 and n.
-    n : int
-        Number of rows.
-    share : array
-        q in [0, 1), of a shape that broadcasts with ``counts``.
-
-    Notes
-    -----
-    D does not rise with k, as theorem A asks of a statistic, and Φ(−√(2D)) is close to P(Bin(n, q) ≤ k): c is the
-    correction of Peizer and Pratt (1968).
-
-    Examples
-    --------
-    >>> from scipy.special import bdtr, ndtr
-    >>> d = shortfall(np.array([0, 30, 60]), 100, np.array([0.05, 0.5, 0.5]))
-    >>> ndtr(-np.sqrt(2 * d)).round(6), bdtr([0, 30, 60], 100, [0.05, 0.5, 0.5]).round(6)
-    (array([6.231e-03, 3.900e-05, 5.000e-01]), array([5.921e-03, 3.900e-05, 9.824e-01]))
-    """
-    mean = n * share
-    short = np.minimum(counts + (2.0 - share) / 3.0, mean)
-    found = scipy.special.xlogy(short, short / np.maximum(mean, 1e-300)) + scipy.special.xlogy(
-        n - short, (n - short) / np.maximum(n - mean, 1e-300)
-    )
-    return np.asarray(np.maximum(found, 0.0))
-
-
-def pool_law(heads: Floats, size: Floats, n: int) -> tuple[Floats, Floats]:
-    """Nodes and weights of the law Beta(g, M + 1 − g) of P(A), where g (``heads``) of M (``size``) draws speak for A.
-
-    The trapezoid rule in normal quantiles, so fine that tails of n rows above 1e-11 are right to 1e-5 of themselves. An
-    infinite ``size`` says that P(A) is known, and is ``heads`` itself.
-    """
-    if np.isinf(size).all():
-        return heads[:, None], np.ones(1)
-    step = 0.8 / math.sqrt(1.0 + n / float(size.min()))
-    at = step * np.arange(-math.ceil(8.0 / step), math.ceil(8.0 / step) + 1)
-    positive, weights = np.maximum(heads, 1.0)[:, None], np.exp(-(at**2) / 2.0)
-    nodes = scipy.special.betaincinv(positive, size[:, None] + 1.0 - positive, scipy.special.ndtr(at))
-    return np.where(heads[:, None] > 0.0, nodes, 0.0), weights / weights.sum()
-
-
-def floor_of(question: Question, probability: Any, share: float) -> Any:
-    """The least share of rows in a region of this probability that what is tolerated leaves."""
-    return (1.0 - share) * probability if question == "contamination" else np.maximum(probability - share, 0.0)
-
-
-def tail(question: Question, counts: Counts, n: int, law: tuple[Floats, Floats], share: float) -> Floats:
-    r"""The probability of so few rows in a region, at the edge of what is tolerated,
-
-    .. math:: \mathbb{E}\, P(\mathrm{Bin}(n, f(P(A))) \le k),
-
-    with f(P) = (1 − ε)P for contamination, f(P) = P − ε for tolerance; for tolerance the larger of this and
-    P(Bin(n, P(A)) ≤ k + ⌊εn⌋), which covers ⌊εn⌋ rows changed by somebody who has seen all.
-
-    Examples
-    --------
-    >>> known = pool_law(np.array([0.27]), np.array([np.inf]), 1000)
-    >>> tail("contamination", np.array([198]), 1000, known, 0.05).round(6)
-    array([8.e-06])
-    """
-    nodes, weights = law
-    counted = np.asarray(counts, dtype=np.float64)[..., None]
-    found = scipy.special.bdtr(counted, n, floor_of(question, nodes, share)) @ weights
-    if question == "tolerance":
-        changed = np.minimum(counted + math.floor(n * share + 1e-9), n)
-        found = np.maximum(found, scipy.special.bdtr(changed, n, nodes) @ weights)
-    return np.asarray(found)
-
-
-def lower_limit(counts: Counts, n: int, level: float) -> Floats:
-    """The one-sided lower Clopper–Pearson limit of a share, of which k of n rows were seen.
-
-    Examples
-    --------
-    >>> lower_limit(np.array([0, 5, 10]), 10, 0.05).round(3)
-    array([0.   , 0.222, 0.741])
-    """
-    k = np.arange(n + 1.0) if np.size(counts) > n else np.asarray(counts, dtype=np.float64)
-    limits = np.where(k > 0.0, scipy.special.betaincinv(np.maximum(k, 1.0), n - k + 1.0, level), 0.0)
-    return limits[counts] if np.size(counts) > n else limits
-
-
-def upper_limit(counts: Counts, n: int, level: float) -> Floats:
-    """The one-sided upper Clopper–Pearson limit of a share, of which k of n rows were seen."""
-    return np.asarray(1.0 - lower_limit(n - np.asarray(counts), n, level))

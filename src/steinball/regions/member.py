@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import product
 from typing import NamedTuple, Self
@@ -15,14 +15,13 @@ from steinball.arrays import Floats
 from steinball.models.family import Family
 from steinball.models.support import Support
 from steinball.regions.counted import Null, simulate, statistics
-from steinball.regions.design import Counts, Design, shortfall
+from steinball.regions.design import Design
 from steinball.regions.source import Grid, Source
+from steinball.regions.tails import Counts, shortfall
 
-MOST_PARAMETERS = 4
-"""Parameters that a search over all members may have: a missed member makes a p-value too small."""
+MOST_PARAMETERS = 4  # parameters that a search over all members may have: a missed member makes a p-value too small
 
-SURE = 0.5
-"""A p-value above which no further member is looked for; no level is as large."""
+SURE = 0.5  # a p-value above which no further member is looked for; no level is as large
 
 _WHOLE = 2000  # rows whose distribution function is computed at once; of more, by bisection
 _COARSE, _FINE = {1: 81, 2: 11, 3: 5}, {1: 401, 2: 29, 3: 9}  # members of a grid along each parameter
@@ -106,19 +105,18 @@ class Member(NamedTuple):
     statistic: float
 
 
-@dataclass(frozen=True, eq=False)
+_NO_MEMBER = Member(np.empty(0), np.empty(0), -np.inf)
+
+
+@dataclass(eq=False)
 class MemberSearch:
-    """The statistic of every member, and the best member that was looked at."""
+    """The statistic of every member, and the ``best`` so far: the one with the largest statistic, which regions speak
+    least against."""
 
     family: Family
     column: Column
     share: float
-    seen: list[Member] = field(default_factory=list)
-
-    @property
-    def best(self) -> Member:
-        """The member with the largest statistic so far, the one that regions speak least against."""
-        return self.seen[0]
+    best: Member = _NO_MEMBER
 
     def below(self, params: Floats) -> tuple[Counts, Floats]:
         """The rows below each cut, (K + 2,), and the same with the row at the cut in parts: a smooth function."""
@@ -126,7 +124,7 @@ class MemberSearch:
         if m <= _WHOLE:
             u = self.column.heights(self.family, params)
             counts = np.searchsorted(u, levels, side="right")
-            ends = [u[np.clip(counts + k, 0, m - 1)] if m else levels for k in (-1, 0)]
+            ends = [u[np.clip(counts + k, 0, m - 1)] for k in (-1, 0)]
         else:
             counts = self._bisected(params, levels, m)
             ends = [self.column.heights(self.family, params, np.clip(counts + k, 0, m - 1)) for k in (-1, 0)]
@@ -153,8 +151,8 @@ class MemberSearch:
         below, smooth = self.below(params)
         design = uniform_design(self.column.n)
         statistic = float(statistics(design, design.deciding([below[None, None]]), self.share)[0])
-        if not self.seen or statistic > self.best.statistic:
-            self.seen[:] = [Member(params, below, statistic)]
+        if statistic > self.best.statistic:
+            self.best = Member(params, below, statistic)
         counts = design.deciding([smooth[None, None]])[0]
         short = shortfall(counts, design.n, (1.0 - self.share) * design.expected.share)
         return float(scipy.special.logsumexp(sharpness * short)) / sharpness
@@ -227,21 +225,16 @@ def _further_starts(search: MemberSearch) -> Iterator[tuple[Floats, Floats] | No
 
 
 def _start(family: Family, x: Floats) -> tuple[Floats, Floats] | None:
-    """The robust start of some rows; ``None`` where they give none."""
+    """The robust start of some rows, and the changes of its coordinates by which the log density of a typical inner row
+    changes by about 1; ``None`` where there is none."""
+    tenth = len(x) // 10
     if not len(x) or (len(family.names) and x.min() == x.max()):
         return None
     try:
         with np.errstate(all="ignore"):
             params = family.start(x)
-            working, units = family.to_working(params), _units(family, params, x)
+            working, units = family.to_working(params), family.working_units(params, x[tenth : len(x) - tenth])
     except (ValueError, FloatingPointError, RuntimeError):
         return None
+    units = np.where(np.array(family.positive or False), np.minimum(units, 2.0), units)
     return (working, units) if np.isfinite(working).all() and np.isfinite(units).all() else None
-
-
-def _units(family: Family, params: Floats, x: Floats) -> Floats:
-    """Changes of coordinates by which the log density of a typical row changes by about 1, by the inner rows."""
-    inner = x[len(x) // 10 : len(x) - len(x) // 10]
-    with np.errstate(all="ignore"):
-        found = family.working_units(params, inner)
-    return np.where(family._logarithmic, np.minimum(found, 2.0), found)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,32 +21,35 @@ from steinball.regions.design import MOST_DRAWS, Design
 from steinball.regions.source import Source, find_grid, from_probabilities, from_sampler, from_second_sample
 from steinball.regions.views import Family, classifier_family, column_families, learned_family, taught, user_family
 
-SLOW = 10_000
-"""Rows a second below which a sampler gives one pool in place of fresh replicates."""
+SLOW = 10_000  # rows a second below which a sampler gives one pool in place of fresh replicates
 
 _TIMED, _SECONDS, _SEED = 512, 5.0, 20230922
 _PROBED = np.concatenate([-np.geomspace(1e6, 1e-3, 7), np.geomspace(1e-3, 1e6, 7)])
+
+
 T = TypeVar("T")
 
-_KEPT: dict[Hashable, tuple[Any, Any]] = {}  # the last used are the last
-_MOST_KEPT, _LOCK = 64, threading.Lock()
+
+@dataclass(frozen=True)
+class _Work:
+    """What is to be found out about a model: known by the model's id and a key, whatever ``make`` is."""
+
+    owner: int
+    key: Hashable
+    model: Any = field(compare=False)  # as long as it is held here, no other model has its id
+    make: Callable[[], Any] = field(compare=False)
 
 
-def _kept_for(owner: Any, key: Hashable, make: Callable[[], T]) -> T:
-    """What was kept for a model, or what ``make`` finds now; nothing is kept for ``None``.
+@lru_cache(maxsize=64)
+def _done(work: _Work) -> Any:
+    """What was found out. It holds its model, so that only what was used last is kept."""
+    return work.make()
 
-    A design holds its model: only those that were used last are kept.
-    """
-    if owner is None:
-        return make()
-    place = (id(owner), key)
-    with _LOCK:
-        known = _KEPT.pop(place, None)
-    found = make() if known is None else known[1]
-    with _LOCK:
-        _KEPT[place] = owner, found
-        while len(_KEPT) > _MOST_KEPT:
-            del _KEPT[next(iter(_KEPT))]
+
+def _kept_for(model: Any, key: Hashable, make: Callable[[], T]) -> T:
+    """What was kept for a model, or what ``make`` finds now; nothing is kept for ``None``. ``make`` must not hold the
+    rows, since it is kept as well."""
+    found: T = make() if model is None else _done(_Work(id(model), key, model, make))
     return found
 
 
@@ -62,6 +65,8 @@ class Reading:
         Draws or distribution function, and how rows are standardized.
     rows : (n, d) array
         The data in the columns of ``source``.
+    given : (n, d) array
+        The data as they were passed.
     space : str
         What a result says of where the rows are compared; empty in the user's own columns.
     labels : tuple of str
@@ -73,24 +78,15 @@ class Reading:
     owner: Any
     source: Source
     rows: Floats
+    given: Floats
     space: str = ""
     labels: tuple[str, ...] = ()
     speed: float = np.inf
-    passed: Floats | None = None
-
-    @property
-    def given(self) -> Floats:
-        """The data as they were passed, (n, d)."""
-        return self.rows if self.passed is None else self.passed
 
     def design(self, views: Any = None) -> Design:
         """Views, cuts and arcs for these rows."""
         families = None if views is None else [*column_families(self.source), user_family(views)]
-        return self._kept(("design", _key(views)), lambda: self._built(families))
-
-    def _built(self, families: list[Family] | None) -> Design:
-        draws = MOST_DRAWS if self.speed >= SLOW else max(2_000, int(_SECONDS * self.speed))
-        return Design.build(self.source, len(self.rows), families, draws=draws)
+        return self._kept(("design", _key(views)), partial(_build, self.source, len(self.rows), self.speed, families))
 
     def learned(self, rng: np.random.Generator, classifier: Any = None) -> tuple[Reading, Design]:
         """Views learned on a random half of the rows, and the other half, on which they are looked at.
@@ -105,9 +101,8 @@ class Reading:
             families.append(classifier_family(pilot, source, classifier))
             draws = source.draws
             source = source if draws is None else replace(source, draws=draws[taught(draws, len(first)) :])
-        passed = None if self.passed is None else self.passed[second]
-        half = replace(self, owner=None, source=source, rows=self.rows[second], passed=passed)
-        return half, half._built(families)
+        half = replace(self, owner=None, source=source, rows=self.rows[second], given=self.given[second])
+        return half, _build(source, len(second), self.speed, families)
 
     def null(self, design: Design, share: float, views: Any, calibration: str, wanted: int) -> Null | None:
         """The simulated null at a tolerated contamination; ``None`` where binomial tails serve instead."""
@@ -116,7 +111,7 @@ class Reading:
         least = min(wanted, 399)
         draws = affordable_draws(design, wanted, least) or (least if calibration == "simulation" else 0)
         key = ("null", _key(views), share, draws)
-        return self._kept(key, lambda: simulate(design, share, draws)) if draws else None
+        return self._kept(key, partial(simulate, design, share, draws)) if draws else None
 
     def _kept(self, key: Hashable, make: Callable[[], T]) -> T:
         """What was found for a model, n, grid and views; a model that has changed since shows other draws."""
@@ -132,6 +127,11 @@ class Reading:
             return np.asarray(self.source.cdf(_PROBED), dtype=np.float64).tobytes()
         first, second = (self.source.draw(2, np.random.default_rng(_SEED)) for _ in range(2))
         return first.tobytes() if (first == second).all() else b""
+
+
+def _build(source: Source, n: int, speed: float, families: list[Family] | None) -> Design:
+    """The design for n rows, with as large a pool as a sampler of this speed gives in some seconds."""
+    return Design.build(source, n, families, MOST_DRAWS if speed >= SLOW else max(2_000, int(_SECONDS * speed)))
 
 
 def read(model: Any, x: Any, rounded: bool = True) -> Reading:
@@ -163,20 +163,20 @@ def read(model: Any, x: Any, rounded: bool = True) -> Reading:
 
 
 def read_where_drawn(model: Any, x: Any, rounded: bool = True) -> Reading | None:
-    """The same; ``None`` for a model that has a score alone."""
+    """A model and data as regions see them; ``None`` for a model that has a score alone."""
     if isinstance(model, Mapping):
         return _categories(model, x)
     rows = to_host(as_samples(x))
     known = Knowledge(model)
     if known.is_discrete:
         _same_columns(1, rows)
-        return Reading(model, Source(cdf=known.cdf, quantile=known.quantile, discrete=True), rows)
+        return Reading(model, Source(cdf=known.cdf, quantile=known.quantile, discrete=True), rows, rows)
     grid, draws = find_grid(rows), known.second_sample
     if draws is None:
         found = _continuous(model, rows, grid is None)
     else:
         _same_columns(draws.shape[1], rows)
-        found = Reading(model, _kept_for(model, "source", lambda: from_second_sample(draws)), rows)
+        found = Reading(model, _kept_for(model, "source", partial(from_second_sample, draws)), rows, rows)
     if found is None or grid is None or found.space or not rounded:
         return found
     return replace(found, source=replace(found.source, grid=grid))
@@ -195,8 +195,8 @@ def _categories(model: Mapping[Any, Any], x: Any) -> Reading:
     if len(values) < 2:
         raise ValueError(f"`x` must have at least 2 rows, got {len(values)}.")
     places = {label: float(k) for k, label in enumerate(model)}
-    found = np.array([places.get(value, -1.0) for value in values])
-    return Reading(None, from_probabilities(shares), found[:, None], labels=tuple(map(str, model)))
+    found = np.array([[places.get(value, -1.0)] for value in values])
+    return Reading(None, from_probabilities(shares), found, found, labels=tuple(map(str, model)))
 
 
 def _continuous(model: Any, rows: Floats, smooth: bool) -> Reading | None:
@@ -205,21 +205,19 @@ def _continuous(model: Any, rows: Floats, smooth: bool) -> Reading | None:
     found = _with_sampler(model, rows)
     known, d = Knowledge(found), rows.shape[1]
     owner, base = known.original, known.base_map
-    if known.sampler is None and known.to_base is None and base is None and known.cdf is None:
-        return None
     _same_columns(known.dimension, rows)
     to_base = base.model.to_base if base is not None else known.to_base
     if d == 1 and to_base is not None:
-        return Reading(owner, Source(cdf=partial(_normal_cdf, to_base)), rows)
+        return Reading(owner, Source(cdf=partial(_normal_cdf, to_base)), rows, rows)
     if d == 1 and known.cdf is not None:
-        return Reading(owner, Source(cdf=known.cdf, quantile=known.quantile), rows)
+        return Reading(owner, Source(cdf=known.cdf, quantile=known.quantile), rows, rows)
     if to_base is not None and (base is not None or known.prefers_base) and smooth:
         normal = Source(d, partial(_normal_draws, d))
-        return Reading(owner, normal, to_host(to_base(rows)), space="base space", passed=rows)
+        return Reading(owner, normal, to_host(to_base(rows)), rows, space="base space")
     if known.sampler is None:
         return None
-    source, speed = _kept_for(owner, ("source", d), lambda: _sampled(found, rows))
-    return Reading(owner, source, rows, speed=speed)
+    source, speed = _kept_for(owner, ("source", d), partial(_sampled, found, rows[:2].copy()))
+    return Reading(owner, source, rows, rows, speed=speed)
 
 
 def _with_sampler(model: Any, rows: Array) -> Any:
@@ -234,12 +232,11 @@ def _with_sampler(model: Any, rows: Array) -> Any:
 
 
 def _normal_cdf(to_base: Callable[[Floats], Floats], x: Floats) -> Floats:
-    values = np.asarray(x, dtype=np.float64)
-    return scipy.special.ndtr(to_host(to_base(values.reshape(-1, 1)))).reshape(values.shape)  # type: ignore[no-any-return]
+    return np.asarray(scipy.special.ndtr(to_host(to_base(x[:, None]))[:, 0]))
 
 
 def _sampled(model: Any, rows: Floats) -> tuple[Source, float]:
-    """A source by draws, with the log density as one more view, and how fast it is."""
+    """A source by draws, with the log density as one more view where it can be computed for rows, and its speed."""
     known, d = Knowledge(model), rows.shape[1]
     place, density, sampler = known.place, known.log_density, partial(_drawn_by, known.sampler)
     mean, covariance = (None, None) if place is None or place[1].shape != (d, d) else place
@@ -247,15 +244,12 @@ def _sampled(model: Any, rows: Floats) -> tuple[Source, float]:
     Source(d, sampler).draw(_TIMED, np.random.default_rng(_SEED))
     speed = _TIMED / max(time.perf_counter() - start, 1e-9)
     source = from_sampler(sampler, d, mean, covariance)
-    if density is None or known.radial_score is not None or d == 1:
-        return source, speed
-    template = known.evaluated_in(rows)
-    view = partial(_log_density, density, template)
-    try:
-        view(rows[:2])
-    except Exception:  # one view among others: a network of single precision, for instance, does not take these rows
-        return source, speed
-    return replace(source, log_density=view), speed
+    if density is not None and known.radial_score is None and d > 1:
+        view = partial(_log_density, density, known.evaluated_in(rows))
+        with suppress(Exception):  # one view among others, which a network of single precision, say, does not give
+            view(rows)
+            source = replace(source, log_density=view)
+    return source, speed
 
 
 def _log_density(density: Callable[[Array], Array], template: Array, x: Floats) -> Floats:

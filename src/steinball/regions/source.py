@@ -14,11 +14,9 @@ import scipy
 from steinball.arrays import Floats, as_samples, to_host
 from steinball.models.base_space import normal_of
 
-ON_GRID = 0.75
-"""The share of rows that must lie on a grid: contaminated rows may lie anywhere."""
+ON_GRID = 0.75  # the share of rows that must lie on a grid: contaminated rows may lie anywhere
 
-LOOKED_AT = 4096
-"""Rows that are enough to see a grid."""
+LOOKED_AT = 4096  # rows that are enough to see a grid
 
 _VISIBLE = 0.02  # steps whose product with √n is below this share of the spread cannot be seen by any region
 _QUANTILES = np.array([0.25, 0.1, 0.02, 0.0])  # the first of these that differs from its mirror gives the spread
@@ -76,11 +74,8 @@ def find_grid(x: Floats) -> Grid | None:
     (None, array([0.1]), array([2.54]))
     """
     with np.errstate(over="ignore", invalid="ignore"):  # differences of values at ±1e308 are no steps
-        found = [_column_grid(column) for column in x.T]
-    if not any(step for step, _ in found):
-        return None
-    step, offset = np.array(found, dtype=np.float64).T
-    return Grid(step, offset)
+        step, offset = np.array([_column_grid(column) for column in x.T], dtype=np.float64).T
+    return Grid(step, offset) if step.any() else None
 
 
 def _column_grid(x: Floats) -> tuple[float, float]:
@@ -107,11 +102,10 @@ def _column_grid(x: Floats) -> tuple[float, float]:
 
 def _shares(x: Floats, steps: list[tuple[float, float]], error: float) -> list[float]:
     """How many of the values (n,) lie on each grid of a step and an offset, up to four times an error."""
-    if not steps:
-        return []
-    step, offset = np.array(steps).T[:, :, None]
+    step, offset = np.reshape(steps, (-1, 2)).T[:, :, None]
     away = np.abs(x - offset - step * np.round((x - offset) / step))
-    return [float(share) for share in np.mean(away <= 4.0 * error, axis=1)]
+    found: list[float] = np.mean(away <= 4.0 * error, axis=1).tolist()
+    return found
 
 
 def _divisor(differences: Floats, error: float, least: float) -> float:
@@ -154,14 +148,9 @@ def spread_over_cells(
     on_grid = np.abs(x - middle) <= 1e-6 * grid.step
     place = np.full(x.shape, 0.5)
     place[on_grid] = _even_places(middle[on_grid])
-    below, above = (_between(sign * first, sign * last, place) for sign in (1.0, -1.0))
+    tails = (scipy.special.ndtr([sign * first, sign * last]) for sign in (1.0, -1.0))
+    below, above = (start + place * (stop - start) for start, stop in tails)
     return np.where(on_grid, normal_of(below, above), mapped)
-
-
-def _between(first: Floats, last: Floats, place: Floats) -> Floats:
-    """The probability that ends a share ``place`` of the mass between two normal values."""
-    start = scipy.special.ndtr(first)
-    return np.asarray(start + place * (scipy.special.ndtr(last) - start))
 
 
 def _even_places(values: Floats) -> Floats:
@@ -173,11 +162,9 @@ def _even_places(values: Floats) -> Floats:
     return places
 
 
-MOMENT_DRAWS = 4096
-"""Draws that location and covariance are taken from where the model does not say them."""
+MOMENT_DRAWS = 4096  # draws that location and covariance are taken from where the model does not say them
 
-SET_ASIDE = 5
-"""One in so many rows of a second sample is set aside to standardize the others."""
+SET_ASIDE = 5  # one in so many rows of a second sample is set aside to standardize the others
 
 _SEED = 20230917
 
@@ -231,14 +218,14 @@ class Source:
     discrete: bool = False
     log_density: Function | None = None
     draws: Floats | None = None
-    location: Floats | None = None
-    whitening: Floats | None = None
+    location: Floats | float = 0.0
+    whitening: Floats | float = 1.0
     grid: Grid | None = None
 
     @property
     def correlated(self) -> bool:
         """Whether standardized coordinates mix columns."""
-        return self.whitening is not None and bool(np.triu(self.whitening, 1).any())
+        return np.ndim(self.whitening) == 2
 
     @np.errstate(over="ignore", invalid="ignore")
     def rows(self, x: Floats) -> Rows:
@@ -246,11 +233,9 @@ class Source:
         x = x if self.grid is None else self.grid.round(x)
         if self.discrete:  # what the model cannot give lies in no region
             x = np.where((x == np.round(x)) & (self.cdf(x) > self.cdf(x - 1.0)), x, np.nan)
-        centered = x.T if self.location is None else (x - self.location).T
-        if self.whitening is None:
-            return Rows(x, np.ascontiguousarray(centered))
+        centered, whitening = np.ascontiguousarray((x - self.location).T), np.atleast_2d(self.whitening).T
         # A product of matrices may round equal rows differently, and equal rows must give equal values.
-        return Rows(x, self.whitening.T @ centered if self.correlated else np.diag(self.whitening)[:, None] * centered)
+        return Rows(x, whitening @ centered if self.correlated else whitening * centered)
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """n fresh draws, (n, d), not rounded: finite and not all the same, or an error that says what came."""
@@ -282,15 +267,14 @@ def _standardized(source: Source, mean: Any, covariance: Any, noise: float = 0.0
     """
     covariance = np.atleast_2d(np.asarray(covariance, dtype=np.float64))
     spread = np.sqrt(np.diag(covariance))
-    correlation, root = covariance / np.outer(spread, spread), np.eye(len(spread))
+    correlation, whitening = covariance / np.outer(spread, spread), 1.0 / spread
     if (np.abs(np.triu(correlation, 1)) > noise).any() and np.linalg.eigvalsh(correlation)[0] > 1e-10:
-        root = np.linalg.cholesky(correlation)
-    whitening = np.linalg.inv(root).T / spread[:, None]
+        whitening = np.linalg.inv(np.linalg.cholesky(correlation)).T / spread[:, None]
     return replace(source, location=np.atleast_1d(np.asarray(mean, dtype=np.float64)), whitening=whitening)
 
 
 def _standardized_by(source: Source, draws: Floats) -> Source:
-    """The same by draws, those far out moved in: tails may be so heavy that there is no variance."""
+    """The source standardized by draws, those far out moved in: tails may be so heavy that there is no variance."""
     middle = np.median(draws, axis=0)
     spread = 1.4826 * np.median(np.abs(draws - middle), axis=0)
     spread = np.where(spread > 0.0, spread, draws.std(axis=0))

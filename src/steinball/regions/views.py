@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats
 from steinball.regions.source import Function, Rows, Source
 
-MOST_PAIRS = 5000
-"""Pairs of columns that are looked at; of more, so many are chosen at random by a seed of their own."""
+MOST_PAIRS = 5000  # pairs of columns that are looked at; of more, so many are chosen at random by a seed of their own
 
 _WINSORIZED = 3.0  # standard deviations beyond which a row of the pilot part does not steer what is learned
 _FAR = 1e6  # standard deviations beyond which a classifier is told this number
 _SEED = 20230918
-_WHOLE = ("the sum of squares of all columns", "the sum of all columns", "the largest of all columns in size",
-          "the log density of the model")  # fmt: skip
+_WHOLE = "the sum of squares of all columns", "the sum of all columns", "the largest of all columns in size"
 
 
 class Family(NamedTuple):
@@ -73,8 +71,8 @@ def column_families(source: Source, names: Sequence[str] | None = None) -> list[
     family = Family(called + given, partial(_columns, bool(given)), d)
     if d == 1:
         return [family]
-    whole = Family(_WHOLE[: 3 if source.log_density is None else 4], partial(_whole_rows, source.log_density))
-    return [family, whole, _pairs(called[:1] + (given or called[1:]))]
+    words = _WHOLE if source.log_density is None else (*_WHOLE, "the log density of the model")
+    return [family, Family(words, partial(_whole_rows, source.log_density)), _pairs(called[:1] + (given or called[1:]))]
 
 
 def _columns(given: bool, rows: Rows, part: slice) -> Floats:
@@ -177,12 +175,12 @@ def classifier_family(pilot: Floats, source: Source, classifier: Any) -> Family:
     n, draws = pilot.shape[1], source.draws
     drawn = source.draw(n, np.random.default_rng(_SEED)) if draws is None else draws[: taught(draws, n)]
     fitted = copy.deepcopy(classifier)
-    fitted.fit(np.concatenate([_near(pilot), _near(source.rows(drawn).z)]), np.repeat([1, 0], [n, len(drawn)]))
-    return Family(["the value of the classifier"], partial(_told_apart, fitted))
+    fitted.fit(np.concatenate([_finite(pilot), _finite(source.rows(drawn).z)]), np.repeat([1, 0], [n, len(drawn)]))
+    return Family(["the value of the classifier"], partial(_classifier_values, fitted))
 
 
-def _told_apart(fitted: Any, rows: Rows, part: slice) -> Floats:
-    return _one_each(partial(_decision, fitted), _near(rows.z), "classifier")[None][part]
+def _classifier_values(fitted: Any, rows: Rows, part: slice) -> Floats:
+    return _one_each(partial(_decision, fitted), _finite(rows.z), "classifier")[None][part]
 
 
 def _decision(fitted: Any, x: Floats) -> Any:
@@ -192,6 +190,6 @@ def _decision(fitted: Any, x: Floats) -> Any:
         return fitted.predict_proba(x)[:, 1]
 
 
-def _near(z: Floats) -> Floats:
+def _finite(z: Floats) -> Floats:
     """Standardized coordinates (d, n) as the rows (n, d) of a classifier, finite also where a row is far out."""
     return np.clip(np.nan_to_num(z.T), -_FAR, _FAR)
