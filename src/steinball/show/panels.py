@@ -12,36 +12,46 @@ from steinball.text import number, percent
 
 BLAMED, FAR = "most responsible", "far from all others"
 _RUG = 0.05  # the length of marks below the bars as a share of their height
+_BARS = 40
 _FEW = 700  # points that may be drawn large
 
 
 def sample_frame(scene: Scene) -> Frame:
     """One column as a histogram and a rug, two as points; the model as a density or as contours."""
     view, (x, *others) = scene.view, scene.view.window.T.tolist()
-    y, name = (others[0], view.names[1]) if others else ((-2.4 * _RUG * view.top, 1.08 * view.top), "density")
-    frame = Frame(x, y, (view.names[0], name), "data and model", "The data against the model.", view.notes)
+    names, y = (*view.names, "density")[:2], (others or [(0.0, 1.0)])[0]
+    frame = Frame(x, y, names, "data and model", "The data against the model.", view.notes)
     (_draw_two_columns if others else _draw_one_column)(view, frame, scene)
     return frame
 
 
 def _draw_one_column(view: View, frame: Frame, scene: Scene) -> None:
-    model = view.inner_model
-    frame.bars(*view.bars, "data")
-    if model is not None:
+    x, (low, high) = view.x[:, 0], frame.x
+    counts, edges = np.histogram(x, int(np.clip(3.0 * np.cbrt(max(1, view.inside)), 8, _BARS)), frame.x)
+    frame.bars(edges, counts / (len(x) * (edges[1] - edges[0])), "data")
+    if view.model is not None:
+        model = view.model.within(view.window)
         frame.line(model.axes[0], model.values, "model", "model")
-    kinds = (view.ordinary, "data", 1.0, ""), (view.far, "far", 1.5, FAR), (view.blamed, "blamed", 2.0, BLAMED)
+    top = max(float(element.places[..., 1].max(initial=1e-300)) for element in frame.elements)
+    frame.y = -2.4 * _RUG * top, 1.08 * top
+    kinds = (
+        (~(view.far | view.blamed), "data", 1.0, ""),
+        (view.far, "far", 1.5, FAR),
+        (view.blamed, "blamed", 2.0, BLAMED),
+    )
     for chosen, kind, length, label in kinds:
         if chosen.any():
-            frame.rug(view.points[chosen, 0], length * _RUG * view.top, kind, label)
-    frame.beyond(*view.sides)
+            frame.rug(view.points[chosen, 0], length * _RUG * top, kind, label)
+    frame.beyond(int((x < low).sum()), int((x > high).sum()))
 
 
 def _draw_two_columns(view: View, frame: Frame, scene: Scene) -> None:
     size, marked = (2.4, 3.4) if len(view.points) < _FEW else (1.6, 2.3)
-    frame.add("dots", "data", view.points[view.ordinary], "data", size=size)
-    if view.model is not None and view.inner_model is not None:
-        lines = [contours(view.inner_model, level) for level in mass_levels(view.model.values)]
-        frame.add("paths", "contour model", np.concatenate(lines), "model (50, 80, 95 % of it)")
+    frame.add("dots", "data", view.points[~(view.far | view.blamed)], "data", size=size)
+    if view.model is not None:
+        inner, levels = view.model.within(view.window), mass_levels(view.model.values)
+        lines = np.concatenate([contours(inner, level) for level in levels])
+        frame.add("paths", "contour model", lines, "model (50, 80, 95 % of it)")
     for chosen, kind, label in ((view.far, "far", FAR), (view.blamed, "blamed", BLAMED)):
         if chosen.any():
             named = [scene.explanation.label(i) for i in view.rows[chosen].tolist()]
