@@ -236,16 +236,12 @@ class Explanation(Summarized):
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary for JSON: of the listed points all, of the others nothing."""
-        names = dict(zip(self.names, self.coordinates.tolist(), strict=True))
-        listed = {name: [self._point(i) for i in vars(self)[name].tolist()] for name in ("points", "far")}
-        places = {name: vars(self)[name].tolist() for name in ("surplus", "lack")}
-        rows = {"improbable": self.improbable.tolist(), "flips": self.influence.flips.tolist()}
-        columns = {
-            "names": list(self.names),
-            "coordinates": names if len(names) == len(self.names) else [*names.values()],
-        }
-        decided = {"rejected": self.rejected, "ksd": self.ksd}
-        return {"schema": "steinball.explanation/2", **decided, **listed, **rows, **columns, **places}
+        shares, names = self.coordinates.tolist(), list(self.names)
+        told: dict[str, Any] = {"schema": "steinball.explanation/2", "rejected": self.rejected, "ksd": self.ksd}
+        told |= {name: [self._point(i) for i in vars(self)[name].tolist()] for name in ("points", "far")}
+        told |= {"improbable": self.improbable.tolist(), "flips": self.influence.flips.tolist(), "names": names}
+        told["coordinates"] = dict(zip(names, shares, strict=True)) if len(set(names)) == len(names) else shares
+        return told | {name: vars(self)[name].tolist() for name in ("surplus", "lack")}
 
     def _point(self, i: int) -> dict[str, Any]:
         values = None if np.isnan(self.samples[i]).any() else self.samples[i].tolist()

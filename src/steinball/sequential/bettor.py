@@ -50,10 +50,6 @@ class WealthByShare:
         self.best, self.now = np.maximum(self.best, wealth.max(axis=0)), wealth[-1]
         return np.asarray(wealth[:, 0])
 
-    def rejected_share(self, level: float) -> float:
-        """The largest share, of the grid or the tested one, that is rejected; 0 if none is. Smaller ones are, too."""
-        return float(self.shares[np.exp(-self.best) <= level].max(initial=0.0))
-
 
 TOGETHER = 64
 """Points that are taken in at once: they bound the memory of a step."""

@@ -53,8 +53,8 @@ def _as_kernels(kernel: Any) -> tuple[Kernel, ...] | None:
     if kernel is None:
         return None
     kernels = tuple(kernel) if isinstance(kernel, Sequence) else (kernel,)
-    if not kernels or not all(isinstance(k, Kernel) for k in kernels):
-        raise TypeError(f"`kernel` must be a kernel of `steinball.kernels`, several of them, or None, got {kernel!r}.")
+    for each in kernels or (kernel,):
+        arrays.check_kind(each, Kernel, "kernel", "a kernel of `steinball.kernels`, several of them, or None")
     return kernels
 
 
@@ -190,7 +190,8 @@ class SequentialTest(stream.Stream):
     @property
     def contamination_bound(self) -> float:
         """At confidence 1 − level, at least this share of the distribution is contaminated, at all times at once."""
-        return self._wealth.rejected_share(self.level)
+        wealth = self._wealth  # smaller shares than one that is rejected are, too
+        return float(wealth.shares[np.exp(-wealth.best) <= self.level].max(initial=0.0))
 
     @property
     def lower_bound(self) -> float:

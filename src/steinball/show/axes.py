@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from textwrap import fill
 from typing import Any
@@ -119,6 +120,11 @@ _MARKERS: dict[str, dict[str, Any]] = {
     "blamed": {"marker": "D", "linewidths": 0},
     "own": {"linewidths": 0, "zorder": 5},
 }
+
+
+def draw_described(frame: Callable[[Any], Frame], subject: Any, ax: Any) -> Any:
+    """The picture that ``frame`` describes of a subject, such as a result, in axes."""
+    return draw_frame(frame(subject), ax)
 
 
 def draw_frame(frame: Frame, ax: Any = None) -> Any:

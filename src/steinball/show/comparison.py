@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from steinball.arrays import Floats
 from steinball.comparison import Comparison
 from steinball.results.comparison import ComparisonResult
-from steinball.show.axes import draw_frame
-from steinball.show.pictures import chosen_picture, draw_into, draw_panels
+from steinball.show.axes import draw_described
+from steinball.show.pictures import draw_chosen
 from steinball.show.svg import Frame
 from steinball.show.view import MOST, some_of
 from steinball.text import count
@@ -22,29 +22,6 @@ MOST_PAIRS = 10
 """So many intervals are drawn; the table has all."""
 
 _BINS, _TAIL = 10, 0.005
-
-
-class Preference(NamedTuple):
-    """The preference g of one pair at rows: values of the column that tells most about it, g there, and words."""
-
-    pair: Comparison
-    column: str
-    x: Floats
-    g: Floats
-    outside: int
-
-
-def preference_of(result: ComparisonResult) -> Preference:
-    """The preference of the most decided pair, along the column whose values explain most of it."""
-    pair = min(result.pairs, key=lambda pair: pair.pvalue)
-    names = result._record.names or tuple(f"x{j + 1}" for j in range(result.dimension))
-    j = int(np.argmax([_explained(column, pair.values) for column in result._rows.T]))
-    x = result._rows[:, j]
-    low, high = np.quantile(x, [_TAIL, 1.0 - _TAIL])
-    room = 0.3 * (high - low) or 1.0
-    there = (x >= low - room) & (x <= high + room)
-    kept = some_of(there, MOST)
-    return Preference(pair, names[j], x[kept], pair.values[kept], int((~there).sum()))
 
 
 def _explained(column: Floats, g: Floats) -> float:
@@ -60,15 +37,23 @@ def drawn_pairs(result: ComparisonResult) -> Sequence[Comparison]:
 
 
 def preference_frame(result: ComparisonResult) -> Frame:
-    """The preference of rows for a model of the most decided pair, along a column."""
-    found = preference_of(result)
-    beyond = f" ({count(found.outside, 'row')} outside)" if found.outside else ""
-    names, heading = (found.column + beyond, "preference g of a row"), "which rows speak for which model"
+    """The preference g of rows for a model of the most decided pair, along the column that explains most of g."""
+    pair = min(result.pairs, key=lambda pair: pair.pvalue)
+    columns = result._record.names or tuple(f"x{j + 1}" for j in range(result.dimension))
+    j = int(np.argmax([_explained(column, pair.values) for column in result._rows.T]))
+    x = result._rows[:, j]
+    low, high = np.quantile(x, [_TAIL, 1.0 - _TAIL])
+    room = 0.3 * (high - low) or 1.0
+    there = (x >= low - room) & (x <= high + room)
+    kept = some_of(there, MOST)
+    places = np.stack([x, pair.values], axis=1)[kept]
+    beyond = "" if there.all() else f" ({count((~there).sum(), 'row')} outside)"
+    names, heading = (columns[j] + beyond, "preference g of a row"), "which rows speak for which model"
     caption = "The preference of rows: above 0 they speak for the first model."
-    frame = Frame(_ends(found.x), _ends(np.append(found.g, 0.0)), names, heading, caption)
-    places = np.stack([found.x, found.g], axis=1)
+    frame = Frame(_ends(places[:, 0]), _ends(np.append(places[:, 1], 0.0)), names, heading, caption)
     frame.line(frame.x, 0.0, "axis")
-    for side, kind, name in ((found.g > 0.0, "less", found.pair.first), (found.g <= 0.0, "more", found.pair.second)):
+    first = places[:, 1] > 0.0
+    for side, kind, name in ((first, "less", pair.first), (~first, "more", pair.second)):
         frame.add("dots", kind, places[side], f"speak for {name}: {100 * side.mean():.0f} %", size=2.0)
     return frame
 
@@ -94,9 +79,8 @@ FRAMES = {"preference": preference_frame, "intervals": interval_frame}
 
 def plot_comparison(result: ComparisonResult, kind: str | Path = "overview", ax: Any = None) -> Any:
     """One picture of a comparison, or both side by side: :meth:`steinball.ComparisonResult.plot`."""
-    kind, ax = chosen_picture(kind, ax, ("overview", *FRAMES))
-    drawers = [partial(draw_frame, FRAMES[name](result)) for name in (FRAMES if kind == "overview" else [kind])]
-    return draw_panels(drawers, ax) if kind == "overview" else draw_into(ax, drawers[0])
+    drawers = {name: partial(draw_described, frame, result) for name, frame in FRAMES.items()}
+    return draw_chosen(drawers, list(FRAMES), kind, ax)
 
 
 def words_of(pair: Comparison) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from steinball.results.aggregated import KernelsResult
 from steinball.results.base import Result
 from steinball.results.predictive import PredictiveResult
 from steinball.results.regions import SharesResult
-from steinball.show.axes import NEEDED, Theme, canvas, draw_frame, finish, new_axes, plain
+from steinball.show.axes import NEEDED, Theme, canvas, draw_described, finish, new_axes, plain
 from steinball.show.panels import region_frame, sample_frame, tolerance_frame
 from steinball.show.predictive import draw_bands, has_bands, pit_frame, table_frame
 from steinball.show.svg import Frame
@@ -194,7 +195,7 @@ class Picture:
 
 
 def _framed(frame: Callable[[Scene], Frame], possible: Callable[[Result], bool], side: str) -> Picture:
-    return Picture(lambda scene, ax: draw_frame(frame(scene), ax), possible, side, frame)
+    return Picture(partial(draw_described, frame), possible, side, frame)
 
 
 def can_slide(result: Result) -> bool:
@@ -254,22 +255,9 @@ def plot(result: Result, kind: str | Path = "overview", ax: Any = None, *, data:
     >>> "draws" in result.pictures  # a bound needs none
     False
     """
-    kind, ax = chosen_picture(kind, ax, result.pictures)
-    scene, shown = Scene(result, data), panels(result) if kind == "overview" else [kind]
-    drawers = [partial(PICTURES[name].draw, scene) for name in shown]
-    return draw_panels(drawers, ax) if kind == "overview" else draw_into(ax, drawers[0])
-
-
-def chosen_picture(kind: str | Path, ax: Any, kinds: Sequence[str]) -> tuple[str, Any]:
-    """Which picture, and where: the name of a file in place of a kind means the overview in that file."""
-    if Path(kind).suffix.lower() in _METADATA:
-        return "overview", kind
-    if kind not in kinds:
-        raise ValueError(
-            f"`kind` must be one of {', '.join(kinds)} for this result, or a file that ends in .png, .pdf or .svg, "
-            f"got {str(kind)!r}."
-        )
-    return str(kind), ax
+    scene = Scene(result, data)
+    drawers = {name: partial(PICTURES[name].draw, scene) for name in possible_pictures(result)}
+    return draw_chosen(drawers, panels(result), kind, ax)
 
 
 class Panels(tuple[Any, ...]):
@@ -279,14 +267,28 @@ class Panels(tuple[Any, ...]):
         """Print nothing: the figure shows itself."""
 
 
-def draw_panels(drawers: Sequence[Callable[[Any], Any]], place: Any) -> Any:
-    """Pictures side by side, in axes that were given, in a new figure, or in a file."""
+def draw_chosen(
+    drawers: Mapping[str, Callable[[Any], Any]], overview: Sequence[str], kind: str | Path, place: Any
+) -> Any:
+    """One of several pictures, or those of the overview side by side, in axes, in a new figure, or in a file.
+
+    The name of a file in place of a kind means the overview in that file.
+    """
+    if Path(kind).suffix.lower() in _METADATA:
+        kind, place = "overview", kind
+    if kind in drawers:
+        return draw_into(place, drawers[str(kind)])
+    if kind != "overview":
+        raise ValueError(
+            f"`kind` must be one of {', '.join(['overview', *drawers])} for this result, or a file that ends in .png, "
+            f".pdf or .svg, got {str(kind)!r}."
+        )
 
     def draw(axes: Any) -> Panels:
-        own = np.ravel(axes) if axes is not None else new_axes(len(drawers))
-        return Panels(one(ax) for one, ax in zip(drawers, own, strict=True))
+        own = np.ravel(axes) if axes is not None else new_axes(len(overview))
+        return Panels(drawers[name](ax) for name, ax in zip(overview, own, strict=True))
 
-    return draw_into(place, draw, len(drawers))
+    return draw_into(place, draw, len(overview))
 
 
 def draw_into(place: Any, draw: Callable[[Any], Any], many: int = 1) -> Any:
@@ -305,10 +307,8 @@ def check_picture(path: str | Path) -> None:
     """Refuse a name that is no picture's, and say what is missing to draw one."""
     if Path(path).suffix.lower() not in _METADATA:
         raise ValueError(f"`{path}` must end in .png, .pdf or .svg.")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ValueError(NEEDED) from error
+    if find_spec("matplotlib") is None:
+        raise ValueError(NEEDED)
 
 
 def save_axes(draw: Callable[[Any], Any], many: int, path: str | Path, dpi: int = 120) -> Path:

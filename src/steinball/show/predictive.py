@@ -15,7 +15,6 @@ from steinball.show.svg import Frame
 from steinball.show.view import Scene
 from steinball.text import percent
 
-_FULL = 1.0  # where the color is strongest: twice as many rows as expected, or half as many
 _MOST = 2_000
 _FAINT = 0.02  # a weaker color is not seen
 
@@ -80,12 +79,6 @@ class Box:
         around = start + length - CELLS
         return [(first, last), (0.0, EDGES[around])] if around > 0 else [(first, last)]
 
-    @property
-    def strength(self) -> Floats:
-        """log₂ of the ratio, between −1 and 1; NaN in a bin without rows."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.clip(np.log2(self.ratio) / _FULL, -1.0, 1.0))
-
 
 def table_frame(scene: Scene) -> Frame:
     """A strip of colors over the feature that decides, with the box that decides outlined."""
@@ -95,8 +88,10 @@ def table_frame(scene: Scene) -> Frame:
     x, names = (0.0, float(box.bins.max() + 1)), (box.finding.feature, "PIT, F(y | x)")
     frame = Frame(x, (0.0, 1.0), names, heading, caption, marks=box.marks, categories=box.categories)
     labels = {"more": "more rows than expected", "less": "fewer", "outline": "the box that decides"}
-    for (k, c), value in np.ndenumerate(box.strength):
-        if np.isfinite(value) and abs(value) > _FAINT:
+    with np.errstate(divide="ignore"):  # the color is strongest at twice as many rows as expected, or half as many
+        strength = np.clip(np.log2(box.ratio), -1.0, 1.0)
+    for (k, c), value in np.ndenumerate(strength):
+        if abs(value) > _FAINT:  # and not NaN, in a bin without rows
             kind = "more" if value > 0 else "less"
             frame.box((k, k + 1), EDGES[c : c + 2], kind, labels.pop(kind, ""), opacity=abs(value))
     low, high = BLOCKS[box.block]
