@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import steinball as sb
-from steinball.show.comparison import MOST_PAIRS, drawn_pairs, preference_frame
+from steinball.show.panels import MOST_PAIRS, drawn_pairs, preference_frame
 from steinball.show.svg import Frame
 
 pytestmark = pytest.mark.exact

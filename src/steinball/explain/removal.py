@@ -211,23 +211,17 @@ class Fragility(Summarized):
         The decision survives replacing any ``changes`` points by arbitrary values.
     rejected : bool
         The decision.
-    margin : float
-        \\|D − θ − q\\|, the distance of D from where the decision turns.
-    diameter : float
-        The bound Δ of how far apart two points are in the eyes of the Stein kernel.
     n : int
         Number of points.
 
     Examples
     --------
-    >>> Fragility(7, True, 0.1, 2.4, 500).share
+    >>> Fragility(7, True, 500).share
     0.014
     """
 
     changes: int
     rejected: bool
-    margin: float
-    diameter: float
     n: int
 
     @property
@@ -240,7 +234,7 @@ class Fragility(Summarized):
 
         Examples
         --------
-        >>> print(Fragility(7, True, 0.1, 2.4, 500).summary())
+        >>> print(Fragility(7, True, 500).summary())
         Rejected. The decision survives replacing any 7 of the 500 points (1.4 %) by
         arbitrary values, as long as kernel, tilt and τ stay the same.
         """
@@ -299,9 +293,8 @@ def fragility(evidence: KSDEvidence, decision: Any) -> Fragility:
     (True, 9)
     """
     _check(evidence)
-    tau, n = evidence.tau.value, len(evidence.summary)
-    width = 2.0 * math.sqrt(tau)
-    step = width / n
+    n = len(evidence.summary)
+    step = 2.0 * math.sqrt(evidence.tau.value) / n
 
     def survives(k: int) -> bool:
         moved = step * _largest_sums(evidence, k)
@@ -317,8 +310,7 @@ def fragility(evidence: KSDEvidence, decision: Any) -> Fragility:
 
     # The decision survives 0 changes, and none beyond the first number of them that it does not survive.
     changes = bisect_left(range(1, n + 1), True, key=lambda k: not survives(k))
-    margin = abs(decision.ksd - decision.radius - decision.threshold)
-    return Fragility(changes, decision.rejected, margin, width, n)
+    return Fragility(changes, decision.rejected, n)
 
 
 def _check(evidence: KSDEvidence) -> None:

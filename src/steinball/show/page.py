@@ -16,8 +16,7 @@ from steinball.record import versions
 from steinball.results.base import Result
 from steinball.results.comparison import NOT_CLOSE, ComparisonResult
 from steinball.sequential.monitor import Monitor
-from steinball.show.comparison import FRAMES, words_of
-from steinball.show.panels import tolerance_frame
+from steinball.show.panels import COMPARISON, tolerance_frame, words_of
 from steinball.show.pictures import PICTURES, can_slide, possible_pictures
 from steinball.show.svg import Drawing, Frame, safe
 from steinball.show.view import Scene
@@ -89,13 +88,8 @@ _KINDS |= dict.fromkeys(("NOT REJECTED", "NO ALARM", "NO DIFFERENCE SHOWN"), "pl
 
 def write_report(result: Result, path: str | Path, *, data: Any = None, title: str = "") -> Path:
     """Write the page of a result."""
-    return write_page(path, page_of(Scene(result, data), title))
-
-
-def page_of(scene: Scene, title: str = "") -> str:
-    """The page as text."""
-    result, told = scene.result, possible_pictures(scene.result)
-    sections = [
+    scene, told = Scene(result, data), possible_pictures(result)
+    parts = [
         head_of(result, title),
         _file("live.html").format(numbers=as_json(numbers_of(scene)), script=_file("page.js")),
         panel_section(picture.frame(scene) for picture in map(PICTURES.__getitem__, told) if picture.frame),
@@ -104,7 +98,7 @@ def page_of(scene: Scene, title: str = "") -> str:
         warnings_of(result),
         computed(result),
     ]
-    return whole_page(title or result.title, sections)
+    return write_page(path, title or result.title, parts)
 
 
 def write_comparison(result: ComparisonResult, path: str | Path, title: str = "") -> Path:
@@ -116,12 +110,12 @@ def write_comparison(result: ComparisonResult, path: str | Path, title: str = ""
     rows = [[pair, closer, *map(short, numbers)] for pair, closer, *numbers in told]
     parts = [
         head_of(result, title),
-        panel_section(frame(result) for frame in FRAMES.values()),
+        panel_section(frame(result) for frame in COMPARISON.values()),
         section("pairs", "Every pair", table_of(["first, second", "closer", "p-value", "from", "to"], rows)),
         warnings_of(result),
         computed(result, note),
     ]
-    return write_page(path, whole_page(title or result.title, parts))
+    return write_page(path, title or result.title, parts)
 
 
 def write_monitor(monitor: Monitor, path: str | Path, title: str = "") -> Path:
@@ -137,7 +131,7 @@ def write_monitor(monitor: Monitor, path: str | Path, title: str = "") -> Path:
         section("alarms", "Last alarms", table_of(["row", "evidence", "column"], alarms)) if alarms else "",
         section("computed", "State", facts(rows)),
     ]
-    return write_page(path, whole_page(title, parts))
+    return write_page(path, title, parts)
 
 
 def _evidence(monitor: Monitor) -> Frame:
@@ -152,15 +146,11 @@ def _evidence(monitor: Monitor) -> Frame:
     return frame
 
 
-def write_page(path: str | Path, page: str) -> Path:
-    """Write a page."""
+def write_page(path: str | Path, title: str, sections: Iterable[str]) -> Path:
+    """Write a document with this title and these sections, in the style of all pages."""
+    page = _file("page.html").format(title=safe(title), style=_file("page.css"), body="".join(sections))
     write_whole(path, page.encode())
     return Path(path)
-
-
-def whole_page(title: str, sections: Iterable[str]) -> str:
-    """A document with this title and these sections, in the style of all pages."""
-    return _file("page.html").format(title=safe(title), style=_file("page.css"), body="".join(sections))
 
 
 def _file(name: str) -> str:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from steinball.arrays import Floats, like, to_host
 from steinball.evidence.base import PairSums
 from steinball.explain.explanation import Explanation
-from steinball.explain.regions import Profile
 from steinball.explain.tolerance import Zones, zones_of
 from steinball.models.base import score_of
 from steinball.models.knowledge import Knowledge
@@ -108,6 +107,12 @@ def _chosen(inside: NDArray[np.bool_], guilty: NDArray[np.bool_]) -> NDArray[np.
     return np.sort(np.concatenate([first, some_of(inside & ~guilty, MOST - len(first))]))
 
 
+def widened(low: float, high: float, share: float) -> tuple[float, float]:
+    """Two ends with more room beyond each, by a share of the distance between them; by 1 where there is none."""
+    room = share * (high - low) or 1.0
+    return float(low - room), float(high + room)
+
+
 def some_of(there: NDArray[np.bool_], most: int) -> NDArray[np.intp]:
     """Places where something is true, in their order; where there are more than ``most``, so many drawn at random."""
     found = np.flatnonzero(there)
@@ -147,13 +152,6 @@ class Scene:
     def view(self) -> View:
         """The data in their window."""
         return view_of(self.explanation, self.sums, self.blamed)
-
-    @cached_property
-    def profile(self) -> Profile:
-        """The view that decides, where shares of rows were compared."""
-        found = self.result._profile()
-        assert found is not None
-        return found
 
     @cached_property
     def zones(self) -> Zones:
