@@ -62,9 +62,8 @@ class SteinWitness:
         return values
 
     def _values(self, places: Floats) -> Floats:
-        problem, step = self.sums.problem, max(1, _ENTRIES_AT_ONCE // len(self.sums))
-        chunks = (places[start : start + step] for start in range(0, len(places), step))
-        parts = (influence.points_at(problem, problem.rows.tested(chunk)) for chunk in chunks)
+        problem, many = self.sums.problem, 1 + len(places) * len(self.sums) // _ENTRIES_AT_ONCE
+        parts = (influence.points_at(problem, problem.rows.tested(part)) for part in np.array_split(places, many))
         sums = [to_host(problem.stein.block(part, problem.points)).sum(axis=1) for part in parts]
         return np.concatenate(sums) / (len(self.sums) * (self.sums.length or 1.0))
 
@@ -133,6 +132,9 @@ class Explanation(Summarized):
     samples : (n, d) array
         The data, in their own coordinates also where they were tested in base space; NaN where the model excludes a
         point.
+    witness : SteinWitness
+        The function that tells data from model: ``witness(grid)`` is positive where there are more data than the model
+        expects, negative where there are fewer, and NaN outside the support.
 
     Examples
     --------
@@ -156,26 +158,21 @@ class Explanation(Summarized):
     rejected: bool
     ksd: float
     samples: Floats = field(repr=False)
-    _witness: SteinWitness = field(repr=False)
+    witness: SteinWitness = field(repr=False)
 
     @cached_property
     def improbable(self) -> NDArray[np.intp]:
         """Rows where the model has next to nothing, the least probable first: by integrals of the score along lines
         (:func:`steinball.explain.influence.improbable_rows`). Empty where they cannot be found so."""
-        sums = self._witness.sums
+        sums = self.witness.sums
         return np.asarray(sums.rows[influence.improbable_rows(sums.problem)])
-
-    def witness(self, grid: Any) -> Floats:
-        """The witness function at each row of ``grid``: positive where there are more data than the model expects,
-        negative where there are fewer (:class:`steinball.explain.SteinWitness`); NaN outside the support."""
-        return self._witness(grid)
 
     def witness_along(self, j: int | str) -> tuple[Floats, Floats]:
         """A grid of one coordinate, by number or name, and the witness on it, through the median of the data."""
         d = len(self.names)
         if not (j in self.names if isinstance(j, str) else -d <= j < d):
             raise ValueError(f"`j` must be one of the {d} coordinates or its name, got {j!r}.")
-        return self._witness.along(self.names.index(j) if isinstance(j, str) else int(j))
+        return self.witness.along(self.names.index(j) if isinstance(j, str) else int(j))
 
     def label(self, row: int) -> str:
         """What a row is called."""
@@ -224,7 +221,7 @@ class Explanation(Summarized):
     @property
     def _space(self) -> str:
         """Where distances were measured, where that is not in the coordinates of the data."""
-        return " in base space" if self._witness.sums.problem.rows.in_base_space else ""
+        return " in base space" if self.witness.sums.problem.rows.in_base_space else ""
 
     def _some(self, rows: NDArray[np.intp]) -> str:
         named = ", ".join(self.label(i) for i in rows[:_LISTED].tolist()) + ", …" * (len(rows) > _LISTED)
@@ -305,5 +302,5 @@ def explain(
         rejected=rejected,
         ksd=sums.ksd,
         samples=samples,
-        _witness=witness,
+        witness=witness,
     )

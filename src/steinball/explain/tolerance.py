@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steinball.arrays import Floats, as_numbers, check_share, like, to_host
-from steinball.evidence.base import Curve, Evidence, PairSums
+from steinball.evidence.base import Curve, Evidence, PairSums, last_place
 from steinball.explain.influence import as_places, points_at
 from steinball.radius.base import Radius
 from steinball.radius.contamination import Huber
@@ -22,7 +21,6 @@ from steinball.text import OF_DISTRIBUTION, OF_POINTS, Summarized, number, perce
 
 _DRAWS = 512
 _STEPS, _LOOKED, _SHOWN = 100, 1024, 8
-_CELLS, _TIMES = 64, 4  # of a search for the ends of zones: cells of a grid, and how often one of them is looked into
 
 
 def conceding(bound: float, level: float, of_what: str) -> str:
@@ -211,7 +209,7 @@ class Zones:
     @property
     def spans(self) -> list[tuple[str, float, float]]:
         """Verdict, start and end of every zone that is there."""
-        ends = [0.0, min(self.first, self.end), min(max(self.first, self.second), self.end), self.end]
+        ends = [0.0, min(self.first, self.end), min(self.second, self.end), self.end]
         spans = zip(self.verdicts, ends[:-1], ends[1:], strict=True)
         return [(verdict, low, high) for verdict, low, high in spans if high > low]
 
@@ -223,11 +221,8 @@ def zones_of(evidence: Evidence, tolerated: Radius, level: float) -> Zones:
         raise TypeError(f"beyond {tolerated!r} nothing else is tolerated without another test.")
     own = evidence.amount(tolerated, kind)
     most = 1.0 if kind.in_percent else 4.0 * max(evidence.distance(), own) or 1.0
-    upper, decidable = evidence.upper_bound(level), evidence.decidable(level)
-    first = _begin(lambda t: (np.asarray(evidence.pvalues(kind, t)) > level) | (not decidable), most)
-    second = (
-        _begin(lambda t: (evidence.limits(kind, t) >= upper) & (t > 0.0), most) if math.isfinite(upper) else math.inf
-    )
+    first = _beginning(evidence, kind, level, ("undecided", evidence.close), most)
+    second = _beginning(evidence, kind, level, (evidence.close,), most)
     seen = [value for value in (first, second, own) if value < most]
     end = _round_up(1.3 * max(seen, default=0.0), most) or most
     grid = np.linspace(0.0, end, _STEPS + 1)
@@ -237,19 +232,15 @@ def zones_of(evidence: Evidence, tolerated: Radius, level: float) -> Zones:
     return Zones(kind, own, evidence.curve(kind, grid, level), first, second)
 
 
-def _begin(holds: Callable[[Floats], NDArray[np.bool_]], most: float) -> float:
-    """The smallest amount at which something holds that then keeps holding; infinite where it never does."""
-    low, high = 0.0, most
-    for _ in range(_TIMES):
-        grid = np.linspace(low, high, _CELLS + 1)
-        there = holds(grid)
-        if not there.any():
-            return math.inf
-        k = int(np.argmax(there))
-        if k == 0:
-            return low
-        low, high = float(grid[k - 1]), float(grid[k])
-    return high
+def _beginning(evidence: Evidence, kind: Radius, level: float, verdicts: tuple[str, ...], most: float) -> float:
+    """The smallest amount that has one of these verdicts, as all larger ones do; infinite where there is none."""
+
+    def before(amount: float) -> bool:
+        return evidence.curve(kind, np.array([amount]), level).verdicts[0] not in verdicts
+
+    if before(most):
+        return math.inf
+    return last_place(before, 0.0, most) if before(0.0) else 0.0
 
 
 def _round_up(value: float, most: float) -> float:

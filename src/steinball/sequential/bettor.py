@@ -71,14 +71,13 @@ class KeptPoints:
     spare: Floats
     center: Floats
     seen: int = 0
-    renewal: int = 0
-    state: ClassVar = ("points", "spare", "center", "seen", "renewal")
+    state: ClassVar = ("points", "spare", "center", "seen")
 
     @classmethod
     def empty(cls, budget: int, center: Floats) -> KeptPoints:
         """Nothing kept yet; ``center`` (d,) is where coordinates are measured from, for their rounding alone."""
         nothing = np.empty((0, 2, center.size))
-        return cls(budget, nothing, nothing, center, renewal=2 * budget)
+        return cls(budget, nothing, nothing, center)
 
     @property
     def full(self) -> bool:
@@ -86,8 +85,8 @@ class KeptPoints:
         return self.seen >= self.budget
 
     def room(self) -> int:
-        """How many points may come before something changes: the budget is full, or kept points are renewed."""
-        return (self.renewal if self.full else self.budget) - self.seen
+        """How many points come before something changes: the budget is full, or the stream has doubled since then."""
+        return (self.budget << (self.seen // self.budget).bit_length()) - self.seen
 
     def prepared(self, stein: SteinKernel, first: int | None = None) -> SteinPoints:
         """The kept points, or the first of them, made ready for blocks."""
@@ -205,12 +204,12 @@ class Bettor:
         return np.concatenate(paths)
 
     def _keep(self, points: Floats) -> None:
-        kept = self.kept
+        kept, renewed = self.kept, len(points) == self.kept.room()
         kept.add(points, self.rng)
-        if kept.seen in (kept.budget, kept.renewal):  # at the budget the spare points are the kept ones
+        if renewed:  # at the budget the spare points are the kept ones
             for direction in self.directions:
                 direction.project(kept)
-            kept.points, kept.renewal = kept.spare, 2 * kept.seen
+            kept.points = kept.spare
 
     def arrays(self) -> dict[str, Any]:
         """Everything that changes, and u at kept points, as arrays by name."""

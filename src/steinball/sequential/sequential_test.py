@@ -290,8 +290,8 @@ class SequentialTest(stream.Stream):
         steins = [SteinKernel(kernel, first.tilt) for kernel in self._kernel or (first.kernel,)]
         if not isinstance(self._tau, str):
             return steins, self._tau, move
-        known, burnt = Knowledge(subject.model), burnt if move is None or not len(burnt) else move(burnt)
-        starts = (known.draws(DRAWS), burnt if len(burnt) else None, known.location, np.zeros(dimension))
+        known = Knowledge(subject.model)
+        starts = (known.draws(DRAWS), None if few else subject.samples, known.location, np.zeros(dimension))
         points = next(np.atleast_2d(place) for place in starts if place is not None)
         return steins, tuple(_bound(self._tau, subject.model, points, stein) for stein in steins), move
 

@@ -104,10 +104,9 @@ def write_report(result: Result, path: str | Path, *, data: Any = None, title: s
 def write_comparison(result: ComparisonResult, path: str | Path, title: str = "") -> Path:
     """Write the page of a comparison."""
     note = f"{NOT_CLOSE} MMD is the maximum mean discrepancy, by one kernel for all models."
-    told = [
-        (words_of(pair), pair.closer or "no difference shown", pair.pvalue, *pair.interval) for pair in result.pairs
-    ]
-    rows = [[pair, closer, *map(short, numbers)] for pair, closer, *numbers in told]
+    closer = [pair.closer or "no difference shown" for pair in result.pairs]
+    told = zip(result.pairs, closer, strict=True)
+    rows = [[words_of(pair), found, *map(short, (pair.pvalue, *pair.interval))] for pair, found in told]
     parts = [
         head_of(result, title),
         panel_section(frame(result) for frame in COMPARISON.values()),
