@@ -157,7 +157,8 @@ def opened(tab: Browser, result: Result, path: Path, **options: Any) -> Result:
     tab.open(result.report(path / "fit.html"), **options)
     assert tab.complaints == []
     assert len(tab.asked_for) == 1  # the page itself
-    assert len(set(tab.run("[...document.querySelectorAll('.chip')].map(chip => chip.className)"))) == 1  # one color
+    chips = "[...document.querySelectorAll('.chip')].map(chip => getComputedStyle(chip).backgroundColor)"
+    assert len(set(tab.run(chips))) == 1  # one color
     return result
 
 

@@ -67,14 +67,6 @@ class SteinWitness:
         sums = [to_host(problem.stein.block(part, problem.points)).sum(axis=1) for part in parts]
         return np.concatenate(sums) / (len(self.sums) * (self.sums.length or 1.0))
 
-    def along(self, j: int) -> tuple[Floats, Floats]:
-        """A grid of coordinate j and f on it, on the line through the median of the data."""
-        x = self.sums.problem.rows.original
-        grid = _range(x[:, j])
-        places = np.repeat(np.median(x, axis=0)[None, :], len(grid), axis=0)
-        places[:, j] = grid
-        return grid, self(places)
-
     def places(self) -> tuple[Floats, Floats]:
         """Where f is largest and smallest, over the data and, where the model can be sampled, over draws of it."""
         at, values = self.sums.problem.rows.original, self.sums.row_means[self.sums.rows] / (self.sums.length or 1.0)
@@ -172,7 +164,11 @@ class Explanation(Summarized):
         d = len(self.names)
         if not (j in self.names if isinstance(j, str) else -d <= j < d):
             raise ValueError(f"`j` must be one of the {d} coordinates or its name, got {j!r}.")
-        return self.witness.along(self.names.index(j) if isinstance(j, str) else int(j))
+        j, x = self.names.index(j) if isinstance(j, str) else j, self.witness.sums.problem.rows.original
+        grid = _range(x[:, j])
+        places = np.tile(np.median(x, axis=0), (len(grid), 1))
+        places[:, j] = grid
+        return grid, self.witness(places)
 
     def label(self, row: int) -> str:
         """What a row is called."""

@@ -26,7 +26,6 @@
   const short = (value) => String(Number(value.toPrecision(4)));
   const share = (value) => `${Number((100 * value).toPrecision(3))} %`;
   const told = (tolerance) => slider.percent ? share(tolerance) : short(tolerance);
-  const kinds = { misfit: "misfit", rejected: "misfit", "not rejected": "plain", [slider && slider.close]: "good" };
 
   // The first position of the slider for the tolerance at which something holds.
   const begin = (there) => {
@@ -59,8 +58,7 @@
 
   const show = () => {
     const answer = decide(now.tolerance, now.level), verdict = element("verdict");
-    verdict.textContent = answer.word.toUpperCase();
-    verdict.className = `chip ${kinds[answer.word] || "undecided"}`;
+    verdict.textContent = verdict.dataset.verdict = answer.word.toUpperCase();
     element("pvalue").textContent = short(answer.pvalue);
     if (slider) element("tolerance-now").textContent = told(now.tolerance);
     element("level-now").textContent = short(now.level);

@@ -81,9 +81,6 @@ def as_json(values: Any) -> str:
 
 _COLUMNS, _BLAMED = 8, 20
 _DESCRIBES = "This describes these data; it is not a confidence statement."
-_KINDS = {"MISFIT": "misfit", "REJECTED": "misfit", "ALARM": "misfit"}
-_KINDS |= dict.fromkeys(("GOOD ENOUGH", "CLOSE IN KSD", "DIFFERENCE SHOWN"), "good")
-_KINDS |= dict.fromkeys(("NOT REJECTED", "NO ALARM", "NO DIFFERENCE SHOWN"), "plain")
 
 
 def write_report(result: Result, path: str | Path, *, data: Any = None, title: str = "") -> Path:
@@ -165,7 +162,7 @@ def head_of(result: Any, title: str) -> str:
 
 def head(title: str, verdict: str, words: str, numbers: Iterable[str] = ()) -> str:
     """The top of a page."""
-    chip = f'<span class="chip {_KINDS.get(verdict, "undecided")}">{safe(verdict)}</span>'
+    chip = f'<span class="chip" data-verdict="{safe(verdict)}">{safe(verdict)}</span>'
     return (
         f'<header>\n<h1>{safe(title)}</h1>\n<p class="lead">{chip} {safe(words)}</p>\n'
         f'<p class="small">{safe(" · ".join(numbers))}</p>\n</header>\n'
@@ -216,9 +213,7 @@ def table_of(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _line(cells: Sequence[str], tag: str) -> str:
-    """A row; all but the first cell are numbers."""
-    kinds = ["", *[' class="number"'] * (len(cells) - 1)]
-    return "<tr>" + "".join(f"<{tag}{k}>{safe(c)}</{tag}>" for c, k in zip(cells, kinds, strict=True)) + "</tr>\n"
+    return f"<tr>{''.join(f'<{tag}>{safe(cell)}</{tag}>' for cell in cells)}</tr>\n"
 
 
 def warnings_of(result: Any) -> str:
