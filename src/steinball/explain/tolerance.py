@@ -350,7 +350,7 @@ def _places(sums: PairSums, kind: Any) -> SteinPoints:
     return points_at(problem, problem.rows.tested(as_places(problem, kind, "kind")))
 
 
-def _shares(sums: PairSums, where: SteinPoints | str) -> tuple[float, float, float]:
+def _shares(sums: PairSums, where: SteinPoints | str) -> list[float]:
     """The shares between which contamination at points, or where it shows most, is detected every second time, and the
     estimate."""
     stein, points = sums.problem.stein, _typical(sums)
@@ -365,7 +365,7 @@ def _shares(sums: PairSums, where: SteinPoints | str) -> tuple[float, float, flo
     else:
         there, square = where, float(to_host(stein.block(where, where)).mean())
     if square <= 0.0 or not math.isfinite(sums.critical):
-        return (math.inf,) * 3
+        return [math.inf] * 3
     length = math.sqrt(square)  # |μ_R|
     values = to_host(stein.block(points, there)).mean(axis=1) / length
     scatter = max(0.0, float(diagonal.mean() - np.square(values).mean())) / len(sums) if sums.estimator == "v" else 0.0
@@ -373,7 +373,7 @@ def _shares(sums: PairSums, where: SteinPoints | str) -> tuple[float, float, flo
     low = math.sqrt(max(0.0, sums.critical - root)) * math.sqrt(sums.critical + root) / length
     high = sums.critical / length
     share = low if sums.radius == 0.0 else (low + high) / 2.0
-    return tuple(end if end <= 1.0 else math.inf for end in (low, high, share))  # type: ignore[return-value]
+    return [end if end <= 1.0 else math.inf for end in (low, high, share)]
 
 
 def _typical(sums: PairSums) -> SteinPoints:

@@ -18,7 +18,7 @@ from steinball.results.comparison import NOT_CLOSE, ComparisonResult
 from steinball.sequential.monitor import Monitor
 from steinball.show.panels import COMPARISON, tolerance_frame, words_of
 from steinball.show.pictures import PICTURES, can_slide, possible_pictures
-from steinball.show.svg import Drawing, Frame, safe
+from steinball.show.svg import Frame, ends_of, figure_of, safe
 from steinball.show.view import Scene
 from steinball.text import CONTAMINATED, Row, number, percent, short
 
@@ -58,7 +58,7 @@ def _tolerances(scene: Scene) -> dict[str, Any]:
     limits = _numbers(evidence.limits(zones.kind, np.append(amounts, zones.own)))
     slider = {"label": zones.kind.axis.capitalize(), "percent": zones.kind.in_percent, "close": zones.curve.close}
     slider |= {"own": zones.own, "end": zones.end, "most": most, "step": step}
-    slider |= {"frame": Drawing(tolerance_frame(scene)).ends, "pvalues": _numbers(curve.pvalues)}
+    slider |= {"frame": ends_of(tolerance_frame(scene)), "pvalues": _numbers(curve.pvalues)}
     return slider | {"limits": limits[:-1], "limit": limits[-1]}
 
 
@@ -171,7 +171,7 @@ def head(title: str, verdict: str, words: str, numbers: Iterable[str] = ()) -> s
 
 def panel_section(frames: Iterable[Frame]) -> str:
     """Pictures side by side, where there is room."""
-    figures = "".join(Drawing(frame).figure() for frame in frames)
+    figures = "".join(map(figure_of, frames))
     return f'<section class="panels">\n{figures}</section>\n'
 
 

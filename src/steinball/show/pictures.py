@@ -331,9 +331,8 @@ def draw_into(place: Any, draw: Callable[[Any], Any], many: int = 1) -> Any:
 
 def overview_of(result: Result) -> list[str]:
     """The names of the pictures that the overview is made of: two, or where a result has only one of them, that."""
-    there = possible_pictures(result)
-    sides = (next((name for name in there if PICTURES[name].side == side), None) for side in ("left", "right"))
-    return [name for name in sides if name is not None]
+    first = {PICTURES[name].side: name for name in reversed(possible_pictures(result))}
+    return [first[side] for side in ("left", "right") if side in first]
 
 
 def check_picture(path: str | Path) -> None:
