@@ -21,7 +21,7 @@ def described(**more: Any) -> Frame:
     frame.rug(np.array([3.0, 4.0]), 0.1, "blamed", "guilty")
     frame.add("dots", "far", [[2.0, 0.25]], "$far$", words=["row <7>"], size=3.0)
     frame.box((5.0, 6.0), (0.0, 0.5), "less", "fewer", opacity=0.3)
-    frame.beyond(0, 4)
+    frame.beyond(np.array([0.0, 10.0, 11.0, 12.0, 13.0, 14.0]))
     return frame
 
 

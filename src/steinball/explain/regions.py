@@ -211,19 +211,6 @@ class Profile:
         data, model = (np.histogram(values[np.isfinite(values)], edges)[0] / len(values) for values in both)
         return edges, data, model
 
-    @property
-    def beyond(self) -> tuple[int, int]:
-        """Rows to the left and to the right of the window."""
-        low, high = self.window
-        return int((self.data < low).sum()), int((self.data > high).sum())
-
-    @property
-    def spans(self) -> list[tuple[float, float]]:
-        """The region as intervals within the window."""
-        low, high = self.window
-        first, last = max(low, self.region.low), min(high, self.region.high)
-        return [(first, last)] if self.region.inside else [(low, first), (last, high)]
-
 
 def profile(evidence: RegionEvidence, tolerated: Radius, names: tuple[str, ...]) -> Profile:
     """What the picture of the region that decides is drawn from."""

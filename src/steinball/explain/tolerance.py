@@ -177,9 +177,8 @@ def _default_grid(evidence: Evidence, level: float, own: float | None, conceded:
 
 def _first_close(evidence: Evidence, level: float) -> float:
     """About the smallest share at which the verdict is the best one; 0 where there is none."""
-    shares = np.arange(1, _LOOKED + 1) / _LOOKED
-    verdicts = evidence.curve(Huber(1.0), shares, level).verdicts
-    return float(shares[verdicts.index(evidence.close)]) if evidence.close in verdicts else 0.0
+    first = _beginning(evidence, Huber(1.0), level, (evidence.close,), 1.0)
+    return math.ceil(first * _LOOKED) / _LOOKED if math.isfinite(first) else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,11 +206,9 @@ class Zones:
         return "misfit", "undecided", self.curve.close
 
     @property
-    def spans(self) -> list[tuple[str, float, float]]:
-        """Verdict, start and end of every zone that is there."""
-        ends = [0.0, min(self.first, self.end), min(self.second, self.end), self.end]
-        spans = zip(self.verdicts, ends[:-1], ends[1:], strict=True)
-        return [(verdict, low, high) for verdict, low, high in spans if high > low]
+    def ends(self) -> list[float]:
+        """Where the three zones begin, and where the last one ends; one that is not there has no width."""
+        return [0.0, min(self.first, self.end), min(self.second, self.end), self.end]
 
 
 def zones_of(evidence: Evidence, tolerated: Radius, level: float) -> Zones:

@@ -184,9 +184,8 @@ class DrawnColumns:
 
     def __call__(self, rows: Floats) -> Floats:
         """u (n, v), v = d + 1 for the whole row where there are several columns."""
-        ranks = [
-            np.searchsorted(knots, column, side="right") for knots, column in zip(self.knots.T, rows.T, strict=True)
-        ]
+        pairs = zip(self.knots.T, rows.T, strict=True)
+        ranks = [np.searchsorted(knots, column, side="right") for knots, column in pairs]
         return _and_whole_row(scipy.special.ndtri((np.stack(ranks, axis=1) + 0.5) / _KNOTS))
 
 

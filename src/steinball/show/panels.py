@@ -29,14 +29,14 @@ _BINS, _TAIL = 10, 0.005
 def sample_frame(scene: Scene) -> Frame:
     """One column as a histogram and a rug, two as points; the model as a density or as contours."""
     view, (x, *others) = scene.view, scene.view.window.T.tolist()
-    names, y = (*view.names, "density")[:2], (others or [(0.0, 1.0)])[0]
-    frame = Frame(x, y, names, "data and model", "The data against the model.", view.notes)
+    y, name = (others[0], view.names[1]) if others else ((0.0, 1.0), "density")
+    frame = Frame(x, y, (view.names[0], name), "data and model", "The data against the model.", view.notes)
     (_draw_two_columns if others else _draw_one_column)(view, frame, scene)
     return frame
 
 
 def _draw_one_column(view: View, frame: Frame, scene: Scene) -> None:
-    x, (low, high) = view.x[:, 0], frame.x
+    x = view.x[:, 0]
     counts, edges = np.histogram(x, int(np.clip(3.0 * np.cbrt(max(1, view.inside)), 8, _BARS)), frame.x)
     frame.bars(edges, counts / (len(x) * (edges[1] - edges[0])), "data")
     if view.model is not None:
@@ -52,7 +52,7 @@ def _draw_one_column(view: View, frame: Frame, scene: Scene) -> None:
     for chosen, kind, length, label in kinds:
         if chosen.any():
             frame.rug(view.points[chosen, 0], length * _RUG * top, kind, label)
-    frame.beyond(int((x < low).sum()), int((x > high).sum()))
+    frame.beyond(x)
 
 
 def _draw_two_columns(view: View, frame: Frame, scene: Scene) -> None:
@@ -78,24 +78,26 @@ def region_frame(scene: Scene) -> Frame:
     caption = f"Shaded is the region that is most short of rows. {found.caption}"
     frame = Frame(found.window, (0.0, top), (found.name, "share of rows"), heading, caption, percents=(False, True))
     frame.marks = list(enumerate(found.labels)) if found.labels else None
-    frame.spans(found.spans, "most short of rows")
+    low, high = max(frame.x[0], found.region.low), min(frame.x[1], found.region.high)
+    spans = [(low, high)] if found.region.inside else [(frame.x[0], low), (high, frame.x[1])]
+    frame.spans(spans, "most short of rows")
     frame.bars(edges, data, "data")
     frame.line(np.repeat(edges, 2)[1:-1], np.repeat(model, 2), "model", "model")
-    frame.beyond(*found.beyond)
+    frame.beyond(found.data)
     return frame
 
 
 def tolerance_frame(scene: Scene) -> Frame:
     """The curve over its zones, the level, and where the test stands; what the sliders move has a name."""
-    result, zones, spans = scene.result, scene.zones, {verdict: ends for verdict, *ends in scene.zones.spans}
+    result, zones, spans = scene.result, scene.zones, zip(scene.zones.ends, scene.zones.ends[1:], strict=False)
     heading = f"{result._headline().lower()}, p = {number(result.pvalue)}"
     heading += f", tolerating {(percent if zones.kind.in_percent else number)(zones.own)}" if zones.own else ""
     caption = "The p-value against the tolerance, and the verdict that it gives."
     x, y, percents = (0.0, zones.end), (0.0, 1.0), (zones.kind.in_percent, False)
     frame = Frame(x, y, (zones.kind.axis, "p-value"), heading, caption, percents=percents)
-    for k, (verdict, kind) in enumerate(zip(zones.verdicts, ("misfit", "undecided", "good"), strict=True)):
-        label = verdict if k < 2 or math.isfinite(zones.second) else ""
-        frame.box(spans.get(verdict, (0.0, 0.0)), y, f"zone {kind}", label, name=f"zone-{k}")
+    for k, (span, kind) in enumerate(zip(spans, ("misfit", "undecided", "good"), strict=True)):
+        label = zones.verdicts[k] if k < 2 or math.isfinite(zones.second) else ""
+        frame.box(span, y, f"zone {kind}", label, name=f"zone-{k}")
     frame.line(zones.curve.amounts, np.clip(zones.curve.pvalues, 0.0, 1.0), "model")
     frame.line(x, result.level, "level", name="level-line")
     frame.text(x[1], result.level, f"level {number(result.level)}", (-3.0, -5.0), "end", "level-name")
@@ -227,7 +229,7 @@ def preference_frame(result: ComparisonResult) -> Frame:
     columns = result._record.names or tuple(f"x{j + 1}" for j in range(result.dimension))
     j = int(np.argmax([_explained(column, pair.values) for column in result._rows.T]))
     x = result._rows[:, j]
-    low, high = widened(*np.quantile(x, [_TAIL, 1.0 - _TAIL]), 0.3)
+    low, high = widened(np.quantile(x, [_TAIL, 1.0 - _TAIL]), 0.3)
     there = (x >= low) & (x <= high)
     kept = some_of(there, MOST)
     places = np.stack([x, pair.values], axis=1)[kept]
@@ -267,4 +269,4 @@ def words_of(pair: Comparison) -> str:
 
 
 def _ends(values: Floats) -> tuple[float, float]:
-    return widened(values.min(), values.max(), 0.06)
+    return widened((values.min(), values.max()), 0.06)

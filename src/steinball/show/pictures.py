@@ -131,8 +131,8 @@ def draw_diagonal(scene: Scene, ax: Any) -> Any:
 
 def _window(x: Floats) -> tuple[float, float]:
     """From the least point to the largest; a far one must not make a line of all others."""
-    low, high = widened(*np.quantile(x, [_TAIL, 1.0 - _TAIL]), 0.5)
-    return widened(max(float(x.min()), low), min(float(x.max()), high), 0.03)
+    low, high = widened(np.quantile(x, [_TAIL, 1.0 - _TAIL]), 0.5)
+    return widened((max(float(x.min()), low), min(float(x.max()), high)), 0.03)
 
 
 _CELLS = 60

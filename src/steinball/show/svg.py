@@ -144,10 +144,12 @@ class Frame:
         for k, span in enumerate(spans):
             self.box(span, self.y, "zone misfit", label if k == 0 else "")
 
-    def beyond(self, before: int, after: int) -> None:
-        """How many points lie to the left and to the right."""
-        self.text(self.x[0], self.y[0], f"◂ {before}" if before else "", (4.0, -4.0))
-        self.text(self.x[1], self.y[0], f"{after} ▸" if after else "", (-2.0, -4.0), "end")
+    def beyond(self, values: Floats) -> None:
+        """How many values lie to the left and to the right."""
+        (low, high), bottom = self.x, self.y[0]
+        before, after = int((values < low).sum()), int((values > high).sum())
+        self.text(low, bottom, f"◂ {before}" if before else "", (4.0, -4.0))
+        self.text(high, bottom, f"{after} ▸" if after else "", (-2.0, -4.0), "end")
 
 
 def ends_of(frame: Frame) -> tuple[float, float, float, float]:

@@ -107,8 +107,9 @@ def _chosen(inside: NDArray[np.bool_], guilty: NDArray[np.bool_]) -> NDArray[np.
     return np.sort(np.concatenate([first, some_of(inside & ~guilty, MOST - len(first))]))
 
 
-def widened(low: float, high: float, share: float) -> tuple[float, float]:
+def widened(ends: Any, share: float) -> tuple[float, float]:
     """Two ends with more room beyond each, by a share of the distance between them; by 1 where there is none."""
+    low, high = ends
     room = share * (high - low) or 1.0
     return float(low - room), float(high + room)
 
