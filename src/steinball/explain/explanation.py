@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import steinball.explain.influence as influence
-from steinball.arrays import Floats, to_host
+from steinball.arrays import Floats, check_resamples, to_host
 from steinball.evidence.base import PairSums
 from steinball.explain.influence import Influence
 from steinball.frames import Labels, labels_of
@@ -189,41 +189,41 @@ class Explanation(Summarized):
         why = "Why the data were rejected", "What the data's distance from the model is made of"
         return render(why[0] if self.rejected else why[1], rows, "\n".join(self._sentences()))
 
-    def _shown(self, most: int = _COLUMNS) -> list[int]:
+    def _largest_columns(self, most: int = _COLUMNS) -> list[int]:
         """The coordinates to show, the largest share first."""
         return [int(j) for j in np.argsort(-self.coordinates, kind="stable")[:most]]
 
     def _values(self, i: int) -> str:
         if np.isnan(self.samples[i]).any():
             return OUTSIDE
-        parts = [f"{self.names[j]}={number(self.samples[i, j])}" for j in self._shown()]
+        parts = [f"{self.names[j]}={number(self.samples[i, j])}" for j in self._largest_columns()]
         return ", ".join(parts) + ", …" * (len(self.names) > _COLUMNS)
 
     def _sentences(self) -> list[str]:
-        listed = self._shown(_LISTED)
+        listed = self._largest_columns(_LISTED)
         shares = ", ".join(f"{self.names[j]} {percent(float(self.coordinates[j]))}" for j in listed)
-        parts = f"; by coordinate{self._space}: {shares}" if len(self.coordinates) > 1 else ""
-        surplus, lack = self._place(self.surplus), self._place(self.lack)
+        parts = f"; by coordinate{self._in_space}: {shares}" if len(self.coordinates) > 1 else ""
+        surplus, lack = self._place_words(self.surplus), self._place_words(self.lack)
         found = [f"D = {number(self.ksd)}{parts}.", f"Too many points near {surplus}, too few near {lack}."]
         if len(single := self.influence.flips):
-            found.append(f"Without any single one of {self._some(single)} the decision would be the other one.")
+            found.append(f"Without any single one of {self._named(single)} the decision would be the other one.")
         if len(rows := self.improbable):
-            found.append(f"Where the model has next to nothing: {self._some(rows)}.")
+            found.append(f"Where the model has next to nothing: {self._named(rows)}.")
         if len(self.far):
             share = percent(float(self.shares(self.far).sum()))
-            found.append(f"Far from all others{self._space}: {self._some(self.far)}, {share} of D² together.")
+            found.append(f"Far from all others{self._in_space}: {self._named(self.far)}, {share} of D² together.")
         return found
 
     @property
-    def _space(self) -> str:
+    def _in_space(self) -> str:
         """Where distances were measured, where that is not in the coordinates of the data."""
         return " in base space" if self.witness.sums.problem.rows.in_base_space else ""
 
-    def _some(self, rows: NDArray[np.intp]) -> str:
+    def _named(self, rows: NDArray[np.intp]) -> str:
         named = ", ".join(self.label(i) for i in rows[:_LISTED].tolist()) + ", …" * (len(rows) > _LISTED)
         return f"{count(len(rows), 'point')} ({named})"
 
-    def _place(self, place: Floats) -> str:
+    def _place_words(self, place: Floats) -> str:
         inside = ", ".join(number(value) for value in place[:_COLUMNS]) + ", …" * (len(place) > _COLUMNS)
         return inside if len(place) == 1 else f"({inside})"
 
@@ -275,9 +275,7 @@ def explain(
     >>> set(found.points.tolist()) == set(moved.tolist()), found.names[found.coordinates.argmax()]
     (True, 'x2')
     """
-    if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1:
-        raise ValueError(f"`top` must be a whole number of at least 1, got {top!r}.")
-    sums = kernels[0]
+    sums, top = kernels[0], check_resamples(top, "top")
     rows, n = sums.rows, len(sums)
     shown = sums.problem.rows.original
     labels = labels_of(data, shown, rows, n, columns)

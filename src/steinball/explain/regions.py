@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinball.arrays import Floats
+from steinball.arrays import Floats, check_resamples
 from steinball.evidence.regions import RegionEvidence, question_of
 from steinball.frames import Labels, labels_of
 from steinball.radius.base import Radius
@@ -159,7 +159,7 @@ def explain_regions(
     evidence: RegionEvidence, short: str, level: float, data: Any, top: int, columns: tuple[str, ...]
 ) -> RegionExplanation:
     """The regions with too many rows, and these rows."""
-    samples, n = evidence.reading.given, len(evidence.reading.given)
+    top, samples, n = check_resamples(top, "top"), evidence.reading.given, len(evidence.reading.given)
     found = evidence.once(("blame", level), lambda: blame(evidence.counted.design, evidence.reading.rows, level))
     rows = np.concatenate([one.rows for one in found]) if found else np.empty(0, dtype=np.intp)
     labels = labels_of(data, samples, np.arange(n), n, columns)

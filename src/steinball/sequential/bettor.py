@@ -127,21 +127,21 @@ class Direction:
         """f_t(x_t) for the next points, (m,), and S with these points in it; NaN where there is no direction."""
         here = self.stein.prepare(points[:, 0], points[:, 1], kept.center)
         diagonal = self.stein.diagonal(points[:, 0], points[:, 1])
-        step = self._project if kept.full else self._sum
+        step = self._products_with_projection if kept.full else self._products_with_sum
         block = self.stein.block(kept.prepared(self.stein), here) if kept.seen else np.empty((0, len(here)))
         sums, squares = step(block, here, diagonal)
         traces = np.cumsum(np.concatenate([[self.trace], diagonal]))
         self.trace = float(traces[-1])
         return along_direction(sums, squares, traces[:-1], diagonal)
 
-    def _sum(self, block: Floats, here: SteinPoints, diagonal: Floats) -> tuple[Floats, Floats]:
+    def _products_with_sum(self, block: Floats, here: SteinPoints, diagonal: Floats) -> tuple[Floats, Floats]:
         """⟨S, u(·, x)⟩ and |S|² before each point, with S the sum of all points."""
         sums = block.sum(axis=0) + np.triu(self.stein.block(here, here), 1).sum(axis=0)
         squares = np.cumsum(np.concatenate([[self.square], 2.0 * sums + diagonal]))
         self.square = float(squares[-1])
         return sums, squares[:-1]
 
-    def _project(self, block: Floats, here: SteinPoints, diagonal: Floats) -> tuple[Floats, Floats]:
+    def _products_with_projection(self, block: Floats, here: SteinPoints, diagonal: Floats) -> tuple[Floats, Floats]:
         """⟨ΠS, u(·, x)⟩ and |ΠS|² before each point."""
         features = scipy.linalg.solve_triangular(self.factor, block, lower=True, check_finite=False)  # (kept, m)
         totals = np.cumsum(np.concatenate([self.coordinates[:, None], features], axis=1), axis=1)
@@ -150,7 +150,7 @@ class Direction:
         before = totals[:, :-1]
         return np.sum(before * features, axis=0), np.sum(before * before, axis=0)
 
-    def project(self, kept: KeptPoints) -> None:
+    def renew(self, kept: KeptPoints) -> None:
         """S, or ΠS on the kept points, is projected on the span of those that take their place."""
         before, points = kept.prepared(self.stein), self.stein.prepare(kept.spare[:, 0], kept.spare[:, 1], kept.center)
         projected = len(self.coordinates) > 0
@@ -208,7 +208,7 @@ class Bettor:
         kept.add(points, self.rng)
         if renewed:  # at the budget the spare points are the kept ones
             for direction in self.directions:
-                direction.project(kept)
+                direction.renew(kept)
             kept.points = kept.spare
 
     def arrays(self) -> dict[str, Any]:

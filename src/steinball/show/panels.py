@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -89,13 +90,13 @@ def region_frame(scene: Scene) -> Frame:
 
 def tolerance_frame(scene: Scene) -> Frame:
     """The curve over its zones, the level, and where the test stands; what the sliders move has a name."""
-    result, zones, spans = scene.result, scene.zones, zip(scene.zones.ends, scene.zones.ends[1:], strict=False)
+    result, zones = scene.result, scene.zones
     heading = f"{result._headline().lower()}, p = {number(result.pvalue)}"
     heading += f", tolerating {(percent if zones.kind.in_percent else number)(zones.own)}" if zones.own else ""
     caption = "The p-value against the tolerance, and the verdict that it gives."
     x, y, percents = (0.0, zones.end), (0.0, 1.0), (zones.kind.in_percent, False)
     frame = Frame(x, y, (zones.kind.axis, "p-value"), heading, caption, percents=percents)
-    for k, (span, kind) in enumerate(zip(spans, ("misfit", "undecided", "good"), strict=True)):
+    for k, (span, kind) in enumerate(zip(pairwise(zones.ends), ("misfit", "undecided", "good"), strict=True)):
         label = zones.verdicts[k] if k < 2 or math.isfinite(zones.second) else ""
         frame.box(span, y, f"zone {kind}", label, name=f"zone-{k}")
     frame.line(zones.curve.amounts, np.clip(zones.curve.pvalues, 0.0, 1.0), "model")
